@@ -1,0 +1,48 @@
+# make run: the showcase; make test: the tests; make check: lint, types and floors.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test check validate bench clean
+
+run: .venv/run.stamp
+	$(BIN)/attdyn compare positional_attention
+
+test: .venv/test.stamp
+	$(BIN)/pytest -n 2
+
+check: .venv/lint.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+validate: .venv/test.stamp
+	$(BIN)/pytest -m long
+
+bench: .venv/bench.stamp
+	$(BIN)/pytest tests/benchmarks -m benchmark_run -s
+
+.venv/made.stamp:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 ..."; exit 1; }
+	$(PYTHON) -m venv --upgrade-deps .venv
+	@touch $@
+
+.venv/run.stamp: .venv/made.stamp setup.cfg pyproject.toml
+	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+.venv/test.stamp: .venv/run.stamp
+	$(BIN)/pip install --quiet --editable '.[test]'
+	@touch $@
+
+.venv/lint.stamp: .venv/run.stamp
+	$(BIN)/pip install --quiet --editable '.[lint]'
+	@touch $@
+
+.venv/bench.stamp: .venv/test.stamp
+	$(BIN)/pip install --quiet --editable '.[test,compare]'
+	@touch $@
+
+clean:
+	rm -rf .venv results

@@ -1,0 +1,32 @@
+"""What happens: problems compiled from `theory`, gradient descent on them, comparison, results.
+
+>>> import dynamics
+>>> system = dynamics.load_system("positional_attention")
+>>> problem = system.ReducedPopulation(system.Parameters(D=16, C=4, q=0.5))
+>>> run = dynamics.descend(problem, eta=0.02, steps=50_000)
+>>> round(run.events["T1"].time)
+759
+
+Nothing heavy is imported before it is used: sympy and numba come with the first system.
+"""
+
+from dynamics.compare import Comparison, compare
+from dynamics.descend import descend
+from dynamics.stability import stability_limit
+from dynamics.store import load, save
+from dynamics.systems import System, load_system, system_names
+from dynamics.trajectory import Event, Trajectory
+
+__all__ = [
+    "Comparison",
+    "Event",
+    "System",
+    "Trajectory",
+    "compare",
+    "descend",
+    "load",
+    "load_system",
+    "save",
+    "stability_limit",
+    "system_names",
+]

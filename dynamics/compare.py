@@ -1,0 +1,94 @@
+"""Reduced against full: the same gradient descent twice, laid side by side.
+
+The reduction is exact for the population problem, so the deviation measures rounding (or a wrong
+derivation), and the events fall on the same steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics.descend import descend
+from dynamics.outcome import Outcome
+from dynamics.problem import FloatArray, FullProblem, Problem
+from dynamics.trajectory import Event, Trajectory
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A reduced and a full run at the same steps.
+
+    Attributes
+    ----------
+    reduced, full : Trajectory
+    deviations : mapping
+        Reduced state -> largest absolute distance, over the entries it stands for, at each record
+        of `time`; shape (records,).
+    """
+
+    reduced: Trajectory
+    full: Trajectory
+    deviations: Mapping[str, FloatArray]
+
+    @property
+    def time(self) -> FloatArray:
+        """Time of the records that both runs have."""
+        return self.reduced.time[: len(next(iter(self.deviations.values())))]
+
+    @property
+    def deviation(self) -> dict[str, float]:
+        """Reduced state -> largest absolute deviation over all records and entries."""
+        return {name: float(series.max()) for name, series in self.deviations.items()}
+
+    @property
+    def events(self) -> dict[str, Mapping[str, Event | None]]:
+        """Events of the two runs, under ``"reduced"`` and ``"full"``."""
+        return {"reduced": self.reduced.events, "full": self.full.events}
+
+    @property
+    def outcome(self) -> Outcome:
+        """The reduced run's outcome, or the full run's where only that one failed."""
+        return self.full.outcome if self.full.outcome.failed else self.reduced.outcome
+
+
+def compare(
+    reduced: Problem,
+    full: FullProblem,
+    eta: float | ArrayLike,
+    steps: int,
+    record: int | str | ArrayLike | None = None,
+) -> Comparison:
+    """Run both problems and measure how far they are apart.
+
+    Parameters
+    ----------
+    reduced : Problem
+        Few scalars.
+    full : FullProblem
+        Every entry, with ``orbit_values``.
+    eta, steps, record
+        As for `dynamics.descend`, the same for both.
+
+    Raises
+    ------
+    InvalidRequest
+        If eta, steps or record is not valid.
+    ValueError
+        If the two problems differ in a parameter.
+    """
+    if reduced.parameters != full.parameters:
+        raise ValueError("the reduced and the full problem have different parameters")
+    first, second = descend(reduced, eta, steps, record), descend(full, eta, steps, record)
+    common = min(len(first.steps), len(second.steps))
+    agree = first.steps[:common] == second.steps[:common]
+    common = common if agree.all() else int(np.argmin(agree))
+    values = full.orbit_values(second.states[:common])
+    deviations = {}
+    for name in first.layout.names:
+        distance = np.abs(values[name] - first[name][:common, None])
+        deviations[name] = distance.max(axis=1)
+    return Comparison(first, second, deviations)

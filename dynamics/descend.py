@@ -1,0 +1,282 @@
+r"""Gradient descent as a map, :math:`\theta \leftarrow \theta - \eta g(\theta)`.
+
+The compiled loop is advanced in chunks. Inside a chunk every step is tracked for the events;
+between chunks the records are kept, the events sought, an interruption honoured. Where the chunks
+are cut changes nothing.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics import outcome as ends
+from dynamics.detect import Detector, Oscillation
+from dynamics.outcome import Outcome
+from dynamics.problem import FloatArray, Problem
+from dynamics.stability import stability_limit
+from dynamics.trajectory import Event, Trajectory
+from dynamics.validation import integer, learning_rate, refuse
+
+SECONDS_PER_CHUNK = 0.2
+LARGEST_CHUNK = 1 << 16
+RECORDS = 400
+
+
+def descend(
+    problem: Problem,
+    eta: float | ArrayLike,
+    steps: int,
+    record: int | str | ArrayLike | None = None,
+    initial: ArrayLike | None = None,
+) -> Trajectory:
+    """Run gradient descent.
+
+    Parameters
+    ----------
+    problem : Problem
+    eta : float or sequence of float
+        Learning rate, or one for each part of the state; time is the first one times steps.
+    steps : int
+        Number of steps.
+    record : int, "log", int array or None
+        Every so many steps; at logarithmically spaced steps (the default); or at these steps. The
+        first and the last state are always recorded.
+    initial : array, optional
+        Where to start; the problem's own start by default.
+
+    Returns
+    -------
+    Trajectory
+        Its outcome says whether the run went well; a run that diverges or oscillates is returned
+        up to there.
+
+    Raises
+    ------
+    InvalidRequest
+        If eta, steps or record is not valid.
+    """
+    rates = learning_rate(eta, problem.layout.names)
+    steps = integer("steps", steps, at_least=1)
+    schedule = record_schedule(steps, record)
+    start = problem.initial_state if initial is None else problem.layout.flatten(initial)
+    run = _Run(problem, problem.layout.per_entry(rates), rates[0])
+    reached, interrupted = run.go(start, steps, schedule)
+    return run.trajectory(reached, steps, interrupted, rates)
+
+
+def check_settings(eta: Any, steps: Any, record: Any) -> None:
+    """Refuse settings that `descend` would refuse, before anything is compiled."""
+    learning_rate(eta, ("every",))
+    record_schedule(integer("steps", steps, at_least=1), record)
+
+
+def record_schedule(steps: int, record: int | str | ArrayLike | None) -> NDArray[np.int64]:
+    """Steps at which the state is recorded, ascending, 0 and ``steps`` among them.
+
+    Raises
+    ------
+    InvalidRequest
+        If ``record`` is neither a positive whole number, nor "log", nor steps within the run.
+    """
+    if record is None or isinstance(record, str):
+        if record not in (None, "log"):
+            refuse("record", record, "is unknown", "a whole number or 'log'", "log")
+        spaced = np.rint(np.geomspace(1, steps, RECORDS)).astype(np.int64)
+    elif np.ndim(record) == 0:
+        spaced = np.arange(0, steps, integer("record", record, at_least=1))
+    else:
+        spaced = np.asarray(record)
+        if spaced.dtype.kind not in "iu" or (spaced.size and not spaced.min() >= 0):
+            refuse("record", record, "is not a list of steps", f"whole numbers in 0..{steps}", 0)
+        if spaced.size and spaced.max() > steps:
+            refuse("record", spaced.max(), "is after the last step", f"0..{steps}", steps)
+    return np.unique(np.concatenate([[0], spaced, [steps]])).astype(np.int64)
+
+
+@dataclass
+class _Run:
+    """One run in progress."""
+
+    problem: Problem
+    eta: FloatArray
+    step_time: float
+
+    def __post_init__(self) -> None:
+        names = self.problem.order_names
+        parameters = self.problem.parameters
+        self.detector = Detector(self.problem.events, names, parameters, self.step_time)
+        self.oscillation = Oscillation(names.index("d_alpha"))
+        self.states: list[FloatArray] = []
+        self.steps: list[NDArray[np.int64]] = []
+
+    def go(self, start: FloatArray, steps: int, schedule: NDArray[np.int64]) -> tuple[int, bool]:
+        """Advance to the last step; returns the step reached and whether it was interrupted."""
+        state, step, chunk = start.copy(), 0, 64
+        width = len(self.problem.order_names)
+        with _interruption() as interrupted:
+            while step < steps and not interrupted.is_set():
+                last = min(steps, step + chunk)
+                due = schedule[(schedule >= step) & (schedule < last)]
+                tracked, records = np.empty((last - step, width)), np.empty((due.size, state.size))
+                before, clock = state.copy(), time.perf_counter()
+                reached = self.problem.advance(state, self.eta, step, last, (tracked, due, records))
+                taken = time.perf_counter() - clock
+                rows = tracked[: reached - step + (reached < last)]
+                self._note(step, rows, before, due[due <= reached], records)
+                step = reached
+                if reached < last:
+                    self.diverged = True
+                    break
+                if taken < SECONDS_PER_CHUNK / 2:
+                    chunk = min(LARGEST_CHUNK, 2 * chunk)
+                elif taken > 2 * SECONDS_PER_CHUNK:
+                    chunk = max(1, chunk // 2)
+            else:
+                self.diverged = False
+            stopped = interrupted.is_set() and step < steps
+        self.final = state
+        if not self.steps or self.steps[-1].size == 0 or self._last_recorded() != step:
+            self._keep(np.array([step]), state[None, :])
+        if not self.diverged:
+            row = self.problem.order_parameters(state)[None, :]
+            self._note(step, row, state, np.array([], dtype=np.int64), np.empty((0, state.size)))
+        return step, stopped
+
+    def _last_recorded(self) -> int:
+        filled = [part for part in self.steps if part.size]
+        return int(filled[-1][-1]) if filled else -1
+
+    def _note(
+        self,
+        first: int,
+        rows: FloatArray,
+        state: FloatArray,
+        due: NDArray[np.int64],
+        records: FloatArray,
+    ) -> None:
+        if len(rows):
+            self.detector.feed(first, rows, state)
+            self.oscillation.feed(first, rows)
+        self._keep(due, records[: due.size])
+
+    def _keep(self, steps: NDArray[np.int64], states: FloatArray) -> None:
+        self.steps.append(np.asarray(steps, dtype=np.int64))
+        self.states.append(states.copy())
+
+    def rows(self, state: FloatArray, first: int, last: int) -> tuple[FloatArray, FloatArray]:
+        """Run the steps first..last once more: order parameters at each, and the state at last."""
+        state, none = state.copy(), np.array([], dtype=np.int64)
+        rows = np.empty((last - first + 1, len(self.problem.order_names)))
+        buffers = (rows[:-1], none, np.empty((0, state.size)))
+        self.problem.advance(state, self.eta, first, last, buffers)
+        rows[-1] = self.problem.order_parameters(state)
+        return rows, state
+
+    def trajectory(
+        self, reached: int, steps: int, interrupted: bool, rates: tuple[float, ...]
+    ) -> Trajectory:
+        """Settle events and outcome, and gather everything."""
+        recorded, states = np.concatenate(self.steps), np.concatenate(self.states)
+        result = self._outcome(reached, interrupted, states)
+        fate = ends.OSCILLATING if result.kind == ends.OSCILLATING else "falls to the horizon"
+        if result.kind == ends.DIVERGED:
+            fate = f"diverged at step {reached}"
+        self.detector.finish(reached, fate, lambda s, a, b: self.rows(s, a, b)[0])
+        found = self.detector.found
+        horizon = reached * self.step_time
+        events = {
+            rule.name: self._event(rule.name, recorded, states, horizon)
+            for rule in self.problem.events
+        }
+        gathered = [self.problem.observables(state) for state in states]
+        names = list(gathered[0])
+        return Trajectory(
+            system=self.problem.system,
+            view=self.problem.view,
+            parameters=asdict(self.problem.parameters),
+            layout=self.problem.layout,
+            settings={
+                "eta": rates[0] if len(set(rates)) == 1 else list(rates),
+                "steps": steps,
+                **self.problem.settings,
+            },
+            steps=recorded,
+            time=np.asarray(recorded * self.step_time, dtype=np.float64),
+            states=states,
+            observables={name: np.array([row[name] for row in gathered]) for name in names},
+            events=events,
+            outcome=result,
+            reasons={name: f.reason for name, f in found.items() if f.step is None},
+        )
+
+    def _event(
+        self, name: str, recorded: NDArray[np.int64], states: FloatArray, horizon: float
+    ) -> Event | None:
+        """The event with its state, run once more from the last record before it."""
+        step = self.detector.found[name].step
+        if step is None:
+            return None
+        k = int(np.searchsorted(recorded, step, side="right")) - 1
+        state = self.rows(states[k], int(recorded[k]), step)[1]
+        from theory.events import ExceedsRunMaximum
+
+        whole = [r.name for r in self.problem.events if isinstance(r, ExceedsRunMaximum)]
+        return Event(name, step * self.step_time, step, state, horizon if name in whole else None)
+
+    def _outcome(self, reached: int, interrupted: bool, states: FloatArray) -> Outcome:
+        now = reached * self.step_time
+        if self.diverged:
+            return Outcome(ends.DIVERGED, reached, now, self._remedy(states[0]))
+        if interrupted:
+            return Outcome(ends.INTERRUPTED, reached, now, "run again for the remaining steps")
+        if self.oscillation.lasting(reached):
+            began = self.oscillation.began
+            return Outcome(
+                ends.OSCILLATING, began, began * self.step_time, self._remedy(self.final)
+            )
+        moved = self.final - self.eta * self.problem.gradient(self.final) != self.final
+        return Outcome(ends.HORIZON if moved.any() else ends.CONVERGED, reached, now)
+
+    def _remedy(self, start: FloatArray) -> str:
+        """The learning rate used, the stability limit where a calmer run is, what to try.
+
+        The learning rate is halved until 200 steps from ``start`` end monotone; the limit
+        is that of the state they lead to.
+        """
+        eta, limit = self.eta, float("nan")
+        for _ in range(20):
+            eta = eta / 2
+            state, rows = start.copy(), np.empty((200, len(self.problem.order_names)))
+            buffers = (rows, np.empty(0, dtype=np.int64), np.empty((0, state.size)))
+            if self.problem.advance(state, eta, 0, 200, buffers) == 200:
+                rate = rows[100:, self.oscillation.column]
+                if (rate[1:] * rate[:-1] > 0).all():
+                    limit = stability_limit(self.problem, state)
+                    break
+        used = f"eta={self.step_time:g}"
+        if not np.isfinite(limit) or limit > self.step_time:
+            return f"{used} is too large; try eta={float(eta.max()):.2g}"
+        return f"{used} is above the stability limit {limit:.4g} there; try eta={0.9 * limit:.2g}"
+
+
+@contextmanager
+def _interruption() -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets, so that a run ends between chunks with all its records."""
+    raised = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield raised
+        return
+    handler: Any = signal.signal(signal.SIGINT, lambda *_: raised.set())
+    try:
+        yield raised
+    finally:
+        signal.signal(signal.SIGINT, handler)

@@ -1,0 +1,269 @@
+"""Finding the events of a run of gradient descent, at every step and in one pass.
+
+A `Detector` is fed the order parameters of consecutive steps, chunk by chunk; what it finds does
+not depend on where the chunks are cut, nor on what is recorded. `Oscillation` watches the same rows
+for a period of two that does not die out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.problem import FloatArray
+from theory.events import Crossing, EventRule, ExceedsRunMaximum, SustainedRise
+
+Column = Callable[[FloatArray], FloatArray]
+MAX_SPANS = 64
+LEAST_STREAK = 50
+MAX_SAMPLES = 4096
+
+
+@dataclass
+class Found:
+    """First step that satisfies a rule, or why there is none."""
+
+    step: int | None = None
+    reason: str = ""
+
+
+@dataclass
+class Span:
+    """Consecutive steps, and enough of them to find a step again by running them once more."""
+
+    first: int
+    state: FloatArray
+    top: float
+
+
+@dataclass
+class Detector:
+    """Looks for every event of a problem.
+
+    Parameters
+    ----------
+    rules : tuple of EventRule
+        In an order in which ``after`` refers to earlier ones.
+    names : tuple of str
+        Order parameters, the columns of what is fed.
+    parameters : object
+        Supplies the values of other symbols (D).
+    step_time : float
+        Time of one step, eta.
+    """
+
+    rules: tuple[EventRule, ...]
+    names: tuple[str, ...]
+    parameters: Any
+    step_time: float
+    found: dict[str, Found] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.found = {rule.name: Found() for rule in self.rules}
+        self._bound = -np.inf
+        self._spans: dict[str, list[Span]] = {}
+        self._rise: dict[str, tuple[int, float, float]] = {}
+        self._columns: dict[tuple[str, str], Column] = {}
+
+    def feed(self, first: int, rows: FloatArray, state: FloatArray) -> None:
+        """Order parameters at steps first, first + 1, ...
+
+        Parameters
+        ----------
+        first : int
+            Step of the first row.
+        rows : float array, shape (steps, order parameters)
+        state : float array, shape (n,)
+            State at step ``first``, from which the steps can be run again.
+        """
+        for rule in self.rules:
+            found = self.found[rule.name]
+            begin = first
+            if rule.after is not None:
+                earlier = self.found[rule.after].step
+                if earlier is None or earlier >= first + len(rows):
+                    continue
+                begin = max(first, earlier)
+            part = rows[begin - first :]
+            if isinstance(rule, Crossing) and found.step is None:
+                hits = np.flatnonzero(self._crossed(rule, part))
+                found.step = begin + int(hits[0]) if hits.size else None
+            elif isinstance(rule, SustainedRise) and found.step is None:
+                self._watch_rise(rule, found, begin, part)
+            elif isinstance(rule, ExceedsRunMaximum):
+                top = self.column(rule, "quantity")(part).max(initial=-np.inf)
+                spans = self._spans.setdefault(rule.name, [])
+                spans.append(Span(first, state.copy(), float(top)))
+                if len(spans) > MAX_SPANS:
+                    pairs = zip(spans[::2], [*spans[1::2], None], strict=False)
+                    spans[:] = [
+                        Span(a.first, a.state, max(a.top, b.top if b else -np.inf))
+                        for a, b in pairs
+                    ]
+        for rule in self.rules:
+            if isinstance(rule, ExceedsRunMaximum):
+                bound = self.column(rule, "bound")(rows).max(initial=-np.inf)
+                self._bound = max(self._bound, float(bound))
+
+    def finish(
+        self, last: int, fate: str, replay: Callable[[FloatArray, int, int], FloatArray]
+    ) -> None:
+        """Settle the rules that look at the whole run, and say why the others found nothing.
+
+        Parameters
+        ----------
+        last : int
+            Last step that was fed.
+        fate : str
+            Why alpha does not rise, if it does not: ``"falls to the horizon"``, ``"oscillating"``.
+        replay : callable
+            (state, first, last) -> order parameters of the steps first..last, run once more.
+        """
+        for rule in self.rules:
+            found = self.found[rule.name]
+            if isinstance(rule, ExceedsRunMaximum):
+                self._settle(rule, found, last, replay)
+            if found.step is None and not found.reason:
+                if rule.after is not None and self.found[rule.after].step is None:
+                    found.reason = f"{rule.after} is not reached"
+                elif isinstance(rule, SustainedRise):
+                    found.reason = fate
+                else:
+                    found.reason = f"not reached by time {last * self.step_time:.6g}"
+
+    def _settle(
+        self,
+        rule: ExceedsRunMaximum,
+        found: Found,
+        last: int,
+        replay: Callable[[FloatArray, int, int], FloatArray],
+    ) -> None:
+        spans = self._spans.get(rule.name, [])
+        begin = self.found[rule.after].step if rule.after else 0
+        for k, span in enumerate(spans):
+            if span.top > self._bound:
+                stop = spans[k + 1].first - 1 if k + 1 < len(spans) else last
+                rows = replay(span.state, span.first, stop)
+                values = self.column(rule, "quantity")(rows)
+                values[: max(0, (begin or 0) - span.first)] = -np.inf
+                found.step = span.first + int(np.argmax(values > self._bound))
+                return
+        if spans:
+            horizon = last * self.step_time
+            found.reason = f"never above {self._bound:.6g} in a run to time {horizon:.6g}"
+
+    def _crossed(self, rule: Crossing, rows: FloatArray) -> NDArray[np.bool_]:
+        with np.errstate(all="ignore"):
+            value = self.column(rule, "expression")(rows)
+            above = value > 0 if rule.strict else value >= 0
+            return above & (self.column(rule, "guard")(rows) > 0)
+
+    def _watch_rise(self, rule: SustainedRise, found: Found, begin: int, rows: FloatArray) -> None:
+        """A rise is a run of strictly increasing values; carried over from chunk to chunk."""
+        values = self.column(rule, "quantity")(rows)
+        steps = np.arange(begin, begin + values.size)
+        if rule.name in self._rise:
+            start_step, start, previous = self._rise[rule.name]
+            if not values[0] > previous:
+                start_step, start = int(steps[0]), float(values[0])
+        else:
+            start_step, start = int(steps[0]), float(values[0])
+        broken = np.flatnonzero(np.diff(values) <= 0) + 1
+        begins = np.zeros(values.size, dtype=np.int64)
+        begins[broken] = broken
+        begins = np.maximum.accumulate(begins)
+        inside = begins > 0
+        first_step = np.where(inside, steps[begins], start_step)
+        base = np.where(inside, values[begins], start)
+        long = (steps - first_step) * self.step_time >= rule.duration
+        hits = np.flatnonzero(long & (values - base > rule.relative * np.abs(base)))
+        if hits.size:
+            found.step = int(first_step[hits[0]])
+        self._rise[rule.name] = (int(first_step[-1]), float(base[-1]), float(values[-1]))
+
+    def column(self, rule: EventRule, attribute: str) -> Column:
+        """A rule's expression as a function of rows of order parameters."""
+        key = (rule.name, attribute)
+        if key not in self._columns:
+            self._columns[key] = columns(getattr(rule, attribute), self.names, self.parameters)
+        return self._columns[key]
+
+
+def columns(expression: Any, names: tuple[str, ...], parameters: Any) -> Column:
+    """Compile an expression of order parameters and parameters to act on rows.
+
+    Parameters
+    ----------
+    expression : sympy.Expr
+    names : tuple of str
+        Order parameters, the columns of the rows.
+    parameters : object
+        Supplies the values of the other symbols as attributes.
+    """
+    import sympy
+
+    others = {
+        s: getattr(parameters, s.name) for s in expression.free_symbols if s.name not in names
+    }
+    closed = expression.subs(others)
+    symbols = {s.name: s for s in closed.free_symbols}
+    arguments = [symbols.get(name, sympy.Dummy(name)) for name in names]
+    function = sympy.lambdify(arguments, closed, "numpy")
+
+    def evaluate(rows: FloatArray) -> FloatArray:
+        return np.broadcast_to(function(*rows.T), (len(rows),)).astype(np.float64)
+
+    return evaluate
+
+
+@dataclass
+class Oscillation:
+    """A period of two: every step reverses the sign of a rate.
+
+    Parameters
+    ----------
+    column : int
+        The rate to watch.
+    """
+
+    column: int
+    began: int = 0
+    previous: float = 0.0
+    stride: int = 1
+    sampled: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    sizes: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    def feed(self, first: int, rows: FloatArray) -> None:
+        """Order parameters at steps first, first + 1, ..."""
+        rate = np.concatenate([[self.previous], rows[:, self.column]])
+        kept = np.flatnonzero(~(rate[1:] * rate[:-1] < 0))
+        if kept.size:
+            self.began = first + int(kept[-1])
+            self.stride, self.sampled, self.sizes = 1, self.sampled[:0], self.sizes[:0]
+        self.previous = float(rate[-1])
+        steps = np.arange(max(first, self.began), first + len(rows))
+        self.sampled = np.concatenate([self.sampled, steps])
+        self.sizes = np.concatenate([self.sizes, np.abs(rows[steps - first, self.column])])
+        while np.count_nonzero(self.sampled % self.stride == 0) > MAX_SAMPLES:
+            self.stride *= 2
+        regular = self.sampled % self.stride == 0
+        self.sampled, self.sizes = self.sampled[regular], self.sizes[regular]
+
+    def lasting(self, last: int) -> bool:
+        """Whether a run that ends at step ``last`` oscillates for good.
+
+        Every one of the last tenth of its steps (and of 50 at least) reversed the rate, and the
+        amplitude did not fall by half from the first to the second half of that time.
+        """
+        window = max(LEAST_STREAK, last // 10)
+        if last - self.began < window:
+            return False
+        late = self.sampled > last - window / 2
+        early = (self.sampled > last - window) & ~late
+        if not late.any() or not early.any():
+            return False
+        return bool(self.sizes[late].mean() > 0.5 * self.sizes[early].mean())

@@ -1,0 +1,53 @@
+r"""The loop of gradient descent, the same text in every generated file.
+
+:math:`\theta^{(t+1)} = \theta^{(t)} - \eta\, g(\theta^{(t)})`. The generated file supplies
+``gradient`` and ``order_parameters``; this loop adds what must happen at every step: the order
+parameters for the events, the records, and the check that the next state is finite.
+"""
+
+from math import isfinite
+from typing import Any
+
+gradient: Any = None  # supplied by the generated file
+order_parameters: Any = None  # supplied by the generated file
+
+
+def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
+    """Take the steps ``first, ..., last - 1``, updating ``state`` in place.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+        At step ``first`` on entry; at the returned step on exit.
+    eta : float array, shape (n,)
+        Learning rate of each entry.
+    first, last : int
+        Steps; the state at ``last`` is not yet tracked nor recorded.
+    buffers : tuple
+        ``data`` (what the gradient needs), ``slope`` and ``proposal`` (n,), ``tracked``
+        (at least last - first, order parameters), ``record_steps`` (ascending), ``records``
+        (as many rows, n).
+
+    Returns
+    -------
+    int
+        ``last``, or the step whose successor is not finite; the state is then the last finite one.
+    """
+    data, slope, proposal, tracked, record_steps, records = buffers
+    record = 0
+    for step in range(first, last):
+        while record < record_steps.size and record_steps[record] == step:
+            for i in range(state.size):
+                records[record, i] = state[i]
+            record += 1
+        gradient(state, data, slope)
+        order_parameters(state, slope, data, tracked[step - first])
+        finite = True
+        for i in range(state.size):
+            proposal[i] = state[i] - eta[i] * slope[i]
+            finite = finite and isfinite(proposal[i])
+        if not finite:
+            return step
+        for i in range(state.size):
+            state[i] = proposal[i]
+    return last

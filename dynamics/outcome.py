@@ -1,0 +1,47 @@
+"""How a run ended, as a value: what happened, at which step, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+CONVERGED = "converged"
+HORIZON = "reached horizon"
+OSCILLATING = "oscillating"
+DIVERGED = "diverged"
+CERTIFICATE_LOST = "certificate lost"
+INTERRUPTED = "interrupted"
+
+KINDS = (CONVERGED, HORIZON, OSCILLATING, DIVERGED, CERTIFICATE_LOST, INTERRUPTED)
+FAILURES = (OSCILLATING, DIVERGED, CERTIFICATE_LOST)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a run.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`.
+    step : int or None
+        Where it happened: the last step for a run that ended by itself, the first step of the
+        oscillation, the first step whose successor is not finite. None on a flow.
+    time : float
+        The same in units of time.
+    remedy : str
+        What to try, with the numbers that matter; empty where nothing is wrong.
+    """
+
+    kind: str
+    step: int | None
+    time: float
+    remedy: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run went wrong (exit code 1 on the command line)."""
+        return self.kind in FAILURES
+
+    def __str__(self) -> str:
+        place = f"at time {self.time:.6g}" if self.step is None else f"at step {self.step}"
+        return f"{self.kind} {place}" + (f"; {self.remedy}" if self.remedy else "")

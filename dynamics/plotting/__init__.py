@@ -1,0 +1,12 @@
+"""Pictures: one file per kind, functions that take results and return Axes.
+
+Results never import this package. Labels come from the notation table of the system.
+"""
+
+from dynamics.plotting.attention import attention
+from dynamics.plotting.comparison import comparison
+from dynamics.plotting.deviation import deviation
+from dynamics.plotting.style import write
+from dynamics.plotting.training import training
+
+__all__ = ["attention", "comparison", "deviation", "training", "write"]

@@ -1,0 +1,49 @@
+"""How far the full run is from the reduced one, against time."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+
+from dynamics.compare import Comparison
+from dynamics.plotting.style import BLUE, GREEN, GREY, RC, VERMILION, new_figure, time_axis
+from dynamics.systems import load_system
+
+
+def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
+    """Largest distance over the entries of each orbit, with the rounding unit of double precision.
+
+    Parameters
+    ----------
+    result : Comparison
+    axes : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    notation = load_system(result.reduced.system).notation
+    with mpl.rc_context(RC):
+        if axes is None:
+            _, axes = new_figure(5.6, 3.4)
+        styles = zip((BLUE, VERMILION, GREEN), ("-", "-", "--"), ("o", "s", "^"), strict=True)
+        for (name, series), (colour, dash, marker) in zip(
+            result.deviations.items(), styles, strict=False
+        ):
+            shown = (result.time > 0) & (series > 0)
+            axes.plot(
+                result.time[shown], series[shown], dash, color=colour, label=notation.label(name),
+                marker=marker, ms=3, markevery=0.08, mfc="white",
+            )  # fmt: skip
+        axes.set_yscale("log")
+        unit = np.finfo(float).eps
+        axes.axhline(unit, color=GREY, lw=0.8, ls=":")
+        time_axis(axes, result.reduced)
+        axes.annotate(
+            "rounding unit", (axes.get_xlim()[0], unit), (4, 3), textcoords="offset points",
+            color=GREY, fontsize=8,
+        )  # fmt: skip
+        axes.set_ylabel("largest |reduced $-$ full|")
+        axes.legend(loc="lower right")
+    return axes

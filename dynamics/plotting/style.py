@@ -1,0 +1,83 @@
+"""What all pictures share: colours safe for colour-blind readers, time axes, writing files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from dynamics.problem import FloatArray
+from dynamics.trajectory import Trajectory
+
+# Okabe and Ito (2008), distinguishable under the common colour deficiencies and in grey.
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+)
+SHADES = {"I": "#DCEAF4", "II": "#FBEBD3", "III": "#DFF1EA"}
+GREY = "#555555"
+
+RC: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "savefig.dpi": 200,
+    "mathtext.fontset": "cm",
+}
+
+
+def new_figure(width: float, height: float, **grid: Any) -> tuple[Figure, Any]:
+    """A figure outside pyplot, in inches, with its axes; ``grid`` goes to ``Figure.subplots``."""
+    with mpl.rc_context(RC):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        return figure, figure.subplots(**grid)
+
+
+def write(axes: Any, path: str | os.PathLike[str]) -> Path:
+    """Write the figure that axes belong to; the ending of the path chooses the format."""
+    target = Path(path)
+    with mpl.rc_context(RC):
+        np.ravel(axes)[0].figure.savefig(target)
+    return target
+
+
+def time_axis(axes: Axes, run: Trajectory) -> None:
+    """Logarithmic time from the first step on, labelled with its unit."""
+    first = run.time[run.time > 0]
+    axes.set_xscale("log")
+    axes.set_xlim(first.min() / 1.1, first.max() * 1.1)
+    eta = run.settings.get("eta")
+    unit = "" if eta is None else rf",  $\eta = {eta:g}$" if isinstance(eta, float) else ""
+    axes.set_xlabel(rf"time $\tau = \eta \times$ steps{unit}")
+
+
+def logarithmic(axes: Axes) -> None:
+    """A logarithmic vertical axis that may span less than a decade: labels at 1, 2, 5."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def positive_time(run: Trajectory, series: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Time and a series without the start, which a logarithmic axis cannot show."""
+    kept = run.time[: len(series)] > 0
+    return run.time[: len(series)][kept], series[kept]
+
+
+def sparse(time: FloatArray, count: int = 28) -> np.ndarray:
+    """Indices of about ``count`` records, evenly spread over a logarithmic axis."""
+    wanted = np.geomspace(time[0], time[-1], count)
+    return np.unique(np.abs(np.log(time)[None, :] - np.log(wanted)[:, None]).argmin(axis=1))

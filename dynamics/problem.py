@@ -1,0 +1,197 @@
+"""What every driver works on: an initial state, a gradient, a risk, observables.
+
+The state is one flat float array. Its `Layout` says which part has which name and shape, so that a
+reduced problem (alpha, gamma, rho) and a full one (alpha, A) look the same to a driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from theory.events import EventRule
+    from theory.notation import Notation
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Names and shapes of the parts of a flat state.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Parts in order.
+    shapes : tuple of tuple of int
+        Shape of each; ``()`` is a scalar.
+    """
+
+    names: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+
+    @property
+    def size(self) -> int:
+        """Number of entries of the flat state."""
+        return sum(prod(shape) for shape in self.shapes)
+
+    def place(self, name: str) -> slice:
+        """Where a part stands in the flat state."""
+        k = self.names.index(name)
+        first = sum(prod(shape) for shape in self.shapes[:k])
+        return slice(first, first + prod(self.shapes[k]))
+
+    def part(self, states: FloatArray, name: str) -> FloatArray:
+        """A part of one flat state (n,) or of many (records, n), in its own shape."""
+        shape = self.shapes[self.names.index(name)]
+        taken = states[..., self.place(name)]
+        return taken.reshape(states.shape[:-1] + shape)
+
+    def flatten(self, state: ArrayLike | tuple[Any, ...]) -> FloatArray:
+        """A flat copy of a state given flat, or as a sequence of its parts.
+
+        Raises
+        ------
+        ValueError
+            If it is neither.
+        """
+        if isinstance(state, np.ndarray):
+            flat = state.astype(np.float64).reshape(-1)
+        else:
+            parts = state if isinstance(state, (tuple, list)) else (state,)
+            flat = np.concatenate([np.asarray(part, dtype=np.float64).ravel() for part in parts])
+        if flat.size != self.size:
+            expected = ", ".join(f"{n} {s}" for n, s in zip(self.names, self.shapes, strict=True))
+            raise ValueError(f"a state has {self.size} entries ({expected}), not {flat.size}")
+        return flat
+
+    def per_entry(self, per_part: tuple[float, ...]) -> FloatArray:
+        """One value per part, repeated for every entry of it."""
+        sizes = [prod(shape) for shape in self.shapes]
+        return np.repeat(np.asarray(per_part, dtype=np.float64), sizes)
+
+
+class Problem(Protocol):
+    """A training problem; see the 2 x 2 square of the architecture.
+
+    ``gradient(state)`` is what one step of gradient descent subtracts, divided by the learning
+    rate; ``order_parameters`` are what the event rules speak of.
+    """
+
+    system: str
+    view: str
+    parameters: Any
+    layout: Layout
+    notation: Notation
+    events: tuple[EventRule, ...]
+    order_names: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+    @property
+    def initial_state(self) -> FloatArray: ...
+
+    @property
+    def state_names(self) -> tuple[str, ...]: ...
+
+    def gradient(self, state: ArrayLike) -> FloatArray: ...
+
+    def risk(self, state: ArrayLike) -> float: ...
+
+    def observables(self, state: ArrayLike) -> dict[str, float]: ...
+
+    def order_parameters(self, state: ArrayLike) -> FloatArray: ...
+
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int: ...
+
+
+class FullProblem(Problem, Protocol):
+    """A problem with every trained entry, which can be laid beside a reduced one."""
+
+    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """Reduced state -> every value that it stands for, shape (records, entries)."""
+        ...
+
+
+class CompiledProblem:
+    """A problem whose gradient, order parameters, summary and loop are in one generated file.
+
+    Parameters
+    ----------
+    module : dynamics.codegen.CompiledModule
+        With ``gradient``, ``order_parameters``, ``summary`` and ``advance``.
+    data : tuple
+        What its functions need beside the state.
+    layout : Layout
+        Parts of the state.
+    """
+
+    order_names: tuple[str, ...]
+    settings: Mapping[str, Any]
+    """How the problem was made, kept with every run."""
+
+    def __init__(self, module: Any, data: tuple[Any, ...], layout: Layout) -> None:
+        self.module = module
+        self.layout = layout
+        self._data = data
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """Names of the parts of the state, in order."""
+        return self.layout.names
+
+    @property
+    def source(self) -> str:
+        """Text of the generated file."""
+        return self.module.source
+
+    def gradient(self, state: ArrayLike) -> FloatArray:
+        """What one step of gradient descent subtracts, divided by eta.
+
+        Parameters
+        ----------
+        state : float array, shape (n,), or a sequence of its parts
+
+        Returns
+        -------
+        float array, shape (n,)
+        """
+        out = np.empty(self.layout.size)
+        self.module.gradient(self.layout.flatten(state), self._data, out)
+        return out
+
+    def order_parameters(self, state: ArrayLike) -> FloatArray:
+        """Order parameters at a state, in the order of `order_names`."""
+        flat, out = self.layout.flatten(state), np.empty(len(self.order_names))
+        self.module.order_parameters(flat, self.gradient(flat), self._data, out)
+        return out
+
+    def risk(self, state: ArrayLike) -> float:
+        """Risk at a state."""
+        return float(self._summary(self.layout.flatten(state))[0])
+
+    def _summary(self, state: FloatArray) -> FloatArray:
+        out = np.empty(2)
+        self.module.summary(state, self._data, out)
+        return out
+
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int:
+        """Steps first, ..., last - 1 in place; see `dynamics.kernels.advance`.
+
+        Parameters
+        ----------
+        state, eta : float arrays, shape (n,)
+        first, last : int
+        buffers : (tracked, record_steps, records)
+        """
+        work = (np.empty_like(state), np.empty_like(state))
+        return int(self.module.advance(state, eta, first, last, (self._data, *work, *buffers)))

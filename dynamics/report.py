@@ -1,0 +1,122 @@
+"""What the command line prints and draws of a result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dynamics.compare import Comparison
+from dynamics.trajectory import Event, Trajectory
+
+if TYPE_CHECKING:
+    from dynamics.systems import System
+    from theory.claims import Claim
+
+
+def document(result: Trajectory | Comparison) -> dict[str, Any]:
+    """The JSON document of a result: plain numbers, null where there is none."""
+    if isinstance(result, Comparison):
+        runs = {"reduced": result.reduced, "full": result.full}
+        first = result.reduced
+        content: dict[str, Any] = {
+            "deviation": result.deviation,
+            "events": {view: _times(run) for view, run in runs.items()},
+            "event_steps": {view: _steps(run) for view, run in runs.items()},
+            "reasons": {view: dict(run.reasons) for view, run in runs.items()},
+            "outcomes": {view: str(run.outcome) for view, run in runs.items()},
+        }
+    else:
+        first = result
+        content = {
+            "events": _times(first),
+            "event_steps": _steps(first),
+            "reasons": dict(first.reasons),
+            "final": {n: float(s[-1]) for n, s in _scalars(first).items()},
+        }
+    head = {
+        "system": first.system,
+        "parameters": dict(first.parameters),
+        "settings": dict(first.settings),
+        "outcome": result.outcome.kind,
+        "outcome_step": result.outcome.step,
+        "remedy": result.outcome.remedy,
+    }
+    return _finite(head | content)
+
+
+def _times(run: Trajectory) -> dict[str, float | None]:
+    return {name: None if event is None else event.time for name, event in run.events.items()}
+
+
+def _steps(run: Trajectory) -> dict[str, int | None]:
+    return {name: None if event is None else event.step for name, event in run.events.items()}
+
+
+def _scalars(run: Trajectory) -> dict[str, Any]:
+    pairs = zip(run.layout.names, run.layout.shapes, strict=True)
+    return {name: run[name] for name, shape in pairs if shape == ()} | dict(run.observables)
+
+
+def _finite(content: Any) -> Any:
+    """JSON has no infinity and no NaN; both become null."""
+    if isinstance(content, Mapping):
+        return {key: _finite(entry) for key, entry in content.items()}
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    return content
+
+
+def pictures(result: Trajectory | Comparison) -> Iterator[tuple[str, Any]]:
+    """File names and axes of the pictures of a result."""
+    from dynamics import plotting
+
+    if isinstance(result, Comparison):
+        yield "training.png", plotting.comparison(result)
+        yield "attention.png", plotting.attention(result.full)
+        yield "deviation.png", plotting.deviation(result)
+    else:
+        yield "training.png", plotting.training(result)
+        if "A" in result.layout.names:
+            yield "attention.png", plotting.attention(result)
+
+
+def table(system: System, result: Trajectory | Comparison) -> str:
+    """A short table: parameters, events, deviations, how it ended."""
+    both = isinstance(result, Comparison)
+    first = result.reduced if isinstance(result, Comparison) else result
+    shown = ", ".join(f"{name}={entry:.6g}" for name, entry in first.parameters.items())
+    made = ", ".join(f"{name}={first.settings[name]}" for name in ("eta", "steps"))
+    lines = [system.title, shown, made, ""]
+    runs = (result.reduced, result.full) if isinstance(result, Comparison) else (result,)
+    lines.append(f"{'event':<20}" + "".join(f"{'time, ' + run.view:<28}" for run in runs) + "step")
+    for name, event in first.events.items():
+        others = [run.events[name] for run in runs]
+        row = f"{name:<20}" + "".join(f"{_time(other):<28}" for other in others)
+        steps = {other.step for other in others if other is not None}
+        lines.append(row + ", ".join(map(str, sorted(steps, key=str))))
+        if event is None:
+            lines[-1] = f"{name:<20}none: {first.reasons.get(name, '')}"
+    if isinstance(result, Comparison):
+        lines += ["", f"{'state':<20}largest |reduced - full| over {len(result.time)} records"]
+        lines += [f"{name:<20}{value:.1e}" for name, value in result.deviation.items()]
+    final = [f"{name}={first[name][-1]:.6g}" for name in (*first.layout.names, "G", "risk", "error")
+             if first[name].ndim == 1]  # fmt: skip
+    lines += ["", f"{'at the end' if not both else 'reduced, end':<20}" + ", ".join(final)]
+    return "\n".join([*lines, f"{'outcome':<20}{result.outcome}"])
+
+
+def _time(event: Event | None) -> str:
+    return "none" if event is None else f"{event.time:.6g}"
+
+
+def proofs(claims: Sequence[Claim]) -> str:
+    """The claims that can be checked by computation, and what came out."""
+    lines = []
+    for claim in claims:
+        if claim.proof is not None:
+            evidence = claim.proof()
+            verdict = "holds" if evidence.holds else "does not hold"
+            lines += [f"{claim.source}: {verdict} ({evidence.case})"]
+            lines += [f"    {finding}" for finding in evidence.findings]
+    return "\n".join(lines)

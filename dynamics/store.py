@@ -1,0 +1,148 @@
+"""Results on disk: xarray datasets in zarr v3, whole or not at all.
+
+A `Trajectory` is one group, a `Comparison` a group with the sub-groups ``reduced`` and ``full``.
+Variables hold what was computed; parameters, settings, events and outcome are attributes, as JSON,
+with the versions of the programs. No clock reading is stored: equal runs give equal stores.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dynamics.compare import Comparison
+from dynamics.trajectory import Trajectory
+from dynamics.validation import InvalidRequest
+
+if TYPE_CHECKING:
+    import xarray
+
+FORMAT = 1
+VERSIONS = ("attdyn", "numpy", "numba", "sympy")
+
+
+def versions() -> dict[str, str]:
+    """Versions of the programs that a result depends on."""
+    return {name: metadata.version(name) for name in VERSIONS}
+
+
+def _stamped(dataset: xarray.Dataset) -> xarray.Dataset:
+    return dataset.assign_attrs(format=FORMAT, versions=json.dumps(versions()))
+
+
+def save(result: Trajectory | Comparison, path: str | os.PathLike[str]) -> Path:
+    """Write a result; an earlier result in the same place is replaced, anything else is not.
+
+    Parameters
+    ----------
+    result : Trajectory or Comparison
+    path : path-like
+        The zarr store, a folder.
+
+    Returns
+    -------
+    Path
+        Where it was written.
+
+    Raises
+    ------
+    InvalidRequest
+        If something that is not a result is there, or the place cannot be written.
+    """
+    with replacing(path) as fresh:
+        write_groups(result, fresh)
+    return Path(path)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A fresh folder that takes the place of ``path`` when the block ends well, and only then."""
+    target = check_writable(path)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as folder:
+        fresh = Path(folder) / "result"
+        fresh.mkdir()
+        yield fresh
+        if target.exists():
+            os.replace(target, Path(folder) / "replaced")
+        os.replace(fresh, target)
+
+
+def write_groups(result: Trajectory | Comparison, folder: Path) -> None:
+    """Write the groups of a result into a folder."""
+    import xarray
+
+    groups: Mapping[str | None, xarray.Dataset]
+    if isinstance(result, Comparison):
+        deviations = {name: ("record", series) for name, series in result.deviations.items()}
+        attributes = {"kind": "comparison", "format": FORMAT}
+        groups = {
+            None: xarray.Dataset(deviations, {"time": ("record", result.time)}, attributes),
+            "reduced": _stamped(result.reduced.to_xarray()),
+            "full": _stamped(result.full.to_xarray()),
+        }
+    else:
+        groups = {None: _stamped(result.to_xarray())}
+    for group, dataset in groups.items():
+        dataset.to_zarr(folder, group=group, mode="a", zarr_format=3, consolidated=False)
+
+
+def check_writable(path: str | os.PathLike[str]) -> Path:
+    """Make the parent of a result and make sure that the result can be written there.
+
+    Raises
+    ------
+    InvalidRequest
+        In one line, before anything was computed.
+    """
+    target = Path(path)
+    allowed = "a new folder or an earlier result; nearest: results"
+    if target.exists() and not _is_result(target):
+        raise InvalidRequest(
+            f"out={str(target)!r} exists and is not a result; out can be {allowed}"
+        )
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent):
+            pass
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        problem = f"out={str(target)!r} cannot be written ({reason})"
+        raise InvalidRequest(f"{problem}; out can be {allowed}") from None
+    return target
+
+
+def _is_result(path: Path) -> bool:
+    return path.is_dir() and ((path / "zarr.json").exists() or not any(path.iterdir()))
+
+
+def load(path: str | os.PathLike[str]) -> Trajectory | Comparison:
+    """Read what `save` wrote.
+
+    Raises
+    ------
+    InvalidRequest
+        If there is no result, or one of another format.
+    """
+    import xarray
+
+    if not (Path(path) / "zarr.json").exists():
+        raise InvalidRequest(f"path={str(path)!r} holds no result; path can be what save wrote")
+
+    def group(name: str | None) -> xarray.Dataset:
+        return xarray.open_zarr(path, group=name, consolidated=False, chunks=None).load()
+
+    root = group(None)
+    if root.attrs.get("format") != FORMAT:
+        found = root.attrs.get("format")
+        raise InvalidRequest(f"path={str(path)!r} has format {found}, this program reads {FORMAT}")
+    if root.attrs["kind"] == "trajectory":
+        return Trajectory.from_xarray(root)
+    deviations = {str(name): root[name].values for name in root.data_vars}
+    reduced, full = (Trajectory.from_xarray(group(name)) for name in ("reduced", "full"))
+    return Comparison(reduced, full, deviations)

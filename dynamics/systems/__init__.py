@@ -1,0 +1,84 @@
+"""Systems, found by name: every folder here with a ``SYSTEM`` is one."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dynamics.validation import refuse
+
+if TYPE_CHECKING:
+    from theory.claims import Claim
+    from theory.notation import Notation
+    from theory.reduction import ReducedSystem
+
+
+@dataclass(frozen=True)
+class Showcase:
+    """What a command does when nothing else is asked for.
+
+    A user who names one of ``parameters`` gets the defaults of ``Parameters`` for the others.
+    """
+
+    parameters: Mapping[str, Any]
+    eta: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class System:
+    """Everything that a driver, a command or a picture may ask of a system.
+
+    Attributes
+    ----------
+    name, title : str
+        Code name, and the paper in one line.
+    notation : Notation
+        The table of letters.
+    claims : tuple of Claim
+        The paper's statements.
+    derivations : callable
+        Parameters or None -> the reductions, by name.
+    Parameters : type
+        Frozen, validated on construction.
+    ReducedPopulation, FullPopulation : type
+        The problems, made from a ``Parameters``.
+    showcases : mapping
+        Command (``"run"``, ``"compare"``) -> what it does by default.
+    """
+
+    name: str
+    title: str
+    notation: Notation
+    claims: tuple[Claim, ...]
+    derivations: Callable[..., Mapping[str, ReducedSystem]]
+    Parameters: type[Any]
+    ReducedPopulation: type[Any]
+    FullPopulation: type[Any]
+    showcases: Mapping[str, Showcase]
+
+
+def system_names() -> tuple[str, ...]:
+    """Names of all systems."""
+    here = Path(__file__).parent
+    return tuple(sorted(p.parent.name for p in here.glob("*/parameters.py")))
+
+
+def load_system(name: str) -> System:
+    """Load a system by name.
+
+    Raises
+    ------
+    InvalidRequest
+        If there is none of that name.
+    """
+    names = system_names()
+    if name not in names:
+        near = get_close_matches(name, names, 1, 0.0)[0]
+        refuse("system", name, "is unknown", ", ".join(names), near)
+    system: System = importlib.import_module(f"dynamics.systems.{name}").SYSTEM
+    return system

@@ -1,0 +1,26 @@
+"""Positional attention and patch association, made to run."""
+
+from dynamics.systems import Showcase, System
+from dynamics.systems.positional_attention.parameters import Parameters
+from dynamics.systems.positional_attention.population import (
+    FullPopulation,
+    ReducedPopulation,
+    derivations,
+)
+from theory.systems.positional_attention.claims import CLAIMS
+from theory.systems.positional_attention.notation import NOTATION
+
+SYSTEM = System(
+    name="positional_attention",
+    title="Positional attention and patch association (Jelassi, Sander, Li 2022)",
+    notation=NOTATION,
+    claims=CLAIMS,
+    derivations=derivations,
+    Parameters=Parameters,
+    ReducedPopulation=ReducedPopulation,
+    FullPopulation=FullPopulation,
+    showcases={
+        "run": Showcase(parameters={}, eta=0.02, steps=100_000),
+        "compare": Showcase(parameters={"D": 9, "C": 3}, eta=0.03, steps=20_000),
+    },
+)

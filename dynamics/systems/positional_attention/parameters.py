@@ -1,0 +1,84 @@
+"""Parameters of the system, validated on construction."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from pydantic import model_validator
+from pydantic.dataclasses import dataclass
+
+from dynamics.validation import STRICT, number, refuse, whole
+
+
+@dataclass(frozen=True, config=STRICT, kw_only=True)
+class Parameters:
+    """Data law, model and start of positional attention (Assumption 1, Parametrization 3.1).
+
+    Attributes
+    ----------
+    D : int
+        Patches.
+    C : int
+        Patches in each set; divides D, 2 <= C < D.
+    q : float
+        Chance that a patch of a random set carries a feature, in (0, 1].
+    p : int
+        Odd degree of the activation, at least 3.
+    nu : float
+        Linear part of the activation, positive.
+    beta : float
+        Diagonal of A (sigma_A), never trained.
+    d : int
+        Dimension of a patch; D by default.
+    sigma : float
+        Noise per coordinate; 1/sqrt(d) by default.
+    omega : float
+        Spread of a random start.
+    scale : float
+        Factor in the exponent of the softmax, positive.
+    alpha0 : float
+        alpha at the start; nu^(1/(p-1)) by default.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        A ``ValueError`` whose message names parameter, value, what is allowed, the nearest valid.
+    """
+
+    D: whole(4) = 16  # type: ignore[valid-type]
+    C: whole(2) = 4  # type: ignore[valid-type]
+    q: number(above=0.0, at_most=1.0) = 0.5  # type: ignore[valid-type]
+    p: whole(3, odd=True) = 3  # type: ignore[valid-type]
+    nu: number(above=0.0) = 1e-3  # type: ignore[valid-type]
+    beta: number() = 1.0  # type: ignore[valid-type]
+    d: whole(1) = None  # type: ignore[valid-type]
+    sigma: number(at_least=0.0) = None  # type: ignore[valid-type]
+    omega: number(at_least=0.0) = 1e-3  # type: ignore[valid-type]
+    scale: number(above=0.0) = 1.0  # type: ignore[valid-type]
+    alpha0: number() = None  # type: ignore[valid-type]
+
+    @model_validator(mode="after")
+    def _together(self) -> Parameters:
+        divisors = [c for c in range(2, self.D // 2 + 1) if self.D % c == 0]
+        if not divisors:
+            refuse(
+                "D", self.D, "has no divisor C with 2 <= C < D", "a composite number", self.D + 1
+            )
+        if self.C not in divisors:
+            problem = f"equals D={self.D}" if self.C == self.D else f"does not divide D={self.D}"
+            near = min(divisors, key=lambda c: (abs(c - self.C), c))
+            refuse("C", self.C, problem, ", ".join(map(str, divisors)), near)
+        defaults = {
+            "d": self.D,
+            "sigma": 1 / sqrt(self.d or self.D),
+            "alpha0": self.nu ** (1 / (self.p - 1)),
+        }
+        for name, value in defaults.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
+        return self
+
+    @property
+    def L(self) -> int:  # noqa: N802 (the paper's letter)
+        """Number of sets, D/C."""
+        return int(self.D // self.C)

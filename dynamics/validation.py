@@ -1,0 +1,116 @@
+"""Refusing a wrong request in one line: parameter, value, what is allowed, the nearest valid one.
+
+The checks are used as pydantic validators of the fields of every system's ``Parameters``, and
+called directly for what is not a field (learning rates, steps, sizes).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Annotated, Any, NoReturn
+
+from pydantic import BeforeValidator, ConfigDict, ValidationInfo
+
+STRICT = ConfigDict(extra="forbid", validate_default=True)
+"""Configuration of every ``Parameters``: misspelt names are refused, defaults are checked."""
+
+
+class InvalidRequest(ValueError):
+    """A request that cannot be served; the message is one line for the user."""
+
+
+def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: object) -> NoReturn:
+    """Raise `InvalidRequest` in the one form that every refusal has.
+
+    Parameters
+    ----------
+    parameter : str
+        Name as the user wrote it.
+    value : object
+        What was given.
+    problem : str
+        Why it cannot be, to be read after ``name=value``.
+    allowed : str
+        Every allowed value, to be read after "can be".
+    nearest : object
+        The nearest valid value.
+    """
+    shown = repr(value) if isinstance(value, str) else str(value)
+    raise InvalidRequest(
+        f"{parameter}={shown} {problem}; {parameter} can be {allowed}; nearest: {nearest}"
+    )
+
+
+def integer(parameter: str, value: object, at_least: int, odd: bool = False) -> int:
+    """A whole number (16.0 is one), at least so large, odd where asked for."""
+    allowed = f"{'an odd' if odd else 'a whole'} number of at least {at_least}"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        refuse(parameter, value, "is not a number", allowed, at_least)
+    number = float(value)
+    if not math.isfinite(number):
+        refuse(parameter, value, "is not finite", allowed, at_least)
+    rounded = int(value) if isinstance(value, Integral) else round(number)
+    near = max(at_least, rounded + (1 if odd and rounded % 2 == 0 else 0))
+    if number != rounded:
+        refuse(parameter, value, "is not a whole number", allowed, near)
+    if rounded < at_least:
+        refuse(parameter, value, "is too small", allowed, near)
+    if odd and rounded % 2 == 0:
+        refuse(parameter, value, "is even", allowed, near)
+    return rounded
+
+
+def real(
+    parameter: str,
+    value: object,
+    above: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> float:
+    """A finite number within bounds; ``above`` is exclusive."""
+    bounds = [("above", above), ("at least", at_least), ("at most", at_most)]
+    words = [f"{word} {bound:g}" for word, bound in bounds if bound is not None]
+    allowed = "a finite number" + (" " + " and ".join(words) if words else "")
+    inside = at_most if at_most is not None else 1e-6 if above is not None else at_least or 0.0
+    if isinstance(value, bool) or not isinstance(value, Real):
+        refuse(parameter, value, "is not a number", allowed, inside)
+    number = float(value)
+    if not math.isfinite(number):
+        refuse(parameter, value, "is not finite", allowed, inside)
+    if above is not None and number <= above:
+        refuse(parameter, value, "is too small", allowed, above + 1e-6)
+    if at_least is not None and number < at_least:
+        refuse(parameter, value, "is too small", allowed, f"{at_least:g}")
+    if at_most is not None and number > at_most:
+        refuse(parameter, value, "is too large", allowed, f"{at_most:g}")
+    return number
+
+
+def learning_rate(value: object, groups: tuple[str, ...]) -> tuple[float, ...]:
+    """One positive number, or one for each parameter group, as a tuple of one per group."""
+    import numpy as np
+
+    many = list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value] * len(groups)
+    if len(many) != len(groups):
+        allowed = f"one number, or one for each of {', '.join(groups)}"
+        refuse("eta", value, f"has {len(many)} entries", allowed, many[0] if many else 1e-2)
+    return tuple(real("eta", number, above=0.0) for number in many)
+
+
+def _field(check: Callable[..., Any], **bounds: Any) -> BeforeValidator:
+    def validate(value: object, info: ValidationInfo) -> Any:
+        return None if value is None else check(info.field_name, value, **bounds)
+
+    return BeforeValidator(validate)
+
+
+def whole(at_least: int, odd: bool = False) -> Any:
+    """Field type: a whole number; None is left for a default that depends on other fields."""
+    return Annotated[Any, _field(integer, at_least=at_least, odd=odd)]
+
+
+def number(**bounds: float) -> Any:
+    """Field type: a finite number with the bounds of `real`; None is left for a later default."""
+    return Annotated[Any, _field(real, **bounds)]

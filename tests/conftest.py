@@ -1,0 +1,16 @@
+"""Every test run compiles into a folder of its own, kept for the whole run."""
+
+import os
+import tempfile
+
+import pytest
+
+if "ATTDYN_CACHE_DIR" not in os.environ:
+    os.environ["ATTDYN_CACHE_DIR"] = os.path.join(tempfile.gettempdir(), "attdyn-tests")
+
+
+@pytest.fixture
+def system():
+    import dynamics
+
+    return dynamics.load_system("positional_attention")

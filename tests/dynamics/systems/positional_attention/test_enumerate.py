@@ -1,0 +1,60 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from dynamics.systems.positional_attention.expectation import enumerate as exact
+from dynamics.validation import InvalidRequest
+
+
+@pytest.mark.parametrize(
+    ("D", "C", "q", "number"),
+    [(16, 4, 0.5, 680), (32, 4, 0.3, 116_280), (32, 8, 0.25, 16_215), (9, 3, 0.6, 55)],
+)
+def test_counts_and_total_probability(D, C, q, number):
+    chosen = exact.configurations(D, C, q)
+    assert exact.count(D // C, C) == number == chosen.probability.size
+    assert abs(math.fsum(chosen.probability) - 1) < 1e-13
+
+
+def test_law_equals_all_sequences_of_patches():
+    """The distribution of (multiset of types) against the product over single patches."""
+    D, C, q = 8, 2, 0.3
+    chosen = exact.configurations(D, C, q)
+    width = chosen.totals.size
+    found = {}
+    for index, chance in zip(chosen.index, chosen.probability, strict=True):
+        types = [tuple(chosen.composition[k // width].astype(int)) for k in index]
+        found[tuple(sorted(types))] = chance
+    naive = {}
+    for values in itertools.product((1, -1, 0), repeat=D - C):
+        chance = math.prod(1 - q if v == 0 else q / 2 for v in values)
+        sets = [values[k : k + C] for k in range(0, D - C, C)]
+        key = tuple(sorted(tuple(s.count(v) for v in (1, -1, 0)) for s in sets))
+        naive[key] = naive.get(key, 0.0) + chance
+    assert naive.keys() == found.keys()
+    for key, chance in naive.items():
+        assert found[key] == pytest.approx(chance, rel=1e-13)
+
+
+def test_columns_are_the_sums():
+    chosen = exact.configurations(12, 3, 0.4)
+    width = chosen.totals.size
+    types, column = np.divmod(chosen.index, width)
+    sums = chosen.set_sums[chosen.place[types]].sum(axis=1) + 3
+    assert np.array_equal(chosen.totals[column[:, 0]], sums)
+    assert np.array_equal(chosen.signal % width, column[:, 0])
+    assert np.array_equal(chosen.composition[chosen.signal[0] // width], [3, 0, 0])
+
+
+def test_certain_features_leave_no_empty_patch():
+    chosen = exact.configurations(8, 2, 1.0)
+    assert abs(chosen.probability.sum() - 1) < 1e-15
+    used = np.unique(chosen.index // chosen.totals.size)
+    assert (chosen.composition[used, 2] == 0).all()
+
+
+def test_too_many_configurations_are_refused_with_their_number():
+    with pytest.raises(InvalidRequest, match="77,558,760 configurations at D=64 C=4"):
+        exact.configurations(64, 4, 0.25)

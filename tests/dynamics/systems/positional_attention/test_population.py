@@ -1,0 +1,163 @@
+import naive
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.validation import InvalidRequest
+from theory.symmetry import Partition
+
+SETTINGS = [
+    {},
+    {"p": 5, "nu": 0.01, "q": 0.3},
+    {"p": 7, "beta": 0.4, "q": 0.8},
+    {"scale": 0.25, "beta": 2.0},
+    {"D": 12, "C": 3, "q": 0.4, "scale": 0.7},
+    {"D": 8, "C": 4, "q": 1.0},
+]
+
+
+def random_states(count, seed):
+    draw = np.random.default_rng(seed)
+    low, high = (0.02, -0.5, -1.5), (0.4, 3.0, 0.5)
+    return draw.uniform(low, high, size=(count, 3))
+
+
+def test_reference_gradient(system):
+    """Section 4 of the specification's measured values."""
+    problem = system.ReducedPopulation(system.Parameters(D=16, C=4, q=0.5))
+    gradient = problem.gradient((0.2, 0.03, -0.015))
+    assert [f"{g:.8f}" for g in gradient[:1]] == ["0.04525689"]
+    assert [f"{g:.4e}" for g in gradient[1:]] == ["-4.7201e-04", "1.8278e-04"]
+
+
+@pytest.mark.parametrize("index", range(len(SETTINGS)))
+def test_generated_kernel_equals_mpmath(system, index):
+    """200 random states in all, at 40 digits, risk and every component to 1e-12 relative."""
+    parameters = system.Parameters(**SETTINGS[index])
+    problem = system.ReducedPopulation(parameters)
+    states = random_states(200, seed=7)[index :: len(SETTINGS)]
+    for state in states:
+        risk, gradient = naive.reduced(parameters, state)
+        assert problem.risk(state) == pytest.approx(float(risk), rel=1e-12)
+        for computed, reference in zip(problem.gradient(state), gradient, strict=True):
+            assert computed == pytest.approx(float(reference), rel=1e-12), state
+
+
+@pytest.mark.parametrize("index", range(len(SETTINGS)))
+def test_gradient_is_the_slope_of_the_risk(system, index):
+    """Central differences: the error falls as the square of the width, down to rounding."""
+    parameters = system.Parameters(**SETTINGS[index])
+    problem = system.ReducedPopulation(parameters)
+    D, C = parameters.D, parameters.C
+    counts = np.array([1, D * (C - 1), D * (D - C)])
+    for state in random_states(3, seed=index):
+        gradient = problem.gradient(state)
+        for k in range(3):
+            errors = []
+            for width in (4e-3, 2e-3):
+                ahead, behind = state.copy(), state.copy()
+                ahead[k] += width
+                behind[k] -= width
+                slope = (problem.risk(ahead) - problem.risk(behind)) / (2 * width)
+                errors.append(abs(slope / counts[k] - gradient[k]))
+            assert errors[1] < 0.3 * errors[0] + 1e-12 / counts[k]
+
+
+@pytest.mark.parametrize("labels", [(0, 0, 1, 1, 2, 2), (0, 1, 0, 2, 1, 2)])
+@pytest.mark.parametrize(("p", "q", "scale"), [(3, 0.5, 1.0), (5, 0.3, 0.6)])
+def test_full_gradient_equals_loops_over_everything(system, labels, p, q, scale):
+    """At a generic A, both labels enumerated on the other side."""
+    parameters = system.Parameters(D=6, C=2, p=p, q=q, scale=scale)
+    partition = Partition(labels)
+    problem = system.FullPopulation(parameters, partition)
+    draw = np.random.default_rng(1)
+    matrix = draw.normal(size=(6, 6))
+    np.fill_diagonal(matrix, parameters.beta)
+    sets = [tuple(map(int, s)) for s in partition.sets]
+    risk, d_alpha, d_matrix = naive.population(parameters, sets, 0.3, matrix)
+    gradient = problem.gradient((0.3, matrix))
+    np.fill_diagonal(d_matrix, 0.0)
+    assert problem.risk((0.3, matrix)) == pytest.approx(risk, rel=1e-13)
+    assert gradient[0] == pytest.approx(d_alpha, rel=1e-12)
+    np.testing.assert_allclose(gradient[1:].reshape(6, 6), d_matrix, rtol=1e-11, atol=1e-15)
+
+
+@pytest.mark.parametrize(("D", "C", "q"), [(8, 2, 0.5), (9, 3, 0.6), (8, 4, 0.5)])
+def test_full_gradient_is_constant_on_the_orbits_and_equals_the_reduced(system, D, C, q):
+    """Lemma 4.1 at a random point of the symmetric manifold, with a scattered partition."""
+    parameters = system.Parameters(D=D, C=C, q=q)
+    labels = np.random.default_rng(3).permutation(np.repeat(np.arange(D // C), C))
+    full = system.FullPopulation(parameters, Partition(labels))
+    reduced = system.ReducedPopulation(parameters)
+    alpha, gamma, rho = state = (0.25, 0.7, -0.3)
+    same = labels[:, None] == labels[None, :]
+    matrix = np.where(same, gamma, rho)
+    np.fill_diagonal(matrix, parameters.beta)
+    values = full.orbit_values(full.gradient((alpha, matrix))[None, :])
+    expected = reduced.gradient(state)
+    for name, value in zip(reduced.state_names, expected, strict=True):
+        np.testing.assert_allclose(values[name], value, rtol=1e-10)
+    order = dict(zip(full.order_names, full.order_parameters((alpha, matrix)), strict=True))
+    twin = dict(zip(reduced.order_names, reduced.order_parameters(state), strict=True))
+    for name in full.order_names:
+        assert order[name] == pytest.approx(twin[name], rel=1e-10, abs=1e-15), name
+    seen, twin = full.observables((alpha, matrix)), reduced.observables(state)
+    for name in ("G", "risk", "error", "bayes_error", "patch_association", "cosine", "alpha_G"):
+        assert seen[name] == pytest.approx(twin[name], rel=1e-10), name
+
+
+def test_rates_of_order_parameters_are_derivatives(system):
+    """d_alpha and d_G against a short step along minus the gradient, reduced and full."""
+    parameters = system.Parameters(D=8, C=2)
+    for problem in (system.ReducedPopulation(parameters), system.FullPopulation(parameters)):
+        run = dynamics.descend(problem, eta=0.02, steps=200)
+        state, width = run.final_state, 1e-5
+        flow = -problem.gradient(state)
+        before = problem.order_parameters(state - width * flow)
+        after = problem.order_parameters(state + width * flow)
+        slope = dict(zip(problem.order_names, (after - before) / (2 * width), strict=True))
+        now = dict(zip(problem.order_names, problem.order_parameters(state), strict=True))
+        assert now["d_alpha"] == pytest.approx(slope["alpha"], rel=1e-6)
+        assert now["d_G"] == pytest.approx(slope["G"], rel=1e-5)
+
+
+def test_population_error_is_the_share_of_wrong_signs(system):
+    """At C = 2, D = 4 the other set alone decides; ties count as errors."""
+    parameters = system.Parameters(D=4, C=2, q=0.5, nu=1e-3)
+    problem = system.ReducedPopulation(parameters)
+    # With full attention, F = 0 exactly where the other set is all -1: probability (q/2)^2.
+    assert problem.observables((0.2, 1.0, -40.0))["error"] == pytest.approx(1 / 16, abs=1e-12)
+
+
+def test_extreme_exponents_stay_finite(system):
+    problem = system.ReducedPopulation(system.Parameters(beta=800.0))
+    assert np.isfinite(problem.gradient((0.1, 900.0, -900.0))).all()
+
+
+def test_threaded_and_serial_sums_agree(system):
+    """A size above the threshold runs in 16 lanes; the naive sum over configurations agrees."""
+    parameters = system.Parameters(D=32, C=4, q=0.3)
+    problem = system.ReducedPopulation(parameters)
+    assert "parallel_kernel\ndef weigh" in problem.source
+    chosen = problem.configurations
+    state = np.array([0.15, 0.4, -0.1])
+    problem.gradient(state)
+    table = problem._data[5][1].ravel()
+    margins = table[chosen.signal] + table[chosen.index].sum(axis=1)
+    risk = (chosen.probability * np.logaddexp(0, -margins)).sum()
+    assert problem.risk(state) == pytest.approx(risk, rel=1e-12)
+
+
+def test_sizes_that_cannot_be_enumerated_are_refused_with_the_number(system):
+    with pytest.raises(InvalidRequest, match=r"D=16 needs 2,125,764 configurations .* D=12 at C=4"):
+        system.FullPopulation(system.Parameters())
+    with pytest.raises(InvalidRequest, match="expectation='quick' is unknown"):
+        system.ReducedPopulation(system.Parameters(), expectation="quick")
+
+
+def test_state_may_be_given_in_parts(system):
+    problem = system.FullPopulation(system.Parameters(D=4, C=2))
+    flat = problem.initial_state
+    np.testing.assert_array_equal(problem.gradient((flat[0], flat[1:])), problem.gradient(flat))
+    with pytest.raises(ValueError, match="17 entries"):
+        problem.gradient((1.0, 2.0))

@@ -1,0 +1,62 @@
+"""The reduction against brute force: the acceptance runs, and what follows from them."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import dynamics
+from theory.symmetry import Partition
+
+
+@pytest.mark.parametrize(("D", "C", "q"), [(8, 2, 0.5), (9, 3, 0.6), (8, 4, 0.5)])
+def test_reduced_equals_full_over_3000_steps(system, D, C, q):
+    parameters = system.Parameters(D=D, C=C, q=q)
+    reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+    result = dynamics.compare(reduced, full, eta=0.02, steps=3000, record=1)
+    assert len(result.time) == 3001
+    assert max(result.deviation.values()) < 1e-12
+    steps = {
+        view: {name: event and event.step for name, event in events.items()}
+        for view, events in result.events.items()
+    }
+    assert steps["reduced"] == steps["full"]
+    diagonal = np.diagonal(result.full["A"], axis1=1, axis2=2)
+    assert (diagonal == parameters.beta).all()
+
+
+def test_events_agree_through_event_two(system):
+    showcase = system.showcases["compare"]
+    parameters = system.Parameters(**showcase.parameters)
+    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(3), 3))
+    full = system.FullPopulation(parameters, Partition(labels))
+    reduced = system.ReducedPopulation(parameters)
+    result = dynamics.compare(reduced, full, showcase.eta, showcase.steps)
+    for name in ("T0", "T1", "T1_paper", "patch_association"):
+        first, second = result.events["reduced"][name], result.events["full"][name]
+        assert first is not None
+        assert first.step == second.step, name
+    assert result.events["reduced"]["event_III"] is None
+    assert result.reduced.reasons["event_III"] == "falls to the horizon"
+    assert max(result.deviation.values()) < 1e-12
+
+
+def test_a_wrong_recursion_is_seen(system):
+    """The comparison can fail: a reduced run with another beta leaves the full one."""
+    parameters = system.Parameters(D=8, C=2)
+    wrong = system.ReducedPopulation(dataclasses.replace(parameters, beta=1.01))
+    full = system.FullPopulation(parameters)
+    with pytest.raises(ValueError, match="different parameters"):
+        dynamics.compare(wrong, full, 0.02, 100)
+    wrong.parameters = parameters
+    assert dynamics.compare(wrong, full, 0.02, 100).deviation["alpha"] > 1e-6
+
+
+def test_lemma_4_3_can_be_falsified(system):
+    """gamma falls although gamma > rho: polylog_gamma <= 0 (section 5 of the specification)."""
+    parameters = system.Parameters(D=9, C=3, q=0.6, beta=0.7)
+    run = dynamics.descend(system.ReducedPopulation(parameters), eta=0.02, steps=1500)
+    alpha, gamma, rho = run.final_state
+    assert gamma == pytest.approx(-0.00275, abs=5e-6)
+    assert gamma > rho
+    assert run["polylog_gamma"].min() < 0

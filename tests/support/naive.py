@@ -1,0 +1,125 @@
+"""Slow, obvious twins of everything fast: ``ref = naive.x(...)``, ``comp = x(...)``.
+
+Nothing here imports the code it checks.
+"""
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+
+
+def population(parameters, sets, alpha, matrix):
+    """Risk and gradient of (P) by loops over labels, signal sets and patch values.
+
+    Both labels are enumerated. Returns (risk, dR/dalpha, dR/dA).
+    """
+    size, p, nu = parameters.D, parameters.p, parameters.nu
+    weights = np.exp(parameters.scale * matrix)
+    attention = weights / weights.sum(axis=1, keepdims=True)
+    risk, d_alpha, d_attention = 0.0, 0.0, np.zeros((size, size))
+    for label, signal in itertools.product((1, -1), sets):
+        others = [i for i in range(size) if i not in signal]
+        for values in itertools.product((1, -1, 0), repeat=len(others)):
+            x = np.zeros(size)
+            x[list(signal)] = label
+            x[others] = values
+            chance = math.prod(1 - parameters.q if v == 0 else parameters.q / 2 for v in values)
+            chance /= 2 * len(sets)
+            attended = attention @ x
+            inner = size * alpha * attended
+            margin = label * (inner**p + nu * inner).sum()
+            risk += chance * math.log1p(math.exp(-margin))
+            weight = -chance / (1 + math.exp(margin)) * label
+            slope = p * inner ** (p - 1) + nu
+            d_alpha += weight * (slope * size * attended).sum()
+            d_attention += weight * size * alpha * np.outer(slope, x)
+    inside = (attention * d_attention).sum(axis=1, keepdims=True)
+    d_matrix = parameters.scale * attention * (d_attention - inside)
+    return risk, d_alpha, d_matrix
+
+
+def reduced(parameters, state, digits=40):
+    """Risk and per-entry gradient on (alpha, gamma, rho) in mpmath, over all type *sequences*.
+
+    The formulas are typed from the paper: no multisets, no tables, derivatives by hand.
+    """
+    with mpmath.workdps(digits):
+        D, C, p = parameters.D, parameters.C, parameters.p
+        q, nu, beta, s = (mpmath.mpf(getattr(parameters, n)) for n in ("q", "nu", "beta", "scale"))
+        alpha, gamma, rho = map(mpmath.mpf, map(float, state))
+        e = [mpmath.exp(s * value) for value in (beta, gamma, rho)]
+        total = e[0] + (C - 1) * e[1] + (D - C) * e[2]
+        lam, gam, xi = (value / total for value in e)
+        # d softmax / d gamma = s * (indicator - (C-1) Gamma) * softmax, and so on.
+        slopes = {
+            "gamma": [-s * (C - 1) * gam * lam, s * gam * (1 - (C - 1) * gam), -s * (C - 1) * gam * xi],
+            "rho": [-s * (D - C) * xi * lam, -s * (D - C) * xi * gam, s * xi * (1 - (D - C) * xi)],
+        }
+
+        def share(a, b, total_sum):
+            z, out = a - b, [mpmath.mpf(0)] * 4
+            for x, count in ((1, a), (-1, b), (0, C - a - b)):
+                if count == 0:
+                    continue
+                sums = (x, z - x, total_sum - z)
+                u = lam * sums[0] + gam * sums[1] + xi * sums[2]
+                inner = D * alpha * u
+                steep = p * inner ** (p - 1) + nu
+                out[0] += count * (inner**p + nu * inner)
+                out[1] += count * steep * D * u
+                for k, name in ((2, "gamma"), (3, "rho")):
+                    moved = sum(w * t for w, t in zip(slopes[name], sums, strict=True))
+                    out[k] += count * steep * D * alpha * moved
+            return out
+
+        types = [(a, b) for a in range(C + 1) for b in range(C + 1 - a)]
+        law = {
+            (a, b): mpmath.mpf(math.factorial(C))
+            / (math.factorial(a) * math.factorial(b) * math.factorial(C - a - b))
+            * (q / 2) ** (a + b)
+            * (1 - q) ** (C - a - b)
+            for a, b in types
+        }
+        cache, risk, gradient = {}, mpmath.mpf(0), [mpmath.mpf(0)] * 3
+        for chosen in itertools.combinations_with_replacement(types, D // C - 1):
+            total_sum = C + sum(a - b for a, b in chosen)
+            chance = mpmath.mpf(math.factorial(len(chosen)))
+            for kind in set(chosen):
+                many = chosen.count(kind)
+                chance *= law[kind] ** many / math.factorial(many)
+            parts = [(C, 0), *chosen]
+            for kind in parts:
+                if (kind, total_sum) not in cache:
+                    cache[kind, total_sum] = share(*kind, total_sum)
+            summed = [sum(cache[k, total_sum][i] for k in parts) for i in range(4)]
+            risk += chance * mpmath.log1p(mpmath.exp(-summed[0]))
+            weight = chance / (1 + mpmath.exp(summed[0]))
+            gradient = [g - weight * d for g, d in zip(gradient, summed[1:], strict=True)]
+        counts = (1, D * (C - 1), D * (D - C))
+        return risk, [g / n for g, n in zip(gradient, counts, strict=True)]
+
+
+def orbits(sets, size):
+    """Orbits of index pairs under all permutations that map sets onto sets, by brute force."""
+    members = [frozenset(s) for s in sets]
+    group = [
+        pi
+        for pi in itertools.permutations(range(size))
+        if {frozenset(pi[i] for i in s) for s in members} == set(members)
+    ]
+    pairs = itertools.product(range(size), repeat=2)
+    return {frozenset((pi[i], pi[j]) for pi in group) for i, j in pairs}
+
+
+def first_rise(values, step_time, relative, duration, begin):
+    """Start of the first strictly monotone rise at or after ``begin`` that is large and long."""
+    for start in range(begin, len(values)):
+        k = start
+        while k + 1 < len(values) and values[k + 1] > values[k]:
+            k += 1
+            long = (k - start) * step_time >= duration
+            if long and values[k] - values[start] > relative * abs(values[start]):
+                return start
+    return None

@@ -1,0 +1,151 @@
+"""Lemmas 4.1, 4.2, 4.3 and the derivation of the recursion."""
+
+import pytest
+import sympy
+
+from theory.rendering import as_latex, as_text
+from theory.symmetry import Partition, classes
+from theory.systems.positional_attention import lemmas, model, recursion
+from theory.systems.positional_attention.claims import CLAIMS
+from theory.systems.positional_attention.data_law import (
+    bayes_error,
+    configurations,
+    type_probability,
+)
+from theory.systems.positional_attention.notation import NOTATION
+from theory.systems.positional_attention.symmetry import ORBITS, entries, orbit_of, row_entries
+
+D, C, L, p, nu, beta, scale = NOTATION.symbols("D C L p nu beta scale")
+alpha, gamma, rho, G, q = NOTATION.symbols("alpha gamma rho G q")
+a, b, x, z, Z = NOTATION.symbols("a b x z Z")
+
+
+@pytest.mark.parametrize(("size", "set_size"), [(4, 2), (8, 4), (9, 3), (24, 4)])
+def test_multiplicities_are_the_sizes_of_the_orbits(size, set_size):
+    partition = Partition.contiguous([set_size] * (size // set_size))
+    found = classes(partition)
+    named = {
+        orbit_of(partition, *pair): int(found.sizes[k])
+        for k, pair in enumerate(found.representatives)
+    }
+    values = {D: size, C: set_size}
+    assert named == {orbit: int(n.subs(values)) for orbit, n in entries().items()}
+    assert sum(row_entries().values()).subs(values) == size
+
+
+def test_lemma_4_1():
+    evidence = lemmas.lemma_4_1()
+    assert evidence.holds
+    assert [f.split(",")[1:] for f in evidence.findings] == [
+        [" 1): 4 entries", " one gradient"],
+        [" 2): 8 entries", " one gradient"],
+    ]
+
+
+def test_lemma_4_1_fails_for_a_law_that_prefers_a_patch():
+    law = lemmas.small_law()
+    skewed = [(y, values, w * (2 + values[3] ** 2)) for y, values, w in law]
+    assert not lemmas.lemma_4_1(skewed).holds
+
+
+def test_lemma_4_2():
+    assert lemmas.lemma_4_2().holds
+
+
+def test_lemma_4_2_fails_for_noise_that_is_not_centred():
+    assert not lemmas.lemma_4_2(lambda k: sympy.Integer(1)).holds
+
+
+def test_lemma_4_3_leading_order_by_hand():
+    sig, Gamma, Xi = NOTATION.symbols("sig Gamma Xi")
+    # Section 5 of the paper's statement, written out: C p alpha^p Gamma G^(p-1) (1 - G/D).
+    expected = C * p * scale * alpha**p * Gamma * G ** (p - 1) * (1 - G / D) * sig
+    assert sympy.simplify(recursion.leading_increment(gamma) - expected) == 0
+    expected = -C * p * scale * alpha**p * Xi * G**p / D * sig
+    assert sympy.simplify(recursion.leading_increment(rho) - expected) == 0
+    assert lemmas.lemma_4_3().holds
+
+
+def test_leading_order_closes_on_the_signal():
+    signal = recursion.leading_order().blocks["signal"]
+    assert sympy.simplify(signal - C * ((alpha * G) ** p + nu * alpha * G)) == 0
+
+
+def test_every_claim_says_what_would_falsify_it():
+    assert [claim.source for claim in CLAIMS] == ["Lemma 4.1", "Lemma 4.2", "Lemma 4.3"]
+    assert all(claim.falsified_by and claim.statement and claim.proof for claim in CLAIMS)
+
+
+@pytest.mark.parametrize("labels", [(0, 0, 1, 1), (0, 1, 0, 1)])
+def test_share_of_a_set_adds_up_to_the_model(labels):
+    """h(a, b; Z), summed over the sets, is F of equation (T) for an explicit symmetric A."""
+    partition = Partition(labels)
+    matrix = sympy.Matrix(4, 4, lambda i, j: NOTATION.symbol(orbit_of(partition, i, j)))
+    share = recursion.derive(3).functions["h"]
+    sizes = {D: 4, C: 2}
+    for _, values, _ in configurations(tuple(tuple(s) for s in partition.sets)):
+        explicit = model.output(matrix, [alpha * value for value in values], 3)
+        summed = 0
+        for members in partition.sets:
+            inside = [values[i] for i in members]
+            summed += share(inside.count(1), inside.count(-1), sum(values))
+        at = {alpha: 0.3, beta: 1.1, gamma: 0.4, rho: -0.2, nu: 0.01, scale: 0.7} | sizes
+        reduced = recursion.derive(3).expand(summed).subs(at)
+        assert float(reduced - explicit.subs(at)) == pytest.approx(0, abs=1e-13)
+
+
+@pytest.mark.parametrize("degree", [3, 5])
+def test_blocks_are_the_derivatives_of_the_patch(degree):
+    system = recursion.derive(degree)
+    point = {D: 16, C: 4, nu: 0.001, beta: 1.0, scale: 0.7, x: 1, z: -2, Z: 3}
+    at = {alpha: 0.2, gamma: 0.3, rho: -0.1}
+    patch = system.expand(system.blocks["patch"]).subs(point)
+    for theta in system.state:
+        slope = system.expand(system.blocks[f"patch_{theta.name}"]).subs(point | at)
+        assert float(slope) == pytest.approx(float(sympy.diff(patch, theta).subs(at)), rel=1e-12)
+
+
+def test_invariant_vanishes_and_shift_changes_nothing():
+    system = recursion.derive()
+    (invariant,) = system.invariants
+    assert sympy.simplify(system.expand(invariant)) == 0
+    by = sympy.Symbol("t", real=True)
+    moved = {symbol: symbol + by for symbol in system.shift_invariant}
+    for name, value in system.definitions.items():
+        explicit = system.expand(value)
+        assert sympy.simplify(explicit.subs(moved, simultaneous=True) - explicit) == 0, name
+
+
+def test_update_divides_by_the_number_of_entries():
+    system, eta = recursion.derive(3), sympy.Symbol("eta")
+    step = theta_step = system.update(gamma, eta)
+    assert theta_step.has(sympy.Function("E"))
+    integrand = system.gradient_integrand(gamma)
+    whole = sympy.diff(system.expand(system.risk_integrand), gamma)
+    assert sympy.simplify(whole / integrand - D * (C - 1)) == 0
+    assert step.coeff(eta) == -sympy.Function("E")(integrand)
+
+
+def test_types_are_a_law():
+    values = {C: 3, q: sympy.Rational(2, 5)}
+    law = type_probability()
+    total = sum(law.subs(values | {a: i, b: j}) for i in range(4) for j in range(4 - i))
+    assert total == 1
+    configs = list(configurations(((0, 1), (2, 3))))
+    assert sympy.simplify(sum(weight for *_, weight in configs)) == 1
+
+
+@pytest.mark.parametrize(
+    ("sets", "size", "chance", "value"),
+    [(4, 2, 0.5, 0.08264), (4, 3, 0.4, 0.01181)],
+)
+def test_bayes_error(sets, size, chance, value):
+    assert bayes_error(sets, size, chance) == pytest.approx(value, abs=5e-6)
+
+
+def test_rendering_uses_the_table():
+    text, latex = as_text(recursion.derive(3)), as_latex(recursion.derive(3))
+    assert "gamma' = gamma - eta*Derivative(R(alpha, gamma, rho), gamma)/(D*(C - 1))" in text
+    assert r"\Lambda &= \frac{e^{\beta s}}" in latex
+    assert r"\mathrm{patch\_alpha}" in latex
+    assert set(ORBITS) <= set(NOTATION)

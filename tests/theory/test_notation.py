@@ -1,0 +1,19 @@
+import pytest
+import sympy
+
+from theory.notation import Letter, Notation
+
+TABLE = Notation("a paper", (Letter("alpha", "α", r"\alpha", "a scalar"), Letter("D", "D", "D", "n")))
+
+
+def test_symbols_labels_and_latex_come_from_one_row():
+    assert TABLE.symbol("alpha") == sympy.Symbol("alpha", real=True)
+    assert TABLE.label("alpha") == r"$\alpha$"
+    assert TABLE.latex_names()[TABLE.symbol("alpha")] == r"\alpha"
+    assert list(TABLE) == ["alpha", "D"]
+    assert len(TABLE) == 2
+
+
+def test_a_name_appears_once():
+    with pytest.raises(ValueError, match="twice"):
+        Notation("a paper", (TABLE["D"], TABLE["D"]))

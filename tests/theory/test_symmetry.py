@@ -1,0 +1,90 @@
+import time
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from theory.symmetry import (
+    BrokenSymmetry,
+    Partition,
+    PermutationGroup,
+    breaking_permutation,
+    classes,
+    cycles,
+    require_symmetry,
+)
+
+
+@pytest.mark.parametrize(("sets", "size"), [(4, 2), (3, 3), (2, 4), (4, 4), (16, 4)])
+def test_equal_sets_give_the_three_orbits_of_lemma_4_1(sets, size):
+    D, C = sets * size, size
+    found = classes(Partition.contiguous([C] * sets))
+    assert found.count == 3
+    assert sorted(found.sizes) == sorted([D, D * (C - 1), D * (D - C)])
+    assert found.labels[0, 0] == 0
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=3), st.randoms(use_true_random=False))
+def test_any_partition_equals_brute_force(sizes, random):
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    order = list(range(labels.size))
+    random.shuffle(order)
+    partition = Partition(labels[order])
+    found = classes(partition)
+    members = {
+        frozenset((int(i), int(j)) for i, j in np.argwhere(found.labels == k))
+        for k in range(found.count)
+    }
+    assert members == naive.orbits([tuple(map(int, s)) for s in partition.sets], labels.size)
+
+
+def test_labels_are_numbered_by_first_appearance():
+    found = classes(Partition(np.array([0, 1, 0, 1])))
+    assert [found.labels[pair] for pair in found.representatives] == list(range(found.count))
+    assert found.representatives == [(0, 0), (0, 1), (0, 2)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count"),
+    [([4] * 256, 3), ([4, 8, 16, 32, 64, 128, 256, 516], 72)],
+)
+def test_large_partitions_are_fast(sizes, count):
+    began = time.perf_counter()
+    assert classes(Partition.contiguous(sizes)).count == count
+    assert time.perf_counter() - began < 2.0
+
+
+def test_a_claimed_symmetry_that_breaks_the_risk_is_named():
+    partition = Partition.contiguous((2, 2))
+    weight = np.where(partition.labels[:, None] == partition.labels[None, :], 2.0, 1.0)
+    samples = [np.random.default_rng(0).normal(size=(4, 4))]
+
+    def risk(matrix):
+        return float((weight * matrix**2).sum())
+
+    assert breaking_permutation(risk, partition.group(), samples) is None
+    require_symmetry(risk, partition.group(), samples)
+    claimed = PermutationGroup(4, (np.array([1, 0, 2, 3]), np.array([0, 2, 1, 3])))
+    with pytest.raises(BrokenSymmetry, match=r"\(1 2\)"):
+        require_symmetry(risk, claimed, samples)
+
+
+def test_cycles():
+    assert cycles([1, 0, 2, 4, 5, 3]) == "(0 1)(3 4 5)"
+    assert cycles([0, 1]) == "()"
+
+
+@pytest.mark.parametrize("labels", [[], [1, 2], [0, 2], [[0, 1]]])
+def test_wrong_partitions_are_refused(labels):
+    with pytest.raises(ValueError, match="partition"):
+        Partition(np.array(labels))
+
+
+def test_wrong_groups_and_structures_are_refused():
+    with pytest.raises(ValueError, match="not a permutation"):
+        PermutationGroup(3, (np.array([0, 0, 1]),))
+    with pytest.raises(TypeError, match="no symmetry"):
+        classes("positional attention")

@@ -1,0 +1,90 @@
+"""The type of a notation table: every letter of a paper, once.
+
+A paper's letter has a code name, a LaTeX form, a shape and a meaning. Each system fills one
+`Notation`; derivations take their sympy symbols from it, and pictures and printed derivations take
+their labels from it, so a letter is never spelled twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+
+
+@dataclass(frozen=True)
+class Letter:
+    """One row of a notation table.
+
+    Attributes
+    ----------
+    name : str
+        Code name, ASCII (``"alpha"``).
+    letter : str
+        The paper's letter as plain text (``"α"``).
+    latex : str
+        LaTeX form without dollar signs.
+    meaning : str
+        One line, with the unit where there is one.
+    shape : str
+        ``"scalar"`` or for example ``"D x D"``.
+    assumptions : tuple of (str, bool)
+        What sympy may assume of the symbol.
+    """
+
+    name: str
+    letter: str
+    latex: str
+    meaning: str
+    shape: str = "scalar"
+    assumptions: tuple[tuple[str, bool], ...] = (("real", True),)
+
+
+class Notation(Mapping[str, Letter]):
+    """The notation table of one system: code name -> `Letter`.
+
+    Parameters
+    ----------
+    source : str
+        The paper whose letters these are.
+    letters : iterable of Letter
+        Rows of the table; code names are unique.
+
+    Raises
+    ------
+    ValueError
+        If a code name appears twice.
+    """
+
+    def __init__(self, source: str, letters: tuple[Letter, ...]) -> None:
+        self.source = source
+        self._letters = {letter.name: letter for letter in letters}
+        if len(self._letters) != len(letters):
+            raise ValueError(f"a code name appears twice in the notation of {source}")
+
+    def __getitem__(self, name: str) -> Letter:
+        return self._letters[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._letters)
+
+    def __len__(self) -> int:
+        return len(self._letters)
+
+    def symbol(self, name: str) -> sympy.Symbol:
+        """The sympy symbol of a code name, with the table's assumptions."""
+        return sympy.Symbol(name, **dict(self[name].assumptions))
+
+    def symbols(self, names: str) -> Any:
+        """Several symbols at once, from a space-separated list of code names."""
+        return tuple(self.symbol(name) for name in names.split())
+
+    def label(self, name: str) -> str:
+        """Label for an axis or a legend: the LaTeX form between dollar signs."""
+        return f"${self[name].latex}$"
+
+    def latex_names(self) -> dict[sympy.Symbol, str]:
+        """Symbol -> LaTeX, in the form `sympy.latex` takes as ``symbol_names``."""
+        return {self.symbol(name): letter.latex for name, letter in self._letters.items()}

@@ -1,0 +1,101 @@
+r"""The one type that every derivation returns: a gradient descent closed on a few scalars.
+
+A symmetry makes many trained entries equal for ever. Writing :math:`\theta` for the value they
+share and :math:`n_\theta` for their number, the chain rule gives
+:math:`\partial R/\partial\theta = n_\theta\, \partial R/\partial A_{ij}`, so gradient descent on
+every entry is
+
+.. math:: \theta \leftarrow \theta - \frac{\eta}{n_\theta} \frac{\partial R}{\partial \theta},
+   \qquad R = E[\text{risk integrand}].
+
+The expectation is over the latent variables of the data law. It stays symbolic here; the floor of
+`dynamics` decides how to compute it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import sympy
+
+from theory.notation import Notation
+
+Expectation = sympy.Function("E")
+
+
+@dataclass(frozen=True)
+class ReducedSystem:
+    """A closed recursion on a few scalars, with everything needed to compile it.
+
+    Attributes
+    ----------
+    title : str
+        What is reduced, one line.
+    notation : Notation
+        Table the symbols come from.
+    state : tuple of sympy.Symbol
+        The scalars, in the order used everywhere.
+    parameters : tuple of sympy.Symbol
+        Constants of the recursion.
+    latents : tuple of sympy.Symbol
+        Variables that the blocks are tabulated over.
+    multiplicity : mapping
+        State -> number of trained entries that share it.
+    definitions : mapping
+        Named intermediate quantities in terms of state and parameters, in order of use.
+    blocks : mapping
+        Named expressions in (state, definitions, parameters, latents): the pieces that
+        `dynamics.codegen` compiles.
+    functions : mapping
+        Name -> `sympy.Lambda`, for the functions that `risk_integrand` is written with.
+    risk_integrand : sympy.Expr
+        The risk is its expectation over the data law.
+    order_parameters : mapping
+        Name -> expression in state, definitions and rates; what event rules speak of. The rate
+        ``d_<state>`` is minus the per-entry gradient.
+    observables : mapping
+        Name -> expression in state, definitions and rates; what is reported beside the state.
+    shift_invariant : tuple of sympy.Symbol
+        Adding one number to all of these changes no definition (a softmax). Compiled code
+        subtracts their maximum, so that no exponential overflows.
+    invariants : tuple of sympy.Expr
+        Expressions that vanish at every state.
+    """
+
+    title: str
+    notation: Notation
+    state: tuple[sympy.Symbol, ...]
+    parameters: tuple[sympy.Symbol, ...]
+    latents: tuple[sympy.Symbol, ...]
+    multiplicity: Mapping[sympy.Symbol, sympy.Expr]
+    definitions: Mapping[sympy.Symbol, sympy.Expr]
+    blocks: Mapping[str, sympy.Expr]
+    functions: Mapping[str, sympy.Lambda]
+    risk_integrand: sympy.Expr
+    order_parameters: Mapping[str, sympy.Expr]
+    observables: Mapping[str, sympy.Expr]
+    shift_invariant: tuple[sympy.Symbol, ...] = field(default=())
+    invariants: tuple[sympy.Expr, ...] = field(default=())
+
+    def expand(self, expression: sympy.Expr) -> sympy.Expr:
+        """Replace functions and definitions by what they stand for, in state and parameters."""
+        for name, function in self.functions.items():
+            expression = expression.replace(sympy.Function(name), function)
+        for name, value in reversed(list(self.definitions.items())):
+            expression = expression.subs(name, value)
+        return expression
+
+    def gradient_integrand(self, theta: sympy.Symbol) -> sympy.Expr:
+        """What is averaged to give the per-entry gradient of a state: (1/n) d(integrand)/d theta.
+
+        Parameters
+        ----------
+        theta : sympy.Symbol
+            One of `state`.
+        """
+        return sympy.diff(self.expand(self.risk_integrand), theta) / self.multiplicity[theta]
+
+    def update(self, theta: sympy.Symbol, eta: sympy.Symbol) -> sympy.Expr:
+        """One step of gradient descent on a state, the expectation left as ``E(...)``."""
+        return theta - eta * Expectation(self.gradient_integrand(theta))

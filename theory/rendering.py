@@ -1,0 +1,67 @@
+"""A derivation as text or LaTeX, with the letters of the system's notation table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import sympy
+
+from theory.reduction import ReducedSystem
+
+Equation = tuple[str, str]
+
+
+def as_text(system: ReducedSystem) -> str:
+    """Plain text, one equation a line, code names as they are in the generated source."""
+    lines = [system.title, "=" * len(system.title), ""]
+    for heading, equations in _sections(system, str, str):
+        lines += [heading, *(f"    {left} = {right}" for left, right in equations), ""]
+    return "\n".join(lines)
+
+
+def as_latex(system: ReducedSystem) -> str:
+    """LaTeX, one align environment a section, in the paper's letters."""
+    names: dict[Any, str] = dict(system.notation.latex_names())
+
+    def name(symbol: object) -> str:
+        if isinstance(symbol, str):
+            return rf"\mathrm{{{symbol}}}".replace("_", r"\_")
+        return names.get(symbol, sympy.latex(symbol))
+
+    def expression(value: sympy.Expr) -> str:
+        return str(sympy.latex(value, symbol_names=names))
+
+    lines = [rf"% {system.title}"]
+    for heading, equations in _sections(system, name, expression):
+        body = " \\\\\n".join(f"  {left} &= {right}" for left, right in equations)
+        lines += [rf"\paragraph{{{heading}}}", r"\begin{align*}", body, r"\end{align*}"]
+    return "\n".join(lines)
+
+
+def _sections(
+    system: ReducedSystem,
+    name: Callable[[object], str],
+    expression: Callable[[sympy.Expr], str],
+) -> Iterator[tuple[str, list[Equation]]]:
+    eta, risk = sympy.Symbol("eta", positive=True), sympy.Function("R")(*system.state)
+    defined = system.definitions.items()
+    yield "Definitions", [(name(symbol), expression(value)) for symbol, value in defined]
+    for title, function in system.functions.items():
+        arguments = ", ".join(map(name, function.variables))
+        yield "Share of a set", [(f"{title}({arguments})", expression(function.expr))]
+    if system.blocks:
+        blocks = system.blocks.items()
+        yield "Pieces that are compiled", [(name(key), expression(value)) for key, value in blocks]
+    yield "Risk", [(expression(risk), f"E[{expression(system.risk_integrand)}]")]
+    counts = system.multiplicity.items()
+    yield "Entries that share a state", [(f"n({name(s)})", expression(n)) for s, n in counts]
+    updates = []
+    for state, count in counts:
+        step = state - eta / count * sympy.Derivative(risk, state)
+        updates.append((f"{name(state)}'", expression(step)))
+    yield "Gradient descent", updates
+    reported = system.observables.items()
+    yield "Reported", [(name(key), expression(value)) for key, value in reported]
+    if system.invariants:
+        yield "Vanishes always", [("0", expression(value)) for value in system.invariants]

@@ -1,0 +1,274 @@
+r"""Classes of equal parameters: orbits of index pairs under a permutation group.
+
+If a group :math:`H` of permutations of the patches leaves the population risk unchanged,
+:math:`R(P_\pi A P_\pi^T) = R(A)` for every :math:`\pi \in H`, then the gradient is equivariant and
+gradient descent from a symmetric start keeps :math:`A_{ij} = A_{\pi(i)\pi(j)}` for ever. The
+entries of A that stay equal are the orbits of :math:`H` on index pairs. They are the connected
+components of the graph on the :math:`D^2` pairs with an edge
+:math:`(i, j) - (\pi(i), \pi(j))` for each *generator*: the group itself is never enumerated.
+
+`classes` is the one door: it takes any structure that knows its symmetry (a `PermutationGroup`, a
+`Partition`) and returns `Classes`. `breaking_permutation` tests a claimed symmetry against a risk
+and names the permutation that breaks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, singledispatch
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+class BrokenSymmetry(ValueError):
+    """A claimed symmetry does not leave the risk unchanged; the message names the permutation."""
+
+
+def cycles(permutation: Sequence[int] | IntArray) -> str:
+    """Cycle notation of a permutation, ``"(0 1)(4 5 6)"``; ``"()"`` for the identity."""
+    images, seen, parts = [int(k) for k in permutation], set(), []
+    for start in range(len(images)):
+        cycle, k = [], start
+        while k not in seen:
+            seen.add(k)
+            cycle.append(k)
+            k = images[k]
+        if len(cycle) > 1:
+            parts.append("(" + " ".join(map(str, cycle)) + ")")
+    return "".join(parts) or "()"
+
+
+@dataclass(frozen=True)
+class PermutationGroup:
+    """A group of permutations of ``range(size)``, given by a few generators.
+
+    Attributes
+    ----------
+    size : int
+        Number of points (patches).
+    generators : tuple of int arrays, shape (size,)
+        ``generator[i]`` is the image of point ``i``.
+
+    Raises
+    ------
+    ValueError
+        If a generator is not a permutation of ``range(size)``.
+    """
+
+    size: int
+    generators: tuple[IntArray, ...]
+
+    def __post_init__(self) -> None:
+        points = np.arange(self.size)
+        for generator in self.generators:
+            if not np.array_equal(np.sort(generator), points):
+                raise ValueError(f"a generator is not a permutation of 0..{self.size - 1}")
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition of the patches into sets, of equal or unequal sizes, contiguous or not.
+
+    Attributes
+    ----------
+    labels : int array, shape (D,)
+        ``labels[i]`` is the set of patch ``i``; sets are numbered 0, 1, ... without a gap.
+
+    Raises
+    ------
+    ValueError
+        If the labels are not 0, 1, ..., L-1 with each at least once.
+    """
+
+    labels: IntArray
+
+    def __post_init__(self) -> None:
+        labels = np.asarray(self.labels, dtype=np.int64)
+        object.__setattr__(self, "labels", labels)
+        if labels.ndim != 1 or labels.size == 0:
+            raise ValueError("a partition is one label per patch")
+        if not np.array_equal(np.unique(labels), np.arange(labels.max() + 1)):
+            raise ValueError("labels of a partition are 0, 1, ..., L-1, each at least once")
+
+    @classmethod
+    def contiguous(cls, sizes: Sequence[int]) -> Partition:
+        """Consecutive runs of the given sizes: ``(2, 3)`` is {0, 1}, {2, 3, 4}."""
+        return cls(np.repeat(np.arange(len(sizes)), sizes))
+
+    @property
+    def size(self) -> int:
+        """Number of patches D."""
+        return int(self.labels.size)
+
+    @cached_property
+    def sets(self) -> tuple[IntArray, ...]:
+        """Members of each set, ascending."""
+        return tuple(np.flatnonzero(self.labels == k) for k in range(self.labels.max() + 1))
+
+    def group(self) -> PermutationGroup:
+        """The permutations that map sets onto sets: product of wreath products S_c wr S_m.
+
+        For each size ``c`` that occurs ``m`` times: a transposition and a cycle inside the first
+        set of that size, a swap of the first two such sets and a cycle through all of them. These
+        generate S_c wr S_m, because conjugation carries the first set's S_c to the others.
+        """
+        by_size: dict[int, list[IntArray]] = {}
+        for members in self.sets:
+            by_size.setdefault(members.size, []).append(members)
+        generators: list[IntArray] = []
+        for alike in by_size.values():
+            first = alike[0]
+            inside = [moved for moved in (first[:2], first) if moved.size > 1]
+            among = [sets for sets in (alike[:2], alike) if len(sets) > 1]
+            generators += [self._moving([moved], [np.roll(moved, -1)]) for moved in inside]
+            generators += [self._moving(sets, sets[1:] + sets[:1]) for sets in among]
+        unique = {generator.tobytes(): generator for generator in generators}
+        return PermutationGroup(self.size, tuple(unique.values()))
+
+    def _moving(self, sources: list[IntArray], images: list[IntArray]) -> IntArray:
+        permutation = np.arange(self.size)
+        permutation[np.concatenate(sources)] = np.concatenate(images)
+        return permutation
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Classes of index pairs that stay equal under training.
+
+    Attributes
+    ----------
+    labels : int array, shape (D, D)
+        Class of each pair, numbered in order of first appearance reading row by row, so the
+        class of (0, 0) is 0.
+    """
+
+    labels: IntArray
+
+    @property
+    def count(self) -> int:
+        """Number of classes."""
+        return int(self.labels.max()) + 1
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Number of pairs in each class, shape (count,)."""
+        return np.bincount(self.labels.ravel(), minlength=self.count)
+
+    @cached_property
+    def representatives(self) -> list[tuple[int, int]]:
+        """The first pair (i, j) of each class."""
+        first = np.unique(self.labels.ravel(), return_index=True)[1]
+        return [divmod(int(k), self.labels.shape[1]) for k in first]
+
+
+@singledispatch
+def classes(structure: object) -> Classes:
+    """Classes of index pairs that a structure's symmetry keeps equal.
+
+    Parameters
+    ----------
+    structure : PermutationGroup or Partition
+        What is symmetric.
+
+    Returns
+    -------
+    Classes
+        Orbits of the ordered pairs (i, j), the diagonal included.
+
+    Raises
+    ------
+    TypeError
+        If the structure is of a kind without a known symmetry.
+
+    Notes
+    -----
+    Lemma 4.1 of Jelassi et al. (2022) is the case of L sets of equal size C: three classes,
+    (i, i), same set, different sets, of sizes D, D(C-1), D(D-C).
+    """
+    raise TypeError(f"no symmetry is known for a {type(structure).__name__}")
+
+
+@classes.register
+def _(structure: Partition) -> Classes:
+    return classes(structure.group())
+
+
+@classes.register
+def _(structure: PermutationGroup) -> Classes:
+    size = structure.size
+    label = np.arange(size * size, dtype=np.int64)
+    for generator in structure.generators:
+        _merge(label, (generator[:, None] * size + generator[None, :]).ravel())
+    first, inverse = np.unique(label, return_index=True, return_inverse=True)[1:]
+    order = np.empty_like(first)
+    order[np.argsort(first)] = np.arange(first.size)
+    return Classes(order[inverse].reshape(size, size))
+
+
+def _merge(label: IntArray, image: IntArray) -> None:
+    """Unite, in place, the class of every pair with the class of its image under a generator."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    moved = label != label[image]
+    if not moved.any():
+        return
+    count = int(label.max()) + 1
+    edges = (label[moved], label[image[moved]])
+    graph = coo_array((np.ones(edges[0].size, dtype=np.int8), edges), shape=(count, count))
+    label[:] = connected_components(graph, directed=False)[1][label]
+
+
+def breaking_permutation(
+    risk: Callable[[FloatArray], float],
+    group: PermutationGroup,
+    samples: Sequence[FloatArray],
+    tolerance: float = 1e-12,
+) -> IntArray | None:
+    """The first generator of a claimed symmetry that does not leave the risk unchanged.
+
+    Parameters
+    ----------
+    risk : callable
+        Risk as a function of A, shape (D, D).
+    group : PermutationGroup
+        The claimed symmetry.
+    samples : sequence of float arrays, shape (D, D)
+        Generic matrices at which the claim is tested.
+    tolerance : float
+        Largest relative change that counts as rounding.
+
+    Returns
+    -------
+    int array, shape (D,), or None
+        The permutation that breaks the claim; None where every generator passes.
+    """
+    for matrix in samples:
+        reference = risk(matrix)
+        for generator in group.generators:
+            changed = risk(matrix[np.ix_(generator, generator)])
+            if abs(changed - reference) > tolerance * max(1.0, abs(reference)):
+                return generator
+    return None
+
+
+def require_symmetry(
+    risk: Callable[[FloatArray], float],
+    group: PermutationGroup,
+    samples: Sequence[FloatArray],
+) -> None:
+    """Refuse a symmetry that the risk does not have.
+
+    Raises
+    ------
+    BrokenSymmetry
+        With the breaking permutation in cycle notation.
+    """
+    broken = breaking_permutation(risk, group, samples)
+    if broken is not None:
+        raise BrokenSymmetry(f"the permutation {cycles(broken)} changes the risk")

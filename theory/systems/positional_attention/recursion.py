@@ -1,0 +1,226 @@
+r"""The reduction: gradient descent on (P) as a recursion on (alpha, gamma, rho).
+
+Condition on y = +1 (act is odd, so the other half gives the same risk). With h(a, b; Z) the share
+of a set,
+
+.. math::
+   F = h(C, 0; Z) + \sum_{l=1}^{L-1} h(a_l, b_l; Z), \qquad R = E \log(1 + e^{-F}),
+
+    alpha <- alpha - eta dR/dalpha
+    gamma <- gamma - eta/(D (C-1)) dR/dgamma
+    rho   <- rho   - eta/(D (D-C)) dR/drho.
+
+`derive` returns the exact recursion (Lemmas 4.1 and 4.2 make it exact); `leading_order` keeps the
+signal set only, which is what Lemma 4.3 speaks of.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import sympy
+
+from theory.reduction import ReducedSystem
+from theory.systems.positional_attention import model
+from theory.systems.positional_attention.notation import NOTATION
+from theory.systems.positional_attention.symmetry import entries, row_entries
+
+D, C, L, p, nu, beta, scale = NOTATION.symbols("D C L p nu beta scale")
+alpha, gamma, rho = NOTATION.symbols("alpha gamma rho")
+d_alpha, d_gamma, d_rho = NOTATION.symbols("d_alpha d_gamma d_rho")
+G, sig = NOTATION.symbols("G sig")
+a, b, x, z, Z = NOTATION.symbols("a b x z Z")
+
+STATE = (alpha, gamma, rho)
+PARAMETERS = (D, C, nu, beta, scale)
+
+
+def multiplicity() -> dict[sympy.Symbol, sympy.Expr]:
+    """Trained entries that share each state: v has one number, A has two orbits."""
+    shared = entries()
+    return {alpha: sympy.Integer(1), gamma: shared["gamma"], rho: shared["rho"]}
+
+
+def rate_of(entry: sympy.Symbol, theta: sympy.Symbol) -> sympy.Symbol:
+    """Symbol of d(entry)/d(theta)."""
+    return sympy.Symbol(f"{entry.name}_{theta.name}", real=True)
+
+
+def attention_definitions() -> dict[sympy.Symbol, sympy.Expr]:
+    """Lambda, Gamma, Xi, G and their derivatives by gamma and rho."""
+    weights = model.orbit_attention()
+    definitions = dict(weights)
+    for entry, weight in weights.items():
+        for theta in (gamma, rho):
+            definitions[rate_of(entry, theta)] = sympy.diff(weight, theta)
+    definitions[G] = model.own_attention()
+    for theta in (gamma, rho):
+        definitions[rate_of(G, theta)] = _total_derivative(model.own_attention(), theta)
+    return definitions
+
+
+def _total_derivative(expression: sympy.Expr, theta: sympy.Symbol) -> sympy.Expr:
+    """d/d theta of an expression in alpha, Lambda, Gamma, Xi, through the entries of S."""
+    through = [
+        sympy.diff(expression, entry) * rate_of(entry, theta) for entry in model.ATTENTION.values()
+    ]
+    return sympy.Add(sympy.diff(expression, theta), *(through if theta != alpha else []))
+
+
+@cache
+def derive(degree: int | None = None) -> ReducedSystem:
+    """The exact reduced recursion.
+
+    Parameters
+    ----------
+    degree : int or None
+        A value for p; None keeps it symbolic.
+
+    Returns
+    -------
+    ReducedSystem
+        Blocks ``patch`` (act(O)) and ``patch_<state>`` (its derivatives, by the chain rule through
+        O), tabulated over (x, z, Z); the function ``h`` is h(a, b; Z).
+    """
+    u = sympy.Dummy("u")
+    slope = sympy.diff(model.activation(u), u)
+    blocks = {"patch": model.patch_contribution()}
+    for theta in STATE:
+        through = _total_derivative(model.preactivation(), theta)
+        blocks[f"patch_{theta.name}"] = slope.subs(u, model.preactivation()) * through
+    power = p if degree is None else sympy.Integer(degree)
+    blocks = {name: block.subs(p, power) for name, block in blocks.items()}
+    row = sympy.Add(*[count * model.ATTENTION[orbit] for orbit, count in row_entries().items()])
+    return ReducedSystem(
+        title="Gradient descent on the population risk (P), reduced by Lemmas 4.1 and 4.2",
+        notation=NOTATION,
+        state=STATE,
+        parameters=PARAMETERS,
+        latents=(x, z, Z),
+        multiplicity=multiplicity(),
+        definitions=attention_definitions(),
+        blocks=blocks,
+        functions={"h": sympy.Lambda((a, b, Z), model.set_contribution().subs(p, power))},
+        risk_integrand=sympy.log(1 + sympy.exp(-margin())),
+        order_parameters=order_parameters(),
+        observables=observables(power),
+        shift_invariant=(beta, gamma, rho),
+        invariants=(row - 1,),
+    )
+
+
+def order_parameters() -> dict[str, sympy.Expr]:
+    """What the event rules speak of, in state, rates and definitions."""
+    return {
+        "alpha": alpha,
+        "gamma": gamma,
+        "rho": rho,
+        "G": G,
+        "d_alpha": d_alpha,
+        "d_G": rate_of(G, gamma) * d_gamma + rate_of(G, rho) * d_rho,
+        "association_margin": sympy.Min(beta, gamma) - rho,
+    }
+
+
+def observables(degree: sympy.Expr | int = p) -> dict[str, sympy.Expr]:
+    """Quantities reported beside the state, in state, rates and definitions."""
+    weights = {entry.name: entry for entry in model.ATTENTION.values()}
+    return weights | {
+        "G": G,
+        "alpha_G": alpha * G,
+        "polylog_gamma": polylog_gamma().subs(p, degree),
+        "polylog_rho": polylog_rho().subs(p, degree),
+    }
+
+
+def increment_scale() -> sympy.Expr:
+    """alpha^p Gamma G^(p-1), the size of the gamma increment in Lemma 4.3."""
+    return alpha**p * model.ATTENTION["gamma"] * G ** (p - 1)
+
+
+def polylog_gamma() -> sympy.Expr:
+    r"""The hidden polylog of the gamma line: :math:`\dot\gamma / (\alpha^p \Gamma G^{p-1})`."""
+    return d_gamma / increment_scale()
+
+
+def polylog_rho() -> sympy.Expr:
+    r"""Least constant of the rho line at a step: growth of |rho| over its bound."""
+    growth = sympy.Piecewise((sympy.Abs(d_rho), sympy.Eq(rho, 0)), (sympy.sign(rho) * d_rho, True))
+    return growth * D / (alpha**p + increment_scale())
+
+
+def margin() -> sympy.Expr:
+    """F at y = +1: the signal set, of type (C, 0), and L-1 random sets of types (a_l, b_l)."""
+    h = sympy.Function("h")
+    index = sympy.Symbol("l", integer=True, positive=True)
+    plus, minus = sympy.IndexedBase("a"), sympy.IndexedBase("b")
+    random = sympy.Sum(h(plus[index], minus[index], Z), (index, 1, L - 1))
+    return h(C, sympy.Integer(0), Z) + random
+
+
+@cache
+def leading_order(linear: bool = True) -> ReducedSystem:
+    """The signal-only recursion: every patch outside the signal set, and its output, is dropped.
+
+    Derived from the exact h by setting the other values to zero (Z = z = C). It closes on the same
+    three scalars with F = C ((alpha G)^p + nu alpha G).
+
+    Parameters
+    ----------
+    linear : bool
+        Keep the linear part of the activation; Lemma 4.3 drops it.
+    """
+    share = model.set_contribution().subs({a: C, b: 0}, simultaneous=True).subs(Z, C)
+    # sum_j S_ij x_j = Lambda + (C-1) Gamma is G/D, so Lambda goes in favour of G.
+    entry = model.ATTENTION["beta"]
+    share = sympy.simplify(share.subs(entry, sympy.solve(model.own_attention() - G, entry)[0]))
+    if not linear:
+        share = share.subs(nu, 0)
+    return ReducedSystem(
+        title="Leading order: the signal set alone (what Lemma 4.3 approximates)",
+        notation=NOTATION,
+        state=STATE,
+        parameters=PARAMETERS,
+        latents=(),
+        multiplicity=multiplicity(),
+        definitions=attention_definitions(),
+        blocks={"signal": share},
+        order_parameters=order_parameters(),
+        observables=observables(),
+        shift_invariant=(beta, gamma, rho),
+        functions={},
+        risk_integrand=sympy.log(1 + sympy.exp(-share)),
+    )
+
+
+def leading_increment(theta: sympy.Symbol) -> sympy.Expr:
+    r"""Rate of gamma or rho at leading order: :math:`\varsigma\, \partial F / \partial\theta / n`.
+
+    ``sig`` stands for E[1/(1+e^F)]. In terms of alpha, G and the entries of S; derived from
+    `leading_order` without the linear part.
+    """
+    share = leading_order(linear=False).blocks["signal"]
+    return sympy.factor(
+        sig * sympy.diff(share, G) * own_attention_rate(theta) / multiplicity()[theta]
+    )
+
+
+def own_attention_rate(theta: sympy.Symbol) -> sympy.Expr:
+    """dG/d gamma or dG/d rho in closed form: the entry of S that moves, times a function of G.
+
+    The derivative of the explicit softmax, with the exponentials written back as entries of S and
+    the entries not moved eliminated by the row sum and the definition of G.
+    """
+    weights = model.orbit_attention()
+    explicit = sympy.diff(model.own_attention().subs(weights), theta)
+    moving = model.ATTENTION["gamma" if theta == gamma else "rho"]
+    total = sympy.Symbol("B", positive=True)
+    ratio = (explicit / weights[moving]).subs(
+        {sympy.exp(scale * NOTATION.symbol(o)): total * w for o, w in model.ATTENTION.items()}
+    )
+    own, _, other = model.ATTENTION.values()
+    counts = row_entries()
+    eliminated = sympy.solve(
+        [model.own_attention() - G, counts["rho"] * other - (1 - G / D)], [own, other], dict=True
+    )[0]
+    return moving * sympy.factor(sympy.simplify(ratio.subs(eliminated)))
