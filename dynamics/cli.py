@@ -97,7 +97,7 @@ def _dispatch(words: list[str]) -> int:
         request.unknown("system", name, system_names())
     system = load_system(name)
     parser = _parser(command, system)
-    given, extra = parser.parse_known_args(words)
+    given, extra = parser.parse_known_args(request.joined(words))
     options = {action.dest for action in parser._actions if action.dest != "help"}
     for word in extra:
         if word.startswith("--"):
@@ -243,7 +243,7 @@ def _deliver(system: System, result: Trajectory | Comparison, out: Path, as_json
 
     document = report.document(result)
     with store.replacing(out) as folder:
-        store.write_groups(result, folder)
+        store.write_groups(result, folder / store.INSIDE)
         pictures = [plotting.write(axes, folder / name) for name, axes in report.pictures(result)]
         summary = json.dumps(document, indent=2, allow_nan=False)
         (folder / "summary.json").write_text(summary + "\n", encoding="utf-8")

@@ -27,6 +27,18 @@ class Parser(argparse.ArgumentParser):
         raise InvalidRequest(message)
 
 
+def joined(words: Sequence[str]) -> list[str]:
+    """``--nu -1e-3`` as ``--nu=-1e-3``: argparse takes some negative numbers for flags."""
+    out: list[str] = []
+    for word in words:
+        negative = word.startswith("-") and not isinstance(value(word), str)
+        if negative and out and out[-1].startswith("--") and "=" not in out[-1]:
+            out[-1] += f"={word}"
+        else:
+            out.append(word)
+    return out
+
+
 def value(text: str) -> Any:
     """A word as a number where it is one: ``16``, ``1e-3``, ``16/196``, ``nan``; else itself."""
     for kind in (int, float):

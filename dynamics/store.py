@@ -1,6 +1,7 @@
 """Results on disk: xarray datasets in zarr v3, whole or not at all.
 
 A `Trajectory` is one group, a `Comparison` a group with the sub-groups ``reduced`` and ``full``.
+The command line keeps such a store as ``result.zarr`` in a folder with pictures; `load` takes both.
 Variables hold what was computed; parameters, settings, events and outcome are attributes, as JSON,
 with the versions of the programs. No clock reading is stored: equal runs give equal stores.
 """
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import xarray
 
 FORMAT = 1
+INSIDE = "result.zarr"
 VERSIONS = ("attdyn", "numpy", "numba", "sympy")
 
 
@@ -64,6 +66,7 @@ def save(result: Trajectory | Comparison, path: str | os.PathLike[str]) -> Path:
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A fresh folder that takes the place of ``path`` when the block ends well, and only then."""
     target = check_writable(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as folder:
         fresh = Path(folder) / "result"
         fresh.mkdir()
@@ -93,7 +96,7 @@ def write_groups(result: Trajectory | Comparison, folder: Path) -> None:
 
 
 def check_writable(path: str | os.PathLike[str]) -> Path:
-    """Make the parent of a result and make sure that the result can be written there.
+    """Make sure that a result can be written, and leave nothing behind.
 
     Raises
     ------
@@ -106,9 +109,9 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
         raise InvalidRequest(
             f"out={str(target)!r} exists and is not a result; out can be {allowed}"
         )
+    standing = next(folder for folder in target.absolute().parents if folder.exists())
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent):
+        with tempfile.TemporaryDirectory(dir=standing):
             pass
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -118,7 +121,13 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 
 
 def _is_result(path: Path) -> bool:
-    return path.is_dir() and ((path / "zarr.json").exists() or not any(path.iterdir()))
+    return path.is_dir() and (_store_in(path) is not None or not any(path.iterdir()))
+
+
+def _store_in(path: Path) -> Path | None:
+    """Where the store of a result is: the folder itself, or ``result.zarr`` in it."""
+    stores = (store for store in (path, path / INSIDE) if (store / "zarr.json").exists())
+    return next(stores, None)
 
 
 def load(path: str | os.PathLike[str]) -> Trajectory | Comparison:
@@ -131,11 +140,12 @@ def load(path: str | os.PathLike[str]) -> Trajectory | Comparison:
     """
     import xarray
 
-    if not (Path(path) / "zarr.json").exists():
+    store = _store_in(Path(path))
+    if store is None:
         raise InvalidRequest(f"path={str(path)!r} holds no result; path can be what save wrote")
 
     def group(name: str | None) -> xarray.Dataset:
-        return xarray.open_zarr(path, group=name, consolidated=False, chunks=None).load()
+        return xarray.open_zarr(store, group=name, consolidated=False, chunks=None).load()
 
     root = group(None)
     if root.attrs.get("format") != FORMAT:

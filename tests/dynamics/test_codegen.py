@@ -17,7 +17,8 @@ began = time.perf_counter()
 dynamics.descend(problem, eta=0.02, steps=10)
 functions = problem.module.functions
 stats = [getattr(functions, name).stats for name in ("advance", "gradient", "summary")]
-print(sum(sum(s.cache_hits.values()) for s in stats), sum(sum(s.cache_misses.values()) for s in stats))
+print(sum(sum(s.cache_hits.values()) for s in stats))
+print(sum(sum(s.cache_misses.values()) for s in stats))
 """
 
 
@@ -41,7 +42,7 @@ def test_a_second_process_compiles_nothing(tmp_path):
 def test_source_is_readable_and_knows_its_state(system):
     problem = system.ReducedPopulation(system.Parameters())
     assert problem.module.state_order == ("alpha", "gamma", "rho")
-    assert problem.module.STATE_ORDER == problem.module.state_order
+    assert problem.module.state_order == problem.module.STATE_ORDER
     assert problem.source == problem.module.path.read_text(encoding="utf-8")
     assert "Gamma_gamma = " in problem.source
     assert "def advance(state, eta, first, last, buffers):" in problem.source
@@ -79,7 +80,7 @@ def test_printed_definitions_equal_sympy(degree):
 
 
 def test_advance_sees_infinity_that_reordering_would_hide():
-    """isfinite is folded to True when sums may be reordered; the loop is compiled without that."""
+    """Isfinite is folded to True when sums may be reordered; the loop is compiled without that."""
     import numpy as np
 
     grow = "@kernel\ndef gradient(state, data, out):\n    out[0] = -1e200 * state[0]\n"
@@ -97,3 +98,15 @@ def test_cache_directory_that_cannot_be_written_falls_back(tmp_path, monkeypatch
     blocked.write_text("")
     monkeypatch.setenv("ATTDYN_CACHE_DIR", str(blocked / "below"))
     assert codegen.cache_directory().is_dir()
+
+
+def test_threads_are_up_when_only_the_callee_was_cached(tmp_path):
+    """A gradient cached by one process, a loop compiled around it by another: this crashed."""
+    make = (
+        "import dynamics; s = dynamics.load_system('positional_attention');"
+        "p = s.ReducedPopulation(s.Parameters(D=32, C=4));"
+    )
+    environment = {"ATTDYN_CACHE_DIR": str(tmp_path), "NUMBA_NUM_THREADS": "1"}
+    first = run(f"{make} print(p.gradient(p.initial_state)[0])", **environment)
+    second = run(f"{make} print(dynamics.descend(p, 0.01, 3).states[0][0])", **environment)
+    assert float(first[0]) < 0 < float(second[0])

@@ -161,7 +161,11 @@ def test_results_are_bitwise_equal_twice_and_for_one_or_two_threads():
     for threads in ("1", "2", "2"):
         environment = os.environ | {"NUMBA_NUM_THREADS": threads}
         done = subprocess.run(
-            [sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=True
+            [sys.executable, "-c", CODE],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         digests.append(done.stdout)
     assert digests[0] == digests[1] == digests[2]

@@ -1,5 +1,6 @@
 """Event rules on made-up histories, against loops, for every way to cut them into chunks."""
 
+import itertools
 from types import SimpleNamespace
 
 import naive
@@ -24,7 +25,7 @@ RULES = (CROSSING, GUARDED, MAXIMUM, RISE)
 def detect(history, cuts, step_time=0.5):
     detector = Detector(RULES, ("a", "b"), SimpleNamespace(D=1.5), step_time)
     edges = sorted({0, *(c % len(history) for c in cuts), len(history)})
-    for first, last in zip(edges, edges[1:], strict=False):
+    for first, last in itertools.pairwise(edges):
         detector.feed(first, history[first:last], np.array([float(first)]))
     last = len(history) - 1
     detector.finish(last, "fate", lambda state, begin, end: history[begin : end + 1])

@@ -54,7 +54,11 @@ def reduced(parameters, state, digits=40):
         lam, gam, xi = (value / total for value in e)
         # d softmax / d gamma = s * (indicator - (C-1) Gamma) * softmax, and so on.
         slopes = {
-            "gamma": [-s * (C - 1) * gam * lam, s * gam * (1 - (C - 1) * gam), -s * (C - 1) * gam * xi],
+            "gamma": [
+                -s * (C - 1) * gam * lam,
+                s * gam * (1 - (C - 1) * gam),
+                -s * (C - 1) * gam * xi,
+            ],
             "rho": [-s * (D - C) * xi * lam, -s * (D - C) * xi * gam, s * xi * (1 - (D - C) * xi)],
         }
 

@@ -3,7 +3,9 @@ import sympy
 
 from theory.notation import Letter, Notation
 
-TABLE = Notation("a paper", (Letter("alpha", "α", r"\alpha", "a scalar"), Letter("D", "D", "D", "n")))
+TABLE = Notation(
+    "a paper", (Letter("alpha", "α", r"\alpha", "a scalar"), Letter("D", "D", "D", "n"))
+)
 
 
 def test_symbols_labels_and_latex_come_from_one_row():

@@ -53,7 +53,7 @@ def test_a_wrong_recursion_is_seen(system):
 
 
 def test_lemma_4_3_can_be_falsified(system):
-    """gamma falls although gamma > rho: polylog_gamma <= 0 (section 5 of the specification)."""
+    """Gamma falls although gamma > rho: polylog_gamma <= 0 (section 5 of the specification)."""
     parameters = system.Parameters(D=9, C=3, q=0.6, beta=0.7)
     run = dynamics.descend(system.ReducedPopulation(parameters), eta=0.02, steps=1500)
     alpha, gamma, rho = run.final_state

@@ -1,0 +1,83 @@
+"""Pictures are checked through the data of their artists."""
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics import plotting
+
+
+@pytest.fixture(scope="module")
+def result():
+    system = dynamics.load_system("positional_attention")
+    showcase = system.showcases["compare"]
+    parameters = system.Parameters(**showcase.parameters)
+    problems = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+    return dynamics.compare(*problems, showcase.eta, showcase.steps)
+
+
+def lines(panel, marked):
+    found = [line for line in panel.lines if len(line.get_xdata()) > 2]
+    return [line for line in found if (line.get_linestyle() == "None") == marked]
+
+
+def test_reduced_is_lines_and_full_is_markers(result):
+    axes = plotting.comparison(result)
+    names = [["alpha"], ["gamma", "rho"], ["G", "alpha_G"], ["risk"]]
+    for panel, shown in zip(axes, names, strict=True):
+        assert panel.get_xscale() == "log"
+        for name, line in zip(shown, lines(panel, marked=False), strict=True):
+            np.testing.assert_array_equal(line.get_ydata(), result.reduced[name][1:])
+        for name, line in zip(shown, lines(panel, marked=True), strict=True):
+            assert set(line.get_ydata()) <= set(result.full[name])
+            assert len(line.get_xdata()) > 15
+    assert axes[-1].get_xlabel().startswith("time")
+    assert axes[0].get_ylabel() == r"$\alpha$"
+
+
+def test_events_are_marked_where_they_are(result):
+    axes = plotting.comparison(result)
+    verticals = {line.get_xdata()[0] for line in axes[0].lines if len(set(line.get_xdata())) == 1}
+    events = result.reduced.events
+    assert {events[name].time for name in ("T0", "T1", "T1_paper")} <= verticals
+    written = " ".join(text.get_text() for text in axes[0].texts)
+    assert "Event I" in written
+    assert "Event II" in written
+    assert "no Event III" in written
+
+
+def test_attention_shows_the_sets_and_every_moment(result):
+    axes = plotting.attention(result.full)
+    assert [panel.get_title().split(":")[0] for panel in axes] == [
+        "true sets",
+        "start",
+        "$T_0$",
+        "$T_1$",
+        "end",
+    ]
+    shown = axes[-1].images[0].get_array()
+    np.testing.assert_array_equal(shown.data, result.full["A"][-1])
+    assert np.array_equal(shown.mask, np.eye(9, dtype=bool))
+    low, high = axes[-1].images[0].get_clim()
+    assert low == -high
+
+
+def test_deviation_is_logarithmic_and_names_the_rounding_unit(result):
+    axes = plotting.deviation(result)
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert any("rounding unit" in text.get_text() for text in axes.texts)
+    drawn = [line.get_ydata().max() for line in axes.lines if line.get_marker() != "None"]
+    assert drawn == [result.deviation[name] for name in ("alpha", "gamma", "rho")]
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_files_are_written(result, tmp_path, ending):
+    path = plotting.write(plotting.training(result.reduced), tmp_path / f"run.{ending}")
+    assert path.stat().st_size > 10_000
+
+
+def test_a_run_that_diverged_can_be_drawn(tmp_path):
+    system = dynamics.load_system("positional_attention")
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    run = dynamics.descend(problem, eta=1.0, steps=50)
+    assert plotting.write(plotting.training(run), tmp_path / "run.png").exists()

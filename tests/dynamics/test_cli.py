@@ -1,0 +1,242 @@
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import dynamics
+from dynamics.cli import main
+
+QUICK = ["compare", "positional_attention", "--D", "4", "--C", "2", "--steps", "20"]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(capsys, *words):
+    code = main(list(words))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+BAD = [
+    (["--D", "16", "--C", "5"], "C=5 does not divide D=16; C can be 2, 4, 8; nearest: 4"),
+    (
+        ["--D", "16", "--C", "1"],
+        "C=1 is too small; C can be a whole number of at least 2; nearest: 2",
+    ),
+    (["--D", "16", "--C", "16"], "C=16 equals D=16; C can be 2, 4, 8; nearest: 8"),
+    (["--D", "-4"], "D=-4 is too small; D can be a whole number of at least 4; nearest: 4"),
+    (["--D", "16.5"], "D=16.5 is not a whole number"),
+    (["--D", "17"], "D=17 has no divisor C with 2 <= C < D"),
+    (["--C", "2.5"], "C=2.5 is not a whole number"),
+    (["--C", "-2"], "C=-2 is too small"),
+    (["--D", "sixteen"], "D='sixteen' is not a number"),
+    (["--p", "4"], "p=4 is even; p can be an odd number of at least 3; nearest: 5"),
+    (["--p", "1"], "p=1 is too small; p can be an odd number of at least 3; nearest: 3"),
+    (["--p", "3.5"], "p=3.5 is not a whole number"),
+    (["--p", "-3"], "p=-3 is too small"),
+    (["--q", "0"], "q=0 is too small; q can be a finite number above 0 and at most 1"),
+    (
+        ["--q", "1.5"],
+        "q=1.5 is too large; q can be a finite number above 0 and at most 1; nearest: 1",
+    ),
+    (["--q", "nan"], "q=nan is not finite"),
+    (["--nu", "0"], "nu=0 is too small; nu can be a finite number above 0"),
+    (["--nu", "-1e-3"], "nu=-0.001 is too small"),
+    (["--nu", "inf"], "nu=inf is not finite"),
+    (["--beta", "nan"], "beta=nan is not finite"),
+    (["--beta", "one"], "beta='one' is not a number"),
+    (["--scale", "0"], "scale=0 is too small"),
+    (["--sigma", "-1"], "sigma=-1 is too small"),
+    (["--d", "0"], "d=0 is too small"),
+    (["--alpha0", "inf"], "alpha0=inf is not finite"),
+    (["--eta", "0"], "eta=0 is too small; eta can be a finite number above 0; nearest: 1e-06"),
+    (["--eta", "-0.1"], "eta=-0.1 is too small"),
+    (["--eta", "nan"], "eta=nan is not finite"),
+    (
+        ["--steps", "0"],
+        "steps=0 is too small; steps can be a whole number of at least 1; nearest: 1",
+    ),
+    (["--steps", "-5"], "steps=-5 is too small"),
+    (["--steps", "1.5"], "steps=1.5 is not a whole number; steps can be a whole number"),
+    (["--steps", "inf"], "steps=inf is not finite"),
+    (["--record", "often"], "record='often' is unknown"),
+    (["--expectation", "quick"], "expectation='quick' is unknown; expectation can be auto, exact"),
+    (
+        ["--D", "16", "--C", "4"],
+        "D=16 needs 2,125,764 configurations in the full population problem",
+    ),
+    (["--DD", "16"], "flag '--DD' is unknown"),
+    (["--Nu", "1"], "nearest: --nu"),
+    (["--D"], "argument --D: expected one argument"),
+    (["sixteen"], "word 'sixteen' is not expected"),
+    (
+        ["--config", "missing.toml"],
+        "config='missing.toml' cannot be read (no such file or directory)",
+    ),
+    (["--out", "/dev/null/below"], "out='/dev/null/below' cannot be written"),
+    (["--out", "a_file"], "out='a_file' exists and is not a result"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), BAD, ids=[" ".join(w) for w, _ in BAD])
+def test_bad_input_is_one_line_and_exit_code_2(capsys, elsewhere, words, message):
+    (elsewhere / "a_file").write_text("mine")
+    code, out, err = call(capsys, "compare", "positional_attention", *words)
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
+    assert err.startswith("attdyn: ")
+    assert [p.name for p in elsewhere.iterdir()] == ["a_file"]
+
+
+TOML = [
+    ("nuu = 1.0", "key of run.toml 'nuu' is unknown", "nearest: nu"),
+    ('D = "16"', "D='16' is not a number", ""),
+    ("D = 16\nC = 5", "C=5 does not divide D=16", ""),
+    ("D = true", "D=True is not a number", ""),
+    ("nu = nan", "nu=nan is not finite", ""),
+    ("[D]\nvalue = 16", "D in run.toml is a table", ""),
+    ("D = = 16", "config='run.toml' is not TOML", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "message", "near"), TOML)
+def test_bad_files_are_one_line_and_exit_code_2(capsys, elsewhere, text, message, near):
+    Path("run.toml").write_text(text)
+    code, out, err = call(capsys, "compare", "positional_attention", "--config", "run.toml")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+    assert near in err
+    assert [p.name for p in elsewhere.iterdir()] == ["run.toml"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["comprae", "positional_attention"], "command 'comprae' is unknown"),
+        (["compare", "positional"], "system 'positional' is unknown"),
+        (["derive", "positional_attention", "--as", "word"], "form 'word' is unknown"),
+        (["run", "positional_attention", "--full", "empiric"], "full problem 'empiric' is unknown"),
+        (["systems", "all"], "takes no words"),
+    ],
+)
+def test_unknown_names_are_told_with_the_nearest(capsys, words, message):
+    code, out, err = call(capsys, *words)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+def test_compare_writes_result_pictures_and_summary(capsys, elsewhere):
+    code, out, _ = call(capsys, *QUICK)
+    assert code == 0
+    folder = elsewhere / "results" / "compare-positional_attention"
+    names = {"training.png", "attention.png", "deviation.png", "summary.json", "result.zarr"}
+    assert names == {p.name for p in folder.iterdir()}
+    assert "patch_association" in out
+    assert "results/compare-positional_attention/training.png" in out
+    result = dynamics.load(folder)
+    assert result.full["A"].shape[1:] == (4, 4)
+
+
+def test_json_is_one_document_with_the_keys_that_checks_rely_on(capsys):
+    code, out, err = call(capsys, *QUICK, "--json", "--out", "here")
+    assert (code, err) == (0, "")
+    document = json.loads(out)
+    assert document["parameters"]["D"] == 4
+    assert set(document["deviation"]) == {"alpha", "gamma", "rho"}
+    assert set(document["events"]) == set(document["event_steps"]) == {"reduced", "full"}
+    assert document["events"]["reduced"]["patch_association"] == 0.03
+    assert document["event_steps"]["full"]["patch_association"] == 1
+    assert document["events"]["full"]["event_III"] is None
+    assert document["outcome"] == "reached horizon"
+
+
+def test_a_file_and_flags_make_one_request_and_the_flag_wins(capsys):
+    Path("run.toml").write_text("D = 8\nC = 2\nsteps = 30\nq = 0.25\n")
+    words = ["--config", "run.toml", "--q", "16/64", "--steps", "1e1", "--json", "--out", "x"]
+    code, out, _ = call(capsys, "run", "positional_attention", *words)
+    document = json.loads(out)
+    assert code == 0
+    assert document["parameters"]["q"] == 0.25
+    assert document["settings"]["steps"] == 10
+    code, printed, _ = call(capsys, "run", "positional_attention", *words, "--print_config")
+    Path("again.toml").write_text(printed)
+    code, out, _ = call(capsys, "run", "positional_attention", "--config", "again.toml", "--json")
+    assert json.loads(out)["final"] == document["final"]
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (["--eta", "1", "--steps", "100"], "diverged"),
+        (["--eta", "0.04", "--steps", "50000"], "oscillating"),
+    ],
+)
+def test_a_failed_run_is_exit_code_1_and_kept(capsys, words, kind):
+    code, out, err = call(capsys, "run", "positional_attention", *words, "--json", "--out", "x")
+    assert code == 1
+    assert json.loads(out)["outcome"] == kind
+    assert err.startswith(f"attdyn: {kind} at step ")
+    assert "try eta=" in err
+    assert dynamics.load("x").outcome.kind == kind
+
+
+def test_run_of_the_full_problem(capsys):
+    words = ["--D", "4", "--C", "2", "--steps", "5", "--full", "population", "--out", "x"]
+    assert call(capsys, "run", "positional_attention", *words)[0] == 0
+    assert dynamics.load("x").view == "full population"
+
+
+@pytest.mark.parametrize(
+    ("form", "part"),
+    [
+        ("text", "n(gamma) = D*(C - 1)"),
+        ("latex", r"\begin{align*}"),
+        ("source", "def patch_table(state, constants, latents, out):"),
+    ],
+)
+def test_derive(capsys, form, part):
+    code, out, _ = call(capsys, "derive", "positional_attention", "--as", form)
+    assert code == 0
+    assert part in out
+
+
+def test_systems_and_help(capsys):
+    assert "positional_attention" in call(capsys, "systems")[1]
+    for words in (["--help"], ["compare", "--help"], ["systems", "--help"], ["--version"]):
+        assert call(capsys, *words)[0] == 0
+    assert main([]) == 2
+    with pytest.raises(SystemExit) as end:
+        main(["compare", "positional_attention", "--help"])
+    assert end.value.code == 0
+
+
+def test_interrupted_run_is_kept_and_exits_130(tmp_path):
+    words = ["run", "positional_attention", "--steps", "1000000000", "--out", "kept"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dynamics", *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    time.sleep(8)
+    process.send_signal(2)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert dynamics.load("kept").outcome.kind == "interrupted"
+
+
+def test_start_is_light():
+    """Importing compiles and loads nothing heavy; the measured times are in the benchmarks."""
+    heavy = "{'sympy', 'numba', 'xarray', 'matplotlib'} & set(sys.modules)"
+    code = f"import sys, dynamics; sys.exit(len({heavy}))"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    code = f"import sys; from dynamics.cli import main; main(['--help']); sys.exit(len({heavy}))"
+    environment = os.environ | {"PYTHONWARNINGS": "error"}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, stdout=-3)

@@ -1,0 +1,105 @@
+import json
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.validation import InvalidRequest
+
+
+@pytest.fixture(scope="module")
+def result():
+    system = dynamics.load_system("positional_attention")
+    parameters = system.Parameters(D=8, C=2)
+    problems = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+    return dynamics.compare(*problems, eta=0.02, steps=600)
+
+
+def same(first, second):
+    np.testing.assert_array_equal(first.states, second.states)
+    np.testing.assert_array_equal(first.steps, second.steps)
+    np.testing.assert_array_equal(first.time, second.time)
+    assert first.layout == second.layout
+    assert dict(first.parameters) == dict(second.parameters)
+    assert dict(first.settings) == dict(second.settings)
+    assert first.outcome == second.outcome
+    assert dict(first.reasons) == dict(second.reasons)
+    assert list(first.observables) == list(second.observables)
+    for name, series in first.observables.items():
+        np.testing.assert_array_equal(series, second.observables[name])
+    for name, event in first.events.items():
+        other = second.events[name]
+        assert (event and event.record()) == (other and other.record())
+        if event is not None:
+            np.testing.assert_array_equal(event.state, other.state)
+
+
+def test_what_is_saved_is_loaded(result, tmp_path):
+    for name in ("reduced", "full"):
+        run = getattr(result, name)
+        path = dynamics.save(run, tmp_path / name)
+        same(dynamics.load(path), run)
+    loaded = dynamics.load(dynamics.save(result, tmp_path / "below" / "comparison"))
+    same(loaded.reduced, result.reduced)
+    same(loaded.full, result.full)
+    assert loaded.deviation == result.deviation
+
+
+def test_equal_runs_give_equal_stores(result, tmp_path):
+    stores = []
+    for name in ("first", "second"):
+        root = dynamics.save(result, tmp_path / name)
+        files = sorted(p for p in root.rglob("*") if p.is_file())
+        stores.append({str(p.relative_to(root)): p.read_bytes() for p in files})
+    assert stores[0] == stores[1]
+
+
+def test_an_earlier_result_is_replaced_and_anything_else_is_not(result, tmp_path):
+    target = dynamics.save(result, tmp_path / "run")
+    dynamics.save(result.reduced, target)
+    same(dynamics.load(target), result.reduced)
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.tex").write_text("years of work")
+    with pytest.raises(InvalidRequest, match="exists and is not a result"):
+        dynamics.save(result, mine)
+    assert [p.name for p in mine.iterdir()] == ["thesis.tex"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["mine", "run"]
+
+
+def test_a_failure_while_writing_leaves_nothing(result, tmp_path, monkeypatch):
+    target = dynamics.save(result.reduced, tmp_path / "run")
+    monkeypatch.setattr(type(result.full), "to_xarray", lambda self: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        dynamics.save(result, target)
+    monkeypatch.undo()
+    same(dynamics.load(target), result.reduced)
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
+
+
+def test_what_is_no_result_is_refused(result, tmp_path):
+    with pytest.raises(InvalidRequest, match="holds no result"):
+        dynamics.load(tmp_path)
+    path = dynamics.save(result.reduced, tmp_path / "run")
+    described = json.loads((path / "zarr.json").read_text())
+    described["attributes"]["format"] = 99
+    (path / "zarr.json").write_text(json.dumps(described))
+    with pytest.raises(InvalidRequest, match="format 99"):
+        dynamics.load(path)
+
+
+def test_dataset_has_named_variables_and_versions(result, tmp_path):
+    dataset = result.full.to_xarray()
+    assert dataset["A"].dims == ("record", "A_axis_0", "A_axis_1")
+    assert dataset["gamma"].dims == ("record",)
+    assert json.loads(dataset.attrs["parameters"])["D"] == 8
+    import xarray
+
+    path = dynamics.save(result.reduced, tmp_path / "run")
+    stored = xarray.open_zarr(path, consolidated=False)
+    assert set(json.loads(stored.attrs["versions"])) == {"attdyn", "numpy", "numba", "sympy"}
+
+
+def test_unknown_names_are_told(result):
+    with pytest.raises(KeyError, match="no 'delta' in this trajectory; there are alpha, gamma"):
+        result.reduced["delta"]

@@ -1,0 +1,84 @@
+"""What every system must be, whatever it is; runs on every system found."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import dynamics
+from theory.claims import Claim
+from theory.events import EventRule
+from theory.notation import Notation
+from theory.reduction import ReducedSystem
+
+SYSTEMS = dynamics.system_names()
+THEORY_FILES = ("notation", "data_law", "model", "symmetry", "recursion", "claims", "events")
+
+
+@pytest.fixture(scope="module", params=SYSTEMS)
+def pair(request):
+    system = dynamics.load_system(request.param)
+    parameters = system.Parameters(**system.showcases["compare"].parameters)
+    return system, system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_files_have_the_same_names_in_every_system(name):
+    for file in THEORY_FILES:
+        assert import_module(f"theory.systems.{name}.{file}").__doc__
+
+
+def test_a_system_has_table_claims_derivations_and_showcases(pair):
+    system = pair[0]
+    assert isinstance(system.notation, Notation)
+    assert all(isinstance(claim, Claim) for claim in system.claims)
+    assert all(isinstance(d, ReducedSystem) for d in system.derivations().values())
+    assert set(system.showcases) == {"run", "compare"}
+
+
+def test_parameters_are_frozen_validated_and_in_the_table(pair):
+    import dataclasses
+
+    system = pair[0]
+    parameters = system.Parameters()
+    for field in dataclasses.fields(parameters):
+        assert field.name in system.notation
+        assert getattr(parameters, field.name) is not None
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(parameters, field.name, 1)
+        with pytest.raises(ValueError, match=field.name):
+            system.Parameters(**{field.name: "a word"})
+    with pytest.raises(ValueError, match="nonsense"):
+        system.Parameters(nonsense=1)
+
+
+def test_problems_fit_the_drivers(pair):
+    for problem in pair[1:]:
+        state = problem.initial_state
+        assert state.shape == (problem.layout.size,)
+        assert problem.state_names == problem.layout.names
+        assert problem.gradient(state).shape == state.shape
+        assert np.isfinite(problem.gradient(state)).all()
+        assert problem.risk(state) == pytest.approx(problem.observables(state)["risk"])
+        assert problem.order_parameters(state).shape == (len(problem.order_names),)
+        assert all(isinstance(rule, EventRule) for rule in problem.events)
+        assert set(problem.order_names) <= set(problem.notation)
+        assert set(problem.observables(state)) - set(problem.notation) <= {
+            "patch_association",
+            "cosine",
+            "gamma_spread",
+            "rho_spread",
+        }
+
+
+def test_gradient_descent_lowers_the_risk_at_a_small_rate(pair):
+    for problem in pair[1:]:
+        run = dynamics.descend(problem, eta=1e-3, steps=20, record=1)
+        assert (np.diff(run["risk"]) < 0).all()
+
+
+def test_full_reads_back_every_reduced_state(pair):
+    _, reduced, full = pair
+    result = dynamics.compare(reduced, full, eta=1e-2, steps=20)
+    assert set(result.deviation) == set(reduced.state_names)
+    assert max(result.deviation.values()) < 1e-14
