@@ -40,15 +40,17 @@ Generated from the model; do not edit. State order: {order}.
 
 from math import copysign, exp, isfinite, log, log1p, sqrt
 
+import numpy as np
 from numba import njit, prange
 
 STATE_ORDER = {order!r}
 
-# Sums may be reordered; 'nnan' and 'ninf' are left out, and the loop is compiled without any flag,
-# because isfinite is folded to True under reassociation.
+# Sums may be reordered, but not 'nnan' and 'ninf'. Reordering folds isfinite to True and removes
+# roundings that are meant, so some functions forbid it: in words, because a function that says
+# nothing inherits the flags of its caller.
 FLAGS = {{"contract", "arcp", "nsz", "reassoc"}}
 kernel = njit(cache=True, error_model="numpy", fastmath=FLAGS)
-exact_kernel = njit(cache=True, error_model="numpy")
+exact_kernel = njit(cache=True, error_model="numpy", fastmath=False)
 parallel_kernel = njit(cache=True, error_model="numpy", fastmath=FLAGS, parallel=True)
 '''
 
@@ -110,6 +112,11 @@ def inline(function: Callable[..., Any], decorator: str = "kernel") -> str:
         ``"exact_kernel"`` allows no reordering.
     """
     return f"@{decorator}\n{textwrap.dedent(inspect.getsource(function))}"
+
+
+def constants(module: ModuleType, *names: str) -> str:
+    """Source that binds constants of a kernel module, at full precision."""
+    return "\n".join(f"{name} = {getattr(module, name)!r}" for name in names) + "\n"
 
 
 def evaluate(name: str, outputs: Sequence[sympy.Expr], system: ReducedSystem) -> str:

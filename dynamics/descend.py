@@ -27,7 +27,7 @@ from dynamics.trajectory import Event, Trajectory
 from dynamics.validation import integer, learning_rate, refuse
 
 SECONDS_PER_CHUNK = 0.2
-LARGEST_CHUNK = 1 << 16
+LARGEST_CHUNK = 1 << 12
 RECORDS = 400
 
 
@@ -222,11 +222,14 @@ class _Run:
         self, name: str, recorded: NDArray[np.int64], states: FloatArray, horizon: float
     ) -> Event | None:
         """The event with its state, run once more from the last record before it."""
-        step = self.detector.found[name].step
-        if step is None:
+        found = self.detector.found[name]
+        if found.step is None:
             return None
-        k = int(np.searchsorted(recorded, step, side="right")) - 1
-        state = self.rows(states[k], int(recorded[k]), step)[1]
+        k = int(np.searchsorted(recorded, found.step, side="right")) - 1
+        begin, state = int(recorded[k]), states[k]
+        if found.origin is not None and found.origin[0] > begin:
+            begin, state = found.origin
+        step, state = found.step, self.rows(state, begin, found.step)[1]
         from theory.events import ExceedsRunMaximum
 
         whole = [r.name for r in self.problem.events if isinstance(r, ExceedsRunMaximum)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,14 @@ MAX_SAMPLES = 4096
 
 @dataclass
 class Found:
-    """First step that satisfies a rule, or why there is none."""
+    """First step that satisfies a rule, or why there is none.
+
+    ``origin`` is a step at or before it, with its state, from which the step can be run again.
+    """
 
     step: int | None = None
     reason: str = ""
+    origin: tuple[int, FloatArray] | None = None
 
 
 @dataclass
@@ -78,7 +83,7 @@ class Detector:
             Step of the first row.
         rows : float array, shape (steps, order parameters)
         state : float array, shape (n,)
-            State at step ``first``, from which the steps can be run again.
+            State at step ``first``, kept: the steps can be run again from it.
         """
         for rule in self.rules:
             found = self.found[rule.name]
@@ -97,13 +102,15 @@ class Detector:
             elif isinstance(rule, ExceedsRunMaximum):
                 top = self.column(rule, "quantity")(part).max(initial=-np.inf)
                 spans = self._spans.setdefault(rule.name, [])
-                spans.append(Span(first, state.copy(), float(top)))
+                spans.append(Span(first, state, float(top)))
                 if len(spans) > MAX_SPANS:
                     pairs = zip(spans[::2], [*spans[1::2], None], strict=False)
                     spans[:] = [
                         Span(a.first, a.state, max(a.top, b.top if b else -np.inf))
                         for a, b in pairs
                     ]
+            if found.step is not None and found.origin is None and found.step >= first:
+                found.origin = (first, state)
         for rule in self.rules:
             if isinstance(rule, ExceedsRunMaximum):
                 bound = self.column(rule, "bound")(rows).max(initial=-np.inf)
@@ -151,6 +158,7 @@ class Detector:
                 values = self.column(rule, "quantity")(rows)
                 values[: max(0, (begin or 0) - span.first)] = -np.inf
                 found.step = span.first + int(np.argmax(values > self._bound))
+                found.origin = (span.first, span.state)
                 return
         if spans:
             horizon = last * self.step_time
@@ -204,12 +212,18 @@ def columns(expression: Any, names: tuple[str, ...], parameters: Any) -> Column:
     parameters : object
         Supplies the values of the other symbols as attributes.
     """
+    others = {
+        symbol: getattr(parameters, symbol.name)
+        for symbol in expression.free_symbols
+        if symbol.name not in names
+    }
+    return _compiled(expression.subs(others), names)
+
+
+@lru_cache(maxsize=256)
+def _compiled(closed: Any, names: tuple[str, ...]) -> Column:
     import sympy
 
-    others = {
-        s: getattr(parameters, s.name) for s in expression.free_symbols if s.name not in names
-    }
-    closed = expression.subs(others)
     symbols = {s.name: s for s in closed.free_symbols}
     arguments = [symbols.get(name, sympy.Dummy(name)) for name in names]
     function = sympy.lambdify(arguments, closed, "numpy")

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics import codegen
+from dynamics.kernels import exponential
 from dynamics.kernels.advance import advance
+from dynamics.kernels.exponential import exponentials
 from dynamics.kernels.logistic import logistic, logistic_loss
 from dynamics.problem import CompiledProblem, FloatArray, Layout
 from dynamics.systems.positional_attention import brute_kernels, kernels
@@ -88,17 +90,24 @@ class ReducedPopulation(CompiledProblem):
         share = np.array([1 / float(entries[s].subs(values)) for s in self.reduction.state])
         grid = (chosen.values.size, chosen.set_sums.size, chosen.totals.size)
         table = np.empty((chosen.place.size, chosen.totals.size))
-        work = (np.empty((4, *grid)), table, np.empty((lanes, table.size)), np.empty(grid))
+        work = (
+            np.empty((4, *grid)),
+            table,
+            np.empty(table.size),
+            np.empty(grid),
+            np.empty(chosen.probability.size),
+        )
+        configurations = (
+            chosen.index,
+            chosen.probability,
+            chosen.entries,
+            chosen.starts,
+            chosen.members,
+            chosen.cuts(lanes),
+        )
         latents = (chosen.values, chosen.set_sums, chosen.totals)
         types = (chosen.composition, chosen.place)
-        return (
-            constants,
-            share,
-            latents,
-            types,
-            (chosen.index, chosen.signal, chosen.probability),
-            work,
-        )
+        return (constants, share, latents, types, configurations, work)
 
     @property
     def initial_state(self) -> FloatArray:
@@ -240,12 +249,16 @@ def _reduced_module(degree: int, threaded: bool) -> codegen.CompiledModule:
     reduction = recursion.derive(degree)
     blocks = ("patch", *(f"patch_{theta.name}" for theta in reduction.state))
     parts = [
-        codegen.inline(logistic),
+        codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
+        codegen.constants(kernels, "SAFE_EXPONENT"),
         codegen.inline(logistic_loss),
         codegen.tabulate("patch_table", blocks, reduction),
         codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
         codegen.evaluate("reported", list(reduction.observables.values()), reduction),
         codegen.inline(kernels.set_table),
+        codegen.inline(exponentials, "exact_kernel"),
+        codegen.inline(kernels.multiply),
+        codegen.inline(kernels.add),
         codegen.inline(kernels.weigh, "parallel_kernel" if threaded else "kernel"),
         codegen.inline(kernels.contract),
         codegen.inline(kernels.gradient),
@@ -260,7 +273,7 @@ def _reduced_module(degree: int, threaded: bool) -> codegen.CompiledModule:
 @cache
 def _brute_module(threaded: bool) -> codegen.CompiledModule:
     parts = [
-        f"import numpy as np\n\nBLOCK = {brute_kernels.BLOCK}\n",
+        codegen.constants(brute_kernels, "BLOCK"),
         codegen.inline(logistic),
         codegen.inline(logistic_loss),
         codegen.inline(brute_kernels.attention_matrix),

@@ -34,24 +34,35 @@ class Configurations:
         The patch values x = 1, -1, 0; the set sums z = -C..C; all sums Z = 2C-D..D.
     composition : float array, shape (K, 3)
         Patches of each value in a set of each type.
-    place : int array, shape (K,)
+    place : uint64 array, shape (K,)
         Position of the type's sum in `set_sums`.
-    index : int32 array, shape (n, L-1)
-        Flat position (type, Z) of each random set of each configuration.
-    signal : int32 array, shape (n,)
-        The same for the signal set.
+    index : uint32 array, shape (L, n)
+        Flat position (type, Z) of each set of each configuration, the signal set first.
     probability : float array, shape (n,)
         Sums to 1.
+    entries : uint32 array, shape (e,)
+        The flat positions that occur.
+    starts : uint32 array, shape (e + 1,)
+        Where in `members` each entry begins.
+    members : uint32 array, shape (L n,)
+        The configurations that hold each entry, as often as they hold it.
     """
 
     values: NDArray[np.float64]
     set_sums: NDArray[np.float64]
     totals: NDArray[np.float64]
     composition: NDArray[np.float64]
-    place: NDArray[np.int64]
-    index: NDArray[np.int32]
-    signal: NDArray[np.int32]
+    place: NDArray[np.uint64]
+    index: NDArray[np.uint32]
     probability: NDArray[np.float64]
+    entries: NDArray[np.uint32]
+    starts: NDArray[np.uint32]
+    members: NDArray[np.uint32]
+
+    def cuts(self, lanes: int) -> NDArray[np.int64]:
+        """Entries at which to cut `entries` into lanes of about equal work, shape (lanes + 1,)."""
+        wanted = np.linspace(0, self.members.size, lanes + 1)
+        return np.searchsorted(self.starts, wanted).astype(np.int64)
 
 
 def count(sets: int, set_size: int) -> int:
@@ -89,16 +100,22 @@ def configurations(patches: int, set_size: int, q: float) -> Configurations:
     kept = np.flatnonzero(probability > 0)
     kept = kept[np.argsort(total[kept], kind="stable")]
     column = total[kept] - totals[0]
-    signal_type = int(np.flatnonzero(plus == set_size)[0])
+    signal_type = np.flatnonzero(plus == set_size)
+    held = np.concatenate([np.broadcast_to(signal_type, (kept.size, 1)), types[kept]], axis=1)
+    index = np.ascontiguousarray((held * totals.size + column[:, None]).T, dtype=np.uint32)
+    order = np.argsort(index, axis=None, kind="stable")
+    entries, first = np.unique(index.ravel()[order], return_index=True)
     return Configurations(
         values=np.array([1.0, -1.0, 0.0]),
         set_sums=set_sums.astype(float),
         totals=totals.astype(float),
         composition=composition.astype(float),
-        place=(plus - minus + set_size).astype(np.int64),
-        index=(types[kept] * totals.size + column[:, None]).astype(np.int32),
-        signal=(signal_type * totals.size + column).astype(np.int32),
+        place=(plus - minus + set_size).astype(np.uint64),
+        index=index,
         probability=probability[kept],
+        entries=entries,
+        starts=np.append(first, order.size).astype(np.uint32),
+        members=(order % kept.size).astype(np.uint32),
     )
 
 

@@ -24,7 +24,7 @@ def test_law_equals_all_sequences_of_patches():
     chosen = exact.configurations(D, C, q)
     width = chosen.totals.size
     found = {}
-    for index, chance in zip(chosen.index, chosen.probability, strict=True):
+    for index, chance in zip(chosen.index[1:].T, chosen.probability, strict=True):
         types = [tuple(chosen.composition[k // width].astype(int)) for k in index]
         found[tuple(sorted(types))] = chance
     naive = {}
@@ -38,20 +38,30 @@ def test_law_equals_all_sequences_of_patches():
         assert found[key] == pytest.approx(chance, rel=1e-13)
 
 
-def test_columns_are_the_sums():
+def test_columns_are_the_sums_and_the_first_set_is_the_signal():
     chosen = exact.configurations(12, 3, 0.4)
-    width = chosen.totals.size
-    types, column = np.divmod(chosen.index, width)
-    sums = chosen.set_sums[chosen.place[types]].sum(axis=1) + 3
-    assert np.array_equal(chosen.totals[column[:, 0]], sums)
-    assert np.array_equal(chosen.signal % width, column[:, 0])
-    assert np.array_equal(chosen.composition[chosen.signal[0] // width], [3, 0, 0])
+    types, column = np.divmod(chosen.index.astype(int), chosen.totals.size)
+    sums = chosen.set_sums[chosen.place[types]].sum(axis=0)
+    assert (chosen.totals[column] == sums).all()
+    assert (chosen.composition[types[0]] == (3, 0, 0)).all()
+
+
+def test_members_are_the_inverse_of_the_index():
+    chosen = exact.configurations(12, 3, 0.4)
+    for k, entry in enumerate(chosen.entries):
+        held = np.concatenate([np.flatnonzero(row == entry) for row in chosen.index])
+        found = chosen.members[chosen.starts[k] : chosen.starts[k + 1]]
+        assert sorted(found) == sorted(held)
+    for lanes in (1, 3, 16):
+        cuts = chosen.cuts(lanes)
+        assert (cuts[0], cuts[-1]) == (0, chosen.entries.size)
+        assert (np.diff(cuts) >= 0).all()
 
 
 def test_certain_features_leave_no_empty_patch():
     chosen = exact.configurations(8, 2, 1.0)
     assert abs(chosen.probability.sum() - 1) < 1e-15
-    used = np.unique(chosen.index // chosen.totals.size)
+    used = np.unique(chosen.entries // chosen.totals.size)
     assert (chosen.composition[used, 2] == 0).all()
 
 
