@@ -12,7 +12,7 @@ import jax.numpy as jnp  # noqa: E402
 
 
 def shares(state, parameters, composition, sums, totals):
-    """h for broadcast arrays of types and Z."""
+    """Shares h for broadcast arrays of types and Z."""
     alpha, gamma, rho = state
     D, C, p, nu, s = (getattr(parameters, name) for name in ("D", "C", "p", "nu", "scale"))
     logits = s * jnp.stack([parameters.beta * jnp.ones(()), gamma, rho])
