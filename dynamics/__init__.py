@@ -12,6 +12,7 @@ Nothing heavy is imported before it is used: sympy and numba come with the first
 
 from dynamics.compare import Comparison, compare
 from dynamics.descend import descend
+from dynamics.flow import flow
 from dynamics.stability import stability_limit
 from dynamics.store import load, save
 from dynamics.systems import System, load_system, system_names
@@ -24,6 +25,7 @@ __all__ = [
     "Trajectory",
     "compare",
     "descend",
+    "flow",
     "load",
     "load_system",
     "save",

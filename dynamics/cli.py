@@ -139,6 +139,8 @@ def _parser(command: str, system: System) -> request.Parser:
     run.add_argument("--record", **number, help="record every so many steps, or 'log' (default)")
     run.add_argument("--expectation", metavar="X", help="expectation of the reduced problem")
     if command == "run":
+        run.add_argument("--time", **number, help="gradient flow to this time, instead of steps")
+        run.add_argument("--rtol", **number, help="tolerance of the flow (default 1e-8)")
         run.add_argument("--full", metavar="X", help="population: run the full problem instead")
     parser.add_argument("--out", metavar="DIR", help=f"result (default results/{command}-SYSTEM)")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
@@ -198,6 +200,15 @@ def _run_settings(system: System, command: str, chosen: Mapping[str, Any]) -> di
         "full": chosen.get("full"),
     }
     check_settings(settings["eta"], settings["steps"], settings["record"])
+    if "time" in chosen:
+        from dynamics.flow import check_flow
+
+        check_flow(chosen["time"], chosen.get("rtol", 1e-8))
+        for name in ("eta", "steps", "record"):
+            if name in chosen:
+                raise InvalidRequest(
+                    f"{name} is of gradient descent and time of the flow; give one"
+                )
     if settings["full"] not in (None, "population"):
         request.unknown("full problem", str(settings["full"]), ("population",))
     check_writable(settings["out"])
@@ -221,7 +232,12 @@ def _run(system: System, chosen: Mapping[str, Any]) -> int:
         if settings["full"]
         else system.ReducedPopulation(settings["parameters"], settings["expectation"])
     )
-    run = descend(problem, settings["eta"], settings["steps"], settings["record"])
+    if "time" in chosen:
+        from dynamics.flow import flow
+
+        run = flow(problem, chosen["time"], chosen.get("rtol", 1e-8))
+    else:
+        run = descend(problem, settings["eta"], settings["steps"], settings["record"])
     return _deliver(system, run, settings["out"], bool(chosen.get("json")))
 
 

@@ -122,7 +122,7 @@ class _Run:
         """Advance to the last step; returns the step reached and whether it was interrupted."""
         state, step, chunk = start.copy(), 0, 64
         width = len(self.problem.order_names)
-        with _interruption() as interrupted:
+        with interruption() as interrupted:
             while step < steps and not interrupted.is_set():
                 last = min(steps, step + chunk)
                 due = schedule[(schedule >= step) & (schedule < last)]
@@ -272,7 +272,7 @@ class _Run:
 
 
 @contextmanager
-def _interruption() -> Iterator[threading.Event]:
+def interruption() -> Iterator[threading.Event]:
     """An event that Ctrl-C sets, so that a run ends between chunks with all its records."""
     raised = threading.Event()
     if threading.current_thread() is not threading.main_thread():

@@ -6,7 +6,7 @@ reduced problem (alpha, gamma, rho) and a full one (alpha, A) look the same to a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
@@ -105,7 +105,16 @@ class Problem(Protocol):
 
     def observables(self, state: ArrayLike) -> dict[str, float]: ...
 
-    def order_parameters(self, state: ArrayLike) -> FloatArray: ...
+    def order_parameters(
+        self, state: ArrayLike, gradient: FloatArray | None = None
+    ) -> FloatArray: ...
+
+    @property
+    def has_jacobian(self) -> bool: ...
+
+    def jacobian(self, state: ArrayLike) -> FloatArray: ...
+
+    def curvature(self, state: ArrayLike) -> float: ...
 
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
@@ -167,11 +176,47 @@ class CompiledProblem:
         self.module.gradient(self.layout.flatten(state), self._data, out)
         return out
 
-    def order_parameters(self, state: ArrayLike) -> FloatArray:
-        """Order parameters at a state, in the order of `order_names`."""
+    def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
+        """Order parameters at a state, in the order of `order_names`.
+
+        Parameters
+        ----------
+        state : float array, shape (n,)
+        gradient : float array, shape (n,), optional
+            The gradient there, computed if it is not given.
+        """
         flat, out = self.layout.flatten(state), np.empty(len(self.order_names))
-        self.module.order_parameters(flat, self.gradient(flat), self._data, out)
+        slope = self.gradient(flat) if gradient is None else gradient
+        self.module.order_parameters(flat, slope, self._data, out)
         return out
+
+    @property
+    def has_jacobian(self) -> bool:
+        """Whether the generated file has an analytic Jacobian of the gradient."""
+        return hasattr(self.module.functions, "hessian")
+
+    def jacobian(self, state: ArrayLike) -> FloatArray:
+        """Derivative of the gradient by the state, shape (n, n).
+
+        On a reduced problem row i is the i-th row of the Hessian of the risk divided by the number
+        of entries that share state i.
+        """
+        out = np.empty((self.layout.size, self.layout.size))
+        self.module.hessian(self.layout.flatten(state), self._data, out)
+        return out
+
+    def curvature(self, state: ArrayLike) -> float:
+        """Largest eigenvalue of the Jacobian of the gradient at a state; NaN if it is not finite.
+
+        From the analytic Jacobian, or else by power iteration on central differences.
+        """
+        flat = self.layout.flatten(state)
+        if not self.has_jacobian:
+            return _power_iteration(self.gradient, flat)
+        matrix = self.jacobian(flat)
+        if not np.isfinite(matrix).all():
+            return float("nan")
+        return float(np.linalg.eigvals(matrix).real.max())
 
     def risk(self, state: ArrayLike) -> float:
         """Risk at a state."""
@@ -195,3 +240,24 @@ class CompiledProblem:
         """
         work = (np.empty_like(state), np.empty_like(state))
         return int(self.module.advance(state, eta, first, last, (self._data, *work, *buffers)))
+
+
+def _power_iteration(gradient: Callable[[FloatArray], FloatArray], state: FloatArray) -> float:
+    """Eigenvalue of largest size of the Jacobian of a gradient, to 1e-6."""
+    width = 1e-5 * max(1e-3, float(np.linalg.norm(state)))
+    direction, found = gradient(state), 0.0
+    if not np.isfinite(direction).all():
+        return float("nan")
+    if not direction.any():
+        direction = np.ones_like(state)
+    for _ in range(100):
+        direction = direction / np.linalg.norm(direction)
+        change = gradient(state + width * direction) - gradient(state - width * direction)
+        image = change / (2 * width)
+        if not np.isfinite(image).all():
+            return float("nan")
+        before, found = found, float(direction @ image)
+        if abs(found - before) <= 1e-6 * abs(found) or not image.any():
+            break
+        direction = image
+    return found

@@ -86,14 +86,14 @@ def table(system: System, result: Trajectory | Comparison) -> str:
     both = isinstance(result, Comparison)
     first = result.reduced if isinstance(result, Comparison) else result
     shown = ", ".join(f"{name}={entry:.6g}" for name, entry in first.parameters.items())
-    made = ", ".join(f"{name}={first.settings[name]}" for name in ("eta", "steps"))
+    made = ", ".join(f"{k}={v}" for k, v in first.settings.items() if not isinstance(v, list))
     lines = [system.title, shown, made, ""]
     runs = (result.reduced, result.full) if isinstance(result, Comparison) else (result,)
     lines.append(f"{'event':<20}" + "".join(f"{'time, ' + run.view:<28}" for run in runs) + "step")
     for name, event in first.events.items():
         others = [run.events[name] for run in runs]
         row = f"{name:<20}" + "".join(f"{_time(other):<28}" for other in others)
-        steps = {other.step for other in others if other is not None}
+        steps = {other.step for other in others if other is not None and other.step is not None}
         lines.append(row + ", ".join(map(str, sorted(steps, key=str))))
         if event is None:
             lines[-1] = f"{name:<20}none: {first.reasons.get(name, '')}"

@@ -59,11 +59,12 @@ class Trajectory:
     layout : Layout
         Parts of the state.
     settings : mapping
-        How the run was made: ``eta``, ``steps``.
+        How the run was made: ``eta`` and ``steps``, or ``time`` and ``rtol``, and what the
+        problem adds.
     steps : int array, shape (records,)
-        Recorded steps.
+        Recorded steps; empty on a flow.
     time : float array, shape (records,)
-        eta * steps, the axis shared with the flow.
+        eta * steps, the same axis for gradient descent and the flow.
     states : float array, shape (records, n)
         Flat states.
     observables : mapping
@@ -112,8 +113,9 @@ class Trajectory:
     def to_xarray(self) -> xarray.Dataset:
         """The run as a dataset along ``record``; what is not an array is an attribute, as JSON.
 
-        Coordinates are ``steps`` and ``time``; an observable named like a part of the state is
-        stored as ``observed_<name>``; ``event_state`` holds the states at the events.
+        Coordinates are ``time`` and, on gradient descent, ``steps``; an observable named like a
+        part of the state is stored as ``observed_<name>``; ``event_state`` holds the states at
+        the events.
         """
         import xarray
 
@@ -139,7 +141,9 @@ class Trajectory:
         }
         attributes = {"kind": "trajectory", "system": self.system, "view": self.view}
         attributes |= {name: json.dumps(value) for name, value in described.items()}
-        coordinates = {"steps": ("record", self.steps), "time": ("record", self.time)}
+        coordinates: dict[str, Any] = {"time": ("record", self.time)}
+        if self.steps.size:
+            coordinates["steps"] = ("record", self.steps)
         return xarray.Dataset(variables, coordinates, attributes)
 
     @classmethod
@@ -162,7 +166,7 @@ class Trajectory:
             parameters=read["parameters"],
             layout=layout,
             settings=read["settings"],
-            steps=dataset["steps"].values,
+            steps=dataset["steps"].values if "steps" in dataset else np.empty(0, dtype=np.int64),
             time=dataset["time"].values,
             states=np.concatenate(parts, axis=1),
             observables=observables,

@@ -190,6 +190,20 @@ def test_a_failed_run_is_exit_code_1_and_kept(capsys, words, kind):
     assert dynamics.load("x").outcome.kind == kind
 
 
+def test_run_of_the_flow(capsys):
+    words = ["run", "positional_attention", "--time", "1e3", "--json", "--out", "x"]
+    code, out, _ = call(capsys, *words)
+    document = json.loads(out)
+    assert code == 0
+    assert document["settings"]["time"] == 1000.0
+    assert document["events"]["T1"] == pytest.approx(759.395, abs=1e-3)
+    assert document["event_steps"]["T1"] is None
+    code, _, err = call(capsys, *words, "--eta", "0.1")
+    assert code == 2
+    assert "eta is of gradient descent and time of the flow" in err
+    assert call(capsys, "run", "positional_attention", "--time", "0")[0] == 2
+
+
 def test_run_of_the_full_problem(capsys):
     words = ["--D", "4", "--C", "2", "--steps", "5", "--full", "population", "--out", "x"]
     assert call(capsys, "run", "positional_attention", *words)[0] == 0

@@ -1,12 +1,9 @@
 """Positional attention and patch association, made to run."""
 
 from dynamics.systems import Showcase, System
+from dynamics.systems.positional_attention.brute import FullPopulation
 from dynamics.systems.positional_attention.parameters import Parameters
-from dynamics.systems.positional_attention.population import (
-    FullPopulation,
-    ReducedPopulation,
-    derivations,
-)
+from dynamics.systems.positional_attention.population import ReducedPopulation, derivations
 from theory.systems.positional_attention.claims import CLAIMS
 from theory.systems.positional_attention.notation import NOTATION
 

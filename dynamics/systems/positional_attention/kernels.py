@@ -16,26 +16,29 @@ the contributions of single patches, ``patch[output, x, z, Z]``.
 from math import exp
 from typing import Any
 
+import numpy as np
+
 from dynamics.kernels.exponential import exponentials
-from dynamics.kernels.logistic import logistic_loss
+from dynamics.kernels.logistic import logistic, logistic_loss
 
 prange = range
 SAFE_EXPONENT = 700.0
 patch_table: Any = None  # supplied by the generated file
-quantities: Any = None  # supplied by the generated file
+curvature_table: Any = None  # supplied by the generated file
 order: Any = None  # supplied by the generated file
 
 
 def set_table(patch, types, table):  # type: ignore[no-untyped-def]
-    """h(type, Z) = sum over values x of (patches of that value) * act(O | x, z, Z)."""
+    """h(type, Z) = sum over values x of (patches of that value) * act(O | x, z, Z).
+
+    ``patch`` is one output of the table of patches, (x, z, Z); a derivative gives that of h.
+    """
     composition, place = types
     for k in range(place.size):
         m = place[k]
         one, two, three = composition[k, 0], composition[k, 1], composition[k, 2]
         for j in range(table.shape[1]):
-            table[k, j] = (
-                one * patch[0, 0, m, j] + two * patch[0, 1, m, j] + three * patch[0, 2, m, j]
-            )
+            table[k, j] = one * patch[0, m, j] + two * patch[1, m, j] + three * patch[2, m, j]
 
 
 def weigh(table, configurations, total, chance):  # type: ignore[no-untyped-def]
@@ -125,9 +128,50 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     constants, share, latents, types, configurations, work = data
     patch, table, total, weights, chance = work
     patch_table(state, constants, latents, patch)
-    set_table(patch, types, table)
+    set_table(patch[0], types, table)
     weigh(table, configurations, total, chance)
     contract(patch, types, total, weights, share, out)
+
+
+def hessian(state, data, out):  # type: ignore[no-untyped-def]
+    """Derivative of the per-entry gradient by the state, from its two parts.
+
+    d2R / dtheta dphi = E[ s (1 - s) F_theta F_phi ] - E[ s F_theta_phi ], s = 1/(1+e^F), divided
+    by the number of entries of theta.
+    """
+    constants, share, latents, types, configurations, work = data
+    index, probability = configurations[:2]
+    grid = work[3].shape
+    patch = np.empty((10, grid[0], grid[1], grid[2]))
+    curvature_table(state, constants, latents, patch)
+    tables = np.empty((4, work[1].shape[0], work[1].shape[1]))
+    for k in range(4):
+        set_table(patch[k], types, tables[k])
+    flat = tables.reshape(4, work[2].size)
+    total = np.zeros(work[2].size)
+    first = np.zeros((3, 3))
+    slope = np.empty(4)
+    for c in range(probability.size):
+        slope[:] = 0.0
+        for k in range(index.shape[0]):
+            for i in range(4):
+                slope[i] += flat[i, index[k, c]]
+        weight = probability[c] * logistic(-slope[0])
+        bent = weight * logistic(slope[0])
+        for k in range(index.shape[0]):
+            total[index[k, c]] += weight
+        for i in range(3):
+            for j in range(i + 1):
+                first[i, j] += bent * slope[1 + i] * slope[1 + j]
+    second = np.empty(6)
+    contract(patch[3:], types, total, work[3], np.ones(6), second)
+    k = 0
+    for i in range(3):
+        for j in range(i, 3):
+            both = first[j, i] + second[k]
+            out[i, j] = both * share[i]
+            out[j, i] = both * share[j]
+            k += 1
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
@@ -144,7 +188,7 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
     patch, table = work[:2]
     index, probability = configurations[:2]
     patch_table(state, constants, latents, patch)
-    set_table(patch, types, table)
+    set_table(patch[0], types, table)
     flat = table.reshape(-1)
     out[0] = 0.0
     out[1] = 0.0

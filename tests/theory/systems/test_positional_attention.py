@@ -1,5 +1,7 @@
 """Lemmas 4.1, 4.2, 4.3 and the derivation of the recursion."""
 
+import itertools
+
 import pytest
 import sympy
 
@@ -103,6 +105,10 @@ def test_blocks_are_the_derivatives_of_the_patch(degree):
     for theta in system.state:
         slope = system.expand(system.blocks[f"patch_{theta.name}"]).subs(point | at)
         assert float(slope) == pytest.approx(float(sympy.diff(patch, theta).subs(at)), rel=1e-12)
+    for theta, phi in itertools.combinations_with_replacement(system.state, 2):
+        bend = system.expand(system.blocks[f"patch_{theta.name}_{phi.name}"]).subs(point | at)
+        reference = float(sympy.diff(patch, theta, phi).subs(at))
+        assert float(bend) == pytest.approx(reference, rel=1e-12), (theta, phi)
 
 
 def test_invariant_vanishes_and_shift_changes_nothing():

@@ -16,6 +16,7 @@ signal set only, which is what Lemma 4.3 speaks of.
 
 from __future__ import annotations
 
+import itertools
 from functools import cache
 
 import sympy
@@ -47,12 +48,16 @@ def rate_of(entry: sympy.Symbol, theta: sympy.Symbol) -> sympy.Symbol:
 
 
 def attention_definitions() -> dict[sympy.Symbol, sympy.Expr]:
-    """Lambda, Gamma, Xi, G and their derivatives by gamma and rho."""
+    """Lambda, Gamma, Xi, G and their derivatives by gamma and rho; of S, the second ones too."""
     weights = model.orbit_attention()
     definitions = dict(weights)
     for entry, weight in weights.items():
         for theta in (gamma, rho):
-            definitions[rate_of(entry, theta)] = sympy.diff(weight, theta)
+            slope = sympy.diff(weight, theta)
+            definitions[rate_of(entry, theta)] = slope
+            for phi in (gamma, rho) if theta == gamma else (rho,):
+                second = rate_of(rate_of(entry, theta), phi)
+                definitions[second] = sympy.diff(slope, phi)
     definitions[G] = model.own_attention()
     for theta in (gamma, rho):
         definitions[rate_of(G, theta)] = _total_derivative(model.own_attention(), theta)
@@ -60,11 +65,22 @@ def attention_definitions() -> dict[sympy.Symbol, sympy.Expr]:
 
 
 def _total_derivative(expression: sympy.Expr, theta: sympy.Symbol) -> sympy.Expr:
-    """d/d theta of an expression in alpha, Lambda, Gamma, Xi, through the entries of S."""
-    through = [
-        sympy.diff(expression, entry) * rate_of(entry, theta) for entry in model.ATTENTION.values()
-    ]
-    return sympy.Add(sympy.diff(expression, theta), *(through if theta != alpha else []))
+    """d/d theta of an expression in alpha, the entries of S and their first derivatives."""
+    explicit = sympy.diff(expression, theta)
+    if theta == alpha:
+        return explicit
+    carriers = list(model.ATTENTION.values())
+    carriers += [rate_of(entry, phi) for entry in carriers for phi in (gamma, rho)]
+    through = [sympy.diff(expression, carrier) * _rate(carrier, theta) for carrier in carriers]
+    return sympy.Add(explicit, *through)
+
+
+def _rate(carrier: sympy.Symbol, theta: sympy.Symbol) -> sympy.Symbol:
+    """Symbol of a derivative; gamma comes before rho in the name of a mixed one."""
+    if carrier.name.endswith("_rho") and theta == gamma:
+        entry = sympy.Symbol(carrier.name.removesuffix("_rho"), real=True)
+        return rate_of(rate_of(entry, gamma), rho)
+    return rate_of(carrier, theta)
 
 
 @cache
@@ -79,15 +95,21 @@ def derive(degree: int | None = None) -> ReducedSystem:
     Returns
     -------
     ReducedSystem
-        Blocks ``patch`` (act(O)) and ``patch_<state>`` (its derivatives, by the chain rule through
-        O), tabulated over (x, z, Z); the function ``h`` is h(a, b; Z).
+        Blocks ``patch`` (act(O)), ``patch_<state>`` and ``patch_<state>_<state>`` (its first and
+        second derivatives, by the chain rule through O), tabulated over (x, z, Z); the function
+        ``h`` is h(a, b; Z).
     """
-    u = sympy.Dummy("u")
-    slope = sympy.diff(model.activation(u), u)
+    u, inner = sympy.Dummy("u"), model.preactivation()
+    slope = sympy.diff(model.activation(u), u).subs(u, inner)
+    curvature = sympy.diff(model.activation(u), u, 2).subs(u, inner)
     blocks = {"patch": model.patch_contribution()}
+    through = {theta: _total_derivative(inner, theta) for theta in STATE}
     for theta in STATE:
-        through = _total_derivative(model.preactivation(), theta)
-        blocks[f"patch_{theta.name}"] = slope.subs(u, model.preactivation()) * through
+        blocks[f"patch_{theta.name}"] = slope * through[theta]
+    for theta, phi in itertools.combinations_with_replacement(STATE, 2):
+        bent = curvature * through[theta] * through[phi]
+        second = _total_derivative(through[theta], phi)
+        blocks[f"patch_{theta.name}_{phi.name}"] = bent + slope * second
     power = p if degree is None else sympy.Integer(degree)
     blocks = {name: block.subs(p, power) for name, block in blocks.items()}
     row = sympy.Add(*[count * model.ATTENTION[orbit] for orbit, count in row_entries().items()])

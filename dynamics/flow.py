@@ -1,0 +1,152 @@
+r"""Gradient flow, :math:`d\theta/d\tau = -g(\theta)`: training in continuous time.
+
+alpha relaxes in a time of order 0.01 to 1 while gamma and rho move over 1e2 to 1e7, so the problem
+is stiff and gradient descent needs millions of steps. LSODA of scipy, with the problem's own
+Jacobian where it has one, needs some thousand gradients. Time is the same axis as eta times steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics import outcome as ends
+from dynamics.descend import interruption
+from dynamics.locate import Path, locate, whole_run_rules
+from dynamics.outcome import Outcome
+from dynamics.problem import FloatArray, Problem
+from dynamics.trajectory import Event, Trajectory
+from dynamics.validation import integer, real
+
+LOOSEST = 1e-8
+"""Looser tolerances would put event times off by more than 1e-5."""
+RECORDS = 300
+MAX_STEPS = 200_000
+
+
+def flow(
+    problem: Problem,
+    time: float,
+    rtol: float = 1e-8,
+    initial: ArrayLike | None = None,
+    record: int | ArrayLike | None = None,
+) -> Trajectory:
+    """Integrate the gradient flow.
+
+    Parameters
+    ----------
+    problem : Problem
+    time : float
+        Horizon, in units of eta * steps.
+    rtol : float
+        Relative tolerance of the states; nothing looser than 1e-8 is used, so that event times are
+        right to 1e-5.
+    initial : array, optional
+        Where to start; the problem's own start by default.
+    record : int or float array, optional
+        Number of logarithmically spaced records (default 300), or the times themselves.
+
+    Returns
+    -------
+    Trajectory
+        ``steps`` is empty; the events are located by root finding inside the steps.
+
+    Raises
+    ------
+    InvalidRequest
+        If time, rtol or record is not valid.
+    """
+    time, rtol = check_flow(time, rtol)
+    start = problem.initial_state if initial is None else problem.layout.flatten(initial)
+    nodes, at, kind = _integrate(problem, start, time, rtol)
+    path = Path(problem, nodes, at)
+    times = record_times(nodes, record)
+    states = np.array([at(t) for t in times])
+    found = locate(path)
+    whole, horizon = whole_run_rules(problem.events), float(nodes[-1])
+    events: dict[str, Event | None] = {
+        name: None
+        if spot.time is None
+        else Event(name, spot.time, None, at(spot.time), horizon if name in whole else None)
+        for name, spot in found.items()
+    }
+    gathered = [problem.observables(state) for state in states]
+    remedy = "" if kind == ends.HORIZON else "start elsewhere, or stop at this time"
+    return Trajectory(
+        system=problem.system,
+        view=problem.view,
+        parameters=asdict(problem.parameters),
+        layout=problem.layout,
+        settings={"time": time, "rtol": rtol, **problem.settings},
+        steps=np.empty(0, dtype=np.int64),
+        time=times,
+        states=states,
+        observables={name: np.array([row[name] for row in gathered]) for name in gathered[0]},
+        events=events,
+        outcome=Outcome(kind, None, horizon, remedy),
+        reasons={name: spot.reason for name, spot in found.items() if spot.time is None},
+    )
+
+
+def check_flow(time: object, rtol: object) -> tuple[float, float]:
+    """Time and tolerance as they will be used.
+
+    Raises
+    ------
+    InvalidRequest
+        If one of them is not valid.
+    """
+    checked = real("rtol", rtol, at_least=1e-13, at_most=1e-2)
+    return real("time", time, above=0.0), min(checked, LOOSEST)
+
+
+def record_times(nodes: FloatArray, record: int | ArrayLike | None) -> FloatArray:
+    """Times of the records: 0, then logarithmically spaced up to the end; or those given."""
+    if record is None or np.ndim(record) == 0:
+        count = RECORDS if record is None else integer("record", record, at_least=2)
+        first = max(nodes[1], 1e-10 * nodes[-1])
+        spaced = np.geomspace(first, nodes[-1], count)
+        return np.unique(np.concatenate([[0.0], np.minimum(spaced, nodes[-1])]))
+    given = np.sort(np.asarray(record, dtype=np.float64))
+    for edge in (given[0], given[-1]):
+        real("record", edge, at_least=0.0, at_most=float(nodes[-1]))
+    return given
+
+
+def _integrate(problem: Problem, start: FloatArray, time: float, rtol: float):  # type: ignore[no-untyped-def]
+    """Accepted steps, the dense output, and how it ended."""
+    from scipy.integrate import LSODA, OdeSolution
+
+    def rate(_: float, state: FloatArray) -> FloatArray:
+        return -problem.gradient(state)
+
+    def bent(_: float, state: FloatArray) -> FloatArray:
+        return -problem.jacobian(state)
+
+    scale = np.maximum(np.abs(start), 1e-2)
+    solver = LSODA(
+        rate,
+        0.0,
+        start,
+        time,
+        rtol=rtol,
+        atol=1e-3 * rtol * scale,
+        jac=bent if problem.has_jacobian else None,
+    )
+    nodes, pieces, kind = [0.0], [], ends.HORIZON
+    with interruption() as interrupted:
+        while solver.status == "running":
+            solver.step()
+            if solver.status == "failed" or not np.isfinite(solver.y).all():
+                kind = ends.DIVERGED
+                break
+            if interrupted.is_set() or len(nodes) > MAX_STEPS:
+                kind = ends.INTERRUPTED
+                break
+            nodes.append(solver.t)
+            pieces.append(solver.dense_output())
+    if not pieces:
+        nodes, pieces = [0.0, np.finfo(float).tiny], [lambda t: start]
+    return np.array(nodes), OdeSolution(nodes, pieces), kind

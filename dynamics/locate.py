@@ -1,0 +1,207 @@
+"""Finding the events of a gradient flow: roots inside the integrator's steps, not on a grid.
+
+The path is given as nodes (accepted steps) and a dense output between them. A rule that speaks of
+rates is evaluated from the gradient at the interpolated state, whose error the fast direction
+magnifies; the stretch before such an event is therefore integrated again at a tolerance of 1e-13
+and the root taken there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynamics.detect import Column, columns
+from dynamics.problem import FloatArray, Problem
+from theory.events import Crossing, EventRule, ExceedsRunMaximum, SustainedRise
+
+INTERIOR = (0.0, 1 / 3, 2 / 3)
+TIGHT = 1e-13
+RELAXATIONS = 40.0
+
+
+@dataclass(frozen=True)
+class Path:
+    """A flow that has been integrated: nodes, and states at any time between them."""
+
+    problem: Problem
+    nodes: FloatArray
+    at: Callable[[float], FloatArray]
+
+    def order(self, time: float, rates: bool) -> FloatArray:
+        """Order parameters at a time, as one row; without rates the gradient is not computed."""
+        state = self.at(time)
+        slope = None if rates else np.zeros_like(state)
+        return self.problem.order_parameters(state, slope)[None, :]
+
+
+@dataclass(frozen=True)
+class Located:
+    """Time of an event, or None and why."""
+
+    time: float | None
+    reason: str = ""
+
+
+def locate(path: Path) -> dict[str, Located]:
+    """Every event of the problem on a path.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    dict
+        Name of the rule -> `Located`.
+    """
+    found: dict[str, Located] = {}
+    for rule in path.problem.events:
+        begin = 0.0
+        if rule.after is not None:
+            earlier = found[rule.after].time
+            if earlier is None:
+                found[rule.name] = Located(None, f"{rule.after} is not reached")
+                continue
+            begin = earlier
+        if isinstance(rule, Crossing):
+            found[rule.name] = _crossing(path, rule, begin)
+        elif isinstance(rule, ExceedsRunMaximum):
+            found[rule.name] = _exceeds(path, rule, begin)
+        elif isinstance(rule, SustainedRise):
+            found[rule.name] = _rise(path, rule, begin)
+    return found
+
+
+def _column(path: Path, expression: Any) -> Column:
+    return columns(expression, path.problem.order_names, path.problem.parameters)
+
+
+def _uses_rates(rule: Crossing) -> bool:
+    return any(symbol.name.startswith("d_") for symbol in rule.expression.free_symbols)
+
+
+def _scan(path: Path, begin: float) -> FloatArray:
+    """Times at which a condition is looked at: the nodes and two points between, from begin on."""
+    steps = np.diff(path.nodes)
+    times = (path.nodes[:-1, None] + steps[:, None] * np.array(INTERIOR)[None, :]).ravel()
+    times = np.append(times, path.nodes[-1])
+    return np.concatenate([[begin], times[times > begin]])
+
+
+def _crossing(path: Path, rule: Crossing, begin: float) -> Located:
+    rates = _uses_rates(rule)
+    value, guard = _column(path, rule.expression), _column(path, rule.guard)
+    before = begin
+    for time in _scan(path, begin):
+        row = path.order(time, rates)
+        now = float(value(row)[0])
+        if guard(row)[0] > 0 and (now > 0 or (now == 0 and not rule.strict)):
+            if time == begin:
+                return Located(float(time))
+            root = _root(lambda t: float(value(path.order(t, rates))[0]), before, time)
+            return Located(_polish(path, value, root) if rates else root)
+        before = time
+    return Located(None, f"not reached by time {path.nodes[-1]:.6g}")
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    from scipy.optimize import brentq
+
+    if function(low) >= 0:
+        return low
+    return float(brentq(function, low, high, xtol=1e-15 * max(high, 1e-300), rtol=1e-14))
+
+
+def _polish(path: Path, value: Column, guess: float) -> float:
+    """The root on a stretch that ends at it, integrated again at a tolerance of 1e-13."""
+    from scipy.integrate import solve_ivp
+
+    problem = path.problem
+    relaxation = 1.0 / max(problem.curvature(path.at(guess)), 1e-300)
+    begin = max(0.0, guess - RELAXATIONS * relaxation)
+    if begin > 0.5 * guess:
+        begin = float(path.nodes[np.searchsorted(path.nodes, begin, side="right") - 1])
+    else:
+        begin = 0.0
+
+    def flow(_: float, state: FloatArray) -> FloatArray:
+        return -problem.gradient(state)
+
+    end = guess + 0.2 * (guess - begin)
+    start, scale = path.at(begin), np.abs(path.at(guess))
+    solved = solve_ivp(
+        flow,
+        (begin, end),
+        start,
+        method="DOP853",
+        rtol=TIGHT,
+        atol=TIGHT * np.maximum(scale, 1e-12),
+        dense_output=True,
+    )
+    order = problem.order_parameters
+    times = np.linspace(begin, end, 400)
+    inside = [float(value(order(solved.sol(t))[None, :])[0]) for t in times]
+    above = np.flatnonzero((np.array(inside[1:]) >= 0) & (np.array(inside[:-1]) < 0))
+    if not above.size:
+        return guess
+    k = above[np.argmin(np.abs(times[above] - guess))]
+    return _root(lambda t: float(value(order(solved.sol(t))[None, :])[0]), times[k], times[k + 1])
+
+
+def _exceeds(path: Path, rule: ExceedsRunMaximum, begin: float) -> Located:
+    quantity, bound = _column(path, rule.quantity), _column(path, rule.bound)
+    times = _scan(path, 0.0)
+    rows = np.concatenate([path.order(time, rates=False) for time in times])
+    level = _maximum(path, bound, times, bound(rows))
+    later = np.flatnonzero((times >= begin) & (quantity(rows) > level))
+    if not later.size:
+        return Located(None, f"never above {level:.6g} in a run to time {times[-1]:.6g}")
+    first = int(later[0])
+    low = max(begin, times[first - 1]) if first else begin
+    above = lambda t: float(quantity(path.order(t, rates=False))[0]) - level  # noqa: E731
+    return Located(_root(above, low, times[first]))
+
+
+def _maximum(path: Path, bound: Column, times: FloatArray, values: FloatArray) -> float:
+    """Maximum over the run, refined between the points beside the largest."""
+    from scipy.optimize import minimize_scalar
+
+    k = int(np.argmax(values))
+    low, high = times[max(0, k - 1)], times[min(k + 1, times.size - 1)]
+    if k in (0, times.size - 1) or low == high:
+        return float(values[k])
+    inner = minimize_scalar(
+        lambda t: -float(bound(path.order(t, rates=False))[0]), bounds=(low, high), method="bounded"
+    )
+    return max(float(values[k]), -float(inner.fun))
+
+
+def _rise(path: Path, rule: SustainedRise, begin: float) -> Located:
+    from scipy.optimize import minimize_scalar
+
+    quantity = _column(path, rule.quantity)
+    value = lambda t: float(quantity(path.order(t, rates=False))[0])  # noqa: E731
+    times = np.concatenate([[begin], path.nodes[path.nodes > begin]])
+    values = np.array([value(t) for t in times])
+    start = 0
+    for k in range(1, times.size):
+        if not values[k] > values[k - 1]:
+            start = k
+        elif times[k] - times[start] >= rule.duration and values[k] - values[
+            start
+        ] > rule.relative * abs(values[start]):
+            if start == 0:
+                return Located(begin)
+            around = (times[start - 1], times[start + 1])
+            lowest = minimize_scalar(value, bounds=around, method="bounded")
+            return Located(float(lowest.x))
+    return Located(None, "falls to the horizon")
+
+
+def whole_run_rules(rules: tuple[EventRule, ...]) -> set[str]:
+    """Names of the rules that depend on the horizon."""
+    return {rule.name for rule in rules if isinstance(rule, ExceedsRunMaximum)}
