@@ -105,7 +105,11 @@ def _dispatch(words: list[str]) -> int:
         raise InvalidRequest(f"word {word!r} is not expected; flags look like --D 16")
     chosen = vars(given)
     if chosen.get("config"):
-        chosen = dict(request.read_toml(chosen["config"], sorted(options - {"config"}))) | chosen
+        written = request.read_toml(chosen["config"], sorted(options - {"config"}))
+        for switch in ("json", "prove", "print_config"):
+            if not isinstance(written.get(switch, False), bool):
+                raise InvalidRequest(f"{switch} in {chosen['config']} can be true or false")
+        chosen = {name: entry for name, entry in written.items() if entry is not False} | chosen
     run = {"derive": _derive, "run": _run, "compare": _compare}[command]
     return run(system, chosen)
 
@@ -215,16 +219,23 @@ def _run_settings(system: System, command: str, chosen: Mapping[str, Any]) -> di
     return settings
 
 
-def _print_config(settings: Mapping[str, Any]) -> int:
-    shown = dataclasses.asdict(settings["parameters"])
-    print(request.toml_text(shown | {k: settings[k] for k in ("eta", "steps", "record")}))
+def _print_config(settings: Mapping[str, Any], chosen: Mapping[str, Any]) -> int:
+    """The request as TOML; defaults that follow other parameters are left out to follow them."""
+    parameters = settings["parameters"]
+    fields = dataclasses.fields(parameters)
+    shown = {f.name: getattr(parameters, f.name) for f in fields if f.default is not None}
+    shown |= {f.name: chosen[f.name] for f in fields if f.name in chosen}
+    named = {name: settings[name] for name in ("expectation", "full") if settings[name]}
+    flow = {name: chosen[name] for name in ("time", "rtol") if name in chosen}
+    descent = {name: settings[name] for name in ("eta", "steps", "record")}
+    print(request.toml_text(shown | named | (flow if "time" in chosen else descent)))
     return 0
 
 
 def _run(system: System, chosen: Mapping[str, Any]) -> int:
     settings = _run_settings(system, "run", chosen)
     if chosen.get("print_config"):
-        return _print_config(settings)
+        return _print_config(settings, chosen)
     from dynamics.descend import descend
 
     problem = (
@@ -244,7 +255,7 @@ def _run(system: System, chosen: Mapping[str, Any]) -> int:
 def _compare(system: System, chosen: Mapping[str, Any]) -> int:
     settings = _run_settings(system, "compare", chosen)
     if chosen.get("print_config"):
-        return _print_config(settings)
+        return _print_config(settings, chosen)
     from dynamics.compare import compare
 
     full = system.FullPopulation(settings["parameters"])
@@ -261,6 +272,7 @@ def _deliver(system: System, result: Trajectory | Comparison, out: Path, as_json
     with store.replacing(out) as folder:
         store.write_groups(result, folder / store.INSIDE)
         pictures = [plotting.write(axes, folder / name) for name, axes in report.pictures(result)]
+        document["files"] = [picture.name for picture in pictures]
         summary = json.dumps(document, indent=2, allow_nan=False)
         (folder / "summary.json").write_text(summary + "\n", encoding="utf-8")
     if as_json:

@@ -15,6 +15,7 @@ Signatures of what is printed:
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import importlib.util
 import inspect
@@ -38,7 +39,7 @@ HEADER = '''"""{title}
 Generated from the model; do not edit. State order: {order}.
 """
 
-from math import copysign, exp, isfinite, log, log1p, sqrt
+from math import ceil, copysign, cos, exp, expm1, floor, isfinite, log, log1p, pi, sin, sqrt
 
 import numpy as np
 from numba import njit, prange
@@ -88,7 +89,7 @@ def cache_directory() -> Path:
     import platformdirs
 
     chosen = os.environ.get("ATTDYN_CACHE_DIR") or platformdirs.user_cache_dir("attdyn")
-    for folder in (Path(chosen), Path(tempfile.gettempdir()) / f"attdyn-{os.getuid()}"):
+    for folder in (Path(chosen), Path(tempfile.gettempdir()) / f"attdyn-{getpass.getuser()}"):
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError:
@@ -205,7 +206,7 @@ def build(title: str, state_order: Sequence[str], parts: Sequence[str]) -> Compi
     digest = hashlib.sha256(f"{numba.__version__}\n{text}".encode()).hexdigest()[:16]
     name = f"attdyn_generated_{digest}"
     path = cache_directory() / f"{name}.py"
-    if not path.exists():
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
         _write_whole(path, text)
     if "@parallel_kernel" in text:
         # A caller loaded from the cache does not start the threads its callee needs, and crashes.
@@ -279,6 +280,13 @@ def _assignments(pairs: Iterable[tuple[sympy.Symbol, sympy.Expr]]) -> list[str]:
 
 
 def _print(expression: sympy.Expr) -> str:
-    from sympy.printing.pycode import pycode
+    """Python text of an expression; x**-n as a quotient, which gives infinity at 0 and no error."""
+    from sympy.printing.pycode import PythonCodePrinter
 
-    return str(pycode(expression, fully_qualified_modules=False))
+    class Printer(PythonCodePrinter):  # type: ignore[misc]
+        def _print_Pow(self, power: Any, rational: bool = False) -> str:  # noqa: N802
+            if power.exp.is_Integer and power.exp < -1:
+                return f"(1.0/({self._print(power.base**-power.exp)}))"
+            return str(super()._print_Pow(power, rational))
+
+    return str(Printer({"fully_qualified_modules": False}).doprint(expression))

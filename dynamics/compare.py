@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.descend import descend
-from dynamics.outcome import Outcome
+from dynamics.descend import descend, interruption
+from dynamics.outcome import INTERRUPTED, Outcome
 from dynamics.problem import FloatArray, FullProblem, Problem
 from dynamics.trajectory import Event, Trajectory
+from dynamics.validation import InvalidRequest
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,11 @@ class Comparison:
 
     @property
     def outcome(self) -> Outcome:
-        """The reduced run's outcome, or the full run's where only that one failed."""
-        return self.full.outcome if self.full.outcome.failed else self.reduced.outcome
+        """The worse of the two: failed, else interrupted, else the reduced run's."""
+        ends = (self.full.outcome, self.reduced.outcome)
+        failed = [end for end in ends if end.failed]
+        stopped = [end for end in ends if end.kind == INTERRUPTED]
+        return (failed or stopped or [self.reduced.outcome])[0]
 
 
 def compare(
@@ -80,9 +84,12 @@ def compare(
     ValueError
         If the two problems differ in a parameter.
     """
+    if not hasattr(full, "orbit_values") or hasattr(reduced, "orbit_values"):
+        raise InvalidRequest("compare takes the reduced problem first and the full one second")
     if reduced.parameters != full.parameters:
         raise ValueError("the reduced and the full problem have different parameters")
-    first, second = descend(reduced, eta, steps, record), descend(full, eta, steps, record)
+    with interruption():
+        first, second = descend(reduced, eta, steps, record), descend(full, eta, steps, record)
     common = min(len(first.steps), len(second.steps))
     agree = first.steps[:common] == second.steps[:common]
     common = common if agree.all() else int(np.argmin(agree))

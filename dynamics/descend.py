@@ -29,6 +29,8 @@ from dynamics.validation import integer, learning_rate, refuse
 SECONDS_PER_CHUNK = 0.2
 LARGEST_CHUNK = 1 << 12
 RECORDS = 400
+CONTINUE = "start again from its final state for the remaining steps"
+CALM_STEPS = 20_000
 
 
 def descend(
@@ -44,7 +46,7 @@ def descend(
     ----------
     problem : Problem
     eta : float or sequence of float
-        Learning rate, or one for each part of the state; time is the first one times steps.
+        Learning rate, or one for each parameter group (v and A); time is the first times steps.
     steps : int
         Number of steps.
     record : int, "log", int array or None
@@ -64,19 +66,41 @@ def descend(
     InvalidRequest
         If eta, steps or record is not valid.
     """
-    rates = learning_rate(eta, problem.layout.names)
-    steps = integer("steps", steps, at_least=1)
+    rates = learning_rate(eta, problem.layout.group_names)
+    steps = check_steps(steps)
     schedule = record_schedule(steps, record)
-    start = problem.initial_state if initial is None else problem.layout.flatten(initial)
+    start = starting_state(problem, initial)
     run = _Run(problem, problem.layout.per_entry(rates), rates[0])
-    reached, interrupted = run.go(start, steps, schedule)
-    return run.trajectory(reached, steps, interrupted, rates)
+    with interruption() as interrupted:
+        reached = run.go(start, steps, schedule, interrupted)
+        return run.trajectory(reached, steps, interrupted, rates)
+
+
+def starting_state(problem: Problem, initial: ArrayLike | None) -> FloatArray:
+    """The problem's own start, or the one given, which must be finite.
+
+    Raises
+    ------
+    InvalidRequest
+        If an entry is not finite.
+    """
+    if initial is None:
+        return problem.initial_state
+    start = problem.layout.flatten(initial)
+    if not np.isfinite(start).all():
+        refuse("initial", initial, "is not finite", "a finite state", problem.initial_state)
+    return start
+
+
+def check_steps(steps: object) -> int:
+    """A number of steps that can be counted."""
+    return integer("steps", steps, at_least=1, at_most=10**12)
 
 
 def check_settings(eta: Any, steps: Any, record: Any) -> None:
     """Refuse settings that `descend` would refuse, before anything is compiled."""
-    learning_rate(eta, ("every",))
-    record_schedule(integer("steps", steps, at_least=1), record)
+    learning_rate(eta, None)
+    record_schedule(check_steps(steps), record)
 
 
 def record_schedule(steps: int, record: int | str | ArrayLike | None) -> NDArray[np.int64]:
@@ -94,8 +118,8 @@ def record_schedule(steps: int, record: int | str | ArrayLike | None) -> NDArray
     elif np.ndim(record) == 0:
         spaced = np.arange(0, steps, integer("record", record, at_least=1))
     else:
-        spaced = np.asarray(record)
-        if spaced.dtype.kind not in "iu" or (spaced.size and not spaced.min() >= 0):
+        spaced = np.asarray(record) if np.size(record) else np.empty(0, dtype=np.int64)
+        if spaced.ndim != 1 or spaced.dtype.kind not in "iu" or (spaced < 0).any():
             refuse("record", record, "is not a list of steps", f"whole numbers in 0..{steps}", 0)
         if spaced.size and spaced.max() > steps:
             refuse("record", spaced.max(), "is after the last step", f"0..{steps}", steps)
@@ -117,39 +141,42 @@ class _Run:
         self.oscillation = Oscillation(names.index("d_alpha"))
         self.states: list[FloatArray] = []
         self.steps: list[NDArray[np.int64]] = []
+        self.diverged = False
 
-    def go(self, start: FloatArray, steps: int, schedule: NDArray[np.int64]) -> tuple[int, bool]:
-        """Advance to the last step; returns the step reached and whether it was interrupted."""
+    def go(
+        self,
+        start: FloatArray,
+        steps: int,
+        schedule: NDArray[np.int64],
+        interrupted: threading.Event,
+    ) -> int:
+        """Advance to the last step, or to where the run diverged or was interrupted."""
         state, step, chunk = start.copy(), 0, 64
         width = len(self.problem.order_names)
-        with interruption() as interrupted:
-            while step < steps and not interrupted.is_set():
-                last = min(steps, step + chunk)
-                due = schedule[(schedule >= step) & (schedule < last)]
-                tracked, records = np.empty((last - step, width)), np.empty((due.size, state.size))
-                before, clock = state.copy(), time.perf_counter()
-                reached = self.problem.advance(state, self.eta, step, last, (tracked, due, records))
-                taken = time.perf_counter() - clock
-                rows = tracked[: reached - step + (reached < last)]
-                self._note(step, rows, before, due[due <= reached], records)
-                step = reached
-                if reached < last:
-                    self.diverged = True
-                    break
-                if taken < SECONDS_PER_CHUNK / 2:
-                    chunk = min(LARGEST_CHUNK, 2 * chunk)
-                elif taken > 2 * SECONDS_PER_CHUNK:
-                    chunk = max(1, chunk // 2)
-            else:
-                self.diverged = False
-            stopped = interrupted.is_set() and step < steps
+        while step < steps and not interrupted.is_set():
+            last = min(steps, step + chunk)
+            due = schedule[np.searchsorted(schedule, step) : np.searchsorted(schedule, last)]
+            tracked, records = np.empty((last - step, width)), np.empty((due.size, state.size))
+            before, clock = state.copy(), time.perf_counter()
+            reached = self.problem.advance(state, self.eta, step, last, (tracked, due, records))
+            taken = time.perf_counter() - clock
+            rows = tracked[: reached - step + (reached < last)]
+            self._note(step, rows, before, due[due <= reached], records)
+            step = reached
+            if reached < last:
+                self.diverged = True
+                break
+            if taken < SECONDS_PER_CHUNK / 2:
+                chunk = min(LARGEST_CHUNK, 2 * chunk)
+            elif taken > 2 * SECONDS_PER_CHUNK:
+                chunk = max(1, chunk // 2)
         self.final = state
         if not self.steps or self.steps[-1].size == 0 or self._last_recorded() != step:
             self._keep(np.array([step]), state[None, :])
         if not self.diverged:
             row = self.problem.order_parameters(state)[None, :]
             self._note(step, row, state, np.array([], dtype=np.int64), np.empty((0, state.size)))
-        return step, stopped
+        return step
 
     def _last_recorded(self) -> int:
         filled = [part for part in self.steps if part.size]
@@ -182,11 +209,14 @@ class _Run:
         return rows, state
 
     def trajectory(
-        self, reached: int, steps: int, interrupted: bool, rates: tuple[float, ...]
+        self, reached: int, steps: int, interrupted: threading.Event, rates: tuple[float, ...]
     ) -> Trajectory:
-        """Settle events and outcome, and gather everything."""
+        """Settle events and outcome, and gather everything.
+
+        An interruption while observables are computed keeps the records that have them.
+        """
         recorded, states = np.concatenate(self.steps), np.concatenate(self.states)
-        result = self._outcome(reached, interrupted, states)
+        result = self._outcome(reached, reached < steps and interrupted.is_set(), states)
         fate = ends.OSCILLATING if result.kind == ends.OSCILLATING else "falls to the horizon"
         if result.kind == ends.DIVERGED:
             fate = f"diverged at step {reached}"
@@ -197,7 +227,15 @@ class _Run:
             rule.name: self._event(rule.name, recorded, states, horizon)
             for rule in self.problem.events
         }
-        gathered = [self.problem.observables(state) for state in states]
+        again = interrupted.is_set()
+        gathered = []
+        for state in states:
+            gathered.append(self.problem.observables(state))
+            if interrupted.is_set() and not again:
+                recorded, states = recorded[: len(gathered)], states[: len(gathered)]
+                last = int(recorded[-1])
+                result = Outcome(ends.INTERRUPTED, last, last * self.step_time, CONTINUE)
+                break
         names = list(gathered[0])
         return Trajectory(
             system=self.problem.system,
@@ -240,7 +278,7 @@ class _Run:
         if self.diverged:
             return Outcome(ends.DIVERGED, reached, now, self._remedy(states[0]))
         if interrupted:
-            return Outcome(ends.INTERRUPTED, reached, now, "run again for the remaining steps")
+            return Outcome(ends.INTERRUPTED, reached, now, CONTINUE)
         if self.oscillation.lasting(reached):
             began = self.oscillation.began
             return Outcome(
@@ -250,36 +288,47 @@ class _Run:
         return Outcome(ends.HORIZON if moved.any() else ends.CONVERGED, reached, now)
 
     def _remedy(self, start: FloatArray) -> str:
-        """The learning rate used, the stability limit where a calmer run is, what to try.
+        """The learning rate used, the stability limit on a calmer run, what to try.
 
-        The learning rate is halved until 200 steps from ``start`` end monotone; the limit
-        is that of the state they lead to.
+        The learning rate is halved until so many steps from ``start`` end without a reversal; the
+        limit is the least along that run.
         """
-        eta, limit = self.eta, float("nan")
+        eta, used = self.eta, f"eta={self.step_time:g}"
         for _ in range(20):
             eta = eta / 2
-            state, rows = start.copy(), np.empty((200, len(self.problem.order_names)))
-            buffers = (rows, np.empty(0, dtype=np.int64), np.empty((0, state.size)))
-            if self.problem.advance(state, eta, 0, 200, buffers) == 200:
-                rate = rows[100:, self.oscillation.column]
-                if (rate[1:] * rate[:-1] > 0).all():
-                    limit = stability_limit(self.problem, state)
-                    break
-        used = f"eta={self.step_time:g}"
-        if not np.isfinite(limit) or limit > self.step_time:
-            return f"{used} is too large; try eta={float(eta.max()):.2g}"
-        return f"{used} is above the stability limit {limit:.4g} there; try eta={0.9 * limit:.2g}"
+            state, width = start.copy(), len(self.problem.order_names)
+            schedule = record_schedule(CALM_STEPS, "log")[::8]
+            rows, records = np.empty((CALM_STEPS, width)), np.empty((schedule.size, state.size))
+            reached = self.problem.advance(state, eta, 0, CALM_STEPS, (rows, schedule, records))
+            rate = rows[CALM_STEPS // 2 :, self.oscillation.column]
+            if reached == CALM_STEPS and not (rate[1:] * rate[:-1] < 0).any():
+                records[-1] = state
+                limits = [stability_limit(self.problem, record) for record in records]
+                limit = min((bound for bound in limits if bound > 0), default=np.inf)
+                if limit < self.step_time:
+                    tried = f"try eta={0.9 * limit:.2g}"
+                    return f"{used} is above the stability limit {limit:.4g} there; {tried}"
+                break
+        return f"{used} is too large; try eta={float(eta.max()):.2g}"
+
+
+_active: list[threading.Event] = []
 
 
 @contextmanager
 def interruption() -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets, so that a run ends between chunks with all its records."""
-    raised = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield raised
+    """An event that Ctrl-C sets, so that a run ends between chunks with all its records.
+
+    Nested uses share one event: after Ctrl-C nothing inside the outermost one goes on.
+    """
+    if _active or threading.current_thread() is not threading.main_thread():
+        yield _active[0] if _active else threading.Event()
         return
+    raised = threading.Event()
     handler: Any = signal.signal(signal.SIGINT, lambda *_: raised.set())
+    _active.append(raised)
     try:
         yield raised
     finally:
+        _active.clear()
         signal.signal(signal.SIGINT, handler)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics import outcome as ends
-from dynamics.descend import interruption
+from dynamics.descend import interruption, starting_state
 from dynamics.locate import Path, locate, whole_run_rules
 from dynamics.outcome import Outcome
 from dynamics.problem import FloatArray, Problem
@@ -59,7 +59,7 @@ def flow(
         If time, rtol or record is not valid.
     """
     time, rtol = check_flow(time, rtol)
-    start = problem.initial_state if initial is None else problem.layout.flatten(initial)
+    start = starting_state(problem, initial)
     nodes, at, kind = _integrate(problem, start, time, rtol)
     path = Path(problem, nodes, at)
     times = record_times(nodes, record)

@@ -197,9 +197,26 @@ def _rise(path: Path, rule: SustainedRise, begin: float) -> Located:
             if start == 0:
                 return Located(begin)
             around = (times[start - 1], times[start + 1])
+            slow = lambda t: _slow_rate(path, str(rule.quantity), t)  # noqa: E731
+            if path.problem.has_jacobian and slow(around[0]) < 0 < slow(around[1]):
+                return Located(_root(slow, *around))
             lowest = minimize_scalar(value, bounds=around, method="bounded")
             return Located(float(lowest.x))
     return Located(None, "falls to the horizon")
+
+
+def _slow_rate(path: Path, name: str, time: float) -> float:
+    """Rate of a fast state that follows the others: what keeps its own gradient at zero.
+
+    The rate taken from the gradient is a difference of nearly equal numbers there; this one is
+    smooth, and vanishes within one relaxation time of it.
+    """
+    state = path.at(time)
+    fast = path.problem.layout.place(name).start
+    row = path.problem.jacobian(state)[fast]
+    flow = -path.problem.gradient(state)
+    flow[fast] = 0.0
+    return float(-(row @ flow) / row[fast])
 
 
 def whole_run_rules(rules: tuple[EventRule, ...]) -> set[str]:

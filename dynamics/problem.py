@@ -31,10 +31,18 @@ class Layout:
         Parts in order.
     shapes : tuple of tuple of int
         Shape of each; ``()`` is a scalar.
+    groups : tuple of str
+        Parameter group of each part: parts of one group share a learning rate.
     """
 
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
+    groups: tuple[str, ...]
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The parameter groups, each once, in order."""
+        return tuple(dict.fromkeys(self.groups))
 
     @property
     def size(self) -> int:
@@ -71,10 +79,11 @@ class Layout:
             raise ValueError(f"a state has {self.size} entries ({expected}), not {flat.size}")
         return flat
 
-    def per_entry(self, per_part: tuple[float, ...]) -> FloatArray:
-        """One value per part, repeated for every entry of it."""
+    def per_entry(self, per_group: tuple[float, ...]) -> FloatArray:
+        """One value per parameter group, repeated for every entry of it."""
+        chosen = dict(zip(self.group_names, per_group, strict=True))
         sizes = [prod(shape) for shape in self.shapes]
-        return np.repeat(np.asarray(per_part, dtype=np.float64), sizes)
+        return np.repeat(np.array([chosen[group] for group in self.groups]), sizes)
 
 
 class Problem(Protocol):

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dynamics.compare import Comparison
 from dynamics.trajectory import Event, Trajectory
 
@@ -71,6 +73,9 @@ def pictures(result: Trajectory | Comparison) -> Iterator[tuple[str, Any]]:
     """File names and axes of the pictures of a result."""
     from dynamics import plotting
 
+    first = result.reduced if isinstance(result, Comparison) else result
+    if np.count_nonzero(first.time > 0) < 2:
+        return
     if isinstance(result, Comparison):
         yield "training.png", plotting.comparison(result)
         yield "attention.png", plotting.attention(result.full)
@@ -116,7 +121,8 @@ def proofs(claims: Sequence[Claim]) -> str:
     for claim in claims:
         if claim.proof is not None:
             evidence = claim.proof()
-            verdict = "holds" if evidence.holds else "does not hold"
+            words = {True: "holds", False: "does not hold", None: "to be measured along a run"}
+            verdict = words[evidence.holds]
             lines += [f"{claim.source}: {verdict} ({evidence.case})"]
             lines += [f"    {finding}" for finding in evidence.findings]
     return "\n".join(lines)

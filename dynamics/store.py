@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 INSIDE = "result.zarr"
+KINDS = ("trajectory", "comparison")
 VERSIONS = ("attdyn", "numpy", "numba", "sympy")
 
 
@@ -67,7 +68,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A fresh folder that takes the place of ``path`` when the block ends well, and only then."""
     target = check_writable(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as folder:
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".attdyn-") as folder:
         fresh = Path(folder) / "result"
         fresh.mkdir()
         yield fresh
@@ -104,24 +105,52 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
         In one line, before anything was computed.
     """
     target = Path(path)
-    allowed = "a new folder or an earlier result; nearest: results"
-    if target.exists() and not _is_result(target):
-        raise InvalidRequest(
-            f"out={str(target)!r} exists and is not a result; out can be {allowed}"
-        )
-    standing = next(folder for folder in target.absolute().parents if folder.exists())
+
+    def refused(problem: str) -> InvalidRequest:
+        allowed = "a new folder or an earlier result; nearest: results"
+        return InvalidRequest(f"out={str(target)!r} {problem}; out can be {allowed}")
+
     try:
-        with tempfile.TemporaryDirectory(dir=standing):
-            pass
+        if target.is_symlink():
+            raise refused("is a link")
+        if Path.cwd().is_relative_to(target.resolve()):
+            raise refused("is the working folder or holds it")
+        if os.path.lexists(target):
+            strange = _strange(target)
+            if strange:
+                raise refused(strange)
+        standing = next(folder for folder in target.absolute().parents if folder.exists())
+        with tempfile.TemporaryDirectory(dir=standing) as folder:
+            (Path(folder) / target.name).mkdir()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        problem = f"out={str(target)!r} cannot be written ({reason})"
-        raise InvalidRequest(f"{problem}; out can be {allowed}") from None
+        raise refused(f"cannot be written ({reason})") from None
     return target
 
 
-def _is_result(path: Path) -> bool:
-    return path.is_dir() and (_store_in(path) is not None or not any(path.iterdir()))
+def _strange(path: Path) -> str:
+    """Why a place is not an earlier result of this program, to be replaced; empty if it is."""
+    if path.is_dir() and not any(path.iterdir()):
+        return ""
+    store = _store_in(path) if path.is_dir() else None
+    if store is None or _attributes(store).get("kind") not in KINDS:
+        return "exists and is not a result"
+    own = {"zarr.json"} if store == path else {INSIDE, "summary.json"}
+    if store != path and (path / "summary.json").exists():
+        own |= set(json.loads((path / "summary.json").read_text(encoding="utf-8")).get("files", []))
+    for entry in path.iterdir():
+        part = store == path and (entry / "zarr.json").exists()
+        if entry.name not in own and not part:
+            return f"holds {entry.name!r}, which is not of the result"
+    return ""
+
+
+def _attributes(store: Path) -> dict[str, object]:
+    try:
+        described = json.loads((store / "zarr.json").read_text(encoding="utf-8"))
+        return dict(described.get("attributes", {}))
+    except (ValueError, AttributeError):
+        return {}
 
 
 def _store_in(path: Path) -> Path | None:
@@ -131,26 +160,34 @@ def _store_in(path: Path) -> Path | None:
 
 
 def load(path: str | os.PathLike[str]) -> Trajectory | Comparison:
-    """Read what `save` wrote.
+    """Read what `save` wrote, or a folder that the command line wrote.
 
     Raises
     ------
     InvalidRequest
-        If there is no result, or one of another format.
+        If there is no result, one of another format, or one that cannot be read.
     """
-    import xarray
-
     store = _store_in(Path(path))
     if store is None:
         raise InvalidRequest(f"path={str(path)!r} holds no result; path can be what save wrote")
+    found = _attributes(store)
+    if found.get("kind") not in KINDS or found.get("format") != FORMAT:
+        described = f"format {found.get('format')}" if "format" in found else "no known format"
+        raise InvalidRequest(f"path={str(path)!r} has {described}, this program reads {FORMAT}")
+    try:
+        return _read(store)
+    except (ValueError, KeyError, OSError, RuntimeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InvalidRequest(f"path={str(path)!r} cannot be read ({reason})") from error
+
+
+def _read(store: Path) -> Trajectory | Comparison:
+    import xarray
 
     def group(name: str | None) -> xarray.Dataset:
         return xarray.open_zarr(store, group=name, consolidated=False, chunks=None).load()
 
     root = group(None)
-    if root.attrs.get("format") != FORMAT:
-        found = root.attrs.get("format")
-        raise InvalidRequest(f"path={str(path)!r} has format {found}, this program reads {FORMAT}")
     if root.attrs["kind"] == "trajectory":
         return Trajectory.from_xarray(root)
     deviations = {str(name): root[name].values for name in root.data_vars}

@@ -133,7 +133,7 @@ class Trajectory:
         described = {
             "parameters": dict(self.parameters),
             "settings": dict(self.settings),
-            "layout": [self.layout.names, self.layout.shapes],
+            "layout": [self.layout.names, self.layout.shapes, self.layout.groups],
             "observables": list(self.observables),
             "events": records,
             "reasons": dict(self.reasons),
@@ -150,7 +150,8 @@ class Trajectory:
     def from_xarray(cls, dataset: xarray.Dataset) -> Trajectory:
         """The run that `to_xarray` made a dataset of."""
         read = {name: json.loads(dataset.attrs[name]) for name in DESCRIBED}
-        layout = Layout(tuple(read["layout"][0]), tuple(map(tuple, read["layout"][1])))
+        names, shapes, groups = read["layout"]
+        layout = Layout(tuple(names), tuple(map(tuple, shapes)), tuple(groups))
         records = dataset.sizes["record"]
         parts = [dataset[name].values.reshape(records, -1) for name in layout.names]
         happened = [name for name, record in read["events"].items() if record]

@@ -43,9 +43,12 @@ def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: o
     )
 
 
-def integer(parameter: str, value: object, at_least: int, odd: bool = False) -> int:
-    """A whole number (16.0 is one), at least so large, odd where asked for."""
+def integer(
+    parameter: str, value: object, at_least: int, at_most: int = 10**6, odd: bool = False
+) -> int:
+    """A whole number (16.0 is one) within bounds, odd where asked for."""
     allowed = f"{'an odd' if odd else 'a whole'} number of at least {at_least}"
+    allowed += "" if at_most == 10**6 else f" and at most {at_most:,}"
     if isinstance(value, bool) or not isinstance(value, Real):
         refuse(parameter, value, "is not a number", allowed, at_least)
     number = float(value)
@@ -57,6 +60,8 @@ def integer(parameter: str, value: object, at_least: int, odd: bool = False) -> 
         refuse(parameter, value, "is not a whole number", allowed, near)
     if rounded < at_least:
         refuse(parameter, value, "is too small", allowed, near)
+    if rounded > at_most:
+        refuse(parameter, value, "is too large", f"at most {at_most:,}", at_most - (odd and 1))
     if odd and rounded % 2 == 0:
         refuse(parameter, value, "is even", allowed, near)
     return rounded
@@ -88,29 +93,37 @@ def real(
     return number
 
 
-def learning_rate(value: object, groups: tuple[str, ...]) -> tuple[float, ...]:
-    """One positive number, or one for each parameter group, as a tuple of one per group."""
+def learning_rate(value: object, groups: tuple[str, ...] | None) -> tuple[float, ...]:
+    """One positive number, or one for each parameter group, as a tuple of one per group.
+
+    Without groups, only the numbers are checked.
+    """
     import numpy as np
 
-    many = list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value] * len(groups)
-    if len(many) != len(groups):
+    single = np.ndim(value) == 0  # type: ignore[arg-type]
+    many = [value.item() if isinstance(value, np.ndarray) else value] if single else list(value)  # type: ignore[call-overload]
+    if single and groups is not None:
+        many = many * len(groups)
+    if groups is not None and len(many) != len(groups):
         allowed = f"one number, or one for each of {', '.join(groups)}"
         refuse("eta", value, f"has {len(many)} entries", allowed, many[0] if many else 1e-2)
     return tuple(real("eta", number, above=0.0) for number in many)
 
 
-def _field(check: Callable[..., Any], **bounds: Any) -> BeforeValidator:
+def _field(check: Callable[..., Any], optional: bool, **bounds: Any) -> BeforeValidator:
     def validate(value: object, info: ValidationInfo) -> Any:
-        return None if value is None else check(info.field_name, value, **bounds)
+        if value is None and optional:
+            return None
+        return check(info.field_name, value, **bounds)
 
     return BeforeValidator(validate)
 
 
-def whole(at_least: int, odd: bool = False) -> Any:
-    """Field type: a whole number; None is left for a default that depends on other fields."""
-    return Annotated[Any, _field(integer, at_least=at_least, odd=odd)]
+def whole(at_least: int, odd: bool = False, optional: bool = False) -> Any:
+    """Field type: a whole number; an optional one may be left to a default set later."""
+    return Annotated[Any, _field(integer, optional, at_least=at_least, odd=odd)]
 
 
-def number(**bounds: float) -> Any:
-    """Field type: a finite number with the bounds of `real`; None is left for a later default."""
-    return Annotated[Any, _field(real, **bounds)]
+def number(optional: bool = False, **bounds: float) -> Any:
+    """Field type: a finite number with the bounds of `real`; optional as in `whole`."""
+    return Annotated[Any, _field(real, optional, **bounds)]

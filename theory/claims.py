@@ -16,15 +16,15 @@ class Evidence:
 
     Attributes
     ----------
-    holds : bool
-        Whether the statement came out true.
+    holds : bool or None
+        Whether the statement came out true; None where computation alone cannot decide it.
     case : str
         The case that was computed, with the symbols that were free.
     findings : tuple of str
         What was compared and what came out, a line each.
     """
 
-    holds: bool
+    holds: bool | None
     case: str
     findings: tuple[str, ...]
 

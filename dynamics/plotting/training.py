@@ -89,17 +89,18 @@ def _mark(panel: Axes, run: Trajectory, name: str, colour: str, marker: str) -> 
 def _events(axes: Any, run: Trajectory) -> None:
     """Shade the three events and name their ends above the first panel."""
     first, last = run.time[run.time > 0].min(), run.time[-1]
-    at = {name: event.time for name, event in run.events.items() if event is not None}
+    at = {name: max(event.time, first) for name, event in run.events.items() if event is not None}
     t0, t1, t3 = (at.get(name) for name in ("T0", "T1", "event_III"))
-    spans = [("I", first, t0 or last)]
+    spans = [("I", first, last if t0 is None else t0)]
     if t0 is not None:
-        spans.append(("II", t0, t1 or last))
+        spans.append(("II", t0, last if t1 is None else t1))
     if t3 is not None:
         spans.append(("III", t3, last))
     for name, begin, end in spans:
         for panel in axes:
             panel.axvspan(begin, end, color=SHADES[name], lw=0, zorder=0)
-        _above(axes[0], np.sqrt(begin * end), f"Event {name}", 14)
+        if end > begin:
+            _above(axes[0], np.sqrt(begin * end), f"Event {name}", 14)
     if t1 is not None and t3 is None:
         reason = run.reasons.get("event_III", "")
         _above(axes[0], np.sqrt(t1 * last), f"no Event III:\n{reason}", 10, fontsize=7)

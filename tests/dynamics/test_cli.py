@@ -62,7 +62,7 @@ BAD = [
     (["--eta", "nan"], "eta=nan is not finite"),
     (
         ["--steps", "0"],
-        "steps=0 is too small; steps can be a whole number of at least 1; nearest: 1",
+        "steps=0 is too small; steps can be a whole number of at least 1 and at most",
     ),
     (["--steps", "-5"], "steps=-5 is too small"),
     (["--steps", "1.5"], "steps=1.5 is not a whole number; steps can be a whole number"),
@@ -83,6 +83,10 @@ BAD = [
     ),
     (["--out", "/dev/null/below"], "out='/dev/null/below' cannot be written"),
     (["--out", "a_file"], "out='a_file' exists and is not a result"),
+    (["--out", "."], "out='.' is the working folder or holds it"),
+    (["--out", "n" * 300], "cannot be written (file name too long)"),
+    (["--D", "1e30"], "D=1e+30 is too large; D can be at most 1,000,000; nearest: 1000000"),
+    (["--steps", "1e30"], "steps=1e+30 is too large"),
 ]
 
 
@@ -188,6 +192,46 @@ def test_a_failed_run_is_exit_code_1_and_kept(capsys, words, kind):
     assert err.startswith(f"attdyn: {kind} at step ")
     assert "try eta=" in err
     assert dynamics.load("x").outcome.kind == kind
+
+
+@pytest.mark.parametrize("words", [["--alpha0", "0"], ["--nu", "1e-300"], ["--alpha0", "-0.1"]])
+def test_odd_starts_run(capsys, words):
+    words = [*words, "--steps", "50", "--json", "--out", "x"]
+    code, out, err = call(capsys, "run", "positional_attention", *words)
+    assert (code, err) == (0, "")
+    assert json.loads(out)["final"]["risk"] > 0
+
+
+@pytest.mark.parametrize("words", [["--alpha0", "1e200"], ["--eta", "1e308"], ["--p", "1001"]])
+def test_divergence_at_the_first_steps_is_an_outcome(capsys, words):
+    words = [*words, "--steps", "50", "--json", "--out", "x"]
+    code, out, err = call(capsys, "run", "positional_attention", *words)
+    assert code == 1
+    assert json.loads(out)["outcome"] == "diverged"
+    assert err.count("\n") == 1
+    assert len(dynamics.load("x").steps) >= 1
+
+
+def test_printed_configuration_follows_what_was_not_fixed(capsys):
+    code, printed, _ = call(capsys, "run", "positional_attention", "--print_config")
+    assert code == 0
+    assert "alpha0" not in printed
+    Path("run.toml").write_text(printed)
+    words = ["--config", "run.toml", "--nu", "1e-5", "--D", "32", "--steps", "5", "--json"]
+    code, out, _ = call(capsys, "run", "positional_attention", *words)
+    parameters = json.loads(out)["parameters"]
+    assert parameters["alpha0"] == pytest.approx(1e-5**0.5)
+    assert parameters["d"] == 32
+
+
+def test_earlier_results_are_replaced_but_not_with_files_of_others(capsys, elsewhere):
+    assert call(capsys, *QUICK, "--out", "x")[0] == 0
+    assert call(capsys, *QUICK, "--out", "x")[0] == 0
+    Path("x/notes.txt").write_text("mine")
+    code, _, err = call(capsys, *QUICK, "--out", "x")
+    assert code == 2
+    assert "holds 'notes.txt', which is not of the result" in err
+    assert Path("x/notes.txt").read_text() == "mine"
 
 
 def test_run_of_the_flow(capsys):

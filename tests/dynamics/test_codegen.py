@@ -93,6 +93,14 @@ def test_advance_sees_infinity_that_reordering_would_hide():
     assert state[0] == 1e200
 
 
+def test_a_file_that_was_changed_on_disk_is_written_again():
+    title, order, part = "A changed file.", ("x",), "@kernel\ndef f(x):\n    return 2.0 * x\n"
+    path = codegen.build(title, order, [part]).path
+    path.write_text(path.read_text().replace("2.0", "3.0"))
+    again = codegen.build(title, order, [part])
+    assert again.path.read_text() == again.source
+
+
 def test_cache_directory_that_cannot_be_written_falls_back(tmp_path, monkeypatch):
     blocked = tmp_path / "file"
     blocked.write_text("")

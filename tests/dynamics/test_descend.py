@@ -25,14 +25,19 @@ def test_a_step_subtracts_eta_times_the_gradient(problem):
         state = state - 0.02 * problem.gradient(state)
 
 
-def test_one_learning_rate_for_each_part(problem):
-    run = dynamics.descend(problem, eta=(0.02, 0.01, 1e-9), steps=1, record=1)
+def test_one_learning_rate_for_each_parameter_group(problem, system):
+    """V and A: one rate each, the same on the reduced and on the full side."""
+    run = dynamics.descend(problem, eta=(0.02, 0.01), steps=1, record=1)
     start = problem.initial_state
-    moved = start - np.array([0.02, 0.01, 1e-9]) * problem.gradient(start)
+    moved = start - np.array([0.02, 0.01, 0.01]) * problem.gradient(start)
     np.testing.assert_array_equal(run.final_state, moved)
-    assert run.settings["eta"] == [0.02, 0.01, 1e-9]
-    with pytest.raises(InvalidRequest, match="has 2 entries"):
-        dynamics.descend(problem, eta=(0.02, 0.01), steps=1)
+    assert run.settings["eta"] == [0.02, 0.01]
+    full = system.FullPopulation(problem.parameters)
+    assert max(dynamics.compare(problem, full, (0.02, 0.3), 500).deviation.values()) < 1e-13
+    with pytest.raises(InvalidRequest, match="has 3 entries; eta can be one number, or one for"):
+        dynamics.descend(problem, eta=(0.02, 0.01, 0.01), steps=1)
+    first = dynamics.descend(problem, eta=np.array(0.02), steps=9)
+    np.testing.assert_array_equal(first.states, dynamics.descend(problem, 0.02, 9).states)
 
 
 def test_records_do_not_change_the_run_nor_its_events(problem):
@@ -81,9 +86,10 @@ def test_divergence_is_an_outcome_with_all_that_was_finite(problem):
 
 
 def test_the_remedy_works(problem):
-    failed = dynamics.descend(problem, eta=1.0, steps=300)
+    """Also later in the run, where the limit is lowest."""
+    failed = dynamics.descend(problem, eta=1.0, steps=20_000)
     eta = float(failed.outcome.remedy.split("try eta=")[1])
-    assert not dynamics.descend(problem, eta=eta, steps=300).outcome.failed
+    assert not dynamics.descend(problem, eta=eta, steps=20_000).outcome.failed
 
 
 def test_lasting_oscillation_is_an_outcome_and_not_event_three(system):
@@ -124,6 +130,9 @@ def test_a_state_that_no_longer_moves_has_converged(problem):
         ({"record": "often"}, "record='often' is unknown"),
         ({"record": [0.5]}, "not a list of steps"),
         ({"record": [11]}, "record=11 is after the last step"),
+        ({"record": [[1, 2], [3, 4]]}, "not a list of steps"),
+        ({"steps": 1e30}, "steps=1e\\+30 is too large"),
+        ({"initial": (float("nan"), 0.0, 0.0)}, "is not finite"),
     ],
 )
 def test_wrong_settings_are_refused(problem, settings, message):
@@ -140,6 +149,31 @@ def test_interruption_keeps_what_was_done(problem):
     assert run.steps[-1] == run.outcome.step
     again = dynamics.descend(problem, eta=0.02, steps=run.outcome.step, record="log")
     np.testing.assert_array_equal(run.final_state, again.final_state)
+
+
+def test_interruption_of_a_comparison_stops_both_runs(problem, system):
+    full = system.FullPopulation(problem.parameters)
+    dynamics.compare(problem, full, 0.02, 10)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    result = dynamics.compare(problem, full, eta=0.02, steps=10**8)
+    assert result.outcome.kind == "interrupted"
+    assert result.full.steps[-1] == 0
+
+
+def test_interruption_while_observables_are_computed_keeps_the_records(problem):
+    class Slow:
+        def __getattr__(self, name):
+            return getattr(problem, name)
+
+        def observables(self, state):
+            os.kill(os.getpid(), signal.SIGINT)
+            return problem.observables(state)
+
+    run = dynamics.descend(Slow(), eta=0.02, steps=1000, record=10)
+    assert run.outcome.kind == "interrupted"
+    assert run.steps.tolist() == [0]
+    assert len(run["risk"]) == 1
 
 
 CODE = """

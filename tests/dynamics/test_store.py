@@ -64,6 +64,10 @@ def test_an_earlier_result_is_replaced_and_anything_else_is_not(result, tmp_path
     with pytest.raises(InvalidRequest, match="exists and is not a result"):
         dynamics.save(result, mine)
     assert [p.name for p in mine.iterdir()] == ["thesis.tex"]
+    (mine / "zarr.json").write_text('{"node_type": "group"}')
+    with pytest.raises(InvalidRequest, match="exists and is not a result"):
+        dynamics.save(result, mine)
+    (mine / "zarr.json").unlink()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["mine", "run"]
 
 
@@ -85,6 +89,9 @@ def test_what_is_no_result_is_refused(result, tmp_path):
     described["attributes"]["format"] = 99
     (path / "zarr.json").write_text(json.dumps(described))
     with pytest.raises(InvalidRequest, match="format 99"):
+        dynamics.load(path)
+    (path / "zarr.json").write_text("{ half")
+    with pytest.raises(InvalidRequest, match="no known format"):
         dynamics.load(path)
 
 

@@ -80,6 +80,10 @@ class FullPopulation(CompiledProblem):
             )
         self.parameters = parameters
         self.partition = partition or Partition.contiguous([set_size] * parameters.L)
+        sizes = [members.size for members in self.partition.sets]
+        if sizes != [set_size] * parameters.L:
+            allowed = f"a partition of {size} patches in sets of {set_size}"
+            refuse("partition", sizes, "are not the sizes of the sets", allowed, "the default")
         self.settings = {"sets": self.partition.labels.tolist()}
         values, probability = brute_law(self.partition, parameters.q)
         threaded = probability.size >= THREADED_FROM
@@ -87,7 +91,7 @@ class FullPopulation(CompiledProblem):
         constants = np.array([parameters.nu, float(parameters.p), parameters.scale])
         work = (np.empty((size, size)), np.empty((lanes, 1 + size * size)))
         data = (constants, (values, probability), self.partition.labels, work)
-        super().__init__(_brute_module(threaded), data, Layout(("alpha", "A"), ((), (size, size))))
+        super().__init__(_brute_module(threaded), data, _layout(size))
 
     @property
     def initial_state(self) -> FloatArray:
@@ -119,6 +123,10 @@ class FullPopulation(CompiledProblem):
             "patch_association": associated_rows(self.layout.part(flat, "A"), self.partition),
             "cosine": float(np.sign(order["alpha"])),
         }
+
+
+def _layout(size: int) -> Layout:
+    return Layout(("alpha", "A"), ((), (size, size)), groups=("v", "A"))
 
 
 def brute_configurations(size: int, set_size: int) -> int:

@@ -174,3 +174,5 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
             out[0] += probability[first + n] * logistic_loss(margin[n])
             if margin[n] <= 1e-13 * gross:
                 out[1] += probability[first + n]
+    if out[0] != out[0]:
+        out[1] = np.nan

@@ -200,3 +200,5 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
         out[0] += probability[c] * logistic_loss(margin)
         if margin <= 1e-13 * gross:
             out[1] += probability[c]
+    if out[0] != out[0]:
+        out[1] = np.nan

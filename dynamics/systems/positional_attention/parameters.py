@@ -51,11 +51,11 @@ class Parameters:
     p: whole(3, odd=True) = 3  # type: ignore[valid-type]
     nu: number(above=0.0) = 1e-3  # type: ignore[valid-type]
     beta: number() = 1.0  # type: ignore[valid-type]
-    d: whole(1) = None  # type: ignore[valid-type]
-    sigma: number(at_least=0.0) = None  # type: ignore[valid-type]
+    d: whole(1, optional=True) = None  # type: ignore[valid-type]
+    sigma: number(at_least=0.0, optional=True) = None  # type: ignore[valid-type]
     omega: number(at_least=0.0) = 1e-3  # type: ignore[valid-type]
     scale: number(above=0.0) = 1.0  # type: ignore[valid-type]
-    alpha0: number() = None  # type: ignore[valid-type]
+    alpha0: number(optional=True) = None  # type: ignore[valid-type]
 
     @model_validator(mode="after")
     def _together(self) -> Parameters:

@@ -22,6 +22,7 @@ from theory.systems.positional_attention.events import EVENTS, ORDER_PARAMETERS
 from theory.systems.positional_attention.notation import NOTATION
 
 EXPECTATIONS = ("auto", "exact")
+LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
 
 
 def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSystem]:
@@ -65,7 +66,7 @@ class ReducedPopulation(CompiledProblem):
         self.configurations = enumerate.configurations(parameters.D, parameters.C, parameters.q)
         module = configurations.compiled(parameters.p, self.configurations.threaded)
         data = configurations.arrays(self.configurations, self.reduction, parameters)
-        super().__init__(module, data, Layout(("alpha", "gamma", "rho"), ((), (), ())))
+        super().__init__(module, data, LAYOUT)
 
     @property
     def initial_state(self) -> FloatArray:

@@ -65,7 +65,9 @@ def test_lemma_4_3_leading_order_by_hand():
     assert sympy.simplify(recursion.leading_increment(gamma) - expected) == 0
     expected = -C * p * scale * alpha**p * Xi * G**p / D * sig
     assert sympy.simplify(recursion.leading_increment(rho) - expected) == 0
-    assert lemmas.lemma_4_3().holds
+    evidence = lemmas.lemma_4_3()
+    assert evidence.holds is None
+    assert evidence.findings[0] == "gamma: polylog = C*p*scale*sig*(D - G)/D"
 
 
 def test_leading_order_closes_on_the_signal():

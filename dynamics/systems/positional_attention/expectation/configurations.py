@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 THREADED_FROM = 20_000
 """Configurations from which a step is worth sharing among threads."""
+LARGEST_FACTORIAL = 150
+"""Set size up to which the numbers of arrangements are exact floats."""
 LANES = 16
 """Parts into which a threaded sum is cut, whatever the number of threads."""
 
@@ -88,15 +90,16 @@ def type_compositions(set_size: int) -> NDArray[np.int64]:
 def type_probabilities(composition: NDArray[np.int64], q: float) -> NDArray[np.float64]:
     """P(a, b) = C!/(a! b! (C-a-b)!) (q/2)^(a+b) (1-q)^(C-a-b)."""
     set_size = int(composition[0].sum())
-    return np.array(
-        [
-            factorial(set_size)
-            // (factorial(a) * factorial(b) * factorial(c))
-            * (q / 2) ** int(a + b)
-            * (1 - q) ** int(c)
-            for a, b, c in composition
-        ]
-    )
+    if set_size > LARGEST_FACTORIAL:
+        from scipy.stats import multinomial
+
+        return np.asarray(multinomial.pmf(composition, set_size, [q / 2, q / 2, 1 - q]))
+    arrangements = [
+        factorial(set_size) // (factorial(a) * factorial(b) * factorial(c))
+        for a, b, c in composition.tolist()
+    ]
+    filled = composition[:, 0] + composition[:, 1]
+    return np.array(arrangements, dtype=float) * (q / 2) ** filled * (1 - q) ** composition[:, 2]
 
 
 def assemble(
@@ -144,9 +147,6 @@ def arrays(
     chosen: Configurations, reduction: ReducedSystem, parameters: Parameters
 ) -> tuple[Any, ...]:
     """What the compiled functions need beside the state, in the order of `kernels.gradient`."""
-    values = {symbol: getattr(parameters, symbol.name) for symbol in reduction.parameters}
-    constants = np.array([float(value) for value in values.values()])
-    share = np.array([1 / float(reduction.multiplicity[s].subs(values)) for s in reduction.state])
     grid = (chosen.values.size, chosen.set_sums.size, chosen.totals.size)
     table = np.empty((chosen.place.size, chosen.totals.size))
     work = (
@@ -165,7 +165,18 @@ def arrays(
         chosen.cuts(LANES if chosen.threaded else 1),
     )
     latents = (chosen.values, chosen.set_sums, chosen.totals)
-    return (constants, share, latents, (chosen.composition, chosen.place), laid_out, work)
+    types = (chosen.composition, chosen.place)
+    return (*constants_and_shares(reduction, parameters), latents, types, laid_out, work)
+
+
+def constants_and_shares(
+    reduction: ReducedSystem, parameters: Parameters
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Values of the reduction's parameters, and one over the number of entries of each state."""
+    values = {symbol: getattr(parameters, symbol.name) for symbol in reduction.parameters}
+    constants = np.array([float(value) for value in values.values()])
+    share = np.array([1 / float(reduction.multiplicity[s].subs(values)) for s in reduction.state])
+    return constants, share
 
 
 @cache

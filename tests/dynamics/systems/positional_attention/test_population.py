@@ -155,6 +155,17 @@ def test_sizes_that_cannot_be_enumerated_are_refused_with_the_number(system):
         system.ReducedPopulation(system.Parameters(), expectation="quick")
 
 
+@pytest.mark.parametrize("sizes", [[2, 2, 2, 2], [2, 2, 4], [4, 4, 4]])
+def test_partitions_of_other_sizes_are_refused(system, sizes):
+    with pytest.raises(InvalidRequest, match="are not the sizes of the sets"):
+        system.FullPopulation(system.Parameters(D=8, C=4), Partition.contiguous(sizes))
+
+
+def test_large_sets_have_a_law(system):
+    problem = system.ReducedPopulation(system.Parameters(D=400, C=200, q=0.1))
+    assert abs(problem.configurations.probability.sum() - 1) < 1e-9
+
+
 def test_state_may_be_given_in_parts(system):
     problem = system.FullPopulation(system.Parameters(D=4, C=2))
     flat = problem.initial_state
