@@ -275,6 +275,8 @@ class _Run:
 
     def _outcome(self, reached: int, interrupted: bool, states: FloatArray) -> Outcome:
         now = reached * self.step_time
+        if self.diverged and self.problem.failure():
+            return Outcome(ends.CERTIFICATE_LOST, reached, now, self.problem.failure())
         if self.diverged:
             return Outcome(ends.DIVERGED, reached, now, self._remedy(states[0]))
         if interrupted:

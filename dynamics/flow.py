@@ -74,6 +74,7 @@ def flow(
     }
     gathered = [problem.observables(state) for state in states]
     remedy = "" if kind == ends.HORIZON else "start elsewhere, or stop at this time"
+    remedy = problem.failure() if kind == ends.CERTIFICATE_LOST else remedy
     return Trajectory(
         system=problem.system,
         view=problem.view,
@@ -140,7 +141,7 @@ def _integrate(problem: Problem, start: FloatArray, time: float, rtol: float):  
         while solver.status == "running":
             solver.step()
             if solver.status == "failed" or not np.isfinite(solver.y).all():
-                kind = ends.DIVERGED
+                kind = ends.CERTIFICATE_LOST if problem.failure() else ends.DIVERGED
                 break
             if interrupted.is_set() or len(nodes) > MAX_STEPS:
                 kind = ends.INTERRUPTED

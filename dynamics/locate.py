@@ -2,7 +2,7 @@
 
 The path is given as nodes (accepted steps) and a dense output between them. A rule that speaks of
 rates is evaluated from the gradient at the interpolated state, whose error the fast direction
-magnifies; the stretch before such an event is therefore integrated again at a tolerance of 1e-13
+magnifies; the stretch before such an event is therefore integrated again at a tolerance of 1e-12
 and the root taken there.
 """
 
@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from dynamics.detect import Column, columns
-from dynamics.problem import FloatArray, Problem
+from dynamics.problem import SMALL, FloatArray, Problem
 from theory.events import Crossing, EventRule, ExceedsRunMaximum, SustainedRise
 
 INTERIOR = (0.0, 1 / 3, 2 / 3)
-TIGHT = 1e-13
+TIGHT = 1e-12
 RELAXATIONS = 40.0
 
 
@@ -117,7 +117,7 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _polish(path: Path, value: Column, guess: float) -> float:
-    """The root on a stretch that ends at it, integrated again at a tolerance of 1e-13."""
+    """The root on a stretch that ends at it, integrated again at a tolerance of 1e-12."""
     from scipy.integrate import solve_ivp
 
     problem = path.problem
@@ -143,7 +143,7 @@ def _polish(path: Path, value: Column, guess: float) -> float:
         dense_output=True,
     )
     order = problem.order_parameters
-    times = np.linspace(begin, end, 400)
+    times = np.linspace(begin, end, 80)
     inside = [float(value(order(solved.sol(t))[None, :])[0]) for t in times]
     above = np.flatnonzero((np.array(inside[1:]) >= 0) & (np.array(inside[:-1]) < 0))
     if not above.size:
@@ -198,7 +198,7 @@ def _rise(path: Path, rule: SustainedRise, begin: float) -> Located:
                 return Located(begin)
             around = (times[start - 1], times[start + 1])
             slow = lambda t: _slow_rate(path, str(rule.quantity), t)  # noqa: E731
-            if path.problem.has_jacobian and slow(around[0]) < 0 < slow(around[1]):
+            if path.problem.layout.size <= SMALL and slow(around[0]) < 0 < slow(around[1]):
                 return Located(_root(slow, *around))
             lowest = minimize_scalar(value, bounds=around, method="bounded")
             return Located(float(lowest.x))

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
+SMALL = 8
+"""States of at most so many entries have their Jacobian taken whole."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -125,6 +128,8 @@ class Problem(Protocol):
 
     def curvature(self, state: ArrayLike) -> float: ...
 
+    def failure(self) -> str: ...
+
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int: ...
@@ -208,24 +213,32 @@ class CompiledProblem:
         """Derivative of the gradient by the state, shape (n, n).
 
         On a reduced problem row i is the i-th row of the Hessian of the risk divided by the number
-        of entries that share state i.
+        of entries that share state i. From the generated file where it has it, else from central
+        differences.
         """
-        out = np.empty((self.layout.size, self.layout.size))
-        self.module.hessian(self.layout.flatten(state), self._data, out)
+        flat = self.layout.flatten(state)
+        if not self.has_jacobian:
+            return _differences(self.gradient, flat)
+        out = np.empty((flat.size, flat.size))
+        self.module.hessian(flat, self._data, out)
         return out
 
     def curvature(self, state: ArrayLike) -> float:
         """Largest eigenvalue of the Jacobian of the gradient at a state; NaN if it is not finite.
 
-        From the analytic Jacobian, or else by power iteration on central differences.
+        Of a large problem without an analytic Jacobian, by power iteration on differences.
         """
         flat = self.layout.flatten(state)
-        if not self.has_jacobian:
+        if flat.size > SMALL and not self.has_jacobian:
             return _power_iteration(self.gradient, flat)
         matrix = self.jacobian(flat)
         if not np.isfinite(matrix).all():
             return float("nan")
         return float(np.linalg.eigvals(matrix).real.max())
+
+    def failure(self) -> str:
+        """Why the last gradient is not a number, where the problem itself knows; else empty."""
+        return ""
 
     def risk(self, state: ArrayLike) -> float:
         """Risk at a state."""
@@ -249,6 +262,16 @@ class CompiledProblem:
         """
         work = (np.empty_like(state), np.empty_like(state))
         return int(self.module.advance(state, eta, first, last, (self._data, *work, *buffers)))
+
+
+def _differences(gradient: Callable[[FloatArray], FloatArray], state: FloatArray) -> FloatArray:
+    """Jacobian of a gradient, column by column."""
+    columns = []
+    for k, width in enumerate(1e-4 * np.maximum(np.abs(state), 1e-2)):
+        step = np.zeros_like(state)
+        step[k] = width
+        columns.append((gradient(state + step) - gradient(state - step)) / (2 * width))
+    return np.array(columns).T
 
 
 def _power_iteration(gradient: Callable[[FloatArray], FloatArray], state: FloatArray) -> float:

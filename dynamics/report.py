@@ -105,8 +105,9 @@ def table(system: System, result: Trajectory | Comparison) -> str:
     if isinstance(result, Comparison):
         lines += ["", f"{'state':<20}largest |reduced - full| over {len(result.time)} records"]
         lines += [f"{name:<20}{value:.1e}" for name, value in result.deviation.items()]
-    final = [f"{name}={first[name][-1]:.6g}" for name in (*first.layout.names, "G", "risk", "error")
-             if first[name].ndim == 1]  # fmt: skip
+    shown_at_end = (*first.layout.names, "G", "risk", "error")
+    scalars = _scalars(first)
+    final = [f"{name}={scalars[name][-1]:.6g}" for name in shown_at_end if name in scalars]
     lines += ["", f"{'at the end' if not both else 'reduced, end':<20}" + ", ".join(final)]
     return "\n".join([*lines, f"{'outcome':<20}{result.outcome}"])
 

@@ -68,7 +68,10 @@ BAD = [
     (["--steps", "1.5"], "steps=1.5 is not a whole number; steps can be a whole number"),
     (["--steps", "inf"], "steps=inf is not finite"),
     (["--record", "often"], "record='often' is unknown"),
-    (["--expectation", "quick"], "expectation='quick' is unknown; expectation can be auto, exact"),
+    (
+        ["--expectation", "quick"],
+        "expectation='quick' is unknown; expectation can be auto, exact, spectral",
+    ),
     (
         ["--D", "16", "--C", "4"],
         "D=16 needs 2,125,764 configurations in the full population problem",

@@ -180,9 +180,14 @@ CODE = """
 import numpy as np, dynamics, hashlib
 system = dynamics.load_system("positional_attention")
 digest = hashlib.sha256()
-for size, set_size, view in ((32, 4, "ReducedPopulation"), (12, 3, "FullPopulation")):
+for size, set_size, view, chosen in (
+    (32, 4, "ReducedPopulation", ["exact"]),
+    (32, 4, "ReducedPopulation", ["spectral"]),
+    (12, 3, "FullPopulation", []),
+):
     parameters = system.Parameters(D=size, C=set_size, q=0.4)
-    run = dynamics.descend(getattr(system, view)(parameters), eta=0.01, steps=30, record=1)
+    problem = getattr(system, view)(parameters, *chosen)
+    run = dynamics.descend(problem, eta=0.01, steps=30, record=1)
     digest.update(run.states.tobytes())
     digest.update(run["risk"].tobytes())
 print(digest.hexdigest())

@@ -137,7 +137,7 @@ def test_extreme_exponents_stay_finite(system):
 def test_threaded_and_serial_sums_agree(system):
     """A size above the threshold runs in 16 lanes; the naive sum over configurations agrees."""
     parameters = system.Parameters(D=32, C=4, q=0.3)
-    problem = system.ReducedPopulation(parameters)
+    problem = system.ReducedPopulation(parameters, "exact")
     assert "parallel_kernel\ndef weigh" in problem.source
     chosen = problem.configurations
     state = np.array([0.15, 0.4, -0.1])
@@ -162,7 +162,7 @@ def test_partitions_of_other_sizes_are_refused(system, sizes):
 
 
 def test_large_sets_have_a_law(system):
-    problem = system.ReducedPopulation(system.Parameters(D=400, C=200, q=0.1))
+    problem = system.ReducedPopulation(system.Parameters(D=400, C=200, q=0.1), "exact")
     assert abs(problem.configurations.probability.sum() - 1) < 1e-9
 
 

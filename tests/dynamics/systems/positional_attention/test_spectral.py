@@ -1,0 +1,120 @@
+"""The spectral expectation against enumeration, and where nothing can be enumerated."""
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.systems.positional_attention.expectation import spectral
+from dynamics.validation import InvalidRequest
+
+
+def both(system, tolerance, **settings):
+    parameters = system.Parameters(**settings)
+    exact = system.ReducedPopulation(parameters, "exact")
+    return exact, system.ReducedPopulation(parameters, "spectral", tolerance)
+
+
+@pytest.mark.parametrize("p", [3, 5])
+@pytest.mark.parametrize(("D", "C", "q"), [(16, 4, 0.5), (32, 8, 0.25), (18, 3, 0.3)])
+def test_equals_enumeration_along_a_trajectory(system, D, C, q, p):
+    """50 states to time 1e10; the tables lose digits later, see the module's page."""
+    for tolerance in (1e-6, 1e-8):
+        exact, smooth = both(system, tolerance, D=D, C=C, q=q, p=p)
+        run = dynamics.flow(exact, time=1e10, record=50)
+        for state in run.states:
+            found = smooth.error_bound(state)
+            reference = np.append(exact.gradient(state), exact.risk(state))
+            error = np.abs(found["value"] - reference)
+            assert (error <= tolerance * found["gross"]).all()
+            assert (error <= found["bound"]).all()
+            assert (found["bound"] <= tolerance * found["gross"]).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "state", "expected"),
+    [
+        (
+            {"D": 196, "q": 16 / 196, "nu": 1e-4},
+            (0.05, 1.5, -0.05),
+            ("6.290060e+00", "-2.259351e-04", "4.728057e-06"),
+        ),
+        (
+            {"D": 64, "q": 0.25},
+            (0.05, 2.0, -0.15),
+            ("4.072638e+00", "-3.216343e-04", "2.624380e-05"),
+        ),
+        (
+            {"D": 196, "q": 16 / 196, "nu": 1e-4},
+            (0.0138, 4.29, -0.0876),
+            ("7.995663e-03", "-7.569277e-06", "1.284663e-07"),
+        ),
+    ],
+)
+def test_reference_gradients(system, settings, state, expected):
+    problem = system.ReducedPopulation(system.Parameters(C=4, **settings))
+    assert problem.settings["expectation"] == "spectral"
+    assert tuple(f"{g:.6e}" for g in problem.gradient(state)) == expected
+
+
+def test_bound_holds_at_perturbed_states_of_large_systems(system):
+    """Against a run at 1e-11, up to D = 4096, states off the trajectory by a quarter."""
+    draw = np.random.default_rng(5)
+    for D, C, q, state in [
+        (196, 4, 16 / 196, (0.02, 3.1, -0.067)),
+        (1024, 8, 0.03, (0.006, 2.0, -0.01)),
+        (4096, 8, 0.008, (0.0066, 3.3, -0.0066)),
+    ]:
+        parameters = system.Parameters(D=D, C=C, q=q, nu=1e-4)
+        loose = system.ReducedPopulation(parameters, "spectral", 1e-7)
+        tight = system.ReducedPopulation(parameters, "spectral", 1e-11)
+        for _ in range(10):
+            moved = np.array(state) * draw.uniform(0.75, 1.25, size=3)
+            found, reference = loose.error_bound(moved), tight.error_bound(moved)
+            error = np.abs(found["value"] - reference["value"])
+            assert (error <= found["bound"] + reference["bound"]).all()
+
+
+def test_flow_where_nothing_can_be_enumerated(system):
+    """D=196: T0 of the specification, and the state at time 1e4 to its digits."""
+    parameters = system.Parameters(D=196, C=4, q=16 / 196, nu=1e-4)
+    run = dynamics.flow(system.ReducedPopulation(parameters), time=1e4, record=[0.0, 1e4])
+    assert run.events["T0"].time == pytest.approx(0.0335462, abs=1e-7)
+    assert run["alpha"][-1] == pytest.approx(0.04372047, abs=6e-9)
+    assert run["gamma"][-1] == pytest.approx(0.07110248, abs=6e-8)
+    assert run["risk"][-1] == pytest.approx(0.400094554, abs=6e-10)
+    assert "error" not in run.observables
+
+
+def test_auto_takes_the_faster(system):
+    for settings, chosen in [({}, "exact"), ({"D": 32, "C": 4}, "spectral")]:
+        problem = system.ReducedPopulation(system.Parameters(**settings))
+        assert problem.settings["expectation"] == chosen
+
+
+def test_more_work_than_the_budget_is_not_a_number_and_no_wrong_digit(system, monkeypatch):
+    monkeypatch.setattr(spectral, "BUDGET", 100.0)
+    problem = system.ReducedPopulation(system.Parameters(), "spectral")
+    assert np.isnan(problem.gradient(problem.initial_state)).all()
+    assert np.isnan(problem.risk(problem.initial_state))
+    for run in (dynamics.descend(problem, eta=0.02, steps=9), dynamics.flow(problem, time=1.0)):
+        assert run.outcome.kind == "certificate lost"
+        assert "above its budget" in run.outcome.remedy
+
+
+@pytest.mark.parametrize("state", [(np.nan, 0.0, 0.0), (1e200, 0.0, 0.0), (0.1, np.nan, 0.0)])
+def test_no_finite_answer_where_there_is_none(system, state):
+    problem = system.ReducedPopulation(system.Parameters(), "spectral")
+    assert np.isnan(problem.gradient(np.array(state))).all()
+
+
+def test_law_of_the_sum():
+    law = spectral.sum_law(5, 0.3)
+    values = np.arange(-5, 6)
+    assert law.sum() == pytest.approx(1, rel=1e-14)
+    assert law @ values == pytest.approx(0, abs=1e-15)
+    assert law @ values**2 == pytest.approx(5 * 0.3, rel=1e-13)
+
+
+def test_wrong_tolerance_is_refused(system):
+    with pytest.raises(InvalidRequest, match="tolerance=0 is too small"):
+        system.ReducedPopulation(system.Parameters(), "spectral", 0)
