@@ -20,7 +20,7 @@ from dynamics.kernels import exponential
 from dynamics.kernels.advance import advance
 from dynamics.kernels.exponential import exponentials
 from dynamics.systems.positional_attention import kernels
-from dynamics.systems.positional_attention.expectation import spectral_kernels
+from dynamics.systems.positional_attention.expectation import contour_kernels, spectral_kernels
 from dynamics.systems.positional_attention.expectation.configurations import (
     constants_and_shares,
     type_compositions,
@@ -96,24 +96,30 @@ def compiled(degree: int) -> codegen.CompiledModule:
     """The generated file for one p."""
     reduction = recursion.derive(degree)
     blocks = ["patch", *(f"patch_{theta.name}" for theta in reduction.state)]
-    names = ("LARGEST_TILT", "TINY", "UNSEEN", "LARGEST_TABLE", "ROUNDING_UNIT")
-    inline, parts = codegen.inline, spectral_kernels
+    inline, parts, choice = codegen.inline, spectral_kernels, contour_kernels
     return codegen.build(
         f"Positional attention, reduced population problem, spectral, p = {degree}.",
         [s.name for s in reduction.state],
         [
             codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
-            codegen.constants(parts, *names),
+            codegen.constants(choice, "LARGEST_TILT", "TINY", "UNSEEN", "ROUNDING_UNIT"),
+            codegen.constants(parts, "LARGEST_TABLE", "PASSES"),
             codegen.tabulate("patch_table", blocks, reduction),
             codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
             codegen.evaluate("reported", list(reduction.observables.values()), reduction),
             inline(kernels.set_table),
             inline(exponentials, "exact_kernel"),
-            inline(parts.newton),
-            inline(parts.tilt),
-            inline(parts.plan),
-            inline(parts.transform_length),
+            inline(choice.newton),
+            inline(choice.tilt),
+            inline(choice.survey),
+            inline(choice.plan),
+            inline(choice.transform_length),
+            inline(parts.transform),
             inline(parts.integrate),
+            inline(parts.waves_of),
+            inline(parts.prepare),
+            inline(parts.weigh_sum),
+            inline(parts.collect),
             inline(parts.spectrum),
             inline(parts.tables_at),
             inline(parts.gradient),
