@@ -99,18 +99,40 @@ def test_share_of_a_set_adds_up_to_the_model(labels):
 
 
 @pytest.mark.parametrize("degree", [3, 5])
-def test_blocks_are_the_derivatives_of_the_patch(degree):
+def test_blocks_are_the_derivatives_of_the_share_of_a_set(degree):
+    """Summed over the patches of a set of type (2, 1) with one empty patch, C = 4."""
     system = recursion.derive(degree)
-    point = {D: 16, C: 4, nu: 0.001, beta: 1.0, scale: 0.7, x: 1, z: -2, Z: 3}
+    constants = {D: 16, C: 4, nu: 0.001, beta: 1.0, scale: 0.7, z: 1, Z: 3}
     at = {alpha: 0.2, gamma: 0.3, rho: -0.1}
-    patch = system.expand(system.blocks["patch"]).subs(point)
+
+    def summed(name):
+        block = system.expand(system.blocks[name]).subs(constants)
+        return 2 * block.subs(x, 1) + block.subs(x, -1) + block.subs(x, 0)
+
+    share = summed("patch")
     for theta in system.state:
-        slope = system.expand(system.blocks[f"patch_{theta.name}"]).subs(point | at)
-        assert float(slope) == pytest.approx(float(sympy.diff(patch, theta).subs(at)), rel=1e-12)
+        reference = float(sympy.diff(share, theta).subs(at))
+        assert float(summed(f"patch_{theta.name}").subs(at)) == pytest.approx(reference, rel=1e-12)
     for theta, phi in itertools.combinations_with_replacement(system.state, 2):
-        bend = system.expand(system.blocks[f"patch_{theta.name}_{phi.name}"]).subs(point | at)
-        reference = float(sympy.diff(patch, theta, phi).subs(at))
-        assert float(bend) == pytest.approx(reference, rel=1e-12), (theta, phi)
+        bend = float(summed(f"patch_{theta.name}_{phi.name}").subs(at))
+        reference = float(sympy.diff(share, theta, phi).subs(at))
+        assert bend == pytest.approx(reference, rel=1e-12), (theta, phi)
+
+
+def test_slopes_of_the_softmax_are_products():
+    """closed_slope against the derivative of the explicit softmax, and by hand."""
+    system = recursion.derive(3)
+    Lambda, Gamma, Xi = NOTATION.symbols("Lambda Gamma Xi")
+    by_hand = {
+        (Lambda, gamma): -scale * (C - 1) * Lambda * Gamma,
+        (Gamma, gamma): scale * Gamma * (Lambda + (D - C) * Xi),
+        (Xi, rho): scale * Xi * (Lambda + (C - 1) * Gamma),
+    }
+    for (entry, theta), expected in by_hand.items():
+        closed = recursion.closed_slope(entry, theta)
+        assert sympy.expand(closed - expected) == 0
+        explicit = sympy.diff(system.expand(entry), theta)
+        assert sympy.simplify(system.expand(closed) - explicit) == 0
 
 
 def test_invariant_vanishes_and_shift_changes_nothing():

@@ -20,6 +20,7 @@ import itertools
 from functools import cache
 
 import sympy
+from sympy.codegen.cfunctions import expm1
 
 from theory.reduction import ReducedSystem
 from theory.systems.positional_attention import model
@@ -34,6 +35,7 @@ a, b, x, z, Z = NOTATION.symbols("a b x z Z")
 
 STATE = (alpha, gamma, rho)
 PARAMETERS = (D, C, nu, beta, scale)
+GAP = sympy.Symbol("Lambda_minus_Gamma", real=True)
 
 
 def multiplicity() -> dict[sympy.Symbol, sympy.Expr]:
@@ -58,6 +60,7 @@ def attention_definitions() -> dict[sympy.Symbol, sympy.Expr]:
             for phi in (gamma, rho) if theta == gamma else (rho,):
                 second = rate_of(rate_of(entry, theta), phi)
                 definitions[second] = sympy.diff(slope, phi)
+    definitions[GAP] = model.ATTENTION["gamma"] * expm1(scale * (beta - gamma))
     definitions[G] = model.own_attention()
     for theta in (gamma, rho):
         definitions[rate_of(G, theta)] = _total_derivative(model.own_attention(), theta)
@@ -83,6 +86,48 @@ def _rate(carrier: sympy.Symbol, theta: sympy.Symbol) -> sympy.Symbol:
     return rate_of(carrier, theta)
 
 
+def closed_slope(entry: sympy.Symbol, theta: sympy.Symbol) -> sympy.Expr:
+    """d(entry of S)/d theta as a product of entries of S, without a difference of nearby numbers.
+
+    From the explicit softmax: numerator and denominator are sums of exponentials; over the total
+    each becomes an entry of S, and the total becomes the row sum, 1.
+    """
+    weights = model.orbit_attention()
+    ratio = sympy.cancel(sympy.together(sympy.diff(weights[entry], theta) / weights[entry]))
+    numerator, denominator = sympy.fraction(ratio)
+    total = sympy.fraction(sympy.together(weights[entry]))[1]
+    back = {sympy.exp(scale * NOTATION.symbol(o)): w for o, w in model.ATTENTION.items()}
+    sign = sympy.cancel(denominator / total)
+    return entry * sympy.factor(sympy.expand(numerator / sign).subs(back))
+
+
+def balanced_slope(theta: sympy.Symbol, degree: sympy.Integer) -> sympy.Expr:
+    r"""A patch's share of dh/d theta, in a form that keeps its digits as Lambda -> Gamma, Xi -> 0.
+
+    In :math:`\sum_x n_x\, act'(O_x)\, \partial O_x` over the n_x patches of value x of a set, the
+    slopes are nearly equal late in training, and what they multiply nearly cancels. Writing
+    :math:`act'(O_x) = act'(O_0) + x Q_x` with Q_x a polynomial times Lambda - Gamma, the common
+    part is summed over the set by algebra and shared equally among its C patches.
+    """
+    u, step = sympy.Dummy("u"), sympy.Dummy("step")
+    slope = sympy.diff(model.activation(u, degree), u)
+    entries = model.ATTENTION.values()
+    explicit = sympy.Add(
+        *[
+            sympy.diff(model.preactivation(), entry) * closed_slope(entry, theta)
+            for entry in entries
+        ]
+    )
+    front = D * alpha * scale * model.ATTENTION["gamma" if theta == gamma else "rho"]
+    inside = sympy.expand(sympy.cancel(explicit / front))
+    mean = sympy.expand(inside.subs(x, z / C))
+    own = [sympy.collect(part, entries, sympy.factor) for part in (inside, mean)]
+    at_zero = model.preactivation().subs(x, 0)
+    quotient = sympy.expand(sympy.cancel((slope.subs(u, u + step * x) - slope) / x))
+    quotient = quotient.subs({u: at_zero, step: D * alpha * GAP})
+    return front * (slope.subs(u, at_zero) * own[1] + x * quotient * own[0])
+
+
 @cache
 def derive(degree: int | None = None) -> ReducedSystem:
     """The exact reduced recursion.
@@ -97,7 +142,8 @@ def derive(degree: int | None = None) -> ReducedSystem:
     ReducedSystem
         Blocks ``patch`` (act(O)), ``patch_<state>`` and ``patch_<state>_<state>`` (its first and
         second derivatives, by the chain rule through O), tabulated over (x, z, Z); the function
-        ``h`` is h(a, b; Z).
+        ``h`` is h(a, b; Z). With a value for p, the first derivatives by gamma and rho are those of
+        `balanced_slope`: right when summed over a set.
     """
     u, inner = sympy.Dummy("u"), model.preactivation()
     slope = sympy.diff(model.activation(u), u).subs(u, inner)
@@ -106,6 +152,8 @@ def derive(degree: int | None = None) -> ReducedSystem:
     through = {theta: _total_derivative(inner, theta) for theta in STATE}
     for theta in STATE:
         blocks[f"patch_{theta.name}"] = slope * through[theta]
+        if degree is not None and theta != alpha:
+            blocks[f"patch_{theta.name}"] = balanced_slope(theta, sympy.Integer(degree))
     for theta, phi in itertools.combinations_with_replacement(STATE, 2):
         bent = curvature * through[theta] * through[phi]
         second = _total_derivative(through[theta], phi)

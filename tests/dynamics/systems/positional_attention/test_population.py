@@ -43,6 +43,16 @@ def test_generated_kernel_equals_mpmath(system, index):
             assert computed == pytest.approx(float(reference), rel=1e-12), state
 
 
+def test_digits_are_kept_late_in_training(system):
+    """Lambda - Gamma and Xi near 0: nothing is computed as a difference of nearby numbers."""
+    parameters = system.Parameters()
+    problem = system.ReducedPopulation(parameters)
+    for state in dynamics.flow(problem, time=1e12, record=[1e6, 1e9, 1e12]).states:
+        reference = naive.reduced(parameters, state)[1]
+        for k in (1, 2):
+            assert problem.gradient(state)[k] == pytest.approx(float(reference[k]), rel=1e-11)
+
+
 @pytest.mark.parametrize("index", range(len(SETTINGS)))
 def test_gradient_is_the_slope_of_the_risk(system, index):
     """Central differences: the error falls as the square of the width, down to rounding."""
