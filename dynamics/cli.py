@@ -32,6 +32,7 @@ COMMANDS = {
     "compare": "the reduced and the full problem side by side",
 }
 FORMS = ("text", "latex", "source")
+EXPECTATION_SETTINGS = ("tolerance", "samples", "seed")
 USAGE = "attdyn COMMAND [SYSTEM] [--name value ...]"
 
 
@@ -141,7 +142,11 @@ def _parser(command: str, system: System) -> request.Parser:
     run.add_argument("--eta", **number, help=f"learning rate (default {showcase.eta})")
     run.add_argument("--steps", **number, help=f"steps (default {showcase.steps})")
     run.add_argument("--record", **number, help="record every so many steps, or 'log' (default)")
-    run.add_argument("--expectation", metavar="X", help="expectation of the reduced problem")
+    run.add_argument(
+        "--expectation", metavar="X", help="exact, spectral, sampled or auto (default)"
+    )
+    for name in EXPECTATION_SETTINGS:
+        run.add_argument(f"--{name}", **number, help="of the spectral or sampled expectation")
     if command == "run":
         run.add_argument("--time", **number, help="gradient flow to this time, instead of steps")
         run.add_argument("--rtol", **number, help="tolerance of the flow (default 1e-8)")
@@ -202,6 +207,7 @@ def _run_settings(system: System, command: str, chosen: Mapping[str, Any]) -> di
         "expectation": chosen.get("expectation", "auto"),
         "out": Path(str(chosen.get("out", f"results/{command}-{system.name}"))),
         "full": chosen.get("full"),
+        "how": {name: chosen[name] for name in EXPECTATION_SETTINGS if name in chosen},
     }
     check_settings(settings["eta"], settings["steps"], settings["record"])
     if "time" in chosen:
@@ -228,8 +234,14 @@ def _print_config(settings: Mapping[str, Any], chosen: Mapping[str, Any]) -> int
     named = {name: settings[name] for name in ("expectation", "full") if settings[name]}
     flow = {name: chosen[name] for name in ("time", "rtol") if name in chosen}
     descent = {name: settings[name] for name in ("eta", "steps", "record")}
+    named |= settings["how"]
     print(request.toml_text(shown | named | (flow if "time" in chosen else descent)))
     return 0
+
+
+def _reduced(system: System, settings: Mapping[str, Any]) -> Any:
+    expectation, how = settings["expectation"], settings["how"]
+    return system.ReducedPopulation(settings["parameters"], expectation, **how)
 
 
 def _run(system: System, chosen: Mapping[str, Any]) -> int:
@@ -241,7 +253,7 @@ def _run(system: System, chosen: Mapping[str, Any]) -> int:
     problem = (
         system.FullPopulation(settings["parameters"])
         if settings["full"]
-        else system.ReducedPopulation(settings["parameters"], settings["expectation"])
+        else _reduced(system, settings)
     )
     if "time" in chosen:
         from dynamics.flow import flow
@@ -259,7 +271,7 @@ def _compare(system: System, chosen: Mapping[str, Any]) -> int:
     from dynamics.compare import compare
 
     full = system.FullPopulation(settings["parameters"])
-    reduced = system.ReducedPopulation(settings["parameters"], settings["expectation"])
+    reduced = _reduced(system, settings)
     result = compare(reduced, full, settings["eta"], settings["steps"], settings["record"])
     return _deliver(system, result, settings["out"], bool(chosen.get("json")))
 

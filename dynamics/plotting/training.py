@@ -62,7 +62,7 @@ def training(run: Trajectory, markers: Trajectory | None = None) -> Any:
             if names[0] in LOGARITHMIC:
                 logarithmic(panel)
             if len(names) > 1:
-                panel.legend(loc="upper left" if names[0] == "gamma" else "best")
+                panel.legend(loc="best")
             panel.set_ylabel(",  ".join(map(notation.label, names)))
         axes[1].axhline(0, color=GREY, lw=0.6)
         half = run.parameters["D"] / 2

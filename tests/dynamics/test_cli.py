@@ -70,7 +70,7 @@ BAD = [
     (["--record", "often"], "record='often' is unknown"),
     (
         ["--expectation", "quick"],
-        "expectation='quick' is unknown; expectation can be auto, exact, spectral",
+        "expectation='quick' is unknown; expectation can be auto, exact",
     ),
     (
         ["--D", "16", "--C", "4"],
@@ -249,6 +249,17 @@ def test_run_of_the_flow(capsys):
     assert code == 2
     assert "eta is of gradient descent and time of the flow" in err
     assert call(capsys, "run", "positional_attention", "--time", "0")[0] == 2
+
+
+def test_run_of_a_sampled_expectation(capsys):
+    words = ["run", "positional_attention", "--expectation", "sampled", "--samples", "200"]
+    code, out, _ = call(capsys, *words, "--seed", "3", "--steps", "20", "--json", "--out", "x")
+    assert code == 0
+    settings = json.loads(out)["settings"]
+    assert (settings["expectation"], settings["samples"], settings["seed"]) == ("sampled", 200, 3)
+    code, _, err = call(capsys, *words[:-1], "0", "--steps", "20")
+    assert code == 2
+    assert "samples=0 is too small" in err
 
 
 def test_run_of_the_full_problem(capsys):

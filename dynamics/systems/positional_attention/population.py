@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.problem import CompiledProblem, FloatArray, Layout
-from dynamics.systems.positional_attention.expectation import configurations, spectral
+from dynamics.systems.positional_attention.expectation import configurations, sample, spectral
 from dynamics.systems.positional_attention.expectation import enumerate as exact
 from dynamics.systems.positional_attention.parameters import Parameters
-from dynamics.validation import real, refuse
+from dynamics.validation import integer, real, refuse
 from theory.reduction import ReducedSystem
 from theory.systems.positional_attention import recursion
 from theory.systems.positional_attention.data_law import bayes_error
 from theory.systems.positional_attention.events import EVENTS, ORDER_PARAMETERS
 from theory.systems.positional_attention.notation import NOTATION
 
-EXPECTATIONS = ("auto", "exact", "spectral")
+EXPECTATIONS = ("auto", "exact", "spectral", "sampled")
 ENUMERATED = 20_000
 """Configurations up to which enumeration is faster than the spectral expectation (measured)."""
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
@@ -42,9 +42,12 @@ class ReducedPopulation(CompiledProblem):
     parameters : Parameters
     expectation : str
         How the expectation over the random sets is taken: ``"exact"`` sums all multisets of types;
-        ``"spectral"`` is exact to a tolerance at any size; ``"auto"`` takes the faster.
+        ``"spectral"`` is exact to a tolerance at any size; ``"auto"`` takes the faster of these;
+        ``"sampled"`` draws from the law.
     tolerance : float
         Of the spectral expectation, relative to the gross contributions.
+    samples, seed : int
+        Of the sampled expectation.
 
     Raises
     ------
@@ -63,7 +66,12 @@ class ReducedPopulation(CompiledProblem):
     order_names = ORDER_PARAMETERS
 
     def __init__(
-        self, parameters: Parameters, expectation: str = "auto", tolerance: float = 1e-10
+        self,
+        parameters: Parameters,
+        expectation: str = "auto",
+        tolerance: float = 1e-10,
+        samples: int = 10_000,
+        seed: int = 0,
     ) -> None:
         if expectation not in EXPECTATIONS:
             refuse("expectation", expectation, "is unknown", ", ".join(EXPECTATIONS), "exact")
@@ -73,16 +81,22 @@ class ReducedPopulation(CompiledProblem):
             expectation = "exact" if few else "spectral"
         self.parameters = parameters
         self.reduction = recursion.derive(parameters.p)
-        if expectation == "exact":
-            size = (parameters.D, parameters.C, parameters.q)
-            self.configurations = exact.configurations(*size)
-            self.settings = {"expectation": "exact"}
-            module = configurations.compiled(parameters.p, self.configurations.threaded)
-            data = configurations.arrays(self.configurations, self.reduction, parameters)
-        else:
-            self.settings = {"expectation": "spectral", "tolerance": tolerance}
+        size = (parameters.D, parameters.C, parameters.q)
+        self.settings = {"expectation": expectation}
+        if expectation == "spectral":
+            self.settings |= {"tolerance": tolerance}
             module = spectral.compiled(parameters.p)
             data = spectral.arrays(self.reduction, parameters, tolerance)
+        else:
+            if expectation == "exact":
+                self.configurations = exact.configurations(*size)
+            else:
+                samples = integer("samples", samples, at_least=2, at_most=10**8)
+                seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
+                self.settings |= {"samples": samples, "seed": seed}
+                self.configurations = sample.configurations(*size, samples, seed)
+            module = configurations.compiled(parameters.p, self.configurations.threaded)
+            data = configurations.arrays(self.configurations, self.reduction, parameters)
         super().__init__(module, data, LAYOUT)
 
     @property
@@ -98,7 +112,7 @@ class ReducedPopulation(CompiledProblem):
         self.module.reported(flat, -self.gradient(flat), self._data[0], out)
         risk, error = self._summary(flat)
         known = {"risk": float(risk)}
-        if self.settings["expectation"] == "exact":
+        if self.settings["expectation"] != "spectral":
             known["error"] = float(error)
         return (
             dict(zip(self.reduction.observables, map(float, out), strict=True))
@@ -111,7 +125,7 @@ class ReducedPopulation(CompiledProblem):
         )
 
     def error_bound(self, state: ArrayLike) -> dict[str, FloatArray]:
-        """Gradient and risk with their gross contributions and the bound on their error.
+        """Gradient and risk, and what is known of their error.
 
         Parameters
         ----------
@@ -120,21 +134,26 @@ class ReducedPopulation(CompiledProblem):
         Returns
         -------
         dict
-            ``value``, ``gross`` and ``bound``, shape (4,): per-entry gradient, then risk. Under the
-            exact expectation the bound is a rounding unit times the gross.
+            ``value``, shape (4,): per-entry gradient, then risk. Under the spectral expectation
+            ``gross`` and a ``bound``; under the exact and the sampled ones ``gross`` and a
+            ``standard_error``, zero where nothing is sampled.
         """
         flat = self.layout.flatten(state)
         value = np.append(self.gradient(flat), self.risk(flat))
-        if self.settings["expectation"] == "exact":
-            gross = np.abs(value)
-            return {"value": value, "gross": gross, "bound": np.finfo(float).eps * gross}
-        gross, bound = self._data[5][3].copy(), self._data[5][4].copy()
-        share = np.append(self._data[1], 1.0)
-        return {"value": value, "gross": gross * share, "bound": bound * share}
+        if self.settings["expectation"] == "spectral":
+            gross, bound = self._data[5][3].copy(), self._data[5][4].copy()
+            share = np.append(self._data[1], 1.0)
+            return {"value": value, "gross": gross * share, "bound": bound * share}
+        terms = configurations.contributions(self.module, self._data, flat)
+        weight = self._data[4][1]
+        spread = np.sqrt(np.maximum(terms**2 @ weight - (terms @ weight) ** 2, 0.0))
+        drawn = self.settings.get("samples", np.inf)
+        gross = np.abs(terms) @ weight
+        return {"value": value, "gross": gross, "standard_error": spread / np.sqrt(drawn - 1)}
 
     def failure(self) -> str:
         """What the spectral expectation would have needed, where that is above its budget."""
-        if self.settings["expectation"] == "exact" or self._data[5][5][1] == 0.0:
+        if self.settings["expectation"] != "spectral" or self._data[5][5][1] == 0.0:
             return ""
         nodes = self._data[5][5][0]
         return (

@@ -36,6 +36,8 @@ a, b, x, z, Z = NOTATION.symbols("a b x z Z")
 STATE = (alpha, gamma, rho)
 PARAMETERS = (D, C, nu, beta, scale)
 GAP = sympy.Symbol("Lambda_minus_Gamma", real=True)
+LARGEST_BALANCED = 15
+"""Degree up to which the polynomial of `balanced_slope` is written out."""
 
 
 def multiplicity() -> dict[sympy.Symbol, sympy.Expr]:
@@ -142,8 +144,8 @@ def derive(degree: int | None = None) -> ReducedSystem:
     ReducedSystem
         Blocks ``patch`` (act(O)), ``patch_<state>`` and ``patch_<state>_<state>`` (its first and
         second derivatives, by the chain rule through O), tabulated over (x, z, Z); the function
-        ``h`` is h(a, b; Z). With a value for p, the first derivatives by gamma and rho are those of
-        `balanced_slope`: right when summed over a set.
+        ``h`` is h(a, b; Z). With a value for p up to 15, the first derivatives by gamma and rho
+        are those of `balanced_slope`: right when summed over a set.
     """
     u, inner = sympy.Dummy("u"), model.preactivation()
     slope = sympy.diff(model.activation(u), u).subs(u, inner)
@@ -152,7 +154,7 @@ def derive(degree: int | None = None) -> ReducedSystem:
     through = {theta: _total_derivative(inner, theta) for theta in STATE}
     for theta in STATE:
         blocks[f"patch_{theta.name}"] = slope * through[theta]
-        if degree is not None and theta != alpha:
+        if degree is not None and degree <= LARGEST_BALANCED and theta != alpha:
             blocks[f"patch_{theta.name}"] = balanced_slope(theta, sympy.Integer(degree))
     for theta, phi in itertools.combinations_with_replacement(STATE, 2):
         bent = curvature * through[theta] * through[phi]

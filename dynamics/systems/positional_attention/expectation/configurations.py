@@ -179,6 +179,22 @@ def constants_and_shares(
     return constants, share
 
 
+def contributions(
+    module: codegen.CompiledModule, data: tuple[Any, ...], state: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What each configuration adds to the per-entry gradient and the risk, shape (4, n)."""
+    constants, share, latents, types, laid_out, work = data
+    patch, index = work[0], laid_out[0]
+    module.patch_table(state, constants, latents, patch)
+    sums = np.empty((4, index.shape[1]))
+    for k in range(4):
+        module.set_table(patch[k], types, work[1])
+        sums[k] = work[1].ravel()[index].sum(axis=0)
+    with np.errstate(over="ignore"):
+        slopes = -sums[1:] / (1.0 + np.exp(sums[0])) * share[:, None]
+    return np.concatenate([slopes, np.logaddexp(0.0, -sums[:1])])
+
+
 @cache
 def compiled(degree: int, threaded: bool) -> codegen.CompiledModule:
     """The generated file for one p, with or without threads."""
