@@ -7,6 +7,7 @@ are cut changes nothing.
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import time
@@ -21,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics import outcome as ends
 from dynamics.detect import Detector, Oscillation
 from dynamics.outcome import Outcome
-from dynamics.problem import FloatArray, Problem
+from dynamics.problem import SMALL, FloatArray, Problem
 from dynamics.stability import stability_limit
 from dynamics.trajectory import Event, Trajectory
 from dynamics.validation import integer, learning_rate, refuse
@@ -31,6 +32,8 @@ LARGEST_CHUNK = 1 << 12
 RECORDS = 400
 CONTINUE = "start again from its final state for the remaining steps"
 CALM_STEPS = 20_000
+NEAR_LIMIT = 0.9
+LOG = logging.getLogger(__name__)
 
 
 def descend(
@@ -141,7 +144,7 @@ class _Run:
         self.oscillation = Oscillation(names.index("d_alpha"))
         self.states: list[FloatArray] = []
         self.steps: list[NDArray[np.int64]] = []
-        self.diverged = False
+        self.diverged, self.warned = False, False
 
     def go(
         self,
@@ -166,6 +169,7 @@ class _Run:
             if reached < last:
                 self.diverged = True
                 break
+            self._warn(step, state)
             if taken < SECONDS_PER_CHUNK / 2:
                 chunk = min(LARGEST_CHUNK, 2 * chunk)
             elif taken > 2 * SECONDS_PER_CHUNK:
@@ -181,6 +185,20 @@ class _Run:
     def _last_recorded(self) -> int:
         filled = [part for part in self.steps if part.size]
         return int(filled[-1][-1]) if filled else -1
+
+    def _warn(self, step: int, state: FloatArray) -> None:
+        """Say once that the learning rate comes near the stability limit, or has passed it."""
+        if self.warned or state.size > SMALL:
+            return
+        limit = stability_limit(self.problem, state)
+        if self.step_time > NEAR_LIMIT * limit:
+            self.warned = True
+            LOG.warning(
+                "eta=%g at step %d, where the stability limit is %.4g: period two is near",
+                self.step_time,
+                step,
+                limit,
+            )
 
     def _note(
         self,

@@ -7,9 +7,11 @@ deviation along an eigenvector of :math:`\partial g` with eigenvalue :math:`\lam
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.problem import Problem
+from dynamics.problem import FloatArray, Problem
+from dynamics.trajectory import Trajectory
 
 
 def stability_limit(problem: Problem, state: ArrayLike) -> float:
@@ -28,3 +30,8 @@ def stability_limit(problem: Problem, state: ArrayLike) -> float:
     """
     curvature = problem.curvature(state)
     return 2.0 / curvature if curvature > 0 else float("nan" if curvature != curvature else "inf")
+
+
+def limits_along(problem: Problem, run: Trajectory) -> FloatArray:
+    """Stability limit at every record of a run, shape (records,)."""
+    return np.array([stability_limit(problem, state) for state in run.states])

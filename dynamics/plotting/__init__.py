@@ -6,7 +6,8 @@ Results never import this package. Labels come from the notation table of the sy
 from dynamics.plotting.attention import attention
 from dynamics.plotting.comparison import comparison
 from dynamics.plotting.deviation import deviation
+from dynamics.plotting.stability import stability
 from dynamics.plotting.style import write
 from dynamics.plotting.training import training
 
-__all__ = ["attention", "comparison", "deviation", "training", "write"]
+__all__ = ["attention", "comparison", "deviation", "stability", "training", "write"]

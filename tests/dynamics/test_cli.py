@@ -192,7 +192,7 @@ def test_a_failed_run_is_exit_code_1_and_kept(capsys, words, kind):
     code, out, err = call(capsys, "run", "positional_attention", *words, "--json", "--out", "x")
     assert code == 1
     assert json.loads(out)["outcome"] == kind
-    assert err.startswith(f"attdyn: {kind} at step ")
+    assert err.splitlines()[-1].startswith(f"attdyn: {kind} at step ")
     assert "try eta=" in err
     assert dynamics.load("x").outcome.kind == kind
 

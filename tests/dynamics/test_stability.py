@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.stability import limits_along
 
 
 def test_limit_is_two_over_the_largest_curvature(system):
@@ -24,6 +25,36 @@ def test_reduced_and_full_have_the_same_limit_where_alpha_decides(system):
     first = dynamics.stability_limit(reduced, run.reduced.final_state)
     second = dynamics.stability_limit(full, run.full.final_state)
     assert first == pytest.approx(second, rel=1e-5)
+
+
+def test_the_limit_is_lowest_where_alpha_falls_and_descend_warns_before_it(system, caplog):
+    problem = system.ReducedPopulation(system.Parameters())
+    run = dynamics.descend(problem, eta=0.02, steps=200_000)
+    limits = limits_along(problem, run)
+    assert not caplog.records
+    lowest = int(np.argmin(limits[10:])) + 10
+    assert limits[lowest] == pytest.approx(0.0315, abs=1e-4)
+    assert 1000 < run.time[lowest] < 3000
+    dynamics.descend(problem, eta=0.033, steps=100_000)
+    (record,) = caplog.records
+    assert "stability limit" in record.getMessage()
+    step = record.args[1]
+    assert dynamics.stability_limit(problem, run.states[np.searchsorted(run.time, step * 0.033)])
+    assert step * 0.033 < run.time[np.flatnonzero(limits[10:] < 0.033)[0] + 10]
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"D": 12, "C": 3, "q": 0.4}, {"D": 9, "C": 3, "q": 0.5, "p": 5}]
+)
+def test_period_two_sets_in_at_the_predicted_limit(system, settings):
+    """At 1.03 times the limit GD alternates for good, at 0.97 times it does not."""
+    problem = system.ReducedPopulation(system.Parameters(**settings))
+    start = dynamics.flow(problem, time=600.0).final_state
+    limit = dynamics.stability_limit(problem, start)
+    for factor, alternates in ((0.97, False), (1.03, True)):
+        run = dynamics.descend(problem, factor * limit, 400, record=1, initial=start)
+        change = np.diff(run["alpha"][-40:])
+        assert ((change[1:] * change[:-1] < 0).all()) == alternates
 
 
 def test_no_positive_curvature_means_no_limit(system):

@@ -81,3 +81,17 @@ def test_a_run_that_diverged_can_be_drawn(tmp_path):
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
     run = dynamics.descend(problem, eta=1.0, steps=50)
     assert plotting.write(plotting.training(run), tmp_path / "run.png").exists()
+
+
+def test_stability_shows_limit_rate_and_where_it_is_passed():
+    from dynamics.stability import limits_along
+
+    system = dynamics.load_system("positional_attention")
+    problem = system.ReducedPopulation(system.Parameters())
+    run, calm = dynamics.descend(problem, 0.04, 60_000), dynamics.flow(problem, time=2400.0)
+    limits = limits_along(problem, calm)
+    axes = plotting.stability(run, calm, limits)
+    np.testing.assert_array_equal(axes[0].lines[0].get_ydata(), limits[calm.time >= 0.04])
+    assert axes[0].lines[1].get_ydata()[0] == 0.04
+    assert axes[0].get_xscale() == "log"
+    assert axes[1].collections
