@@ -304,6 +304,13 @@ def test_interrupted_run_is_kept_and_exits_130(tmp_path):
     assert dynamics.load("kept").outcome.kind == "interrupted"
 
 
+def test_a_reader_that_leaves_is_no_error():
+    words = f"{sys.executable} -m dynamics derive positional_attention | head -1"
+    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Gradient descent on the population risk")
+    assert done.stderr == ""
+
+
 def test_start_is_light():
     """Importing compiles and loads nothing heavy; the measured times are in the benchmarks."""
     heavy = "{'sympy', 'numba', 'xarray', 'matplotlib'} & set(sys.modules)"
