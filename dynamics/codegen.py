@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 
     from theory.reduction import ReducedSystem
 
+THREADED_FROM = 20_000
+"""Terms of a sum from which a step is worth sharing among threads."""
+LANES = 16
+"""Parts into which a threaded sum is cut, whatever the number of threads."""
+
 HEADER = '''"""{title}
 
 Generated from the model; do not edit. State order: {order}.

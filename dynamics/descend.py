@@ -26,6 +26,7 @@ from dynamics.problem import SMALL, FloatArray, Problem
 from dynamics.stability import stability_limit
 from dynamics.trajectory import Event, Trajectory
 from dynamics.validation import integer, learning_rate, refuse
+from theory.events import EventRule
 
 SECONDS_PER_CHUNK = 0.2
 LARGEST_CHUNK = 1 << 12
@@ -242,8 +243,7 @@ class _Run:
         found = self.detector.found
         horizon = reached * self.step_time
         events = {
-            rule.name: self._event(rule.name, recorded, states, horizon)
-            for rule in self.problem.events
+            rule.name: self._event(rule, recorded, states, horizon) for rule in self.problem.events
         }
         again = interrupted.is_set()
         gathered = []
@@ -275,10 +275,10 @@ class _Run:
         )
 
     def _event(
-        self, name: str, recorded: NDArray[np.int64], states: FloatArray, horizon: float
+        self, rule: EventRule, recorded: NDArray[np.int64], states: FloatArray, horizon: float
     ) -> Event | None:
-        """The event with its state, run once more from the last record before it."""
-        found = self.detector.found[name]
+        """The event with its state, run once more from the last known state before it."""
+        found = self.detector.found[rule.name]
         if found.step is None:
             return None
         k = int(np.searchsorted(recorded, found.step, side="right")) - 1
@@ -286,10 +286,8 @@ class _Run:
         if found.origin is not None and found.origin[0] > begin:
             begin, state = found.origin
         step, state = found.step, self.rows(state, begin, found.step)[1]
-        from theory.events import ExceedsRunMaximum
-
-        whole = [r.name for r in self.problem.events if isinstance(r, ExceedsRunMaximum)]
-        return Event(name, step * self.step_time, step, state, horizon if name in whole else None)
+        seen = horizon if rule.whole_run else None
+        return Event(rule.name, step * self.step_time, step, state, seen)
 
     def _outcome(self, reached: int, interrupted: bool, states: FloatArray) -> Outcome:
         now = reached * self.step_time

@@ -65,7 +65,7 @@ class Detector:
     names: tuple[str, ...]
     parameters: Any
     step_time: float
-    found: dict[str, Found] = field(default_factory=dict)
+    found: dict[str, Found] = field(init=False)
 
     def __post_init__(self) -> None:
         self.found = {rule.name: Found() for rule in self.rules}

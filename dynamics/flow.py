@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dynamics import outcome as ends
 from dynamics.descend import interruption, starting_state
-from dynamics.locate import Path, locate, whole_run_rules
+from dynamics.locate import Path, locate
 from dynamics.outcome import Outcome
 from dynamics.problem import FloatArray, Problem
 from dynamics.trajectory import Event, Trajectory
@@ -65,7 +65,8 @@ def flow(
     times = record_times(nodes, record)
     states = np.array([at(t) for t in times])
     found = locate(path)
-    whole, horizon = whole_run_rules(problem.events), float(nodes[-1])
+    horizon = float(nodes[-1])
+    whole = {rule.name for rule in problem.events if rule.whole_run}
     events: dict[str, Event | None] = {
         name: None
         if spot.time is None

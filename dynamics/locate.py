@@ -16,7 +16,7 @@ import numpy as np
 
 from dynamics.detect import Column, columns
 from dynamics.problem import SMALL, FloatArray, Problem
-from theory.events import Crossing, EventRule, ExceedsRunMaximum, SustainedRise
+from theory.events import Crossing, ExceedsRunMaximum, SustainedRise
 
 INTERIOR = (0.0, 1 / 3, 2 / 3)
 TIGHT = 1e-12
@@ -217,8 +217,3 @@ def _slow_rate(path: Path, name: str, time: float) -> float:
     flow = -path.problem.gradient(state)
     flow[fast] = 0.0
     return float(-(row @ flow) / row[fast])
-
-
-def whole_run_rules(rules: tuple[EventRule, ...]) -> set[str]:
-    """Names of the rules that depend on the horizon."""
-    return {rule.name for rule in rules if isinstance(rule, ExceedsRunMaximum)}

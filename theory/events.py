@@ -16,7 +16,7 @@ Three shapes of condition are enough so far:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     import sympy
@@ -37,6 +37,9 @@ class EventRule:
     after : str or None
         The event is first sought at the time of this other event.
     """
+
+    whole_run: ClassVar[bool] = False
+    """Whether the rule looks at the whole run, so that the event depends on the horizon."""
 
     name: str
     meaning: str
@@ -70,6 +73,8 @@ class ExceedsRunMaximum(EventRule):
     quantity, bound : sympy.Expr
         In symbols named like the order parameters.
     """
+
+    whole_run: ClassVar[bool] = True
 
     quantity: sympy.Expr
     bound: sympy.Expr

@@ -16,13 +16,12 @@ from dynamics.problem import FloatArray
 from dynamics.trajectory import Trajectory
 
 # Okabe and Ito (2008), distinguishable under the common colour deficiencies and in grey.
-BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = (
+BLUE, VERMILION, GREEN, PURPLE, ORANGE = (
     "#0072B2",
     "#D55E00",
     "#009E73",
     "#CC79A7",
     "#E69F00",
-    "#56B4E9",
 )
 SHADES = {"I": "#DCEAF4", "II": "#FBEBD3", "III": "#DFF1EA"}
 GREY = "#555555"

@@ -26,11 +26,6 @@ from theory.systems.positional_attention.data_law import bayes_error
 from theory.systems.positional_attention.events import EVENTS, ORDER_PARAMETERS
 from theory.systems.positional_attention.notation import NOTATION
 
-THREADED_FROM = 20_000
-"""Configurations from which a step is worth sharing among threads."""
-LANES = 16
-"""Parts into which a threaded sum is cut, whatever the number of threads."""
-
 
 class FullPopulation(CompiledProblem):
     """(P) with alpha and every off-diagonal entry of A trained, by brute enumeration.
@@ -86,8 +81,8 @@ class FullPopulation(CompiledProblem):
             refuse("partition", sizes, "are not the sizes of the sets", allowed, "the default")
         self.settings = {"sets": self.partition.labels.tolist()}
         values, probability = brute_law(self.partition, parameters.q)
-        threaded = probability.size >= THREADED_FROM
-        lanes = LANES if threaded else 1
+        threaded = probability.size >= codegen.THREADED_FROM
+        lanes = codegen.LANES if threaded else 1
         constants = np.array([parameters.nu, float(parameters.p), parameters.scale])
         work = (np.empty((size, size)), np.empty((lanes, 1 + size * size)))
         data = (constants, (values, probability), self.partition.labels, work)

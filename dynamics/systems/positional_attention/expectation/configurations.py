@@ -27,12 +27,8 @@ if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters
     from theory.reduction import ReducedSystem
 
-THREADED_FROM = 20_000
-"""Configurations from which a step is worth sharing among threads."""
 LARGEST_FACTORIAL = 150
 """Set size up to which the numbers of arrangements are exact floats."""
-LANES = 16
-"""Parts into which a threaded sum is cut, whatever the number of threads."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ class Configurations:
     @property
     def threaded(self) -> bool:
         """Whether a step is shared among threads: a property of the problem."""
-        return self.probability.size >= THREADED_FROM
+        return self.probability.size >= codegen.THREADED_FROM
 
     def cuts(self, lanes: int) -> NDArray[np.int64]:
         """Entries at which to cut `entries` into lanes of about equal work, shape (lanes + 1,)."""
@@ -162,7 +158,7 @@ def arrays(
         chosen.entries,
         chosen.starts,
         chosen.members,
-        chosen.cuts(LANES if chosen.threaded else 1),
+        chosen.cuts(codegen.LANES if chosen.threaded else 1),
     )
     latents = (chosen.values, chosen.set_sums, chosen.totals)
     types = (chosen.composition, chosen.place)
