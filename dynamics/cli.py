@@ -33,7 +33,12 @@ COMMANDS = {
     "compare": "the reduced and the full problem side by side",
 }
 FORMS = ("text", "latex", "source")
-EXPECTATION_SETTINGS = ("tolerance", "samples", "seed")
+EXPECTATION_SETTINGS = {
+    "tolerance": "of the spectral, truncated or auto expectation (default 1e-10)",
+    "dropped": "probability that a truncation leaves out for good; else it refines itself",
+    "samples": "of the sampled expectation (default 10,000)",
+    "seed": "of the sampled expectation (default 0)",
+}
 USAGE = "attdyn COMMAND [SYSTEM] [--name value ...]"
 
 
@@ -150,10 +155,12 @@ def _parser(command: str, system: System) -> request.Parser:
     run.add_argument("--steps", **number, help=f"steps (default {showcase.steps})")
     run.add_argument("--record", **number, help="record every so many steps, or 'log' (default)")
     run.add_argument(
-        "--expectation", metavar="X", help="exact, spectral, sampled or auto (default)"
+        "--expectation",
+        metavar="X",
+        help="exact, truncated, spectral, sampled or auto (default)",
     )
-    for name in EXPECTATION_SETTINGS:
-        run.add_argument(f"--{name}", **number, help="of the spectral or sampled expectation")
+    for name, meaning in EXPECTATION_SETTINGS.items():
+        run.add_argument(f"--{name}", **number, help=meaning)
     if command == "run":
         run.add_argument("--time", **number, help="gradient flow to this time, instead of steps")
         run.add_argument("--rtol", **number, help="tolerance of the flow (default 1e-8)")

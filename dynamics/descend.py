@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics import outcome as ends
 from dynamics.detect import Detector, Oscillation
+from dynamics.forms import Forms
 from dynamics.outcome import Outcome
 from dynamics.problem import SMALL, FloatArray, Problem
 from dynamics.stability import stability_limit
@@ -139,6 +140,7 @@ class _Run:
     step_time: float
 
     def __post_init__(self) -> None:
+        self.forms = Forms(self.problem)
         names = self.problem.order_names
         parameters = self.problem.parameters
         self.detector = Detector(self.problem.events, names, parameters, self.step_time)
@@ -155,21 +157,30 @@ class _Run:
         interrupted: threading.Event,
     ) -> int:
         """Advance to the last step, or to where the run diverged or was interrupted."""
-        state, step, chunk = start.copy(), 0, 64
+        state, step, chunk, doubled = start.copy(), 0, 64, 1
         width = len(self.problem.order_names)
         while step < steps and not interrupted.is_set():
-            last = min(steps, step + chunk)
+            if step == doubled:
+                self.problem = self.forms.reconsidered(step, state)
+                doubled *= 2
+            last = min(steps, step + chunk, doubled)
             due = schedule[np.searchsorted(schedule, step) : np.searchsorted(schedule, last)]
             tracked, records = np.empty((last - step, width)), np.empty((due.size, state.size))
             before, clock = state.copy(), time.perf_counter()
             reached = self.problem.advance(state, self.eta, step, last, (tracked, due, records))
             taken = time.perf_counter() - clock
-            rows = tracked[: reached - step + (reached < last)]
-            self._note(step, rows, before, due[due <= reached], records)
-            step = reached
+            better = self.problem
             if reached < last:
+                better = self.forms.reconsidered(reached, state)
+            lost = reached < last and better is self.problem
+            rows = tracked[: reached - step + lost]
+            self._note(step, rows, before, due[due < reached + lost], records)
+            step, self.problem = reached, better
+            if lost:
                 self.diverged = True
                 break
+            if reached < last:
+                continue
             self._warn(step, state)
             if taken < SECONDS_PER_CHUNK / 2:
                 chunk = min(LARGEST_CHUNK, 2 * chunk)
@@ -222,9 +233,10 @@ class _Run:
         """Run the steps first..last once more: order parameters at each, and the state at last."""
         state, none = state.copy(), np.array([], dtype=np.int64)
         rows = np.empty((last - first + 1, len(self.problem.order_names)))
-        buffers = (rows[:-1], none, np.empty((0, state.size)))
-        self.problem.advance(state, self.eta, first, last, buffers)
-        rows[-1] = self.problem.order_parameters(state)
+        for begin, stop, problem in self.forms.between(first, last):
+            buffers = (rows[begin - first : stop - first], none, np.empty((0, state.size)))
+            problem.advance(state, self.eta, begin, stop, buffers)
+        rows[-1] = self.forms.at(last).order_parameters(state)
         return rows, state
 
     def trajectory(
@@ -247,8 +259,8 @@ class _Run:
         }
         again = interrupted.is_set()
         gathered = []
-        for state in states:
-            gathered.append(self.problem.observables(state))
+        for step, state in zip(recorded, states, strict=True):
+            gathered.append(self.forms.at(step).observables(state))
             if interrupted.is_set() and not again:
                 recorded, states = recorded[: len(gathered)], states[: len(gathered)]
                 last = int(recorded[-1])
@@ -263,7 +275,7 @@ class _Run:
             settings={
                 "eta": rates[0] if len(set(rates)) == 1 else list(rates),
                 "steps": steps,
-                **self.problem.settings,
+                **self.forms.settings(self.step_time),
             },
             steps=recorded,
             time=np.asarray(recorded * self.step_time, dtype=np.float64),
@@ -317,11 +329,12 @@ class _Run:
             state, width = start.copy(), len(self.problem.order_names)
             schedule = record_schedule(CALM_STEPS, "log")[::8]
             rows, records = np.empty((CALM_STEPS, width)), np.empty((schedule.size, state.size))
-            reached = self.problem.advance(state, eta, 0, CALM_STEPS, (rows, schedule, records))
+            problem = self.forms.at(0)
+            reached = problem.advance(state, eta, 0, CALM_STEPS, (rows, schedule, records))
             rate = rows[CALM_STEPS // 2 :, self.oscillation.column]
             if reached == CALM_STEPS and not (rate[1:] * rate[:-1] < 0).any():
                 records[-1] = state
-                limits = [stability_limit(self.problem, record) for record in records]
+                limits = [stability_limit(problem, record) for record in records]
                 limit = min((bound for bound in limits if bound > 0), default=np.inf)
                 if limit < self.step_time:
                     tried = f"try eta={0.9 * limit:.2g}"

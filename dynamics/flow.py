@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from dynamics import outcome as ends
 from dynamics.descend import interruption, starting_state
+from dynamics.forms import Forms
 from dynamics.locate import Path, locate
 from dynamics.outcome import Outcome
 from dynamics.problem import FloatArray, Problem
@@ -60,8 +61,9 @@ def flow(
     """
     time, rtol = check_flow(time, rtol)
     start = starting_state(problem, initial)
-    nodes, at, kind = _integrate(problem, start, time, rtol)
-    path = Path(problem, nodes, at)
+    forms = Forms(problem)
+    nodes, at, kind, failure = _integrate(forms, start, time, rtol)
+    path = Path(problem, nodes, at, forms.at)
     times = record_times(nodes, record)
     states = np.array([at(t) for t in times])
     found = locate(path)
@@ -73,15 +75,15 @@ def flow(
         else Event(name, spot.time, None, at(spot.time), horizon if name in whole else None)
         for name, spot in found.items()
     }
-    gathered = [problem.observables(state) for state in states]
+    gathered = [forms.at(t).observables(state) for t, state in zip(times, states, strict=True)]
     remedy = "" if kind == ends.HORIZON else "start elsewhere, or stop at this time"
-    remedy = problem.failure() if kind == ends.CERTIFICATE_LOST else remedy
+    remedy = failure or remedy
     return Trajectory(
         system=problem.system,
         view=problem.view,
         parameters=asdict(problem.parameters),
         layout=problem.layout,
-        settings={"time": time, "rtol": rtol, **problem.settings},
+        settings={"time": time, "rtol": rtol, **forms.settings()},
         steps=np.empty(0, dtype=np.int64),
         time=times,
         states=states,
@@ -117,15 +119,15 @@ def record_times(nodes: FloatArray, record: int | ArrayLike | None) -> FloatArra
     return given
 
 
-def _integrate(problem: Problem, start: FloatArray, time: float, rtol: float):  # type: ignore[no-untyped-def]
-    """Accepted steps, the dense output, and how it ended."""
+def _integrate(forms: Forms, start: FloatArray, time: float, rtol: float):  # type: ignore[no-untyped-def]
+    """Accepted steps, the dense output, how it ended, and why the problem could not go on."""
     from scipy.integrate import LSODA, OdeSolution
 
     def rate(_: float, state: FloatArray) -> FloatArray:
-        return -problem.gradient(state)
+        return -forms.now.gradient(state)
 
     def bent(_: float, state: FloatArray) -> FloatArray:
-        return -problem.jacobian(state)
+        return -forms.now.jacobian(state)
 
     scale = np.maximum(np.abs(start), 1e-2)
     solver = LSODA(
@@ -135,20 +137,25 @@ def _integrate(problem: Problem, start: FloatArray, time: float, rtol: float):  
         time,
         rtol=rtol,
         atol=1e-3 * rtol * scale,
-        jac=bent if problem.has_jacobian else None,
+        jac=bent if forms.now.has_jacobian else None,
     )
-    nodes, pieces, kind = [0.0], [], ends.HORIZON
+    nodes, pieces, kind, failure, asked = [0.0], [], ends.HORIZON, "", 0.0
     with interruption() as interrupted:
         while solver.status == "running":
             solver.step()
             if solver.status == "failed" or not np.isfinite(solver.y).all():
-                kind = ends.CERTIFICATE_LOST if problem.failure() else ends.DIVERGED
+                failure = forms.now.failure()
+                kind = ends.CERTIFICATE_LOST if failure else ends.DIVERGED
                 break
             if interrupted.is_set() or len(nodes) > MAX_STEPS:
                 kind = ends.INTERRUPTED
                 break
             nodes.append(solver.t)
             pieces.append(solver.dense_output())
+            lost = bool(forms.now.failure())
+            if lost or solver.t > 2.0 * asked:
+                asked = solver.t
+                forms.reconsidered(solver.t_old if lost else solver.t, solver.y)
     if not pieces:
         nodes, pieces = [0.0, np.finfo(float).tiny], [lambda t: start]
-    return np.array(nodes), OdeSolution(nodes, pieces), kind
+    return np.array(nodes), OdeSolution(nodes, pieces), kind, failure

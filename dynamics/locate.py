@@ -25,17 +25,18 @@ RELAXATIONS = 40.0
 
 @dataclass(frozen=True)
 class Path:
-    """A flow that has been integrated: nodes, and states at any time between them."""
+    """A flow that has been integrated: nodes, states at any time between them, forms by time."""
 
     problem: Problem
     nodes: FloatArray
     at: Callable[[float], FloatArray]
+    form: Callable[[float], Problem]
 
     def order(self, time: float, rates: bool) -> FloatArray:
         """Order parameters at a time, as one row; without rates the gradient is not computed."""
         state = self.at(time)
         slope = None if rates else np.zeros_like(state)
-        return self.problem.order_parameters(state, slope)[None, :]
+        return self.form(time).order_parameters(state, slope)[None, :]
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def _polish(path: Path, value: Column, guess: float) -> float:
     """The root on a stretch that ends at it, integrated again at a tolerance of 1e-12."""
     from scipy.integrate import solve_ivp
 
-    problem = path.problem
+    problem = path.form(guess)
     relaxation = 1.0 / max(problem.curvature(path.at(guess)), 1e-300)
     begin = max(0.0, guess - RELAXATIONS * relaxation)
     if begin > 0.5 * guess:
@@ -213,7 +214,7 @@ def _slow_rate(path: Path, name: str, time: float) -> float:
     """
     state = path.at(time)
     fast = path.problem.layout.place(name).start
-    row = path.problem.jacobian(state)[fast]
-    flow = -path.problem.gradient(state)
+    row = path.form(time).jacobian(state)[fast]
+    flow = -path.form(time).gradient(state)
     flow[fast] = 0.0
     return float(-(row @ flow) / row[fast])

@@ -130,6 +130,8 @@ class Problem(Protocol):
 
     def failure(self) -> str: ...
 
+    def reconsidered(self, state: ArrayLike) -> Problem: ...
+
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int: ...
@@ -239,6 +241,13 @@ class CompiledProblem:
     def failure(self) -> str:
         """Why the last gradient is not a number, where the problem itself knows; else empty."""
         return ""
+
+    def reconsidered(self, state: ArrayLike) -> Any:
+        """The problem with which a driver goes on from a state, itself or a better form of it.
+
+        Drivers ask where the gradient is not a number, and whenever the time has doubled.
+        """
+        return self
 
     def risk(self, state: ArrayLike) -> float:
         """Risk at a state."""

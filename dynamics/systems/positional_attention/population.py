@@ -6,25 +6,22 @@ the random sets is taken is chosen in `expectation`. Its oracle is `brute.FullPo
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.problem import CompiledProblem, FloatArray, Layout
-from dynamics.systems.positional_attention.expectation import configurations, sample, spectral
-from dynamics.systems.positional_attention.expectation import enumerate as exact
+from dynamics.systems.positional_attention.expectation import choose
+from dynamics.systems.positional_attention.expectation.taken import Expectation
 from dynamics.systems.positional_attention.parameters import Parameters
-from dynamics.validation import integer, real, refuse
 from theory.reduction import ReducedSystem
 from theory.systems.positional_attention import recursion
 from theory.systems.positional_attention.data_law import bayes_error
 from theory.systems.positional_attention.events import EVENTS, ORDER_PARAMETERS
 from theory.systems.positional_attention.notation import NOTATION
 
-EXPECTATIONS = ("auto", "exact", "spectral", "sampled")
-ENUMERATED = 20_000
-"""Configurations up to which enumeration is faster than the spectral expectation (measured)."""
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
 
 
@@ -42,21 +39,28 @@ class ReducedPopulation(CompiledProblem):
     parameters : Parameters
     expectation : str
         How the expectation over the random sets is taken: ``"exact"`` sums all multisets of types;
-        ``"spectral"`` is exact to a tolerance at any size; ``"auto"`` takes the faster of these;
-        ``"sampled"`` draws from the law.
+        ``"spectral"`` is exact to a tolerance at any size; ``"truncated"`` sums the most probable
+        multisets, with a bound on the rest; ``"sampled"`` draws from the law; ``"auto"`` takes the
+        cheapest that meets the tolerance, and another along a run when that becomes right.
     tolerance : float
-        Of the spectral expectation, relative to the gross contributions.
+        Of ``"spectral"``, ``"truncated"`` and ``"auto"``, relative to the gross contributions.
     samples, seed : int
-        Of the sampled expectation.
+        Of ``"sampled"``.
+    dropped : float, optional
+        Of ``"truncated"``: leave out this probability, for good. Without it the truncation is as
+        fine as the tolerance needs, and refines itself along a run.
 
     Raises
     ------
     InvalidRequest
-        For an unknown expectation, or a size that cannot be enumerated.
+        For an unknown expectation, or a size at which it cannot be taken.
 
     Notes
     -----
     The gradient is per entry: dR/dalpha, dR/dgamma / (D (C-1)), dR/drho / (D (D-C)).
+
+    The gross of a component counts every set's contribution with its absolute value. On the slow
+    manifold the net gradient of alpha is 1e-9 to 1e-15 of it, so nothing is measured by the net.
     """
 
     system = "positional_attention"
@@ -72,53 +76,77 @@ class ReducedPopulation(CompiledProblem):
         tolerance: float = 1e-10,
         samples: int = 10_000,
         seed: int = 0,
+        dropped: float | None = None,
     ) -> None:
-        if expectation not in EXPECTATIONS:
-            refuse("expectation", expectation, "is unknown", ", ".join(EXPECTATIONS), "exact")
-        tolerance = real("tolerance", tolerance, at_least=1e-12, at_most=1e-2)
-        if expectation == "auto":
-            few = exact.count(parameters.L, parameters.C) <= ENUMERATED
-            expectation = "exact" if few else "spectral"
+        self.request = choose.Request(expectation, tolerance, samples, seed, dropped).checked()
         self.parameters = parameters
         self.reduction = recursion.derive(parameters.p)
-        size = (parameters.D, parameters.C, parameters.q)
-        self.settings = {"expectation": expectation}
-        if expectation == "spectral":
-            self.settings |= {"tolerance": tolerance}
-            module = spectral.compiled(parameters.p)
-            data = spectral.arrays(self.reduction, parameters, tolerance)
-        else:
-            if expectation == "exact":
-                self.configurations = exact.configurations(*size)
-            else:
-                samples = integer("samples", samples, at_least=2, at_most=10**8)
-                seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
-                self.settings |= {"samples": samples, "seed": seed}
-                self.configurations = sample.configurations(*size, samples, seed)
-            module = configurations.compiled(parameters.p, self.configurations.threaded)
-            data = configurations.arrays(self.configurations, self.reduction, parameters)
-        super().__init__(module, data, LAYOUT)
+        self._bayes_error = bayes_error(parameters.L, parameters.C, parameters.q)
+        self._take(choose.make(parameters, self.request, self.initial_state))
+
+    def _take(self, expectation: Expectation) -> None:
+        self.expectation = expectation
+        self.settings = dict(expectation.settings)
+        super().__init__(expectation.module, expectation.data, LAYOUT)
 
     @property
     def initial_state(self) -> FloatArray:
         """(alpha0, 0, 0), Parametrization 3.1, idealised case."""
         return np.array([self.parameters.alpha0, 0.0, 0.0])
 
+    def gradient(self, state: ArrayLike) -> FloatArray:
+        """Per-entry gradient; see `CompiledProblem.gradient`.
+
+        Where the certificate of the truncation, or the budget of the spectral expectation, does not
+        reach to this state, the expectation that does is taken for it; NaN if there is none.
+        """
+        slope = super().gradient(state)
+        if not self.failure():
+            return slope
+        other = self.reconsidered(state)
+        return slope if other is self else other.gradient(state)
+
+    def reconsidered(self, state: ArrayLike) -> ReducedPopulation:
+        """The problem with which to go on from a state: itself, or another expectation of it.
+
+        Another one where the certificate is lost here, and under ``"auto"`` where another is
+        cheaper by a factor; itself also where nothing is certified.
+        """
+        flat = self.layout.flatten(state)
+        super().gradient(flat)
+        lost = bool(self.failure())
+        if self.request.name == "auto":
+            better = choose.cheapest(self.parameters, self.request.tolerance, flat)
+            gain = self.expectation.seconds(flat) / better.seconds(flat)
+            same = better.describe() == self.expectation.describe()
+            if same or not (lost or gain > choose.GAIN):
+                return self
+        elif lost:
+            finer = self.expectation.finer(flat)
+            if finer is None:
+                return self
+            better = finer
+        else:
+            return self
+        other = copy.copy(self)
+        other._take(better)
+        return other
+
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Entries of S, G, alpha G, risk, errors, patch association, hidden polylogs at a state."""
+        """Entries of S, G, alpha G, risk, errors, patch association, hidden polylogs at a state.
+
+        ``certificate`` is the largest bound on a component of the gradient, relative to its gross.
+        """
         flat = self.layout.flatten(state)
         alpha, gamma, rho = flat
+        slope, known = self.expectation.observe(flat)
         out = np.empty(len(self.reduction.observables))
-        self.module.reported(flat, -self.gradient(flat), self._data[0], out)
-        risk, error = self._summary(flat)
-        known = {"risk": float(risk)}
-        if self.settings["expectation"] != "spectral":
-            known["error"] = float(error)
+        self.module.reported(flat, -slope, self._data[0], out)
         return (
             dict(zip(self.reduction.observables, map(float, out), strict=True))
             | known
             | {
-                "bayes_error": bayes_error(self.parameters.L, self.parameters.C, self.parameters.q),
+                "bayes_error": self._bayes_error,
                 "patch_association": float(min(self.parameters.beta, gamma) > rho),
                 "cosine": float(np.sign(alpha)),
             }
@@ -134,29 +162,12 @@ class ReducedPopulation(CompiledProblem):
         Returns
         -------
         dict
-            ``value``, shape (4,): per-entry gradient, then risk. Under the spectral expectation
-            ``gross`` and a ``bound``; under the exact and the sampled ones ``gross`` and a
-            ``standard_error``, zero where nothing is sampled.
+            ``value``, shape (4,): per-entry gradient, then risk; ``gross``, the same with every
+            set's contribution in absolute value; a ``bound`` on the error, or, under the sampled
+            expectation, a ``standard_error``.
         """
-        flat = self.layout.flatten(state)
-        value = np.append(self.gradient(flat), self.risk(flat))
-        if self.settings["expectation"] == "spectral":
-            gross, bound = self._data[5][3].copy(), self._data[5][4].copy()
-            share = np.append(self._data[1], 1.0)
-            return {"value": value, "gross": gross * share, "bound": bound * share}
-        terms = configurations.contributions(self.module, self._data, flat)
-        weight = self._data[4][1]
-        spread = np.sqrt(np.maximum(terms**2 @ weight - (terms @ weight) ** 2, 0.0))
-        drawn = self.settings.get("samples", np.inf)
-        gross = np.abs(terms) @ weight
-        return {"value": value, "gross": gross, "standard_error": spread / np.sqrt(drawn - 1)}
+        return self.expectation.certify(self.layout.flatten(state))
 
     def failure(self) -> str:
-        """What the spectral expectation would have needed, where that is above its budget."""
-        if self.settings["expectation"] != "spectral" or self._data[5][5][1] == 0.0:
-            return ""
-        nodes = self._data[5][5][0]
-        return (
-            f"the spectral expectation needs more than {nodes:.1e} nodes for one gradient here, "
-            f"above its budget of {spectral.BUDGET:.1e}; loosen the tolerance or start elsewhere"
-        )
+        """Why the last gradient is not a number, where the expectation knows."""
+        return self.expectation.failure()

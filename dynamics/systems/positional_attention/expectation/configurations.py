@@ -1,31 +1,21 @@
-r"""Configurations of the random sets, and the problem compiled around a weighted sum of them.
+r"""Configurations of the random sets, laid out for the kernels.
 
-A configuration is a multiset of types (a, b) of the L-1 random sets, with a weight. Which
-configurations there are, and how they are weighted, is decided elsewhere (`enumerate`: all of
-them); here they are laid out for the kernels: gathered set by set, scattered entry by entry.
+A configuration is a multiset of types (a, b) of the L-1 random sets, with a weight. Which there
+are, and how they are weighted, is decided elsewhere (`enumerate`: all of them); here they are
+ordered so that the kernels gather them set by set and scatter them entry by entry.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from math import factorial
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics import codegen
-from dynamics.kernels import exponential
-from dynamics.kernels.advance import advance
-from dynamics.kernels.exponential import exponentials
-from dynamics.kernels.logistic import logistic, logistic_loss
-from dynamics.systems.positional_attention import kernels
-from theory.systems.positional_attention import recursion
 
-if TYPE_CHECKING:
-    from dynamics.systems.positional_attention.parameters import Parameters
-    from theory.reduction import ReducedSystem
+FloatArray = NDArray[np.float64]
 
 LARGEST_FACTORIAL = 150
 """Set size up to which the numbers of arrangements are exact floats."""
@@ -55,13 +45,13 @@ class Configurations:
         The configurations that hold each entry, as often as they hold it.
     """
 
-    values: NDArray[np.float64]
-    set_sums: NDArray[np.float64]
-    totals: NDArray[np.float64]
-    composition: NDArray[np.float64]
+    values: FloatArray
+    set_sums: FloatArray
+    totals: FloatArray
+    composition: FloatArray
     place: NDArray[np.uint64]
     index: NDArray[np.uint32]
-    probability: NDArray[np.float64]
+    probability: FloatArray
     entries: NDArray[np.uint32]
     starts: NDArray[np.uint32]
     members: NDArray[np.uint32]
@@ -83,7 +73,7 @@ def type_compositions(set_size: int) -> NDArray[np.int64]:
     return np.array([(a, b, set_size - a - b) for a, b in pairs])
 
 
-def type_probabilities(composition: NDArray[np.int64], q: float) -> NDArray[np.float64]:
+def type_probabilities(composition: NDArray[np.int64], q: float) -> FloatArray:
     """P(a, b) = C!/(a! b! (C-a-b)!) (q/2)^(a+b) (1-q)^(C-a-b)."""
     set_size = int(composition[0].sum())
     if set_size > LARGEST_FACTORIAL:
@@ -98,8 +88,22 @@ def type_probabilities(composition: NDArray[np.int64], q: float) -> NDArray[np.f
     return np.array(arrangements, dtype=float) * (q / 2) ** filled * (1 - q) ** composition[:, 2]
 
 
+def multinomial_weights(types: NDArray[np.int64], chance: FloatArray) -> FloatArray:
+    """Multinomial weights of multisets, shape (n, L-1), with equal types side by side.
+
+    Position l of a run of length r brings l/r.
+    """
+    weight, run = np.ones(len(types)), np.ones(len(types))
+    for position in range(types.shape[1]):
+        if position:
+            same = types[:, position] == types[:, position - 1]
+            run = np.where(same, run + 1, 1)
+        weight *= chance[types[:, position]] * (position + 1) / run
+    return weight
+
+
 def assemble(
-    patches: int, set_size: int, types: NDArray[np.int64], probability: NDArray[np.float64]
+    patches: int, set_size: int, types: NDArray[np.int64], probability: FloatArray
 ) -> Configurations:
     """Lay out configurations, those of weight 0 left out, ordered by Z.
 
@@ -137,86 +141,3 @@ def assemble(
         starts=np.append(first, order.size).astype(np.uint32),
         members=(order % kept.size).astype(np.uint32),
     )
-
-
-def arrays(
-    chosen: Configurations, reduction: ReducedSystem, parameters: Parameters
-) -> tuple[Any, ...]:
-    """What the compiled functions need beside the state, in the order of `kernels.gradient`."""
-    grid = (chosen.values.size, chosen.set_sums.size, chosen.totals.size)
-    table = np.empty((chosen.place.size, chosen.totals.size))
-    work = (
-        np.empty((4, *grid)),
-        table,
-        np.empty(table.size),
-        np.empty(grid),
-        np.empty(chosen.probability.size),
-    )
-    laid_out = (
-        chosen.index,
-        chosen.probability,
-        chosen.entries,
-        chosen.starts,
-        chosen.members,
-        chosen.cuts(codegen.LANES if chosen.threaded else 1),
-    )
-    latents = (chosen.values, chosen.set_sums, chosen.totals)
-    types = (chosen.composition, chosen.place)
-    return (*constants_and_shares(reduction, parameters), latents, types, laid_out, work)
-
-
-def constants_and_shares(
-    reduction: ReducedSystem, parameters: Parameters
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Values of the reduction's parameters, and one over the number of entries of each state."""
-    values = {symbol: getattr(parameters, symbol.name) for symbol in reduction.parameters}
-    constants = np.array([float(value) for value in values.values()])
-    share = np.array([1 / float(reduction.multiplicity[s].subs(values)) for s in reduction.state])
-    return constants, share
-
-
-def contributions(
-    module: codegen.CompiledModule, data: tuple[Any, ...], state: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """What each configuration adds to the per-entry gradient and the risk, shape (4, n)."""
-    constants, share, latents, types, laid_out, work = data
-    patch, index = work[0], laid_out[0]
-    module.patch_table(state, constants, latents, patch)
-    sums = np.empty((4, index.shape[1]))
-    for k in range(4):
-        module.set_table(patch[k], types, work[1])
-        sums[k] = work[1].ravel()[index].sum(axis=0)
-    with np.errstate(over="ignore"):
-        slopes = -sums[1:] / (1.0 + np.exp(sums[0])) * share[:, None]
-    return np.concatenate([slopes, np.logaddexp(0.0, -sums[:1])])
-
-
-@cache
-def compiled(degree: int, threaded: bool) -> codegen.CompiledModule:
-    """The generated file for one p, with or without threads."""
-    reduction = recursion.derive(degree)
-    first = ["patch", *(f"patch_{theta.name}" for theta in reduction.state)]
-    second = [name for name in reduction.blocks if name.count("_") == 2]
-    parts = [
-        codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
-        codegen.constants(kernels, "SAFE_EXPONENT"),
-        codegen.inline(logistic),
-        codegen.inline(logistic_loss),
-        codegen.tabulate("patch_table", first, reduction),
-        codegen.tabulate("curvature_table", [*first, *second], reduction),
-        codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
-        codegen.evaluate("reported", list(reduction.observables.values()), reduction),
-        codegen.inline(kernels.set_table),
-        codegen.inline(exponentials, "exact_kernel"),
-        codegen.inline(kernels.multiply),
-        codegen.inline(kernels.add),
-        codegen.inline(kernels.weigh, "parallel_kernel" if threaded else "kernel"),
-        codegen.inline(kernels.contract),
-        codegen.inline(kernels.gradient),
-        codegen.inline(kernels.hessian),
-        codegen.inline(kernels.order_parameters),
-        codegen.inline(kernels.summary),
-        codegen.inline(advance, "exact_kernel"),
-    ]
-    title = f"Positional attention, reduced population problem, p = {degree}."
-    return codegen.build(title, [s.name for s in reduction.state], parts)

@@ -13,17 +13,25 @@ from __future__ import annotations
 import itertools
 from functools import lru_cache
 from math import comb
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics.systems.positional_attention.expectation import weighted
 from dynamics.systems.positional_attention.expectation.configurations import (
     Configurations,
     assemble,
+    multinomial_weights,
     type_compositions,
     type_probabilities,
 )
+from dynamics.systems.positional_attention.expectation.weighted import WeightedSum
 from dynamics.validation import refuse
+from theory.systems.positional_attention import recursion
+
+if TYPE_CHECKING:
+    from dynamics.systems.positional_attention.parameters import Parameters
 
 MAX_CONFIGURATIONS = 5_000_000
 """Largest number of multisets that is enumerated."""
@@ -33,6 +41,28 @@ def count(sets: int, set_size: int) -> int:
     """Number of multisets of L-1 types."""
     kinds = (set_size + 1) * (set_size + 2) // 2
     return comb(sets - 1 + kinds - 1, kinds - 1)
+
+
+def seconds(parameters: Parameters) -> float:
+    """Predicted time of one gradient; infinite where there are too many configurations."""
+    sets, size = parameters.L, parameters.C
+    number = count(sets, size)
+    if number > MAX_CONFIGURATIONS:
+        return float("inf")
+    kinds = (size + 1) * (size + 2) // 2
+    return weighted.predicted_seconds(number * sets, kinds * (2 * parameters.D - 2 * size + 1))
+
+
+def exact(parameters: Parameters) -> WeightedSum:
+    """The sum over all configurations of a problem, ready to run."""
+    chosen = configurations(parameters.D, parameters.C, parameters.q)
+    return WeightedSum(
+        "exact",
+        weighted.compiled(parameters.p, chosen.threaded),
+        weighted.arrays(chosen, recursion.derive(parameters.p), parameters),
+        {"expectation": "exact"},
+        chosen,
+    )
 
 
 @lru_cache(maxsize=4)
@@ -56,7 +86,7 @@ def configurations(patches: int, set_size: int, q: float) -> Configurations:
         )
     composition = type_compositions(set_size)
     types = _multisets(len(composition), sets - 1, number)
-    probability = _weights(types, type_probabilities(composition, q))
+    probability = multinomial_weights(types, type_probabilities(composition, q))
     return assemble(patches, set_size, types, probability)
 
 
@@ -71,14 +101,3 @@ def _multisets(kinds: int, size: int, number: int) -> NDArray[np.int64]:
     chosen = itertools.combinations_with_replacement(range(kinds), size)
     flat = np.fromiter(itertools.chain.from_iterable(chosen), np.int64, number * size)
     return flat.reshape(number, size)
-
-
-def _weights(types: NDArray[np.int64], chance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Multinomial weights of sorted multisets: position l of a run of length r brings l/r."""
-    weight, run = np.ones(len(types)), np.ones(len(types))
-    for position in range(types.shape[1]):
-        if position:
-            same = types[:, position] == types[:, position - 1]
-            run = np.where(same, run + 1, 1)
-        weight *= chance[types[:, position]] * (position + 1) / run
-    return weight

@@ -7,14 +7,35 @@ usual size does not contain, and its standard error cannot know of them.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from dynamics.systems.positional_attention.expectation import weighted
 from dynamics.systems.positional_attention.expectation.configurations import (
     Configurations,
     assemble,
     type_compositions,
     type_probabilities,
 )
+from dynamics.systems.positional_attention.expectation.weighted import WeightedSum
+from theory.systems.positional_attention import recursion
+
+if TYPE_CHECKING:
+    from dynamics.systems.positional_attention.parameters import Parameters
+
+
+def sampled(parameters: Parameters, samples: int, seed: int) -> WeightedSum:
+    """The mean over drawn configurations of a problem, ready to run."""
+    chosen = configurations(parameters.D, parameters.C, parameters.q, samples, seed)
+    return WeightedSum(
+        "sampled",
+        weighted.compiled(parameters.p, chosen.threaded),
+        weighted.arrays(chosen, recursion.derive(parameters.p), parameters),
+        {"expectation": "sampled", "samples": samples, "seed": seed},
+        chosen,
+        samples,
+    )
 
 
 def configurations(

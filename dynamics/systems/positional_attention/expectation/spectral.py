@@ -9,6 +9,7 @@ its gross by 1e-9 to 1e-15, so a tolerance relative to the net would mean nothin
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,32 +23,37 @@ from dynamics.kernels.exponential import exponentials
 from dynamics.systems.positional_attention import kernels
 from dynamics.systems.positional_attention.expectation import contour_kernels, spectral_kernels
 from dynamics.systems.positional_attention.expectation.configurations import (
-    constants_and_shares,
     type_compositions,
     type_probabilities,
 )
+from dynamics.systems.positional_attention.expectation.taken import Expectation
+from dynamics.systems.positional_attention.expectation.weighted import constants_and_shares
 from theory.systems.positional_attention import recursion
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters
     from theory.reduction import ReducedSystem
 
+FloatArray = NDArray[np.float64]
+
 BUDGET = 2e9
-"""Largest number of nodes (omega times zeta) of one gradient; about two seconds."""
+"""Largest number of nodes (omega times zeta) of one gradient; some seconds."""
+SECONDS_PER_SCAN, SECONDS_PER_TYPE, SECONDS_PER_NODE = 7.3e-6, 0.19e-6, 2.1e-9
+"""Of one sum that is scanned; more for every type; of one node, times log2(L): measured."""
 NEGLIGIBLE = 1e-60
 """Sums less likely than this are left out."""
 INSIDE = (0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.94)
 BEYOND = (1.05, 1.2, 1.4, 1.7, 1.9)
 
 
-def contours() -> tuple[NDArray[np.float64], tuple[int, int]]:
+def contours() -> tuple[FloatArray, tuple[int, int]]:
     """The grid of kappa, with the poles -1, 0, 1 in it, and the range that may carry a contour."""
     half = [*INSIDE, 1.0, *BEYOND]
     grid = np.array([*(-k for k in reversed(half)), 0.0, *half])
     return grid, (int(np.argmax(grid > -1.0)), int(np.argmax(grid >= 1.0)) - 1)
 
 
-def sum_law(patches: int, q: float) -> NDArray[np.float64]:
+def sum_law(patches: int, q: float) -> FloatArray:
     """Distribution of the sum of so many patches, from -patches to patches."""
     law, step = np.array([1.0]), np.array([q / 2, 1 - q, q / 2])
     while patches:
@@ -58,7 +64,95 @@ def sum_law(patches: int, q: float) -> NDArray[np.float64]:
     return law
 
 
-def arrays(reduction: ReducedSystem, parameters: Parameters, tolerance: float) -> tuple[Any, ...]:
+@dataclass
+class Spectral(Expectation):
+    """The spectral expectation of one problem.
+
+    Its work arrays, which a call fills, are values, gross, bounds, and (nodes, over budget).
+    """
+
+    def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
+        """Gradient, risk, and the bound relative to the gross."""
+        found = self.certify(state)
+        value, bound, gross = found["value"], found["bound"][:3], found["gross"][:3]
+        ratio = np.divide(bound, gross, out=np.zeros(3), where=gross > 0)
+        return value[:3], {"risk": float(value[3]), "certificate": float(ratio.max())}
+
+    def certify(self, state: FloatArray) -> dict[str, FloatArray]:
+        """Value, gross and bound, from one set of weights."""
+        value = np.empty(4)
+        self.module.gradient(state, self.data, value[:3])
+        value[3] = np.nan if self._report[1] else self.data[5][2][3]
+        share = np.append(self.data[1], 1.0)
+        return {"value": value, "gross": self.data[5][3] * share, "bound": self.data[5][4] * share}
+
+    @property
+    def _report(self) -> FloatArray:
+        return self.data[5][5]
+
+    def seconds(self, state: FloatArray) -> float:
+        """From the nodes that the plan at this state asks for; infinite above the budget."""
+        found = np.empty(2)
+        self.module.forecast(state, self.data, found)
+        scanned, nodes = found
+        if not nodes <= self.data[4][4]:
+            return float("inf")
+        probability, _, sets = self.data[4][0]
+        return predicted_seconds(scanned, nodes, probability.size, sets)
+
+    def describe(self) -> str:
+        """Name and tolerance."""
+        return f"spectral, tolerance {self.settings['tolerance']:g}"
+
+    def failure(self) -> str:
+        """The nodes that the last call would have needed, where that is above the budget."""
+        if self._report[1] == 0.0:
+            return ""
+        return (
+            f"the spectral expectation needs more than {self._report[0]:.1e} nodes for one gradient"
+            f" here, above its budget of {self.data[4][4]:.1e}; loosen the tolerance or start "
+            "elsewhere"
+        )
+
+
+def predicted_seconds(scanned: float, nodes: float, kinds: int, sets: int) -> float:
+    """Time of one gradient: sums that are scanned, nodes of the integrals."""
+    scan = SECONDS_PER_SCAN + SECONDS_PER_TYPE * kinds
+    return float(scan * scanned + SECONDS_PER_NODE * np.log2(sets + 1) * nodes)
+
+
+def least_seconds(parameters: Parameters) -> float:
+    """What a gradient costs at least: the scan of the sums within three standard deviations."""
+    spread = 3.0 * np.sqrt((parameters.D - parameters.C) * parameters.q)
+    columns = min(2.0 * spread + 1.0, 2.0 * (parameters.D - parameters.C) + 1.0)
+    kinds = (parameters.C + 1) * (parameters.C + 2) // 2
+    return predicted_seconds(columns, 0.0, kinds, parameters.L - 1)
+
+
+def spectral(parameters: Parameters, tolerance: float, budget: float | None = None) -> Spectral:
+    """The spectral expectation of a problem, ready to run.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    tolerance : float
+        Relative to the gross contributions.
+    budget : float, optional
+        Largest number of nodes of one gradient, `BUDGET` by default.
+    """
+    reduction = recursion.derive(parameters.p)
+    most = BUDGET if budget is None else min(budget, BUDGET)
+    return Spectral(
+        "spectral",
+        compiled(parameters.p),
+        arrays(reduction, parameters, tolerance, most),
+        {"expectation": "spectral", "tolerance": tolerance},
+    )
+
+
+def arrays(
+    reduction: ReducedSystem, parameters: Parameters, tolerance: float, budget: float
+) -> tuple[Any, ...]:
     """What the compiled functions need beside the state, in the order of the kernels."""
     size, sets = parameters.C, parameters.L - 1
     composition = type_compositions(size)
@@ -76,7 +170,7 @@ def arrays(reduction: ReducedSystem, parameters: Parameters, tolerance: float) -
         (z[kept], law[kept], chance_less, np.argsort(-law[kept], kind="stable")),
         grid,
         ends,
-        BUDGET,
+        budget,
     )
     values, columns = np.array([1.0, -1.0, 0.0]), kept.size
     latents = (values, np.arange(-size, size + 1.0), z[kept] + float(size))
@@ -120,9 +214,11 @@ def compiled(degree: int) -> codegen.CompiledModule:
             inline(parts.prepare),
             inline(parts.weigh_sum),
             inline(parts.collect),
+            inline(parts.surveyed),
             inline(parts.spectrum),
             inline(parts.tables_at),
             inline(parts.gradient),
+            inline(parts.forecast),
             inline(parts.order_parameters),
             inline(parts.summary),
             inline(advance, "exact_kernel"),

@@ -242,6 +242,16 @@ def collect(tables, count, weights, risks, values, gross):  # type: ignore[no-un
         gross[3] += abs(risks[c])
 
 
+def surveyed(tables, problem, tolerance):  # type: ignore[no-untyped-def]
+    """The scan of every sum: psi, lambda, reach, upper bounds, and whether it was needed."""
+    columns, kappas = problem[1][0].size, problem[2].size
+    upper, scanned = np.empty((columns, 4)), np.zeros(columns, dtype=np.bool_)
+    shape = (columns, kappas)
+    found = (np.empty(shape), np.empty(shape), np.empty((columns, 4, kappas)), upper, scanned)
+    survey(tables, problem, tolerance, found)
+    return found
+
+
 def spectrum(tables, problem, tolerance, out):  # type: ignore[no-untyped-def]
     """Gradient sums, risk, gross and error bound from the tables of h and its derivatives.
 
@@ -263,10 +273,8 @@ def spectrum(tables, problem, tolerance, out):  # type: ignore[no-untyped-def]
         gross[:] = np.nan
         bounds[:] = np.nan
         return
-    shape = (columns, kappas.size)
-    upper, scanned = np.empty((columns, 4)), np.zeros(columns, dtype=np.bool_)
-    found = (np.empty(shape), np.empty(shape), np.empty((columns, 4, shape[1])), upper, scanned)
-    survey(tables, problem, tolerance, found)
+    found = surveyed(tables, problem, tolerance)
+    upper = found[3]
     weights, risks, errors = np.zeros((columns, kinds)), np.zeros(columns), -np.ones(columns)
     plans, guess = np.empty((columns, 6)), np.empty(4)
     for i in range(4):
@@ -319,6 +327,26 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
         out[theta] = -results[0][theta] * share[theta]
         if results[3][1] > 0.0:
             out[theta] = np.nan
+
+
+def forecast(state, data, out):  # type: ignore[no-untyped-def]
+    """What a gradient here would cost: sums that are scanned, nodes of the first plan."""
+    problem, tolerance = data[4], data[5][6][0]
+    tables, columns = tables_at(state, data), problem[1][0].size
+    out[0], out[1] = 0.0, np.inf
+    for i in range(4):
+        for k in range(tables.shape[1]):
+            for c in range(columns):
+                if not abs(tables[i, k, c]) < LARGEST_TABLE:
+                    return
+    found = surveyed(tables, problem, tolerance)
+    guess = np.empty(4)
+    for i in range(4):
+        guess[i] = 0.02 * found[3][:, i].max() + TINY
+    plans, errors = np.empty((columns, 6)), -np.ones(columns)
+    allowed = tolerance / (4.0 * columns)
+    out[0] = found[4].sum()
+    out[1] = prepare(tables, problem, found, guess, allowed, plans, errors)
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]

@@ -149,7 +149,7 @@ def test_threaded_and_serial_sums_agree(system):
     parameters = system.Parameters(D=32, C=4, q=0.3)
     problem = system.ReducedPopulation(parameters, "exact")
     assert "parallel_kernel\ndef weigh" in problem.source
-    chosen = problem.configurations
+    chosen = problem.expectation.configurations
     state = np.array([0.15, 0.4, -0.1])
     problem.risk(state)
     table = problem._data[5][1].ravel()
@@ -173,7 +173,7 @@ def test_partitions_of_other_sizes_are_refused(system, sizes):
 
 def test_large_sets_have_a_law(system):
     problem = system.ReducedPopulation(system.Parameters(D=400, C=200, q=0.1), "exact")
-    assert abs(problem.configurations.probability.sum() - 1) < 1e-9
+    assert abs(problem.expectation.configurations.probability.sum() - 1) < 1e-9
 
 
 def test_state_may_be_given_in_parts(system):

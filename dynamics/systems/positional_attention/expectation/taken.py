@@ -1,0 +1,61 @@
+"""One way to take the expectation over the random sets, made ready for one problem.
+
+Enumeration, truncation, sampling and the spectral transform differ in what they cost and in what
+they know of their error; to a problem they look the same: compiled functions, their data, a
+certificate at a state, and what to go on with where the certificate is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dynamics.codegen import CompiledModule
+from dynamics.problem import FloatArray
+
+
+@dataclass
+class Expectation:
+    """Base of every way to take the expectation.
+
+    Attributes
+    ----------
+    name : str
+        ``"exact"``, ``"truncated"``, ``"spectral"`` or ``"sampled"``.
+    module : CompiledModule
+        ``gradient``, ``hessian``, ``order_parameters``, ``summary`` and ``advance``.
+    data : tuple
+        What its functions need beside the state.
+    settings : mapping
+        How it was made, kept with every run.
+    """
+
+    name: str
+    module: CompiledModule
+    data: tuple[Any, ...]
+    settings: Mapping[str, Any]
+
+    def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
+        """Per-entry gradient, and what else is known there: risk, error, certificate."""
+        raise NotImplementedError
+
+    def certify(self, state: FloatArray) -> dict[str, FloatArray]:
+        """Value, gross and known error at a state: see `ReducedPopulation.error_bound`."""
+        raise NotImplementedError
+
+    def seconds(self, state: FloatArray) -> float:
+        """Predicted time of one gradient there, on one core of the machine of the constants."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """In a few words, for the user: which it is and how large."""
+        raise NotImplementedError
+
+    def failure(self) -> str:
+        """Why the last gradient is not a number, where that is known; else empty."""
+        return ""
+
+    def finer(self, state: FloatArray) -> Expectation | None:
+        """What certifies its gradient at a state where this one does not; None if nothing does."""
+        return None

@@ -1,0 +1,167 @@
+"""An expectation that is a weighted sum over configurations, and the file compiled around it.
+
+Which configurations there are, and how they are weighted, is decided by `enumerate` (all of them),
+`truncate` (the most probable) and `sample` (drawn ones).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics import codegen
+from dynamics.kernels import exponential
+from dynamics.kernels.advance import advance
+from dynamics.kernels.exponential import exponentials
+from dynamics.kernels.logistic import logistic, logistic_loss
+from dynamics.systems.positional_attention import kernels
+from dynamics.systems.positional_attention.expectation import truncate_kernels
+from dynamics.systems.positional_attention.expectation.configurations import Configurations
+from dynamics.systems.positional_attention.expectation.taken import Expectation
+from theory.systems.positional_attention import recursion
+
+if TYPE_CHECKING:
+    from dynamics.systems.positional_attention.parameters import Parameters
+    from theory.reduction import ReducedSystem
+
+FloatArray = NDArray[np.float64]
+
+SECONDS_PER_ENTRY = 2.7e-9
+"""Of one set of one configuration in one gradient, measured."""
+SECONDS_PER_CELL = 6e-9
+"""Of one type at one sum Z: tables of h, their exponentials, the contraction; measured."""
+ROUNDING = 8 * 2.3e-16
+"""Error of a sum of terms, relative to their gross."""
+
+
+@dataclass
+class WeightedSum(Expectation):
+    """A sum over given configurations; with a number of draws, an estimate from them."""
+
+    configurations: Configurations
+    drawn: int | None = None
+
+    def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
+        """Gradient, risk and population error."""
+        slope, out = np.empty(3), np.empty(2)
+        self.module.gradient(state, self.data, slope)
+        self.module.summary(state, self.data, out)
+        return slope, {"risk": float(out[0]), "error": float(out[1])}
+
+    def certify(self, state: FloatArray) -> dict[str, FloatArray]:
+        """Value, gross, rounding bound; the standard error of each where they were drawn."""
+        weight = self.configurations.probability
+        terms, gross_terms = self.contributions(state)
+        value, gross = terms @ weight, gross_terms @ weight
+        found = {"value": value, "gross": gross, "bound": ROUNDING * gross}
+        if self.drawn is not None:
+            spread = np.sqrt(np.maximum(terms**2 @ weight - value**2, 0.0))
+            found["standard_error"] = spread / np.sqrt(self.drawn - 1)
+            del found["bound"]
+        return found
+
+    def contributions(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What each configuration adds to per-entry gradient and risk, and its gross, (4, n)."""
+        constants, share, latents, types, laid_out, work = self.data[:6]
+        patch, index = work[0], laid_out[0]
+        self.module.patch_table(state, constants, latents, patch)
+        sums, gross = np.empty((4, index.shape[1])), np.empty((4, index.shape[1]))
+        for k in range(4):
+            self.module.set_table(patch[k], types, work[1])
+            parts = work[1].ravel()[index]
+            sums[k], gross[k] = parts.sum(axis=0), np.abs(parts).sum(axis=0)
+        with np.errstate(over="ignore"):
+            weight = 1.0 / (1.0 + np.exp(sums[0]))
+        risk = np.logaddexp(0.0, -sums[:1])
+        scale = weight * share[:, None]
+        return (
+            np.concatenate([-sums[1:] * scale, risk]),
+            np.concatenate([gross[1:] * scale, risk]),
+        )
+
+    def seconds(self, state: FloatArray) -> float:
+        """From the numbers of configurations, sets and types; the same at every state."""
+        chosen = self.configurations
+        return predicted_seconds(chosen.index.size, chosen.place.size * chosen.totals.size)
+
+    def describe(self) -> str:
+        """Name and number of configurations."""
+        return f"{self.name}, {self.configurations.probability.size:,} configurations"
+
+
+def predicted_seconds(entries: int, cells: int) -> float:
+    """Time of one gradient: ``entries`` sets of configurations, ``cells`` of the table."""
+    return SECONDS_PER_ENTRY * entries + SECONDS_PER_CELL * cells
+
+
+def arrays(
+    chosen: Configurations, reduction: ReducedSystem, parameters: Parameters
+) -> tuple[Any, ...]:
+    """What the compiled functions need beside the state, in the order of `kernels.gradient`."""
+    grid = (chosen.values.size, chosen.set_sums.size, chosen.totals.size)
+    table = np.empty((chosen.place.size, chosen.totals.size))
+    work = (
+        np.empty((4, *grid)),
+        table,
+        np.empty(table.size),
+        np.empty(grid),
+        np.empty(chosen.probability.size),
+    )
+    laid_out = (
+        chosen.index,
+        chosen.probability,
+        chosen.entries,
+        chosen.starts,
+        chosen.members,
+        chosen.cuts(codegen.LANES if chosen.threaded else 1),
+    )
+    latents = (chosen.values, chosen.set_sums, chosen.totals)
+    types = (chosen.composition, chosen.place)
+    return (*constants_and_shares(reduction, parameters), latents, types, laid_out, work)
+
+
+def constants_and_shares(
+    reduction: ReducedSystem, parameters: Parameters
+) -> tuple[FloatArray, FloatArray]:
+    """Values of the reduction's parameters, and one over the number of entries of each state."""
+    values = {symbol: getattr(parameters, symbol.name) for symbol in reduction.parameters}
+    constants = np.array([float(value) for value in values.values()])
+    share = np.array([1 / float(reduction.multiplicity[s].subs(values)) for s in reduction.state])
+    return constants, share
+
+
+@cache
+def compiled(degree: int, threaded: bool, certified: bool = False) -> codegen.CompiledModule:
+    """The generated file for one p, with or without threads, with or without a certificate."""
+    reduction = recursion.derive(degree)
+    first = ["patch", *(f"patch_{theta.name}" for theta in reduction.state)]
+    second = [name for name in reduction.blocks if name.count("_") == 2]
+    gradient = truncate_kernels.gradient if certified else kernels.gradient
+    parts = [
+        codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
+        codegen.constants(kernels, "SAFE_EXPONENT"),
+        codegen.constants(truncate_kernels, "ROUNDING_BOUND"),
+        codegen.inline(logistic),
+        codegen.inline(logistic_loss),
+        codegen.tabulate("patch_table", first, reduction),
+        codegen.tabulate("curvature_table", [*first, *second], reduction),
+        codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
+        codegen.evaluate("reported", list(reduction.observables.values()), reduction),
+        codegen.inline(kernels.set_table),
+        codegen.inline(exponentials, "exact_kernel"),
+        codegen.inline(kernels.multiply),
+        codegen.inline(kernels.add),
+        codegen.inline(kernels.weigh, "parallel_kernel" if threaded else "kernel"),
+        codegen.inline(kernels.contract),
+        codegen.inline(gradient),
+        codegen.inline(kernels.hessian),
+        codegen.inline(kernels.order_parameters),
+        codegen.inline(kernels.summary),
+        codegen.inline(advance, "exact_kernel"),
+    ]
+    title = f"Positional attention, reduced population problem, p = {degree}."
+    return codegen.build(title, [s.name for s in reduction.state], parts)

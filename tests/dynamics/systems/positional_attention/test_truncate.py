@@ -1,0 +1,124 @@
+"""The truncated expectation against the exact one: what is kept, the bound, the certificate."""
+
+import math
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.systems.positional_attention.expectation import enumerate as exact
+from dynamics.systems.positional_attention.expectation import truncate
+from dynamics.validation import InvalidRequest
+
+
+@pytest.mark.parametrize(("D", "C", "q"), [(16, 4, 0.5), (18, 3, 0.3), (32, 8, 0.25), (8, 2, 1.0)])
+@pytest.mark.parametrize("dropped", [1e-2, 1e-5, 1e-9, 1e-40])
+def test_the_most_probable_are_kept_and_the_rest_is_accounted_for(D, C, q, dropped):
+    kept = truncate.keep(D, C, q, dropped)
+    everything = np.sort(exact.configurations(D, C, q).probability)[::-1]
+    np.testing.assert_allclose(np.sort(kept.weights)[::-1], everything[: kept.weights.size], 1e-12)
+    assert kept.dropped <= dropped
+    assert math.fsum([*kept.weights, kept.dropped]) == pytest.approx(1, abs=1e-13)
+    rest = math.fsum(everything[kept.weights.size :])
+    assert kept.dropped == pytest.approx(rest, rel=1e-9)
+    assert len(np.unique(np.sort(kept.types, axis=1), axis=0)) == len(kept.types)
+
+
+def test_the_bound_is_never_violated(system):
+    """Random problems, truncations and states, some of them extreme."""
+    draw = np.random.default_rng(3)
+    sizes = [(12, 3), (16, 4), (8, 2), (18, 3), (9, 3), (24, 8)]
+    tightest = 0.0
+    for _ in range(60):
+        D, C = sizes[draw.integers(len(sizes))]
+        p, q = int(draw.choice([3, 5])), draw.uniform(0.02, 0.9)
+        parameters = system.Parameters(D=D, C=C, q=q, p=p, beta=draw.uniform(0.2, 2.0))
+        whole = system.ReducedPopulation(parameters, "exact")
+        dropped = 10 ** draw.uniform(-8, -1)
+        part = system.ReducedPopulation(parameters, "truncated", 1e12, dropped=dropped)
+        for _ in range(20):
+            scale = 10 ** draw.uniform(-2, 1)
+            state = scale * draw.normal(size=3) * np.array([0.3, 1.0, 0.5])
+            found, reference = part.error_bound(state), whole.error_bound(state)
+            error = np.abs(found["value"] - reference["value"])
+            assert (error <= found["bound"] + reference["bound"]).all()
+            tightest = max(tightest, (error / found["bound"]).max())
+    assert tightest > 0.1
+
+
+def test_a_run_refines_itself_and_keeps_the_tolerance(system):
+    parameters = system.Parameters(D=12, C=3, q=0.4)
+    whole = system.ReducedPopulation(parameters, "exact")
+    part = system.ReducedPopulation(parameters, "truncated", tolerance=1e-3)
+    run = dynamics.descend(part, eta=0.02, steps=60_000)
+    reference = dynamics.descend(whole, eta=0.02, steps=60_000)
+    assert run.outcome == reference.outcome
+    masses = [settings["dropped"] for _, settings in run.settings["forms"]]
+    assert len(masses) > 1
+    assert (np.diff(masses) < 0).all()
+    assert (run["certificate"] <= 1e-3).all()
+    assert (run["certificate"] > 0).any()
+    np.testing.assert_allclose(run.states, reference.states, rtol=1e-3, atol=1e-12)
+    for name, event in reference.events.items():
+        other = run.events[name]
+        assert (event is None) == (other is None)
+        if event is not None:
+            assert other.time == pytest.approx(event.time, rel=2e-3)
+
+
+def test_the_flow_refines_itself_too(system):
+    parameters = system.Parameters(D=12, C=3, q=0.4)
+    part = system.ReducedPopulation(parameters, "truncated", tolerance=1e-3)
+    run = dynamics.flow(part, time=1e4)
+    reference = dynamics.flow(system.ReducedPopulation(parameters, "exact"), time=1e4)
+    assert len(run.settings["forms"]) > 1
+    assert (run["certificate"] <= 1e-3).all()
+    np.testing.assert_allclose(run.final_state, reference.final_state, rtol=1e-4)
+
+
+def test_a_fixed_truncation_ends_where_its_certificate_is_lost(system):
+    parameters = system.Parameters(D=12, C=3, q=0.4)
+    part = system.ReducedPopulation(parameters, "truncated", tolerance=5e-3, dropped=1e-5)
+    for run in (dynamics.descend(part, eta=0.01, steps=5000), dynamics.flow(part, time=50.0)):
+        assert run.outcome.kind == "certificate lost"
+        assert 0.02 < run.outcome.time < 0.2
+        assert "leave out less" in run.outcome.remedy
+        assert np.isfinite(run.states).all()
+    refined = system.ReducedPopulation(parameters, "truncated", tolerance=5e-3)
+    assert dynamics.flow(refined, time=50.0).outcome.kind == "reached horizon"
+
+
+def test_rare_configurations_decide_whether_alpha_rises_again(system):
+    """D=32 C=8 q=0.25: a truncation invents an Event III; its certificate was lost long before."""
+    parameters = system.Parameters(D=32, C=8, q=0.25, nu=1e-4)
+    whole = dynamics.flow(system.ReducedPopulation(parameters, "exact"), time=1e9)
+    assert whole.events["event_III"] is None
+    assert whole.final_state[0] == pytest.approx(0.049, abs=1e-3)
+    cut = {"expectation": "truncated", "dropped": 8e-6}
+    part = system.ReducedPopulation(parameters, tolerance=1e12, **cut)
+    followed = dynamics.flow(part, time=1e9)
+    assert followed.events["event_III"].time == pytest.approx(1.11e7, rel=0.01)
+    assert followed.final_state[0] > 0.3
+    honest = dynamics.flow(system.ReducedPopulation(parameters, tolerance=1e-2, **cut), time=1e9)
+    assert honest.outcome.kind == "certificate lost"
+    assert honest.outcome.time < 100.0
+
+
+def test_a_direct_gradient_takes_what_is_certified(system):
+    """Without a driver: the same answer whatever was asked before."""
+    parameters = system.Parameters(D=12, C=3, q=0.4)
+    part = system.ReducedPopulation(parameters, "truncated", tolerance=1e-6)
+    whole = system.ReducedPopulation(parameters, "exact")
+    late, early = np.array([0.1, 4.0, -1.0]), part.initial_state
+    first = part.gradient(late)
+    part.gradient(early)
+    np.testing.assert_array_equal(first, part.gradient(late))
+    found = whole.error_bound(late)
+    assert (np.abs(first - found["value"][:3]) <= 1e-6 * found["gross"][:3]).all()
+
+
+def test_too_many_configurations_are_refused(system):
+    with pytest.raises(InvalidRequest, match="too many configurations"):
+        system.ReducedPopulation(system.Parameters(D=4096, C=8, q=0.1), "truncated")
+    with pytest.raises(InvalidRequest, match=r"dropped=0\.1 is not of exact"):
+        system.ReducedPopulation(system.Parameters(), "exact", dropped=0.1)
