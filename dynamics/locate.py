@@ -18,7 +18,7 @@ from dynamics.detect import Column, columns
 from dynamics.problem import SMALL, FloatArray, Problem
 from theory.events import Crossing, ExceedsRunMaximum, SustainedRise
 
-INTERIOR = (0.0, 1 / 3, 2 / 3)
+INTERIOR = (1 / 3, 2 / 3)
 TIGHT = 1e-12
 RELAXATIONS = 40.0
 
@@ -85,10 +85,11 @@ def _uses_rates(rule: Crossing) -> bool:
     return any(symbol.name.startswith("d_") for symbol in rule.expression.free_symbols)
 
 
-def _scan(path: Path, begin: float) -> FloatArray:
-    """Times at which a condition is looked at: the nodes and two points between, from begin on."""
+def _scan(path: Path, begin: float, interior: tuple[float, ...] = INTERIOR) -> FloatArray:
+    """Times at which a condition is looked at: the nodes and points between, from begin on."""
+    inside = np.array([0.0, *interior])
     steps = np.diff(path.nodes)
-    times = (path.nodes[:-1, None] + steps[:, None] * np.array(INTERIOR)[None, :]).ravel()
+    times = (path.nodes[:-1, None] + steps[:, None] * inside[None, :]).ravel()
     times = np.append(times, path.nodes[-1])
     return np.concatenate([[begin], times[times > begin]])
 
@@ -97,7 +98,8 @@ def _crossing(path: Path, rule: Crossing, begin: float) -> Located:
     rates = _uses_rates(rule)
     value, guard = _column(path, rule.expression), _column(path, rule.guard)
     before = begin
-    for time in _scan(path, begin):
+    # A rate costs a gradient at every point, so rates are looked at on the nodes alone.
+    for time in _scan(path, begin, () if rates else INTERIOR):
         row = path.order(time, rates)
         now = float(value(row)[0])
         if guard(row)[0] > 0 and (now > 0 or (now == 0 and not rule.strict)):
@@ -119,7 +121,7 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
 
 def _polish(path: Path, value: Column, guess: float) -> float:
     """The root on a stretch that ends at it, integrated again at a tolerance of 1e-12."""
-    from scipy.integrate import solve_ivp
+    from scipy.integrate import LSODA, OdeSolution
 
     problem = path.form(guess)
     relaxation = 1.0 / max(problem.curvature(path.at(guess)), 1e-300)
@@ -134,23 +136,25 @@ def _polish(path: Path, value: Column, guess: float) -> float:
 
     end = guess + 0.2 * (guess - begin)
     start, scale = path.at(begin), np.abs(path.at(guess))
-    solved = solve_ivp(
-        flow,
-        (begin, end),
-        start,
-        method="DOP853",
-        rtol=TIGHT,
-        atol=TIGHT * np.maximum(scale, 1e-12),
-        dense_output=True,
-    )
-    order = problem.order_parameters
-    times = np.linspace(begin, end, 80)
-    inside = [float(value(order(solved.sol(t))[None, :])[0]) for t in times]
-    above = np.flatnonzero((np.array(inside[1:]) >= 0) & (np.array(inside[:-1]) < 0))
-    if not above.size:
-        return guess
-    k = above[np.argmin(np.abs(times[above] - guess))]
-    return _root(lambda t: float(value(order(solved.sol(t))[None, :])[0]), times[k], times[k + 1])
+    solver = LSODA(flow, begin, start, end, rtol=TIGHT, atol=TIGHT * np.maximum(scale, 1e-12))
+    times, pieces = [begin], []
+    while solver.status == "running":
+        solver.step()
+        if solver.status == "failed":
+            return guess
+        times.append(solver.t)
+        pieces.append(solver.dense_output())
+    solved = OdeSolution(times, pieces)
+
+    def at(time: float) -> float:
+        return float(value(problem.order_parameters(solved(time))[None, :])[0])
+
+    # Outward from the guess, to the nearest step in which the sign changes from below.
+    middle = int(np.searchsorted(times, guess))
+    for k in sorted(range(1, len(times)), key=lambda k: abs(k - middle)):
+        if at(times[k - 1]) < 0 <= at(times[k]):
+            return _root(at, times[k - 1], times[k])
+    return guess
 
 
 def _exceeds(path: Path, rule: ExceedsRunMaximum, begin: float) -> Located:

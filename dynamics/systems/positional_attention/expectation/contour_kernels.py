@@ -16,6 +16,7 @@ LARGEST_TILT = 30.0
 TINY = 1e-300
 UNSEEN = 1e-7
 ROUNDING_UNIT = 2.3e-16
+LAMBDA_PRECISION = 1e-2
 
 
 def survey(tables, problem, tolerance, found):  # type: ignore[no-untyped-def]
@@ -31,7 +32,7 @@ def survey(tables, problem, tolerance, found):  # type: ignore[no-untyped-def]
     kinds = probability.size
     slopes, signal_slopes = np.zeros((4, kinds)), np.ones(4)
     scratch = (np.empty(kinds), np.empty(kinds))
-    top, highest = kinds - 1, np.zeros(4)
+    top, highest, size = kinds - 1, np.zeros(4), np.empty(kappas.size)
     for c in outward:
         share = np.ascontiguousarray(tables[0, :, c])
         for i in range(3):
@@ -51,13 +52,13 @@ def survey(tables, problem, tolerance, found):  # type: ignore[no-untyped-def]
             continue
         column = (share, share[top], slopes, signal_slopes)
         tilt(law, column, kappas, sums_z[c], (psi[c], lam[c], reach[c]), scratch)
+        for s in range(kappas.size):
+            size[s] = exp(min(psi[c, s], 700.0))
         for i in range(4):
-            least = 700.0
             for s in range(kappas.size):
                 if 0.0 < kappas[s] <= 1.0:
-                    rate = psi[c, s] + reach[c, i, s]
-                    least = min(least, rate - log(kappas[s]) if i == 3 else rate)
-            upper[c, i] = min(upper[c, i], exp(least))
+                    rate = size[s] * reach[c, i, s]
+                    upper[c, i] = min(upper[c, i], rate / kappas[s] if i == 3 else rate)
             highest[i] = max(highest[i], upper[c, i])
 
 
@@ -65,14 +66,16 @@ def tilt(law, column, kappas, z, scan, scratch):  # type: ignore[no-untyped-def]
     """Scan kappa at one z: the best lambda, psi there, and the tilted means of |dF|.
 
     ``law`` is (probability, sums, counts); ``column`` is (h, h_s, |dh|, |dh_s|) at this z;
-    ``scan`` receives psi, lambda and, for every component, log E|dF| under the tilt.
+    ``scan`` receives psi, lambda and, for every component, E|dF| under the tilt.
     """
     probability, sums, count = law
     share, signal, slopes, signal_slopes = column
     psi, lam, reach = scan
     kinds, width = probability.size, int(sums.max())
     weights, scratch_row = scratch
-    folded = np.empty(2 * width + 1)
+    folded, gaps, means = np.empty(2 * width + 1), np.zeros(kappas.size), np.empty(4)
+    for s in range(1, kappas.size):
+        gaps[s] = kappas[s] - kappas[s - 1]
     for s in range(kappas.size):
         kappa = kappas[s]
         top = -kappa * share[0]
@@ -86,7 +89,10 @@ def tilt(law, column, kappas, z, scan, scratch):  # type: ignore[no-untyped-def]
         for k in range(kinds):
             weights[k] *= probability[k]
             folded[sums[k] + width] += weights[k]
-        best = newton(folded, z / count, lam[s - 1] if s > 0 else 0.0)
+        start = lam[s - 1] if s > 0 else 0.0
+        if s > 1:
+            start += (lam[s - 1] - lam[s - 2]) * gaps[s] / gaps[s - 1]
+        best = newton(folded, z / count, start)
         total = 0.0
         step = exp(best)
         power = 1.0
@@ -95,7 +101,7 @@ def tilt(law, column, kappas, z, scan, scratch):  # type: ignore[no-untyped-def]
         for j in range(2 * width + 1):
             folded[j] = power
             power *= step
-        means = np.zeros(slopes.shape[0])
+        means[:] = 0.0
         for k in range(kinds):
             tilted = weights[k] * folded[sums[k] + width]
             total += tilted
@@ -104,7 +110,7 @@ def tilt(law, column, kappas, z, scan, scratch):  # type: ignore[no-untyped-def]
         lam[s] = best
         psi[s] = count * (top + log(total + TINY)) - best * z - kappa * signal
         for i in range(means.size):
-            reach[i, s] = log(count * means[i] / total + signal_slopes[i] + TINY)
+            reach[i, s] = count * means[i] / total + signal_slopes[i] + TINY
 
 
 def newton(folded, mean, start):  # type: ignore[no-untyped-def]
@@ -131,7 +137,7 @@ def newton(folded, mean, start):  # type: ignore[no-untyped-def]
         nearer = best + move
         if not low < nearer < high:
             nearer = 0.5 * (low + high)
-        if abs(nearer - best) < 1e-3:
+        if abs(nearer - best) < LAMBDA_PRECISION:
             return nearer
         best = nearer
     return best
@@ -149,10 +155,10 @@ def plan(kappas, ends, scan, gross, allowed, floor_, chosen):  # type: ignore[no
     size = kappas.size
     bound = np.empty(size)
     for s in range(size):
-        top = -1e300
+        top = 0.0
         for i in range(gross.size):
-            top = max(top, reach[i, s] - log(gross[i] + TINY))
-        bound[s] = psi[s] + top
+            top = max(top, reach[i, s] / (gross[i] + TINY))
+        bound[s] = psi[s] + log(top)
         distance = abs(kappas[s] - floor(kappas[s] + 0.5))
         if distance > 1e-12:
             bound[s] += max(0.0, -log(abs(kappas[s])))

@@ -190,15 +190,19 @@ def compiled(degree: int) -> codegen.CompiledModule:
     """The generated file for one p."""
     reduction = recursion.derive(degree)
     blocks = ["patch", *(f"patch_{theta.name}" for theta in reduction.state)]
+    second = [name for name in reduction.blocks if name.count("_") == 2]
     inline, parts, choice = codegen.inline, spectral_kernels, contour_kernels
     return codegen.build(
         f"Positional attention, reduced population problem, spectral, p = {degree}.",
         [s.name for s in reduction.state],
         [
             codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
-            codegen.constants(choice, "LARGEST_TILT", "TINY", "UNSEEN", "ROUNDING_UNIT"),
-            codegen.constants(parts, "LARGEST_TABLE", "PASSES"),
+            codegen.constants(
+                choice, "LARGEST_TILT", "TINY", "UNSEEN", "ROUNDING_UNIT", "LAMBDA_PRECISION"
+            ),
+            codegen.constants(parts, "LARGEST_TABLE", "PASSES", "FINEST"),
             codegen.tabulate("patch_table", blocks, reduction),
+            codegen.tabulate("curvature_table", [*blocks, *second], reduction),
             codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
             codegen.evaluate("reported", list(reduction.observables.values()), reduction),
             inline(kernels.set_table),
@@ -208,7 +212,12 @@ def compiled(degree: int) -> codegen.CompiledModule:
             inline(choice.survey),
             inline(choice.plan),
             inline(choice.transform_length),
-            inline(parts.transform),
+            inline(parts.on_circle),
+            inline(parts.raised),
+            inline(parts.from_circle),
+            inline(parts.folded_into),
+            inline(parts.tilted_law),
+            inline(parts.pairs_at),
             inline(parts.integrate),
             inline(parts.waves_of),
             inline(parts.prepare),
@@ -217,7 +226,10 @@ def compiled(degree: int) -> codegen.CompiledModule:
             inline(parts.surveyed),
             inline(parts.spectrum),
             inline(parts.tables_at),
+            inline(parts.settled),
             inline(parts.gradient),
+            inline(parts.bent),
+            inline(parts.hessian),
             inline(parts.forecast),
             inline(parts.order_parameters),
             inline(parts.summary),

@@ -31,23 +31,23 @@ from dynamics.systems.positional_attention.expectation.contour_kernels import (
 from dynamics.systems.positional_attention.kernels import set_table
 
 patch_table: Any = None  # supplied by the generated file
+curvature_table: Any = None  # supplied by the generated file
 order: Any = None  # supplied by the generated file
 
 LARGEST_TABLE = 1e300
 PASSES = 4
+FINEST = 1e-13
 
 
-def transform(fold, back, power, waves, shifts, scratch):  # type: ignore[no-untyped-def]
-    """q_j = (1/M) sum over m of B(zeta_m)^power zeta_m^(j-z), for j = -C..C, from B's coefficients.
+def on_circle(fold, waves, base):  # type: ignore[no-untyped-def]
+    """B(zeta_m) = sum over j of fold_j zeta_m^j, for j = -C..C, at every point of the circle.
 
     Real and imaginary parts apart, so that the loops over m become vector instructions; j and -j
     share a cosine and a sine.
     """
     fold_r, fold_i = fold
-    back_r, back_i = back
     cosine, sine = waves
-    shift_r, shift_i = shifts
-    base_r, base_i, out_r, out_i = scratch
+    base_r, base_i = base
     width, half = cosine.shape[0] - 1, cosine.shape[1]
     for m in range(half):
         base_r[m], base_i[m] = fold_r[width], fold_i[width]
@@ -63,8 +63,15 @@ def transform(fold, back, power, waves, shifts, scratch):  # type: ignore[no-unt
         for m in range(half):
             base_r[m] += plus_r * cosine[j, m] - less_i * sine[j, m]
             base_i[m] += plus_i * cosine[j, m] + less_r * sine[j, m]
+
+
+def raised(base, power, squared, out):  # type: ignore[no-untyped-def]
+    """Multiply ``out`` by the power of ``base``, point by point; ``squared`` is scratch."""
+    base_r, base_i = squared
+    out_r, out_i = out
+    half = out_r.size
     for m in range(half):
-        out_r[m], out_i[m] = shift_r[m], shift_i[m]
+        base_r[m], base_i[m] = base[0][m], base[1][m]
     while power > 0:
         if power % 2 == 1:
             for m in range(half):
@@ -77,6 +84,14 @@ def transform(fold, back, power, waves, shifts, scratch):  # type: ignore[no-unt
                 real = base_r[m] * base_r[m] - base_i[m] * base_i[m]
                 base_i[m] = 2.0 * base_r[m] * base_i[m]
                 base_r[m] = real
+
+
+def from_circle(out, waves, back):  # type: ignore[no-untyped-def]
+    """q_j = sum over m of out_m zeta_m^j, for j = -C..C: the adjoint of `on_circle`."""
+    out_r, out_i = out
+    back_r, back_i = back
+    cosine, sine = waves
+    width, half = cosine.shape[0] - 1, cosine.shape[1]
     for j in range(width + 1):
         even_r, even_i, odd_r, odd_i = 0.0, 0.0, 0.0, 0.0
         for m in range(half):
@@ -88,51 +103,71 @@ def transform(fold, back, power, waves, shifts, scratch):  # type: ignore[no-unt
         back_r[width - j], back_i[width - j] = even_r + odd_i, even_i - odd_r
 
 
-def integrate(law, share, point, waves, weights):  # type: ignore[no-untyped-def]
+def folded_into(sums, values, phases, fold):  # type: ignore[no-untyped-def]
+    """Coefficients over j of sum over types of values_k phases_k zeta^{z_k}."""
+    fold_r, fold_i = fold
+    width = fold_r.size // 2
+    fold_r[:] = 0.0
+    fold_i[:] = 0.0
+    for k in range(values.size):
+        fold_r[sums[k] + width] += values[k] * phases[0][k]
+        fold_i[sums[k] + width] += values[k] * phases[1][k]
+
+
+def tilted_law(law, share, kappa, lam, tilted):  # type: ignore[no-untyped-def]
+    """p_k = P_k exp(-kappa h_k + lambda z_k) / S."""
+    probability, sums, count = law
+    top, total = -1e300, 0.0
+    for k in range(share.size):
+        tilted[k] = -kappa * share[k] + lam * sums[k]
+        top = max(top, tilted[k])
+    for k in range(share.size):
+        tilted[k] = probability[k] * exp(tilted[k] - top)
+        total += tilted[k]
+    for k in range(share.size):
+        tilted[k] /= total
+
+
+def integrate(law, share, point, waves, weights, bends):  # type: ignore[no-untyped-def]
     """Trapezoidal sum over omega at one z: adds w_k, returns the integral of the risk.
 
     ``point`` is ((kappa, lambda, psi), step, window, z); ``waves`` is (cos, sin) of 2 pi j m / M.
+    ``bends`` is (|dh| by type (3, K) or empty, v_k, pairs (6,)): where it is not empty, the weights
+    of s (1 - s) are added too: v_k, and for every two components the sum over two different sets,
+    E[ s (1 - s) dh_i(set 1) dh_j(set 2); z ].
     """
     probability, sums, count = law
     tilts, step, window, z = point
     kappa, lam, psi = tilts
+    slopes, singles, pairs = bends
     kinds, signal = share.size, share[share.size - 1]
-    width, half = waves[0].shape[0] - 1, waves[0].shape[1]
-    tilted, total = np.empty(kinds), 0.0
-    top = -1e300
-    for k in range(kinds):
-        tilted[k] = -kappa * share[k] + lam * sums[k]
-        top = max(top, tilted[k])
-    for k in range(kinds):
-        tilted[k] = probability[k] * exp(tilted[k] - top)
-        total += tilted[k]
+    width, half, power = waves[0].shape[0] - 1, waves[0].shape[1], int(count) - 1
+    tilted = np.empty(kinds)
+    tilted_law(law, share, kappa, lam, tilted)
     turn_r, turn_i, now_r, now_i = (
         np.empty(kinds),
         np.empty(kinds),
-        np.empty(kinds),
-        np.empty(kinds),
+        np.ones(kinds),
+        np.zeros(kinds),
     )
     for k in range(kinds):
-        tilted[k] /= total
         turn_r[k], turn_i[k] = cos(step * share[k]), -sin(step * share[k])
-        now_r[k], now_i[k] = 1.0, 0.0
     shift_r, shift_i = np.empty(half), np.empty(half)
     for m in range(half):
         angle = -2.0 * pi * ((m * int(z)) % half) / half
         shift_r[m], shift_i[m] = cos(angle) / half, sin(angle) / half
-    shifts = (shift_r, shift_i)
-    fold_r, fold_i = np.empty(2 * width + 1), np.empty(2 * width + 1)
-    scratch = (np.empty(half), np.empty(half), np.empty(half), np.empty(half))
+    fold = (np.empty(2 * width + 1), np.empty(2 * width + 1))
     back_r, back_i = np.empty(2 * width + 1), np.empty(2 * width + 1)
+    base, squared = (np.empty(half), np.empty(half)), (np.empty(half), np.empty(half))
+    out_r, out_i = np.empty(half), np.empty(half)
+    scratch = (np.empty((3, half)), np.empty((3, half)), np.empty((6, 2)), np.empty(kinds))
     scale, risk = exp(psi) * step / (2.0 * pi), 0.0
     for node in range(ceil(window / step) + 1):
         omega = node * step
-        fold_r[:] = 0.0
-        fold_i[:] = 0.0
-        for k in range(kinds):
-            fold_r[sums[k] + width] += tilted[k] * now_r[k]
-            fold_i[sums[k] + width] += tilted[k] * now_i[k]
-        transform((fold_r, fold_i), (back_r, back_i), int(count) - 1, waves, shifts, scratch)
+        folded_into(sums, tilted, (now_r, now_i), fold)
+        on_circle(fold, waves, base)
+        for m in range(half):
+            out_r[m], out_i[m] = shift_r[m], shift_i[m]
         # pi / sin(pi u) and the phase of the signal set.
         grow = exp(-pi * omega)
         real = sin(pi * kappa) * (1.0 + grow * grow)
@@ -142,22 +177,60 @@ def integrate(law, share, point, waves, weights):  # type: ignore[no-untyped-def
         phase_r, phase_i = cos(omega * signal), -sin(omega * signal)
         front_r = kernel_r * phase_r - kernel_i * phase_i
         front_i = kernel_r * phase_i + kernel_i * phase_r
+        # u pi / sin(pi u), the kernel of s (1 - s).
+        bent_r, bent_i = front_r * kappa - front_i * omega, front_r * omega + front_i * kappa
         both = scale if node == 0 else 2.0 * scale
+        if slopes.shape[0] > 0 and power > 0:
+            raised(base, power - 1, squared, (out_r, out_i))
+            pairs_at(law, slopes, (tilted, now_r, now_i), waves, (out_r, out_i, fold), scratch)
+            for i in range(6):
+                value = bent_r * scratch[2][i, 0] - bent_i * scratch[2][i, 1]
+                pairs[i] += both * value
+            raised(base, 1, squared, (out_r, out_i))
+        else:
+            raised(base, power, squared, (out_r, out_i))
+        from_circle((out_r, out_i), waves, (back_r, back_i))
         sum_r, sum_i = 0.0, 0.0
         for k in range(kinds):
             j = sums[k] + width
-            real = now_r[k] * back_r[j] - now_i[k] * back_i[j]
-            imag = now_r[k] * back_i[j] + now_i[k] * back_r[j]
-            value_r = tilted[k] * (front_r * real - front_i * imag)
-            value_i = tilted[k] * (front_r * imag + front_i * real)
+            real = tilted[k] * (now_r[k] * back_r[j] - now_i[k] * back_i[j])
+            imag = tilted[k] * (now_r[k] * back_i[j] + now_i[k] * back_r[j])
+            value_r = front_r * real - front_i * imag
+            value_i = front_r * imag + front_i * real
             weights[k] += both * value_r
             sum_r += value_r
             sum_i += value_i
+            if slopes.shape[0] > 0:
+                singles[k] += both * (bent_r * real - bent_i * imag)
             turned = now_r[k] * turn_r[k] - now_i[k] * turn_i[k]
             now_i[k] = now_r[k] * turn_i[k] + now_i[k] * turn_r[k]
             now_r[k] = turned
         risk += both * (sum_r * kappa + sum_i * omega) / (kappa * kappa + omega * omega)
     return risk
+
+
+def pairs_at(law, slopes, phases, waves, given, scratch):  # type: ignore[no-untyped-def]
+    """Sum over m of B^{n-2} B_i B_j zeta^{-z} at one node; B_i is B with dh_i in every term."""
+    sums = law[1]
+    tilted, now_r, now_i = phases
+    out_r, out_i, fold = given
+    base_r, base_i, found, values = scratch
+    for i in range(3):
+        for k in range(tilted.size):
+            values[k] = tilted[k] * slopes[i, k]
+        folded_into(sums, values, (now_r, now_i), fold)
+        on_circle(fold, waves, (base_r[i], base_i[i]))
+    place = 0
+    for i in range(3):
+        for j in range(i, 3):
+            total_r, total_i = 0.0, 0.0
+            for m in range(out_r.size):
+                real = base_r[i, m] * base_r[j, m] - base_i[i, m] * base_i[j, m]
+                imag = base_r[i, m] * base_i[j, m] + base_i[i, m] * base_r[j, m]
+                total_r += out_r[m] * real - out_i[m] * imag
+                total_i += out_r[m] * imag + out_i[m] * real
+            found[place, 0], found[place, 1] = total_r, total_i
+            place += 1
 
 
 def waves_of(width, length):  # type: ignore[no-untyped-def]
@@ -202,8 +275,11 @@ def prepare(tables, problem, found, guess, allowed, plans, errors):  # type: ign
     return nodes
 
 
-def weigh_sum(tables, problem, found, plans, c, weights):  # type: ignore[no-untyped-def]
-    """w_k at one z by its plan, the residue at 0 added left of it; returns the risk there."""
+def weigh_sum(tables, problem, found, plans, c, weights, curved):  # type: ignore[no-untyped-def]
+    """w_k at one z by its plan, the residue at 0 added left of it; returns the risk there.
+
+    ``curved`` is (v_k, pairs) by column, both of no columns where only the gradient is wanted.
+    """
     law, window, kappas, ends, budget = problem
     sums, count = law[1], law[2]
     sums_z, chance, chance_less, outward = window
@@ -212,7 +288,15 @@ def weigh_sum(tables, problem, found, plans, c, weights):  # type: ignore[no-unt
     tilts = (kappas[s], found[1][c, s], found[0][c, s])
     point = (tilts, plans[c, 1], plans[c, 2], sums_z[c])
     weights[:] = 0.0
-    risk = integrate(law, share, point, waves_of(int(sums.max()), length), weights)
+    waves = waves_of(int(sums.max()), length)
+    if curved[0].shape[0] > 0:
+        slopes = np.ascontiguousarray(tables[1:4, :, c])
+        curved[0][c] = 0.0
+        curved[1][c] = 0.0
+        risk = integrate(law, share, point, waves, weights, (slopes, curved[0][c], curved[1][c]))
+    else:
+        none = np.empty((0, 0))
+        risk = integrate(law, share, point, waves, weights, (none, none[:, 0], none[:, 0]))
     if kappas[s] < 0.0:
         risk -= chance[c] * share[share.size - 1]
         for k in range(share.size):
@@ -252,12 +336,13 @@ def surveyed(tables, problem, tolerance):  # type: ignore[no-untyped-def]
     return found
 
 
-def spectrum(tables, problem, tolerance, out):  # type: ignore[no-untyped-def]
+def spectrum(tables, problem, tolerance, out, weights, curved):  # type: ignore[no-untyped-def]
     """Gradient sums, risk, gross and error bound from the tables of h and its derivatives.
 
     ``out`` receives (4,) values: E[s dF_theta] for three theta and the risk; their gross; their
     bounds; and (nodes, status). Status 1: the predicted work exceeds the budget. The gross is
-    guessed first and the plan made again where the guess was too high.
+    guessed first and the plan made again where the guess was too high. ``weights`` receives
+    w_k(z), ``curved`` what `weigh_sum` says.
     """
     law, window, kappas, ends, budget = problem
     values, gross, bounds, report = out
@@ -275,7 +360,8 @@ def spectrum(tables, problem, tolerance, out):  # type: ignore[no-untyped-def]
         return
     found = surveyed(tables, problem, tolerance)
     upper = found[3]
-    weights, risks, errors = np.zeros((columns, kinds)), np.zeros(columns), -np.ones(columns)
+    weights[:] = 0.0
+    risks, errors = np.zeros(columns), -np.ones(columns)
     plans, guess = np.empty((columns, 6)), np.empty(4)
     for i in range(4):
         guess[i] = 0.02 * upper[:, i].max() + TINY
@@ -288,7 +374,7 @@ def spectrum(tables, problem, tolerance, out):  # type: ignore[no-untyped-def]
             return
         for c in range(columns):
             if plans[c, 0] >= 0.0:
-                risks[c] = weigh_sum(tables, problem, found, plans, c, weights[c])
+                risks[c] = weigh_sum(tables, problem, found, plans, c, weights[c], curved)
                 errors[c] = 4.0 * plans[c, 4]
         collect(tables, law[2], weights, risks, values, gross)
         shrink = 1.0
@@ -318,15 +404,82 @@ def tables_at(state, data):  # type: ignore[no-untyped-def]
     return tables
 
 
+def settled(state, data):  # type: ignore[no-untyped-def]
+    """Fill the results for a state, gradient and risk only."""
+    problem, work = data[4], data[5]
+    columns, kinds = problem[1][0].size, problem[0][0].size
+    none, weights = np.empty((0, kinds)), np.empty((columns, kinds))
+    spectrum(tables_at(state, data), problem, work[6][0], work[2:6], weights, (none, none))
+
+
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
     """Per-entry gradient of the population risk; NaN where the work exceeds the budget."""
-    constants, share, latents, types, problem, work = data
-    results, tolerance = work[2:6], work[6][0]
-    spectrum(tables_at(state, data), problem, tolerance, results)
+    share, results = data[1], data[5][2:6]
+    settled(state, data)
     for theta in range(3):
         out[theta] = -results[0][theta] * share[theta]
         if results[3][1] > 0.0:
             out[theta] = np.nan
+
+
+def hessian(state, data, out):  # type: ignore[no-untyped-def]
+    """Derivative of the per-entry gradient by the state; NaN where the work exceeds the budget.
+
+    d2R / dtheta dphi = E[ s (1 - s) F_theta F_phi ] - E[ s F_theta_phi ], s = 1/(1+e^F), divided
+    by the number of entries of theta; w_k, v_k and the pairs come from one pass over the nodes. The
+    tolerance speaks of s; where s (1 - s) is much smaller, a second pass is as much finer.
+    """
+    constants, share, latents, types, problem, work = data
+    columns, kinds, tolerance = problem[1][0].size, problem[0][0].size, work[6][0]
+    grid = work[0].shape
+    patch = np.empty((10, grid[1], grid[2], grid[3]))
+    curvature_table(state, constants, latents, patch)
+    tables = np.empty((10, kinds, columns))
+    for k in range(10):
+        set_table(patch[k], types, tables[k])
+    weights, singles = np.empty((columns, kinds)), np.zeros((columns, kinds))
+    pairs, first, second = np.zeros((columns, 6)), np.empty((3, 3)), np.empty((3, 3))
+    for _ in range(2):
+        spectrum(tables[:4], problem, tolerance, work[2:6], weights, (singles, pairs))
+        bent(tables, problem[0][2], (weights, singles, pairs), first, second)
+        ratio = 1.0
+        for i in range(3):
+            size = work[3][i] * work[3][i]
+            if size > 0.0:
+                ratio = min(ratio, 300.0 * abs(first[i, i]) * weights.sum() / size)
+        if ratio >= 1.0 or work[5][1] > 0.0:
+            break
+        tolerance = max(tolerance * ratio, FINEST)
+    for i in range(3):
+        for j in range(3):
+            both = (first[i, j] - second[i, j]) * share[i]
+            out[i, j] = both if work[5][1] == 0.0 else np.nan
+
+
+def bent(tables, count, given, first, second):  # type: ignore[no-untyped-def]
+    """E[ s (1 - s) F_i F_j ] and E[ s F_ij ] from the weights of s and of s (1 - s)."""
+    weights, singles, pairs = given
+    first[:] = 0.0
+    second[:] = 0.0
+    columns, kinds = weights.shape
+    for c in range(columns):
+        whole, curved = weights[c].sum(), singles[c].sum()
+        place = 0
+        for i in range(3):
+            for j in range(i, 3):
+                steep_i, steep_j = tables[1 + i, kinds - 1, c], tables[1 + j, kinds - 1, c]
+                outer = curved * steep_i * steep_j + count * (count - 1.0) * pairs[c, place]
+                inner = whole * tables[4 + place, kinds - 1, c]
+                for k in range(kinds):
+                    one, two = tables[1 + i, k, c], tables[1 + j, k, c]
+                    outer += count * singles[c, k] * (one * steep_j + two * steep_i + one * two)
+                    inner += count * weights[c, k] * tables[4 + place, k, c]
+                first[i, j] += outer
+                second[i, j] += inner
+                place += 1
+    for i in range(3):
+        for j in range(i):
+            first[i, j], second[i, j] = first[j, i], second[j, i]
 
 
 def forecast(state, data, out):  # type: ignore[no-untyped-def]
@@ -356,8 +509,7 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
     """Population risk; the population error is not a smooth function and is left NaN."""
-    work = data[5]
-    results, tolerance = work[2:6], work[6][0]
-    spectrum(tables_at(state, data), data[4], tolerance, results)
+    results = data[5][2:6]
+    settled(state, data)
     out[0] = results[0][3] if results[3][1] == 0.0 else np.nan
     out[1] = np.nan

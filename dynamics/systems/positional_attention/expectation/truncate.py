@@ -240,5 +240,8 @@ def truncated(
 def _compiled() -> codegen.CompiledModule:
     """The walk over configurations, the same for every problem."""
     title = "Positional attention: the most probable configurations."
-    parts = [truncate_kernels.completions, truncate_kernels.walk]
-    return codegen.build(title, (), [codegen.inline(part, "exact_kernel") for part in parts])
+    parts = (
+        codegen.inline(truncate_kernels.completions, "exact_kernel"),
+        codegen.inline(truncate_kernels.walk, "exact_kernel"),
+    )
+    return codegen.build(title, (), parts)

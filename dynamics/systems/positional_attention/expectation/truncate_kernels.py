@@ -7,7 +7,8 @@ with r sets left for the types from k on, have together the mass
 .. math:: n! \prod_{i<k} \frac{P_i^{m_i}}{m_i!}\; \frac{(P_k + P_{k+1} + \dots)^r}{r!},
 
 which is what a branch brings to the mass left out when it is cut. It is cut exactly where its most
-probable completion, known from a table, is below the threshold. What was left out changes a component of the gradient by at most
+probable completion, known from a table, is below the threshold. What was left out changes a
+component of the gradient by at most
 
 .. math:: \text{mass} \times \max_Z \bigl( |\partial h_s| + n \max_k |\partial h_k| \bigr),
 
@@ -42,8 +43,9 @@ def walk(chances, factorials, threshold, types, weights):  # type: ignore[no-unt
     """Configurations of log weight above ``threshold``; returns (how many, mass left out).
 
     ``chances`` is (log P_k, log of P_k + P_{k+1} + ..., `completions`), most probable first;
-    ``factorials`` is log 0!, ..., log n!. ``types`` (limit, n) and ``weights`` (limit,) receive the configurations;
-    with ``types`` of no columns they are only counted. The walk stops beyond ``limit``.
+    ``factorials`` is log 0!, ..., log n!. ``types`` (limit, n) and ``weights`` (limit,) receive the
+    configurations; with ``types`` of no columns they are only counted. The walk stops beyond
+    ``limit``.
     """
     single, tail, best = chances
     kinds, sets, limit = single.size, factorials.size - 1, weights.size
