@@ -25,7 +25,7 @@ from dynamics.forms import Forms
 from dynamics.outcome import Outcome
 from dynamics.problem import SMALL, FloatArray, Problem
 from dynamics.stability import stability_limit
-from dynamics.trajectory import Event, Trajectory
+from dynamics.trajectory import Event, Trajectory, series
 from dynamics.validation import integer, learning_rate, refuse
 from theory.events import EventRule
 
@@ -266,7 +266,6 @@ class _Run:
                 last = int(recorded[-1])
                 result = Outcome(ends.INTERRUPTED, last, last * self.step_time, CONTINUE)
                 break
-        names = list(gathered[0])
         return Trajectory(
             system=self.problem.system,
             view=self.problem.view,
@@ -280,7 +279,7 @@ class _Run:
             steps=recorded,
             time=np.asarray(recorded * self.step_time, dtype=np.float64),
             states=states,
-            observables={name: np.array([row[name] for row in gathered]) for name in names},
+            observables=series(gathered),
             events=events,
             outcome=result,
             reasons={name: f.reason for name, f in found.items() if f.step is None},

@@ -18,7 +18,7 @@ from dynamics.forms import Forms
 from dynamics.locate import Path, locate
 from dynamics.outcome import Outcome
 from dynamics.problem import FloatArray, Problem
-from dynamics.trajectory import Event, Trajectory
+from dynamics.trajectory import Event, Trajectory, series
 from dynamics.validation import integer, real
 
 LOOSEST = 1e-8
@@ -72,7 +72,14 @@ def flow(
     events: dict[str, Event | None] = {
         name: None
         if spot.time is None
-        else Event(name, spot.time, None, at(spot.time), horizon if name in whole else None)
+        else Event(
+            name,
+            spot.time,
+            None,
+            at(spot.time),
+            horizon if name in whole else None,
+            spot.uncertainty,
+        )
         for name, spot in found.items()
     }
     gathered = [forms.at(t).observables(state) for t, state in zip(times, states, strict=True)]
@@ -87,7 +94,7 @@ def flow(
         steps=np.empty(0, dtype=np.int64),
         time=times,
         states=states,
-        observables={name: np.array([row[name] for row in gathered]) for name in gathered[0]},
+        observables=series(gathered),
         events=events,
         outcome=Outcome(kind, None, horizon, remedy),
         reasons={name: spot.reason for name, spot in found.items() if spot.time is None},

@@ -45,6 +45,7 @@ class Located:
 
     time: float | None
     reason: str = ""
+    uncertainty: float = 0.0
 
 
 def locate(path: Path) -> dict[str, Located]:
@@ -106,7 +107,7 @@ def _crossing(path: Path, rule: Crossing, begin: float) -> Located:
             if time == begin:
                 return Located(float(time))
             root = _root(lambda t: float(value(path.order(t, rates))[0]), before, time)
-            return Located(_polish(path, value, root) if rates else root)
+            return _polish(path, value, root) if rates else Located(root)
         before = time
     return Located(None, f"not reached by time {path.nodes[-1]:.6g}")
 
@@ -119,8 +120,12 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
     return float(brentq(function, low, high, xtol=1e-15 * max(high, 1e-300), rtol=1e-14))
 
 
-def _polish(path: Path, value: Column, guess: float) -> float:
-    """The root on a stretch that ends at it, integrated again at a tolerance of 1e-12."""
+def _polish(path: Path, value: Column, guess: float) -> Located:
+    """The root on a stretch that ends at it, integrated again at a tolerance of 1e-12.
+
+    A rate that has decayed to the error of the gradient leaves its event uncertain: by the change
+    that this error makes in the value, over the slope of the value.
+    """
     from scipy.integrate import LSODA, OdeSolution
 
     problem = path.form(guess)
@@ -141,7 +146,7 @@ def _polish(path: Path, value: Column, guess: float) -> float:
     while solver.status == "running":
         solver.step()
         if solver.status == "failed":
-            return guess
+            return Located(guess)
         times.append(solver.t)
         pieces.append(solver.dense_output())
     solved = OdeSolution(times, pieces)
@@ -153,8 +158,22 @@ def _polish(path: Path, value: Column, guess: float) -> float:
     middle = int(np.searchsorted(times, guess))
     for k in sorted(range(1, len(times)), key=lambda k: abs(k - middle)):
         if at(times[k - 1]) < 0 <= at(times[k]):
-            return _root(at, times[k - 1], times[k])
-    return guess
+            root = _root(at, times[k - 1], times[k])
+            width = min(0.5 * relaxation, root - begin, end - root)
+            slope = (at(root + width) - at(root - width)) / (2.0 * width) if width > 0 else np.inf
+            return Located(root, "", _shift(problem, value, solved(root)) / max(slope, 1e-300))
+    return Located(guess)
+
+
+def _shift(problem: Problem, value: Column, state: FloatArray) -> float:
+    """What the known error of the gradient may change in a value."""
+    bound, slope = problem.gradient_bound(state), problem.gradient(state)
+    if bound is None:
+        return 0.0
+    order = problem.order_parameters
+    moved = [order(state, slope + part) for part in (0.0, *np.diag(bound))]
+    values = np.array([float(value(row[None, :])[0]) for row in moved])
+    return float(np.abs(values[1:] - values[0]).sum())
 
 
 def _exceeds(path: Path, rule: ExceedsRunMaximum, begin: float) -> Located:

@@ -128,6 +128,8 @@ class Problem(Protocol):
 
     def curvature(self, state: ArrayLike) -> float: ...
 
+    def gradient_bound(self, state: ArrayLike) -> FloatArray | None: ...
+
     def failure(self) -> str: ...
 
     def reconsidered(self, state: ArrayLike) -> Problem: ...
@@ -237,6 +239,10 @@ class CompiledProblem:
         if not np.isfinite(matrix).all():
             return float("nan")
         return float(np.linalg.eigvals(matrix).real.max())
+
+    def gradient_bound(self, state: ArrayLike) -> FloatArray | None:
+        """Bound on the error of each entry of the gradient, where the problem knows one."""
+        return None
 
     def failure(self) -> str:
         """Why the last gradient is not a number, where the problem itself knows; else empty."""

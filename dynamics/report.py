@@ -113,7 +113,10 @@ def table(system: System, result: Trajectory | Comparison) -> str:
 
 
 def _time(event: Event | None) -> str:
-    return "none" if event is None else f"{event.time:.6g}"
+    if event is None:
+        return "none"
+    known = f" ± {event.uncertainty:.1g}" if event.uncertainty > 1e-5 * event.time else ""
+    return f"{event.time:.6g}{known}"
 
 
 def proofs(claims: Sequence[Claim]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,8 @@ class Event:
         The flat state at that moment.
     horizon : float or None
         For rules that look at the whole run: the time up to which the run went.
+    uncertainty : float
+        What the known error of the gradient may change in the time; 0 where nothing is known.
     """
 
     name: str
@@ -40,10 +42,16 @@ class Event:
     step: int | None
     state: FloatArray
     horizon: float | None = None
+    uncertainty: float = 0.0
 
     def record(self) -> dict[str, Any]:
         """Everything but name and state, as plain values."""
-        return {"time": self.time, "step": self.step, "horizon": self.horizon}
+        return {
+            "time": self.time,
+            "step": self.step,
+            "horizon": self.horizon,
+            "uncertainty": self.uncertainty,
+        }
 
 
 @dataclass(frozen=True)
@@ -175,6 +183,12 @@ class Trajectory:
             outcome=Outcome(**read["outcome"]),
             reasons=read["reasons"],
         )
+
+
+def series(rows: Sequence[Mapping[str, float]]) -> dict[str, FloatArray]:
+    """Observables of every record as arrays; NaN where a form of the problem has no such one."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
 
 
 DESCRIBED = ("parameters", "settings", "layout", "observables", "events", "reasons", "outcome")

@@ -168,6 +168,11 @@ class ReducedPopulation(CompiledProblem):
         """
         return self.expectation.certify(self.layout.flatten(state))
 
+    def gradient_bound(self, state: ArrayLike) -> FloatArray | None:
+        """The certified bound of the spectral and the truncated expectation."""
+        found = self.error_bound(state).get("bound")
+        return None if found is None else found[:3]
+
     def failure(self) -> str:
         """Why the last gradient is not a number, where the expectation knows."""
         return self.expectation.failure()

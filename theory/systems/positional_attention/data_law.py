@@ -67,13 +67,17 @@ def bayes_error(sets: int, set_size: int, q_value: float) -> float:
     q_value : float
         q.
     """
-    from math import comb, fsum
+    import numpy as np
+    from scipy.special import gammaln, xlogy
 
     r, others = (q_value / 2) ** set_size, sets - 1
-    terms = []
-    for minus in range(others + 1):
-        for plus in range(others - minus + 1):
-            weight = float(comb(others, minus) * comb(others - minus, plus))
-            weight *= r ** (minus + plus) * (1 - 2 * r) ** (others - minus - plus)
-            terms.append(weight * (1.0 if minus > plus + 1 else 0.5 if minus == plus + 1 else 0.0))
-    return fsum(terms)
+    minus, plus = np.arange(others + 1)[:, None], np.arange(others + 1)[None, :]
+    rest = others - minus - plus
+    inside = rest >= 0
+    rest = np.where(inside, rest, 0)
+    log_weight = gammaln(others + 1.0) - gammaln(minus + 1.0) - gammaln(plus + 1.0)
+    log_weight = log_weight - gammaln(rest + 1.0)
+    log_weight += xlogy(minus + plus, r) + xlogy(rest, max(0.0, 1.0 - 2.0 * r))
+    weight = np.where(inside, np.exp(log_weight), 0.0)
+    share = np.where(minus > plus + 1, 1.0, np.where(minus == plus + 1, 0.5, 0.0))
+    return float((weight * share).sum())

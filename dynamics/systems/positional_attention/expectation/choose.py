@@ -112,13 +112,13 @@ def cheapest(parameters: Parameters, tolerance: float, state: NDArray[np.float64
     if counted <= least:
         reason = f"no other costs less than {_milliseconds(least)}"
         return _explained(enumeration.exact(parameters), counted, reason)
-    budget = GAIN * counted / spectral.predicted_seconds(0.0, 1.0, 0, parameters.L - 1)
+    budget = GAIN * counted / spectral.predicted_seconds(0.0, 1.0, parameters.C)
     smooth = spectral.spectral(parameters, tolerance, budget if np.isfinite(counted) else None)
     costs = {"exact": counted, "spectral": smooth.seconds(state), "truncated": float("inf")}
     cut = None
     best = min(costs.values())
     if np.isfinite(best):
-        most = int(best / (weighted.SECONDS_PER_ENTRY * parameters.L))
+        most = int(best / (weighted.SECONDS_PER_ENTRY * parameters.L)) + 1
         first = truncate.truncated(parameters, tolerance, level=FIRST_LEVEL, limit=most)
         cut = first.finer(state, most) if first else None
     if cut is not None:

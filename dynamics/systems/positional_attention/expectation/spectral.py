@@ -38,8 +38,9 @@ FloatArray = NDArray[np.float64]
 
 BUDGET = 2e9
 """Largest number of nodes (omega times zeta) of one gradient; some seconds."""
-SECONDS_PER_SCAN, SECONDS_PER_TYPE, SECONDS_PER_NODE = 7.3e-6, 0.19e-6, 2.1e-9
-"""Of one sum that is scanned; more for every type; of one node, times log2(L): measured."""
+SECONDS_PER_SCAN, SECONDS_PER_TYPE = 9.8e-6, 0.21e-6
+SECONDS_PER_NODE, SECONDS_PER_WIDTH = 2.4e-9, 1.2e-9
+"""Predicted time of a gradient, fitted to measurements on one core; see `predicted_seconds`."""
 NEGLIGIBLE = 1e-60
 """Sums less likely than this are left out."""
 INSIDE = (0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.94)
@@ -97,8 +98,7 @@ class Spectral(Expectation):
         scanned, nodes = found
         if not nodes <= self.data[4][4]:
             return float("inf")
-        probability, _, sets = self.data[4][0]
-        return predicted_seconds(scanned, nodes, probability.size, sets)
+        return predicted_seconds(scanned, nodes, int(self.data[4][0][1].max()))
 
     def describe(self) -> str:
         """Name and tolerance."""
@@ -115,18 +115,18 @@ class Spectral(Expectation):
         )
 
 
-def predicted_seconds(scanned: float, nodes: float, kinds: int, sets: int) -> float:
-    """Time of one gradient: sums that are scanned, nodes of the integrals."""
+def predicted_seconds(scanned: float, nodes: float, set_size: int) -> float:
+    """Time of one gradient: sums z that are scanned, nodes of the integrals."""
+    kinds = (set_size + 1) * (set_size + 2) // 2
     scan = SECONDS_PER_SCAN + SECONDS_PER_TYPE * kinds
-    return float(scan * scanned + SECONDS_PER_NODE * np.log2(sets + 1) * nodes)
+    return float(scan * scanned + (SECONDS_PER_NODE + SECONDS_PER_WIDTH * set_size) * nodes)
 
 
 def least_seconds(parameters: Parameters) -> float:
     """What a gradient costs at least: the scan of the sums within three standard deviations."""
     spread = 3.0 * np.sqrt((parameters.D - parameters.C) * parameters.q)
     columns = min(2.0 * spread + 1.0, 2.0 * (parameters.D - parameters.C) + 1.0)
-    kinds = (parameters.C + 1) * (parameters.C + 2) // 2
-    return predicted_seconds(columns, 0.0, kinds, parameters.L - 1)
+    return predicted_seconds(columns, 0.0, parameters.C)
 
 
 def spectral(parameters: Parameters, tolerance: float, budget: float | None = None) -> Spectral:
@@ -200,7 +200,7 @@ def compiled(degree: int) -> codegen.CompiledModule:
             codegen.constants(
                 choice, "LARGEST_TILT", "TINY", "UNSEEN", "ROUNDING_UNIT", "LAMBDA_PRECISION"
             ),
-            codegen.constants(parts, "LARGEST_TABLE", "PASSES", "FINEST"),
+            codegen.constants(parts, "LARGEST_TABLE", "PASSES", "FINEST", "GUESS"),
             codegen.tabulate("patch_table", blocks, reduction),
             codegen.tabulate("curvature_table", [*blocks, *second], reduction),
             codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),

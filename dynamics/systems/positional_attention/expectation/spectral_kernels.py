@@ -37,6 +37,7 @@ order: Any = None  # supplied by the generated file
 LARGEST_TABLE = 1e300
 PASSES = 4
 FINEST = 1e-13
+GUESS = 0.06
 
 
 def on_circle(fold, waves, base):  # type: ignore[no-untyped-def]
@@ -364,7 +365,7 @@ def spectrum(tables, problem, tolerance, out, weights, curved):  # type: ignore[
     risks, errors = np.zeros(columns), -np.ones(columns)
     plans, guess = np.empty((columns, 6)), np.empty(4)
     for i in range(4):
-        guess[i] = 0.02 * upper[:, i].max() + TINY
+        guess[i] = GUESS * upper[:, i].max() + TINY
     report[0], report[1] = 0.0, 0.0
     for _ in range(PASSES):
         nodes = prepare(tables, problem, found, guess, tolerance / (4.0 * columns), plans, errors)

@@ -30,10 +30,8 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-SECONDS_PER_ENTRY = 2.7e-9
-"""Of one set of one configuration in one gradient, measured."""
-SECONDS_PER_CELL = 6e-9
-"""Of one type at one sum Z: tables of h, their exponentials, the contraction; measured."""
+SECONDS_PER_ENTRY, GROWTH, SECONDS_PER_CELL, OVERHEAD = 0.34e-9, 0.05e-9, 1.9e-9, 3e-6
+"""Predicted time of a gradient, fitted to measurements on one core; see `predicted_seconds`."""
 ROUNDING = 8 * 2.3e-16
 """Error of a sum of terms, relative to their gross."""
 
@@ -94,8 +92,13 @@ class WeightedSum(Expectation):
 
 
 def predicted_seconds(entries: int, cells: int) -> float:
-    """Time of one gradient: ``entries`` sets of configurations, ``cells`` of the table."""
-    return SECONDS_PER_ENTRY * entries + SECONDS_PER_CELL * cells
+    """Time of one gradient: ``entries`` sets of configurations, ``cells`` (type, Z) of the table.
+
+    An entry costs more where the table, and what it is scattered to, leave the nearest caches.
+    """
+    table, spread = np.log2(max(cells, 128) / 64), np.log2(max(entries, 1e5) / 1e5)
+    each = SECONDS_PER_ENTRY * table + GROWTH * spread
+    return float(each * entries + SECONDS_PER_CELL * cells + OVERHEAD)
 
 
 def arrays(

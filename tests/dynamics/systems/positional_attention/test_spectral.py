@@ -85,12 +85,6 @@ def test_flow_where_nothing_can_be_enumerated(system):
     assert "error" not in run.observables
 
 
-def test_auto_takes_the_faster(system):
-    for settings, chosen in [({}, "exact"), ({"D": 32, "C": 4}, "spectral")]:
-        problem = system.ReducedPopulation(system.Parameters(**settings))
-        assert problem.settings["expectation"] == chosen
-
-
 def test_more_work_than_the_budget_is_not_a_number_and_no_wrong_digit(system, monkeypatch):
     monkeypatch.setattr(spectral, "BUDGET", 100.0)
     problem = system.ReducedPopulation(system.Parameters(), "spectral")
