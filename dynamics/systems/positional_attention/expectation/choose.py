@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 EXPECTATIONS = ("auto", "exact", "truncated", "spectral", "sampled")
 FIRST_LEVEL = 3
+WORTH = 1.2
+"""A truncation must be cheaper by this factor, since it may have to be refined."""
 GAIN = 1.5
 """A run goes over to another expectation where that one is cheaper by this factor."""
 
@@ -121,7 +123,7 @@ def cheapest(parameters: Parameters, tolerance: float, state: NDArray[np.float64
         most = int(best / (weighted.SECONDS_PER_ENTRY * parameters.L)) + 1
         first = truncate.truncated(parameters, tolerance, level=FIRST_LEVEL, limit=most)
         cut = first.finer(state, most) if first else None
-    if cut is not None:
+    if cut is not None and WORTH * cut.seconds(state) < best:
         costs["truncated"] = cut.seconds(state)
     name = min(costs, key=lambda one: costs[one]) if np.isfinite(best) else "spectral"
     chosen = smooth if name == "spectral" else cut if name == "truncated" else None

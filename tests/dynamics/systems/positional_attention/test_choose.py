@@ -57,12 +57,13 @@ def test_gradient_descent_switches_at_the_same_step_every_time(system):
 def test_the_spectral_budget_gives_way_to_enumeration(system):
     """Off every trajectory both signs of a large F meet at one z and the nodes are many."""
     parameters = system.Parameters(D=32, C=4, q=0.5)
-    problem = system.ReducedPopulation(parameters)
+    problem = system.ReducedPopulation(parameters, tolerance=1e-6)
+    assert problem.settings["expectation"] == "spectral"
     state = np.array([3.0, 1.0, -0.5])
     exact = system.ReducedPopulation(parameters, "exact")
     found = exact.error_bound(state)
     error = np.abs(problem.gradient(state) - found["value"][:3])
-    assert (error <= 1e-10 * found["gross"][:3]).all()
+    assert (error <= 1e-6 * found["gross"][:3]).all()
     assert problem.reconsidered(state).settings["expectation"] == "exact"
 
 
