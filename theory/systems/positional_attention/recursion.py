@@ -62,7 +62,12 @@ def attention_definitions() -> dict[sympy.Symbol, sympy.Expr]:
             for phi in (gamma, rho) if theta == gamma else (rho,):
                 second = rate_of(rate_of(entry, theta), phi)
                 definitions[second] = sympy.diff(slope, phi)
-    definitions[GAP] = model.ATTENTION["gamma"] * expm1(scale * (beta - gamma))
+    # Lambda - Gamma, from the larger of the two, so that no exponential overflows.
+    lead, larger = (
+        scale * (beta - gamma),
+        sympy.Max(*[model.ATTENTION[o] for o in ("beta", "gamma")]),
+    )
+    definitions[GAP] = -larger * sympy.sign(lead) * expm1(-sympy.Abs(lead))
     definitions[G] = model.own_attention()
     for theta in (gamma, rho):
         definitions[rate_of(G, theta)] = _total_derivative(model.own_attention(), theta)

@@ -216,4 +216,4 @@ def transform_length(law, column, kappa, lam, z, excess, longest):  # type: igno
             gap = count * log(total / base) - side * step * z
             cheapest = min(cheapest, (excess + gap) / step)
         need = max(need, cheapest)
-    return min(longest, 8 * ceil(need / 8.0))
+    return 8 * ceil(need / 8.0) if need < longest else longest

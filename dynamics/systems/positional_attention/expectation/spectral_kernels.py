@@ -370,7 +370,7 @@ def spectrum(tables, problem, tolerance, out, weights, curved):  # type: ignore[
     for _ in range(PASSES):
         nodes = prepare(tables, problem, found, guess, tolerance / (4.0 * columns), plans, errors)
         report[0] += nodes
-        if report[0] > budget:
+        if not report[0] <= budget:
             report[1] = 1.0
             return
         for c in range(columns):

@@ -1,0 +1,68 @@
+"""Extreme but finite input: a finite gradient or a named reason, never a silent NaN."""
+
+from functools import cache
+
+import numpy as np
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import dynamics
+from dynamics.outcome import KINDS
+from dynamics.systems.positional_attention.expectation import spectral
+
+SIZES = [(8, 2), (12, 3), (16, 4)]
+EXPECTATIONS = ("exact", "truncated", "spectral", "auto")
+
+
+@cache
+def problem(size, p, beta, expectation):
+    system = dynamics.load_system("positional_attention")
+    parameters = system.Parameters(D=size[0], C=size[1], p=p, beta=beta)
+    made = system.ReducedPopulation(parameters, expectation, tolerance=1e-6)
+    if expectation == "spectral":
+        # A budget of a tenth of a second: what is asked is that it is kept, not how large it is.
+        made._take(spectral.spectral(parameters, 1e-6, budget=1e7))
+    return made
+
+
+def large(limit):
+    """Numbers of every order up to a limit, of both signs."""
+    orders = st.floats(-12.0, np.log10(limit))
+    return st.builds(lambda order, sign: sign * 10.0**order, orders, st.sampled_from([-1, 0, 1]))
+
+
+@settings(max_examples=2500, deadline=None, derandomize=True)
+@given(
+    st.sampled_from(SIZES),
+    st.sampled_from([3, 9]),
+    st.sampled_from([-800.0, -3.0, 0.0, 1.0, 40.0, 800.0]),
+    st.sampled_from(EXPECTATIONS),
+    st.tuples(large(1e3), large(1e3), large(1e3)),
+)
+@example((16, 4), 9, 800.0, "spectral", (1e3, 1e3, -1e3))
+@example((16, 4), 9, 800.0, "exact", (1e3, 1e3, -1e3))
+@example((16, 4), 9, 800.0, "truncated", (1e3, 1e3, -1e3))
+@example((16, 4), 3, 1.0, "spectral", (-1e3, 1e3, 1e3))
+def test_a_finite_gradient_or_a_reason(size, p, beta, expectation, state):
+    given_problem = problem(size, p, beta, expectation)
+    slope = given_problem.gradient(np.array(state))
+    if np.isfinite(slope).all():
+        # Where the gradient is known, so is the risk.
+        assert np.isfinite(given_problem.reconsidered(np.array(state)).risk(np.array(state)))
+    else:
+        given_problem.gradient(np.array(state))
+        assert given_problem.failure()
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    st.sampled_from(EXPECTATIONS),
+    st.sampled_from([3, 9]),
+    st.tuples(large(1e3), large(1e3), large(1e3)),
+    st.sampled_from([1e-2, 1e3]),
+)
+def test_a_run_from_there_ends_with_a_name(expectation, p, state, eta):
+    run = dynamics.descend(problem((8, 2), p, 1.0, expectation), eta, 5, initial=np.array(state))
+    assert run.outcome.kind in KINDS
+    assert np.isfinite(run.states).all()
+    assert not run.outcome.failed or run.outcome.remedy
