@@ -13,21 +13,29 @@ Nothing heavy is imported before it is used: sympy and numba come with the first
 from dynamics.compare import Comparison, compare
 from dynamics.descend import descend
 from dynamics.flow import flow
+from dynamics.onsets import Branches, Onsets, branches, onsets
+from dynamics.overlay import Overlay, overlay
 from dynamics.stability import stability_limit
 from dynamics.store import load, save
 from dynamics.systems import System, load_system, system_names
 from dynamics.trajectory import Event, Trajectory
 
 __all__ = [
+    "Branches",
     "Comparison",
     "Event",
+    "Onsets",
+    "Overlay",
     "System",
     "Trajectory",
+    "branches",
     "compare",
     "descend",
     "flow",
     "load",
     "load_system",
+    "onsets",
+    "overlay",
     "save",
     "stability_limit",
     "system_names",

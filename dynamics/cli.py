@@ -22,9 +22,8 @@ from dynamics.systems import load_system, system_names
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
-    from dynamics.compare import Comparison
+    from dynamics.store import Result
     from dynamics.systems import System
-    from dynamics.trajectory import Trajectory
 
 COMMANDS = {
     "systems": "list the systems there are",
@@ -151,7 +150,13 @@ def _parser(command: str, system: System) -> request.Parser:
     showcase = system.showcases[command]
     run = parser.add_argument_group("run")
     number: dict[str, Any] = {"type": request.value, "metavar": "X"}
-    run.add_argument("--eta", **number, help=f"learning rate (default {showcase.eta})")
+    rates: dict[str, Any] = {"type": request.values, "metavar": "X"}
+    run.add_argument(
+        "--eta",
+        **rates,
+        help=f"learning rate, or one for v and one for A as 0.02,0.01 (default {showcase.eta}); "
+        "with --time: gradient descent at these is laid over the flow",
+    )
     run.add_argument("--steps", **number, help=f"steps (default {showcase.steps})")
     run.add_argument("--record", **number, help="record every so many steps, or 'log' (default)")
     run.add_argument(
@@ -161,9 +166,9 @@ def _parser(command: str, system: System) -> request.Parser:
     )
     for name, meaning in EXPECTATION_SETTINGS.items():
         run.add_argument(f"--{name}", **number, help=meaning)
+    run.add_argument("--time", **number, help="gradient flow to this time, instead of steps")
+    run.add_argument("--rtol", **number, help="tolerance of the flow (default 1e-8)")
     if command == "run":
-        run.add_argument("--time", **number, help="gradient flow to this time, instead of steps")
-        run.add_argument("--rtol", **number, help="tolerance of the flow (default 1e-8)")
         run.add_argument("--full", metavar="X", help="population: run the full problem instead")
     parser.add_argument("--out", metavar="DIR", help=f"result (default results/{command}-SYSTEM)")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
@@ -223,16 +228,26 @@ def _run_settings(system: System, command: str, chosen: Mapping[str, Any]) -> di
         "full": chosen.get("full"),
         "how": {name: chosen[name] for name in EXPECTATION_SETTINGS if name in chosen},
     }
-    check_settings(settings["eta"], settings["steps"], settings["record"])
-    if "time" in chosen:
+    if "time" not in chosen:
+        check_settings(settings["eta"], settings["steps"], settings["record"])
+    else:
         from dynamics.flow import check_flow
 
         check_flow(chosen["time"], chosen.get("rtol", 1e-8))
-        for name in ("eta", "steps", "record"):
+        for name in ("steps", "record"):
             if name in chosen:
                 raise InvalidRequest(
                     f"{name} is of gradient descent and time of the flow; give one"
                 )
+        if "eta" in chosen and command == "compare":
+            raise InvalidRequest("eta is of gradient descent and time of the flow; give one")
+        if "eta" in chosen:
+            from dynamics.overlay import check_rates
+
+            given = settings["eta"]
+            settings["eta"] = check_rates(
+                given if isinstance(given, list) else [given], chosen["time"]
+            )
     if settings["full"] not in (None, "population"):
         request.unknown("full problem", str(settings["full"]), ("population",))
     check_writable(settings["out"])
@@ -246,7 +261,7 @@ def _print_config(settings: Mapping[str, Any], chosen: Mapping[str, Any]) -> int
     shown = {f.name: getattr(parameters, f.name) for f in fields if f.default is not None}
     shown |= {f.name: chosen[f.name] for f in fields if f.name in chosen}
     named = {name: settings[name] for name in ("expectation", "full") if settings[name]}
-    flow = {name: chosen[name] for name in ("time", "rtol") if name in chosen}
+    flow = {name: chosen[name] for name in ("time", "rtol", "eta") if name in chosen}
     descent = {name: settings[name] for name in ("eta", "steps", "record")}
     named |= settings["how"]
     print(request.toml_text(shown | named | (flow if "time" in chosen else descent)))
@@ -269,7 +284,12 @@ def _run(system: System, chosen: Mapping[str, Any]) -> int:
         if settings["full"]
         else _reduced(system, settings)
     )
-    if "time" in chosen:
+    run: Result
+    if "time" in chosen and "eta" in chosen:
+        from dynamics.overlay import overlay
+
+        run = overlay(problem, chosen["time"], settings["eta"], chosen.get("rtol", 1e-8))
+    elif "time" in chosen:
         from dynamics.flow import flow
 
         run = flow(problem, chosen["time"], chosen.get("rtol", 1e-8))
@@ -286,11 +306,15 @@ def _compare(system: System, chosen: Mapping[str, Any]) -> int:
 
     full = system.FullPopulation(settings["parameters"])
     reduced = _reduced(system, settings)
-    result = compare(reduced, full, settings["eta"], settings["steps"], settings["record"])
+    if "time" in chosen:
+        tolerance = chosen.get("rtol", 1e-8)
+        result = compare(reduced, full, time=chosen["time"], rtol=tolerance)
+    else:
+        result = compare(reduced, full, settings["eta"], settings["steps"], settings["record"])
     return _deliver(system, result, settings["out"], bool(chosen.get("json")))
 
 
-def _deliver(system: System, result: Trajectory | Comparison, out: Path, as_json: bool) -> int:
+def _deliver(system: System, result: Result, out: Path, as_json: bool) -> int:
     """Write result, pictures and summary, whole or not at all; print; choose the exit code."""
     from dynamics import plotting, store
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.descend import descend, interruption
+from dynamics.flow import flow
 from dynamics.outcome import INTERRUPTED, Outcome
 from dynamics.problem import FloatArray, FullProblem, Problem
 from dynamics.trajectory import Event, Trajectory
@@ -62,9 +63,11 @@ class Comparison:
 def compare(
     reduced: Problem,
     full: FullProblem,
-    eta: float | ArrayLike,
-    steps: int,
+    eta: float | ArrayLike | None = None,
+    steps: int | None = None,
     record: int | str | ArrayLike | None = None,
+    time: float | None = None,
+    rtol: float = 1e-8,
 ) -> Comparison:
     """Run both problems and measure how far they are apart.
 
@@ -76,11 +79,13 @@ def compare(
         Every entry, with ``orbit_values``.
     eta, steps, record
         As for `dynamics.descend`, the same for both.
+    time, rtol
+        As for `dynamics.flow`: with a time, the gradient flows are compared instead.
 
     Raises
     ------
     InvalidRequest
-        If eta, steps or record is not valid.
+        If eta, steps, record, time or rtol is not valid, or neither steps nor a time is given.
     ValueError
         If the two problems differ in a parameter.
     """
@@ -89,9 +94,17 @@ def compare(
     if reduced.parameters != full.parameters:
         raise ValueError("the reduced and the full problem have different parameters")
     with interruption():
-        first, second = descend(reduced, eta, steps, record), descend(full, eta, steps, record)
-    common = min(len(first.steps), len(second.steps))
-    agree = first.steps[:common] == second.steps[:common]
+        if time is not None:
+            if eta is not None or steps is not None:
+                raise InvalidRequest("eta and steps are of gradient descent, time of the flow")
+            first = flow(reduced, time, rtol)
+            second = flow(full, min(time, float(first.time[-1])), rtol, record=first.time)
+        elif eta is None or steps is None:
+            raise InvalidRequest("compare takes eta and steps, or a time")
+        else:
+            first, second = descend(reduced, eta, steps, record), descend(full, eta, steps, record)
+    common = min(len(first.time), len(second.time))
+    agree = first.time[:common] == second.time[:common]
     common = common if agree.all() else int(np.argmin(agree))
     values = full.orbit_values(second.states[:common])
     deviations = {}

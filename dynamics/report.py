@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.compare import Comparison
+from dynamics.overlay import Overlay
+from dynamics.store import Result
 from dynamics.trajectory import Event, Trajectory
 
 if TYPE_CHECKING:
@@ -16,12 +18,22 @@ if TYPE_CHECKING:
     from theory.claims import Claim
 
 
-def document(result: Trajectory | Comparison) -> dict[str, Any]:
+def document(result: Result) -> dict[str, Any]:
     """The JSON document of a result: plain numbers, null where there is none."""
-    if isinstance(result, Comparison):
+    content: dict[str, Any]
+    if isinstance(result, Overlay):
+        first = result.flow
+        content = {
+            "eta": list(result.etas),
+            "deviation": {name: list(row) for name, row in result.deviations.items()},
+            "order": result.orders,
+            "events": _times(first),
+            "outcomes": [str(run.outcome) for run in result.runs],
+        }
+    elif isinstance(result, Comparison):
         runs = {"reduced": result.reduced, "full": result.full}
         first = result.reduced
-        content: dict[str, Any] = {
+        content = {
             "deviation": result.deviation,
             "events": {view: _times(run) for view, run in runs.items()},
             "event_steps": {view: _steps(run) for view, run in runs.items()},
@@ -69,14 +81,16 @@ def _finite(content: Any) -> Any:
     return content
 
 
-def pictures(result: Trajectory | Comparison) -> Iterator[tuple[str, Any]]:
+def pictures(result: Result) -> Iterator[tuple[str, Any]]:
     """File names and axes of the pictures of a result."""
     from dynamics import plotting
 
-    first = result.reduced if isinstance(result, Comparison) else result
+    first = _first(result)
     if np.count_nonzero(first.time > 0) < 2:
         return
-    if isinstance(result, Comparison):
+    if isinstance(result, Overlay):
+        yield "overlay.png", plotting.overlay(result)
+    elif isinstance(result, Comparison):
         yield "training.png", plotting.comparison(result)
         yield "attention.png", plotting.attention(result.full)
         yield "deviation.png", plotting.deviation(result)
@@ -86,14 +100,13 @@ def pictures(result: Trajectory | Comparison) -> Iterator[tuple[str, Any]]:
             yield "attention.png", plotting.attention(result)
 
 
-def table(system: System, result: Trajectory | Comparison) -> str:
+def table(system: System, result: Result) -> str:
     """A short table: parameters, events, deviations, how it ended."""
-    both = isinstance(result, Comparison)
-    first = result.reduced if isinstance(result, Comparison) else result
+    first = _first(result)
     shown = ", ".join(f"{name}={entry:.6g}" for name, entry in first.parameters.items())
     made = ", ".join(f"{k}={v}" for k, v in first.settings.items() if not isinstance(v, list))
     lines = [system.title, shown, made, ""]
-    runs = (result.reduced, result.full) if isinstance(result, Comparison) else (result,)
+    runs = (result.reduced, result.full) if isinstance(result, Comparison) else (first,)
     lines.append(f"{'event':<20}" + "".join(f"{'time, ' + run.view:<28}" for run in runs) + "step")
     for name, event in first.events.items():
         others = [run.events[name] for run in runs]
@@ -105,11 +118,36 @@ def table(system: System, result: Trajectory | Comparison) -> str:
     if isinstance(result, Comparison):
         lines += ["", f"{'state':<20}largest |reduced - full| over {len(result.time)} records"]
         lines += [f"{name:<20}{value:.1e}" for name, value in result.deviation.items()]
+    if isinstance(result, Overlay):
+        lines += ["", *_distances(result)]
     shown_at_end = (*first.layout.names, "G", "risk", "error")
     scalars = _scalars(first)
     final = [f"{name}={scalars[name][-1]:.6g}" for name in shown_at_end if name in scalars]
-    lines += ["", f"{'at the end' if not both else 'reduced, end':<20}" + ", ".join(final)]
+    lines += ["", f"{_place(result):<20}" + ", ".join(final)]
     return "\n".join([*lines, f"{'outcome':<20}{result.outcome}"])
+
+
+def _first(result: Result) -> Trajectory:
+    """The run that speaks for a result: the reduced one of a comparison, the flow of an overlay."""
+    if isinstance(result, Comparison):
+        return result.reduced
+    return result.flow if isinstance(result, Overlay) else result
+
+
+def _place(result: Result) -> str:
+    if isinstance(result, Overlay):
+        return "flow, end"
+    return "reduced, end" if isinstance(result, Comparison) else "at the end"
+
+
+def _distances(result: Overlay) -> list[str]:
+    """Largest distance of every run from the flow, and the order in eta."""
+    names = list(result.deviations)
+    lines = [f"{'eta':<12}" + "".join(f"{'|' + name + '|':<12}" for name in names) + "outcome"]
+    for k, run in enumerate(result.runs):
+        row = "".join(f"{result.deviations[name][k]:<12.2e}" for name in names)
+        lines.append(f"{run.settings['eta']:<12g}{row}{run.outcome.kind}")
+    return [*lines, f"{'order':<12}" + "".join(f"{result.orders[n]:<12.3f}" for n in names)]
 
 
 def _time(event: Event | None) -> str:

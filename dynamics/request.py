@@ -52,6 +52,12 @@ def value(text: str) -> Any:
         return text
 
 
+def values(text: str) -> Any:
+    """A word as `value`, or a list of them where it has commas: ``0.02,0.01``."""
+    parts = text.split(",")
+    return value(text) if len(parts) == 1 else [value(part) for part in parts]
+
+
 def near(name: str, names: Sequence[str]) -> str:
     """The known name that is most like one given."""
     folded = {known.lower(): known for known in names}

@@ -1,6 +1,7 @@
 """Results on disk: xarray datasets in zarr v3, whole or not at all.
 
-A `Trajectory` is one group, a `Comparison` a group with the sub-groups ``reduced`` and ``full``.
+A `Trajectory` is one group, a `Comparison` a group with the sub-groups ``reduced`` and ``full``, an
+`Overlay` one with ``flow`` and ``run_0``, ``run_1``, ...
 The command line keeps such a store as ``result.zarr`` in a folder with pictures; `load` takes both.
 Variables hold what was computed; parameters, settings, events and outcome are attributes, as JSON,
 with the versions of the programs. No clock reading is stored: equal runs give equal stores.
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dynamics.compare import Comparison
+from dynamics.overlay import Overlay
 from dynamics.trajectory import Trajectory
 from dynamics.validation import InvalidRequest
 
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 INSIDE = "result.zarr"
-KINDS = ("trajectory", "comparison")
+Result = Trajectory | Comparison | Overlay
+KINDS = ("trajectory", "comparison", "overlay")
 VERSIONS = ("attdyn", "numpy", "numba", "sympy")
 
 
@@ -39,12 +42,12 @@ def _stamped(dataset: xarray.Dataset) -> xarray.Dataset:
     return dataset.assign_attrs(format=FORMAT, versions=json.dumps(versions()))
 
 
-def save(result: Trajectory | Comparison, path: str | os.PathLike[str]) -> Path:
+def save(result: Result, path: str | os.PathLike[str]) -> Path:
     """Write a result; an earlier result in the same place is replaced, anything else is not.
 
     Parameters
     ----------
-    result : Trajectory or Comparison
+    result : Trajectory, Comparison or Overlay
     path : path-like
         The zarr store, a folder.
 
@@ -77,7 +80,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(fresh, target)
 
 
-def write_groups(result: Trajectory | Comparison, folder: Path) -> None:
+def write_groups(result: Result, folder: Path) -> None:
     """Write the groups of a result into a folder."""
     import xarray
 
@@ -90,6 +93,12 @@ def write_groups(result: Trajectory | Comparison, folder: Path) -> None:
             "reduced": _stamped(result.reduced.to_xarray()),
             "full": _stamped(result.full.to_xarray()),
         }
+    elif isinstance(result, Overlay):
+        distances = {name: ("run", values) for name, values in result.deviations.items()}
+        attributes = {"kind": "overlay", "format": FORMAT}
+        groups = {None: xarray.Dataset(distances, {"eta": ("run", result.etas)}, attributes)}
+        groups |= {"flow": _stamped(result.flow.to_xarray())}
+        groups |= {f"run_{k}": _stamped(run.to_xarray()) for k, run in enumerate(result.runs)}
     else:
         groups = {None: _stamped(result.to_xarray())}
     for group, dataset in groups.items():
@@ -159,7 +168,7 @@ def _store_in(path: Path) -> Path | None:
     return next(stores, None)
 
 
-def load(path: str | os.PathLike[str]) -> Trajectory | Comparison:
+def load(path: str | os.PathLike[str]) -> Result:
     """Read what `save` wrote, or a folder that the command line wrote.
 
     Raises
@@ -181,7 +190,7 @@ def load(path: str | os.PathLike[str]) -> Trajectory | Comparison:
         raise InvalidRequest(f"path={str(path)!r} cannot be read ({reason})") from error
 
 
-def _read(store: Path) -> Trajectory | Comparison:
+def _read(store: Path) -> Result:
     import xarray
 
     def group(name: str | None) -> xarray.Dataset:
@@ -191,5 +200,8 @@ def _read(store: Path) -> Trajectory | Comparison:
     if root.attrs["kind"] == "trajectory":
         return Trajectory.from_xarray(root)
     deviations = {str(name): root[name].values for name in root.data_vars}
+    if root.attrs["kind"] == "overlay":
+        runs = (Trajectory.from_xarray(group(f"run_{k}")) for k in range(root.sizes["run"]))
+        return Overlay(Trajectory.from_xarray(group("flow")), tuple(runs), deviations)
     reduced, full = (Trajectory.from_xarray(group(name)) for name in ("reduced", "full"))
     return Comparison(reduced, full, deviations)

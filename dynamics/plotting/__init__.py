@@ -4,10 +4,22 @@ Results never import this package. Labels come from the notation table of the sy
 """
 
 from dynamics.plotting.attention import attention
+from dynamics.plotting.branches import branches
 from dynamics.plotting.comparison import comparison
 from dynamics.plotting.deviation import deviation
+from dynamics.plotting.overlay import overlay, several
 from dynamics.plotting.stability import stability
 from dynamics.plotting.style import write
 from dynamics.plotting.training import training
 
-__all__ = ["attention", "comparison", "deviation", "stability", "training", "write"]
+__all__ = [
+    "attention",
+    "branches",
+    "comparison",
+    "deviation",
+    "overlay",
+    "several",
+    "stability",
+    "training",
+    "write",
+]

@@ -41,7 +41,7 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
         axes[0].axhline(eta, color=VERMILION, ls="--", label=rf"learning rate $\eta = {eta:g}$")
         logarithmic(axes[0])
         axes[0].set_ylabel(r"$\eta$")
-        axes[0].legend(loc="best")
+        axes[0].legend(loc="upper right")
         axes[1].plot(run.time[shown], run[name][shown], ".", color=GREY, ms=3)
         axes[1].set_ylabel(notation.label(name))
         for panel in axes:

@@ -245,10 +245,48 @@ def test_run_of_the_flow(capsys):
     assert document["settings"]["time"] == 1000.0
     assert document["events"]["T1"] == pytest.approx(759.395, abs=1e-3)
     assert document["event_steps"]["T1"] is None
+    code, _, err = call(capsys, *words, "--steps", "100")
+    assert code == 2
+    assert "steps is of gradient descent and time of the flow" in err
+    assert call(capsys, "run", "positional_attention", "--time", "0")[0] == 2
+
+
+def test_gradient_descent_laid_over_the_flow(capsys):
+    words = ["run", "positional_attention", "--time", "20", "--eta", "0.004,0.002"]
+    code, out, _ = call(capsys, *words, "--json", "--out", "x")
+    document = json.loads(out)
+    assert code == 0
+    assert document["eta"] == [0.004, 0.002]
+    assert document["order"]["alpha"] == pytest.approx(1.0, abs=0.1)
+    assert document["files"] == ["overlay.png"]
+    code, _, err = call(capsys, *words[:4], "--eta", "0.1,-3")
+    assert code == 2
+    assert "eta=-3 is too small" in err
+
+
+def test_comparison_of_flows(capsys):
+    words = ["compare", "positional_attention", "--D", "8", "--C", "2", "--time", "50"]
+    code, out, _ = call(capsys, *words, "--json", "--out", "x")
+    assert code == 0
+    assert max(json.loads(out)["deviation"].values()) < 1e-9
     code, _, err = call(capsys, *words, "--eta", "0.1")
     assert code == 2
     assert "eta is of gradient descent and time of the flow" in err
-    assert call(capsys, "run", "positional_attention", "--time", "0")[0] == 2
+
+
+def test_a_truncation_that_loses_its_certificate_is_an_outcome(capsys):
+    words = ["run", "positional_attention", "--D", "12", "--C", "3", "--q", "0.4", "--time", "50"]
+    words += ["--expectation", "truncated", "--tolerance", "5e-3", "--out", "x"]
+    code, out, err = call(capsys, *words, "--dropped", "1e-5", "--json")
+    document = json.loads(out)
+    assert code == 1
+    assert document["outcome"] == "certificate lost"
+    assert "leave out less" in document["remedy"]
+    assert err.count("\n") == 1
+    assert call(capsys, *words)[0] == 0
+    code, _, err = call(capsys, *words, "--expectation", "exact", "--dropped", "1e-5")
+    assert code == 2
+    assert "dropped=1e-05 is not of exact" in err
 
 
 def test_run_of_a_sampled_expectation(capsys):

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics import plotting
+from dynamics.validation import InvalidRequest
+
+
+@pytest.fixture(scope="module")
+def result():
+    system = dynamics.load_system("positional_attention")
+    problem = system.ReducedPopulation(system.Parameters())
+    return dynamics.overlay(problem, 40.0, [0.001, 0.004, 0.002, 0.008], rtol=1e-12)
+
+
+def test_gradient_descent_is_a_distance_of_order_eta_from_the_flow(result):
+    assert list(result.etas) == [0.008, 0.004, 0.002, 0.001]
+    for name, order in result.orders.items():
+        assert order == pytest.approx(1.0, abs=0.1), name
+    for distances in result.deviations.values():
+        assert (np.diff(distances) < 0).all()
+
+
+def test_distances_are_taken_at_equal_times(result):
+    """The slow way: the flow once more, at the times of one run."""
+    run = result.runs[1]
+    system = dynamics.load_system("positional_attention")
+    problem = system.ReducedPopulation(system.Parameters())
+    smooth = dynamics.flow(problem, 40.0, 1e-12, record=run.time)
+    naive = np.abs(smooth["gamma"] - run["gamma"]).max()
+    assert result.deviations["gamma"][1] == pytest.approx(naive, rel=1e-6)
+
+
+def test_is_saved_loaded_and_drawn(result, tmp_path):
+    again = dynamics.load(dynamics.save(result, tmp_path / "overlay"))
+    np.testing.assert_array_equal(again.flow.states, result.flow.states)
+    assert again.orders == result.orders
+    axes = plotting.overlay(again)
+    for panel, name in zip(axes, ("alpha", "gamma", "rho", "risk"), strict=True):
+        assert len(panel.lines) == 5
+        np.testing.assert_array_equal(panel.lines[2].get_ydata(), result.runs[1][name][1:])
+
+
+@pytest.mark.parametrize(
+    ("etas", "message"), [([], "eta=.. is empty"), ([0.1, -1], "too small"), ([50.0], "too large")]
+)
+def test_wrong_rates_are_refused(result, etas, message):
+    system = dynamics.load_system("positional_attention")
+    with pytest.raises(InvalidRequest, match=message):
+        dynamics.overlay(system.ReducedPopulation(system.Parameters()), 40.0, etas)
