@@ -1,5 +1,12 @@
 """The sampled expectation: configurations drawn from the law, equal ones gathered.
 
+Draws are stratified by the sum z of the random sets: its quantiles are taken at equal distances
+with one random offset, and the types given z. The variance is that within the sums alone. Early in
+training h depends on the types almost only through z, and the variance of the gradient of alpha
+falls by 500 to 10,000; late it falls by 1.3 to 4. Antithetic draws (every set's signs exchanged)
+would not pay: from the first plateau on they leave 0.95 to 1.00 of the variance. ``make bench``
+prints both.
+
 Unbiased, with the standard errors that one sample shows. What is rare is missing from it: late in
 training the gradient is carried by configurations of probability below 1e-7, which a sample of any
 usual size does not contain, and its standard error cannot know of them.
@@ -10,6 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics.systems.positional_attention.expectation import weighted
 from dynamics.systems.positional_attention.expectation.configurations import (
@@ -23,6 +31,9 @@ from theory.systems.positional_attention import recursion
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 def sampled(parameters: Parameters, samples: int, seed: int) -> WeightedSum:
@@ -54,10 +65,46 @@ def configurations(
     seed : int
         Seed of the `numpy.random.Generator`.
     """
-    sets = patches // set_size - 1
-    law = type_probabilities(type_compositions(set_size), q)
-    drawn = np.random.default_rng(seed).multinomial(sets, law / law.sum(), size=samples)
-    counts, times = np.unique(drawn, axis=0, return_counts=True)
-    kinds = np.broadcast_to(np.arange(law.size), counts.shape).ravel()
-    types = np.repeat(kinds, counts.ravel()).reshape(len(counts), sets)
-    return assemble(patches, set_size, types, times / samples)
+    sets, generator = patches // set_size - 1, np.random.default_rng(seed)
+    composition = type_compositions(set_size)
+    law = type_probabilities(composition, q)
+    law = law / law.sum()
+    own = composition[:, 0] - composition[:, 1]
+    each = np.bincount(own + set_size, law).astype(np.float64)
+    # Laws of the sum of 0, 1, ..., sets sets; that of r sets begins at -r C.
+    sums = [np.ones(1)]
+    for _ in range(sets):
+        sums.append(np.convolve(sums[-1], each))
+    quantiles = (np.arange(samples) + generator.random()) / samples
+    left = _inverse(sums[sets], quantiles) - sets * set_size
+    types = np.empty((samples, sets), dtype=np.int64)
+    of_sum = [np.flatnonzero(own == j) for j in range(-set_size, set_size + 1)]
+    for r in range(sets, 0, -1):
+        drawn = _one_set(left, each, sums[r - 1], generator.random(samples)) - set_size
+        for j, members in enumerate(of_sum):
+            rows = np.flatnonzero(drawn == j - set_size)
+            chance = law[members] / law[members].sum() if each[j] > 0 else None
+            types[rows, r - 1] = generator.choice(members, rows.size, p=chance)
+        left = left - drawn
+    distinct, times = np.unique(np.sort(types, axis=1), axis=0, return_counts=True)
+    return assemble(patches, set_size, distinct, times / samples)
+
+
+def _one_set(left: IntArray, each: FloatArray, rest: FloatArray, chance: FloatArray) -> IntArray:
+    """Sum of one set, counted from -C, given what it and the rest of the sets add up to."""
+    found = np.empty(left.size, dtype=np.int64)
+    width = rest.size // 2
+    for total in np.unique(left):
+        # Own sum j - C leaves total - (j - C) for the others, whose law begins at -width.
+        place = total - (np.arange(each.size) - each.size // 2) + width
+        inside = (place >= 0) & (place < rest.size)
+        joint = np.where(inside, each * rest[np.clip(place, 0, rest.size - 1)], 0.0)
+        rows = np.flatnonzero(left == total)
+        found[rows] = _inverse(joint / joint.sum(), chance[rows])
+    return found
+
+
+def _inverse(law: FloatArray, chance: FloatArray) -> IntArray:
+    """Quantiles of a law on 0, 1, ...; never a value of probability 0."""
+    grown = np.cumsum(law)
+    return np.searchsorted(grown / grown[-1], chance, side="right").astype(np.int64)

@@ -32,6 +32,8 @@ FloatArray = NDArray[np.float64]
 
 SECONDS_PER_ENTRY, GROWTH, SECONDS_PER_CELL, OVERHEAD = 0.34e-9, 0.05e-9, 1.9e-9, 3e-6
 """Predicted time of a gradient, fitted to measurements on one core; see `predicted_seconds`."""
+TAIL = 5
+"""Draws in the outermost strata; whether a sum that is rare occurs at all is part of the error."""
 ROUNDING = 8 * 2.3e-16
 """Error of a sum of terms, relative to their gross."""
 
@@ -55,12 +57,28 @@ class WeightedSum(Expectation):
         weight = self.configurations.probability
         terms, gross_terms = self.contributions(state)
         value, gross = terms @ weight, gross_terms @ weight
-        found = {"value": value, "gross": gross, "bound": ROUNDING * gross}
-        if self.drawn is not None:
-            spread = np.sqrt(np.maximum(terms**2 @ weight - value**2, 0.0))
-            found["standard_error"] = spread / np.sqrt(self.drawn - 1)
-            del found["bound"]
-        return found
+        if self.drawn is None:
+            return {"value": value, "gross": gross, "bound": ROUNDING * gross}
+        return {"value": value, "gross": gross, "standard_error": self._standard_error(terms)}
+
+    def _standard_error(self, terms: FloatArray) -> FloatArray:
+        """From the variance within the strata: the sums Z, and the few draws of either tail."""
+        chosen = self.configurations
+        strata = chosen.index[0].astype(np.int64) % chosen.totals.size
+        weight, drawn = chosen.probability, float(self.drawn or 0)
+        counts = np.rint(np.bincount(strata, weight, chosen.totals.size) * drawn)
+        low = int(np.searchsorted(np.cumsum(counts), TAIL))
+        high = counts.size - 1 - int(np.searchsorted(np.cumsum(counts[::-1]), TAIL))
+        strata = np.clip(strata, low, max(low, high))
+        counts = np.rint(np.bincount(strata, weight) * drawn)
+        variance = np.zeros(4)
+        for stratum in np.flatnonzero(counts):
+            rows = strata == stratum
+            inside = weight[rows] / weight[rows].sum()
+            mean = terms[:, rows] @ inside
+            spread = ((terms[:, rows] - mean[:, None]) ** 2) @ inside
+            variance += counts[stratum] * spread * counts[stratum] / max(counts[stratum] - 1, 1)
+        return np.sqrt(variance) / drawn
 
     def contributions(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What each configuration adds to per-entry gradient and risk, and its gross, (4, n)."""
