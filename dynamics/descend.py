@@ -34,7 +34,10 @@ LARGEST_CHUNK = 1 << 12
 RECORDS = 400
 CONTINUE = "start again from its final state for the remaining steps"
 CALM_STEPS = 20_000
-NEAR_LIMIT = 0.9
+FEWEST_CALM = 200
+NEAR_LIMIT = 0.8
+BETWEEN_LOOKS = 1.25
+"""Factor in the step from one look at the stability limit to the next: it moves with log time."""
 LOG = logging.getLogger(__name__)
 
 
@@ -157,13 +160,16 @@ class _Run:
         interrupted: threading.Event,
     ) -> int:
         """Advance to the last step, or to where the run diverged or was interrupted."""
-        state, step, chunk, doubled = start.copy(), 0, 64, 1
+        state, step, chunk, doubled, look = start.copy(), 0, 64, 1, 1
         width = len(self.problem.order_names)
         while step < steps and not interrupted.is_set():
             if step == doubled:
                 self.problem = self.forms.reconsidered(step, state)
                 doubled *= 2
-            last = min(steps, step + chunk, doubled)
+            if step == look:
+                self._warn(step, state)
+                look = max(look + 1, int(BETWEEN_LOOKS * look))
+            last = min(steps, step + chunk, doubled, look)
             due = schedule[np.searchsorted(schedule, step) : np.searchsorted(schedule, last)]
             tracked, records = np.empty((last - step, width)), np.empty((due.size, state.size))
             before, clock = state.copy(), time.perf_counter()
@@ -181,7 +187,6 @@ class _Run:
                 break
             if reached < last:
                 continue
-            self._warn(step, state)
             if taken < SECONDS_PER_CHUNK / 2:
                 chunk = min(LARGEST_CHUNK, 2 * chunk)
             elif taken > 2 * SECONDS_PER_CHUNK:
@@ -305,33 +310,34 @@ class _Run:
         if self.diverged and self.problem.failure():
             return Outcome(ends.CERTIFICATE_LOST, reached, now, self.problem.failure())
         if self.diverged:
-            return Outcome(ends.DIVERGED, reached, now, self._remedy(states[0]))
+            return Outcome(ends.DIVERGED, reached, now, self._remedy(states[0], reached))
         if interrupted:
             return Outcome(ends.INTERRUPTED, reached, now, CONTINUE)
         if self.oscillation.lasting(reached):
             began = self.oscillation.began
             return Outcome(
-                ends.OSCILLATING, began, began * self.step_time, self._remedy(self.final)
+                ends.OSCILLATING, began, began * self.step_time, self._remedy(self.final, reached)
             )
         moved = self.final - self.eta * self.problem.gradient(self.final) != self.final
         return Outcome(ends.HORIZON if moved.any() else ends.CONVERGED, reached, now)
 
-    def _remedy(self, start: FloatArray) -> str:
+    def _remedy(self, start: FloatArray, reached: int) -> str:
         """The learning rate used, the stability limit on a calmer run, what to try.
 
-        The learning rate is halved until so many steps from ``start`` end without a reversal; the
-        limit is the least along that run.
+        The learning rate is halved until as many steps from ``start``, up to 20,000, end without a
+        reversal; the limit is the least along that run.
         """
         eta, used = self.eta, f"eta={self.step_time:g}"
+        calm = min(CALM_STEPS, max(FEWEST_CALM, reached))
         for _ in range(20):
             eta = eta / 2
             state, width = start.copy(), len(self.problem.order_names)
-            schedule = record_schedule(CALM_STEPS, "log")[::8]
-            rows, records = np.empty((CALM_STEPS, width)), np.empty((schedule.size, state.size))
+            schedule = record_schedule(calm, "log")[::8]
+            rows, records = np.empty((calm, width)), np.empty((schedule.size, state.size))
             problem = self.forms.at(0)
-            reached = problem.advance(state, eta, 0, CALM_STEPS, (rows, schedule, records))
-            rate = rows[CALM_STEPS // 2 :, self.oscillation.column]
-            if reached == CALM_STEPS and not (rate[1:] * rate[:-1] < 0).any():
+            done = problem.advance(state, eta, 0, calm, (rows, schedule, records))
+            rate = rows[calm // 2 :, self.oscillation.column]
+            if done == calm and not (rate[1:] * rate[:-1] < 0).any():
                 records[-1] = state
                 limits = [stability_limit(problem, record) for record in records]
                 limit = min((bound for bound in limits if bound > 0), default=np.inf)

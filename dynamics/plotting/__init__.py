@@ -6,6 +6,7 @@ Results never import this package. Labels come from the notation table of the sy
 from dynamics.plotting.attention import attention
 from dynamics.plotting.branches import branches
 from dynamics.plotting.comparison import comparison
+from dynamics.plotting.cost import cost
 from dynamics.plotting.deviation import deviation
 from dynamics.plotting.overlay import overlay, several
 from dynamics.plotting.stability import stability
@@ -16,6 +17,7 @@ __all__ = [
     "attention",
     "branches",
     "comparison",
+    "cost",
     "deviation",
     "overlay",
     "several",

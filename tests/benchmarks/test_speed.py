@@ -1,6 +1,5 @@
 """Measured speeds, each a ratio to its baseline in one run: ``make bench``."""
 
-import os
 import subprocess
 import sys
 import time
@@ -9,14 +8,6 @@ import numpy as np
 import pytest
 
 pytestmark = pytest.mark.benchmark_run
-
-
-@pytest.fixture
-def one_core():
-    allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(allowed)})
-    yield
-    os.sched_setaffinity(0, allowed)
 
 
 def best(function, repeats=7):

@@ -120,7 +120,9 @@ def cheapest(parameters: Parameters, tolerance: float, state: NDArray[np.float64
     cut = None
     best = min(costs.values())
     if np.isfinite(best):
-        most = int(best / (weighted.SECONDS_PER_ENTRY * parameters.L)) + 1
+        # A power of two, so that what was found too large once is not counted again.
+        entries = weighted.most_entries(best / WORTH, weighted.cells_of(parameters))
+        most = 1 << int(entries / parameters.L).bit_length()
         first = truncate.truncated(parameters, tolerance, level=FIRST_LEVEL, limit=most)
         cut = first.finer(state, most) if first else None
     if cut is not None and WORTH * cut.seconds(state) < best:

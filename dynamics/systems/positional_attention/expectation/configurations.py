@@ -38,7 +38,7 @@ class Configurations:
     probability : float array, shape (n,)
         Sums to 1.
     entries : uint32 array, shape (e,)
-        The flat positions that occur.
+        The flat positions that occur, ordered by Z, then type.
     starts : uint32 array, shape (e + 1,)
         Where in `members` each entry begins.
     members : uint32 array, shape (L n,)
@@ -127,8 +127,12 @@ def assemble(
     signal = np.flatnonzero(sums == set_size)
     held = np.concatenate([np.broadcast_to(signal, (kept.size, 1)), types[kept]], axis=1)
     index = np.ascontiguousarray((held * totals.size + column[:, None]).T, dtype=np.uint32)
-    order = np.argsort(index, axis=None, kind="stable")
-    entries, first = np.unique(index.ravel()[order], return_index=True)
+    # Entries by (Z, type), configurations by Z: a lane reads what it has just written.
+    flat = np.ascontiguousarray(index.T).ravel()
+    by_total = (flat % totals.size) * np.uint32(len(composition)) + flat // totals.size
+    order = np.argsort(by_total, kind="stable")
+    _, first = np.unique(by_total[order], return_index=True)
+    entries = flat[order[first]]
     return Configurations(
         values=np.array([1.0, -1.0, 0.0]),
         set_sums=set_sums.astype(float),
@@ -139,5 +143,5 @@ def assemble(
         probability=probability[kept],
         entries=entries,
         starts=np.append(first, order.size).astype(np.uint32),
-        members=(order % kept.size).astype(np.uint32),
+        members=(order // len(index)).astype(np.uint32),
     )

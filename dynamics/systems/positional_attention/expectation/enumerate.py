@@ -45,12 +45,10 @@ def count(sets: int, set_size: int) -> int:
 
 def seconds(parameters: Parameters) -> float:
     """Predicted time of one gradient; infinite where there are too many configurations."""
-    sets, size = parameters.L, parameters.C
-    number = count(sets, size)
+    number = count(parameters.L, parameters.C)
     if number > MAX_CONFIGURATIONS:
         return float("inf")
-    kinds = (size + 1) * (size + 2) // 2
-    return weighted.predicted_seconds(number * sets, kinds * (2 * parameters.D - 2 * size + 1))
+    return weighted.predicted_seconds(number * parameters.L, weighted.cells_of(parameters))
 
 
 def exact(parameters: Parameters) -> WeightedSum:

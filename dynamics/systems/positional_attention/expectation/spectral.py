@@ -10,7 +10,7 @@ its gross by 1e-9 to 1e-15, so a tolerance relative to the net would mean nothin
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -150,30 +150,39 @@ def spectral(parameters: Parameters, tolerance: float, budget: float | None = No
     )
 
 
+@lru_cache(maxsize=16)
+def law(set_size: int, sets: int, q: float) -> tuple[Any, Any, FloatArray]:
+    """What depends on the data law alone: types, sums z that are kept, compositions.
+
+    Parameters
+    ----------
+    set_size, sets : int
+        C, and the number L-1 of random sets.
+    q : float
+        q.
+    """
+    composition = type_compositions(set_size)
+    probability = type_probabilities(composition, q)
+    sums = composition[:, 0] - composition[:, 1]
+    whole, less = sum_law(sets * set_size, q), sum_law((sets - 1) * set_size, q)
+    z = np.arange(-sets * set_size, sets * set_size + 1)
+    kept = np.flatnonzero(whole > NEGLIGIBLE)
+    place = z[kept, None] - sums[None, :] + (sets - 1) * set_size
+    inside = (place >= 0) & (place < less.size)
+    chance_less = np.where(inside, less[np.clip(place, 0, less.size - 1)], 0.0) * probability
+    window = (z[kept], whole[kept], chance_less, np.argsort(-whole[kept], kind="stable"))
+    return (probability, sums, sets), window, composition.astype(float)
+
+
 def arrays(
     reduction: ReducedSystem, parameters: Parameters, tolerance: float, budget: float
 ) -> tuple[Any, ...]:
     """What the compiled functions need beside the state, in the order of the kernels."""
-    size, sets = parameters.C, parameters.L - 1
-    composition = type_compositions(size)
-    probability = type_probabilities(composition, parameters.q)
-    sums = composition[:, 0] - composition[:, 1]
-    law, less = sum_law(sets * size, parameters.q), sum_law((sets - 1) * size, parameters.q)
-    z = np.arange(-sets * size, sets * size + 1)
-    kept = np.flatnonzero(law > NEGLIGIBLE)
-    place = z[kept, None] - sums[None, :] + (sets - 1) * size
-    inside = (place >= 0) & (place < less.size)
-    chance_less = np.where(inside, less[np.clip(place, 0, less.size - 1)], 0.0) * probability
-    grid, ends = contours()
-    problem = (
-        (probability, sums, sets),
-        (z[kept], law[kept], chance_less, np.argsort(-law[kept], kind="stable")),
-        grid,
-        ends,
-        budget,
-    )
-    values, columns = np.array([1.0, -1.0, 0.0]), kept.size
-    latents = (values, np.arange(-size, size + 1.0), z[kept] + float(size))
+    size = parameters.C
+    types, window, composition = law(size, parameters.L - 1, parameters.q)
+    columns, sums = window[0].size, types[1]
+    values = np.array([1.0, -1.0, 0.0])
+    latents = (values, np.arange(-size, size + 1.0), window[0] + float(size))
     work = (
         np.empty((4, 3, 2 * size + 1, columns)),
         np.empty((4, sums.size, columns)),
@@ -181,8 +190,13 @@ def arrays(
         np.empty(2),
         np.array([tolerance]),
     )
-    types = (composition.astype(float), (sums + size).astype(np.uint64))
-    return (*constants_and_shares(reduction, parameters), latents, types, problem, work)
+    return (
+        *constants_and_shares(reduction, parameters),
+        latents,
+        (composition, (sums + size).astype(np.uint64)),
+        (types, window, *contours(), budget),
+        work,
+    )
 
 
 @cache

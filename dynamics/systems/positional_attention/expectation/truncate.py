@@ -95,7 +95,7 @@ def keep(
     return Kept(types, multinomial_weights(types, law), float(left))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def configurations(
     patches: int, set_size: int, q: float, dropped: float, limit: int | None = None
 ) -> tuple[Configurations, float] | None:

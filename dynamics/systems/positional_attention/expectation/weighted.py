@@ -119,6 +119,18 @@ def predicted_seconds(entries: int, cells: int) -> float:
     return float(each * entries + SECONDS_PER_CELL * cells + OVERHEAD)
 
 
+def most_entries(seconds: float, cells: int) -> float:
+    """Entries for which `predicted_seconds` stays below a time."""
+    fixed = SECONDS_PER_CELL * cells + OVERHEAD
+    return max(0.0, seconds - fixed) / (SECONDS_PER_ENTRY * np.log2(max(cells, 128) / 64))
+
+
+def cells_of(parameters: Parameters) -> int:
+    """Entries (type, Z) of the table of h."""
+    kinds = (parameters.C + 1) * (parameters.C + 2) // 2
+    return kinds * (2 * parameters.D - 2 * parameters.C + 1)
+
+
 def arrays(
     chosen: Configurations, reduction: ReducedSystem, parameters: Parameters
 ) -> tuple[Any, ...]:

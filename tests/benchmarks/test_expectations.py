@@ -1,0 +1,195 @@
+"""What the ways to take the expectation cost, and which of them ``auto`` takes: ``make bench``."""
+
+import time
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics import plotting
+from dynamics.validation import InvalidRequest
+
+pytestmark = pytest.mark.benchmark_run
+SIZES = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+TOLERANCES = (1e-3, 1e-8)
+SURE = 5.0
+"""Standard errors that are laid beside a bound, which holds always."""
+numba.get_num_threads()  # before any test keeps to one core
+RESULTS = Path("results/benchmarks")
+
+
+@pytest.fixture(scope="module")
+def system():
+    return dynamics.load_system("positional_attention")
+
+
+def seconds(problem, state):
+    """Best time of one gradient."""
+    gradient = problem.module.gradient
+    out, flat = np.empty(3), np.array(state)
+    gradient(flat, problem._data, out)
+    if not np.isfinite(out).all():
+        return None
+    times, began = [], time.perf_counter()
+    while len(times) < 5 or (time.perf_counter() - began < 0.2 and len(times) < 2000):
+        start = time.perf_counter()
+        gradient(flat, problem._data, out)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def sampled(system, parameters, state, tolerance):
+    """Seconds of as many draws as put five standard errors below the tolerance.
+
+    Measured up to 20,000 draws; beyond, in proportion to the number of draws.
+    """
+    pilot = system.ReducedPopulation(parameters, "sampled", samples=2000)
+    found = pilot.error_bound(state)
+    ratio = (found["standard_error"][:3] / found["gross"][:3]).max()
+    wanted = 2000 * (SURE * ratio / tolerance) ** 2
+    drawn = int(min(max(wanted, 2), 20_000))
+    problem = system.ReducedPopulation(parameters, "sampled", samples=drawn)
+    return seconds(problem, state) * max(1.0, wanted / drawn)
+
+
+def measured(system, parameters, state, tolerance):
+    """Expectation -> seconds of one gradient at this accuracy."""
+    found = {}
+    for name in ("exact", "truncated", "spectral", "auto"):
+        try:
+            problem = system.ReducedPopulation(parameters, name, tolerance=tolerance)
+            taken = problem.reconsidered(state)
+        except InvalidRequest:
+            continue
+        found[name] = seconds(taken, state)
+        if name == "auto":
+            found["took"] = taken.settings["expectation"]
+    found["sampled"] = sampled(system, parameters, state, tolerance)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+@pytest.mark.parametrize("q", [2, 16])
+def test_cost_against_size(system, one_core, q, capsys):
+    """D from 16 to 4096, C=4, q = 2/D and 16/D (at most 1/2), half way through Event II."""
+    panels = {f"error {t:g} of gross, $q = {q}/D$": {} for t in TOLERANCES}
+    worst = 0.0
+    for D in SIZES:
+        parameters = system.Parameters(D=D, C=4, q=min(0.5, q / D), nu=1e-4)
+        state = np.array([0.04, 1.0, -0.3 / D])
+        for rows, tolerance in zip(panels.values(), TOLERANCES, strict=True):
+            found = measured(system, parameters, state, tolerance)
+            took = found.pop("took")
+            # A sample has no bound, so auto, which must meet a tolerance, never takes it.
+            best = min(found[name] for name in ("exact", "truncated", "spectral") if name in found)
+            worst = max(worst, found["auto"] / best)
+            for name in ("auto", "exact", "truncated", "spectral", "sampled"):
+                if name in found:
+                    rows.setdefault(name, {})[D] = found[name]
+            with capsys.disabled():
+                row = "  ".join(f"{name} {1e3 * value:9.3g}" for name, value in found.items())
+                print(f"\nD={D:<5} q={q}/D tol={tolerance:g} ms: {row}  ({took})", end="")
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    picture = plotting.write(plotting.cost(panels), RESULTS / f"cost_q{q}.png")
+    with capsys.disabled():
+        print(f"\n  auto over the best: at most {worst:.2f}; picture {picture}")
+    assert worst <= 1.5
+
+
+MOMENTS = {"early": 1e2, "middle": 1e6, "late": 1e8}
+
+
+@pytest.mark.parametrize(
+    ("settings", "limit"),
+    [({"D": 196, "C": 4, "q": 16 / 196}, 4e-3), ({"D": 4096, "C": 8, "q": 0.008}, 10e-3)],
+)
+def test_spectral_gradient_at_1e_8(system, one_core, settings, limit, capsys):
+    """One gradient, one core: at most 4 ms at D=196, 10 ms at D=4096."""
+    parameters = system.Parameters(**settings, nu=1e-4)
+    problem = system.ReducedPopulation(parameters, "spectral", 1e-8)
+    states = dynamics.flow(problem, 1e8, record=list(MOMENTS.values())).states
+    for name, state in zip(MOMENTS, states, strict=True):
+        taken = seconds(problem, state)
+        with capsys.disabled():
+            print(f"\nD={settings['D']} {name:<7} {state}: {1e3 * taken:.2f} ms", end="")
+        assert taken <= limit
+
+
+def test_whole_flows(system, one_core, capsys):
+    """To time 1e6 at D=196 under 10 s, to 1e8 at D=4096 under 15 s, one core, all events."""
+    for settings, horizon, rtol, limit in [
+        ({"D": 196, "C": 4, "q": 16 / 196}, 1e6, 1e-10, 10.0),
+        ({"D": 4096, "C": 8, "q": 0.008}, 1e8, 1e-8, 15.0),
+    ]:
+        problem = system.ReducedPopulation(system.Parameters(**settings, nu=1e-4))
+        dynamics.flow(problem, time=1e-3)
+        began = time.perf_counter()
+        run = dynamics.flow(problem, horizon, rtol)
+        taken = time.perf_counter() - began
+        with capsys.disabled():
+            at = {name: event and float(event.time) for name, event in run.events.items()}
+            print(
+                f"\nD={settings['D']} to {horizon:g}: {taken:.2f} s (limit {limit} s) {at}", end=""
+            )
+        assert taken <= limit
+
+
+def test_what_strata_and_antithetic_draws_bring(system, capsys):
+    """Variance of a gradient relative to independent draws of the same number."""
+    from collections import Counter
+
+    parameters = system.Parameters()
+    problem = system.ReducedPopulation(parameters, "exact")
+    chosen = problem.expectation.configurations
+    weight, width = chosen.probability, chosen.totals.size
+    composition = [tuple(row) for row in chosen.composition.astype(int)]
+    mirror = np.array([composition.index((b, a, c)) for a, b, c in composition])
+    types = chosen.index[1:].astype(int) // width
+    place = {tuple(sorted(Counter(t).items())): k for k, t in enumerate(types.T)}
+    other = np.array([place[tuple(sorted(Counter(mirror[t]).items()))] for t in types.T])
+    for moment, state in {
+        "plateau": (0.2, 1e-4, -1e-5), "Event II": (0.15, 0.6, -0.2), "late": (0.083, 4.06, -1.7),
+    }.items():  # fmt: skip
+        terms, _ = problem.expectation.contributions(np.array(state))
+        variance = (terms**2 @ weight - (terms @ weight) ** 2)[:3]
+        pairs = ((terms * terms[:, other]) @ weight - (terms @ weight) ** 2)[:3]
+        values = [
+            system.ReducedPopulation(parameters, "sampled", samples=2000, seed=s).gradient(state)
+            for s in range(200)
+        ]
+        strata = np.var(values, axis=0) / (variance / 2000)
+        with capsys.disabled():
+            shown = np.round(strata, 2), np.round(1 + pairs / variance, 2)
+            print(f"\n{moment:<10} strata {shown[0]}  antithetic {shown[1]}", end="")
+        assert (strata < 1.1).all()
+
+
+def test_exact_configurations_per_second(system, one_core, capsys):
+    """Exact reduced GD at (32, 8, 0.25): at least 3e7 configurations a second on one core."""
+    problem = system.ReducedPopulation(system.Parameters(D=32, C=8, q=0.25), "exact")
+    count, steps = problem.expectation.configurations.probability.size, 2000
+    dynamics.descend(problem, 0.01, 10)
+    began = time.perf_counter()
+    dynamics.descend(problem, 1e-3, steps, record=steps)
+    rate = count * steps / (time.perf_counter() - began)
+    with capsys.disabled():
+        print(f"\n{rate:.2e} configurations a second", end="")
+    assert rate >= 3e7
+
+
+def test_two_threads(system, capsys):
+    """Scaling of exact reduced GD at (32, 4) from one thread to two: at least 1.7."""
+    if numba.get_num_threads() < 2:
+        pytest.skip("one core")
+    problem = system.ReducedPopulation(system.Parameters(D=32, C=4, q=0.3), "exact")
+    dynamics.descend(problem, 0.01, 10)
+    best = {}
+    for threads in (1, 2, 1, 2, 1, 2):
+        numba.set_num_threads(threads)
+        began = time.perf_counter()
+        dynamics.descend(problem, 1e-3, 500, record=500)
+        best[threads] = min(best.get(threads, np.inf), time.perf_counter() - began)
+    with capsys.disabled():
+        print(f"\ntwo threads: {best[1] / best[2]:.2f} times as fast", end="")
+    assert best[1] / best[2] >= 1.7
