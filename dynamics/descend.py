@@ -252,7 +252,7 @@ class _Run:
         An interruption while observables are computed keeps the records that have them.
         """
         recorded, states = np.concatenate(self.steps), np.concatenate(self.states)
-        result = self._outcome(reached, reached < steps and interrupted.is_set(), states)
+        result = self._outcome(reached, steps, reached < steps and interrupted.is_set(), states)
         fate = ends.OSCILLATING if result.kind == ends.OSCILLATING else "falls to the horizon"
         if result.kind == ends.DIVERGED:
             fate = f"diverged at step {reached}"
@@ -305,30 +305,30 @@ class _Run:
         seen = horizon if rule.whole_run else None
         return Event(rule.name, step * self.step_time, step, state, seen)
 
-    def _outcome(self, reached: int, interrupted: bool, states: FloatArray) -> Outcome:
+    def _outcome(self, reached: int, steps: int, interrupted: bool, states: FloatArray) -> Outcome:
         now = reached * self.step_time
         if self.diverged and self.problem.failure():
             return Outcome(ends.CERTIFICATE_LOST, reached, now, self.problem.failure())
         if self.diverged:
-            return Outcome(ends.DIVERGED, reached, now, self._remedy(states[0], reached))
+            return Outcome(ends.DIVERGED, reached, now, self._remedy(states[0], steps))
         if interrupted:
             return Outcome(ends.INTERRUPTED, reached, now, CONTINUE)
         if self.oscillation.lasting(reached):
             began = self.oscillation.began
             return Outcome(
-                ends.OSCILLATING, began, began * self.step_time, self._remedy(self.final, reached)
+                ends.OSCILLATING, began, began * self.step_time, self._remedy(self.final, steps)
             )
         moved = self.final - self.eta * self.problem.gradient(self.final) != self.final
         return Outcome(ends.HORIZON if moved.any() else ends.CONVERGED, reached, now)
 
-    def _remedy(self, start: FloatArray, reached: int) -> str:
+    def _remedy(self, start: FloatArray, steps: int) -> str:
         """The learning rate used, the stability limit on a calmer run, what to try.
 
-        The learning rate is halved until as many steps from ``start``, up to 20,000, end without a
-        reversal; the limit is the least along that run.
+        The learning rate is halved until the steps that were asked for, at most 20,000, end
+        without a reversal from ``start``; the limit is the least along that run.
         """
         eta, used = self.eta, f"eta={self.step_time:g}"
-        calm = min(CALM_STEPS, max(FEWEST_CALM, reached))
+        calm = min(CALM_STEPS, max(FEWEST_CALM, steps))
         for _ in range(20):
             eta = eta / 2
             state, width = start.copy(), len(self.problem.order_names)
