@@ -116,7 +116,8 @@ class ReducedPopulation(CompiledProblem):
         super().gradient(flat)
         lost = bool(self.failure())
         if self.request.name == "auto":
-            better = choose.cheapest(self.parameters, self.request.tolerance, flat)
+            failed = lost and self.expectation.name == "spectral"
+            better = choose.cheapest(self.parameters, self.request.tolerance, flat, failed)
             gain = self.expectation.seconds(flat) / better.seconds(flat)
             same = better.describe() == self.expectation.describe()
             if same or not (lost or gain > choose.GAIN):

@@ -104,11 +104,14 @@ def _truncated(parameters: Parameters, request: Request, state: NDArray[np.float
     return made.finer(state) or made
 
 
-def cheapest(parameters: Parameters, tolerance: float, state: NDArray[np.float64]) -> Expectation:
+def cheapest(
+    parameters: Parameters, tolerance: float, state: NDArray[np.float64], no_spectral: bool = False
+) -> Expectation:
     """What has the least predicted time of a gradient at a state, and is certified there.
 
     Where nothing is, the spectral expectation, whose failure says what it would need. What cannot
-    be cheaper is not tried: small problems are enumerated without a look at the others.
+    be cheaper is not tried: small problems are enumerated without a look at the others. Where the
+    spectral expectation has just failed, ``no_spectral`` leaves it out.
     """
     counted, least = enumeration.seconds(parameters), spectral.least_seconds(parameters)
     if counted <= least:
@@ -116,7 +119,8 @@ def cheapest(parameters: Parameters, tolerance: float, state: NDArray[np.float64
         return _explained(enumeration.exact(parameters), counted, reason)
     budget = GAIN * counted / spectral.predicted_seconds(0.0, 1.0, parameters.C)
     smooth = spectral.spectral(parameters, tolerance, budget if np.isfinite(counted) else None)
-    costs = {"exact": counted, "spectral": smooth.seconds(state), "truncated": float("inf")}
+    spectral_cost = float("inf") if no_spectral else smooth.seconds(state)
+    costs = {"exact": counted, "spectral": spectral_cost, "truncated": float("inf")}
     cut = None
     best = min(costs.values())
     if np.isfinite(best):

@@ -108,6 +108,11 @@ class Spectral(Expectation):
         """The nodes that the last call would have needed, where that is above the budget."""
         if self._report[1] == 0.0:
             return ""
+        if self._report[1] == 2.0:
+            return (
+                "the integrals of the spectral expectation overflow here: |F| is too large with "
+                "both signs; take the exact expectation or start elsewhere"
+            )
         return (
             f"the spectral expectation needs more than {self._report[0]:.1e} nodes for one gradient"
             f" here, above its budget of {self.data[4][4]:.1e}; loosen the tolerance or start "

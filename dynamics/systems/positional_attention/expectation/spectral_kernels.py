@@ -341,7 +341,8 @@ def spectrum(tables, problem, tolerance, out, weights, curved):  # type: ignore[
     """Gradient sums, risk, gross and error bound from the tables of h and its derivatives.
 
     ``out`` receives (4,) values: E[s dF_theta] for three theta and the risk; their gross; their
-    bounds; and (nodes, status). Status 1: the predicted work exceeds the budget. The gross is
+    bounds; and (nodes, status). Status 1: the predicted work exceeds the budget; status 2: the
+    integrals overflow. The gross is
     guessed first and the plan made again where the guess was too high. ``weights`` receives
     w_k(z), ``curved`` what `weigh_sum` says.
     """
@@ -378,6 +379,10 @@ def spectrum(tables, problem, tolerance, out, weights, curved):  # type: ignore[
                 risks[c] = weigh_sum(tables, problem, found, plans, c, weights[c], curved)
                 errors[c] = 4.0 * plans[c, 4]
         collect(tables, law[2], weights, risks, values, gross)
+        for i in range(4):
+            if not gross[i] < LARGEST_TABLE:
+                report[1] = 2.0
+                return
         shrink = 1.0
         for i in range(4):
             if gross[i] > 0.0:

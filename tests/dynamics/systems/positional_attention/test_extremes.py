@@ -42,6 +42,7 @@ def large(limit):
 @example((16, 4), 9, 800.0, "spectral", (1e3, 1e3, -1e3))
 @example((16, 4), 9, 800.0, "exact", (1e3, 1e3, -1e3))
 @example((16, 4), 9, 800.0, "truncated", (1e3, 1e3, -1e3))
+@example((12, 3), 9, -800.0, "spectral", (-1.0, 1.0, 0.29427271762092816))
 @example((16, 4), 3, 1.0, "spectral", (-1e3, 1e3, 1e3))
 def test_a_finite_gradient_or_a_reason(size, p, beta, expectation, state):
     given_problem = problem(size, p, beta, expectation)
