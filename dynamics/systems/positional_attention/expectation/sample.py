@@ -2,9 +2,9 @@
 
 Draws are stratified by the sum z of the random sets: its quantiles are taken at equal distances
 with one random offset, and the types given z. The standard deviation of 2000 draws at D=16 falls to
-0.2 to 0.4 of that of independent draws early in training, to 0.3 to 0.4 in between, to 0.6 to 0.95
+0.2 to 0.4 of that of independent draws early in training, to about 0.4 half way, to 0.6 to 0.95
 late. Antithetic draws (every set's signs exchanged) do not pay: from the first plateau on they
-leave 0.95 to 1.00 of the variance of a gradient. ``make bench`` prints both.
+leave 0.95 to 1.00 of the variance of a gradient. ``make bench`` prints both, as variances.
 
 Unbiased, with the standard errors that one sample shows. What is rare is missing from it: late in
 training the gradient is carried by configurations of probability below 1e-7, which a sample of any
