@@ -21,7 +21,11 @@ from dynamics.kernels import exponential
 from dynamics.kernels.advance import advance
 from dynamics.kernels.exponential import exponentials
 from dynamics.systems.positional_attention import kernels
-from dynamics.systems.positional_attention.expectation import contour_kernels, spectral_kernels
+from dynamics.systems.positional_attention.expectation import (
+    contour_kernels,
+    integral_kernels,
+    spectral_kernels,
+)
 from dynamics.systems.positional_attention.expectation.configurations import (
     type_compositions,
     type_probabilities,
@@ -210,7 +214,8 @@ def compiled(degree: int) -> codegen.CompiledModule:
     reduction = recursion.derive(degree)
     blocks = ["patch", *(f"patch_{theta.name}" for theta in reduction.state)]
     second = [name for name in reduction.blocks if name.count("_") == 2]
-    inline, parts, choice = codegen.inline, spectral_kernels, contour_kernels
+    inline, integral = codegen.inline, integral_kernels
+    parts, choice = spectral_kernels, contour_kernels
     return codegen.build(
         f"Positional attention, reduced population problem, spectral, p = {degree}.",
         [s.name for s in reduction.state],
@@ -231,14 +236,14 @@ def compiled(degree: int) -> codegen.CompiledModule:
             inline(choice.survey),
             inline(choice.plan),
             inline(choice.transform_length),
-            inline(parts.on_circle),
-            inline(parts.raised),
-            inline(parts.from_circle),
-            inline(parts.folded_into),
-            inline(parts.tilted_law),
-            inline(parts.pairs_at),
-            inline(parts.integrate),
-            inline(parts.waves_of),
+            inline(integral.on_circle),
+            inline(integral.raised),
+            inline(integral.from_circle),
+            inline(integral.folded_into),
+            inline(integral.tilted_law),
+            inline(integral.pairs_at),
+            inline(integral.integrate),
+            inline(integral.waves_of),
             inline(parts.prepare),
             inline(parts.weigh_sum),
             inline(parts.collect),
