@@ -130,8 +130,13 @@ def _integrate(forms: Forms, start: FloatArray, time: float, rtol: float):  # ty
     """Accepted steps, the dense output, how it ended, and why the problem could not go on."""
     from scipy.integrate import LSODA, OdeSolution
 
+    named: list[str] = []  # why a gradient of the step under way is not a number
+
     def rate(_: float, state: FloatArray) -> FloatArray:
-        return -forms.now.gradient(state)
+        slope = forms.now.gradient(state)
+        if not named and np.isfinite(state).all() and not np.isfinite(slope).all():
+            named.append(forms.now.failure())
+        return -slope
 
     def bent(_: float, state: FloatArray) -> FloatArray:
         return -forms.now.jacobian(state)
@@ -151,12 +156,13 @@ def _integrate(forms: Forms, start: FloatArray, time: float, rtol: float):  # ty
         while solver.status == "running":
             solver.step()
             if solver.status == "failed" or not np.isfinite(solver.y).all():
-                failure = forms.now.failure()
+                failure = next(iter(named), "")
                 kind = ends.CERTIFICATE_LOST if failure else ends.DIVERGED
                 break
             if interrupted.is_set() or len(nodes) > MAX_STEPS:
                 kind = ends.INTERRUPTED
                 break
+            named.clear()
             nodes.append(solver.t)
             pieces.append(solver.dense_output())
             lost = bool(forms.now.failure())

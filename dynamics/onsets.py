@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from dynamics.problem import FloatArray, Problem
 from dynamics.stability import stability_limit
+from dynamics.validation import integer
 
 STEPS = 4000
 PRECISION = 1e-3
@@ -32,10 +33,12 @@ class Onsets:
     limit : float
         Predicted: 2 over the largest eigenvalue.
     period_two : float
-        Observed: least learning rate at which the deviation alternates for good.
+        Observed: least learning rate at which the deviation alternates for good; infinite if there
+        is none, as where the run leaves the finite numbers first: a state that drifts towards a
+        smaller limit within the trial does so below its own.
     non_finite : float
         Observed: least learning rate found at which a state is not finite; infinite if there is
-        none up to 100 times the limit.
+        none between half the limit and 100 times the limit.
     """
 
     limit: float
@@ -52,7 +55,7 @@ def onsets(problem: Problem, state: ArrayLike, steps: int = STEPS) -> Onsets:
     state : float array, shape (n,)
         A slowly moving state, such as one of the flow.
     steps : int
-        Steps of each trial; a deviation of one millionth is put in at the first.
+        Steps of each trial, 256 at least; a deviation of one millionth is put in at the first.
 
     Raises
     ------
@@ -62,15 +65,9 @@ def onsets(problem: Problem, state: ArrayLike, steps: int = STEPS) -> Onsets:
     start, limit = problem.layout.flatten(np.asarray(state)), stability_limit(problem, state)
     if not np.isfinite(limit):
         raise ValueError("there is no stability limit at this state: the curvature is not positive")
-    period_two = _least(
-        lambda eta: alternates(problem, start, eta, steps), 0.5 * limit, 2.0 * limit
-    )
-    bursts = lambda eta: late_states(problem, start, eta, steps) is None  # noqa: E731
-    grid = limit * np.geomspace(1.0, WIDEST, 80)
-    first = next((k for k, eta in enumerate(grid) if bursts(eta)), None)
-    burst = float("inf")
-    if first is not None:
-        burst = _least(bursts, float(grid[max(0, first - 1)]), float(grid[first]))
+    steps = integer("steps", steps, at_least=4 * SHOWN)
+    burst = _first(lambda eta: late_states(problem, start, eta, steps) is None, limit, WIDEST)
+    period_two = _first(lambda eta: alternates(problem, start, eta, steps), limit, 4.0)
     return Onsets(limit, period_two, burst)
 
 
@@ -88,11 +85,20 @@ def alternates(problem: Problem, start: FloatArray, eta: float, steps: int = STE
     """Whether the fastest state goes up and down at every one of the last steps, visibly."""
     found = late_states(problem, start, eta, steps)
     if found is None:
-        return True
+        return False
     change = np.diff(found, axis=0)
     fastest = int(np.argmax(np.abs(change).max(axis=0)))
     moves, size = change[:, fastest], np.abs(found[:, fastest]).max()
     return bool((moves[1:] * moves[:-1] < 0).all() and np.abs(moves).min() > LASTING * size)
+
+
+def _first(condition, limit: float, widest: float) -> float:  # type: ignore[no-untyped-def]
+    """Least learning rate at which a condition is seen, from half the limit on; or infinity."""
+    grid = limit * np.geomspace(0.5, widest, 120)
+    found = next((k for k, eta in enumerate(grid) if condition(eta)), None)
+    if found is None:
+        return float("inf")
+    return _least(condition, float(grid[found - 1]), float(grid[found])) if found else grid[0]
 
 
 def _least(condition, low: float, high: float) -> float:  # type: ignore[no-untyped-def]
@@ -142,7 +148,7 @@ def branches(
         Steps of each trial.
     """
     start, found = problem.layout.flatten(np.asarray(state)), onsets(problem, state, steps)
-    last = min(1.15 * found.non_finite, 3.0 * found.limit)
+    last = max(1.2 * found.limit, min(1.15 * found.non_finite, 3.0 * found.limit))
     etas = np.linspace(0.7 * found.limit, last, count)
     place, values = problem.layout.place(name).start, np.full((count, SHOWN), np.nan)
     for k, eta in enumerate(etas):

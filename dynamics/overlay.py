@@ -98,8 +98,10 @@ def overlay(
             descend(problem, eta, count, schedule, initial)
             for eta, count, schedule in zip(rates, steps, schedules, strict=True)
         )
-        moments = np.unique(np.concatenate([run.time for run in runs]))
-        smooth = flow(problem, max(time, float(moments[-1])), rtol, initial, moments)
+        horizon = max(time, *(float(run.time[-1]) for run in runs))
+        own = np.minimum(np.geomspace(1e-6, 1.0, 300) * horizon, horizon)
+        moments = np.unique(np.concatenate([own, *(run.time for run in runs)]))
+        smooth = flow(problem, horizon, rtol, initial, moments)
     deviations = {}
     for name in problem.state_names:
         distance = [_distance(smooth, run, name) for run in runs]
@@ -115,9 +117,10 @@ def check_rates(etas: Sequence[float], time: float) -> list[float]:
     InvalidRequest
         If there is none, or one is not positive or longer than the horizon.
     """
-    if not len(etas):
+    if not np.size(etas):
         refuse("eta", [], "is empty", "one or more learning rates", 1e-2)
-    return sorted((real("eta", eta, above=0.0, at_most=time) for eta in etas), reverse=True)
+    found = {real("eta", eta, above=0.0, at_most=time) for eta in np.atleast_1d(etas).tolist()}
+    return sorted(found, reverse=True)
 
 
 def _distance(smooth: Trajectory, run: Trajectory, name: str) -> float:

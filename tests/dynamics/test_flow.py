@@ -123,3 +123,12 @@ def test_a_flow_is_saved_and_loaded(problem, tmp_path):
     np.testing.assert_array_equal(again.states, run.states)
     assert again.events["T0"].time == run.events["T0"].time
     assert again.events["T0"].step is None
+
+
+def test_a_truncation_that_certifies_nothing_is_named(system):
+    """From the first step on: not a divergence, and with the reason."""
+    parameters = system.Parameters(D=64, C=4, q=0.25)
+    problem = system.ReducedPopulation(parameters, "truncated", tolerance=1e-2)
+    run = dynamics.flow(problem, time=10.0)
+    assert run.outcome.kind == "certificate lost"
+    assert "spectral expectation" in run.outcome.remedy

@@ -48,3 +48,13 @@ def test_wrong_rates_are_refused(result, etas, message):
     system = dynamics.load_system("positional_attention")
     with pytest.raises(InvalidRequest, match=message):
         dynamics.overlay(system.ReducedPopulation(system.Parameters()), 40.0, etas)
+
+
+def test_the_flow_goes_to_the_horizon_whatever_the_runs_do():
+    system = dynamics.load_system("positional_attention")
+    problem = system.ReducedPopulation(system.Parameters())
+    found = dynamics.overlay(problem, 40.0, [5.0, 2.0, 2.0])
+    assert len(found.runs) == 2
+    assert found.flow.time[-1] == 40.0
+    alone = dynamics.flow(problem, 40.0).final_state
+    np.testing.assert_allclose(found.flow.final_state, alone, rtol=1e-6)
