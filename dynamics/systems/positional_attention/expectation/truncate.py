@@ -165,7 +165,7 @@ class Truncated(WeightedSum):
         worst = self._worst()
         if worst <= self.tolerance:
             return ""
-        remedy = "leave out less" if self.level is None else "loosen the tolerance"
+        remedy = "leave out less" if self.level is None else "loosen the tolerance if you can"
         return (
             f"the {self.dropped:.1e} of probability left out may change the gradient by {worst:.1e}"
             f" of its gross, more than the tolerance {self.tolerance:.0e}; {remedy}, or take the "

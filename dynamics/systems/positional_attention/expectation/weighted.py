@@ -46,11 +46,17 @@ class WeightedSum(Expectation):
     drawn: int | None = None
 
     def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
-        """Gradient, risk and population error."""
+        """Gradient, risk, population error; of draws the standard error relative to the gross."""
         slope, out = np.empty(3), np.empty(2)
         self.module.gradient(state, self.data, slope)
         self.module.summary(state, self.data, out)
-        return slope, {"risk": float(out[0]), "error": float(out[1])}
+        known = {"risk": float(out[0]), "error": float(out[1])}
+        if self.drawn is not None:
+            found = self.certify(state)
+            spread, gross = found["standard_error"][:3], found["gross"][:3]
+            ratio = np.divide(spread, gross, out=np.zeros(3), where=gross > 0)
+            known["standard_error"] = float(ratio.max())
+        return slope, known
 
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross, rounding bound; the standard error of each where they were drawn."""

@@ -75,6 +75,13 @@ def key(index):
     return tuple(sorted(index[1:].tolist()))
 
 
+def test_a_run_carries_its_standard_error(system):
+    problem = system.ReducedPopulation(system.Parameters(), "sampled", samples=500)
+    found = problem.error_bound(STATE)
+    ratio = (found["standard_error"][:3] / found["gross"][:3]).max()
+    assert problem.observables(STATE)["standard_error"] == ratio
+
+
 def test_strata_pay(system):
     """Variance against independent draws of the same number: from the exact law."""
     parameters = system.Parameters()
