@@ -119,7 +119,8 @@ def check_rates(etas: Sequence[float], time: float) -> list[float]:
     """
     if not np.size(etas):
         refuse("eta", [], "is empty", "one or more learning rates", 1e-2)
-    found = {real("eta", eta, above=0.0, at_most=time) for eta in np.atleast_1d(etas).tolist()}
+    many = list(etas) if np.ndim(etas) else [etas]
+    found = {real("eta", eta, above=0.0, at_most=time) for eta in many}
     return sorted(found, reverse=True)
 
 
