@@ -1,0 +1,184 @@
+"""Every statement of a paper, with a measured verdict.
+
+A check runs the experiment that could contradict its claim and returns a `Finding`; nothing is
+marked by hand. Checks take the problems from the `System` they are given, so that a system with a
+wrong update or another law gets other verdicts.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dynamics.systems import load_system
+from dynamics.validation import InvalidRequest
+
+if TYPE_CHECKING:
+    from dynamics.systems import System
+    from theory.claims import Claim
+
+WORDS = {True: "holds", False: "does not hold here", None: "not decidable at this size"}
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What a check may assume about the request.
+
+    Attributes
+    ----------
+    parameters : object or None
+        The user's; None for those of the protocol of each claim.
+    thorough : bool
+        More sizes and seeds.
+    seed : int
+        Of everything random.
+    """
+
+    parameters: Any = None
+    thorough: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check measured.
+
+    Attributes
+    ----------
+    holds : bool or None
+        True where the measurement supports the claim, False where it contradicts it, None where
+        this size cannot decide.
+    quantity : str
+        What was measured, in words.
+    measured, bound : float
+        The measured value, and what the claim says of it.
+    reason : str
+        Why this verdict, in one sentence with the numbers that matter.
+    evidence : mapping
+        Plain values (JSON): ``parameters`` of the measurement, tables, and under ``plot`` what
+        `dynamics.plotting.evidence` draws: ``x_label``, ``y_label``, ``x_scale``, ``y_scale``,
+        ``curves`` (a list of ``label``, ``x``, ``y``) and ``lines`` (a list of ``label``, ``y``).
+    """
+
+    holds: bool | None
+    quantity: str
+    measured: float
+    bound: float
+    reason: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim with its finding.
+
+    Attributes
+    ----------
+    claim : Claim
+        The paper's statement.
+    finding : Finding
+        What was measured.
+    """
+
+    claim: Claim
+    finding: Finding
+
+    @property
+    def holds(self) -> bool | None:
+        """Supported (True), contradicted (False), or undecided at this size (None)."""
+        return self.finding.holds
+
+    @property
+    def measured(self) -> float:
+        """The measured value."""
+        return self.finding.measured
+
+    @property
+    def bound(self) -> float:
+        """What the claim says of it."""
+        return self.finding.bound
+
+    @property
+    def evidence(self) -> Mapping[str, Any]:
+        """Quantity, reason, parameters, tables and curves."""
+        finding = self.finding
+        return {"quantity": finding.quantity, "reason": finding.reason, **finding.evidence}
+
+    def document(self) -> dict[str, Any]:
+        """The verdict as plain values."""
+        return {
+            "claim": self.claim.source,
+            "holds": self.holds,
+            "verdict": WORDS[self.holds],
+            "measured": self.measured,
+            "bound": self.bound,
+            "statement": self.claim.statement,
+            "evidence": dict(self.evidence),
+        }
+
+
+Check = Callable[["System", Protocol], Finding]
+
+
+def checks(name: str) -> Mapping[str, Check]:
+    """The checks of a system: source of the claim -> function."""
+    found: Mapping[str, Check] = importlib.import_module(
+        f"dynamics.experiments.{name}.checks"
+    ).CHECKS
+    return found
+
+
+def verify(
+    system: System | str,
+    parameters: Any = None,
+    claims: Sequence[str] | None = None,
+    thorough: bool = False,
+    seed: int = 0,
+) -> list[Verdict]:
+    """Check claims of a system's paper numerically.
+
+    Parameters
+    ----------
+    system : System or str
+    parameters : Parameters, optional
+        Where to check; by default each claim has the sizes of its own protocol.
+    claims : sequence of str, optional
+        Sources (``"Lemma 4.1"``); all by default.
+    thorough : bool
+        More sizes and seeds.
+    seed : int
+        Of everything random.
+
+    Returns
+    -------
+    list of Verdict
+
+    Raises
+    ------
+    InvalidRequest
+        For a claim that the paper does not have.
+    """
+    return list(verdicts(system, parameters, claims, thorough, seed))
+
+
+def verdicts(
+    system: System | str,
+    parameters: Any = None,
+    claims: Sequence[str] | None = None,
+    thorough: bool = False,
+    seed: int = 0,
+) -> Iterator[Verdict]:
+    """The verdicts of `verify`, each as soon as it is known."""
+    chosen = load_system(system) if isinstance(system, str) else system
+    known = {claim.source: claim for claim in chosen.claims}
+    for source in claims or ():
+        if source not in known:
+            raise InvalidRequest(
+                f"claim {source!r} is unknown; known are {', '.join(known)}"
+            )
+    table = checks(chosen.name)
+    protocol = Protocol(parameters, thorough, seed)
+    for source in claims or known:
+        yield Verdict(known[source], table[source](chosen, protocol))
