@@ -127,3 +127,18 @@ def first_rise(values, step_time, relative, duration, begin):
             if long and values[k] - values[start] > relative * abs(values[start]):
                 return start
     return None
+
+
+def rule_error(rule, sets, q):
+    """P(y g(x) < 0) + P(g(x) = 0)/2 of a rule g by loops over labels, signal sets and values."""
+    size, error = sum(map(len, sets)), 0 * q
+    for label, signal in itertools.product((1, -1), sets):
+        others = [i for i in range(size) if i not in signal]
+        for values in itertools.product((1, -1, 0), repeat=len(others)):
+            x = [label] * size
+            for i, value in zip(others, values, strict=True):
+                x[i] = value
+            chance = math.prod(1 - q if v == 0 else q / 2 for v in values) / (2 * len(sets))
+            margin = label * rule(x)
+            error += chance * (1 if margin < 0 else 0) + chance * (margin == 0) / 2
+    return error
