@@ -12,6 +12,36 @@ PARAMETRIZATION = (
 
 CLAIMS = (
     Claim(
+        source="Theorem 3.1",
+        statement=(
+            r"Let $g(X) = \phi\left(\sum_{j=1}^D \langle w_j, X_j \rangle\right)$ be a generalized "
+            r"linear model. Then, $g$ does not fit the labeling function i.e. "
+            r"$\Pr[f^\star(X) g(X) \leq 0] \geq 1/8$."
+        ),
+        hypothesis=(
+            r"$\mathcal{D}$ as in Assumption 1; Assumption 2: $C = \mathrm{polylog}(d)$, "
+            r"$q = poly(C)/D$. No condition on $\phi$, and none that relates $q(D-C)$ to $C^2$."
+        ),
+        falsified_by="a link and weights with an exact error below 1/8 on a law of Assumption 1",
+    ),
+    Claim(
+        source="Theorem 3.2",
+        statement=(
+            r"There exists a (one-layer) transformer $\mathcal{M}$ so that "
+            r"$\Pr[f^\star(X)\mathcal{M}(X) \leq 0] = d^{-\omega(1)}$ but for all $\ell \in [L]$, "
+            r"$i \in S_\ell$, $\mathrm{Top}_C \{\langle p_i^{(\mathcal{M})}, "
+            r"p_j^{(\mathcal{M})} \rangle\}_{j=1}^D \cap S_\ell = \emptyset$."
+        ),
+        hypothesis=(
+            r"$\mathcal{D}$ as in Assumption 1; Assumption 2: $C = \mathrm{polylog}(d)$, "
+            r"$q = poly(C)/D$. Query and key maps are free."
+        ),
+        falsified_by=(
+            "an error of the construction that does not fall along D with an exponent that grows "
+            "with C, or a row with a member of its own set among its C largest"
+        ),
+    ),
+    Claim(
         source="Lemma 4.1",
         statement=(
             r"There exist $\beta = \sigma_A$, $\gamma^{(t)}, \rho^{(t)} \in \mathbb{R}$ such that "
