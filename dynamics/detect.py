@@ -254,7 +254,7 @@ class Oscillation:
     def feed(self, first: int, rows: FloatArray) -> None:
         """Order parameters at steps first, first + 1, ..."""
         rate = np.concatenate([[self.previous], rows[:, self.column]])
-        kept = np.flatnonzero(~(rate[1:] * rate[:-1] < 0))
+        kept = np.flatnonzero(~(np.sign(rate[1:]) * np.sign(rate[:-1]) < 0))
         if kept.size:
             self.began = first + int(kept[-1])
             self.stride, self.sampled, self.sizes = 1, self.sampled[:0], self.sizes[:0]

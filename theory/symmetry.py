@@ -100,6 +100,24 @@ class Partition:
         """Consecutive runs of the given sizes: ``(2, 3)`` is {0, 1}, {2, 3, 4}."""
         return cls(np.repeat(np.arange(len(sizes)), sizes))
 
+    @classmethod
+    def grid(cls, rows: int, columns: int, height: int, width: int) -> Partition:
+        """Patches of a grid, row by row, in localised blocks of height by width (Figure 1b-1).
+
+        Raises
+        ------
+        ValueError
+            If the blocks do not tile the grid.
+        """
+        if rows % height or columns % width:
+            raise ValueError(f"blocks of {height} x {width} do not tile a grid {rows} x {columns}")
+        down, along = np.indices((rows, columns)).reshape(2, -1)
+        return cls(down // height * (columns // width) + along // width)
+
+    def shuffled(self, generator: np.random.Generator) -> Partition:
+        """Sets of the same sizes, their members drawn at random (Figure 1b-2)."""
+        return Partition(generator.permutation(self.labels))
+
     @property
     def size(self) -> int:
         """Number of patches D."""

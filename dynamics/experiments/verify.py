@@ -175,9 +175,7 @@ def verdicts(
     known = {claim.source: claim for claim in chosen.claims}
     for source in claims or ():
         if source not in known:
-            raise InvalidRequest(
-                f"claim {source!r} is unknown; known are {', '.join(known)}"
-            )
+            raise InvalidRequest(f"claim {source!r} is unknown; known are {', '.join(known)}")
     table = checks(chosen.name)
     protocol = Protocol(parameters, thorough, seed)
     for source in claims or known:

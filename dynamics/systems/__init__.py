@@ -45,8 +45,9 @@ class System:
         Parameters or None -> the reductions, by name.
     Parameters : type
         Frozen, validated on construction.
-    ReducedPopulation, FullPopulation : type
-        The problems, made from a ``Parameters``.
+    ReducedPopulation, FullPopulation, FullEmpirical : type
+        The problems, made from a ``Parameters``; the empirical one also from a number of samples
+        and a seed.
     showcases : mapping
         Command (``"run"``, ``"compare"``) -> what it does by default.
     """
@@ -59,6 +60,7 @@ class System:
     Parameters: type[Any]
     ReducedPopulation: type[Any]
     FullPopulation: type[Any]
+    FullEmpirical: type[Any]
     showcases: Mapping[str, Showcase]
 
 

@@ -40,6 +40,35 @@ def population(parameters, sets, alpha, matrix):
     return risk, d_alpha, d_matrix
 
 
+def empirical(parameters, data, value, matrix):
+    """Risk and gradient of (E) by loops over samples, rows and columns.
+
+    Returns (risk, dR/dv, dR/dA), the diagonal of dR/dA included.
+    """
+    patches, labels = data
+    size, p, nu = parameters.D, parameters.p, parameters.nu
+    weights = np.exp(parameters.scale * matrix)
+    attention = weights / weights.sum(axis=1, keepdims=True)
+    risk, d_value, d_matrix = 0.0, np.zeros(value.size), np.zeros((size, size))
+    for sample, label in zip(patches, labels, strict=True):
+        seen = [math.fsum(value * patch) for patch in sample]
+        output, by_value, by_matrix = 0.0, np.zeros(value.size), np.zeros((size, size))
+        for i in range(size):
+            inner = size * sum(attention[i, j] * seen[j] for j in range(size))
+            output += inner**p + nu * inner
+            slope = size * (p * inner ** (p - 1) + nu)
+            for j in range(size):
+                by_value += slope * attention[i, j] * sample[j]
+                for r in range(size):
+                    change = attention[i, j] * ((j == r) - attention[i, r])
+                    by_matrix[i, r] += slope * seen[j] * parameters.scale * change
+        risk += math.log1p(math.exp(-label * output)) / len(labels)
+        weight = -label / (1 + math.exp(label * output)) / len(labels)
+        d_value += weight * by_value
+        d_matrix += weight * by_matrix
+    return risk, d_value, d_matrix
+
+
 def reduced(parameters, state, digits=40):
     """Risk and per-entry gradient on (alpha, gamma, rho) in mpmath, over all type *sequences*.
 

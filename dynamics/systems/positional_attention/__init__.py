@@ -2,6 +2,7 @@
 
 from dynamics.systems import Showcase, System
 from dynamics.systems.positional_attention.brute import FullPopulation
+from dynamics.systems.positional_attention.empirical import FullEmpirical
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.population import ReducedPopulation, derivations
 from theory.systems.positional_attention.claims import CLAIMS
@@ -16,6 +17,7 @@ SYSTEM = System(
     Parameters=Parameters,
     ReducedPopulation=ReducedPopulation,
     FullPopulation=FullPopulation,
+    FullEmpirical=FullEmpirical,
     showcases={
         "run": Showcase(parameters={}, eta=0.02, steps=100_000),
         "compare": Showcase(parameters={"D": 9, "C": 3}, eta=0.03, steps=20_000),

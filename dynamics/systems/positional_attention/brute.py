@@ -17,7 +17,7 @@ from dynamics import codegen
 from dynamics.kernels.advance import advance
 from dynamics.kernels.logistic import logistic, logistic_loss
 from dynamics.problem import CompiledProblem, FloatArray, Layout
-from dynamics.systems.positional_attention import brute_kernels
+from dynamics.systems.positional_attention import attention_kernels, brute_kernels
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.projection import associated_rows, orbit_values
 from dynamics.validation import refuse
@@ -155,7 +155,9 @@ def _brute_module(threaded: bool) -> codegen.CompiledModule:
         codegen.constants(brute_kernels, "BLOCK"),
         codegen.inline(logistic),
         codegen.inline(logistic_loss),
-        codegen.inline(brute_kernels.attention_matrix),
+        codegen.inline(attention_kernels.attention_matrix),
+        codegen.inline(attention_kernels.through_softmax),
+        codegen.inline(attention_kernels.orbit_parameters),
         codegen.inline(brute_kernels.margins),
         codegen.inline(brute_kernels.accumulate, "parallel_kernel" if threaded else "kernel"),
         codegen.inline(brute_kernels.gradient),

@@ -13,27 +13,17 @@ Nothing is shared with the reduced path but the logistic. For every configuratio
 ``values`` is (D, N): configurations are contiguous, so every inner loop runs over them.
 """
 
-from math import exp
-
 import numpy as np
 
 from dynamics.kernels.logistic import logistic, logistic_loss
+from dynamics.systems.positional_attention.attention_kernels import (
+    attention_matrix,
+    orbit_parameters,
+    through_softmax,
+)
 
 prange = range
 BLOCK = 256
-
-
-def attention_matrix(state, size, scale, attention):  # type: ignore[no-untyped-def]
-    """Row-wise softmax of scale * A; A follows alpha in the state, row by row."""
-    for i in range(size):
-        row = state[1 + i * size : 1 + (i + 1) * size]
-        top = row.max()
-        total = 0.0
-        for j in range(size):
-            attention[i, j] = exp(scale * (row[j] - top))
-            total += attention[i, j]
-        for j in range(size):
-            attention[i, j] /= total
 
 
 def margins(attention, alpha, law, constants, first, last, out):  # type: ignore[no-untyped-def]
@@ -103,54 +93,26 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     constants, law, labels, work = data
     attention, partial = work
     size, alpha, scale = attention.shape[0], state[0], constants[2]
-    attention_matrix(state, size, scale, attention)
+    attention_matrix(state[1:].reshape(size, size), scale, attention)
     accumulate(attention, alpha, law, constants, partial)
     for lane in range(1, partial.shape[0]):
         for k in range(partial.shape[1]):
             partial[0, k] += partial[lane, k]
     out[0] = -partial[0, 0]
-    for i in range(size):
-        row = partial[0, 1 + i * size : 1 + (i + 1) * size]
-        mean = 0.0
-        for j in range(size):
-            mean += attention[i, j] * row[j]
-        for j in range(size):
-            out[1 + i * size + j] = -scale * size * alpha * attention[i, j] * (row[j] - mean)
-        out[1 + i * size + i] = 0.0
+    pushed, slope = partial[0, 1:].reshape(size, size), out[1:].reshape(size, size)
+    through_softmax(attention, pushed, -scale * size * alpha, False, slope)
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
-    """alpha, orbit means of A, G and its rate, rate of alpha, association margin (of A and S)."""
+    """alpha, orbit means of A, G and its rate, rate of alpha, association margin."""
     constants, law, labels, work = data
     attention = work[0]
     size, scale = attention.shape[0], constants[2]
-    attention_matrix(state, size, scale, attention)
-    same, other, count, own, rate = 0.0, 0.0, 0, 0.0, 0.0
-    worst = np.inf
-    for i in range(size):
-        drift, inside, outside = 0.0, np.inf, -np.inf
-        for j in range(size):
-            drift -= attention[i, j] * slope[1 + i * size + j]
-        for j in range(size):
-            entry = state[1 + i * size + j]
-            if labels[i] == labels[j]:
-                inside = min(inside, entry)
-                own += attention[i, j]
-                rate += scale * attention[i, j] * (-slope[1 + i * size + j] - drift)
-                if i != j:
-                    same += entry
-                    count += 1
-            else:
-                outside = max(outside, entry)
-                other += entry
-        worst = min(worst, inside - outside)
+    matrix, change = state[1:].reshape(size, size), slope[1:].reshape(size, size)
+    attention_matrix(matrix, scale, attention)
+    orbit_parameters(matrix, change, attention, labels, scale, out)
     out[0] = state[0]
-    out[1] = same / count
-    out[2] = other / (size * size - size - count)
-    out[3] = own
     out[4] = -slope[0]
-    out[5] = rate
-    out[6] = worst
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
@@ -159,7 +121,7 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
     values, probability = law
     attention, partial = work
     size, alpha = attention.shape[0], state[0]
-    attention_matrix(state, size, constants[2], attention)
+    attention_matrix(state[1:].reshape(size, size), constants[2], attention)
     attended, slope = np.empty((size, BLOCK)), np.empty((size, BLOCK))
     margin = np.empty(BLOCK)
     out[0] = 0.0

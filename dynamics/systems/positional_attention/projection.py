@@ -49,3 +49,15 @@ def associated_rows(matrix: FloatArray, partition: Partition) -> float:
     inside = np.where(same, matrix, np.inf).min(axis=1)
     outside = np.where(same, -np.inf, matrix).max(axis=1)
     return float((inside > outside).mean())
+
+
+def softmax(matrix: FloatArray, scale: float) -> FloatArray:
+    """S: the softmax of every row of scale * A, shape (D, D)."""
+    weights = np.exp(scale * (matrix - matrix.max(axis=1, keepdims=True)))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def own_attention(weights: FloatArray, partition: Partition) -> float:
+    """G: D times the mean attention that falls inside the own set."""
+    same = partition.labels[:, None] == partition.labels[None, :]
+    return float(weights[same].sum())

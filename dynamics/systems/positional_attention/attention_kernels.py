@@ -1,0 +1,72 @@
+"""Kernels on a whole matrix A: its softmax, its gradient from that of S, its order parameters.
+
+Shared by the full problems, whose states hold every entry of A; alpha and its rate come from the
+caller, because each problem keeps v in its own way.
+"""
+
+from math import exp
+
+import numpy as np
+
+
+def attention_matrix(matrix, scale, attention):  # type: ignore[no-untyped-def]
+    """Row-wise softmax of scale * A."""
+    size = attention.shape[0]
+    for i in range(size):
+        row = matrix[i]
+        top = row.max()
+        total = 0.0
+        for j in range(size):
+            attention[i, j] = exp(scale * (row[j] - top))
+            total += attention[i, j]
+        for j in range(size):
+            attention[i, j] /= total
+
+
+def through_softmax(attention, pushed, factor, diagonal, out):  # type: ignore[no-untyped-def]
+    """dR/dA_ij = factor S_ij (M_ij - sum over r of S_ir M_ir), M = dR/dS up to the factor.
+
+    The diagonal is 0, held, unless ``diagonal`` says that it is trained.
+    """
+    size = attention.shape[0]
+    for i in range(size):
+        mean = 0.0
+        for j in range(size):
+            mean += attention[i, j] * pushed[i, j]
+        for j in range(size):
+            out[i, j] = factor * attention[i, j] * (pushed[i, j] - mean)
+        if not diagonal:
+            out[i, i] = 0.0
+
+
+def orbit_parameters(matrix, slope, attention, labels, scale, out):  # type: ignore[no-untyped-def]
+    """Orbit means of A, G, its rate, association margin (of A, its rate -slope, and S).
+
+    ``out`` has the order of the system's order parameters; its places of alpha (0) and of the rate
+    of alpha (4) are left to the caller.
+    """
+    size = attention.shape[0]
+    same, other, count, own, rate = 0.0, 0.0, 0, 0.0, 0.0
+    worst = np.inf
+    for i in range(size):
+        drift, inside, outside = 0.0, np.inf, -np.inf
+        for j in range(size):
+            drift -= attention[i, j] * slope[i, j]
+        for j in range(size):
+            entry = matrix[i, j]
+            if labels[i] == labels[j]:
+                inside = min(inside, entry)
+                own += attention[i, j]
+                rate += scale * attention[i, j] * (-slope[i, j] - drift)
+                if i != j:
+                    same += entry
+                    count += 1
+            else:
+                outside = max(outside, entry)
+                other += entry
+        worst = min(worst, inside - outside)
+    out[1] = same / count
+    out[2] = other / (size * size - size - count)
+    out[3] = own
+    out[5] = rate
+    out[6] = worst

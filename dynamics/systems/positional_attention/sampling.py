@@ -1,0 +1,211 @@
+r"""Samples of the data laws: patches :math:`X_j = x_j w^\star + \xi_j`, noise orthogonal to w*.
+
+- `SignalSets`: Assumption 1. The values x_j of the signal set are the label, the others +1, -1, 0
+  with probability q/2, q/2, 1 - q.
+- `Convolution`: the law of Figure 2. Patches are standard Gaussian, the label is the sign of
+  :math:`f^\star(X) = \sum_\ell \big(\sum_{i \in S_\ell} \langle w^\star, X_i\rangle\big)^3`.
+
+F sees a patch only through :math:`\langle v, X_j\rangle = x_j \langle v, w^\star\rangle + \sigma
+|v_\perp|\, g_j` with g_j standard Gaussian, so fresh test data need values and one number a patch.
+
+Every draw comes from its own stream of one Generator: with one seed, more samples begin with the
+fewer ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from dynamics.problem import FloatArray
+from dynamics.systems.positional_attention.parameters import Parameters
+from dynamics.validation import refuse
+from theory.symmetry import Partition
+
+CHUNK = 1 << 20
+"""Numbers drawn at once, so that noise of any size needs little memory beside the data."""
+
+
+@dataclass(frozen=True)
+class SignalSets:
+    """Assumption 1: a signal set, and sets of random features.
+
+    Attributes
+    ----------
+    partition : Partition
+        The sets S_1, ..., S_L, of any sizes.
+    q : float
+        Chance of a feature on a patch of a random set.
+    sigma : float
+        Noise per coordinate.
+    """
+
+    partition: Partition
+    q: float
+    sigma: float
+
+    def values(self, count: int, generator: Generator) -> tuple[FloatArray, FloatArray]:
+        """Values x, shape (count, D), and labels y, shape (count,)."""
+        labels, streams = self.partition.labels, generator.spawn(3)
+        y = np.where(streams[0].random(count) < 0.5, -1.0, 1.0)
+        signal = streams[1].integers(labels.max() + 1, size=count)
+        chance = streams[2].random((count, labels.size))
+        x = (chance < self.q / 2).astype(np.float64) - (chance >= 1 - self.q / 2)
+        return np.where(labels == signal[:, None], y[:, None], x), y
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """Figure 2: Gaussian patches, and a cubic convolution for the label.
+
+    Attributes
+    ----------
+    partition : Partition
+        The sets that the convolution takes together.
+    """
+
+    partition: Partition
+    sigma: float = 1.0
+
+    def values(self, count: int, generator: Generator) -> tuple[FloatArray, FloatArray]:
+        """Values x, shape (count, D), and labels y, shape (count,)."""
+        x = generator.standard_normal((count, self.partition.size))
+        inside = np.stack([x[:, members].sum(axis=1) for members in self.partition.sets])
+        return x, np.where((inside**3).sum(axis=0) > 0, 1.0, -1.0)
+
+
+Law = SignalSets | Convolution
+
+
+def assumption_1(parameters: Parameters, partition: Partition | None = None) -> SignalSets:
+    """The law of Assumption 1 with the parameters' q and sigma.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    partition : Partition, optional
+        Of D patches, into sets of any sizes; L consecutive runs of C by default.
+
+    Raises
+    ------
+    InvalidRequest
+        If the partition is not one of D patches into at least two sets, not all single patches.
+    """
+    sets = partition or Partition.contiguous([parameters.C] * parameters.L)
+    sizes = [members.size for members in sets.sets]
+    if sets.size != parameters.D or len(sizes) < 2 or max(sizes) < 2:
+        allowed = f"{parameters.D} patches in two sets or more, one of two patches at least"
+        refuse("partition", sizes, "are not the sizes of such sets", allowed, "the default")
+    return SignalSets(sets, parameters.q, parameters.sigma)
+
+
+def unit_vector(depth: int, generator: Generator) -> FloatArray:
+    """A feature w*, uniform on the sphere of R^depth."""
+    drawn = generator.standard_normal(depth)
+    return np.asarray(drawn / np.linalg.norm(drawn))
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """How samples stand in blocks: every batch fills blocks of its own, the last one up.
+
+    Attributes
+    ----------
+    samples, batch, width : int
+        Samples in all, in a batch (the last may have fewer), in a block.
+    """
+
+    samples: int
+    batch: int
+    width: int
+
+    @property
+    def per_batch(self) -> int:
+        """Blocks of a batch."""
+        return -(-self.batch // self.width)
+
+    @property
+    def bounds(self) -> NDArray[np.int64]:
+        """First block of every batch and the one after its last, shape (batches, 2)."""
+        whole, rest = divmod(self.samples, self.batch)
+        ends = self.per_batch * np.arange(1, whole + 1)
+        if rest:
+            ends = np.append(ends, whole * self.per_batch - (-rest // self.width))
+        return np.stack([np.append(0, ends[:-1]), ends], axis=1).astype(np.int64)
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Samples of every batch."""
+        starts = np.arange(0, self.samples, self.batch)
+        return np.minimum(self.batch, self.samples - starts).astype(np.float64)
+
+    def places(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Block of each of the samples first, ..., last - 1, and place in it."""
+        batch, inside = np.divmod(np.arange(first, last), self.batch)
+        return batch * self.per_batch + inside // self.width, inside % self.width
+
+
+def blocks(
+    law: Law, feature: FloatArray, blocking: Blocking, generator: Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Samples in blocks, as the kernels read them.
+
+    Parameters
+    ----------
+    law : Law
+    feature : float array, shape (d,)
+        w*.
+    blocking : Blocking
+    generator : numpy Generator
+
+    Returns
+    -------
+    patches : float array, shape (blocks, D, d, width)
+    labels : float array, shape (blocks, width)
+        Both 0 in places that no sample fills.
+    """
+    count, width, many = blocking.samples, blocking.width, int(blocking.bounds[-1, 1])
+    for_values, for_noise = generator.spawn(2)
+    x, y = law.values(count, for_values)
+    size, depth = x.shape[1], feature.size
+    patches, labels = np.zeros((many, size, depth, width)), np.zeros((many, width))
+    labels[blocking.places(0, count)] = y
+    step = max(1, CHUNK // (size * depth))
+    for first in range(0, count, step):
+        last = min(count, first + step)
+        drawn = law.sigma * for_noise.standard_normal((last - first, size, depth))
+        drawn += (x[first:last] - drawn @ feature)[:, :, None] * feature
+        block, place = blocking.places(first, last)
+        patches[block, :, :, place] = drawn
+    return patches, labels
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """Fresh data for test errors, by their projections.
+
+    Attributes
+    ----------
+    values, noise : float arrays, shape (count, D)
+    labels : float array, shape (count,)
+    sigma : float
+    """
+
+    values: FloatArray
+    noise: FloatArray
+    labels: FloatArray
+    sigma: float
+
+    def projections(self, along: float, across: float) -> FloatArray:
+        """<v, X_j> for <v, w*> = along and |v - <v, w*> w*| = across, shape (count, D)."""
+        return along * self.values + self.sigma * across * self.noise
+
+
+def fresh(law: Law, count: int, generator: Generator) -> Fresh:
+    """Draw fresh data from a law."""
+    for_values, for_noise = generator.spawn(2)
+    x, y = law.values(count, for_values)
+    return Fresh(x, for_noise.standard_normal(x.shape), y, law.sigma)
