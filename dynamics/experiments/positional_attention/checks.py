@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dynamics.experiments.positional_attention import lemmas, linear, phases
 from dynamics.experiments.verify import Check
 
-CHECKS: Mapping[str, Check] = {}
+CHECKS: Mapping[str, Check] = {
+    "Theorem 3.1": linear.theorem_3_1,
+    "Theorem 3.2": linear.theorem_3_2,
+    "Lemma 4.1": lemmas.lemma_4_1,
+    "Lemma 4.2": lemmas.lemma_4_2,
+    "Lemma 4.3": lemmas.lemma_4_3,
+    "Theorem 4.1": phases.theorem_4_1,
+    "Event I": phases.event_1,
+    "Event II": phases.event_2,
+    "Event III": phases.event_3,
+}

@@ -78,4 +78,70 @@ CLAIMS = (
         ),
         proof=lemmas.lemma_4_3,
     ),
+    Claim(
+        source="Theorem 4.1",
+        statement=(
+            r"Assume that we run GD on (P) for $T$ iterations with parameters set as in "
+            r"Parametrization 3.1. With high probability, the ViT model (T) 1. learns patch "
+            r"association i.e. for all $\ell \in [L]$ and $i \in S_\ell$, "
+            r"$\mathrm{Top}_C \{A^{(T)}_{i,j}\}_{j=1}^D = S_\ell$. 2. learns the labeling "
+            r"function $f^\star$ i.e. $P_D[f^\star(X) F_{A^{(T)}, v^{(T)}}(X) > 0] \geq 1 - o(1)$."
+        ),
+        hypothesis=PARAMETRIZATION + r" Any $T \geq poly(d)/\eta$; Assumption 2.",
+        falsified_by=(
+            "an entry of A outside the own set among the C largest of a row at time T, or an error "
+            "that does not come near the irreducible one"
+        ),
+    ),
+    Claim(
+        source="Event I",
+        statement=(
+            r"At the beginning of the process, the update of $v^{(t)}$ is larger than the one of "
+            r"$A^{(t)}_{i,j}$ which implies that only $v^{(t)}$ updates during this first phase. "
+            r"We show that $\alpha^{(t)} = \langle v^{(t)}, w^\star\rangle$ increases until a time "
+            r"$T_0 > 0$ where it reaches some threshold. At this point, the model is nothing else "
+            r"than a generalized linear model that would not generalize."
+        ),
+        hypothesis=PARAMETRIZATION,
+        falsified_by="attention that has moved at T0, alpha that falls before it, or no T0 at all",
+    ),
+    Claim(
+        source="Event II",
+        statement=(
+            r"During this phase, the attention weights must update. $\gamma^{(t)}$ increases until "
+            r"a time $T_1 \in [T_0, T]$ such that $\gamma^{(T_1)} > \max_{t \in [T]} |\rho^{(t)}|$."
+        ),
+        hypothesis=PARAMETRIZATION + r" Any $T \geq poly(d)/\eta$; Assumption 2.",
+        falsified_by=r"gamma that falls between T0 and T1, or never exceeds max |rho| of the run",
+    ),
+    Claim(
+        source="Event III",
+        statement=(
+            r"Because we have $\gamma^{(T_1)} > \max_{t \in [T]} |\rho^{(t)}|$, we again have "
+            r"$\alpha^{(t+1)} > \alpha^{(t)}$ as in Phase I. Thus, $\alpha^{(t)}$ increases again "
+            r"until the population risk becomes a $o(1)$."
+        ),
+        hypothesis=PARAMETRIZATION + r" Any $T \geq poly(d)/\eta$; Assumption 2.",
+        falsified_by="alpha that does not rise, lastingly, after T1",
+    ),
+    Claim(
+        source="Theorem 4.2",
+        statement=(
+            r"Assume that we run GD on (E) for $T$ iterations with parameters set as in "
+            r"Parametrization 3.1. Assume that the number of samples is $N = poly(d)$. With high "
+            r"probability, the model 1. learns patch association i.e. for all $\ell \in [L]$ and "
+            r"$i \in S_\ell$, $\mathrm{Top}_C \{\hat A^{(T)}_{i,j}\}_{j=1}^D = S_\ell$. 2. fits "
+            r"the labeling function i.e. $P_D[f^\star(X) F_{\hat A^{(T)}, \hat v^{(T)}}(X) > 0] \geq "
+            r"1 - o(1)$."
+        ),
+        hypothesis=(
+            r"(GD) on (E), $N = poly(d)$, $\hat v^{(0)} \sim N(0, \omega^2 I_d)$, "
+            r"$\hat A^{(0)}_{ij} \sim N(0, \omega^2)$ for $i \neq j$, $\omega = 1/poly(d)$, any "
+            r"$T \geq poly(d)/\eta$."
+        ),
+        falsified_by=(
+            "a row without association at time T, or a test error of a model without it, at a "
+            "number of samples at which more samples do not help"
+        ),
+    ),
 )

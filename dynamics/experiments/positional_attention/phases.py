@@ -1,0 +1,223 @@
+"""Theorem 4.1 and Events I, II, III, measured along the reduced flow.
+
+Where the table of the regime is asked for, the verdict is that of the whole table; a user's
+parameters are judged alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynamics.experiments.positional_attention.population import (
+    HORIZON,
+    attention,
+    curve,
+    population_flow,
+    regime,
+    sizes_of,
+)
+from dynamics.experiments.verify import Finding, Protocol
+from theory.systems.positional_attention.linear_rules import sign_rule_error
+
+if TYPE_CHECKING:
+    from dynamics.systems import System
+
+LONG = 1e6
+NEAR = 0.1
+"""Share of the gap between the linear rule's error and the irreducible one that may be left."""
+STILL = 0.05
+"""Relative change of G up to T0 below which attention stays where it started."""
+HORIZONS = (1e3, 1e4, 1e5, 1e6)
+
+
+def theorem_4_1(system: System, protocol: Protocol) -> Finding:
+    """Association and error at the end of the idealised run."""
+    rows = []
+    for parameters in regime(system, protocol)[:3]:
+        _, run = population_flow(system.ReducedPopulation, parameters, LONG)
+        _, gamma, rho = run.final_state
+        error, exact = _error(run)
+        linear = float(sign_rule_error(parameters.D, parameters.C, parameters.q).error)
+        irreducible = float(run["bayes_error"][-1])
+        rows.append(
+            sizes_of(parameters)
+            | {
+                "associated": bool(min(parameters.beta, gamma) > rho),
+                "error": error, "error_is": "exact" if exact else "at most risk / log 2",
+                "irreducible": irreducible, "linear": linear,
+                "left": (error - irreducible) / max(linear - irreducible, 1e-300),
+                "exact": exact,
+            }
+        )  # fmt: skip
+    associated = all(row["associated"] for row in rows)
+    worst = max(rows, key=lambda row: float(row["left"]))
+    learned = all(row["left"] <= NEAR for row in rows)
+    undecided = all(row["left"] <= NEAR or not row["exact"] for row in rows)
+    holds = False if not associated else True if learned else None if undecided else False
+    reason = f"at time {LONG:g} every row is associated" if associated else _lost(rows)
+    reason += "; errors " + ", ".join(
+        f"{row['error']:.2g} (D={row['D']}; irreducible {row['irreducible']:.2g}, "
+        f"linear rule {row['linear']:.2g})"
+        for row in rows
+    )
+    quantity = "share of the gap from the linear rule's error to the irreducible one that is left"
+    evidence = {"parameters": {"time": LONG}, "table": rows, "plot": _risks(system, protocol)}
+    return Finding(holds, quantity, float(worst["left"]), NEAR, reason, evidence)
+
+
+def _error(run: Any) -> tuple[float, bool]:
+    """Population error at the end, and whether it is exact: else P(F <= 0) <= risk / log 2."""
+    if "error" in run.observables and np.isfinite(run["error"][-1]):
+        return float(run["error"][-1]), True
+    return float(run["risk"][-1] / np.log(2)), False
+
+
+def _lost(rows: list[dict[str, Any]]) -> str:
+    lost = [str(row["D"]) for row in rows if not row["associated"]]
+    return f"at time {LONG:g} rho is above gamma at D={', '.join(lost)}: no association"
+
+
+def _risks(system: System, protocol: Protocol) -> dict[str, Any]:
+    curves = []
+    for parameters in regime(system, protocol)[:3]:
+        run = population_flow(system.ReducedPopulation, parameters, LONG)[1]
+        curves.append(curve(f"$D={parameters.D}$", run.time[1:], run["risk"][1:]))
+    return {
+        "x_label": r"time $\tau = \eta \times$ steps", "y_label": "population risk",
+        "x_scale": "log", "y_scale": "log", "curves": curves, "lines": [],
+    }  # fmt: skip
+
+
+def event_1(system: System, protocol: Protocol) -> Finding:
+    """What moves before T0."""
+    rows, curves = [], []
+    for parameters in regime(system, protocol):
+        _, run = population_flow(system.ReducedPopulation, parameters, HORIZON)
+        event = run.events["T0"]
+        row: dict[str, Any] = {"D": parameters.D, "C": parameters.C, "q": parameters.q}
+        if event is None:
+            rows.append(row | {"T0": None, "moved": float("nan"), "rises": False})
+            continue
+        before = run.time <= event.time
+        _, own = attention(parameters, np.stack([run.states[0], event.state]))
+        alphas = np.append(run["alpha"][before], event.state[0])
+        row |= {
+            "T0": event.time, "alpha": float(event.state[0]),
+            "moved": float(own[1] / own[0] - 1), "rises": bool((np.diff(alphas) > 0).all()),
+        }  # fmt: skip
+        rows.append(row)
+        curves.append(curve(f"$D={parameters.D}$", run.time[1:], run["alpha"][1:]))
+    moved = max((abs(row["moved"]) for row in rows), key=lambda m: (np.isnan(m), m))
+    holds = bool(moved <= STILL and all(row["rises"] for row in rows))
+    missing = [str(row["D"]) for row in rows if row["T0"] is None]
+    falling = [str(row["D"]) for row in rows if row["T0"] is not None and not row["rises"]]
+    reason = f"G has changed by {moved:.1%} at T0 at most" if not missing else ""
+    if missing:
+        reason = f"attention never takes over the growth of the signal at D={', '.join(missing)}"
+    elif falling:
+        reason += f"; alpha falls before T0 at D={', '.join(falling)}"
+    else:
+        times = ", ".join(f"{row['T0']:.3g} (D={row['D']})" for row in rows)
+        reason += f", while alpha has risen all the way; T0 = {times}"
+    plot = {
+        "x_label": r"time $\tau = \eta \times$ steps", "y_label": r"$\alpha$",
+        "x_scale": "log", "y_scale": "log", "curves": curves, "lines": [],
+    }  # fmt: skip
+    quantity = "relative change of the attention inside the own set, G, up to T0"
+    evidence = {"parameters": {"time": HORIZON}, "table": rows, "plot": plot}
+    return Finding(holds, quantity, moved, STILL, reason, evidence)
+
+
+def event_2(system: System, protocol: Protocol) -> Finding:
+    """Whether gamma passes the largest |rho| of the run, for runs of growing length."""
+    rows, curves = [], []
+    for parameters in regime(system, protocol)[:3]:
+        _, run = population_flow(system.ReducedPopulation, parameters, LONG)
+        start = run.events["T0"]
+        begin = np.inf if start is None else start.time
+        for horizon in HORIZONS:
+            inside = run.time <= horizon
+            gamma, largest = run["gamma"][inside], float(np.abs(run["rho"][inside]).max())
+            late = gamma[run.time[inside] >= begin]
+            passed = np.flatnonzero(late > largest)
+            stop = passed[0] if passed.size else late.size
+            rows.append(
+                {
+                    "D": parameters.D, "q": parameters.q, "horizon": horizon,
+                    "ratio": float(gamma.max() / largest) if largest else float("inf"),
+                    "reached": bool(passed.size),
+                    "increasing": bool((np.diff(late[: stop + 1]) > 0).all()) and late.size > 1,
+                }
+            )  # fmt: skip
+        curves.append(
+            curve(
+                f"$D={parameters.D}$", run.time[1:],
+                run["gamma"][1:] / np.maximum.accumulate(np.abs(run["rho"]))[1:],
+            )
+        )  # fmt: skip
+    some = all(any(row["reached"] and row["increasing"] for row in rows if row["D"] == D)
+               for D in {row["D"] for row in rows})  # fmt: skip
+    lost = [row for row in rows if not row["reached"] and row["horizon"] > 1e4]
+    best = min(max(r["ratio"] for r in rows if r["D"] == D) for D in {r["D"] for r in rows})
+    if not some:
+        reason = "gamma does not rise past the largest |rho| of the run at any horizon"
+    else:
+        reason = "gamma rises past the largest |rho| of the run"
+        reason += "".join(
+            f"; not at horizon {row['horizon']:g} (D={row['D']}, q={row['q']:.3g}), where |rho| "
+            "has gone on growing" for row in lost
+        )  # fmt: skip
+    plot = {
+        "x_label": r"time $\tau = \eta \times$ steps",
+        "y_label": r"$\gamma / \max_{s \leq t} |\rho|$", "x_scale": "log", "y_scale": "linear",
+        "curves": curves, "lines": [{"label": "needed for some time of the run", "y": 1.0}],
+    }  # fmt: skip
+    quantity = "largest gamma over largest |rho| of a run, at its best horizon"
+    evidence = {"parameters": {"horizons": list(HORIZONS)}, "table": rows, "plot": plot}
+    return Finding(some, quantity, best, 1.0, reason, evidence)
+
+
+def event_3(system: System, protocol: Protocol) -> Finding:
+    """Whether alpha rises again, lastingly, after T1."""
+    rows, curves = [], []
+    for parameters in regime(system, protocol)[:3]:
+        _, run = population_flow(system.ReducedPopulation, parameters, LONG)
+        found, after = run.events["event_III"], run.events["T1"]
+        alpha = run["alpha"]
+        row: dict[str, Any] = sizes_of(parameters) | {
+            "T1": None if after is None else after.time,
+            "event_III": None if found is None else found.time,
+            "reason": run.reasons.get("event_III", ""),
+            "last": float(alpha[-1]), "rise": 0.0,
+        }  # fmt: skip
+        if found is not None:
+            later = alpha[run.time >= found.time]
+            row["rise"] = float(later.max() / found.state[0] - 1)
+        if after is not None:
+            row["at_T1"] = float(after.state[0])
+        rows.append(row)
+        curves.append(curve(f"$D={parameters.D}$", run.time[1:], alpha[1:]))
+    grown = [row for row in rows if row["last"] > row.get("at_T1", np.inf)]
+    reached = [row for row in rows if row["T1"] is not None]
+    holds = None if not reached else len(grown) == len(rows)
+    largest = max(row["last"] / row["at_T1"] for row in reached) if reached else float("nan")
+    seen = [row for row in rows if row["event_III"] is not None]
+    reason = (
+        "T1 is not reached"
+        if not reached
+        else f"alpha at time {LONG:g} is {largest:.2g} of its value at T1 at most: better attention "
+        "needs less of it"
+    )
+    reason += "".join(
+        f"; it rises by {row['rise']:.1g} from time {row['event_III']:.4g} (D={row['D']}) and "
+        "falls again" for row in seen
+    )  # fmt: skip
+    plot = {
+        "x_label": r"time $\tau = \eta \times$ steps", "y_label": r"$\alpha$",
+        "x_scale": "log", "y_scale": "log", "curves": curves, "lines": [],
+    }  # fmt: skip
+    quantity = "alpha at the end over alpha at T1"
+    evidence = {"parameters": {"time": LONG}, "table": rows, "plot": plot}
+    return Finding(holds, quantity, largest, 1.0, reason, evidence)

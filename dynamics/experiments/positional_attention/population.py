@@ -1,0 +1,86 @@
+"""What the checks of the idealised problem share: runs along the paper's regime, read by state.
+
+The regime of Assumption 2 at finite size: C = 4 and q (D - C) about 16, with D growing; a run goes
+to a time that is the same power of D for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynamics.flow import flow
+from dynamics.problem import FloatArray
+from dynamics.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from dynamics.experiments.verify import Protocol
+    from dynamics.systems import System
+
+REGIME = (16, 32, 64, 128)
+THOROUGH = (*REGIME, 256, 512)
+SIGNAL = 16.0
+"""q (D - C) of the regime, about C^2: the linear rule errs with 1/8 there (Theorem 3.1)."""
+HORIZON = 1e5
+
+
+def regime(system: System, protocol: Protocol) -> list[Any]:
+    """The user's parameters, or those of the regime; at D = 16, q stays below one half."""
+    if protocol.parameters is not None:
+        return [protocol.parameters]
+    sizes = THOROUGH if protocol.thorough else REGIME
+    return [system.Parameters(D=D, C=4, q=min(0.5, SIGNAL / (D - 4))) for D in sizes]
+
+
+@lru_cache(maxsize=64)
+def population_flow(make: Any, parameters: Any, time: float) -> tuple[Any, Trajectory]:
+    """The reduced problem and its gradient flow to a time; kept, because checks share runs."""
+    problem = make(parameters)
+    return problem, flow(problem, time)
+
+
+def sizes_of(parameters: Any) -> dict[str, Any]:
+    """The parameters that a verdict is about, as plain values."""
+    return {name: getattr(parameters, name) for name in ("D", "C", "q", "p", "nu", "beta")}
+
+
+def attention(parameters: Any, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Gamma and G of states (records, 3), by the definitions of Section 4.1."""
+    alpha, gamma, rho = states.T
+    top = np.maximum(np.maximum(parameters.beta, gamma), rho) * parameters.scale
+    own = np.exp(parameters.scale * parameters.beta - top)
+    same = np.exp(parameters.scale * gamma - top)
+    other = np.exp(parameters.scale * rho - top)
+    size, inside = parameters.D, parameters.C - 1
+    total = own + inside * same + (size - parameters.C) * other
+    return same / total, size * (own + inside * same) / total
+
+
+def polylogs(problem: Any, states: FloatArray) -> FloatArray:
+    """The hidden constants of Lemma 4.3 at states (records, 3): of gamma, and of |rho|.
+
+    From the gradient that moves the state, not from what the problem reports of itself.
+    """
+    parameters, (alpha, _, rho) = problem.parameters, states.T
+    within, own = attention(parameters, states)
+    slopes = np.array([problem.gradient(state) for state in states])
+    power, size = alpha**parameters.p, parameters.D
+    strength = within * own ** (parameters.p - 1)
+    gamma = -slopes[:, 1] / (power * strength)
+    outward = -slopes[:, 2] * np.where(rho == 0, np.sign(-slopes[:, 2]), np.sign(rho))
+    return np.stack([gamma, outward / (power * (1 + strength) / size)], axis=1)
+
+
+def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
+    """Slope of log values against log sizes; NaN with fewer than two sizes."""
+    if len(sizes) < 2:
+        return float("nan")
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+def curve(label: str, x: Any, y: Any) -> dict[str, Any]:
+    """A curve of the evidence's plot."""
+    return {"label": label, "x": np.asarray(x).tolist(), "y": np.asarray(y).tolist()}
