@@ -1,12 +1,13 @@
-"""Reduced against full: the same gradient descent twice, laid side by side.
+"""Reduced against full: the same gradient descent, laid side by side.
 
 The reduction is exact for the population problem, so the deviation measures rounding (or a wrong
-derivation), and the events fall on the same steps.
+derivation), and the events fall on the same steps. For the empirical problem, whose samples and
+start are random, it measures how realistic the idealised dynamics is; several seeds give a band.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,13 +29,21 @@ class Comparison:
     ----------
     reduced, full : Trajectory
     deviations : mapping
-        Reduced state -> largest absolute distance, over the entries it stands for, at each record
-        of `time`; shape (records,).
+        Reduced state -> largest absolute distance, over what stands beside it in the full runs
+        (every entry, or the mean of an orbit), at each record of `time`; shape (records,).
+    others : tuple of Trajectory
+        More runs of the full problem, of other seeds.
     """
 
     reduced: Trajectory
     full: Trajectory
     deviations: Mapping[str, FloatArray]
+    others: tuple[Trajectory, ...] = ()
+
+    @property
+    def fulls(self) -> tuple[Trajectory, ...]:
+        """All runs of the full problem."""
+        return (self.full, *self.others)
 
     @property
     def time(self) -> FloatArray:
@@ -53,8 +62,8 @@ class Comparison:
 
     @property
     def outcome(self) -> Outcome:
-        """The worse of the two: failed, else interrupted, else the reduced run's."""
-        ends = (self.full.outcome, self.reduced.outcome)
+        """The worst of all: failed, else interrupted, else the reduced run's."""
+        ends = (*(run.outcome for run in self.fulls), self.reduced.outcome)
         failed = [end for end in ends if end.failed]
         stopped = [end for end in ends if end.kind == INTERRUPTED]
         return (failed or stopped or [self.reduced.outcome])[0]
@@ -62,7 +71,7 @@ class Comparison:
 
 def compare(
     reduced: Problem,
-    full: FullProblem,
+    full: FullProblem | Sequence[FullProblem],
     eta: float | ArrayLike | None = None,
     steps: int | None = None,
     record: int | str | ArrayLike | None = None,
@@ -75,8 +84,8 @@ def compare(
     ----------
     reduced : Problem
         Few scalars.
-    full : FullProblem
-        Every entry, with ``orbit_values``.
+    full : FullProblem or sequence of them
+        Every entry, with ``orbit_values``; several are seeds of one problem.
     eta, steps, record
         As for `dynamics.descend`, the same for both.
     time, rtol
@@ -89,26 +98,36 @@ def compare(
     ValueError
         If the two problems differ in a parameter.
     """
-    if not hasattr(full, "orbit_values") or hasattr(reduced, "orbit_values"):
+    fulls = list(full) if isinstance(full, Sequence) else [full]
+    beside = fulls and all(hasattr(problem, "orbit_values") for problem in fulls)
+    if not beside or hasattr(reduced, "orbit_values"):
         raise InvalidRequest("compare takes the reduced problem first and the full one second")
-    if reduced.parameters != full.parameters:
+    if any(reduced.parameters != problem.parameters for problem in fulls):
         raise ValueError("the reduced and the full problem have different parameters")
     with interruption():
         if time is not None:
             if eta is not None or steps is not None:
                 raise InvalidRequest("eta and steps are of gradient descent, time of the flow")
             first = flow(reduced, time, rtol)
-            second = flow(full, min(time, float(first.time[-1])), rtol, record=first.time)
+            end = min(time, float(first.time[-1]))
+            runs = [flow(problem, end, rtol, record=first.time) for problem in fulls]
         elif eta is None or steps is None:
             raise InvalidRequest("compare takes eta and steps, or a time")
         else:
-            first, second = descend(reduced, eta, steps, record), descend(full, eta, steps, record)
-    common = min(len(first.time), len(second.time))
-    agree = first.time[:common] == second.time[:common]
-    common = common if agree.all() else int(np.argmin(agree))
-    values = full.orbit_values(second.states[:common])
-    deviations = {}
-    for name in first.layout.names:
-        distance = np.abs(values[name] - first[name][:common, None])
-        deviations[name] = distance.max(axis=1)
-    return Comparison(first, second, deviations)
+            first = descend(reduced, eta, steps, record)
+            runs = [descend(problem, eta, steps, record) for problem in fulls]
+    common = min(_common(first, run) for run in runs)
+    deviations = {name: np.zeros(common) for name in first.layout.names}
+    for problem, run in zip(fulls, runs, strict=True):
+        values = problem.orbit_values(run.states[:common])
+        for name, largest in deviations.items():
+            distance = np.abs(values[name] - first[name][:common, None])
+            np.maximum(largest, distance.max(axis=1), out=largest)
+    return Comparison(first, runs[0], deviations, tuple(runs[1:]))
+
+
+def _common(one: Trajectory, two: Trajectory) -> int:
+    """How many first records of two runs are of the same times."""
+    common = min(len(one.time), len(two.time))
+    agree = one.time[:common] == two.time[:common]
+    return common if agree.all() else int(np.argmin(agree))

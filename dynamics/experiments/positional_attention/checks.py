@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dynamics.experiments.positional_attention import lemmas, linear, phases
+from dynamics.experiments.positional_attention import lemmas, linear, phases, realistic
 from dynamics.experiments.verify import Check
 
 CHECKS: Mapping[str, Check] = {
@@ -14,6 +14,7 @@ CHECKS: Mapping[str, Check] = {
     "Lemma 4.2": lemmas.lemma_4_2,
     "Lemma 4.3": lemmas.lemma_4_3,
     "Theorem 4.1": phases.theorem_4_1,
+    "Theorem 4.2": realistic.theorem_4_2,
     "Event I": phases.event_1,
     "Event II": phases.event_2,
     "Event III": phases.event_3,

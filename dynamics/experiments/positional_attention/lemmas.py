@@ -7,7 +7,7 @@ that it hides.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,7 +51,7 @@ def lemma_4_1(system: System, protocol: Protocol) -> Finding:
     spread = np.maximum(run["gamma_spread"], run["rho_spread"])
     largest = float(spread.max())
     reason = (
-        f"entries that Lemma 4.1 calls equal differ by {largest:.1e} at most, while the orbit means "
+        f"entries that the lemma calls equal differ by {largest:.1e} at most, while their means "
         f"reach {run['gamma'][-1]:.3g} and {run['rho'][-1]:.3g}"
     )
     plot = {
@@ -71,7 +71,7 @@ def lemma_4_2(system: System, protocol: Protocol) -> Finding:
     """The gradient by v orthogonal to w*, at v in span(w*): it must fall as N^-1/2."""
     parameters = protocol.parameters or system.Parameters(D=16, C=4, q=0.25)
     counts = SAMPLES[:3] if parameters.D * parameters.d > 1024 else SAMPLES
-    state_of = population_flow(system.ReducedPopulation, parameters, 100.0)[1].final_state
+    state_of = population_flow(system, parameters, 100.0)[1].final_state
     sizes = []
     for count in counts:
         squares = []
@@ -111,9 +111,10 @@ def lemma_4_2(system: System, protocol: Protocol) -> Finding:
 
 def lemma_4_3(system: System, protocol: Protocol) -> Finding:
     """The constants hidden in the two increments, along the flow and along the regime."""
-    rows, curves = [], []
+    rows: list[dict[str, Any]] = []
+    curves = []
     for parameters in regime(system, protocol):
-        problem, run = population_flow(system.ReducedPopulation, parameters, HORIZON)
+        problem, run = population_flow(system, parameters, HORIZON)
         chosen = np.unique(np.linspace(0, len(run.states) - 1, CHECKPOINTS).astype(int))
         found = polylogs(problem, run.states[chosen])
         rows.append(

@@ -36,7 +36,7 @@ def theorem_4_1(system: System, protocol: Protocol) -> Finding:
     """Association and error at the end of the idealised run."""
     rows = []
     for parameters in regime(system, protocol)[:3]:
-        _, run = population_flow(system.ReducedPopulation, parameters, LONG)
+        _, run = population_flow(system, parameters, LONG)
         _, gamma, rho = run.final_state
         error, exact = _error(run)
         linear = float(sign_rule_error(parameters.D, parameters.C, parameters.q).error)
@@ -82,7 +82,7 @@ def _lost(rows: list[dict[str, Any]]) -> str:
 def _risks(system: System, protocol: Protocol) -> dict[str, Any]:
     curves = []
     for parameters in regime(system, protocol)[:3]:
-        run = population_flow(system.ReducedPopulation, parameters, LONG)[1]
+        run = population_flow(system, parameters, LONG)[1]
         curves.append(curve(f"$D={parameters.D}$", run.time[1:], run["risk"][1:]))
     return {
         "x_label": r"time $\tau = \eta \times$ steps", "y_label": "population risk",
@@ -92,9 +92,10 @@ def _risks(system: System, protocol: Protocol) -> dict[str, Any]:
 
 def event_1(system: System, protocol: Protocol) -> Finding:
     """What moves before T0."""
-    rows, curves = [], []
+    rows: list[dict[str, Any]] = []
+    curves = []
     for parameters in regime(system, protocol):
-        _, run = population_flow(system.ReducedPopulation, parameters, HORIZON)
+        _, run = population_flow(system, parameters, HORIZON)
         event = run.events["T0"]
         row: dict[str, Any] = {"D": parameters.D, "C": parameters.C, "q": parameters.q}
         if event is None:
@@ -132,9 +133,10 @@ def event_1(system: System, protocol: Protocol) -> Finding:
 
 def event_2(system: System, protocol: Protocol) -> Finding:
     """Whether gamma passes the largest |rho| of the run, for runs of growing length."""
-    rows, curves = [], []
+    rows: list[dict[str, Any]] = []
+    curves = []
     for parameters in regime(system, protocol)[:3]:
-        _, run = population_flow(system.ReducedPopulation, parameters, LONG)
+        _, run = population_flow(system, parameters, LONG)
         start = run.events["T0"]
         begin = np.inf if start is None else start.time
         for horizon in HORIZONS:
@@ -181,9 +183,10 @@ def event_2(system: System, protocol: Protocol) -> Finding:
 
 def event_3(system: System, protocol: Protocol) -> Finding:
     """Whether alpha rises again, lastingly, after T1."""
-    rows, curves = [], []
+    rows: list[dict[str, Any]] = []
+    curves = []
     for parameters in regime(system, protocol)[:3]:
-        _, run = population_flow(system.ReducedPopulation, parameters, LONG)
+        _, run = population_flow(system, parameters, LONG)
         found, after = run.events["event_III"], run.events["T1"]
         alpha = run["alpha"]
         row: dict[str, Any] = sizes_of(parameters) | {
@@ -207,8 +210,8 @@ def event_3(system: System, protocol: Protocol) -> Finding:
     reason = (
         "T1 is not reached"
         if not reached
-        else f"alpha at time {LONG:g} is {largest:.2g} of its value at T1 at most: better attention "
-        "needs less of it"
+        else f"alpha at time {LONG:g} is {largest:.2g} of its value at T1 at most: better "
+        "attention needs less of it"
     )
     reason += "".join(
         f"; it rises by {row['rise']:.1g} from time {row['event_III']:.4g} (D={row['D']}) and "

@@ -6,7 +6,7 @@ to a time that is the same power of D for all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +35,14 @@ def regime(system: System, protocol: Protocol) -> list[Any]:
     return [system.Parameters(D=D, C=4, q=min(0.5, SIGNAL / (D - 4))) for D in sizes]
 
 
-@lru_cache(maxsize=64)
-def population_flow(make: Any, parameters: Any, time: float) -> tuple[Any, Trajectory]:
+def population_flow(system: System, parameters: Any, time: float) -> tuple[Any, Trajectory]:
     """The reduced problem and its gradient flow to a time; kept, because checks share runs."""
+    make: Any = system.ReducedPopulation
+    return _flow(make, parameters, time)
+
+
+@lru_cache(maxsize=64)
+def _flow(make: Callable[..., Any], parameters: Any, time: float) -> tuple[Any, Trajectory]:
     problem = make(parameters)
     return problem, flow(problem, time)
 

@@ -131,8 +131,8 @@ CLAIMS = (
             r"Parametrization 3.1. Assume that the number of samples is $N = poly(d)$. With high "
             r"probability, the model 1. learns patch association i.e. for all $\ell \in [L]$ and "
             r"$i \in S_\ell$, $\mathrm{Top}_C \{\hat A^{(T)}_{i,j}\}_{j=1}^D = S_\ell$. 2. fits "
-            r"the labeling function i.e. $P_D[f^\star(X) F_{\hat A^{(T)}, \hat v^{(T)}}(X) > 0] \geq "
-            r"1 - o(1)$."
+            r"the labeling function i.e. $P_D[f^\star(X) F_{\hat A^{(T)}, \hat v^{(T)}}(X) > 0] "
+            r"\geq 1 - o(1)$."
         ),
         hypothesis=(
             r"(GD) on (E), $N = poly(d)$, $\hat v^{(0)} \sim N(0, \omega^2 I_d)$, "
