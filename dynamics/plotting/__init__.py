@@ -8,18 +8,25 @@ from dynamics.plotting.branches import branches
 from dynamics.plotting.comparison import comparison
 from dynamics.plotting.cost import cost
 from dynamics.plotting.deviation import deviation
+from dynamics.plotting.evidence import evidence
 from dynamics.plotting.overlay import overlay, several
+from dynamics.plotting.realistic import realistic
+from dynamics.plotting.samples import against_samples, association_phase
 from dynamics.plotting.stability import stability
 from dynamics.plotting.style import write
 from dynamics.plotting.training import training
 
 __all__ = [
+    "against_samples",
+    "association_phase",
     "attention",
     "branches",
     "comparison",
     "cost",
     "deviation",
+    "evidence",
     "overlay",
+    "realistic",
     "several",
     "stability",
     "training",

@@ -1,4 +1,4 @@
-"""The reduced run as lines, the full run as markers, the events of the reduced run shaded."""
+"""The reduced run as lines, the full one as markers, seeds of the empirical one as bands."""
 
 from __future__ import annotations
 
@@ -22,14 +22,21 @@ def comparison(result: Comparison) -> Any:
     -------
     array of Axes
     """
-    axes = training(result.reduced, result.full)
     few, many = result.reduced.layout.size, result.full.layout.size
-    handles = [
-        Line2D([], [], color=GREY, label=f"{result.reduced.view}: {few} scalars"),
-        Line2D(
+    lines = Line2D([], [], color=GREY, label=f"{result.reduced.view}: {few} scalars")
+    if "samples" in result.full.settings:
+        axes = training(result.reduced, seeds=result.fulls)
+        seeds = f", {len(result.fulls)} seeds" if result.others else ""
+        beside = Line2D(
+            [], [], color=GREY, ls=":",
+            label=f"{result.full.view}: {many} entries, N = {result.full.settings['samples']:,}"
+            f"{seeds}",
+        )  # fmt: skip
+    else:
+        axes = training(result.reduced, result.full)
+        beside = Line2D(
             [], [], color=GREY, ls="", marker="o", mfc="white",
             label=f"{result.full.view}: {many} entries",
-        ),
-    ]  # fmt: skip
-    axes[0].legend(handles=handles, loc="lower center", fontsize=8)
+        )  # fmt: skip
+    axes[0].legend(handles=[lines, beside], loc="lower center", fontsize=8)
     return axes

@@ -37,13 +37,14 @@ def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
                 marker=marker, ms=3, markevery=0.08, mfc="white",
             )  # fmt: skip
         axes.set_yscale("log")
-        unit = np.finfo(float).eps
-        axes.axhline(unit, color=GREY, lw=0.8, ls=":")
         time_axis(axes, result.reduced)
-        axes.annotate(
-            "rounding unit", (axes.get_xlim()[0], unit), (4, 3), textcoords="offset points",
-            color=GREY, fontsize=8,
-        )  # fmt: skip
+        unit = np.finfo(float).eps
+        if max(result.deviation.values()) < 1e3 * unit:
+            axes.axhline(unit, color=GREY, lw=0.8, ls=":")
+            axes.annotate(
+                "rounding unit", (axes.get_xlim()[0], unit), (4, 3), textcoords="offset points",
+                color=GREY, fontsize=8,
+            )  # fmt: skip
         axes.set_ylabel("largest |reduced $-$ full|")
         axes.legend(loc="lower right")
     return axes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +81,16 @@ def sparse(time: FloatArray, count: int = 28) -> np.ndarray:
     """Indices of about ``count`` records, evenly spread over a logarithmic axis."""
     wanted = np.geomspace(time[0], time[-1], count)
     return np.unique(np.abs(np.log(time)[None, :] - np.log(wanted)[:, None]).argmin(axis=1))
+
+
+def band(
+    axes: Axes, runs: Sequence[Trajectory], name: str, colour: str, dash: str = "-", label: str = ""
+) -> None:
+    """The median of several runs as a line, least to greatest as a band, over positive times."""
+    shortest = min(runs, key=lambda run: len(run.time))
+    rows = np.stack([run[name][: len(shortest.time)] for run in runs])
+    time, middle = positive_time(shortest, np.median(rows, axis=0))
+    axes.plot(time, middle, dash, color=colour, label=label or None)
+    if len(runs) > 1:
+        low, high = (positive_time(shortest, edge)[1] for edge in (rows.min(0), rows.max(0)))
+        axes.fill_between(time, low, high, color=colour, alpha=0.2, lw=0)

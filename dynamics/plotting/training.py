@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -17,6 +18,7 @@ from dynamics.plotting.style import (
     RC,
     SHADES,
     VERMILION,
+    band,
     logarithmic,
     new_figure,
     positive_time,
@@ -35,7 +37,9 @@ PANELS = (
 LOGARITHMIC = ("G", "risk")
 
 
-def training(run: Trajectory, markers: Trajectory | None = None) -> Any:
+def training(
+    run: Trajectory, markers: Trajectory | None = None, seeds: Sequence[Trajectory] = ()
+) -> Any:
     """alpha; gamma and rho; G and alpha G; the risk: four panels over logarithmic time.
 
     Parameters
@@ -44,6 +48,8 @@ def training(run: Trajectory, markers: Trajectory | None = None) -> Any:
         Drawn as lines.
     markers : Trajectory, optional
         A second run drawn over it as markers, at some of its records.
+    seeds : sequence of Trajectory
+        Runs of several seeds, drawn under it: their median dotted, least to greatest as a band.
 
     Returns
     -------
@@ -56,6 +62,8 @@ def training(run: Trajectory, markers: Trajectory | None = None) -> Any:
             for name, colour, marker, dash in curves:
                 label = notation.label(name)
                 panel.plot(*positive_time(run, run[name]), color=colour, ls=dash, label=label)
+                if seeds:
+                    band(panel, seeds, name, colour, ":")
                 if markers is not None:
                     _mark(panel, markers, name, colour, marker)
             names = [name for name, *_ in curves]

@@ -1,0 +1,95 @@
+"""The realistic problem beside JAX, and beside what the machine could do: ``make bench``."""
+
+import time
+
+import numpy as np
+import pytest
+from numba import njit, prange
+
+pytestmark = pytest.mark.benchmark_run
+
+SIZES = [(16, 16, 2000, 1.3, 200), (64, 64, 1000, 1.3, 40), (196, 196, 500, 1.0, 10)]
+ROOFLINE = 1 / 0.6
+ETA = 1e-3
+
+
+def best(function, repeats=7):
+    function()
+    times = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+@njit(fastmath=True)
+def total(values):
+    found = 0.0
+    for k in range(values.size):
+        found += values[k]
+    return found
+
+
+@njit(parallel=True)
+def totals(values, out):
+    share = values.size // out.size
+    for k in prange(out.size):
+        out[k] = total(values[k * share : (k + 1) * share])
+
+
+def bandwidth(count):
+    """Bytes read per second by all cores, from an array of so many numbers."""
+    values, out = np.random.default_rng(0).random(count), np.empty(2)
+    return values.nbytes / best(lambda: totals(values, out), 20)
+
+
+def product_rate(size):
+    """Floating-point operations per second of numpy's matrix product."""
+    one, two = np.random.default_rng(0).random((2, size, size))
+    return 2 * size**3 / best(lambda: one @ two, 20)
+
+
+@pytest.mark.parametrize(("size", "depth", "samples", "limit", "steps"), SIZES)
+def test_full_batch_gd_against_jax(size, depth, samples, limit, steps, capsys):
+    """Steps of (E) against JAX on both cores, and time per step against the machine's bound."""
+    import dynamics
+    from jax_empirical import descender
+
+    system = dynamics.load_system("positional_attention")
+    problem = system.FullEmpirical(system.Parameters(D=size, C=4, d=depth, q=0.25), samples)
+    schedule = np.array([steps])
+
+    def ours():
+        return dynamics.descend(problem, ETA, steps, schedule)
+
+    def advance():
+        state = problem.initial_state
+        buffers = (np.empty((steps, 7)), np.empty(0, int), np.empty((0, state.size)))
+        problem.advance(state, np.full(state.size, ETA), 0, steps, buffers)
+        return state
+
+    run = descender(problem, ETA, steps)
+    start = tuple(problem.layout.part(problem.initial_state, name) for name in ("v", "A"))
+    end = np.concatenate([np.asarray(part).ravel() for part in run(start)])
+    np.testing.assert_allclose(end, ours().final_state, rtol=1e-9, atol=1e-12)
+    seconds, baseline = 1e9, 1e9
+    for _ in range(3):
+        seconds = min(seconds, best(advance, 4) / steps)
+        baseline = min(baseline, best(lambda: run(start)[0].block_until_ready(), 4) / steps)
+    read = 8 * samples * size * depth
+    work = samples * (4 * size * depth + 6 * size**2)
+    memory, arithmetic = bandwidth(samples * size * depth), product_rate(1000)
+    bound = max(read / memory, work / arithmetic)
+    with capsys.disabled():
+        print(f"\nrealistic GD, D={size} d={depth} N={samples}, all cores, {steps} steps")
+        print(f"  attdyn {seconds * 1e3:9.3f} ms/step   jax {baseline * 1e3:9.3f} ms/step")
+        print(f"  ratio  {baseline / seconds:9.2f}  (wanted {limit})")
+        print(
+            f"  bound  {bound * 1e3:9.3f} ms = max({read / 1e6:.1f} MB / {memory / 1e9:.1f} GB/s, "
+            f"{work / 1e6:.0f} Mflop / {arithmetic / 1e9:.0f} Gflop/s); time/bound "
+            f"{seconds / bound:.2f}"
+        )
+    assert baseline / seconds >= limit
+    if size == SIZES[-1][0]:
+        assert seconds / bound <= ROOFLINE
