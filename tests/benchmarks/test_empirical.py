@@ -53,8 +53,9 @@ def product_rate(size):
 @pytest.mark.parametrize(("size", "depth", "samples", "limit", "steps"), SIZES)
 def test_full_batch_gd_against_jax(size, depth, samples, limit, steps, capsys):
     """Steps of (E) against JAX on both cores, and time per step against the machine's bound."""
-    import dynamics
     from jax_empirical import descender
+
+    import dynamics
 
     system = dynamics.load_system("positional_attention")
     problem = system.FullEmpirical(system.Parameters(D=size, C=4, d=depth, q=0.25), samples)
