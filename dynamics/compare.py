@@ -6,14 +6,17 @@ derivation), and the events fall on the same steps.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.descend import descend, interruption
+from dynamics.checkpoint import Checkpoint
+from dynamics.descend import descend
 from dynamics.flow import flow
+from dynamics.interruption import interruption
 from dynamics.outcome import INTERRUPTED, Outcome
 from dynamics.problem import FloatArray, FullProblem, Problem
 from dynamics.trajectory import Event, Trajectory
@@ -59,6 +62,11 @@ class Comparison:
         stopped = [end for end in ends if end.kind == INTERRUPTED]
         return (failed or stopped or [self.reduced.outcome])[0]
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether one of the two was."""
+        return INTERRUPTED in (self.reduced.outcome.kind, self.full.outcome.kind)
+
 
 def compare(
     reduced: Problem,
@@ -68,6 +76,7 @@ def compare(
     record: int | str | ArrayLike | None = None,
     time: float | None = None,
     rtol: float = 1e-8,
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
 ) -> Comparison:
     """Run both problems and measure how far they are apart.
 
@@ -81,6 +90,9 @@ def compare(
         As for `dynamics.descend`, the same for both.
     time, rtol
         As for `dynamics.flow`: with a time, the gradient flows are compared instead.
+    checkpoint : path-like, optional
+        As for `dynamics.descend`; the two runs have theirs in ``<checkpoint>.reduced`` and
+        ``<checkpoint>.full``.
 
     Raises
     ------
@@ -93,6 +105,8 @@ def compare(
         raise InvalidRequest("compare takes the reduced problem first and the full one second")
     if reduced.parameters != full.parameters:
         raise ValueError("the reduced and the full problem have different parameters")
+    store = None if checkpoint is None else Checkpoint.at(checkpoint)
+    of_reduced, of_full = (None, None) if store is None else parts(store)
     with interruption():
         if time is not None:
             if eta is not None or steps is not None:
@@ -102,7 +116,8 @@ def compare(
         elif eta is None or steps is None:
             raise InvalidRequest("compare takes eta and steps, or a time")
         else:
-            first, second = descend(reduced, eta, steps, record), descend(full, eta, steps, record)
+            first = descend(reduced, eta, steps, record, checkpoint=of_reduced)
+            second = descend(full, eta, steps, record, checkpoint=of_full)
     common = min(len(first.time), len(second.time))
     agree = first.time[:common] == second.time[:common]
     common = common if agree.all() else int(np.argmin(agree))
@@ -111,4 +126,13 @@ def compare(
     for name in first.layout.names:
         distance = np.abs(values[name] - first[name][:common, None])
         deviations[name] = distance.max(axis=1)
-    return Comparison(first, second, deviations)
+    result = Comparison(first, second, deviations)
+    if store is not None and not (store.keep or result.interrupted):
+        for part in parts(store):
+            part.discard()
+    return result
+
+
+def parts(checkpoint: Checkpoint) -> tuple[Checkpoint, Checkpoint]:
+    """The checkpoints of the reduced and of the full run."""
+    return checkpoint.part("reduced"), checkpoint.part("full")
