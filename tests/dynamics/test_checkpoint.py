@@ -120,7 +120,9 @@ def test_a_killed_run_loses_the_steps_since_the_last_checkpoint(system, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_interruption_while_observables_are_computed_can_be_resumed(system, tmp_path):
+@pytest.mark.parametrize("eta", [0.02, 0.3])
+def test_interruption_while_observables_are_computed_can_be_resumed(system, tmp_path, eta):
+    """Also where the run has diverged: it does so once."""
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
 
     class Slow:
@@ -135,11 +137,11 @@ def test_interruption_while_observables_are_computed_can_be_resumed(system, tmp_
             return problem.observables(state)
 
     path = tmp_path / "run"
-    run = dynamics.descend(Slow(), 0.02, 3000, 10, checkpoint=path)
+    run = dynamics.descend(Slow(), eta, 3000, 1, checkpoint=path)
     assert run.outcome.kind == "interrupted"
     assert "checkpoint" in run.outcome.remedy
-    again = dynamics.descend(problem, 0.02, 3000, 10, checkpoint=path)
-    same(again, dynamics.descend(problem, 0.02, 3000, 10))
+    again = dynamics.descend(problem, eta, 3000, 1, checkpoint=path)
+    same(again, dynamics.descend(problem, eta, 3000, 1))
 
 
 def test_both_runs_of_a_comparison_go_on(system, tmp_path):
@@ -268,9 +270,12 @@ def test_detector_and_oscillation_go_on_from_their_state_at_any_step(system, tmp
     rows = np.cumsum(generator.normal(size=(300, len(names))), axis=0)
     rows[200:, names.index("d_alpha")] = (-1.0) ** np.arange(100)
     rows[60:, names.index("gamma")] += 60.0
+    rows[:, names.index("G")] = 10.0
+    rows[:, names.index("alpha")] = 1.0 + np.abs(np.arange(300) - 150.0)
     cuts = np.unique(generator.integers(1, 300, 90)).tolist()
     plain = watched(problem, rows, [], None)
     assert watched(problem, rows, cuts, None) == plain
     assert watched(problem, rows, cuts, Checkpoint(tmp_path / "run")) == plain
+    assert plain[0]["event_III"][0] == 150
     assert plain[0]["T1_paper"][0] is not None
     assert plain[1]
