@@ -1,7 +1,8 @@
 """The command line: ``attdyn COMMAND SYSTEM [--name value ...]``, or ``python -m dynamics``.
 
 Results go to stdout, messages to stderr. Exit codes: 0 done, 1 the run failed (what it had is
-written), 2 the request is wrong, 130 interrupted with partial results kept.
+written), 2 the request is wrong, 130 interrupted with partial results kept. An interrupted run of
+gradient descent goes on with ``--resume``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import pydantic
 
-from dynamics import report, request
+from dynamics import report, request, resume
+from dynamics.interruption import termination
 from dynamics.outcome import INTERRUPTED
 from dynamics.systems import load_system, system_names
 from dynamics.validation import InvalidRequest
@@ -56,8 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = _dispatch(words)
-        sys.stdout.flush()
+        with termination():
+            code = _dispatch(words)
+            sys.stdout.flush()
         return code
     except BrokenPipeError:
         # The reader has gone (attdyn derive ... | head): the rest goes nowhere, quietly.
@@ -118,7 +121,7 @@ def _dispatch(words: list[str]) -> int:
     chosen = vars(given)
     if chosen.get("config"):
         written = request.read_toml(chosen["config"], sorted(options - {"config"}))
-        for switch in ("json", "prove", "print_config"):
+        for switch in ("json", "prove", "print_config", "resume"):
             if not isinstance(written.get(switch, False), bool):
                 raise InvalidRequest(f"{switch} in {chosen['config']} can be true or false")
         chosen = {name: entry for name, entry in written.items() if entry is not False} | chosen
@@ -171,6 +174,12 @@ def _parser(command: str, system: System) -> request.Parser:
     if command == "run":
         run.add_argument("--full", metavar="X", help="population: run the full problem instead")
     parser.add_argument("--out", metavar="DIR", help=f"result (default results/{command}-SYSTEM)")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with an interrupted run of gradient descent"
+    )
+    parser.add_argument(
+        "--checkpoint", metavar="FILE", help="state of the run under way (default beside --out)"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.add_argument("--print_config", action="store_true", help="print the TOML and stop")
     return parser
@@ -251,6 +260,7 @@ def _run_settings(system: System, command: str, chosen: Mapping[str, Any]) -> di
     if settings["full"] not in (None, "population"):
         request.unknown("full problem", str(settings["full"]), ("population",))
     check_writable(settings["out"])
+    settings["checkpoint"] = resume.kept(command, settings["out"], chosen)
     return settings
 
 
@@ -294,8 +304,11 @@ def _run(system: System, chosen: Mapping[str, Any]) -> int:
 
         run = flow(problem, chosen["time"], chosen.get("rtol", 1e-8))
     else:
-        run = descend(problem, settings["eta"], settings["steps"], settings["record"])
-    return _deliver(system, run, settings["out"], bool(chosen.get("json")))
+        kept, made = settings["checkpoint"], {n: settings[n] for n in ("eta", "steps", "record")}
+        with kept.in_use(chosen.get("resume", False)):
+            run = descend(problem, **made, checkpoint=kept.place)
+            return _deliver(system, run, settings, chosen)
+    return _deliver(system, run, settings, chosen)
 
 
 def _compare(system: System, chosen: Mapping[str, Any]) -> int:
@@ -310,14 +323,20 @@ def _compare(system: System, chosen: Mapping[str, Any]) -> int:
         tolerance = chosen.get("rtol", 1e-8)
         result = compare(reduced, full, time=chosen["time"], rtol=tolerance)
     else:
-        result = compare(reduced, full, settings["eta"], settings["steps"], settings["record"])
-    return _deliver(system, result, settings["out"], bool(chosen.get("json")))
+        kept, made = settings["checkpoint"], {n: settings[n] for n in ("eta", "steps", "record")}
+        with kept.in_use(chosen.get("resume", False)):
+            result = compare(reduced, full, **made, checkpoint=kept.place)
+            return _deliver(system, result, settings, chosen)
+    return _deliver(system, result, settings, chosen)
 
 
-def _deliver(system: System, result: Result, out: Path, as_json: bool) -> int:
+def _deliver(
+    system: System, result: Result, settings: Mapping[str, Any], chosen: Mapping[str, Any]
+) -> int:
     """Write result, pictures and summary, whole or not at all; print; choose the exit code."""
     from dynamics import plotting, store
 
+    out: Path = settings["out"]
     document = report.document(result)
     with store.replacing(out) as folder:
         store.write_groups(result, folder / store.INSIDE)
@@ -325,7 +344,9 @@ def _deliver(system: System, result: Result, out: Path, as_json: bool) -> int:
         document["files"] = [picture.name for picture in pictures]
         summary = json.dumps(document, indent=2, allow_nan=False)
         (folder / "summary.json").write_text(summary + "\n", encoding="utf-8")
-    if as_json:
+    if settings["checkpoint"]:
+        settings["checkpoint"].close(result.interrupted)
+    if chosen.get("json"):
         print(summary)
     else:
         print(report.table(system, result))

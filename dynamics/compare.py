@@ -7,14 +7,17 @@ start are random, it measures how realistic the idealised dynamics is; several s
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.descend import descend, interruption
+from dynamics.checkpoint import Checkpoint
+from dynamics.descend import descend
 from dynamics.flow import flow
+from dynamics.interruption import interruption
 from dynamics.outcome import INTERRUPTED, Outcome
 from dynamics.problem import FloatArray, FullProblem, Problem
 from dynamics.trajectory import Event, Trajectory
@@ -68,6 +71,11 @@ class Comparison:
         stopped = [end for end in ends if end.kind == INTERRUPTED]
         return (failed or stopped or [self.reduced.outcome])[0]
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether one of the runs was."""
+        return any(run.outcome.kind == INTERRUPTED for run in (self.reduced, *self.fulls))
+
 
 def compare(
     reduced: Problem,
@@ -77,6 +85,7 @@ def compare(
     record: int | str | ArrayLike | None = None,
     time: float | None = None,
     rtol: float = 1e-8,
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
 ) -> Comparison:
     """Run both problems and measure how far they are apart.
 
@@ -90,6 +99,9 @@ def compare(
         As for `dynamics.descend`, the same for both.
     time, rtol
         As for `dynamics.flow`: with a time, the gradient flows are compared instead.
+    checkpoint : path-like, optional
+        As for `dynamics.descend`; the runs have theirs in ``<checkpoint>.reduced``,
+        ``<checkpoint>.full``, ``<checkpoint>.full_1``, ...
 
     Raises
     ------
@@ -104,6 +116,8 @@ def compare(
         raise InvalidRequest("compare takes the reduced problem first and the full one second")
     if any(reduced.parameters != problem.parameters for problem in fulls):
         raise ValueError("the reduced and the full problem have different parameters")
+    store = None if checkpoint is None else Checkpoint.at(checkpoint)
+    places = [None] * (1 + len(fulls)) if store is None else parts(store, len(fulls))
     with interruption():
         if time is not None:
             if eta is not None or steps is not None:
@@ -114,8 +128,11 @@ def compare(
         elif eta is None or steps is None:
             raise InvalidRequest("compare takes eta and steps, or a time")
         else:
-            first = descend(reduced, eta, steps, record)
-            runs = [descend(problem, eta, steps, record) for problem in fulls]
+            first = descend(reduced, eta, steps, record, checkpoint=places[0])
+            runs = [
+                descend(problem, eta, steps, record, checkpoint=place)
+                for problem, place in zip(fulls, places[1:], strict=True)
+            ]
     common = min(_common(first, run) for run in runs)
     deviations = {name: np.zeros(common) for name in first.layout.names}
     for problem, run in zip(fulls, runs, strict=True):
@@ -123,7 +140,17 @@ def compare(
         for name, largest in deviations.items():
             distance = np.abs(values[name] - first[name][:common, None])
             np.maximum(largest, distance.max(axis=1), out=largest)
-    return Comparison(first, runs[0], deviations, tuple(runs[1:]))
+    result = Comparison(first, runs[0], deviations, tuple(runs[1:]))
+    if store is not None and not (store.keep or result.interrupted):
+        for part in parts(store, len(fulls)):
+            part.discard()
+    return result
+
+
+def parts(checkpoint: Checkpoint, fulls: int = 1) -> list[Checkpoint]:
+    """The checkpoints of the reduced run and of the full ones."""
+    names = ["reduced", "full", *(f"full_{k}" for k in range(1, fulls))]
+    return [checkpoint.part(name) for name in names]
 
 
 def _common(one: Trajectory, two: Trajectory) -> int:

@@ -8,7 +8,7 @@ for a period of two that does not die out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -193,6 +193,24 @@ class Detector:
             found.step = int(first_step[hits[0]])
         self._rise[rule.name] = (int(first_step[-1]), float(base[-1]), float(values[-1]))
 
+    def state(self) -> dict[str, Any]:
+        """What was seen so far, as plain values and arrays, for `restore`."""
+        spans = {name: [astuple(s) for s in kept] for name, kept in self._spans.items()}
+        return {
+            "found": {name: astuple(found) for name, found in self.found.items()},
+            "bound": self._bound,
+            "spans": spans,
+            "rise": self._rise,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a `state`."""
+        for name, (step, reason, origin) in state["found"].items():
+            self.found[name] = Found(step, reason, origin and (origin[0], origin[1]))
+        self._bound = state["bound"]
+        self._spans = {name: [Span(*s) for s in kept] for name, kept in state["spans"].items()}
+        self._rise = {name: tuple(rise) for name, rise in state["rise"].items()}
+
     def column(self, rule: EventRule, attribute: str) -> Column:
         """A rule's expression as a function of rows of order parameters."""
         key = (rule.name, attribute)
@@ -266,6 +284,14 @@ class Oscillation:
             self.stride *= 2
         regular = self.sampled % self.stride == 0
         self.sampled, self.sizes = self.sampled[regular], self.sizes[regular]
+
+    def state(self) -> dict[str, Any]:
+        """What was seen so far, as plain values and arrays, for `restore`."""
+        return dict(vars(self))
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a `state`."""
+        vars(self).update(state)
 
     def lasting(self, last: int) -> bool:
         """Whether a run that ends at step ``last`` oscillates for good.

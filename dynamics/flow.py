@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics import outcome as ends
-from dynamics.descend import interruption, starting_state
+from dynamics import progress
+from dynamics.descend import starting_state
 from dynamics.forms import Forms
+from dynamics.interruption import interruption
 from dynamics.locate import Path, locate
 from dynamics.outcome import Outcome
 from dynamics.problem import FloatArray, Problem
@@ -152,7 +154,7 @@ def _integrate(forms: Forms, start: FloatArray, time: float, rtol: float):  # ty
         jac=bent if forms.now.has_jacobian else None,
     )
     nodes, pieces, kind, failure, asked = [0.0], [], ends.HORIZON, "", 0.0
-    with interruption() as interrupted:
+    with interruption() as interrupted, progress.bar(f"flow, {forms.now.view}") as bar:
         while solver.status == "running":
             solver.step()
             if solver.status == "failed" or not np.isfinite(solver.y).all():
@@ -165,6 +167,8 @@ def _integrate(forms: Forms, start: FloatArray, time: float, rtol: float):  # ty
             named.clear()
             nodes.append(solver.t)
             pieces.append(solver.dense_output())
+            bar.set_postfix_str(f"time {solver.t:.3g} of {time:g}", refresh=False)
+            bar.update()
             lost = bool(forms.now.failure())
             if lost or solver.t > 2.0 * asked:
                 asked = solver.t

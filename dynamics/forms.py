@@ -8,10 +8,11 @@ has doubled, and where a gradient is not a number; the moments do not depend on 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dynamics.problem import FloatArray, Problem
+from dynamics.validation import InvalidRequest
 
 
 class Forms:
@@ -26,6 +27,7 @@ class Forms:
     def __init__(self, problem: Problem) -> None:
         self.starts: list[float] = [0]
         self.problems = [problem]
+        self._states: list[FloatArray] = []
 
     @property
     def now(self) -> Problem:
@@ -38,7 +40,29 @@ class Forms:
         if form is not self.now:
             self.starts.append(start)
             self.problems.append(form)
+            self._states.append(state.copy())
         return form
+
+    def state(self) -> list[tuple[float, FloatArray, dict[str, Any]]]:
+        """Every later form by where it was taken and its settings, for `restore`."""
+        later = zip(self.starts[1:], self._states, self.problems[1:], strict=True)
+        return [(start, state, dict(form.settings)) for start, state, form in later]
+
+    def restore(self, taken: Iterable[tuple[float, FloatArray, dict[str, Any]]]) -> None:
+        """Take the same forms once more: each depends on the one before and the state alone.
+
+        Raises
+        ------
+        InvalidRequest
+            If another form is taken now.
+        """
+        for start, state, settings in taken:
+            before, form = self.now, self.reconsidered(start, state)
+            if form is before or form.settings != settings:
+                raise InvalidRequest(
+                    f"the form that the run took at {start:g} is not taken again "
+                    f"({settings} there, {dict(form.settings)} here); start anew"
+                )
 
     def at(self, moment: float) -> Problem:
         """The form that holds at a step or time."""

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.descend import descend, interruption, record_schedule
+from dynamics.descend import descend
 from dynamics.flow import flow
+from dynamics.interruption import interruption
 from dynamics.outcome import Outcome
 from dynamics.problem import FloatArray, Problem
+from dynamics.schedule import record_schedule
 from dynamics.trajectory import Trajectory
 from dynamics.validation import real, refuse
 
@@ -62,6 +64,11 @@ class Overlay:
     def outcome(self) -> Outcome:
         """The flow's; a learning rate that is too large is what an overlay shows, no failure."""
         return self.flow.outcome
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the flow was."""
+        return self.flow.interrupted
 
 
 def overlay(

@@ -6,6 +6,7 @@ reduced problem (alpha, gamma, rho) and a full one (alpha, A) look the same to a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -106,6 +107,9 @@ class Problem(Protocol):
     settings: Mapping[str, Any]
 
     @property
+    def identity(self) -> Mapping[str, Any]: ...
+
+    @property
     def initial_state(self) -> FloatArray: ...
 
     @property
@@ -178,6 +182,12 @@ class CompiledProblem:
     def source(self) -> str:
         """Text of the generated file."""
         return self.module.source
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What decides its gradients beside the parameters: settings, and the generated file."""
+        code = hashlib.sha256(self.source.encode()).hexdigest()[:12]
+        return {**self.settings, "code": code}
 
     def gradient(self, state: ArrayLike) -> FloatArray:
         """What one step of gradient descent subtracts, divided by eta.

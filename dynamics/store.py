@@ -14,7 +14,6 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from dynamics.compare import Comparison
 from dynamics.overlay import Overlay
 from dynamics.trajectory import Trajectory
 from dynamics.validation import InvalidRequest
+from dynamics.versions import versions
 
 if TYPE_CHECKING:
     import xarray
@@ -30,12 +30,6 @@ FORMAT = 1
 INSIDE = "result.zarr"
 Result = Trajectory | Comparison | Overlay
 KINDS = ("trajectory", "comparison", "overlay")
-VERSIONS = ("attdyn", "numpy", "numba", "sympy")
-
-
-def versions() -> dict[str, str]:
-    """Versions of the programs that a result depends on."""
-    return {name: metadata.version(name) for name in VERSIONS}
 
 
 def _stamped(dataset: xarray.Dataset) -> xarray.Dataset:

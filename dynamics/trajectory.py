@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.outcome import Outcome
+from dynamics.outcome import INTERRUPTED, Outcome
 from dynamics.problem import FloatArray, Layout
 
 if TYPE_CHECKING:
@@ -117,6 +117,11 @@ class Trajectory:
     def final_state(self) -> FloatArray:
         """The last state, flat; the last finite one where the run diverged."""
         return self.states[-1]
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether there is more to do."""
+        return self.outcome.kind == INTERRUPTED
 
     def to_xarray(self) -> xarray.Dataset:
         """The run as a dataset along ``record``; what is not an array is an attribute, as JSON.

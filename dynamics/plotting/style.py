@@ -79,6 +79,8 @@ def positive_time(run: Trajectory, series: FloatArray) -> tuple[FloatArray, Floa
 
 def sparse(time: FloatArray, count: int = 28) -> np.ndarray:
     """Indices of about ``count`` records, evenly spread over a logarithmic axis."""
+    if not time.size:
+        return np.empty(0, dtype=np.int64)
     wanted = np.geomspace(time[0], time[-1], count)
     return np.unique(np.abs(np.log(time)[None, :] - np.log(wanted)[:, None]).argmin(axis=1))
 

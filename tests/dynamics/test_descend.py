@@ -58,7 +58,7 @@ def test_where_chunks_are_cut_changes_nothing(problem, monkeypatch):
     from importlib import import_module
 
     reference = dynamics.descend(problem, eta=0.02, steps=5000, record=7)
-    monkeypatch.setattr(import_module("dynamics.descend"), "LARGEST_CHUNK", 37)
+    monkeypatch.setattr(import_module("dynamics.iterate"), "LARGEST_CHUNK", 37)
     run = dynamics.descend(problem, eta=0.02, steps=5000, record=7)
     np.testing.assert_array_equal(run.states, reference.states)
     for name, event in reference.events.items():

@@ -1,7 +1,7 @@
 import json
 
-import numpy as np
 import pytest
+from runs import same
 
 import dynamics
 from dynamics.validation import InvalidRequest
@@ -13,25 +13,6 @@ def result():
     parameters = system.Parameters(D=8, C=2)
     problems = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
     return dynamics.compare(*problems, eta=0.02, steps=600)
-
-
-def same(first, second):
-    np.testing.assert_array_equal(first.states, second.states)
-    np.testing.assert_array_equal(first.steps, second.steps)
-    np.testing.assert_array_equal(first.time, second.time)
-    assert first.layout == second.layout
-    assert dict(first.parameters) == dict(second.parameters)
-    assert dict(first.settings) == dict(second.settings)
-    assert first.outcome == second.outcome
-    assert dict(first.reasons) == dict(second.reasons)
-    assert list(first.observables) == list(second.observables)
-    for name, series in first.observables.items():
-        np.testing.assert_array_equal(series, second.observables[name])
-    for name, event in first.events.items():
-        other = second.events[name]
-        assert (event and event.record()) == (other and other.record())
-        if event is not None:
-            np.testing.assert_array_equal(event.state, other.state)
 
 
 def test_what_is_saved_is_loaded(result, tmp_path):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -93,6 +95,11 @@ class ReducedPopulation(CompiledProblem):
     def initial_state(self) -> FloatArray:
         """(alpha0, 0, 0), Parametrization 3.1, idealised case."""
         return np.array([self.parameters.alpha0, 0.0, 0.0])
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """With what was asked of the expectation: it decides which other ones are taken later."""
+        return {**super().identity, "request": asdict(self.request)}
 
     def gradient(self, state: ArrayLike) -> FloatArray:
         """Per-entry gradient; see `CompiledProblem.gradient`.
