@@ -56,7 +56,7 @@ def document(result: Result) -> dict[str, Any]:
         "outcome_step": result.outcome.step,
         "remedy": result.outcome.remedy,
     }
-    return _finite(head | content)
+    return finite(head | content)
 
 
 def _times(run: Trajectory) -> dict[str, float | None]:
@@ -72,10 +72,19 @@ def _scalars(run: Trajectory) -> dict[str, Any]:
     return {name: run[name] for name, shape in pairs if shape == ()} | dict(run.observables)
 
 
-def _finite(content: Any) -> Any:
+def plain(content: Any) -> Any:
+    """Arrays and numpy numbers as what JSON knows."""
+    return content.tolist() if hasattr(content, "tolist") else str(content)
+
+
+def finite(content: Any) -> Any:
     """JSON has no infinity and no NaN; both become null."""
+    if isinstance(content, np.ndarray | np.generic):
+        content = content.tolist()
+    if isinstance(content, list | tuple):
+        return [finite(entry) for entry in content]
     if isinstance(content, Mapping):
-        return {key: _finite(entry) for key, entry in content.items()}
+        return {key: finite(entry) for key, entry in content.items()}
     if isinstance(content, float) and not math.isfinite(content):
         return None
     return content

@@ -33,7 +33,7 @@ def test_a_system_has_table_claims_derivations_and_showcases(pair):
     assert isinstance(system.notation, Notation)
     assert all(isinstance(claim, Claim) for claim in system.claims)
     assert all(isinstance(d, ReducedSystem) for d in system.derivations().values())
-    assert set(system.showcases) == {"run", "compare"}
+    assert set(system.showcases) == {"run", "compare", "empirical"}
 
 
 def test_parameters_are_frozen_validated_and_in_the_table(pair):

@@ -27,6 +27,7 @@ class Showcase:
     parameters: Mapping[str, Any]
     eta: float
     steps: int
+    samples: int = 0
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,10 @@ class System:
         The problems, made from a ``Parameters``; the empirical one also from a number of samples
         and a seed.
     showcases : mapping
-        Command (``"run"``, ``"compare"``) -> what it does by default.
+        Command (``"run"``, ``"compare"``) -> what it does by default; ``"empirical"``, with its
+        number of samples, is what both do with the full empirical problem.
+    realistic : mapping
+        Options of ``FullEmpirical`` that the command line offers -> their meaning.
     """
 
     name: str
@@ -62,6 +66,7 @@ class System:
     FullPopulation: type[Any]
     FullEmpirical: type[Any]
     showcases: Mapping[str, Showcase]
+    realistic: Mapping[str, str]
 
 
 def system_names() -> tuple[str, ...]:

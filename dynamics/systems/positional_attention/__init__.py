@@ -21,5 +21,13 @@ SYSTEM = System(
     showcases={
         "run": Showcase(parameters={}, eta=0.02, steps=100_000),
         "compare": Showcase(parameters={"D": 9, "C": 3}, eta=0.03, steps=20_000),
+        "empirical": Showcase(parameters={"q": 0.25}, eta=0.02, steps=10_000, samples=8000),
+    },
+    realistic={
+        "partition": "true sets: contiguous (default), grid or random",
+        "start": "random (default) or symmetric, as in the idealised case",
+        "batch": "samples of a mini-batch (default: all)",
+        "dtype": "float64 (default) or float32, of samples and their sums",
+        "diagonal": "1 to train the diagonal of A too",
     },
 )

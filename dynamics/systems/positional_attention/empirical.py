@@ -9,6 +9,7 @@ of A over each orbit, which is laid beside the scalars of the reduced problem.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal
@@ -79,8 +80,9 @@ class FullEmpirical(CompiledProblem):
         N.
     seed : int or numpy Generator
         Of the samples, the feature w*, the start, the test data and the order of batches.
-    partition : Partition, optional
-        The true sets; consecutive patches by default. Sets of unequal size are allowed.
+    partition : Partition or str, optional
+        The true sets: consecutive patches (``"contiguous"``, the default), blocks of a square
+        ``"grid"``, ``"random"`` ones; or any partition, sets of unequal size allowed.
     law : SignalSets or Convolution, optional
         Another data law, with its own partition.
     **training
@@ -109,16 +111,18 @@ class FullEmpirical(CompiledProblem):
         parameters: Parameters,
         samples: int = 1000,
         seed: int | Generator = 0,
-        partition: Partition | None = None,
+        partition: Partition | str | None = None,
         law: sampling.Law | None = None,
         **training: Any,
     ) -> None:
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
         self.training = Training(**training)
         self.parameters = parameters
+        streams = np.random.default_rng(seed).spawn(6)
+        if isinstance(partition, str):
+            partition = sampling.named_partition(partition, parameters, streams[5])
         self.law = law or sampling.assumption_1(parameters, partition)
         self.partition = self.law.partition
-        streams = np.random.default_rng(seed).spawn(5)
         self._order_seed = int(streams[4].integers(2**62))
         self.feature = sampling.unit_vector(parameters.d, streams[0])
         self.fresh = sampling.fresh(self.law, self.training.test_samples, streams[2])
@@ -182,6 +186,14 @@ class FullEmpirical(CompiledProblem):
             matrix = parameters.omega * for_matrix.standard_normal((size, size))
         np.fill_diagonal(matrix, parameters.beta)
         return np.concatenate([value, matrix.ravel()])
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a resumed run must find again: beside the settings, the numbers drawn."""
+        drawn = hashlib.sha256()
+        for part in (self._data[1][1], self.feature, self._start, self.fresh.labels):
+            drawn.update(np.ascontiguousarray(part).tobytes())
+        return dict(super().identity) | {"drawn": drawn.hexdigest()[:16]}
 
     def data(self) -> tuple[FloatArray, FloatArray]:
         """The samples: patches X, shape (N, D, d), and labels y, shape (N,)."""

@@ -15,6 +15,7 @@ fewer ones.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt
 
 import numpy as np
 from numpy.random import Generator
@@ -78,6 +79,25 @@ class Convolution:
 
 
 Law = SignalSets | Convolution
+
+
+def named_partition(name: str, parameters: Parameters, generator: Generator) -> Partition:
+    """``"contiguous"``, ``"grid"`` (square blocks of a square grid) or ``"random"`` sets of C.
+
+    Raises
+    ------
+    InvalidRequest
+        For another name, or a grid where D or C is not a square.
+    """
+    runs = Partition.contiguous([parameters.C] * parameters.L)
+    side, block = isqrt(parameters.D), isqrt(parameters.C)
+    squares = side**2 == parameters.D and block**2 == parameters.C and side % block == 0
+    if name == "grid" and squares:
+        return Partition.grid(side, side, block, block)
+    if name in ("contiguous", "random"):
+        return runs if name == "contiguous" else runs.shuffled(generator)
+    known = "contiguous, grid (D and C squares, as 16 and 4) or random"
+    refuse("partition", name, "is not possible here", known, "contiguous")
 
 
 def assumption_1(parameters: Parameters, partition: Partition | None = None) -> SignalSets:

@@ -1,0 +1,292 @@
+"""``attdyn run`` and ``attdyn compare``: training, written with its pictures, whole or not."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dynamics import report, request, resume
+from dynamics.outcome import INTERRUPTED
+from dynamics.validation import InvalidRequest, integer
+
+if TYPE_CHECKING:
+    from dynamics.commands import Asked
+    from dynamics.store import Result
+    from dynamics.systems import Showcase, System
+
+EXPECTATION = {
+    "tolerance": "of the spectral, truncated or auto expectation (default 1e-10)",
+    "dropped": "probability that a truncation leaves out for good; else it refines itself",
+}
+DRAWN = {
+    "samples": "N of the full empirical problem, or of the sampled expectation",
+    "seed": "of the full empirical problem, or of the sampled expectation (default 0)",
+}
+FULL = ("population", "empirical")
+
+
+def flags(parser: request.Parser, command: str, system: System) -> None:
+    """Flags beside the parameters."""
+    showcase = system.showcases[command]
+    run = parser.add_argument_group("run")
+    number: dict[str, Any] = {"type": request.value, "metavar": "X"}
+    rates: dict[str, Any] = {"type": request.values, "metavar": "X"}
+    run.add_argument(
+        "--eta",
+        **rates,
+        help=f"learning rate, or one for v and one for A as 0.02,0.01 (default {showcase.eta}); "
+        "with --time: gradient descent at these is laid over the flow",
+    )
+    run.add_argument("--steps", **number, help=f"steps (default {showcase.steps})")
+    run.add_argument("--record", **number, help="record every so many steps, or 'log' (default)")
+    run.add_argument("--time", **number, help="gradient flow to this time, instead of steps")
+    run.add_argument("--rtol", **number, help="tolerance of the flow (default 1e-8)")
+    run.add_argument(
+        "--expectation",
+        metavar="X",
+        help="of the reduced problem: exact, truncated, spectral, sampled or auto (default)",
+    )
+    usual = "population" if command == "compare" else "run the reduced one"
+    run.add_argument("--full", metavar="X", help=f"{' or '.join(FULL)} (default: {usual})")
+    for name, meaning in (EXPECTATION | DRAWN).items():
+        run.add_argument(f"--{name}", **number, help=meaning)
+    real = parser.add_argument_group("with --full empirical")
+    if command == "compare":
+        real.add_argument(
+            "--seeds", **number, help="runs: seed, seed + 1, ... (default 3)"
+        )
+    for name, meaning in system.realistic.items():
+        real.add_argument(f"--{name}", **number, help=meaning)
+    parser.add_argument("--out", metavar="DIR", help=f"result (default results/{command}-SYSTEM)")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with an interrupted run of gradient descent"
+    )
+    parser.add_argument(
+        "--checkpoint", metavar="FILE", help="state of the run under way (default beside --out)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    parser.add_argument("--print_config", action="store_true", help="print the TOML and stop")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A request of ``run`` or ``compare``, checked before anything is compiled.
+
+    Attributes
+    ----------
+    asked : Asked
+    full : str or None
+        Which full problem.
+    parameters : Parameters
+    how : mapping
+        ``eta``, ``steps``, ``record``.
+    out : Path
+    kept : Kept or None
+        The checkpoint; None for a flow.
+    """
+
+    asked: Asked
+    full: str | None
+    parameters: Any
+    how: Mapping[str, Any]
+    out: Path
+    kept: resume.Kept | None
+
+    @property
+    def showcase(self) -> Showcase:
+        """What is run by default."""
+        return showcase(self.asked, self.full)
+
+    def reduced(self) -> Any:
+        """The reduced problem."""
+        given = self.asked.flags
+        names = [*EXPECTATION, *(DRAWN if self.full != "empirical" else ())]
+        made = {name: given[name] for name in names if name in given}
+        expectation = given.get("expectation", "auto")
+        return self.asked.system.ReducedPopulation(self.parameters, expectation, **made)
+
+    def fulls(self) -> list[Any]:
+        """The full problems: one, or one for each seed."""
+        system, given = self.asked.system, self.asked.flags
+        if self.full != "empirical":
+            return [system.FullPopulation(self.parameters)]
+        options = {name: given[name] for name in system.realistic if name in given}
+        samples = given.get("samples", self.showcase.samples)
+        first = integer("seed", given.get("seed", 0), at_least=0)
+        return [
+            system.FullEmpirical(self.parameters, samples, first + k, **options)
+            for k in range(seeds(self.asked))
+        ]
+
+
+def showcase(asked: Asked, full: str | None) -> Showcase:
+    """What a command does when nothing else is asked for."""
+    return asked.system.showcases["empirical" if full == "empirical" else asked.command]
+
+
+def seeds(asked: Asked) -> int:
+    """Runs of the empirical problem."""
+    usual = 3 if asked.command == "compare" else 1
+    return integer("seeds", asked.flags.get("seeds", usual), at_least=1, at_most=1000)
+
+
+def settings(asked: Asked) -> Settings:
+    """Check a request.
+
+    Raises
+    ------
+    InvalidRequest
+        In one line.
+    """
+    from dynamics.store import check_writable
+
+    given = asked.flags
+    full = given.get("full", "population" if asked.command == "compare" else None)
+    if full not in (None, *FULL):
+        request.unknown("full problem", str(full), FULL)
+    _check_meaning(asked, full)
+    usual = showcase(asked, full)
+    parameters = asked.parameters(usual.parameters)
+    how = {
+        "eta": given.get("eta", usual.eta),
+        "steps": given.get("steps", usual.steps),
+        "record": given.get("record", "log"),
+    }
+    _check_time(asked, how)
+    out = Path(str(given.get("out", f"results/{asked.command}-{asked.system.name}")))
+    check_writable(out)
+    many = seeds(asked) if full == "empirical" else 1
+    return Settings(asked, full, parameters, how, out, resume.kept(asked.command, out, given, many))
+
+
+def _check_meaning(asked: Asked, full: str | None) -> None:
+    """Refuse a flag that would change nothing."""
+    given, realistic = asked.flags, full == "empirical"
+    sampled = given.get("expectation") == "sampled" and (asked.command == "compare" or not full)
+    if realistic and sampled:
+        raise InvalidRequest(
+            "expectation='sampled' and full='empirical' would share samples and seed; "
+            "expectation can be exact, truncated, spectral or auto"
+        )
+    for name in given.keys() & DRAWN.keys():
+        if not realistic and not sampled:
+            raise InvalidRequest(f"{name} is of --full empirical or --expectation sampled")
+    for name in given.keys() & {"seeds", *asked.system.realistic}:
+        if not realistic:
+            raise InvalidRequest(f"{name} is of --full empirical")
+    for name in given.keys() & {"expectation", *EXPECTATION}:
+        if full and asked.command == "run":
+            raise InvalidRequest(f"{name} is of the reduced problem, and --full {full} has none")
+
+
+def _check_time(asked: Asked, how: dict[str, Any]) -> None:
+    """Check steps and rates, or the time of a flow, which excludes them."""
+    given = asked.flags
+    if "time" not in given:
+        from dynamics.descend import check_settings
+
+        if "rtol" in given:
+            raise InvalidRequest("rtol is of the flow, and there is no --time")
+        check_settings(**how)
+        return
+    from dynamics.flow import check_flow
+
+    check_flow(given["time"], given.get("rtol", 1e-8))
+    if given.get("batch"):
+        raise InvalidRequest("batch is of gradient descent and time of the flow; give one")
+    for name in ("steps", "record"):
+        if name in given:
+            raise InvalidRequest(f"{name} is of gradient descent and time of the flow; give one")
+    if "eta" in given and asked.command == "compare":
+        raise InvalidRequest("eta is of gradient descent and time of the flow; give one")
+    if "eta" in given:
+        from dynamics.overlay import check_rates
+
+        rates = how["eta"]
+        how["eta"] = check_rates(rates if isinstance(rates, list) else [rates], given["time"])
+
+
+def execute(asked: Asked) -> int:
+    """Run, write, print; returns the exit code."""
+    made = settings(asked)
+    if asked.flags.get("print_config"):
+        return _print_config(made)
+    if made.kept is None:
+        return _deliver(made, _flow(made))
+    with made.kept.in_use(asked.flags.get("resume", False)):
+        return _deliver(made, _descent(made))
+
+
+def _flow(made: Settings) -> Result:
+    time, rtol = made.asked.flags["time"], made.asked.flags.get("rtol", 1e-8)
+    if made.asked.command == "compare":
+        from dynamics.compare import compare
+
+        return compare(made.reduced(), made.fulls(), time=time, rtol=rtol)
+    problem = made.fulls()[0] if made.full else made.reduced()
+    if "eta" in made.asked.flags:
+        from dynamics.overlay import overlay
+
+        return overlay(problem, time, made.how["eta"], rtol)
+    from dynamics.flow import flow
+
+    return flow(problem, time, rtol)
+
+
+def _descent(made: Settings) -> Result:
+    assert made.kept is not None
+    if made.asked.command == "compare":
+        from dynamics.compare import compare
+
+        return compare(made.reduced(), made.fulls(), **made.how, checkpoint=made.kept.place)
+    from dynamics.descend import descend
+
+    problem = made.fulls()[0] if made.full else made.reduced()
+    return descend(problem, **made.how, checkpoint=made.kept.place)
+
+
+def _print_config(made: Settings) -> int:
+    """The request as TOML; defaults that follow other parameters are left out to follow them."""
+    given, fields = made.asked.flags, dataclasses.fields(made.parameters)
+    shown = {f.name: getattr(made.parameters, f.name) for f in fields if f.default is not None}
+    shown |= {f.name: given[f.name] for f in fields if f.name in given}
+    if made.full is None or made.asked.command == "compare":
+        shown["expectation"] = given.get("expectation", "auto")
+    if made.full:
+        shown["full"] = made.full
+    others = [*EXPECTATION, *DRAWN, "seeds", *made.asked.system.realistic]
+    shown |= {name: given[name] for name in others if name in given}
+    flow = {name: given[name] for name in ("time", "rtol", "eta") if name in given}
+    print(request.toml_text(shown | (flow if "time" in given else dict(made.how))))
+    return 0
+
+
+def _deliver(made: Settings, result: Result) -> int:
+    """Write result, pictures and summary, whole or not at all; print; choose the exit code."""
+    from dynamics import plotting, store
+
+    document = report.document(result)
+    with store.replacing(made.out) as folder:
+        store.write_groups(result, folder / store.INSIDE)
+        pictures = [plotting.write(axes, folder / name) for name, axes in report.pictures(result)]
+        document["files"] = [picture.name for picture in pictures]
+        summary = json.dumps(document, indent=2, allow_nan=False)
+        (folder / "summary.json").write_text(summary + "\n", encoding="utf-8")
+    if made.kept is not None:
+        made.kept.close(result.interrupted)
+    if made.asked.flags.get("json"):
+        print(summary)
+    else:
+        print(report.table(made.asked.system, result))
+        for picture in pictures:
+            print(f"picture  {made.out / picture.name}")
+        print(f"result   {made.out}")
+    end = result.outcome
+    if end.failed:
+        print(f"attdyn: {end}", file=sys.stderr)
+    return 1 if end.failed else 130 if end.kind == INTERRUPTED else 0

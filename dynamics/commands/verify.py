@@ -1,0 +1,88 @@
+"""``attdyn verify``: every claim of the paper with a measured verdict, and a picture of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dynamics import report, request
+from dynamics.interruption import interruption
+from dynamics.validation import integer
+
+if TYPE_CHECKING:
+    from dynamics.commands import Asked
+    from dynamics.experiments.verify import Verdict
+    from dynamics.systems import System
+
+WIDTH = 96
+
+
+def flags(parser: request.Parser, command: str, system: System) -> None:
+    """Flags beside the parameters."""
+    parser.add_argument(
+        "--claims", metavar="LIST", help="sources, separated by commas (default all)"
+    )
+    parser.add_argument("--thorough", action="store_true", help="more sizes and seeds")
+    parser.add_argument("--seed", type=request.value, metavar="X", help="default 0")
+    parser.add_argument("--out", metavar="DIR", help="result (default results/verify-SYSTEM)")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def execute(asked: Asked) -> int:
+    """Check, print every verdict as it comes, write evidence; returns the exit code."""
+    from dynamics import plotting, store
+    from dynamics.experiments.verify import verdicts
+
+    given = asked.flags
+    out = Path(str(given.get("out", f"results/verify-{asked.system.name}")))
+    store.check_writable(out)
+    seed = integer("seed", given.get("seed", 0), at_least=0)
+    chosen = (
+        [word.strip() for word in str(given["claims"]).split(",")] if "claims" in given else None
+    )
+    parameters = asked.parameters() if asked.names_parameters else None
+    checked = verdicts(asked.system, parameters, chosen, given.get("thorough", False), seed)
+    quiet, done, files = given.get("json", False), [], []
+    if not quiet:
+        print(f"{asked.system.title}\n\n{heading()}", flush=True)
+    with interruption() as interrupted:
+        for verdict in checked:
+            if interrupted.is_set():
+                break
+            done.append(verdict)
+            if not quiet:
+                print(row(verdict), flush=True)
+    document = {"system": asked.system.name, "claims": [v.document() for v in done], "files": files}
+    with store.replacing(out) as folder:
+        for verdict in done:
+            axes = plotting.evidence(verdict)
+            if axes is not None:
+                name = re.sub(r"\W+", "_", verdict.claim.source.lower()) + ".png"
+                files.append(plotting.write(axes, folder / name).name)
+        summary = json.dumps(report.finite(document), indent=2, allow_nan=False)
+        (folder / "summary.json").write_text(summary + "\n", encoding="utf-8")
+    print(summary if quiet else f"\nevidence {out}")
+    return 130 if interrupted.is_set() else 0
+
+
+def heading() -> str:
+    """Names of the columns."""
+    return f"{'claim':<14}{'verdict':<28}{'measured':>12}{'bound':>12}  quantity"
+
+
+def row(verdict: Verdict) -> str:
+    """A verdict as a line, with its reason under it."""
+    document: dict[str, Any] = verdict.document()
+    first = (
+        f"{verdict.claim.source:<14}{document['verdict']:<28}{verdict.measured:>12.4g}"
+        f"{verdict.bound:>12.4g}  {verdict.evidence['quantity']}"
+    )
+    indent = " " * 14
+    reason = textwrap.fill(
+        str(verdict.evidence["reason"]), WIDTH, initial_indent=indent, subsequent_indent=indent
+    )
+    return f"{first}\n{reason}"
+
