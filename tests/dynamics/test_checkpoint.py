@@ -66,6 +66,7 @@ CASES = {
     "every step": ("ReducedPopulation", (8, 2, 0.5), (), (0.02, 0.03), 3000, 1),
     "full": ("FullPopulation", (9, 3, 0.5), (), 0.02, 2500, 50),
     "forms": ("ReducedPopulation", (12, 3, 0.4), ("truncated", 5e-3), 0.02, 3000, "log"),
+    "auto": ("ReducedPopulation", (64, 4, 0.02), ("auto", 1e-4), 0.02, 300, "log"),
     "spectral": ("ReducedPopulation", (16, 4, 0.5), ("spectral", 1e-6), 0.02, 40, "log"),
     "sampled": ("ReducedPopulation", (12, 3, 0.4), ("sampled", 1e-10, 500), 0.02, 3000, 100),
     "oscillating": ("ReducedPopulation", (16, 4, 0.5), (), 0.04, 30_000, "log"),
@@ -99,7 +100,7 @@ def test_an_interrupted_run_ends_bitwise_like_one_that_was_not(system, tmp_path,
     assert set(EVENTS) <= set(run.events)
     if case == "exact":
         assert all(run.events[name] for name in EVENTS[:3])
-    if case == "forms":
+    if case in ("forms", "auto"):
         assert len(run.settings["forms"]) == 3
     if case in ("oscillating", "certificate lost", "diverged"):
         assert run.outcome.kind == case
