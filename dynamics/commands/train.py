@@ -57,9 +57,7 @@ def flags(parser: request.Parser, command: str, system: System) -> None:
         run.add_argument(f"--{name}", **number, help=meaning)
     real = parser.add_argument_group("with --full empirical")
     if command == "compare":
-        real.add_argument(
-            "--seeds", **number, help="runs: seed, seed + 1, ... (default 3)"
-        )
+        real.add_argument("--seeds", **number, help="runs: seed, seed + 1, ... (default 3)")
     for name, meaning in system.realistic.items():
         real.add_argument(f"--{name}", **number, help=meaning)
     parser.add_argument("--out", metavar="DIR", help=f"result (default results/{command}-SYSTEM)")

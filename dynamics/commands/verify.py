@@ -45,7 +45,8 @@ def execute(asked: Asked) -> int:
     )
     parameters = asked.parameters() if asked.names_parameters else None
     checked = verdicts(asked.system, parameters, chosen, given.get("thorough", False), seed)
-    quiet, done, files = given.get("json", False), [], []
+    quiet, files = given.get("json", False), list[str]()
+    done: list[Verdict] = []
     if not quiet:
         print(f"{asked.system.title}\n\n{heading()}", flush=True)
     with interruption() as interrupted:
@@ -85,4 +86,3 @@ def row(verdict: Verdict) -> str:
         str(verdict.evidence["reason"]), WIDTH, initial_indent=indent, subsequent_indent=indent
     )
     return f"{first}\n{reason}"
-
