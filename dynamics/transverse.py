@@ -155,6 +155,34 @@ class Transverse:
             for group in groups
         ]
 
+    def branches(self, sectors: Sequence[str]) -> dict[str, FloatArray]:
+        """Eigenvalues by the first of some sectors that holds more than half of the eigenvector.
+
+        Parameters
+        ----------
+        sectors : sequence of str
+            For branches that are continuous in time, first those that hold all or nothing.
+
+        Returns
+        -------
+        dict
+            Sector -> float array, shape (records, count), ascending in each record.
+
+        Raises
+        ------
+        ValueError
+            If an eigenvector is in none, or if a sector holds more of them at some times.
+        """
+        inside = np.array([self.shares[name] > 0.5 for name in sectors])
+        first = np.where(inside.any(axis=0), inside.argmax(axis=0), -1)
+        found = {}
+        for k, name in enumerate(sectors):
+            counts = (first == k).sum(axis=1)
+            if (first < 0).any() or (counts != counts[0]).any():
+                raise ValueError(f"eigenvectors leave or enter the sectors {', '.join(sectors)}")
+            found[name] = self.eigenvalues[first == k].reshape(len(counts), counts[0])
+        return found
+
     def decoupled_peak(self, name: str) -> float:
         """Largest amplification of a decoupled direction, exp(-integral of its curvature)."""
         rate = -self.decoupled[name]
@@ -223,11 +251,13 @@ def propagate(
     for k, interval in enumerate(np.diff(time)):
         values, vectors = np.linalg.eigh((hessians[k] + hessians[k + 1]) / 2)
         growth = (vectors * np.exp(-interval * values)) @ (vectors.T @ growth)
-        _, lengths, starts = np.linalg.svd(growth)
-        if lengths[0] > max(largest):
-            worst = starts[0]
-        largest.append(float(lengths[0]))
-        spread.append(float(np.sqrt((lengths**2).mean())))
+        # Not an SVD: what has decayed to 1e-200 can keep it from converging.
+        squares, starts = np.linalg.eigh(growth.T @ growth)
+        length = float(np.sqrt(squares[-1]))
+        if length > max(largest):
+            worst = starts[:, -1]
+        largest.append(length)
+        spread.append(float(np.linalg.norm(growth) / np.sqrt(size)))
     return np.array(largest), np.array(spread), worst
 
 

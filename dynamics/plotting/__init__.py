@@ -12,6 +12,7 @@ from dynamics.plotting.overlay import overlay, several
 from dynamics.plotting.stability import stability
 from dynamics.plotting.style import write
 from dynamics.plotting.training import training
+from dynamics.plotting.transverse import transverse
 
 __all__ = [
     "attention",
@@ -23,5 +24,6 @@ __all__ = [
     "several",
     "stability",
     "training",
+    "transverse",
     "write",
 ]

@@ -8,9 +8,14 @@ D=16, C=4 in place of 2 125 764. With a `FullPopulation` it is summed by brute f
 Named sectors are subspaces that the group maps onto themselves:
 
 - ``gamma``, ``rho``: entries inside sets, and between sets;
-- ``rows``: one value per row of each orbit, with mean zero over the rows of each set: some rows of
-  a set attend more and others less (*row competition*);
-- ``sets``: one value per ordered pair of sets: sets, not patches, differ.
+- ``sets``: one value per ordered pair of sets: sets, not patches, differ;
+- ``patches``: one value per row and one per column of each orbit, with mean zero over each set: the
+  patches of a set differ, alike towards all sets;
+- ``rows``: the part of ``patches`` in rows: some rows of a set attend more and others less (*row
+  competition*).
+
+``sets`` and ``patches`` are whole isotypic components of the wreath product, so an eigenvector is
+in one of them or orthogonal to both; what is left lies in ``gamma`` or in ``rho``.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ from numpy.typing import ArrayLike
 
 from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.brute import FullPopulation
+from dynamics.systems.positional_attention.expectation import enumerate
 from dynamics.systems.positional_attention.expectation.configurations import (
     multinomial_weights,
     type_compositions,
@@ -31,7 +37,11 @@ from dynamics.systems.positional_attention.expectation.configurations import (
 )
 from dynamics.systems.positional_attention.hessian import Law, hessian, orthogonal_curvature
 from dynamics.systems.positional_attention.parameters import Parameters
-from theory.symmetry import IntArray, Partition, PermutationGroup, classes
+from dynamics.validation import refuse
+from theory.symmetry import Classes, IntArray, Partition, PermutationGroup, classes
+
+LARGEST = 5e9
+"""Multisets times entries of the Hessian that are accepted: about a second for each Hessian."""
 
 
 class Manifold:
@@ -42,11 +52,25 @@ class Manifold:
     parameters : Parameters
     full : FullPopulation, optional
         Take its Hessian and its sets; by default the multisets of types, on consecutive sets.
+
+    Raises
+    ------
+    InvalidRequest
+        If there are too many multisets for matrices of this size.
     """
 
     def __init__(self, parameters: Parameters, full: FullPopulation | None = None) -> None:
         self.parameters = parameters
         self.full = full
+        number = enumerate.count(parameters.L, parameters.C)
+        if full is None and number * parameters.D**4 > LARGEST:
+            refuse(
+                "D",
+                parameters.D,
+                f"needs {number:,} Hessians by {parameters.D * (parameters.D - 1):,} entries",
+                f"at most {LARGEST / parameters.D**4:,.0f} at this size",
+                f"D={2 * parameters.C} at C={parameters.C}",
+            )
         sizes = [parameters.C] * parameters.L
         self.partition = Partition.contiguous(sizes) if full is None else full.partition
         labels = self.partition.labels
@@ -94,15 +118,15 @@ class Manifold:
         """Spanning columns of the named sectors, shape (1 + D(D-1), at least their dimension)."""
         same, labels = self._same[self._rows, self._columns], self.partition.labels
         own = np.where(same, 0, 1)
-        sets = labels[self._rows] * self.parameters.L + labels[self._columns]
-        by_row = _indicators(2 * self._rows + own)
-        by_set = _indicators(2 * labels[self._rows] + own)
+        by_row = _differing(2 * self._rows + own, 2 * labels[self._rows] + own)
+        by_column = _differing(2 * self._columns + own, 2 * labels[self._columns] + own)
         entries = np.eye(self.trained.size)[:, 1:]
         return {
             "gamma": entries[:, same],
             "rho": entries[:, ~same],
-            "rows": by_row - by_set @ (by_set.T @ by_row),
-            "sets": _indicators(sets),
+            "sets": _indicators(labels[self._rows] * self.parameters.L + labels[self._columns]),
+            "patches": np.concatenate([by_row, by_column], axis=1),
+            "rows": by_row,
         }
 
     @cached_property
@@ -110,7 +134,7 @@ class Manifold:
         return representatives(self.parameters)
 
     @cached_property
-    def _orbits(self):  # type: ignore[no-untyped-def]
+    def _orbits(self) -> Classes:
         return classes(self.symmetry)
 
 
@@ -134,3 +158,9 @@ def _indicators(classes_of_entries: IntArray) -> FloatArray:
     names, counts = np.unique(classes_of_entries, return_counts=True)
     columns = (classes_of_entries[:, None] == names[None, :]) / np.sqrt(counts)
     return np.concatenate([np.zeros((1, names.size)), columns])
+
+
+def _differing(fine: IntArray, coarse: IntArray) -> FloatArray:
+    """Indicators of classes of entries, less their part that is equal on coarser classes."""
+    columns, means = _indicators(fine), _indicators(coarse)
+    return columns - means @ (means.T @ columns)
