@@ -15,6 +15,7 @@ from dynamics.plotting.samples import against_samples, association_phase
 from dynamics.plotting.stability import stability
 from dynamics.plotting.style import write
 from dynamics.plotting.training import training
+from dynamics.plotting.transverse import transverse
 
 __all__ = [
     "against_samples",
@@ -30,5 +31,6 @@ __all__ = [
     "several",
     "stability",
     "training",
+    "transverse",
     "write",
 ]

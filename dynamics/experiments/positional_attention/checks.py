@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dynamics.experiments.positional_attention import lemmas, linear, phases, realistic
+from dynamics.experiments.positional_attention import (
+    lemmas,
+    linear,
+    phases,
+    realistic,
+    transverse,
+)
 from dynamics.experiments.verify import Check
 
 CHECKS: Mapping[str, Check] = {
@@ -18,4 +24,5 @@ CHECKS: Mapping[str, Check] = {
     "Event I": phases.event_1,
     "Event II": phases.event_2,
     "Event III": phases.event_3,
+    "Section 4.2": transverse.check,
 }

@@ -18,6 +18,7 @@ from dynamics.kernels.advance import advance
 from dynamics.kernels.logistic import logistic, logistic_loss
 from dynamics.problem import CompiledProblem, FloatArray, Layout
 from dynamics.systems.positional_attention import attention_kernels, brute_kernels
+from dynamics.systems.positional_attention.hessian import Law, hessian
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.projection import associated_rows, orbit_values
 from dynamics.validation import refuse
@@ -80,12 +81,12 @@ class FullPopulation(CompiledProblem):
             allowed = f"a partition of {size} patches in sets of {set_size}"
             refuse("partition", sizes, "are not the sizes of the sets", allowed, "the default")
         self.settings = {"sets": self.partition.labels.tolist()}
-        values, probability = brute_law(self.partition, parameters.q)
-        threaded = probability.size >= codegen.THREADED_FROM
+        self.law: Law = brute_law(self.partition, parameters.q)
+        threaded = self.law[1].size >= codegen.THREADED_FROM
         lanes = codegen.LANES if threaded else 1
         constants = np.array([parameters.nu, float(parameters.p), parameters.scale])
         work = (np.empty((size, size)), np.empty((lanes, 1 + size * size)))
-        data = (constants, (values, probability), self.partition.labels, work)
+        data = (constants, self.law, self.partition.labels, work)
         super().__init__(_brute_module(threaded), data, _layout(size))
 
     @property
@@ -93,6 +94,15 @@ class FullPopulation(CompiledProblem):
         """alpha0, and A = beta I (Parametrization 3.1, idealised case)."""
         matrix = self.parameters.beta * np.eye(self.parameters.D)
         return self.layout.flatten((self.parameters.alpha0, matrix))
+
+    @property
+    def has_jacobian(self) -> bool:
+        """The Hessian is in closed form; see `hessian`."""
+        return True
+
+    def jacobian(self, state: ArrayLike) -> FloatArray:
+        """Hessian of the risk by alpha and every off-diagonal entry, shape (1 + D^2, 1 + D^2)."""
+        return hessian(self.layout.flatten(state), self.law, self.parameters)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Reduced state -> the entries it stands for, shape (records, entries)."""
@@ -129,7 +139,7 @@ def brute_configurations(size: int, set_size: int) -> int:
     return int(size // set_size * 3 ** (size - set_size))
 
 
-def brute_law(partition: Partition, q: float) -> tuple[np.ndarray, FloatArray]:
+def brute_law(partition: Partition, q: float) -> Law:
     """All patch values given y = +1, shape (D, N), and their probabilities."""
     blocks, weights = [], []
     for members in partition.sets:

@@ -95,3 +95,48 @@ def test_stability_shows_limit_rate_and_where_it_is_passed():
     assert axes[0].lines[1].get_ydata()[0] == 0.04
     assert axes[0].get_xscale() == "log"
     assert axes[1].collections
+
+
+@pytest.fixture(scope="module")
+def across():
+    from dynamics.systems.positional_attention.manifold import Manifold
+    from dynamics.transverse import transverse
+
+    system = dynamics.load_system("positional_attention")
+    parameters = system.Parameters(D=9, C=3, q=0.6)
+    times = np.concatenate([[0.0], np.geomspace(1e-3, 1e5, 120)])
+    run = dynamics.flow(system.ReducedPopulation(parameters), 1e5, record=times)
+    return transverse(Manifold(parameters), run)
+
+
+def test_transverse_draws_every_eigenvalue_once_and_marks_the_peak(across):
+    axes = plotting.transverse(across, omega=1e-3)
+    curves = lines(axes[0], marked=False)
+    drawn = np.sort([line.get_ydata()[60] for line in curves if line.get_linestyle() == "-"])
+    np.testing.assert_array_equal(drawn, across.eigenvalues[61])
+    assert len({line.get_color() for line in curves}) == 5
+    assert (axes[0].get_xscale(), axes[0].get_yscale()) == ("log", "symlog")
+    low, high = axes[0].get_ylim()
+    assert low < across.eigenvalues[1:].min() < across.eigenvalues[1:].max() < high
+    growth, typical = lines(axes[1], marked=False)
+    np.testing.assert_array_equal(growth.get_ydata(), across.amplification[1:])
+    np.testing.assert_array_equal(typical.get_ydata(), across.typical[1:])
+    assert (axes[1].get_xscale(), axes[1].get_yscale()) == ("log", "log")
+    written = " ".join(text.get_text() for panel in axes for text in panel.texts)
+    assert f"{across.peak:.0f}" in written
+    assert "row competition" in written
+    for panel in axes:
+        verticals = {line.get_xdata()[0] for line in panel.lines if len(line.get_xdata()) == 2}
+        assert {across.run.events[name].time for name in ("T0", "T1")} <= verticals
+
+
+def test_transverse_of_a_short_run_can_be_drawn(tmp_path):
+    """No event, no peak yet, no spread of a random start."""
+    from dynamics.systems.positional_attention.manifold import Manifold
+    from dynamics.transverse import transverse
+
+    system = dynamics.load_system("positional_attention")
+    parameters = system.Parameters(D=8, C=2)
+    run = dynamics.flow(system.ReducedPopulation(parameters), 0.5, record=20)
+    drawn = plotting.transverse(transverse(Manifold(parameters), run))
+    assert plotting.write(drawn, tmp_path / "short.svg").exists()

@@ -144,4 +144,20 @@ CLAIMS = (
             "number of samples at which more samples do not help"
         ),
     ),
+    Claim(
+        source="Section 4.2",
+        statement=(
+            r"We show that $\hat A^{(T)}$ and $\hat v^{(T)}$ are close to their semi-realistic "
+            r"counterparts."
+        ),
+        hypothesis=(
+            r"Parametrization 3.1, realistic case: $\hat v^{(0)} \sim N(0, \omega^2 I)$, "
+            r"$\hat A^{(0)}_{ij} \sim N(0, \omega^2)$ for $i \neq j$, "
+            r"$\omega = 1/\mathrm{poly}(d)$."
+        ),
+        falsified_by=(
+            "a random start of spread omega whose deviation from the three scalars grows to order "
+            "one (omega * Phi_max not small) and loses the association that the symmetric start has"
+        ),
+    ),
 )
