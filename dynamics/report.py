@@ -39,6 +39,7 @@ def document(result: Result) -> dict[str, Any]:
             "event_steps": {view: _steps(run) for view, run in runs.items()},
             "reasons": {view: dict(run.reasons) for view, run in runs.items()},
             "outcomes": {view: str(run.outcome) for view, run in runs.items()},
+            "seeds": [_seed(run) for run in result.fulls],
         }
     else:
         first = result
@@ -103,10 +104,14 @@ def pictures(result: Result) -> Iterator[tuple[str, Any]]:
         yield "training.png", plotting.comparison(result)
         yield "attention.png", plotting.attention(result.full)
         yield "deviation.png", plotting.deviation(result)
+        if set(result.full.observables) >= REALISTIC:
+            yield "realistic.png", plotting.realistic(result)
     else:
         yield "training.png", plotting.training(result)
         if "A" in result.layout.names:
             yield "attention.png", plotting.attention(result)
+        if set(result.observables) >= REALISTIC:
+            yield "realistic.png", plotting.realistic([result])
 
 
 def table(system: System, result: Result) -> str:
@@ -133,7 +138,32 @@ def table(system: System, result: Result) -> str:
     scalars = _scalars(first)
     final = [f"{name}={scalars[name][-1]:.6g}" for name in shown_at_end if name in scalars]
     lines += ["", f"{_place(result):<20}" + ", ".join(final)]
+    drawn = result.fulls if isinstance(result, Comparison) else (first,)
+    if set(drawn[0].observables) >= REALISTIC:
+        lines += [_realistic(run) for run in drawn]
     return "\n".join([*lines, f"{'outcome':<20}{result.outcome}"])
+
+
+REALISTIC = {"test_error", "patch_association", "cosine"}
+"""Observables that only runs on samples have."""
+
+
+def _seed(run: Trajectory) -> dict[str, Any]:
+    """What one seed of a full problem came to."""
+    named = {"seed": run.settings["seed"]} if "seed" in run.settings else {}
+    final = {n: float(s[-1]) for n, s in _scalars(run).items()}
+    return named | {"outcome": str(run.outcome), "events": _times(run), "final": final}
+
+
+def _realistic(run: Trajectory) -> str:
+    """One line on a run on samples: association, errors, cosine at the end."""
+    at_end = {name: float(run[name][-1]) for name in (*REALISTIC, "error", "bayes_error")}
+    return (
+        f"{'seed ' + str(run.settings['seed']):<20}"
+        f"{at_end['patch_association']:.0%} of the rows associated, test error "
+        f"{at_end['test_error']:.2%} (training {at_end['error']:.2%}, irreducible "
+        f"{at_end['bayes_error']:.2%}), cosine {at_end['cosine']:.4f}"
+    )
 
 
 def _first(result: Result) -> Trajectory:

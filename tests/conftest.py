@@ -5,6 +5,8 @@ import tempfile
 
 import pytest
 
+# Processes of the suite share the cores: threads of matrix products would only get in their way.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if "ATTDYN_CACHE_DIR" not in os.environ:
     os.environ["ATTDYN_CACHE_DIR"] = os.path.join(tempfile.gettempdir(), "attdyn-tests")
 
