@@ -12,6 +12,7 @@ Nothing heavy is imported before it is used: sympy and numba come with the first
 
 from dynamics.compare import Comparison, compare
 from dynamics.descend import descend
+from dynamics.experiments.verify import Verdict, verify
 from dynamics.flow import flow
 from dynamics.onsets import Branches, Onsets, branches, onsets
 from dynamics.overlay import Overlay, overlay
@@ -28,6 +29,7 @@ __all__ = [
     "Overlay",
     "System",
     "Trajectory",
+    "Verdict",
     "branches",
     "compare",
     "descend",
@@ -39,4 +41,5 @@ __all__ = [
     "save",
     "stability_limit",
     "system_names",
+    "verify",
 ]

@@ -136,17 +136,27 @@ def _strange(path: Path) -> str:
     """Why a place is not an earlier result of this program, to be replaced; empty if it is."""
     if path.is_dir() and not any(path.iterdir()):
         return ""
-    store = _store_in(path) if path.is_dir() else None
-    if store is None or _attributes(store).get("kind") not in KINDS:
+    if not path.is_dir():
         return "exists and is not a result"
-    own = {"zarr.json"} if store == path else {INSIDE, "summary.json"}
-    if store != path and (path / "summary.json").exists():
-        own |= set(json.loads((path / "summary.json").read_text(encoding="utf-8")).get("files", []))
+    store, written = _store_in(path), _written(path)
+    known = store is not None and _attributes(store).get("kind") in KINDS
+    if not known and (store is not None or not written):
+        return "exists and is not a result"
+    own = {"zarr.json"} if store == path else {INSIDE, "summary.json", *written}
     for entry in path.iterdir():
         part = store == path and (entry / "zarr.json").exists()
         if entry.name not in own and not part:
             return f"holds {entry.name!r}, which is not of the result"
     return ""
+
+
+def _written(path: Path) -> set[str]:
+    """Files that a command has listed in its summary, the summary among them; empty without one."""
+    try:
+        summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
+        return {"summary.json", *summary["files"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
 
 
 def _attributes(store: Path) -> dict[str, object]:

@@ -38,5 +38,6 @@ def comparison(result: Comparison) -> Any:
             [], [], color=GREY, ls="", marker="o", mfc="white",
             label=f"{result.full.view}: {many} entries",
         )  # fmt: skip
-    axes[0].legend(handles=[lines, beside], loc="lower center", fontsize=8)
+    place = "center right" if "samples" in result.full.settings else "lower center"
+    axes[0].legend(handles=[lines, beside], loc=place, fontsize=8)
     return axes

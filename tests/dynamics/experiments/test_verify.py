@@ -1,0 +1,124 @@
+"""Verdicts are measured: a wrong update, another law, another noise give other ones."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.cli import main
+from dynamics.experiments.verify import checks
+from dynamics.systems.positional_attention.brute import FullPopulation
+from dynamics.systems.positional_attention.empirical import FullEmpirical
+from dynamics.systems.positional_attention.population import ReducedPopulation
+
+SYSTEM = dynamics.load_system("positional_attention")
+AT = SYSTEM.Parameters(D=16, C=4, q=0.25)
+
+
+class Backwards(ReducedPopulation):
+    """gamma moves against its gradient."""
+
+    def _take(self, expectation):
+        super()._take(expectation)
+        share = self._data[1] * np.array([1.0, -1.0, 1.0])
+        self._data = (self._data[0], share, *self._data[2:])
+
+
+class Lopsided(FullPopulation):
+    """Patch 0 carries no feature half as often: the sets are no longer alike."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters)
+        values, probability = self._data[1]
+        tilted = probability * np.where(values[0] == 0, 0.5, 1.0)
+        self._data = (self._data[0], (values, tilted / tilted.sum()), *self._data[2:])
+
+
+class Drifting(FullEmpirical):
+    """The noise has a mean, y times a direction orthogonal to w* (without y it would cancel)."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        across = np.roll(self.feature, 1)
+        across -= (across @ self.feature) * self.feature
+        patches, labels = self._data[1]
+        patches += 0.1 * self.parameters.sigma * across[:, None] * labels[:, None, None, :]
+
+
+def holds(system, *claims, parameters=None):
+    found = dynamics.verify(system, parameters, claims)
+    assert [verdict.claim.source for verdict in found] == list(claims)
+    for verdict in found:
+        assert verdict.evidence["quantity"]
+        assert verdict.evidence["reason"]
+        json.dumps(verdict.document())
+    return [verdict.holds for verdict in found]
+
+
+def test_every_claim_has_a_check_and_nothing_else_has():
+    assert set(checks("positional_attention")) == {claim.source for claim in SYSTEM.claims}
+
+
+def test_a_backwards_gamma_flips_what_rests_on_it():
+    wrong = dataclasses.replace(SYSTEM, ReducedPopulation=Backwards)
+    resting = ("Lemma 4.3", "Theorem 4.1", "Event II")
+    assert holds(SYSTEM, *resting, parameters=AT) == [True, True, True]
+    assert holds(wrong, *resting, parameters=AT) == [False, False, False]
+
+
+def test_a_law_without_the_symmetry_flips_lemma_4_1():
+    wrong = dataclasses.replace(SYSTEM, FullPopulation=Lopsided)
+    assert holds(SYSTEM, "Lemma 4.1") == [True]
+    assert holds(wrong, "Lemma 4.1") == [False]
+
+
+def test_noise_with_a_mean_flips_lemma_4_2():
+    wrong = dataclasses.replace(SYSTEM, FullEmpirical=Drifting)
+    small = SYSTEM.Parameters(D=8, C=2, q=0.5)
+    assert holds(SYSTEM, "Lemma 4.2", parameters=small) == [True]
+    assert holds(wrong, "Lemma 4.2", parameters=small) == [False]
+
+
+def test_lemma_4_3_fails_where_gamma_falls():
+    """Section 5 of the derivation: D = 9, C = 3, q = 0.6, beta = 0.7."""
+    falling = SYSTEM.Parameters(D=9, C=3, q=0.6, beta=0.7)
+    assert holds(SYSTEM, "Lemma 4.3", parameters=falling) == [False]
+
+
+def test_event_three_is_absent_and_event_one_is_not():
+    assert holds(SYSTEM, "Event I", "Event III", parameters=AT) == [True, False]
+
+
+def test_too_large_to_enumerate_is_undecided():
+    assert holds(SYSTEM, "Lemma 4.1", parameters=AT) == [None]
+
+
+def test_command_prints_a_table_and_one_json_document(tmp_path, capsys):
+    words = ["verify", "positional_attention", "--claims", "Theorem 3.1,Lemma 4.1"]
+    assert main([*words, "--out", str(tmp_path / "one")]) == 0
+    printed = capsys.readouterr().out
+    assert "Lemma 4.1" in printed
+    assert "does not hold here" in printed
+    assert (tmp_path / "one" / "lemma_4_1.png").stat().st_size > 10_000
+    assert main([*words, "--json", "--out", str(tmp_path / "one")]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [row["claim"] for row in document["claims"]] == ["Theorem 3.1", "Lemma 4.1"]
+    assert {"claim", "holds", "measured", "bound", "evidence"} <= set(document["claims"][0])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--claims", "Lemma 9"], "Lemma 4.1"),
+        (["--C", "5"], "does not divide"),
+        (["--thorough", "3"], "not expected"),
+    ],
+)
+def test_wrong_requests_are_one_line(words, told, tmp_path, capsys):
+    assert main(["verify", "positional_attention", *words, "--out", str(tmp_path / "x")]) == 2
+    said = capsys.readouterr().err
+    assert told in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "x").exists()
