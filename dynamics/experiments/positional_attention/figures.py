@@ -1,0 +1,20 @@
+"""The figures of Jelassi, Sander, Li (2022) that need no image data, by their names in the paper.
+
+Figure 1a, 5 and later ones show networks trained on images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dynamics.experiments.figure import Figure
+from dynamics.experiments.positional_attention.association import association
+from dynamics.experiments.positional_attention.convolution import convolution
+from dynamics.experiments.positional_attention.patches import data_point, partitions
+
+FIGURES: Mapping[str, Figure] = {
+    "1b": partitions,
+    "2": convolution,
+    "3": data_point,
+    "4": association,
+}
