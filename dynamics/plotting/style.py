@@ -45,6 +45,13 @@ def new_figure(width: float, height: float, **grid: Any) -> tuple[Figure, Any]:
         return figure, figure.subplots(**grid)
 
 
+def new_mosaic(width: float, height: float, panels: Any, **ratios: Any) -> tuple[Figure, Any]:
+    """As `new_figure`, with axes by name; ``panels`` goes to ``Figure.subplot_mosaic``."""
+    with mpl.rc_context(RC):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        return figure, figure.subplot_mosaic(panels, **ratios)
+
+
 def write(axes: Any, path: str | os.PathLike[str]) -> Path:
     """Write the figure that axes belong to; the ending of the path chooses the format."""
     target = Path(path)

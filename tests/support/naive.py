@@ -197,3 +197,18 @@ def noisy_risk(parameters, sets, alpha, matrix, step):
             margin = label * (inner**p + nu * inner).sum(axis=0)
             risk += chance / (2 * len(sets)) * noise_chance @ np.log1p(np.exp(-margin))
     return risk
+
+
+def adam(gradient, start, eta, steps):
+    """Adam entry by entry, with the sums over all past gradients written out; states 0..steps."""
+    states, past = [list(start)], []
+    for t in range(1, steps + 1):
+        past.append(gradient(np.array(states[-1])))
+        following = []
+        for k in range(len(start)):
+            first = sum(0.1 * 0.9 ** (t - r) * past[r - 1][k] for r in range(1, t + 1))
+            second = sum(0.001 * 0.999 ** (t - r) * past[r - 1][k] ** 2 for r in range(1, t + 1))
+            mean, square = first / (1 - 0.9**t), second / (1 - 0.999**t)
+            following.append(states[-1][k] - eta * mean / (math.sqrt(square) + 1e-8))
+        states.append(following)
+    return np.array(states)

@@ -9,7 +9,7 @@ no association. *Time*: association sets in and, at small N, may be lost again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -212,20 +212,34 @@ class Phase:
 
 def phase(
     system: System,
-    counts: Sequence[int] = (250, 500, 1000, 2000, 4000, 8000, 16_000),
-    chances: Sequence[float] = (0.15, 0.25, 0.4, 0.6),
+    law: Any,
+    counts: Sequence[int],
+    chances: Sequence[float],
     seeds: Sequence[int] = (0,),
     how: Run | None = None,
 ) -> Phase:
-    """Train on every cell of a grid of N and q, at D = d = 16, C = 4."""
+    """Train on every cell of a grid of N and q.
+
+    Parameters
+    ----------
+    system : System
+    law : Parameters
+        Everything but q.
+    counts : sequence of int
+        N.
+    chances : sequence of float
+        q.
+    seeds : sequence of int
+    how : Run, optional
+    """
     how = how or Run()
     shape = (len(chances), len(counts), len(seeds))
     association, error = np.empty(shape), np.empty(shape)
-    linear = [float(sign_rule_error(16, 4, q).error) for q in chances]
+    linear = [float(sign_rule_error(law.D, law.C, q).error) for q in chances]
     for i, q in enumerate(chances):
+        parameters = replace(law, q=q)
         for j, count in enumerate(counts):
             for k, seed in enumerate(seeds):
-                parameters = system.Parameters(D=16, C=4, q=q)
                 run = train(system, parameters, count, seed, how)
                 association[i, j, k] = run["patch_association"][-1]
                 error[i, j, k] = run["test_error"][-1]

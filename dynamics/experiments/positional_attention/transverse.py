@@ -18,6 +18,7 @@ from dynamics.experiments.verify import Finding, Protocol
 from dynamics.flow import flow
 from dynamics.systems import System
 from dynamics.systems.positional_attention.manifold import Manifold
+from dynamics.trajectory import Trajectory
 from dynamics.transverse import Transverse, transverse
 from dynamics.validation import InvalidRequest
 
@@ -105,8 +106,19 @@ def _enumerable(system: System, parameters: Any) -> Any:
         return None
 
 
+def perturbed(system: System, parameters: Any, seed: int) -> Trajectory:
+    """The full population flow from an attention matrix with a spread of omega."""
+    full = system.FullPopulation(parameters)
+    start = full.initial_state
+    matrix = full.layout.part(start, "A")  # a view
+    off_diagonal = ~np.eye(parameters.D, dtype=bool)
+    noise = np.random.default_rng(seed).normal(size=matrix.shape)
+    matrix += parameters.omega * noise * off_diagonal
+    return flow(full, HORIZON, initial=start, record=60)
+
+
 def random_start(system: System, parameters: Any, seed: int) -> dict[str, Any]:
-    """The full population flow from an attention matrix with a spread of omega.
+    """What became of a random start.
 
     Returns
     -------
@@ -114,13 +126,7 @@ def random_start(system: System, parameters: Any, seed: int) -> dict[str, Any]:
         ``association``, the share of rows associated at the end; ``largest_spread``, of the entries
         of one orbit along the run, over omega; ``risk``, ``error`` and ``bayes_error`` at the end.
     """
-    full = system.FullPopulation(parameters)
-    start = full.initial_state
-    matrix = full.layout.part(start, "A")  # a view
-    off_diagonal = ~np.eye(parameters.D, dtype=bool)
-    noise = np.random.default_rng(seed).normal(size=matrix.shape)
-    matrix += parameters.omega * noise * off_diagonal
-    run = flow(full, HORIZON, initial=start, record=60)
+    run = perturbed(system, parameters, seed)
     spread = np.maximum(run["gamma_spread"], run["rho_spread"]).max()
     ends = {name: float(run[name][-1]) for name in ("risk", "error", "bayes_error")}
     return {

@@ -235,8 +235,12 @@ class FullEmpirical(CompiledProblem):
         values = orbit_values(alpha, self.layout.part(states, "A"), self.partition)
         return {name: entries.mean(axis=1, keepdims=True) for name, entries in values.items()}
 
+    @np.errstate(over="ignore", invalid="ignore")
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Projection, spreads, risk, training and test error, cosine, patch association."""
+        """Projection, spreads, risk, training and test error, cosine, patch association.
+
+        The last finite state of a run that diverged may be too large for some of them.
+        """
         flat = self.layout.flatten(state)
         value, matrix = self.layout.part(flat, "v"), self.layout.part(flat, "A")
         alpha = float(value @ self.feature)
@@ -263,7 +267,9 @@ class FullEmpirical(CompiledProblem):
         }
 
     def test_error(self, along: float, across: float, weights: FloatArray) -> float:
-        """Share of the fresh samples with yF <= 0 (a margin that is rounding is a tie).
+        """Share of the fresh samples without yF > 0 (a margin that is rounding is a tie).
+
+        A margin that is not a number is an error, so that a run that diverged scores 1, not 0.
 
         Parameters
         ----------
@@ -276,7 +282,8 @@ class FullEmpirical(CompiledProblem):
         attended = len(weights) * (projected @ weights.T)
         terms = attended**self.parameters.p + self.parameters.nu * attended
         margin = self.fresh.labels * terms.sum(axis=1)
-        return float((margin <= 1e-13 * np.abs(terms).sum(axis=1)).mean())
+        right = margin > 1e-13 * np.abs(terms).sum(axis=1)
+        return float((~right).mean())
 
 
 def block_width(size: int, depth: int, itemsize: int, batch: int) -> int:

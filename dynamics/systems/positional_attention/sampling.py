@@ -50,12 +50,18 @@ class SignalSets:
 
     def values(self, count: int, generator: Generator) -> tuple[FloatArray, FloatArray]:
         """Values x, shape (count, D), and labels y, shape (count,)."""
+        return self.drawn(count, generator)[:2]
+
+    def drawn(
+        self, count: int, generator: Generator
+    ) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+        """Values, labels, and the signal set of each sample, shape (count,)."""
         labels, streams = self.partition.labels, generator.spawn(3)
         y = np.where(streams[0].random(count) < 0.5, -1.0, 1.0)
         signal = streams[1].integers(labels.max() + 1, size=count)
         chance = streams[2].random((count, labels.size))
         x = (chance < self.q / 2).astype(np.float64) - (chance >= 1 - self.q / 2)
-        return np.where(labels == signal[:, None], y[:, None], x), y
+        return np.where(labels == signal[:, None], y[:, None], x), y, signal
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,130 @@
+"""The figures of a paper by their names, each drawn from a run of its own.
+
+A figure is a function ``figure(system, request) -> Drawing``; the folder of a system lists its
+own in ``figures.py``. What a figure does by default takes minutes at most; ``thorough`` is the
+full protocol, and ``options`` are the figure's own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dynamics.systems import load_system
+from dynamics.validation import InvalidRequest, integer
+
+if TYPE_CHECKING:
+    from dynamics.systems import System
+
+
+@dataclass(frozen=True)
+class FigureRequest:
+    """What a figure is asked for.
+
+    Attributes
+    ----------
+    parameters : object or None
+        The user's; None for those of the figure.
+    seed : int
+        Of everything random.
+    options : mapping
+        ``thorough`` (the full protocol), and what the figure itself knows.
+    """
+
+    parameters: Any = None
+    seed: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def settled(self, quick: Mapping[str, Any], thorough: Mapping[str, Any]) -> dict[str, Any]:
+        """The figure's options: those of the quick or of the full protocol, then the user's.
+
+        Raises
+        ------
+        InvalidRequest
+            For an option that the figure does not have.
+        """
+        given = dict(self.options)
+        defaults = dict(quick) | (dict(thorough) if given.pop("thorough", False) else {})
+        for name in given:
+            if name not in defaults:
+                known = ", ".join(["thorough", *defaults])
+                raise InvalidRequest(f"option {name!r} is unknown; known are {known}")
+        return defaults | given
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that was drawn.
+
+    Attributes
+    ----------
+    axes : Axes or array of Axes
+        Of one Figure; `dynamics.plotting.write` writes it.
+    data : mapping
+        What was drawn, as plain values and arrays.
+    caption : str
+        How it was made and what it shows, with the numbers that matter.
+    """
+
+    axes: Any
+    data: Mapping[str, Any]
+    caption: str
+
+
+Figure = Callable[["System", FigureRequest], Drawing]
+
+
+def figures(name: str) -> Mapping[str, Figure]:
+    """The figures of a system's paper: name -> function; empty where there are none."""
+    module = f"dynamics.experiments.{name}.figures"
+    parent = f"dynamics.experiments.{name}"
+    if importlib.util.find_spec(parent) is None or importlib.util.find_spec(module) is None:
+        return {}
+    found: Mapping[str, Figure] = importlib.import_module(module).FIGURES
+    return found
+
+
+def draw(
+    system: System | str,
+    name: str,
+    parameters: Any = None,
+    seed: int = 0,
+    thorough: bool = False,
+    options: Mapping[str, Any] | None = None,
+) -> Drawing:
+    """Draw a figure of a system's paper.
+
+    Parameters
+    ----------
+    system : System or str
+    name : str
+        As in the paper: ``"4"``, ``"1b"``.
+    parameters : Parameters, optional
+        Those of the figure by default.
+    seed : int
+        Of everything random.
+    thorough : bool
+        The full protocol.
+    options : mapping, optional
+        The figure's own.
+
+    Returns
+    -------
+    Drawing
+
+    Raises
+    ------
+    InvalidRequest
+        For a figure that there is not, a seed or an option that cannot be.
+    """
+    chosen = load_system(system) if isinstance(system, str) else system
+    table = figures(chosen.name)
+    if name not in table:
+        known = ", ".join(table) or "none"
+        raise InvalidRequest(f"figure {name!r} of {chosen.name} is unknown; known are {known}")
+    seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
+    asked = {"thorough": thorough, **(options or {})}
+    return table[name](chosen, FigureRequest(parameters, seed, asked))
