@@ -146,6 +146,8 @@ def table(system: System, result: Result) -> str:
 
 REALISTIC = {"test_error", "patch_association", "cosine"}
 """Observables that only runs on samples have."""
+MEMORISED = 0.5
+"""Share of the test error below which the training error says that samples were memorised."""
 
 
 def _seed(run: Trajectory) -> dict[str, Any]:
@@ -158,11 +160,18 @@ def _seed(run: Trajectory) -> dict[str, Any]:
 def _realistic(run: Trajectory) -> str:
     """One line on a run on samples: association, errors, cosine at the end."""
     at_end = {name: float(run[name][-1]) for name in (*REALISTIC, "error", "bayes_error")}
-    return (
+    line = (
         f"{'seed ' + str(run.settings['seed']):<20}"
         f"{at_end['patch_association']:.0%} of the rows associated, test error "
         f"{at_end['test_error']:.2%} (training {at_end['error']:.2%}, irreducible "
         f"{at_end['bayes_error']:.2%}), cosine {at_end['cosine']:.4f}"
+    )
+    memorised = at_end["error"] < MEMORISED * at_end["test_error"]
+    if at_end["patch_association"] == 1.0 or not memorised:
+        return line
+    return (
+        f"{line}\n{'':<20}memorised: the {run.settings['samples']:,} samples are fitted better "
+        "than fresh ones, without the sets; more samples, not more steps, bring association"
     )
 
 
