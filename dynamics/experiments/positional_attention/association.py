@@ -116,14 +116,15 @@ def _caption(run: Trajectory, seed: int) -> str:
     given, share = run.parameters, run["patch_association"]
     whole = run.steps[share == 1]
     when = f", all of them first at step {whole[0]:,}" if whole.size else ""
+    went = f" The run: {run.outcome}." if run.outcome.failed else ""
     kept = ("D", "C", "d", "q", "omega")
     law = ", ".join(f"{name} = {given[name]:g}" for name in kept)
     return (
         f"Figure 4. The realistic problem (E), one run: {law}, N = {run.settings['samples']:,}, "
-        f"gradient descent with eta = {run.settings['eta']:g}, {run.steps[-1]:,} steps (time "
+        f"gradient descent with eta = {run.settings['eta']}, {run.steps[-1]:,} steps (time "
         f"{run.time[-1]:g}), seed {seed}. From left to right: the pairs (i, j) of patches in a "
         f"common set; A at the end, without its diagonal, which is held; test error on "
         f"{run.settings['test_samples']:,} fresh samples, {run['test_error'][-1]:.4f} at the end; "
         f"cosine of v and w*, {run['cosine'][-1]:.3f} at the end. Patch association: "
-        f"{share[-1]:.0%} of the rows at the end{when}. The run {run.outcome.kind}."
+        f"{share[-1]:.0%} of the rows at the end{when}.{went}"
     )
