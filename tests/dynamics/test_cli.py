@@ -344,3 +344,56 @@ def test_start_is_light():
     code = f"import sys; from dynamics.cli import main; main(['--help']); sys.exit(len({heavy}))"
     environment = os.environ | {"PYTHONWARNINGS": "error"}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True, stdout=-3)
+
+
+def test_compare_with_samples_prints_every_seed(tmp_path, capsys):
+    words = ["compare", "positional_attention", "--full", "empirical", "--D", "8", "--C", "2"]
+    words += ["--samples", "60", "--steps", "300", "--seeds", "2", "--out", str(tmp_path / "r")]
+    assert main([*words, "--partition", "random", "--batch", "20"]) == 0
+    printed = capsys.readouterr().out
+    assert "seed 0" in printed
+    assert "seed 1" in printed
+    assert "of the rows associated" in printed
+    assert (tmp_path / "r" / "realistic.png").exists()
+    assert main([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [row["seed"] for row in document["seeds"]] == [0, 1]
+    assert set(document["deviation"]) == {"alpha", "gamma", "rho"}
+    assert {"reduced", "full"} == set(document["events"])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["run", "--samples", "9"], "samples is of --full empirical"),
+        (["run", "--full", "empirical", "--partition", "cube"], "contiguous"),
+        (["run", "--full", "empirical", "--D", "12", "--C", "4", "--partition", "grid"], "grid"),
+        (["run", "--full", "empirical", "--start", "zero"], "symmetric"),
+        (["run", "--full", "empirical", "--expectation", "exact"], "has none"),
+        (["run", "--full", "empirical", "--time", "1", "--batch", "2"], "batch"),
+        (["run", "--full", "empirical", "--samples", "0"], "samples=0"),
+        (["compare", "--seeds", "2"], "seeds is of --full empirical"),
+        (["compare", "--full", "empirical", "--seeds", "0"], "seeds=0"),
+        (["compare", "--full", "everything"], "population, empirical"),
+        (["run", "--rtol", "1e-9"], "rtol"),
+        (["figure"], "1b"),
+        (["figure", "5"], "1b"),
+        (["figure", "1b", "--out", "x.bmp"], ".png"),
+    ],
+)
+def test_wrong_realistic_requests_are_one_line(words, told, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main([words[0], "positional_attention", *words[1:]]) == 2
+    said = capsys.readouterr().err
+    assert told in said
+    assert said.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_figure_writes_one_file_and_prints_its_caption(tmp_path, capsys):
+    out = tmp_path / "sub" / "one.svg"
+    assert main(["figure", "positional_attention", "1b", "--out", str(out)]) == 0
+    assert "Figure 1b" in capsys.readouterr().out
+    assert out.stat().st_size > 1000
+    assert main(["figure", "positional_attention", "3", "--json", "--out", str(out)]) == 0
+    assert json.loads(capsys.readouterr().out)["figure"] == "3"
