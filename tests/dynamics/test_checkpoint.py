@@ -79,18 +79,22 @@ CASES = {
         "log",
     ),
     "diverged": ("ReducedPopulation", (8, 2, 0.5), (), 0.3, 2000, 1),
+    "samples": ("FullEmpirical", (16, 4, 0.25), (2000, 3), (0.02, 0.01), 3000, 100),
+    "batches": ("FullEmpirical", (8, 2, 0.5), (110, 3), 0.02, 5000, "log"),
 }
+BATCHES = {"batches": {"batch": 30}}
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_an_interrupted_run_ends_bitwise_like_one_that_was_not(system, tmp_path, case):
     view, (size, set_size, q), how, eta, steps, record = CASES[case]
-    problem = getattr(system, view)(system.Parameters(D=size, C=set_size, q=q), *how)
+    named = BATCHES.get(case, {})
+    problem = getattr(system, view)(system.Parameters(D=size, C=set_size, q=q), *how, **named)
     path, generator = tmp_path / "run.checkpoint", np.random.default_rng(1)
     reference = dynamics.descend(problem, eta, steps, record)
 
     def descend():
-        again = getattr(system, view)(problem.parameters, *how)
+        again = getattr(system, view)(problem.parameters, *how, **named)
         return dynamics.descend(again, eta, steps, record, checkpoint=path)
 
     run, pieces = in_pieces(generator, 3 if case == "certificate lost" else 12, descend)
