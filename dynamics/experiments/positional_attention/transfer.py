@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 ROOM = 1 << 18
 """Numbers of pooled samples that are trained at once: several seeds, within the cache."""
+CACHED = 1 << 15
+"""Numbers of pooled test data that are read at once."""
 LARGEST_TEST = 2e7
 """Values of patches of the test data beyond which fewer samples are drawn."""
 ROUNDING = 1e-13
@@ -191,8 +193,9 @@ class Downstream:
     pool : Pool
     tuning : Tuning
     law : SignalSets
-    test : Fresh
-        Of the pooled patches, times the label: projections of y X~ instead of X.
+    test : tuple of Fresh
+        Of the pooled patches, times the label: projections of y X~ instead of X. In parts that the
+        cache holds.
     seed : int
     """
 
@@ -200,12 +203,12 @@ class Downstream:
     pool: Pool
     tuning: Tuning
     law: sampling.SignalSets
-    test: sampling.Fresh
+    test: tuple[sampling.Fresh, ...]
     seed: int
 
     @property
     def rate(self) -> float:
-        """Learning rate: about a fifth of the stability limit where F is of order one."""
+        """Learning rate: below the limit of stability where F is of order one, by a factor."""
         D, C = self.parameters.D, self.parameters.C
         if len(self.pool.rows) == 1:
             return float(0.3 / (D ** (2 / 3) * (C**2 + self.parameters.q * (D - C))))
@@ -238,10 +241,14 @@ class Downstream:
     def error(self, value: FloatArray, feature: FloatArray) -> float:
         """Share of the test data with yF <= 0; a v that is not finite errs on all."""
         along = float(value @ feature)
-        seen = self.test.projections(along, float(np.linalg.norm(value - along * feature)))
-        terms = seen * (even_power(seen, self.parameters.p - 1) + self.parameters.nu)
-        rounding = ROUNDING * float(self.pool.counts.max()) * max(terms.max(), -terms.min())
-        return float(np.mean(~(terms @ self.pool.counts > rounding)))
+        across = float(np.linalg.norm(value - along * feature))
+        head, wrong = (self.parameters.p, self.parameters.nu), 0
+        for part in self.test:
+            seen = part.projections(along, across)
+            terms = seen * (even_power(seen, head[0] - 1) + head[1])
+            rounding = ROUNDING * float(self.pool.counts.max()) * max(terms.max(), -terms.min())
+            wrong += int(np.count_nonzero(~(terms @ self.pool.counts > rounding)))
+        return wrong / sum(part.labels.size for part in self.test)
 
 
 def downstream(
@@ -263,8 +270,11 @@ def downstream(
     count = min(chosen.test_samples, int(LARGEST_TEST / parameters.D) + 1)
     drawn = sampling.fresh(law, count, np.random.default_rng([seed, 0, 1]))
     y = drawn.labels[:, None]
-    test = sampling.Fresh(
-        y * (drawn.values @ pool.rows.T), y * (drawn.noise @ pool.rows.T), drawn.labels, law.sigma
+    values, noise = y * (drawn.values @ pool.rows.T), y * (drawn.noise @ pool.rows.T)
+    width = max(1, CACHED // len(pool.rows))
+    cuts = [slice(first, first + width) for first in range(0, count, width)]
+    test = tuple(
+        sampling.Fresh(values[cut], noise[cut], drawn.labels[cut], law.sigma) for cut in cuts
     )
     return Downstream(parameters, pool, chosen, law, test, seed)
 

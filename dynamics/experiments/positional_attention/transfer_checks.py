@@ -210,7 +210,9 @@ def empirical_rows(system: System, seeds: int, seed: int) -> list[dict[str, Any]
     parameters = system.Parameters(D=16, C=4, q=4 / 12)
     rows = []
     for time in (240.0, 1440.0):
-        weights, run = frozen.trained(system, parameters, 4000, time, seed=seed, dtype="float32")
+        weights, run = frozen.trained(
+            system, parameters, 4000, time, eta=0.04, seed=seed, dtype="float32"
+        )
         task = downstream(parameters, weights, seed)
         rows.append({
             "D": 16, "C": 4, "q": parameters.q, "samples": 4000, "time": time,
