@@ -85,18 +85,20 @@ def theorem_5_1(system: System, protocol: Protocol) -> Finding:
     holds = False if False in verdicts else None if None in verdicts else True
     decisive = [row for row, verdict in zip(rows, verdicts, strict=True) if verdict is holds]
     worst = max(decisive, key=lambda row: row["share"])
-    last, early = rows[-1], rows[-1]["attention"]["learned, early"]
+    last = rows[-1]
     errors = _listed(f"{row['error']:.3g} at D={row['D']}" for row in rows)
     reason = (
         f"with A of the population flow at time {PRE_TRAINING:g} D^2, frozen, log2 D downstream "
         f"samples leave a median error of {errors} (sign(Z): {last['linear_error']:.3f}); "
         f"{_explained(worst, holds)}. "
     )
-    if holds and early["association"] and last["share_early"] > SHARE:
+    begun = [row for row in rows if row["share_early"] > SHARE and _early(row)["association"]]
+    if holds and begun:
+        early = _early(begun[-1])
         reason += (
             "It is attention mass that transfers, not Top_C: at a hundredth of that time, "
-            f"D={last['D']}, gamma > rho already, but G/D = {early['inside']:.2f} and the error is "
-            f"{early['errors'][-1]:.3g}. "
+            f"D={begun[-1]['D']}, gamma > rho already, but G/D = {early['inside']:.2f} and the "
+            f"error is {early['errors'][-1]:.3g}. "
         )
     reason += f"Medians over {seeds} seeds: with one or two samples a run sometimes learns -w*"
     evidence: dict[str, Any] = {"table": rows, "plot": _transfer_plot(last)}
@@ -166,6 +168,11 @@ def _transfers(row: dict[str, Any]) -> bool | None:
     if not learned["association"]:
         return False
     return False if row["share_true_sets"] <= SHARE and learned["inside"] >= 0.5 else None
+
+
+def _early(row: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = row["attention"]["learned, early"]
+    return found
 
 
 def _explained(row: dict[str, Any], holds: bool | None) -> str:
