@@ -9,6 +9,7 @@ from dynamics.experiments.positional_attention import (
     linear,
     phases,
     realistic,
+    transfer_checks,
     transverse,
 )
 from dynamics.experiments.verify import Check
@@ -25,4 +26,6 @@ CHECKS: Mapping[str, Check] = {
     "Event II": phases.event_2,
     "Event III": phases.event_3,
     "Section 4.2": transverse.check,
+    "Theorem 5.1": transfer_checks.theorem_5_1,
+    "Theorem 5.2": transfer_checks.theorem_5_2,
 }

@@ -10,6 +10,11 @@ PARAMETRIZATION = (
     r"$A^{(0)}_{ij} = 0$ for $i \neq j$, $A_{ii} = \sigma_A$."
 )
 
+DOWNSTREAM = (
+    r"$\tilde{\mathcal{D}}$ as in Assumption 1, with the sets of $\mathcal{D}$ and a feature "
+    r"$\tilde w^\star$, $\|\tilde w^\star\|_2 = 1$, potentially different from $w^\star$."
+)
+
 CLAIMS = (
     Claim(
         source="Theorem 3.1",
@@ -158,6 +163,41 @@ CLAIMS = (
         falsified_by=(
             "a random start of spread omega whose deviation from the three scalars grows to order "
             "one (omega * Phi_max not small) and loses the association that the symmetric start has"
+        ),
+    ),
+    Claim(
+        source="Theorem 5.1",
+        statement=(
+            r"Let $\hat A$ be the attention matrix obtained after pre-training as in subsection "
+            r"4.2. Assume that we run GD for $T$ iterations on ($\tilde E$) to fine-tune the value "
+            r"vector. Using $\tilde N \leq \mathrm{polylog}(D)$ samples, the model (T) transfers "
+            r"to $\tilde{\mathcal{D}}$ i.e. $\Pr_{\tilde{\mathcal{D}}}[f^\star(X) "
+            r"F_{\hat A, \tilde v^{(T)}}(X) > 0] \geq 1 - o(1)$."
+        ),
+        hypothesis=(
+            DOWNSTREAM + r" $\tilde v^{(0)} \sim \mathcal{N}(0, \omega^2 I_d)$ with $\omega = "
+            r"1/poly(D)$; $\hat A$ is kept fixed. How long pre-training must last is not said."
+        ),
+        falsified_by=(
+            "with learned attention, half of which is inside the true sets, a test error on "
+            "log2 D samples that stays well above the irreducible one; or pre-training that moves "
+            "attention to other sets"
+        ),
+    ),
+    Claim(
+        source="Theorem 5.2",
+        statement=(
+            r"Let $\mathcal{A}: \mathbb{R}^{d \times D} \to \{-1, 1\}$ be a binary classification "
+            r"algorithm without patch association knowledge. Then, it needs $D^{\Omega(1)}$ "
+            r"training samples to get test error $\leq o(1)$ on $\tilde{\mathcal{D}}$."
+        ),
+        hypothesis=(
+            DOWNSTREAM + r" Assumption 2: $C = \mathrm{polylog}(d)$, $q = poly(C)/D$. No condition "
+            r"that relates $q(D-C)$ to $C^2$."
+        ),
+        falsified_by=(
+            "an algorithm that does not know the sets whose test error vanishes along D with a "
+            "number of samples that does not grow"
         ),
     ),
 )
