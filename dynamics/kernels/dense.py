@@ -1,24 +1,52 @@
 r"""Products of small matrices with rows of samples, in tiles that stay in registers.
 
-Rows hold one number per sample of a block, so every inner loop runs over samples and becomes vector
-instructions. Four rows are read for four results (or two) at a time: each number loaded is used
-several times, which is what a product needs to run at the speed of arithmetic. The order of every
-sum is fixed by the shapes alone.
+Rows hold one number per sample of a block; inner loops run over samples, or over the other side of
+the matrix where that is longer, and become vector instructions. Four rows are read for four results
+(or two) at a time: each number loaded is used several times, which is what a product needs to run
+at the speed of arithmetic. The order of every sum is fixed by the shapes alone.
 """
 
 
-def weighted_rows(rows, weights, out):  # type: ignore[no-untyped-def]
-    """out[i] = sum over k of weights[i, k] rows[k].
+def mix(weights, rows, turned, out):  # type: ignore[no-untyped-def]
+    """out[i] = sum over k of weights[i, k] rows[k], with the longer side in the inner loops.
 
     Parameters
     ----------
-    rows : float array, shape (K, samples)
     weights : float array, shape (I, K)
+    rows : float array, shape (K, samples)
+    turned : float array, shape (samples, K)
+        Overwritten; the transpose of ``rows`` on return.
     out : float array, shape (I, samples)
+    """
+    out[:] = 0.0
+    for k in range(rows.shape[0]):
+        for n in range(rows.shape[1]):
+            turned[n, k] = rows[k, n]
+    if rows.shape[1] >= rows.shape[0]:
+        add_weighted_rows(rows, weights, out)
+    else:
+        add_products(weights, turned, out)
+
+
+def add_outer(left, right, turned, out):  # type: ignore[no-untyped-def]
+    """out[i, k] += sum over samples of left[i] right[k]; ``turned`` is the transpose of right."""
+    if left.shape[1] >= right.shape[0]:
+        add_products(left, right, out)
+    else:
+        add_weighted_rows(turned, left, out)
+
+
+def add_weighted_rows(rows, weights, out):  # type: ignore[no-untyped-def]
+    """out[i] += sum over k of weights[i, k] rows[k].
+
+    Parameters
+    ----------
+    rows : float array, shape (K, length)
+    weights : float array, shape (I, K)
+    out : float array, shape (I, length)
     """
     many, terms, count = out.shape[0], rows.shape[0], rows.shape[1]
     whole, full = many - many % 4, terms - terms % 4
-    out[:] = 0.0
     for i in range(0, whole, 4):
         o0, o1, o2, o3 = out[i], out[i + 1], out[i + 2], out[i + 3]
         w0, w1, w2, w3 = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
@@ -38,7 +66,8 @@ def weighted_rows(rows, weights, out):  # type: ignore[no-untyped-def]
             for i_rest in range(i, i + 4):
                 add_scaled(rows[k], weights[i_rest, k], out[i_rest])
     for i in range(whole, many):
-        weighted_sum(rows, weights[i], out[i])
+        for k in range(terms):
+            add_scaled(rows[k], weights[i, k], out[i])
 
 
 def weighted_sum(rows, weights, out):  # type: ignore[no-untyped-def]

@@ -8,7 +8,8 @@ from numba import njit, prange
 
 pytestmark = pytest.mark.benchmark_run
 
-SIZES = [(16, 16, 2000, 1.3, 200), (64, 64, 1000, 1.3, 40), (196, 196, 500, 1.0, 10)]
+SIZES = [(16, 16, 2000, 1.3, 200), (64, 64, 1000, 1.3, 20), (196, 196, 500, 1.0, 4)]
+ROUNDS = 8
 ROOFLINE = 1 / 0.6
 ETA = 1e-3
 
@@ -41,13 +42,13 @@ def totals(values, out):
 def bandwidth(count):
     """Bytes read per second by all cores, from an array of so many numbers."""
     values, out = np.random.default_rng(0).random(count), np.empty(2)
-    return values.nbytes / best(lambda: totals(values, out), 20)
+    return values.nbytes / best(lambda: totals(values, out), 5)
 
 
 def product_rate(size):
     """Floating-point operations per second of numpy's matrix product."""
     one, two = np.random.default_rng(0).random((2, size, size))
-    return 2 * size**3 / best(lambda: one @ two, 20)
+    return 2 * size**3 / best(lambda: one @ two, 5)
 
 
 @pytest.mark.parametrize(("size", "depth", "samples", "limit", "steps"), SIZES)
@@ -74,13 +75,18 @@ def test_full_batch_gd_against_jax(size, depth, samples, limit, steps, capsys):
     start = tuple(problem.layout.part(problem.initial_state, name) for name in ("v", "A"))
     end = np.concatenate([np.asarray(part).ravel() for part in run(start)])
     np.testing.assert_allclose(end, ours().final_state, rtol=1e-9, atol=1e-12)
-    seconds, baseline = 1e9, 1e9
-    for _ in range(3):
-        seconds = min(seconds, best(advance, 4) / steps)
-        baseline = min(baseline, best(lambda: run(start)[0].block_until_ready(), 4) / steps)
     read = 8 * samples * size * depth
     work = samples * (4 * size * depth + 6 * size**2)
-    memory, arithmetic = bandwidth(samples * size * depth), product_rate(1000)
+    # Other users of the machine come and go: what is compared is measured in turns, best of all.
+    turns = (
+        lambda: best(advance, 4) / steps,
+        lambda: best(lambda: run(start)[0].block_until_ready(), 4) / steps,
+        lambda: 1 / bandwidth(samples * size * depth),
+        lambda: 1 / product_rate(1000),
+    )
+    rounds = [[measure() for measure in turns] for _ in range(ROUNDS)]
+    seconds, baseline, memory, arithmetic = np.min(rounds, axis=0)
+    memory, arithmetic = 1 / memory, 1 / arithmetic
     bound = max(read / memory, work / arithmetic)
     with capsys.disabled():
         print(f"\nrealistic GD, D={size} d={depth} N={samples}, all cores, {steps} steps")

@@ -4,23 +4,33 @@ Shared by the full problems, whose states hold every entry of A; alpha and its r
 caller, because each problem keeps v in its own way.
 """
 
-from math import exp
-
 import numpy as np
+
+from dynamics.kernels.exponential import exponentials
+
+LEAST = -700.0
 
 
 def attention_matrix(matrix, scale, attention):  # type: ignore[no-untyped-def]
-    """Row-wise softmax of scale * A."""
+    """Row-wise softmax of scale * A; weights below e^-700 of the largest are e^-700 of it."""
     size = attention.shape[0]
+    scratch = np.empty(size)
     for i in range(size):
-        row = matrix[i]
-        top = row.max()
+        row, weights = matrix[i], attention[i]
+        top = scale * row[0]
+        for j in range(size):
+            if scale * row[j] > top:
+                top = scale * row[j]
+        for j in range(size):
+            weights[j] = scale * row[j] - top
+            if weights[j] < LEAST:
+                weights[j] = LEAST
+        exponentials(weights, scratch)
         total = 0.0
         for j in range(size):
-            attention[i, j] = exp(scale * (row[j] - top))
-            total += attention[i, j]
+            total += weights[j]
         for j in range(size):
-            attention[i, j] /= total
+            weights[j] /= total
 
 
 def through_softmax(attention, pushed, factor, diagonal, out):  # type: ignore[no-untyped-def]

@@ -17,7 +17,8 @@ from dynamics import codegen
 from dynamics.kernels.advance import advance
 from dynamics.kernels.logistic import logistic, logistic_loss
 from dynamics.problem import CompiledProblem, FloatArray, Layout
-from dynamics.systems.positional_attention import attention_kernels, brute_kernels
+from dynamics.systems.positional_attention import brute_kernels
+from dynamics.systems.positional_attention.attention import attention_sources
 from dynamics.systems.positional_attention.hessian import Law, hessian
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.projection import associated_rows, orbit_values
@@ -165,9 +166,7 @@ def _brute_module(threaded: bool) -> codegen.CompiledModule:
         codegen.constants(brute_kernels, "BLOCK"),
         codegen.inline(logistic),
         codegen.inline(logistic_loss),
-        codegen.inline(attention_kernels.attention_matrix),
-        codegen.inline(attention_kernels.through_softmax),
-        codegen.inline(attention_kernels.orbit_parameters),
+        *attention_sources(),
         codegen.inline(brute_kernels.margins),
         codegen.inline(brute_kernels.accumulate, "parallel_kernel" if threaded else "kernel"),
         codegen.inline(brute_kernels.gradient),

@@ -24,7 +24,8 @@ from dynamics.kernels import dense
 from dynamics.kernels.advance import advance
 from dynamics.kernels.logistic import logistic_loss
 from dynamics.problem import CompiledProblem, FloatArray, Layout
-from dynamics.systems.positional_attention import attention_kernels, empirical_kernels, sampling
+from dynamics.systems.positional_attention import empirical_kernels, sampling
+from dynamics.systems.positional_attention.attention import attention_sources
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.projection import (
     associated_rows,
@@ -40,8 +41,8 @@ from theory.systems.positional_attention.notation import NOTATION
 
 CACHE = 1 << 20
 """Bytes of a block of samples, which is read twice."""
-WIDTHS = (128, 64, 32)
-"""Samples of a block: the widest that fits; fewer than 32 would not keep vector units busy."""
+WIDTHS = (128, 64, 32, 16, 8)
+"""Samples of a block: the widest that fits; fewer than 8 would not fill a vector."""
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
@@ -295,15 +296,17 @@ def block_width(size: int, depth: int, itemsize: int, batch: int) -> int:
 
 @cache
 def _module(threaded: bool) -> codegen.CompiledModule:
-    shared = (
-        dense.add_scaled, dense.product, dense.weighted_sum, dense.weighted_rows,
-        dense.add_moments, dense.add_products, logistic_loss,
-        attention_kernels.attention_matrix, attention_kernels.through_softmax,
-        attention_kernels.orbit_parameters, empirical_kernels.forward,
+    shared = "parallel_kernel" if threaded else "kernel"
+    products = (
+        dense.add_scaled, dense.product, dense.weighted_sum, dense.add_weighted_rows,
+        dense.add_moments, dense.add_products, dense.mix, dense.add_outer,
     )  # fmt: skip
     parts = [
-        *[codegen.inline(function) for function in shared],
-        codegen.inline(empirical_kernels.accumulate, "parallel_kernel" if threaded else "kernel"),
+        *[codegen.inline(function) for function in (*products, logistic_loss)],
+        *attention_sources(),
+        codegen.inline(empirical_kernels.forward),
+        codegen.inline(empirical_kernels.accumulate, shared),
+        codegen.inline(empirical_kernels.sum_lanes, shared),
         codegen.inline(empirical_kernels.gradient),
         codegen.inline(empirical_kernels.order_parameters),
         codegen.inline(empirical_kernels.summary),

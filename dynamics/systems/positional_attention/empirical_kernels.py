@@ -17,7 +17,7 @@ from math import exp
 
 import numpy as np
 
-from dynamics.kernels.dense import add_moments, add_products, weighted_rows, weighted_sum
+from dynamics.kernels.dense import add_moments, add_outer, mix, weighted_sum
 from dynamics.kernels.logistic import logistic_loss
 from dynamics.systems.positional_attention.attention_kernels import (
     attention_matrix,
@@ -39,14 +39,15 @@ def forward(patches, value, mixing, constants, out):  # type: ignore[no-untyped-
     mixing : float array, shape (D, D)
         D times S.
     constants : (nu, p, scale)
-    out : (projected, attended, slope, margin), three (D, samples) and one (samples,)
+    out : (projected, attended, slope, turned, margin)
+        Three (D, samples), the transpose of the first, and one (samples,).
     """
-    projected, attended, slope, margin = out
+    projected, attended, slope, turned, margin = out
     real = margin.dtype.type
     nu, power, degree = real(constants[0]), int(constants[1]), real(constants[1])
     for j in range(projected.shape[0]):
         weighted_sum(patches[j], value, projected[j])
-    weighted_rows(projected, mixing, attended)
+    mix(mixing, projected, turned, attended)
     margin[:] = real(0.0)
     for i in range(attended.shape[0]):
         row, steep = attended[i], slope[i]
@@ -81,9 +82,10 @@ def accumulate(model, samples, bounds, constants, partial):  # type: ignore[no-u
         by_value, by_attention = sums[:depth], sums[depth:].reshape(size, size)
         work = np.empty((3, size, count), dtype=patches.dtype)
         projected, attended, slope = work[0], work[1], work[2]
+        beside = np.empty((count, size), dtype=patches.dtype)
         margin = np.empty(count, dtype=patches.dtype)
         for block in range(first + lane * many // lanes, first + (lane + 1) * many // lanes):
-            out = (projected, attended, slope, margin)
+            out = (projected, attended, slope, beside, margin)
             forward(patches[block], value, mixing, constants, out)
             y = labels[block]
             for n in range(count):
@@ -92,10 +94,22 @@ def accumulate(model, samples, bounds, constants, partial):  # type: ignore[no-u
                 steep = slope[i]
                 for n in range(count):
                     steep[n] *= margin[n]
-            add_products(slope, projected, by_attention)
-            weighted_rows(slope, turned, attended)
+            add_outer(slope, projected, beside, by_attention)
+            mix(turned, slope, beside, attended)
             for j in range(size):
                 add_moments(patches[block, j], attended[j], by_value)
+
+
+def sum_lanes(partial, out):  # type: ignore[no-untyped-def]
+    """Sum of the lanes, in their order: (lanes, D * D) to (D, D)."""
+    size = out.shape[0]
+    for i in prange(size):
+        row = out[i]
+        row[:] = 0.0
+        for lane in range(partial.shape[0]):
+            part = partial[lane, i * size : (i + 1) * size]
+            for j in range(size):
+                row[j] += part[j]
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
@@ -125,12 +139,7 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
             total += partial[lane, k]
         out[k] = share * total
     pushed = out[depth:].reshape(size, size)
-    pushed[:] = 0.0
-    for lane in range(partial.shape[0]):
-        summed = partial[lane, depth:].reshape(size, size)
-        for i in range(size):
-            for j in range(size):
-                pushed[i, j] += summed[i, j]
+    sum_lanes(partial[:, depth:], pushed)
     through_softmax(attention, pushed, constants[2] * size * share, constants[3] > 0.0, pushed)
 
 
@@ -164,10 +173,12 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
         for j in range(size):
             mixing[i, j] = size * attention[i, j]
     room = np.empty((3, size, count), dtype=patches.dtype)
+    beside = np.empty((count, size), dtype=patches.dtype)
     margin = np.empty(count, dtype=patches.dtype)
     risk, wrong, seen = 0.0, 0.0, 0.0
     for block in range(patches.shape[0]):
-        forward(patches[block], value, mixing, constants, (room[0], room[1], room[2], margin))
+        out_of = (room[0], room[1], room[2], beside, margin)
+        forward(patches[block], value, mixing, constants, out_of)
         for n in range(count):
             y = labels[block, n]
             if y != 0.0:
