@@ -14,6 +14,7 @@ import numpy as np
 
 from dynamics.flow import flow
 from dynamics.problem import FloatArray
+from dynamics.systems.positional_attention.sampling import assumption_1
 from dynamics.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ THOROUGH = (*REGIME, 256, 512)
 SIGNAL = 16.0
 """q (D - C) of the regime, about C^2: the linear rule errs with 1/8 there (Theorem 3.1)."""
 HORIZON = 1e5
+DRAWS = 400_000
+CHUNK = 4_000_000
 
 
 def regime(system: System, protocol: Protocol) -> list[Any]:
@@ -62,6 +65,37 @@ def attention(parameters: Any, states: FloatArray) -> tuple[FloatArray, FloatArr
     size, inside = parameters.D, parameters.C - 1
     total = own + inside * same + (size - parameters.C) * other
     return same / total, size * (own + inside * same) / total
+
+
+def sampled_error(parameters: Any, state: FloatArray, seed: int) -> tuple[float, float]:
+    """Population error of a symmetric state from draws of the law, and its standard error.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    state : float array, shape (3,)
+        (alpha, gamma, rho).
+    seed : int
+    """
+    law, generator = assumption_1(parameters), np.random.default_rng(seed)
+    within, own = (float(part[0]) for part in attention(parameters, state[None, :]))
+    size = parameters.D
+    inside = parameters.C - 1
+    alone = own / size - inside * within
+    between = (1 - own / size) / (size - parameters.C)
+    wrong, drawn = 0.0, 0
+    while drawn < DRAWS:
+        count = min(DRAWS - drawn, max(1, CHUNK // size))
+        x, y = law.values(count, generator)
+        z = x.reshape(count, -1, parameters.C).sum(axis=2).repeat(parameters.C, axis=1)
+        total = x.sum(axis=1, keepdims=True)
+        inner = size * state[0] * (alone * x + within * (z - x) + between * (total - z))
+        terms = inner**parameters.p + parameters.nu * inner
+        margin = y * terms.sum(axis=1)
+        wrong += float((margin <= 1e-13 * np.abs(terms).sum(axis=1)).sum())
+        drawn += count
+    error = wrong / DRAWS
+    return error, float(np.sqrt(max(error, 1 / DRAWS) / DRAWS))
 
 
 def polylogs(problem: Any, states: FloatArray) -> FloatArray:
