@@ -8,14 +8,27 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import SymmetricalLogLocator
 
-from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RC, VERMILION, new_figure
+from dynamics.plotting.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RC,
+    VERMILION,
+    logarithmic,
+    new_figure,
+)
 
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, "black")
 DASHES = ("-", "--", "-.", ":")
 WORDS = {True: "holds", False: "does not hold here", None: "not decidable at this size"}
 FEW = 12
 """Points up to which a curve shows its measurements."""
+NARROW = 100.0
+"""Up to this ratio a logarithmic axis has room for labels at 1, 2, 5."""
 
 
 def evidence(verdict: Any) -> Axes | None:
@@ -35,7 +48,8 @@ def evidence(verdict: Any) -> Axes | None:
     if not plot:
         return None
     with mpl.rc_context(RC):
-        _, axes = new_figure(5.6, 3.6)
+        many = len(plot["curves"]) + len(plot["lines"]) > 3
+        _, axes = new_figure(7.4 if many else 5.6, 3.6)
         for number, curve in enumerate(plot["curves"]):
             colour = COLOURS[number % len(COLOURS)]
             marker = "o" if len(curve["x"]) <= FEW else ""
@@ -50,19 +64,24 @@ def evidence(verdict: Any) -> Axes | None:
         axes.set_xlabel(plot["x_label"])
         axes.set_ylabel(plot["y_label"])
         axes.set_title(f"{verdict.claim.source}: {WORDS[verdict.holds]}", fontsize=9, loc="left")
-        many = len(plot["curves"]) + len(plot["lines"]) > 3
         place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if many else {"loc": "best"}
         axes.legend(fontsize=8, **place)
     return axes
 
 
 def _scale(axes: Axes, plot: Any) -> None:
-    """The vertical scale; a symmetric logarithm is linear below the least size that occurs."""
-    if plot["y_scale"] != "symlog":
-        axes.set_yscale(plot["y_scale"])
+    """The vertical scale; what may be negative has a symmetric logarithm, where it is."""
+    values = np.concatenate([np.asarray(curve["y"], dtype=float) for curve in plot["curves"]])
+    values = values[np.isfinite(values) & (values != 0)]
+    negative = bool((values < 0).any())
+    if plot["y_scale"] == "linear" or not values.size:
         return
-    sizes = np.abs(np.concatenate([np.asarray(c["y"], dtype=float) for c in plot["curves"]]))
-    sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
-    least = float(sizes.min()) if sizes.size else 1.0
-    largest = float(sizes.max()) if sizes.size else 1.0
-    axes.set_yscale("symlog", linthresh=max(least, largest * 1e-6))
+    if plot["y_scale"] == "symlog" and negative:
+        largest = float(np.abs(values).max())
+        least = max(float(np.abs(values).min()), largest * 1e-6)
+        axes.set_yscale("symlog", linthresh=least)
+        axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=10 * least))
+    elif values.max() < NARROW * values.min():
+        logarithmic(axes)
+    else:
+        axes.set_yscale("log")

@@ -140,3 +140,63 @@ def test_transverse_of_a_short_run_can_be_drawn(tmp_path):
     run = dynamics.flow(system.ReducedPopulation(parameters), 0.5, record=20)
     drawn = plotting.transverse(transverse(Manifold(parameters), run))
     assert plotting.write(drawn, tmp_path / "short.svg").exists()
+
+
+@pytest.fixture(scope="module")
+def seeds():
+    system = dynamics.load_system("positional_attention")
+    parameters = system.Parameters(D=8, C=2)
+    problems = [system.FullEmpirical(parameters, 80, seed) for seed in range(3)]
+    return dynamics.compare(system.ReducedPopulation(parameters), problems, 0.02, 400)
+
+
+def test_seeds_are_a_median_and_a_band(seeds):
+    axes = plotting.comparison(seeds)
+    solid, dotted = axes[0].lines[:2]
+    rows = np.stack([run["alpha"][1:] for run in seeds.fulls])
+    np.testing.assert_array_equal(dotted.get_ydata(), np.median(rows, axis=0))
+    np.testing.assert_array_equal(solid.get_ydata(), seeds.reduced["alpha"][1:])
+    assert axes[0].collections
+    assert "3 seeds" in axes[0].get_legend().get_texts()[1].get_text()
+
+
+def test_realistic_runs_show_association_error_and_cosine(seeds):
+    axes = plotting.realistic(seeds)
+    shares = np.stack([run["patch_association"][1:] for run in seeds.fulls])
+    np.testing.assert_array_equal(axes[0].lines[0].get_ydata(), np.median(shares, axis=0))
+    assert "N = 80" in axes[0].get_title(loc="left").replace("$", "")
+    assert plotting.realistic([seeds.full])[0].get_title(loc="left").count("seeds") == 0
+
+
+def test_evidence_draws_curves_and_lines_and_negative_values():
+    from types import SimpleNamespace
+
+    curve = {"label": "c", "x": [1, 10], "y": [-1e-3, 10.0]}
+    plot = {
+        "x_label": "x", "y_label": "y", "x_scale": "log", "y_scale": "symlog",
+        "curves": [curve], "lines": [{"label": "bound", "y": 1.0}],
+    }  # fmt: skip
+    verdict = SimpleNamespace(
+        evidence={"plot": plot}, holds=False, claim=SimpleNamespace(source="Lemma 1")
+    )
+    axes = plotting.evidence(verdict)
+    assert axes.get_yscale() == "symlog"
+    assert [line.get_label() for line in axes.lines] == ["c", "bound"]
+    assert "does not hold here" in axes.get_title(loc="left")
+    plot["curves"][0]["y"] = [1e-3, 10.0]
+    assert plotting.evidence(verdict).get_yscale() == "log"
+    verdict.evidence = {}
+    assert plotting.evidence(verdict) is None
+
+
+def test_pictures_over_samples_show_every_cell_and_exponent():
+    from dynamics.experiments.positional_attention.realistic import Deviation, Phase
+
+    counts = np.array([100, 400, 1600])
+    distances = {"alpha": np.outer(counts**-0.5, [1.0, -1.0])}
+    axes = plotting.against_samples(Deviation(list(counts), distances))
+    assert "-0.50" in axes.get_legend().get_texts()[0].get_text()
+    shares = np.array([[[0.25], [1.0]], [[0.5], [np.nan]]])
+    found = Phase((10, 20), (0.1, 0.2), shares, shares / 10, np.array([0.1, 0.2]))
+    texts = [text.get_text() for text in plotting.association_phase(found)[0].texts]
+    assert texts == ["0.25", "1.00", "0.50", "nan"]
