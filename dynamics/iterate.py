@@ -130,9 +130,10 @@ class Run:
         limit = stability_limit(self.problem, self.now)
         if self.step_time > NEAR_LIMIT * limit:
             self._warned = True
+            near = "period two is near" if self.step_time < limit else "it is passed"
             self.warning = (
                 f"eta={self.step_time:g} at step {self.step}, where the stability limit is "
-                f"{limit:.4g}: period two is near"
+                f"{limit:.4g}: {near}"
             )
 
     def kept(self) -> tuple[NDArray[np.int64], FloatArray]:

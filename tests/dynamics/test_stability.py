@@ -38,7 +38,7 @@ def test_the_limit_is_lowest_where_alpha_falls_and_descend_warns_before_it(syste
     dynamics.descend(problem, eta=0.033, steps=100_000)
     (record,) = caplog.records
     assert "stability limit" in record.getMessage()
-    step = record.args[1]
+    step = int(record.getMessage().split("at step ")[1].split(",")[0])
     assert dynamics.stability_limit(problem, run.states[np.searchsorted(run.time, step * 0.033)])
     assert step * 0.033 < run.time[np.flatnonzero(limits[10:] < 0.033)[0] + 10]
 
