@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dynamics import report, request
+from dynamics.interruption import interruption
 from dynamics.validation import InvalidRequest, integer
 
 if TYPE_CHECKING:
@@ -21,6 +24,9 @@ def flags(parser: request.Parser, command: str, system: System) -> None:
     known = ", ".join(figures(system.name))
     parser.add_argument("name", nargs="?", metavar="NAME", help=known)
     parser.add_argument("--thorough", action="store_true", help="the full protocol")
+    parser.add_argument(
+        "--option", action="append", metavar="NAME=VALUE", help="of the figure, as seeds=3"
+    )
     parser.add_argument("--seed", type=request.value, metavar="X", help="default 0")
     parser.add_argument(
         "--out", metavar="FILE", help="png, svg or pdf (default results/figure-SYSTEM-NAME.png)"
@@ -41,9 +47,18 @@ def execute(asked: Asked) -> int:
     if name not in known:
         request.unknown("figure", str(name), known)
     out = _writable(Path(str(given.get("out", f"results/figure-{system.name}-{name}.png"))))
-    parameters = asked.parameters() if asked.names_parameters else None
+    parameters = {f.name: given[f.name] for f in fields(system.Parameters) if f.name in given}
     seed = integer("seed", given.get("seed", 0), at_least=0)
-    drawing = draw(system, name, parameters, seed, given.get("thorough", False))
+    thorough, options = given.get("thorough", False), _options(given.get("option", []))
+    with interruption() as interrupted:
+        try:
+            drawing = draw(system, name, None, seed, thorough, options, parameters)
+        except Exception:
+            if not interrupted.is_set():
+                raise
+        if interrupted.is_set():
+            print("attdyn: interrupted, nothing is written", file=sys.stderr)
+            return 130
     out.parent.mkdir(parents=True, exist_ok=True)
     plotting.write(drawing.axes, out)
     if given.get("json"):
@@ -53,6 +68,17 @@ def execute(asked: Asked) -> int:
     else:
         print(f"{drawing.caption}\npicture  {out}")
     return 0
+
+
+def _options(words: list[str]) -> dict[str, Any]:
+    """Options of the figure, ``name=value`` each; several values are separated by commas."""
+    chosen: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise InvalidRequest(f"option={word!r} can be name=value, as samples=250,1000")
+        chosen[name] = request.values(text)
+    return chosen
 
 
 def _writable(path: Path) -> Path:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,30 +35,62 @@ def flags(parser: request.Parser, command: str, system: System) -> None:
 
 def execute(asked: Asked) -> int:
     """Check, print every verdict as it comes, write evidence; returns the exit code."""
-    from dynamics import plotting, store
-    from dynamics.experiments.verify import verdicts
+    from dynamics import store
+    from dynamics.experiments.verify import sources, verdicts
 
     given = asked.flags
     out = Path(str(given.get("out", f"results/verify-{asked.system.name}")))
     store.check_writable(out)
     seed = integer("seed", given.get("seed", 0), at_least=0)
-    chosen = (
-        [word.strip() for word in str(given["claims"]).split(",")] if "claims" in given else None
-    )
+    chosen = None
+    if "claims" in given:
+        words = [word.strip() for word in str(given["claims"]).split(",") if word.strip()]
+        chosen = sources(asked.system, words or [str(given["claims"])])
     parameters = asked.parameters() if asked.names_parameters else None
     checked = verdicts(asked.system, parameters, chosen, given.get("thorough", False), seed)
-    quiet, files = given.get("json", False), list[str]()
-    done: list[Verdict] = []
+    quiet = given.get("json", False)
     if not quiet:
         print(f"{asked.system.title}\n\n{heading()}", flush=True)
+    done, stopped = _collect(checked, quiet)
+    if stopped:
+        told = f"interrupted after {len(done)} claims" + ("" if done else ", nothing is written")
+        print(f"attdyn: {told}", file=sys.stderr)
+    if done:
+        summary = _write(asked, out, done, stopped)
+        print(summary if quiet else f"\nevidence {out}")
+    return 130 if stopped else 0
+
+
+def _collect(checked: Iterator[Verdict], quiet: bool) -> tuple[list[Verdict], bool]:
+    """The verdicts, printed as they come, and whether an interruption cut them short.
+
+    What a check makes of a run that was cut short, an error included, is not a verdict.
+    """
+    done: list[Verdict] = []
     with interruption() as interrupted:
-        for verdict in checked:
-            if interrupted.is_set():
-                break
+        while True:
+            try:
+                verdict = next(checked, None)
+            except Exception:
+                if interrupted.is_set():
+                    return done, True
+                raise
+            if verdict is None or interrupted.is_set():
+                return done, verdict is not None
             done.append(verdict)
             if not quiet:
                 print(row(verdict), flush=True)
-    document = {"system": asked.system.name, "claims": [v.document() for v in done], "files": files}
+
+
+def _write(asked: Asked, out: Path, done: list[Verdict], stopped: bool) -> str:
+    """Write pictures and summary, whole or not at all; returns the summary."""
+    from dynamics import plotting, store
+
+    files: list[str] = []
+    document = {
+        "system": asked.system.name, "claims": [v.document() for v in done],
+        "interrupted": stopped, "files": files,
+    }  # fmt: skip
     with store.replacing(out) as folder:
         for verdict in done:
             axes = plotting.evidence(verdict)
@@ -65,8 +99,7 @@ def execute(asked: Asked) -> int:
                 files.append(plotting.write(axes, folder / name).name)
         summary = json.dumps(report.finite(document), indent=2, allow_nan=False)
         (folder / "summary.json").write_text(summary + "\n", encoding="utf-8")
-    print(summary if quiet else f"\nevidence {out}")
-    return 130 if interrupted.is_set() else 0
+    return summary
 
 
 def heading() -> str:

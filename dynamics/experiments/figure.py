@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,9 @@ class FigureRequest:
     Attributes
     ----------
     parameters : object or None
-        The user's; None for those of the figure.
+        The user's, whole; None for those of the figure.
+    given : mapping
+        Single parameters that the user names, over those of the figure.
     seed : int
         Of everything random.
     options : mapping
@@ -37,6 +39,20 @@ class FigureRequest:
     parameters: Any = None
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+    def law(self, system: System, axes: Sequence[str] = (), **usual: Any) -> Any:
+        """The parameters of the figure, with what the user names put over its usual ones.
+
+        Raises
+        ------
+        InvalidRequest
+            For a parameter that is an axis of the figure.
+        """
+        for name in axes:
+            if name in self.given:
+                raise InvalidRequest(f"{name} is an axis of this figure and cannot be set")
+        return self.parameters or system.Parameters(**(usual | dict(self.given)))
 
     def settled(self, quick: Mapping[str, Any], thorough: Mapping[str, Any]) -> dict[str, Any]:
         """The figure's options: those of the quick or of the full protocol, then the user's.
@@ -52,7 +68,19 @@ class FigureRequest:
             if name not in defaults:
                 known = ", ".join(["thorough", *defaults])
                 raise InvalidRequest(f"option {name!r} is unknown; known are {known}")
-        return defaults | given
+        return defaults | {name: _like(name, given[name], defaults[name]) for name in given}
+
+
+def _like(name: str, value: Any, usual: Any) -> Any:
+    """An option as its default is: one value or several, words or numbers."""
+    several = not isinstance(usual, str) and hasattr(usual, "__len__")
+    parts = list(value) if isinstance(value, (list, tuple)) or hasattr(value, "dtype") else [value]
+    example = next(iter(usual)) if several else usual
+    if any(isinstance(part, str) != isinstance(example, str) for part in parts):
+        raise InvalidRequest(f"option {name}={value!r} can be like {usual}")
+    if not several and len(parts) > 1:
+        raise InvalidRequest(f"option {name}={value!r} takes one value, as {usual}")
+    return parts if several else value
 
 
 @dataclass(frozen=True)
@@ -94,6 +122,7 @@ def draw(
     seed: int = 0,
     thorough: bool = False,
     options: Mapping[str, Any] | None = None,
+    given: Mapping[str, Any] | None = None,
 ) -> Drawing:
     """Draw a figure of a system's paper.
 
@@ -110,6 +139,8 @@ def draw(
         The full protocol.
     options : mapping, optional
         The figure's own.
+    given : mapping, optional
+        Single parameters, over those of the figure.
 
     Returns
     -------
@@ -127,4 +158,4 @@ def draw(
         raise InvalidRequest(f"figure {name!r} of {chosen.name} is unknown; known are {known}")
     seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
     asked = {"thorough": thorough, **(options or {})}
-    return table[name](chosen, FigureRequest(parameters, seed, asked))
+    return table[name](chosen, FigureRequest(parameters, seed, asked, given or {}))

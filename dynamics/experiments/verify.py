@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from dynamics.systems import load_system
@@ -173,10 +174,29 @@ def verdicts(
     """The verdicts of `verify`, each as soon as it is known."""
     chosen = load_system(system) if isinstance(system, str) else system
     known = {claim.source: claim for claim in chosen.claims}
-    for source in claims or ():
-        if source not in known:
-            raise InvalidRequest(f"claim {source!r} is unknown; known are {', '.join(known)}")
+    asked = sources(chosen, claims)
     table = checks(chosen.name)
     protocol = Protocol(parameters, thorough, seed)
-    for source in claims or known:
+    for source in asked:
         yield Verdict(known[source], table[source](chosen, protocol))
+
+
+def sources(system: System, claims: Sequence[str] | None) -> list[str]:
+    """The claims that are asked for, in any case of their letters; all where none is named.
+
+    Raises
+    ------
+    InvalidRequest
+        For a claim that the paper does not have, with the nearest that it has.
+    """
+    known = {claim.source.lower(): claim.source for claim in system.claims}
+    if claims is None:
+        return list(known.values())
+    for source in claims:
+        if source.lower() not in known:
+            near = known[get_close_matches(source.lower(), list(known), 1, 0.0)[0]]
+            listed = ", ".join(known.values())
+            raise InvalidRequest(
+                f"claim {source!r} is unknown; known are {listed}; nearest: {near}"
+            )
+    return [known[source.lower()] for source in claims]

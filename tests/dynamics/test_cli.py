@@ -379,6 +379,10 @@ def test_compare_with_samples_prints_every_seed(tmp_path, capsys):
         (["figure"], "1b"),
         (["figure", "5"], "1b"),
         (["figure", "1b", "--out", "x.bmp"], ".png"),
+        (["figure", "phase", "--q", "0.3"], "q is an axis"),
+        (["figure", "deviation", "--option", "seeds"], "name=value"),
+        (["figure", "deviation", "--option", "sedes=3"], "seeds"),
+        (["figure", "deviation", "--option", "seeds=many"], "can be like"),
     ],
 )
 def test_wrong_realistic_requests_are_one_line(words, told, tmp_path, monkeypatch, capsys):
@@ -388,6 +392,17 @@ def test_wrong_realistic_requests_are_one_line(words, told, tmp_path, monkeypatc
     assert told in said
     assert said.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_figure_takes_parameters_options_and_a_seed(tmp_path, capsys):
+    words = ["figure", "positional_attention", "deviation", "--out", str(tmp_path / "d.png")]
+    words += ["--json", "--option", "samples=200,400", "--option", "seeds=2", "--D", "4"]
+    assert main(words) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert "sigma=0" in first["caption"]
+    assert first["data"]["samples"] == [200, 400]
+    assert main([*words, "--seed", "7"]) == 0
+    assert json.loads(capsys.readouterr().out)["data"]["gamma"] != first["data"]["gamma"]
 
 
 def test_figure_writes_one_file_and_prints_its_caption(tmp_path, capsys):

@@ -35,7 +35,7 @@ def association(system: System, request: FigureRequest) -> Drawing:
     ``outcome``.
     """
     options = request.settled(QUICK, {})
-    parameters = request.parameters or system.Parameters(q=0.25, omega=1e-3)
+    parameters = request.law(system, q=0.25, omega=1e-3)
     partition, _ = localised(parameters)
     problem = system.FullEmpirical(
         parameters, options["samples"], request.seed, partition, dtype=options["dtype"]

@@ -42,8 +42,9 @@ HORIZON = 1e5
 def deviation(system: System, request: FigureRequest) -> Drawing:
     """Deviation against N. Options: ``samples`` (the N), ``seeds``."""
     options = request.settled({"samples": COUNTS, "seeds": 16}, {"seeds": 64})
-    parameters = request.parameters or system.Parameters(D=8, C=2, d=1, sigma=0.0)
-    found = realistic.deviation(system, parameters, options["samples"], options["seeds"])
+    parameters = request.law(system, D=8, C=2, d=1, sigma=0.0)
+    seeds = range(request.seed, request.seed + int(options["seeds"]))
+    found = realistic.deviation(system, parameters, options["samples"], seeds)
     slopes = {name: found.slope(name) for name in found.distances}
     data = {"samples": list(found.samples), "exponents": slopes}
     data |= {name: found.rms(name) for name in found.distances}
@@ -61,7 +62,7 @@ def phase(system: System, request: FigureRequest) -> Drawing:
     options = request.settled(CELLS, ALL_CELLS)
     how = realistic.Run(time=float(options["time"]))
     seeds = range(request.seed, request.seed + int(options["seeds"]))
-    law = request.parameters or system.Parameters(D=16, C=4)
+    law = request.law(system, ("q",), D=16, C=4)
     found = realistic.phase(system, law, options["samples"], options["chances"], seeds, how)
     data = {
         "samples": list(found.samples), "chances": list(found.chances),
@@ -80,7 +81,7 @@ def phase(system: System, request: FigureRequest) -> Drawing:
 def transverse(system: System, request: FigureRequest) -> Drawing:
     """Transverse stability along the reduced flow. Options: ``time``."""
     options = request.settled({"time": HORIZON}, {})
-    parameters = request.parameters or system.Parameters(D=8, C=2, q=0.5)
+    parameters = request.law(system, D=8, C=2, q=0.5)
     found = spectrum(system, parameters, float(options["time"]))
     data = {
         "time": found.time, "eigenvalues": found.eigenvalues, "amplification": found.amplification,
@@ -97,9 +98,9 @@ def transverse(system: System, request: FigureRequest) -> Drawing:
 
 def spread(system: System, request: FigureRequest) -> Drawing:
     """Association over omega and time. Options: ``omegas``, ``seeds``."""
+    parameters = request.law(system, ("omega",), D=8, C=2, q=0.5)
     few, many = np.geomspace(1e-3, 0.1, 7), np.geomspace(1e-3, 0.1, 13)
     options = request.settled({"omegas": few, "seeds": 2}, {"omegas": many, "seeds": 5})
-    parameters = request.parameters or system.Parameters(D=8, C=2, q=0.5)
     peak = spectrum(system, parameters).peak
     rows: list[Any] = []
     for omega in options["omegas"]:

@@ -114,7 +114,7 @@ def fit(system: System, case: Case, request: FigureRequest) -> Fit:
         Its ``parameters``, ``seed`` and options, as of Figure 2.
     """
     options = request.settled(QUICK, THOROUGH)
-    parameters = request.parameters or system.Parameters(omega=1e-3)
+    parameters = request.law(system, omega=1e-3)
     law = Convolution(localised(parameters)[0])
     make = GramEmpirical if case.gram else system.FullEmpirical
     problem = make(parameters, options["samples"], request.seed, law=law, dtype=options["dtype"])
@@ -152,7 +152,7 @@ def convolution(system: System, request: FigureRequest) -> Drawing:
     ``patch_association``, ``A``, ``outcome``, ``diverged``.
     """
     options = request.settled(QUICK, THOROUGH)
-    parameters = request.parameters or system.Parameters(omega=1e-3)
+    parameters = request.law(system, omega=1e-3)
     partition, columns = localised(parameters)
     seeds = range(request.seed, request.seed + integer("seeds", options["seeds"], at_least=1))
     fits = {

@@ -56,7 +56,7 @@ def partitions(system: System, request: FigureRequest) -> Drawing:
     No options. ``data``: ``localised`` and ``random``, the set of each patch; ``columns``.
     """
     request.settled({}, {})
-    parameters = request.parameters or system.Parameters()
+    parameters = request.law(system)
     near, columns = localised(parameters)
     far = near.shuffled(np.random.default_rng(request.seed))
     numbers = [str(k + 1) for k in range(parameters.D)]
@@ -85,7 +85,7 @@ def data_point(system: System, request: FigureRequest) -> Drawing:
     of the signal set), ``label``, ``draw`` (its number), ``columns``.
     """
     request.settled({}, {})
-    parameters = request.parameters or system.Parameters()
+    parameters = request.law(system)
     partition, columns = localised(parameters)
     law = SignalSets(partition, parameters.q, parameters.sigma)
     generator = np.random.default_rng(request.seed)

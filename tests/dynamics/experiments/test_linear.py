@@ -26,7 +26,7 @@ def test_theorem_3_1_fails_as_worded(system):
     assert finding.holds is False
     assert finding.measured == pytest.approx(0.0018248, abs=1e-7)
     assert finding.measured < finding.bound == 0.125
-    assert "any link where q(D-C) is above" in finding.reason
+    assert "passes 1/8 where q(D-C) is above" in finding.reason
     for row in finding.evidence["table"]:
         assert row["negative"] <= row["unequal_weights"] <= row["equal_weights"]
         assert row["any_link"] < row["unequal_weights"]
@@ -39,7 +39,7 @@ def test_theorem_3_1_fails_as_worded(system):
 
 @pytest.mark.parametrize(
     ("D", "C", "q", "holds"),
-    [(16, 4, 0.5, False), (64, 4, 0.25, True), (8, 2, 0.5, False), (196, 4, 4 / 49, True)],
+    [(16, 4, 0.5, False), (64, 4, 0.25, False), (8, 2, 0.5, False), (196, 4, 4 / 49, False)],
 )
 def test_theorem_3_1_at_a_size(system, D, C, q, holds):
     """At 8, 2, 1/2 sign(Z) errs more than 1/8 and unequal weights less."""

@@ -14,7 +14,7 @@ from dynamics.systems.positional_attention.empirical import FullEmpirical
 from dynamics.systems.positional_attention.population import ReducedPopulation
 
 SYSTEM = dynamics.load_system("positional_attention")
-AT = SYSTEM.Parameters(D=16, C=4, q=0.25)
+AT = SYSTEM.Parameters(D=32, C=4, q=0.5)
 
 
 class Backwards(ReducedPopulation):
@@ -91,6 +91,11 @@ def test_event_three_is_absent_and_event_one_is_not():
     assert holds(SYSTEM, "Event I", "Event III", parameters=AT) == [True, False]
 
 
+def test_event_two_that_depends_on_the_horizon_is_undecided():
+    lost = SYSTEM.Parameters(D=16, C=4, q=0.5)
+    assert holds(SYSTEM, "Event II", parameters=lost) == [None]
+
+
 def test_too_large_to_enumerate_is_undecided():
     assert holds(SYSTEM, "Lemma 4.1", parameters=AT) == [None]
 
@@ -106,6 +111,61 @@ def test_command_prints_a_table_and_one_json_document(tmp_path, capsys):
     document = json.loads(capsys.readouterr().out)
     assert [row["claim"] for row in document["claims"]] == ["Theorem 3.1", "Lemma 4.1"]
     assert {"claim", "holds", "measured", "bound", "evidence"} <= set(document["claims"][0])
+
+
+def test_an_interrupted_check_is_not_a_verdict(tmp_path, monkeypatch, capsys):
+    """What was done is written; the check that was cut short, even by an error, is not."""
+    import os
+    import signal
+
+    from dynamics.experiments.positional_attention import checks as table
+
+    def stopped(system, protocol):
+        os.kill(os.getpid(), signal.SIGINT)
+        raise ValueError("what a run that was cut short may lead to")
+
+    monkeypatch.setattr(table, "CHECKS", dict(table.CHECKS) | {"Event I": stopped})
+    out = tmp_path / "v"
+    words = ["verify", "positional_attention", "--out", str(out), "--claims"]
+    assert main([*words, "Theorem 3.1,Event I,Event II"]) == 130
+    said = capsys.readouterr()
+    assert "interrupted after 1 claims" in said.err
+    document = json.loads((out / "summary.json").read_text())
+    assert document["interrupted"]
+    assert [row["claim"] for row in document["claims"]] == ["Theorem 3.1"]
+    assert main([*words, "Event I"]) == 130
+    assert json.loads((out / "summary.json").read_text()) == document
+
+
+def test_an_interrupted_figure_is_not_written(tmp_path, monkeypatch, capsys):
+    import os
+    import signal
+
+    from dynamics.experiments.positional_attention import figures
+
+    def stopped(system, request):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return figures.partitions(system, request)
+
+    monkeypatch.setattr(figures, "FIGURES", dict(figures.FIGURES) | {"3": stopped})
+    out = tmp_path / "f.png"
+    assert main(["figure", "positional_attention", "3", "--out", str(out)]) == 130
+    assert "nothing is written" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_no_room_between_the_rules_decides_nothing():
+    tiny = SYSTEM.Parameters(D=8, C=4, q=0.1)
+    assert holds(SYSTEM, "Theorem 4.1", "Theorem 3.2", parameters=tiny) == [None, None]
+
+
+def test_claims_are_found_in_any_case_and_before_anything_is_printed(tmp_path, capsys):
+    words = ["verify", "positional_attention", "--out", str(tmp_path / "x"), "--claims"]
+    assert main([*words, "theorem 3.1"]) == 0
+    assert main([*words, "Lema 4.1"]) == 2
+    said = capsys.readouterr()
+    assert "nearest: Lemma 4.1" in said.err
+    assert "Lema" not in said.out
 
 
 @pytest.mark.parametrize(

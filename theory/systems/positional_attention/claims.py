@@ -105,7 +105,7 @@ CLAIMS = (
             r"$A^{(t)}_{i,j}$ which implies that only $v^{(t)}$ updates during this first phase. "
             r"We show that $\alpha^{(t)} = \langle v^{(t)}, w^\star\rangle$ increases until a time "
             r"$T_0 > 0$ where it reaches some threshold. At this point, the model is nothing else "
-            r"than a generalized linear model that would not generalize."
+            r"than a generalized linear model that would not generalize [...]."
         ),
         hypothesis=PARAMETRIZATION,
         falsified_by="attention that has moved at T0, alpha that falls before it, or no T0 at all",
@@ -127,7 +127,7 @@ CLAIMS = (
             r"until the population risk becomes a $o(1)$."
         ),
         hypothesis=PARAMETRIZATION + r" Any $T \geq poly(d)/\eta$; Assumption 2.",
-        falsified_by="alpha that does not rise, lastingly, after T1",
+        falsified_by="alpha that ends below its value at T1",
     ),
     Claim(
         source="Theorem 4.2",
