@@ -77,7 +77,7 @@ def test_full_batch_gd_against_jax(size, depth, samples, limit, steps, capsys):
     np.testing.assert_allclose(end, ours().final_state, rtol=1e-9, atol=1e-12)
     read = 8 * samples * size * depth
     work = samples * (4 * size * depth + 6 * size**2)
-    # Other users of the machine come and go: what is compared is measured in turns, best of all.
+    # Other users of the machine come and go: ratios are of one moment, their median is judged.
     turns = (
         lambda: best(advance, 4) / steps,
         lambda: best(lambda: run(start)[0].block_until_ready(), 4) / steps,
@@ -85,18 +85,20 @@ def test_full_batch_gd_against_jax(size, depth, samples, limit, steps, capsys):
         lambda: 1 / product_rate(1000),
     )
     rounds = [[measure() for measure in turns] for _ in range(ROUNDS)]
-    seconds, baseline, memory, arithmetic = np.min(rounds, axis=0)
-    memory, arithmetic = 1 / memory, 1 / arithmetic
-    bound = max(read / memory, work / arithmetic)
+    ours_, theirs, slowness, effort = np.array(rounds).T
+    bounds = np.maximum(read * slowness, work * effort)
+    seconds, baseline, bound = np.median(ours_), np.median(theirs), np.median(bounds)
+    gain, distance = np.median(theirs / ours_), np.median(ours_ / bounds)
+    memory, arithmetic = 1 / np.median(slowness), 1 / np.median(effort)
     with capsys.disabled():
         print(f"\nrealistic GD, D={size} d={depth} N={samples}, all cores, {steps} steps")
         print(f"  attdyn {seconds * 1e3:9.3f} ms/step   jax {baseline * 1e3:9.3f} ms/step")
-        print(f"  ratio  {baseline / seconds:9.2f}  (wanted {limit})")
+        print(f"  ratio  {gain:9.2f}  (wanted {limit})")
         print(
             f"  bound  {bound * 1e3:9.3f} ms = max({read / 1e6:.1f} MB / {memory / 1e9:.1f} GB/s, "
             f"{work / 1e6:.0f} Mflop / {arithmetic / 1e9:.0f} Gflop/s); time/bound "
-            f"{seconds / bound:.2f}"
+            f"{distance:.2f}"
         )
-    assert baseline / seconds >= limit
+    assert gain >= limit
     if size == SIZES[-1][0]:
-        assert seconds / bound <= ROOFLINE
+        assert distance <= ROOFLINE
