@@ -41,8 +41,8 @@ from theory.systems.positional_attention.notation import NOTATION
 
 CACHE = 1 << 20
 """Bytes of a block of samples, which is read twice."""
-WIDTHS = (128, 64, 32, 16)
-"""Samples of a block: the widest that fits; fewer than 16 would not fill vectors."""
+WIDTHS = (128, 64, 32, 16, 8)
+"""Samples of a block: the widest that fits; fewer than 8 would not fill a vector."""
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
