@@ -13,7 +13,8 @@ def attention_sources() -> list[str]:
         codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
         codegen.constants(attention_kernels, "LEAST"),
         codegen.inline(exponential.exponentials, "exact_kernel"),
+        codegen.inline(attention_kernels.softmax_row),
         codegen.inline(attention_kernels.attention_matrix),
-        codegen.inline(attention_kernels.through_softmax),
+        codegen.inline(attention_kernels.row_through_softmax),
         codegen.inline(attention_kernels.orbit_parameters),
     ]

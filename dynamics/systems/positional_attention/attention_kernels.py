@@ -11,42 +11,38 @@ from dynamics.kernels.exponential import exponentials
 LEAST = -700.0
 
 
+def softmax_row(row, scale, weights, scratch):  # type: ignore[no-untyped-def]
+    """Softmax of scale * row; weights below e^-700 of the largest are e^-700 of it."""
+    top = scale * row[0]
+    for j in range(row.size):
+        if scale * row[j] > top:
+            top = scale * row[j]
+    for j in range(row.size):
+        weights[j] = scale * row[j] - top
+        if weights[j] < LEAST:
+            weights[j] = LEAST
+    exponentials(weights, scratch)
+    total = 0.0
+    for j in range(row.size):
+        total += weights[j]
+    for j in range(row.size):
+        weights[j] /= total
+
+
 def attention_matrix(matrix, scale, attention):  # type: ignore[no-untyped-def]
-    """Row-wise softmax of scale * A; weights below e^-700 of the largest are e^-700 of it."""
-    size = attention.shape[0]
-    scratch = np.empty(size)
-    for i in range(size):
-        row, weights = matrix[i], attention[i]
-        top = scale * row[0]
-        for j in range(size):
-            if scale * row[j] > top:
-                top = scale * row[j]
-        for j in range(size):
-            weights[j] = scale * row[j] - top
-            if weights[j] < LEAST:
-                weights[j] = LEAST
-        exponentials(weights, scratch)
-        total = 0.0
-        for j in range(size):
-            total += weights[j]
-        for j in range(size):
-            weights[j] /= total
+    """Row-wise softmax of scale * A."""
+    scratch = np.empty(attention.shape[0])
+    for i in range(attention.shape[0]):
+        softmax_row(matrix[i], scale, attention[i], scratch)
 
 
-def through_softmax(attention, pushed, factor, diagonal, out):  # type: ignore[no-untyped-def]
-    """dR/dA_ij = factor S_ij (M_ij - sum over r of S_ir M_ir), M = dR/dS up to the factor.
-
-    The diagonal is 0, held, unless ``diagonal`` says that it is trained.
-    """
-    size = attention.shape[0]
-    for i in range(size):
-        mean = 0.0
-        for j in range(size):
-            mean += attention[i, j] * pushed[i, j]
-        for j in range(size):
-            out[i, j] = factor * attention[i, j] * (pushed[i, j] - mean)
-        if not diagonal:
-            out[i, i] = 0.0
+def row_through_softmax(weights, pushed, factor, out):  # type: ignore[no-untyped-def]
+    """dR/dA_ij = factor S_ij (M_ij - sum over r of S_ir M_ir) of one row, M = dR/dS / factor."""
+    mean = 0.0
+    for j in range(weights.size):
+        mean += weights[j] * pushed[j]
+    for j in range(weights.size):
+        out[j] = factor * weights[j] * (pushed[j] - mean)
 
 
 def orbit_parameters(matrix, slope, attention, labels, scale, out):  # type: ignore[no-untyped-def]

@@ -19,7 +19,7 @@ from dynamics.kernels.logistic import logistic, logistic_loss
 from dynamics.systems.positional_attention.attention_kernels import (
     attention_matrix,
     orbit_parameters,
-    through_softmax,
+    row_through_softmax,
 )
 
 prange = range
@@ -100,7 +100,9 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
             partial[0, k] += partial[lane, k]
     out[0] = -partial[0, 0]
     pushed, slope = partial[0, 1:].reshape(size, size), out[1:].reshape(size, size)
-    through_softmax(attention, pushed, -scale * size * alpha, False, slope)
+    for i in range(size):
+        row_through_softmax(attention[i], pushed[i], -scale * size * alpha, slope[i])
+        slope[i, i] = 0.0
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]

@@ -41,6 +41,8 @@ from theory.systems.positional_attention.notation import NOTATION
 
 CACHE = 1 << 20
 """Bytes of a block of samples, which is read twice."""
+WIDE = 64
+"""Patches from which on rows of A are worth sharing among threads."""
 WIDTHS = (128, 64, 32, 16, 8)
 """Samples of a block: the widest that fits; fewer than 8 would not fill a vector."""
 
@@ -170,7 +172,7 @@ class FullEmpirical(CompiledProblem):
         structure = (self.partition.labels, self.feature)
         shared = (constants, (patches.astype(kind), labels.astype(kind)))
         layout = Layout(("v", "A"), ((depth,), square), groups=("v", "A"))
-        return _module(threaded), (*shared, all_samples, structure, work), layout
+        return _module(threaded, size >= WIDE), (*shared, all_samples, structure, work), layout
 
     def _irreducible(self) -> float:
         sizes = {members.size for members in self.partition.sets}
@@ -295,8 +297,9 @@ def block_width(size: int, depth: int, itemsize: int, batch: int) -> int:
 
 
 @cache
-def _module(threaded: bool) -> codegen.CompiledModule:
+def _module(threaded: bool, wide: bool) -> codegen.CompiledModule:
     shared = "parallel_kernel" if threaded else "kernel"
+    by_rows = "parallel_kernel" if threaded and wide else "kernel"
     products = (
         dense.add_scaled, dense.product, dense.weighted_sum, dense.add_weighted_rows,
         dense.add_moments, dense.add_products, dense.mix, dense.add_outer,
@@ -306,7 +309,8 @@ def _module(threaded: bool) -> codegen.CompiledModule:
         *attention_sources(),
         codegen.inline(empirical_kernels.forward),
         codegen.inline(empirical_kernels.accumulate, shared),
-        codegen.inline(empirical_kernels.sum_lanes, shared),
+        codegen.inline(empirical_kernels.prepare, by_rows),
+        codegen.inline(empirical_kernels.gather, by_rows),
         codegen.inline(empirical_kernels.gradient),
         codegen.inline(empirical_kernels.order_parameters),
         codegen.inline(empirical_kernels.summary),

@@ -22,7 +22,8 @@ from dynamics.kernels.logistic import logistic_loss
 from dynamics.systems.positional_attention.attention_kernels import (
     attention_matrix,
     orbit_parameters,
-    through_softmax,
+    row_through_softmax,
+    softmax_row,
 )
 
 prange = range
@@ -100,8 +101,24 @@ def accumulate(model, samples, bounds, constants, partial):  # type: ignore[no-u
                 add_moments(patches[block, j], attended[j], by_value)
 
 
-def sum_lanes(partial, out):  # type: ignore[no-untyped-def]
-    """Sum of the lanes, in their order: (lanes, D * D) to (D, D)."""
+def prepare(state, constants, work):  # type: ignore[no-untyped-def]
+    """S, v, D times S and its transpose, of the state, in ``work``."""
+    attention, value, mixing, turned = work
+    size, depth = attention.shape[0], value.size
+    matrix = state[depth:].reshape(size, size)
+    for k in range(depth):
+        value[k] = state[k]
+    for i in prange(size):
+        softmax_row(matrix[i], constants[2], attention[i], np.empty(size))
+        for j in range(size):
+            mixing[i, j] = size * attention[i, j]
+    for j in prange(size):
+        for i in range(size):
+            turned[j, i] = mixing[i, j]
+
+
+def gather(partial, attention, factor, diagonal, out):  # type: ignore[no-untyped-def]
+    """Gradient by A: the lanes summed in their order, then through the softmax, row by row."""
     size = out.shape[0]
     for i in prange(size):
         row = out[i]
@@ -110,6 +127,9 @@ def sum_lanes(partial, out):  # type: ignore[no-untyped-def]
             part = partial[lane, i * size : (i + 1) * size]
             for j in range(size):
                 row[j] += part[j]
+        row_through_softmax(attention[i], row, factor, row)
+        if not diagonal:
+            row[i] = 0.0
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
@@ -123,24 +143,17 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     size, depth = attention.shape[0], value.size
     batch = order[cursor[0] % order.size]
     cursor[0] += 1
-    attention_matrix(state[depth:].reshape(size, size), constants[2], attention)
-    for k in range(depth):
-        value[k] = state[k]
-    for i in range(size):
-        for j in range(size):
-            mixing[i, j] = size * attention[i, j]
-            turned[j, i] = mixing[i, j]
-    model = (value, mixing, turned)
-    accumulate(model, samples, bounds[batch], constants, partial)
+    prepare(state, constants, work[:4])
+    accumulate((value, mixing, turned), samples, bounds[batch], constants, partial)
     share = 1.0 / sizes[batch]
     for k in range(depth):
         total = 0.0
         for lane in range(partial.shape[0]):
             total += partial[lane, k]
         out[k] = share * total
-    pushed = out[depth:].reshape(size, size)
-    sum_lanes(partial[:, depth:], pushed)
-    through_softmax(attention, pushed, constants[2] * size * share, constants[3] > 0.0, pushed)
+    factor = constants[2] * size * share
+    by_matrix = out[depth:].reshape(size, size)
+    gather(partial[:, depth:], attention, factor, constants[3] > 0.0, by_matrix)
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
@@ -165,13 +178,8 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
     constants, samples, batches, structure, work = data
     patches, labels = samples
     attention, value, mixing = work[:3]
-    size, depth, count = patches.shape[1], patches.shape[2], patches.shape[3]
-    attention_matrix(state[depth:].reshape(size, size), constants[2], attention)
-    for k in range(depth):
-        value[k] = state[k]
-    for i in range(size):
-        for j in range(size):
-            mixing[i, j] = size * attention[i, j]
+    size, count = patches.shape[1], patches.shape[3]
+    prepare(state, constants, work[:4])
     room = np.empty((3, size, count), dtype=patches.dtype)
     beside = np.empty((count, size), dtype=patches.dtype)
     margin = np.empty(count, dtype=patches.dtype)
