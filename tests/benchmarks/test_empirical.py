@@ -1,10 +1,9 @@
 """The realistic problem beside JAX, and beside what the machine could do: ``make bench``."""
 
-import time
-
 import numpy as np
 import pytest
 from numba import njit, prange
+from timing import best
 
 pytestmark = pytest.mark.benchmark_run
 
@@ -12,16 +11,6 @@ SIZES = [(16, 16, 2000, 1.3, 200), (64, 64, 1000, 1.3, 20), (196, 196, 500, 1.0,
 ROUNDS = 8
 ROOFLINE = 1 / 0.6
 ETA = 1e-3
-
-
-def best(function, repeats=7):
-    function()
-    times = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - began)
-    return min(times)
 
 
 @njit(fastmath=True)

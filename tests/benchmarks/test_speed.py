@@ -2,22 +2,12 @@
 
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
+from timing import best
 
 pytestmark = pytest.mark.benchmark_run
-
-
-def best(function, repeats=7):
-    function()
-    times = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - began)
-    return min(times)
 
 
 def test_exact_reduced_gd_against_jax(one_core, capsys):

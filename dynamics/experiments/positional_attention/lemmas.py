@@ -16,6 +16,7 @@ from dynamics.experiments.positional_attention.population import (
     HORIZON,
     curve,
     exponent,
+    over_time,
     polylogs,
     population_flow,
     regime,
@@ -149,11 +150,9 @@ def lemma_4_3(system: System, protocol: Protocol) -> Finding:
             if np.isnan(growth)
             else f"; their maxima grow as D^{growth:.2f} and D^{rises:.2f}"
         )
-    plot = {
-        "x_label": r"time $\tau = \eta \times$ steps", "y_label": r"$\kappa_\gamma$",
-        "x_scale": "log", "y_scale": "symlog", "curves": curves,
-        "lines": [{"label": "the lemma needs more than 0", "y": 0.0}],
-    }  # fmt: skip
+    plot = over_time(
+        r"$\kappa_\gamma$", curves, [{"label": "the lemma needs more than 0", "y": 0.0}], "symlog"
+    )
     evidence = {"parameters": {"nu": problem.parameters.nu}, "table": rows, "plot": plot}
     quantity = f"least constant in the increment of gamma, time up to {HORIZON:g}"
     return Finding(holds, quantity, least["least_gamma"], 0.0, reason, evidence)

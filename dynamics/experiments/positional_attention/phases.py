@@ -14,6 +14,7 @@ from dynamics.experiments.positional_attention.population import (
     HORIZON,
     attention,
     curve,
+    over_time,
     population_flow,
     regime,
     sampled_error,
@@ -89,10 +90,7 @@ def _risks(system: System, protocol: Protocol) -> dict[str, Any]:
     for parameters in regime(system, protocol):
         run = population_flow(system, parameters, LONG)[1]
         curves.append(curve(f"$D={parameters.D}$", run.time[1:], run["risk"][1:]))
-    return {
-        "x_label": r"time $\tau = \eta \times$ steps", "y_label": "population risk",
-        "x_scale": "log", "y_scale": "log", "curves": curves, "lines": [],
-    }  # fmt: skip
+    return over_time("population risk", curves)
 
 
 def event_1(system: System, protocol: Protocol) -> Finding:
@@ -134,10 +132,7 @@ def event_1(system: System, protocol: Protocol) -> Finding:
             f"{row['error']:.3g} ({row['linear']:.3g}, {row['irreducible']:.2g})" for row in rows
         )
         reason += f"; errors there (of sign(Z), irreducible): {errors}"
-    plot = {
-        "x_label": r"time $\tau = \eta \times$ steps", "y_label": r"$\alpha$",
-        "x_scale": "log", "y_scale": "log", "curves": curves, "lines": [],
-    }  # fmt: skip
+    plot = over_time(r"$\alpha$", curves)
     quantity = "relative change of the attention inside the own set, G, up to T0"
     evidence = {"parameters": {"time": HORIZON}, "table": rows, "plot": plot}
     return Finding(holds, quantity, moved, STILL, reason, evidence)
@@ -189,11 +184,12 @@ def event_2(system: System, protocol: Protocol) -> Finding:
             f"; not at horizon {row['horizon']:g} (D={row['D']}, q={row['q']:.3g}), where |rho| "
             "has gone on growing, so it depends on T" for row in lost
         )  # fmt: skip
-    plot = {
-        "x_label": r"time $\tau = \eta \times$ steps",
-        "y_label": r"$\gamma / \max_{s \leq t} |\rho|$", "x_scale": "log", "y_scale": "linear",
-        "curves": curves, "lines": [{"label": "needed for some time of the run", "y": 1.0}],
-    }  # fmt: skip
+    plot = over_time(
+        r"$\gamma / \max_{s \leq t} |\rho|$",
+        curves,
+        [{"label": "needed for some time of the run", "y": 1.0}],
+        "linear",
+    )
     quantity = "largest gamma over largest |rho| of a run, at its best horizon"
     evidence = {"parameters": {"horizons": list(HORIZONS)}, "table": rows, "plot": plot}
     return Finding(holds, quantity, best, 1.0, reason, evidence)
@@ -237,10 +233,7 @@ def event_3(system: System, protocol: Protocol) -> Finding:
             f"; it rises by {row['rise']:.1g} from time {row['event_III']:.4g} (D={row['D']}) and "
             f"{ending}"
         )
-    plot = {
-        "x_label": r"time $\tau = \eta \times$ steps", "y_label": r"$\alpha$",
-        "x_scale": "log", "y_scale": "log", "curves": curves, "lines": [],
-    }  # fmt: skip
+    plot = over_time(r"$\alpha$", curves)
     quantity = "least alpha at the end over alpha at T1"
     evidence = {"parameters": {"time": LONG}, "table": rows, "plot": plot}
     return Finding(holds, quantity, least, 1.0, reason, evidence)

@@ -19,6 +19,7 @@ from dynamics.descend import descend
 from dynamics.experiments.positional_attention.population import (
     curve,
     exponent,
+    over_time,
     population_flow,
     sizes_of,
 )
@@ -126,10 +127,7 @@ def theorem_4_2(system: System, protocol: Protocol) -> Finding:
     if share < 1.0:
         capped = f"; N was cut to {many:,} by the cost of a run" if many < SAMPLES else ""
         reason += f"{capped}{'' if holds is None else '; more samples do not help'}"
-    plot = {
-        "x_label": r"time $\tau = \eta \times$ steps", "y_label": "share of associated rows",
-        "x_scale": "log", "y_scale": "linear", "curves": curves, "lines": [],
-    }  # fmt: skip
+    plot = over_time("share of associated rows", curves, y_scale="linear")
     where = sizes_of(parameters) | {
         "d": parameters.d, "omega": parameters.omega, "eta": how.eta, "time": how.time,
         "seeds": list(seeds),

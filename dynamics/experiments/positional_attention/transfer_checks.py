@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.experiments.positional_attention import frozen
+from dynamics.experiments.positional_attention.population import exponent as exponent_of
 from dynamics.experiments.positional_attention.transfer import (
     Tuning,
     downstream,
@@ -26,7 +27,6 @@ from dynamics.experiments.positional_attention.transfer import (
 )
 from dynamics.experiments.positional_attention.without_sets import (
     ERROR,
-    growth,
     leading_needed,
     linear_ladder,
     one_sample,
@@ -295,7 +295,7 @@ def _without_sets_at(system: System, protocol: Protocol) -> Finding:
     evidence: dict[str, Any] = {"parameters": _size(chosen), "linear_error": linear}
     bounds = [least_samples(*law, ERROR) for law in laws]
     if min(bounds) >= 1:
-        exponent = growth(sizes, bounds)
+        exponent = exponent_of(sizes, bounds)
         found, kept = "", True
         if D * chosen.d <= LARGEST:
             many = 4096 if protocol.thorough else 1024
@@ -322,7 +322,7 @@ def _without_sets_at(system: System, protocol: Protocol) -> Finding:
         sizes = [law.D for law in moved]
         needed = [leading_needed(law, protocol.seed) for law in moved]
         known = [count for count in needed if count is not None]
-        exponent = growth(sizes, known) if len(known) == len(sizes) > 1 else float("nan")
+        exponent = exponent_of(sizes, known) if len(known) == len(sizes) > 1 else float("nan")
         holds = False if exponent < GROWTH else None
         reason = (
             f"at {where} sign(Z) itself errs with only {linear:.2g}, so only the feature is to be "

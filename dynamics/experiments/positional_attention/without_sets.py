@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.experiments.positional_attention import frozen
+from dynamics.experiments.positional_attention.population import exponent
 from dynamics.experiments.positional_attention.transfer import (
     Downstream,
     Pool,
@@ -121,13 +122,8 @@ def linear_ladder(system: System, sizes: Sequence[int], seeds: int, seed: int) -
         "D": list(sizes),
         "error": ERROR,
         **kinds,
-        "exponent": growth(*zip(*known, strict=True)),
+        "exponent": exponent(*zip(*known, strict=True)),
     }
-
-
-def growth(sizes: Sequence[int], counts: Sequence[float]) -> float:
-    """Exponent of counts in sizes, by least squares in the logarithms."""
-    return float(np.polyfit(np.log(sizes), np.log(counts), 1)[0])
 
 
 def scratch_rows(system: System, seed: int) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ certificate at a state, and what to go on with where the certificate is lost.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from dynamics.problem import FloatArray
 
 
 @dataclass
-class Expectation:
+class Expectation(ABC):
     """Base of every way to take the expectation.
 
     Attributes
@@ -36,21 +37,21 @@ class Expectation:
     data: tuple[Any, ...]
     settings: Mapping[str, Any]
 
+    @abstractmethod
     def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Per-entry gradient, and what else is known there: risk, error, certificate."""
-        raise NotImplementedError
 
+    @abstractmethod
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross and known error at a state: see `ReducedPopulation.error_bound`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def seconds(self, state: FloatArray) -> float:
         """Predicted time of one gradient there, on one core of the machine of the constants."""
-        raise NotImplementedError
 
+    @abstractmethod
     def describe(self) -> str:
         """In a few words, for the user: which it is and how large."""
-        raise NotImplementedError
 
     def failure(self) -> str:
         """Why the last gradient is not a number, where that is known; else empty."""

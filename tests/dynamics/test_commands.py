@@ -1,0 +1,75 @@
+"""Runs on samples and figures, as the command line has them; requests that are refused."""
+
+import json
+
+import pytest
+
+from dynamics.cli import main
+
+
+def test_compare_with_samples_prints_every_seed(tmp_path, capsys):
+    words = ["compare", "positional_attention", "--full", "empirical", "--D", "8", "--C", "2"]
+    words += ["--samples", "60", "--steps", "300", "--seeds", "2", "--out", str(tmp_path / "r")]
+    assert main([*words, "--partition", "random", "--batch", "20"]) == 0
+    printed = capsys.readouterr().out
+    assert "seed 0" in printed
+    assert "seed 1" in printed
+    assert "of the rows associated" in printed
+    assert (tmp_path / "r" / "realistic.png").exists()
+    assert main([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [row["seed"] for row in document["seeds"]] == [0, 1]
+    assert set(document["deviation"]) == {"alpha", "gamma", "rho"}
+    assert {"reduced", "full"} == set(document["events"])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["run", "--samples", "9"], "samples is of --full empirical"),
+        (["run", "--full", "empirical", "--partition", "cube"], "contiguous"),
+        (["run", "--full", "empirical", "--D", "12", "--C", "4", "--partition", "grid"], "grid"),
+        (["run", "--full", "empirical", "--start", "zero"], "symmetric"),
+        (["run", "--full", "empirical", "--expectation", "exact"], "has none"),
+        (["run", "--full", "empirical", "--time", "1", "--batch", "2"], "batch"),
+        (["run", "--full", "empirical", "--samples", "0"], "samples=0"),
+        (["compare", "--seeds", "2"], "seeds is of --full empirical"),
+        (["compare", "--full", "empirical", "--seeds", "0"], "seeds=0"),
+        (["compare", "--full", "everything"], "population, empirical"),
+        (["run", "--rtol", "1e-9"], "rtol"),
+        (["figure"], "1b"),
+        (["figure", "5"], "1b"),
+        (["figure", "1b", "--out", "x.bmp"], ".png"),
+        (["figure", "phase", "--q", "0.3"], "q is an axis"),
+        (["figure", "deviation", "--option", "seeds"], "name=value"),
+        (["figure", "deviation", "--option", "sedes=3"], "seeds"),
+        (["figure", "deviation", "--option", "seeds=many"], "can be like"),
+    ],
+)
+def test_wrong_realistic_requests_are_one_line(words, told, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main([words[0], "positional_attention", *words[1:]]) == 2
+    said = capsys.readouterr().err
+    assert told in said
+    assert said.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_figure_takes_parameters_options_and_a_seed(tmp_path, capsys):
+    words = ["figure", "positional_attention", "deviation", "--out", str(tmp_path / "d.png")]
+    words += ["--json", "--option", "samples=200,400", "--option", "seeds=2", "--D", "4"]
+    assert main(words) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert "sigma=0" in first["caption"]
+    assert first["data"]["samples"] == [200, 400]
+    assert main([*words, "--seed", "7"]) == 0
+    assert json.loads(capsys.readouterr().out)["data"]["gamma"] != first["data"]["gamma"]
+
+
+def test_figure_writes_one_file_and_prints_its_caption(tmp_path, capsys):
+    out = tmp_path / "sub" / "one.svg"
+    assert main(["figure", "positional_attention", "1b", "--out", str(out)]) == 0
+    assert "Figure 1b" in capsys.readouterr().out
+    assert out.stat().st_size > 1000
+    assert main(["figure", "positional_attention", "3", "--json", "--out", str(out)]) == 0
+    assert json.loads(capsys.readouterr().out)["figure"] == "3"
