@@ -77,7 +77,7 @@ class GramEmpirical(CompiledProblem):
         self.parameters = parameters
         self.partition, self.law = self.inner.partition, self.inner.law
         size, depth = parameters.D, parameters.d
-        # Another stream than those of the inner problem, which spawned its own five.
+        # Another stream than those that the inner problem has spawned.
         drawn = generator.spawn(1)[0].standard_normal((size, size))
         value = self.inner.layout.part(self.inner.initial_state, "v")
         self._start = np.concatenate([value, sqrt(parameters.beta / size) * drawn.ravel()])
@@ -87,6 +87,11 @@ class GramEmpirical(CompiledProblem):
         }
         layout = Layout(("v", "P"), ((depth,), (size, size)), groups=("v", "P"))
         super().__init__(self.inner.module, (), layout)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """That of the full problem: the same seed gives the same P."""
+        return self.inner.identity | {"parametrization": "gram"}
 
     @property
     def initial_state(self) -> FloatArray:
