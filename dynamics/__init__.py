@@ -10,6 +10,12 @@
 Nothing heavy is imported before it is used: sympy and numba come with the first system.
 """
 
+import os
+
+# OpenMP's threads wait for each other by spinning. A loop with a parallel region in every step is
+# then 20 to 50 times slower when another process has a core; after a short spin, sleep instead.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
 from dynamics.compare import Comparison, compare
 from dynamics.descend import descend
 from dynamics.experiments.verify import Verdict, verify
