@@ -31,7 +31,7 @@ def large(limit):
     return st.builds(lambda order, sign: sign * 10.0**order, orders, st.sampled_from([-1, 0, 1]))
 
 
-@settings(max_examples=2500, deadline=None, derandomize=True)
+@settings(max_examples=800, deadline=None, derandomize=True)
 @given(
     st.sampled_from(SIZES),
     st.sampled_from([3, 9]),
@@ -55,7 +55,7 @@ def test_a_finite_gradient_or_a_reason(size, p, beta, expectation, state):
         assert given_problem.failure()
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     st.sampled_from(EXPECTATIONS),
     st.sampled_from([3, 9]),
