@@ -22,8 +22,10 @@ from dynamics.experiments.verify import Verdict, verify
 from dynamics.flow import flow
 from dynamics.onsets import Branches, Onsets, branches, onsets
 from dynamics.overlay import Overlay, overlay
+from dynamics.results import load
 from dynamics.stability import stability_limit
-from dynamics.store import load, save
+from dynamics.store import save
+from dynamics.sweep import Sweep, sweep
 from dynamics.systems import System, load_system, system_names
 from dynamics.trajectory import Event, Trajectory
 
@@ -33,6 +35,7 @@ __all__ = [
     "Event",
     "Onsets",
     "Overlay",
+    "Sweep",
     "System",
     "Trajectory",
     "Verdict",
@@ -46,6 +49,7 @@ __all__ = [
     "overlay",
     "save",
     "stability_limit",
+    "sweep",
     "system_names",
     "verify",
 ]

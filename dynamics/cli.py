@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, Any
 import pydantic
 
 from dynamics import request
-from dynamics.commands import COMMANDS, MODULES, Asked
+from dynamics.commands import COMMANDS, MODULES, OF_STORES, Asked
 from dynamics.interruption import termination
 from dynamics.systems import load_system, system_names
-from dynamics.validation import InvalidRequest
+from dynamics.validation import InvalidRequest, first_problem
 
 if TYPE_CHECKING:
     from dynamics.systems import System
 
-SWITCHES = ("json", "prove", "print_config", "resume", "thorough")
+SWITCHES = (
+    "json", "prove", "print_config", "resume", "thorough", "paired", "strict", "repair", "refine",
+)  # fmt: skip
 """Flags without a value, which a file gives as true or false."""
 USAGE = "attdyn COMMAND [SYSTEM] [--name value ...]"
 
@@ -54,9 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except pydantic.ValidationError as error:
-        for problem in error.errors():
-            print(f"attdyn: {_one_line(problem)}", file=sys.stderr)
-            break
+        print(f"attdyn: {first_problem(error)}", file=sys.stderr)
         return 2
     except InvalidRequest as error:
         print(f"attdyn: {error}", file=sys.stderr)
@@ -64,11 +64,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("attdyn: interrupted", file=sys.stderr)
         return 130
-
-
-def _one_line(problem: Any) -> str:
-    cause = problem.get("ctx", {}).get("error")
-    return str(cause or f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}")
 
 
 def _dispatch(words: list[str]) -> int:
@@ -90,6 +85,8 @@ def _dispatch(words: list[str]) -> int:
         request.unknown("command", command, list(COMMANDS))
     if command == "systems":
         return _systems(words)
+    if command in OF_STORES:
+        return _of_store(command, words)
     if not words or words[0] in ("-h", "--help"):
         print(f"usage: attdyn {command} SYSTEM [--name value ...]\n\n{COMMANDS[command]}")
         print(f"\nsystems: {', '.join(system_names())}")
@@ -99,13 +96,8 @@ def _dispatch(words: list[str]) -> int:
         request.unknown("system", name, system_names())
     system = load_system(name)
     parser = _parser(command, system)
-    given, extra = parser.parse_known_args(request.joined(words))
-    options = {action.dest for action in parser._actions if action.dest != "help"}
-    for word in extra:
-        if word.startswith("--"):
-            request.unknown("flag", word.split("=")[0], [f"--{o}" for o in sorted(options)])
-        raise InvalidRequest(f"word {word!r} is not expected; flags look like --D 16")
-    chosen = vars(given)
+    chosen = _read(parser, words)
+    options = _names(parser)
     if chosen.get("config"):
         written = request.read_toml(chosen["config"], sorted(options - {"config"}))
         for switch in SWITCHES:
@@ -114,6 +106,40 @@ def _dispatch(words: list[str]) -> int:
         chosen = {name: entry for name, entry in written.items() if entry is not False} | chosen
     module = importlib.import_module(f"dynamics.commands.{MODULES[command]}")
     return int(module.execute(Asked(command, system, chosen)))
+
+
+def _of_store(command: str, words: list[str]) -> int:
+    """A command about a store: ``attdyn status STORE [--flags]``."""
+    module = importlib.import_module(f"dynamics.commands.{MODULES[command]}")
+    parser = request.Parser(
+        prog=f"attdyn {command} STORE",
+        description=f"{COMMANDS[command]}.",
+        argument_default=request.SUPPRESS,
+    )
+    module.flags(parser)
+    if not words:
+        print(parser.format_help())
+        return 2
+    if words[0].startswith("-"):
+        _read(parser, words)
+        raise InvalidRequest(f"{command} needs a store: attdyn {command} STORE [--flags]")
+    return int(module.execute(words[0], _read(parser, words[1:])))
+
+
+def _names(parser: request.Parser) -> set[str]:
+    """The flags of a parser."""
+    return {action.dest for action in parser._actions if action.dest != "help"}
+
+
+def _read(parser: request.Parser, words: list[str]) -> dict[str, Any]:
+    """The flags that are given; a word that is none is refused."""
+    given, extra = parser.parse_known_args(request.joined(words))
+    for word in extra:
+        if word.startswith("--"):
+            known = [f"--{name}" for name in sorted(_names(parser))]
+            request.unknown("flag", word.split("=")[0], known)
+        raise InvalidRequest(f"word {word!r} is not expected; flags look like --D 16")
+    return vars(given)
 
 
 def _program() -> str:
@@ -126,12 +152,14 @@ def _parser(command: str, system: System) -> request.Parser:
         description=f"{system.title}: {COMMANDS[command]}.",
         argument_default=request.SUPPRESS,
     )
+    # A sweep takes grids and formulas too, and reads them itself.
+    kind: Any = str if command == "sweep" else request.value
     law = parser.add_argument_group("parameters")
     for parameter in dataclasses.fields(system.Parameters):
         row = system.notation[parameter.name]
         default = "" if parameter.default is None else f" (default {parameter.default})"
         text = f"{row.meaning}{default}".replace("%", "%%")
-        law.add_argument(f"--{parameter.name}", type=request.value, metavar="X", help=text)
+        law.add_argument(f"--{parameter.name}", type=kind, metavar="X", help=text)
     parser.add_argument("--config", metavar="FILE", help="flat TOML file of these names")
     importlib.import_module(f"dynamics.commands.{MODULES[command]}").flags(parser, command, system)
     return parser

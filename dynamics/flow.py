@@ -49,7 +49,8 @@ def flow(
     initial : array, optional
         Where to start; the problem's own start by default.
     record : int or float array, optional
-        Number of logarithmically spaced records (default 300), or the times themselves.
+        Number of logarithmically spaced records (default 300), or the times themselves; those that
+        a run does not reach are left out.
 
     Returns
     -------
@@ -66,7 +67,7 @@ def flow(
     forms = Forms(problem)
     nodes, at, kind, failure = _integrate(forms, start, time, rtol)
     path = Path(problem, nodes, at, forms.at)
-    times = record_times(nodes, record)
+    times = record_times(nodes, record, time)
     states = np.array([at(t) for t in times])
     found = locate(path)
     horizon = float(nodes[-1])
@@ -115,7 +116,7 @@ def check_flow(time: object, rtol: object) -> tuple[float, float]:
     return real("time", time, above=0.0), min(checked, LOOSEST)
 
 
-def record_times(nodes: FloatArray, record: int | ArrayLike | None) -> FloatArray:
+def record_times(nodes: FloatArray, record: int | ArrayLike | None, horizon: float) -> FloatArray:
     """Times of the records: 0, then logarithmically spaced up to the end; or those given."""
     if record is None or np.ndim(record) == 0:
         count = RECORDS if record is None else integer("record", record, at_least=2)
@@ -124,8 +125,9 @@ def record_times(nodes: FloatArray, record: int | ArrayLike | None) -> FloatArra
         return np.unique(np.concatenate([[0.0], np.minimum(spaced, nodes[-1])]))
     given = np.sort(np.asarray(record, dtype=np.float64))
     for edge in (given[0], given[-1]):
-        real("record", edge, at_least=0.0, at_most=float(nodes[-1]))
-    return given
+        real("record", edge, at_least=0.0, at_most=horizon)
+    reached = given[given <= nodes[-1]]
+    return reached if reached.size else nodes[:1]
 
 
 def _integrate(forms: Forms, start: FloatArray, time: float, rtol: float):  # type: ignore[no-untyped-def]

@@ -13,8 +13,8 @@ DELAY = 1.0
 """Seconds before a bar appears: short runs show none."""
 
 
-def bar(what: str, total: int | None = None, done: int = 0) -> Any:
-    """A progress bar of steps: how many, how many per second, and the time left.
+def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps") -> Any:
+    """A progress bar: how many steps, how many per second, and the time left.
 
     Parameters
     ----------
@@ -24,6 +24,8 @@ def bar(what: str, total: int | None = None, done: int = 0) -> Any:
         Steps in all; without it no time left is told.
     done : int
         Steps that were done before, and do not count for the speed.
+    unit : str
+        What is counted.
 
     Returns
     -------
@@ -36,7 +38,7 @@ def bar(what: str, total: int | None = None, done: int = 0) -> Any:
         desc=what,
         total=total,
         initial=done,
-        unit=" steps",
+        unit=f" {unit}",
         unit_scale=True,
         disable=None,
         delay=DELAY,

@@ -139,7 +139,7 @@ def _strange(path: Path) -> str:
     if not path.is_dir():
         return "exists and is not a result"
     store, written = _store_in(path), _written(path)
-    known = store is not None and _attributes(store).get("kind") in KINDS
+    known = store is not None and attributes(store).get("kind") in KINDS
     if not known and (store is not None or not written):
         return "exists and is not a result"
     own = {"zarr.json"} if store == path else {INSIDE, "summary.json", *written}
@@ -159,11 +159,12 @@ def _written(path: Path) -> set[str]:
         return set()
 
 
-def _attributes(store: Path) -> dict[str, object]:
+def attributes(store: Path) -> dict[str, object]:
+    """Attributes of a zarr group; none where there is no such thing."""
     try:
         described = json.loads((store / "zarr.json").read_text(encoding="utf-8"))
         return dict(described.get("attributes", {}))
-    except (ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError):
         return {}
 
 
@@ -184,7 +185,7 @@ def load(path: str | os.PathLike[str]) -> Result:
     store = _store_in(Path(path))
     if store is None:
         raise InvalidRequest(f"path={str(path)!r} holds no result; path can be what save wrote")
-    found = _attributes(store)
+    found = attributes(store)
     if found.get("kind") not in KINDS or found.get("format") != FORMAT:
         described = f"format {found.get('format')}" if "format" in found else "no known format"
         raise InvalidRequest(f"path={str(path)!r} has {described}, this program reads {FORMAT}")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Annotated, Any, NoReturn
 
-from pydantic import BeforeValidator, ConfigDict, ValidationInfo
+from pydantic import BeforeValidator, ConfigDict, ValidationError, ValidationInfo
 
 STRICT = ConfigDict(extra="forbid", validate_default=True)
 """Configuration of every ``Parameters``: misspelt names are refused, defaults are checked."""
@@ -41,6 +41,13 @@ def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: o
     raise InvalidRequest(
         f"{parameter}={shown} {problem}; {parameter} can be {allowed}; nearest: {nearest}"
     )
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first thing that is wrong with parameters, in one line."""
+    problem: Any = error.errors()[0]
+    cause = problem.get("ctx", {}).get("error")
+    return str(cause or f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}")
 
 
 def integer(

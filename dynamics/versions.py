@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import metadata
 
-VERSIONS = ("attdyn", "numpy", "numba", "sympy")
+VERSIONS = ("attdyn", "numpy", "scipy", "numba", "sympy")
 
 
 def versions() -> dict[str, str]:

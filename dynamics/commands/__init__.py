@@ -18,6 +18,8 @@ COMMANDS = {
     "derive": "print what sympy derives: text, LaTeX, or the compiled source",
     "run": "gradient descent on one problem, with its events",
     "compare": "the reduced and the full problem side by side",
+    "sweep": "a grid of runs, kept block by block; the same command goes on with it",
+    "status": "how far a sweep is (attdyn status STORE)",
     "verify": "a measured verdict on every claim of the paper",
     "figure": "a figure of the paper, or one of those behind the verdicts",
 }
@@ -25,10 +27,14 @@ MODULES = {
     "derive": "derive",
     "run": "train",
     "compare": "train",
+    "sweep": "sweep",
+    "status": "status",
     "verify": "verify",
     "figure": "figure",
 }
 """Command -> module of this package."""
+OF_STORES = ("status",)
+"""Commands whose word is a store: ``flags(parser)``, ``execute(store, flags)``."""
 
 
 @dataclass(frozen=True)

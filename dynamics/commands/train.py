@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics import report, request, resume
 from dynamics.outcome import INTERRUPTED
+from dynamics.systems import FULL
 from dynamics.validation import InvalidRequest, integer
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ DRAWN = {
     "samples": "N of the full empirical problem, or of the sampled expectation",
     "seed": "of the full empirical problem, or of the sampled expectation (default 0)",
 }
-FULL = ("population", "empirical")
 
 
 def flags(parser: request.Parser, command: str, system: System) -> None:
@@ -102,22 +102,17 @@ class Settings:
 
     def reduced(self) -> Any:
         """The reduced problem."""
-        given = self.asked.flags
-        names = [*EXPECTATION, *(DRAWN if self.full != "empirical" else ())]
-        made = {name: given[name] for name in names if name in given}
-        expectation = given.get("expectation", "auto")
-        return self.asked.system.ReducedPopulation(self.parameters, expectation, **made)
+        return self.asked.system.problem(self.parameters, None, self.asked.flags)
 
     def fulls(self) -> list[Any]:
         """The full problems: one, or one for each seed."""
         system, given = self.asked.system, self.asked.flags
         if self.full != "empirical":
-            return [system.FullPopulation(self.parameters)]
-        options = {name: given[name] for name in system.realistic if name in given}
-        samples = given.get("samples", self.showcase.samples)
+            return [system.problem(self.parameters, self.full, given)]
+        options = {"samples": self.showcase.samples} | dict(given)
         first = integer("seed", given.get("seed", 0), at_least=0)
         return [
-            system.FullEmpirical(self.parameters, samples, first + k, **options)
+            system.problem(self.parameters, self.full, options | {"seed": first + k})
             for k in range(seeds(self.asked))
         ]
 

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from theory.reduction import ReducedSystem
 
 
+FULL = ("population", "empirical")
+"""Full problems by name."""
+TAKEN = ("expectation", "tolerance", "dropped")
+"""Options of the reduced problem."""
+DRAWN = ("samples", "seed")
+"""Options of everything that is drawn."""
+
+
 @dataclass(frozen=True)
 class Showcase:
     """What a command does when nothing else is asked for.
@@ -54,6 +62,9 @@ class System:
         number of samples, is what both do with the full empirical problem.
     realistic : mapping
         Options of ``FullEmpirical`` that the command line offers -> their meaning.
+    seconds : callable
+        Parameters, the name of a full problem or None, options -> predicted time of one gradient:
+        which point of a sweep to begin with, and nothing else, rests on it.
     """
 
     name: str
@@ -67,6 +78,32 @@ class System:
     FullEmpirical: type[Any]
     showcases: Mapping[str, Showcase]
     realistic: Mapping[str, str]
+    seconds: Callable[[Any, str | None, Mapping[str, Any]], float]
+
+    def problem(self, parameters: Any, full: str | None, options: Mapping[str, Any]) -> Any:
+        """The problem that options ask for; those of other problems are passed over.
+
+        Parameters
+        ----------
+        parameters : Parameters
+        full : str or None
+            ``"population"``, ``"empirical"``, or the reduced problem.
+        options : mapping
+            Name -> value, as on the command line.
+
+        Raises
+        ------
+        InvalidRequest
+            If the problem cannot be made.
+        """
+        if full == "population":
+            return self.FullPopulation(parameters)
+        if full == "empirical":
+            names, kind = (*DRAWN, *self.realistic), self.FullEmpirical
+        else:
+            drawn = DRAWN if options.get("expectation") == "sampled" else ()
+            names, kind = (*TAKEN, *drawn), self.ReducedPopulation
+        return kind(parameters, **{name: options[name] for name in names if name in options})
 
 
 def system_names() -> tuple[str, ...]:

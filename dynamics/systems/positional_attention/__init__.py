@@ -2,6 +2,7 @@
 
 from dynamics.systems import Showcase, System
 from dynamics.systems.positional_attention.brute import FullPopulation
+from dynamics.systems.positional_attention.cost import gradient_seconds
 from dynamics.systems.positional_attention.empirical import FullEmpirical
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.population import ReducedPopulation, derivations
@@ -30,4 +31,5 @@ SYSTEM = System(
         "dtype": "float64 (default) or float32, of samples and their sums",
         "diagonal": "1 to train the diagonal of A too",
     },
+    seconds=gradient_seconds,
 )

@@ -25,6 +25,8 @@ EXPECTATIONS = ("auto", "exact", "truncated", "spectral", "sampled")
 FIRST_LEVEL = 3
 WORTH = 1.2
 """A truncation must be cheaper by this factor, since it may have to be refined."""
+NODES_BESIDE_SCAN = 10.0
+"""Along a flow the nodes of the spectral expectation cost about so many times its scan of sums."""
 GAIN = 1.5
 """A run goes over to another expectation where that one is cheaper by this factor."""
 
@@ -149,3 +151,10 @@ def _explained(chosen: Expectation, cost: float, others: str) -> Expectation:
 
 def _milliseconds(seconds: float) -> str:
     return f"{1e3 * seconds:.2g} ms"
+
+
+def typical_seconds(parameters: Parameters, name: str) -> float:
+    """Predicted time of one gradient somewhere along a run; see `NODES_BESIDE_SCAN`."""
+    counted, scan = enumeration.seconds(parameters), spectral.least_seconds(parameters)
+    smooth = NODES_BESIDE_SCAN * scan
+    return {"exact": counted, "spectral": smooth}.get(name, min(counted, smooth))

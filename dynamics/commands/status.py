@@ -1,0 +1,31 @@
+"""``attdyn status STORE``: how far a sweep is, what came of its points, and what is damaged."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dynamics import request
+
+
+def flags(parser: request.Parser) -> None:
+    """Flags beside the store."""
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def execute(store: str, given: dict[str, Any]) -> int:
+    """Look and print; returns the exit code, 1 where something is damaged."""
+    from dynamics.sweep import status
+
+    found = status(store)
+    if given.get("json"):
+        print(json.dumps(found, indent=2, allow_nan=False))
+    else:
+        axes = ", ".join(f"{n} ({len(v)})" for n, v in found["request"]["axes"].items())
+        print(f"{found['system']}: {found['points']} points over {axes}")
+        print(f"  blocks   {found['done']} of {found['blocks']} done")
+        for kind, number in found["outcomes"].items():
+            print(f"{number:7d}  {kind}")
+        for number, why in found["damaged"].items():
+            print(f"damaged  block {number}: {why}; attdyn sweep ... --repair runs it again")
+    return 1 if found["damaged"] else 0
