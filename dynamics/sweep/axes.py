@@ -9,7 +9,6 @@ parameter nor a setting of the run (``m``) is a free letter, which only expressi
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -59,6 +58,8 @@ def spaced(name: str, text: str) -> tuple[Number, ...]:
             raise ValueError
         first, last = (_number(name, part) for part in parts[:2])
         given = float(parts[2])
+    except InvalidRequest:
+        raise
     except ValueError:
         refuse(name, text, "is not a grid", "a:b:n or a:b:n:log", f"{name}=0.1:0.9:17")
     count = integer(f"points of {name}", given, at_least=1)
@@ -74,19 +75,24 @@ def spaced(name: str, text: str) -> tuple[Number, ...]:
 
 
 def _number(name: str, text: str) -> Number:
-    """A number or an arithmetic expression of numbers, as 16/196."""
+    """A number or arithmetic of numbers, as 16/196; a ``ValueError`` where it is neither."""
     try:
         return int(text)
     except ValueError:
         pass
     try:
-        found = float(text)
+        return real(name, float(text))
+    except InvalidRequest:
+        raise
     except ValueError:
+        pass
+    try:
         expression = Expression(text.strip(), name)
-        if expression.names:
-            raise ValueError(text) from None
-        found = expression.value({})
-    return real(name, found)
+    except InvalidRequest:
+        raise ValueError(text) from None
+    if expression.names:
+        raise ValueError(text)
+    return real(name, expression.value({}))
 
 
 def parsed(name: str, given: Any) -> Axis | Number | Expression:
@@ -117,12 +123,10 @@ def parsed(name: str, given: Any) -> Axis | Number | Expression:
         pieces = given.split(",")
         try:
             numbers = [_number(name, piece) for piece in pieces]
+        except InvalidRequest:
+            raise
         except ValueError:
             return Expression(given.strip(), name)
-        except InvalidRequest:
-            if re.search(r"[A-Za-z_(]", given):
-                return Expression(given.strip(), name)
-            raise
         return numbers[0] if len(numbers) == 1 else _axis(name, numbers)
     if isinstance(given, (Sequence, np.ndarray)):
         return _axis(name, [_plain(name, value) for value in given])

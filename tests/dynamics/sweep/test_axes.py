@@ -1,0 +1,97 @@
+"""Grids from text: values, formulas, pairs, refusals."""
+
+import numpy as np
+import pytest
+
+from dynamics.sweep.axes import Axis, grid, parsed, spaced
+from dynamics.validation import InvalidRequest
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("0:1:3", (0, 0.5, 1)),
+        ("64:4096:7:log", (64, 128, 256, 512, 1024, 2048, 4096)),
+        ("1e-4:1e-2:3:log", (1e-4, 1e-3, 1e-2)),
+        ("2:2:1", (2,)),
+        ("5:1:3", (5, 3, 1)),
+        ("1/16:1/4:2", (0.0625, 0.25)),
+    ],
+)
+def test_grids_include_both_ends(text, values):
+    np.testing.assert_allclose(spaced("x", text), values, rtol=1e-12)
+
+
+def test_whole_numbers_stay_whole():
+    assert all(isinstance(value, int) for value in spaced("D", "64:4096:7:log"))
+    assert parsed("D", "16") == 16
+    assert isinstance(parsed("D", "16"), int)
+    assert parsed("C", "2,4, 8") == Axis("C", (2, 4, 8))
+    assert parsed("q", [0.1, np.float64(0.2)]) == Axis("q", (0.1, 0.2))
+    assert parsed("q", "16/196") == 16 / 196
+
+
+def test_points_are_crossed_with_the_last_axis_fastest():
+    found = grid({"C": "2,4", "q": "0.1:0.3:3", "D": 16}, {})
+    assert (found.dims, found.shape, found.size) == (("C", "q"), (2, 3), 6)
+    points = [found.at(index) for index in found]
+    assert [(p["C"], round(p["q"], 9)) for p in points][:4] == [
+        (2, 0.1),
+        (2, 0.2),
+        (2, 0.3),
+        (4, 0.1),
+    ]
+    assert all(point["D"] == 16 for point in points)
+
+
+def test_formulas_see_axes_letters_other_formulas_and_defaults():
+    given = {"D": "16,32", "m": "2,4", "q": "half*2/(D-C)", "half": "m/2"}
+    found = grid(given, {"C": 4, "p": 3})
+    assert found.at((1, 1))["q"] == 4 / 28
+    assert "p" not in found.fixed
+    assert found.fixed == {"C": 4}
+
+
+def test_the_regime_of_the_paper_is_one_sweep():
+    given = {"D": "64:4096:7:log", "C": "2**round(log2(log2(D)))", "q": "C**2/D", "nu": "1/D"}
+    found = grid(given, {})
+    assert [found.at((k,))["C"] for k in range(7)] == [8, 8, 8, 8, 8, 8, 16]
+    assert found.at((6,))["q"] == 256 / 4096
+
+
+def test_pairs_walk_together():
+    found = grid({"D": "16,36,64", "C": "4,6,8", "q": "1/C"}, {}, paired=True)
+    assert (found.dims, found.shape) == (("point",), (3,))
+    assert [found.at((k,)) for k in range(3)][1] == {"D": 36, "C": 6, "q": 1 / 6}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"q": "0.1:0.9"}, "is not a grid; q can be a:b:n"),
+        ({"q": "0.1:x:4"}, "is not a grid"),
+        ({"q": "0:1:4:log"}, "is logarithmic over 0"),
+        ({"q": "0.1:0.9:1"}, "has one point but two ends"),
+        ({"q": "0.1:0.9:2.5"}, "is not a whole number"),
+        ({"q": "0.1,0.1"}, "occurs twice"),
+        ({"q": []}, "has no values"),
+        ({"q": "nan"}, "is not finite"),
+        ({"q": True}, "is not a number"),
+        ({"q": "m/D", "D": 16}, "needs m"),
+        ({"q": "r", "r": "q"}, "goes round in a circle"),
+        ({"q": "D.real", "D": 16}, "holds D.real"),
+        ({"q": "__import__('os')"}, "cannot|calls|holds"),
+        ({"q": "0:1:4000", "nu": "1:2:4000"}, "are too many"),
+    ],
+)
+def test_refusals_are_one_line(given, message):
+    with pytest.raises(InvalidRequest, match=message) as caught:
+        grid(given, {})
+    assert "\n" not in str(caught.value)
+
+
+def test_pairs_need_equal_lengths():
+    with pytest.raises(InvalidRequest, match="D 2, C 3"):
+        grid({"D": "16,32", "C": "2,4,8"}, {}, paired=True)
+    with pytest.raises(InvalidRequest, match="at least one axis"):
+        grid({"D": 16}, {}, paired=True)

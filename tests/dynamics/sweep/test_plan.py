@@ -1,0 +1,77 @@
+"""Blocks cover the grid once; what cannot be run is known before; the dearest come first."""
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.sweep.plan import block_shape, planned, restored
+from dynamics.validation import InvalidRequest
+
+SYSTEM = dynamics.load_system("positional_attention")
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (7,), (64, 64), (3, 2, 14, 24), (6, 10, 5), (5, 1000)])
+def test_blocks_cover_every_point_once(shape):
+    given = {f"x{k}": list(range(1, n + 1)) for k, n in enumerate(shape)}
+    formula = "+".join(given) or "0"
+    plan = planned(SYSTEM, {**given, "beta": formula, "time": 1.0}, False, 0)
+    seen = np.zeros(shape, dtype=int)
+    for number in range(len(plan.blocks)):
+        seen[plan.box(number)] += 1
+        assert len(list(plan.indices(number))) <= 256
+    assert (seen == 1).all()
+    assert len(plan.blocks) <= 4 * 64 or np.prod(shape) > 64 * 256
+
+
+def test_block_shapes():
+    assert block_shape((64, 64)) == (1, 64)
+    assert block_shape((6, 10, 5)) == (1, 1, 5)
+    assert block_shape(()) == ()
+    assert block_shape((100_000,)) == (256,)
+
+
+def test_invalid_points_are_found_before_anything_runs():
+    plan = planned(SYSTEM, {"D": 16, "C": "2,3,4", "q": "0.5,1.5", "time": 1.0}, False, 0)
+    assert len(plan.objections) == 4
+    assert "does not divide D=16" in plan.objections[1, 0]
+    assert "q=1.5 is too large" in plan.objections[0, 1]
+    with pytest.raises(InvalidRequest, match="C=3 does not divide D=16"):
+        _ = planned(SYSTEM, {"C": 3, "q": "0.1,0.2"}, False, 0).objections
+
+
+def test_the_dearest_block_comes_first():
+    plan = planned(SYSTEM, {"D": "8,16,32,64", "C": 4, "q": 0.2, "time": 10.0}, False, 0)
+    assert plan.order(range(4)) == [3, 2, 1, 0]
+
+
+def test_defaults_of_the_run():
+    assert planned(SYSTEM, {"q": "0.1,0.2"}, False, 0).grid.fixed["time"] == 2000
+    fixed = planned(SYSTEM, {"q": "0.1,0.2", "eta": 0.01}, False, 0).grid.fixed
+    assert fixed == {"eta": 0.01, "steps": 100_000}
+    fixed = planned(SYSTEM, {"q": "0.1,0.2", "full": "empirical"}, False, 0).grid.fixed
+    assert fixed == {"eta": 0.02, "steps": 10_000, "samples": 8000}
+
+
+def test_a_plan_is_restored_from_its_description():
+    given = {"D": "16,32", "q": "m/(D-C)", "m": "1:3:3", "expectation": "exact", "time": 7}
+    plan = planned(SYSTEM, given, False, 5)
+    again = restored(plan.description)
+    assert again.description == plan.description
+    assert [again.grid.at(index) for index in again.grid] == [plan.grid.at(i) for i in plan.grid]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"Q": "0.1,0.2"}, "name='Q' is unknown"),
+        ({"time": 1.0, "eta": 0.1}, "eta is of gradient descent and time of the flow"),
+        ({"rtol": 1e-9, "steps": 10}, "rtol is of the flow"),
+        ({"full": "empiric"}, "full='empiric' is unknown"),
+        ({"time": -1.0}, "time=-1.0 is too small"),
+        ({"eta": "0,-0.1"}, "too small"),
+        ({"full": "empirical", "samples": 0}, "samples=0 is too small"),
+    ],
+)
+def test_wrong_requests(given, message):
+    with pytest.raises(InvalidRequest, match=message):
+        _ = planned(SYSTEM, given, False, 0).objections
