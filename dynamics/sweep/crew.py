@@ -7,6 +7,7 @@ and another worker takes its place.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import subprocess
@@ -113,13 +114,12 @@ class Crew:
         while (taken := self._requests.get()) is not None and not self._closed:
             ticket, request = taken
             if process is None or process.poll() is not None:
+                _ended(process)
                 process = self._started(number)
             if process is None:
                 break
             self._answers.put(Answer(ticket, _asked(process, request)))
-        if process is not None:
-            process.kill()
-            process.communicate()
+        _ended(process)
 
     def _started(self, number: int) -> subprocess.Popen[str] | None:
         with self._lock:
@@ -149,3 +149,12 @@ def _asked(process: subprocess.Popen[str], request: str) -> str | None:
     process.kill()
     process.wait()
     return None
+
+
+def _ended(process: subprocess.Popen[str] | None) -> None:
+    """End a worker, if there is one, and close its pipes."""
+    if process is None:
+        return
+    process.kill()
+    with contextlib.suppress(OSError, ValueError):
+        process.communicate()

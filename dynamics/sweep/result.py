@@ -156,6 +156,8 @@ def _swept(plan: Plan, path: Path, workers: int | None, scheduler: str | None) -
 
 
 def _staff(workers: int | None, scheduler: str | None, blocks: int) -> Workers:
+    if workers is not None and scheduler is not None:
+        raise InvalidRequest("workers are processes here and scheduler has its own; give one")
     place = address(scheduler) if workers is None else None
     if place is not None:
         return Cluster(place)

@@ -1,6 +1,5 @@
 """A sweep holds what single runs give; killed or damaged it goes on to the same bytes."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -26,15 +25,6 @@ WORDS = [
     *("sweep", "positional_attention", "--D", "12", "--C", "2,3,5", "--q", "0.1:0.9:6"),
     *("--nu", "1e-3,1e-2", "--time", "3e3", "--trajectory", "20", "--json"),
 ]
-
-
-def files(store):
-    """Every file of a store and the hash of its bytes."""
-    return {
-        str(path.relative_to(store)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(store.rglob("*"))
-        if path.is_file()
-    }
 
 
 def command(out, *more, **options):
@@ -97,7 +87,7 @@ def test_the_whole_population_too():
     assert "configurations" in refused.reasons[1,]
 
 
-def test_workers_and_this_process_write_the_same_bytes(small, tmp_path):
+def test_workers_and_this_process_write_the_same_bytes(small, tmp_path, files):
     out, found = small
     other = dynamics.sweep(SYSTEM, GIVEN, tmp_path / "t.zarr", workers=2, trajectory=5)
     assert files(out) == files(tmp_path / "t.zarr")
@@ -114,7 +104,7 @@ def test_xarray_opens_it(small):
     assert int((data["done"] != 0).sum()) == data.sizes["block"]
 
 
-def test_a_finished_sweep_is_not_run_again(small, monkeypatch):
+def test_a_finished_sweep_is_not_run_again(small, monkeypatch, files):
     out, found = small
     before = files(out)
     monkeypatch.setattr(result, "run", None)
@@ -158,7 +148,7 @@ def test_a_store_of_other_versions_is_read_but_not_continued(small, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["bit", "cut", "gone"])
-def test_a_damaged_chunk_is_named_and_repaired(small, tmp_path, how):
+def test_a_damaged_chunk_is_named_and_repaired(small, tmp_path, how, files):
     out = shutil.copytree(small[0], tmp_path / "d.zarr")
     before = files(out)
     chunk = next(
@@ -202,7 +192,7 @@ def test_other_places_are_refused(tmp_path):
         status(tmp_path / "nothing")
 
 
-def test_a_full_disk_keeps_what_was_done(small, tmp_path, monkeypatch):
+def test_a_full_disk_keeps_what_was_done(small, tmp_path, monkeypatch, files):
     out, written = tmp_path / "f.zarr", SweepStore.write
 
     def full(self, number, block):
@@ -227,7 +217,7 @@ def test_two_sweeps_do_not_share_a_store(small):
         dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
 
 
-def test_a_killed_worker_costs_its_block_only(small, tmp_path):
+def test_a_killed_worker_costs_its_block_only(small, tmp_path, files):
     """A worker is killed again and again; what it had is run by others, to the same bytes."""
     over = threading.Event()
 
@@ -308,7 +298,7 @@ def finish(out):
     assert running.returncode == 0, said
 
 
-def killed_and_resumed(tmp_path, kills, seed):
+def killed_and_resumed(tmp_path, kills, seed, files):
     """A sweep that is killed at random moments, and one that is not, byte by byte."""
     whole, parts = tmp_path / "whole.zarr", tmp_path / "parts.zarr"
     finish(whole)
@@ -329,18 +319,18 @@ def killed_and_resumed(tmp_path, kills, seed):
     return done
 
 
-def test_killed_at_random_moments(tmp_path):
-    killed_and_resumed(tmp_path, 2, 0)
+def test_killed_at_random_moments(tmp_path, files):
+    killed_and_resumed(tmp_path, 2, 0, files)
 
 
 @pytest.mark.long
-def test_killed_at_thirty_random_moments(tmp_path, capsys):
-    done = killed_and_resumed(tmp_path, 30, 1)
+def test_killed_at_thirty_random_moments(tmp_path, capsys, files):
+    done = killed_and_resumed(tmp_path, 30, 1, files)
     with capsys.disabled():
         print(f"\n30 kills; blocks done after each: {done}")
 
 
-def test_nothing_is_left_of_writes_that_were_cut(small, tmp_path):
+def test_nothing_is_left_of_writes_that_were_cut(small, tmp_path, files):
     out = shutil.copytree(small[0], tmp_path / "p.zarr")
     before = files(out)
     (out / "risk" / "c.abc.partial").write_bytes(b"x")

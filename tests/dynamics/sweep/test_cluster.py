@@ -1,0 +1,72 @@
+"""Many machines, played by processes: the same bytes, also when a worker is killed."""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import pytest
+
+import dynamics
+from dynamics.sweep import cluster, result
+from dynamics.validation import InvalidRequest
+
+SYSTEM = dynamics.load_system("positional_attention")
+GIVEN = {"D": 8, "C": "2,3,4", "q": "0.2:0.6:5", "nu": "1e-3,1e-2", "time": 50}
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning:distributed"),
+]
+
+
+@pytest.fixture(scope="module")
+def workers():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as made:
+        yield made
+
+
+def test_a_cluster_writes_the_same_bytes(workers, tmp_path, files):
+    dynamics.sweep(SYSTEM, GIVEN, tmp_path / "here.zarr", workers=0)
+    dynamics.sweep(SYSTEM, GIVEN, tmp_path / "there.zarr", scheduler=workers.scheduler_address)
+    assert files(tmp_path / "here.zarr") == files(tmp_path / "there.zarr")
+
+
+def test_a_killed_worker_costs_its_block_only(workers, tmp_path, files):
+    out = tmp_path / "k.zarr"
+    slower = GIVEN | {"time": 3000, "p": "3,5"}
+
+    def kill():
+        while not list(out.glob("done/c/*")):
+            time.sleep(0.02)
+        os.kill(next(iter(workers.workers.values())).pid, signal.SIGKILL)
+
+    hunter = threading.Thread(target=kill)
+    hunter.start()
+    dynamics.sweep(SYSTEM, slower, out, scheduler=workers.scheduler_address)
+    hunter.join()
+    dynamics.sweep(SYSTEM, slower, tmp_path / "here.zarr", workers=0)
+    assert files(out) == files(tmp_path / "here.zarr")
+
+
+def test_the_scheduler_of_the_environment(monkeypatch):
+    monkeypatch.setenv(cluster.ADDRESS, "tcp://10.0.0.1:8786")
+    assert cluster.address(None) == "tcp://10.0.0.1:8786"
+    assert cluster.address("tcp://other:1") == "tcp://other:1"
+    monkeypatch.delenv(cluster.ADDRESS)
+    assert cluster.address(None) is None
+
+
+def test_nobody_there(monkeypatch):
+    monkeypatch.setattr(cluster, "PATIENCE", "300ms")
+    with pytest.raises(InvalidRequest, match="does not answer") as caught:
+        result._staff(None, "tcp://127.0.0.1:9", 4)
+    assert "\n" not in str(caught.value)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InvalidRequest, match=r"pip install 'attdyn\[cluster\]'"):
+        result._staff(None, "tcp://127.0.0.1:9", 4)
