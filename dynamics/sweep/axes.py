@@ -204,15 +204,13 @@ class Grid:
         return itertools.product(*map(range, self.shape))
 
 
-def grid(given: Mapping[str, Any], defaults: Mapping[str, Number], paired: bool = False) -> Grid:
+def grid(given: Mapping[str, Any], paired: bool = False) -> Grid:
     """The grid of a request.
 
     Parameters
     ----------
     given : mapping
         Name -> number, sequence or text; see `parsed`.
-    defaults : mapping
-        Name -> number: what expressions may use although it is not given.
     paired : bool
         Walk all axes together.
 
@@ -224,10 +222,8 @@ def grid(given: Mapping[str, Any], defaults: Mapping[str, Number], paired: bool 
     """
     entries = {name: parsed(name, value) for name, value in given.items()}
     axes = tuple(entry for entry in entries.values() if isinstance(entry, Axis))
-    fixed = {name: e for name, e in entries.items() if isinstance(e, (int, float))}
+    fixed: dict[str, Number] = {n: e for n, e in entries.items() if isinstance(e, (int, float))}
     written = {name: e for name, e in entries.items() if isinstance(e, Expression)}
-    needed = {name for expression in written.values() for name in expression.names}
-    fixed |= {name: defaults[name] for name in needed - entries.keys() if name in defaults}
     made = Grid(axes, fixed, _ordered(written, {axis.name for axis in axes} | fixed.keys()), paired)
     if paired and len({len(axis.values) for axis in axes}) > 1:
         lengths = ", ".join(f"{axis.name} {len(axis.values)}" for axis in axes)

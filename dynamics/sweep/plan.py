@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
 from math import ceil, prod
@@ -60,7 +60,7 @@ class Plan:
         return {
             "system": self.work.system,
             "axes": {axis.name: list(axis.values) for axis in grid.axes},
-            "fixed": dict(sorted({**grid.fixed, **self.work.words}.items())),
+            "fixed": {**grid.fixed, **dict(sorted(self.work.words.items()))},
             "derived": {name: str(formula) for name, formula in grid.derived.items()},
             "paired": grid.paired,
             "records": self.work.records,
@@ -149,7 +149,10 @@ def planned(system: System, given: Mapping[str, Any], paired: bool, records: int
         refuse("full", full, "is unknown", ", ".join(FULL), near)
     numbers = _with_run(system, full, numbers)
     usual = {name: value for name, value in parameters.items() if value is not None}
-    made = grid(numbers, usual, paired)
+    order = {name: k for k, name in enumerate((*parameters, *RUN))}
+    made = grid(usual | numbers, paired)
+    fixed = dict(sorted(made.fixed.items(), key=lambda item: (order.get(item[0], 99), item[0])))
+    made = replace(made, fixed=fixed)
     used = {name for expression in made.derived.values() for name in expression.names}
     known = [*parameters, *RUN, *system.realistic]
     for name in numbers:

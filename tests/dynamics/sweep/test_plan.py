@@ -47,9 +47,20 @@ def test_the_dearest_block_comes_first():
 def test_defaults_of_the_run():
     assert planned(SYSTEM, {"q": "0.1,0.2"}, False, 0).grid.fixed["time"] == 2000
     fixed = planned(SYSTEM, {"q": "0.1,0.2", "eta": 0.01}, False, 0).grid.fixed
-    assert fixed == {"eta": 0.01, "steps": 100_000}
+    assert (fixed["eta"], fixed["steps"]) == (0.01, 100_000)
+    assert "time" not in fixed
     fixed = planned(SYSTEM, {"q": "0.1,0.2", "full": "empirical"}, False, 0).grid.fixed
-    assert fixed == {"eta": 0.02, "steps": 10_000, "samples": 8000}
+    assert (fixed["eta"], fixed["steps"], fixed["samples"]) == (0.02, 10_000, 8000)
+
+
+def test_what_is_held_fixed_is_all_said():
+    """Defaults too, whatever they are: a store does not rest on those of a later version."""
+    fixed = planned(SYSTEM, {"q": "0.1,0.2", "time": 5, "nu": "1/D"}, False, 0).grid.fixed
+    assert fixed == {
+        **{"D": 16, "C": 4, "p": 3, "beta": 1.0, "omega": 1e-3, "scale": 1.0},
+        "time": 5,
+    }
+    assert list(fixed)[-1] == "time"
 
 
 def test_a_plan_is_restored_from_its_description():
