@@ -122,7 +122,7 @@ class Plan:
 
 
 def planned(system: System, given: Mapping[str, Any], paired: bool, records: int) -> Plan:
-    """The plan of a request.
+    """The plan of a request; axes are in the order of the parameters, however they are given.
 
     Parameters
     ----------

@@ -126,8 +126,7 @@ def test_another_request_on_the_same_store_is_refused_with_the_difference(small)
         with pytest.raises(InvalidRequest, match=message):
             dynamics.sweep(SYSTEM, GIVEN | change, out, workers=0, trajectory=5)
     turned = dict(reversed(GIVEN.items()))
-    with pytest.raises(InvalidRequest, match="is of another sweep"):
-        dynamics.sweep(SYSTEM, turned, out, workers=0, trajectory=5)
+    assert dynamics.sweep(SYSTEM, turned, out, workers=0, trajectory=5).complete
 
 
 def test_a_store_of_other_versions_is_read_but_not_continued(small, tmp_path):
