@@ -41,17 +41,20 @@ def boundary(result: Slice, facet: int = 0) -> tuple[FloatArray, ...]:
     InvalidRequest
         If the quantity is no yes or no, or there is only one axis.
     """
-    text = result.quantity.text
-    if not result.quantity.yes_no:
-        refuse(
-            "quantity", text, "has no boundary", f"a yes or no such as {result.quantity.name}<1",
-            f"{result.quantity.name}<1",
-        )  # fmt: skip
+    check_yes_no(result)
     if result.y is None:
         refuse("y", None, "is needed for a boundary", "a second axis", "select(..., y=NAME)")
     panel = integer("facet", facet, 0, at_most=len(result.values) - 1)
     values = result.values[panel]
     return placed(trace(values, crossings(values)), result.x, result.y)
+
+
+def check_yes_no(result: Slice) -> None:
+    """Refuse a quantity that has no boundary."""
+    asked = result.quantity
+    if not asked.yes_no:
+        near = f"{asked.name}<1"
+        refuse("quantity", asked.text, "has no boundary", f"a yes or no such as {near}", near)
 
 
 def crossings(values: FloatArray) -> dict[Edge, float]:
