@@ -14,6 +14,12 @@ INTERRUPTED = "interrupted"
 KINDS = (CONVERGED, HORIZON, OSCILLATING, DIVERGED, CERTIFICATE_LOST, INTERRUPTED)
 FAILURES = (OSCILLATING, DIVERGED, CERTIFICATE_LOST)
 
+KILLED = "killed its worker"
+POINT_KINDS = (*KINDS, KILLED)
+"""How a point of a sweep may end; stored as an index into this."""
+PENDING, INVALID = -1, -2
+"""Stored instead for a point that was not run yet, and for one that cannot be."""
+
 
 @dataclass(frozen=True)
 class Outcome:

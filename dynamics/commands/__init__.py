@@ -19,6 +19,7 @@ COMMANDS = {
     "run": "gradient descent on one problem, with its events",
     "compare": "the reduced and the full problem side by side",
     "sweep": "a grid of runs, kept block by block; the same command goes on with it",
+    "phase": "a sweep as a phase diagram, slices or a power law (attdyn phase STORE)",
     "status": "how far a sweep is (attdyn status STORE)",
     "verify": "a measured verdict on every claim of the paper",
     "figure": "a figure of the paper, or one of those behind the verdicts",
@@ -28,12 +29,13 @@ MODULES = {
     "run": "train",
     "compare": "train",
     "sweep": "sweep",
+    "phase": "phase",
     "status": "status",
     "verify": "verify",
     "figure": "figure",
 }
 """Command -> module of this package."""
-OF_STORES = ("status",)
+OF_STORES = ("phase", "status")
 """Commands whose word is a store: ``flags(parser)``, ``execute(store, flags)``."""
 
 

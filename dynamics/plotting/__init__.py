@@ -10,8 +10,12 @@ from dynamics.plotting.cost import cost
 from dynamics.plotting.deviation import deviation
 from dynamics.plotting.evidence import evidence
 from dynamics.plotting.overlay import overlay, several
+from dynamics.plotting.phase import phase
 from dynamics.plotting.realistic import realistic
+from dynamics.plotting.refined import refined
 from dynamics.plotting.samples import against_samples, association_phase
+from dynamics.plotting.scaling import scaling
+from dynamics.plotting.slices import slices
 from dynamics.plotting.stability import stability
 from dynamics.plotting.style import write
 from dynamics.plotting.training import training
@@ -27,8 +31,12 @@ __all__ = [
     "deviation",
     "evidence",
     "overlay",
+    "phase",
     "realistic",
+    "refined",
+    "scaling",
     "several",
+    "slices",
     "stability",
     "training",
     "transverse",

@@ -9,6 +9,7 @@ parameter nor a setting of the run (``m``) is a free letter, which only expressi
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -32,7 +33,7 @@ Number = int | float
 
 @dataclass(frozen=True)
 class Axis:
-    """A swept name and its values, each once, in order."""
+    """A swept name and its values, in order."""
 
     name: str
     values: tuple[Number, ...]
@@ -111,7 +112,7 @@ def parsed(name: str, given: Any) -> Axis | Number | Expression:
     Raises
     ------
     InvalidRequest
-        If it is none of these, or repeats a value.
+        If it is none of these.
     """
     if isinstance(given, bool):
         refuse(name, given, "is not a number", GRAMMAR, 1)
@@ -140,11 +141,8 @@ def _plain(name: str, given: Any) -> Number:
 
 
 def _axis(name: str, values: Sequence[Number]) -> Axis:
-    if not values:
+    if not len(values):
         refuse(name, "", "has no values", GRAMMAR, 1)
-    for value in values:
-        if list(values).count(value) > 1:
-            refuse(name, value, "occurs twice on its axis", "each value once", "leave one out")
     return Axis(name, tuple(values))
 
 
@@ -217,11 +215,15 @@ def grid(given: Mapping[str, Any], paired: bool = False) -> Grid:
     Raises
     ------
     InvalidRequest
-        For an entry that is none of the forms, an expression of unknown names or of itself, too
-        many points, or paired axes of different lengths.
+        For an entry that is none of the forms, a value that occurs twice, an expression of unknown
+        names or of itself, too many points, or paired axes of different lengths.
     """
     entries = {name: parsed(name, value) for name, value in given.items()}
     axes = tuple(entry for entry in entries.values() if isinstance(entry, Axis))
+    for axis in () if paired else axes:
+        for value, times in Counter(axis.values).items():
+            if times > 1:
+                refuse(axis.name, value, f"occurs {times} times", "each value once", "leave it out")
     fixed: dict[str, Number] = {n: e for n, e in entries.items() if isinstance(e, (int, float))}
     written = {name: e for name, e in entries.items() if isinstance(e, Expression)}
     made = Grid(axes, fixed, _ordered(written, {axis.name for axis in axes} | fixed.keys()), paired)

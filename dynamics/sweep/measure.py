@@ -1,9 +1,9 @@
 """One point of a sweep: a problem is made, trained, and reduced to a row of numbers.
 
-A row holds ``outcome`` (an index into `OUTCOMES`), ``end_time``, ``time_<event>`` (left out where
-the event was not reached), on flows ``uncertainty_<event>``, and what stands at the end: the scalar
-parts of the state and every observable. A *path*, on request, holds the same scalars at
-logarithmically spaced times.
+A row holds ``outcome`` (an index into `dynamics.outcome.POINT_KINDS`), ``end_time``,
+``time_<event>`` (left out where the event was not reached), on flows ``uncertainty_<event>``, and
+what stands at the end: the scalar parts of the state and every observable. A *path*, on request,
+holds the same scalars at logarithmically spaced times.
 """
 
 from __future__ import annotations
@@ -15,19 +15,13 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from dynamics import outcome as ends
 from dynamics.descend import check_settings, descend
 from dynamics.flow import check_flow, flow
+from dynamics.outcome import INVALID, POINT_KINDS
 from dynamics.problem import FloatArray
 from dynamics.systems import System, load_system
 from dynamics.trajectory import Trajectory
 from dynamics.validation import InvalidRequest, first_problem, integer
-
-KILLED = "killed its worker"
-OUTCOMES = (*ends.KINDS, KILLED)
-"""How a point may end."""
-PENDING, INVALID = -1, -2
-"""Outcomes of a point that was not run yet, and of one that cannot be."""
 
 Row = dict[str, float]
 Path = dict[str, list[float]]
@@ -121,7 +115,7 @@ def _scalars(run: Trajectory) -> dict[str, FloatArray]:
 
 def _row(run: Trajectory) -> Row:
     row: Row = {
-        "outcome": float(OUTCOMES.index(run.outcome.kind)),
+        "outcome": float(POINT_KINDS.index(run.outcome.kind)),
         "end_time": float(run.outcome.time),
     }
     for name, event in run.events.items():

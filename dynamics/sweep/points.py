@@ -13,7 +13,8 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dynamics.sweep.measure import KILLED, OUTCOMES, Path, Row, Work
+from dynamics.outcome import KILLED, POINT_KINDS
+from dynamics.sweep.measure import Path, Row, Work
 
 Measured = tuple[Row, Path, str]
 
@@ -55,7 +56,7 @@ def _measured(work: Work, point: Mapping[str, Any]) -> Measured:
 
 def lost() -> Measured:
     """What is known of a point that took its worker down."""
-    return {"outcome": float(OUTCOMES.index(KILLED))}, {}, KILLED
+    return {"outcome": float(POINT_KINDS.index(KILLED))}, {}, KILLED
 
 
 def answer(text: str) -> list[Measured]:

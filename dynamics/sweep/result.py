@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.outcome import FAILURES
+from dynamics.outcome import FAILURES, INVALID, KILLED, PENDING, POINT_KINDS
 from dynamics.sweep import stored
 from dynamics.sweep.cluster import Cluster, address
 from dynamics.sweep.crew import Crew, Here, Workers
-from dynamics.sweep.measure import INVALID, KILLED, OUTCOMES, PENDING
 from dynamics.sweep.plan import Plan, planned, restored
 from dynamics.sweep.run import Progress, run
 from dynamics.sweep.store import SweepStore
@@ -70,7 +69,7 @@ def counted(dataset: xarray.Dataset) -> dict[str, int]:
 
 
 def _named(codes: Mapping[int, int]) -> dict[str, int]:
-    names = {PENDING: "not run", INVALID: "invalid"} | dict(enumerate(OUTCOMES))
+    names = {PENDING: "not run", INVALID: "invalid"} | dict(enumerate(POINT_KINDS))
     return {names[code]: codes[code] for code in sorted(codes, reverse=True) if codes[code]}
 
 

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from dynamics import progress
 from dynamics.interruption import interruption
-from dynamics.outcome import FAILURES
+from dynamics.outcome import FAILURES, INVALID, KILLED, POINT_KINDS
 from dynamics.sweep.crew import Workers
-from dynamics.sweep.measure import INVALID, KILLED, OUTCOMES
 from dynamics.sweep.plan import Index, Plan
 from dynamics.sweep.points import Measured, answer, lost, request_text
 from dynamics.sweep.store import SweepStore
@@ -49,7 +48,7 @@ class Progress:
     def count(self, measured: Measured) -> None:
         """Take note of a point."""
         code = int(measured[0]["outcome"])
-        self.outcomes["invalid" if code == INVALID else OUTCOMES[code]] += 1
+        self.outcomes["invalid" if code == INVALID else POINT_KINDS[code]] += 1
 
     @property
     def failed(self) -> int:

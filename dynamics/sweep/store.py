@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics.outcome import PENDING, POINT_KINDS
 from dynamics.sweep.axes import PAIRED
-from dynamics.sweep.measure import OUTCOMES, PENDING
 from dynamics.sweep.place import check_place, locked, tidy, told
 from dynamics.sweep.stored import (
     BLOCK,
@@ -165,5 +165,5 @@ def _attributes(plan: Plan) -> dict[str, Any]:
     return (
         plain
         | {name: json.dumps(value) for name, value in described.items()}
-        | {"kinds": json.dumps(list(OUTCOMES))}
+        | {"kinds": json.dumps(list(POINT_KINDS))}
     )

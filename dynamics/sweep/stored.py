@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics.outcome import PENDING
 from dynamics.sweep.axes import PAIRED
-from dynamics.sweep.measure import PENDING
 from dynamics.sweep.place import reason
 from dynamics.validation import InvalidRequest
 

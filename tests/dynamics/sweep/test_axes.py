@@ -72,7 +72,7 @@ def test_pairs_walk_together():
         ({"q": "0:1:4:log"}, "is logarithmic over 0"),
         ({"q": "0.1:0.9:1"}, "has one point but two ends"),
         ({"q": "0.1:0.9:2.5"}, "is not a whole number"),
-        ({"q": "0.1,0.1"}, "occurs twice"),
+        ({"q": "0.1,0.1"}, "occurs 2 times"),
         ({"q": []}, "has no values"),
         ({"q": "nan"}, "is not finite"),
         ({"q": True}, "is not a number"),

@@ -14,8 +14,8 @@ import pytest
 import zarr
 
 import dynamics
+from dynamics.outcome import INVALID, KILLED, PENDING, POINT_KINDS
 from dynamics.sweep import crew, measure, place, repaired, result, status
-from dynamics.sweep.measure import INVALID, KILLED, OUTCOMES, PENDING
 from dynamics.sweep.store import SweepStore
 from dynamics.validation import InvalidRequest
 
@@ -262,7 +262,7 @@ def test_a_point_that_takes_down_every_worker_is_recorded(monkeypatch, tmp_path)
     given = {"D": 8, "C": 2, "q": "0.2,0.4,0.6", "time": 5}
     found = dynamics.sweep(SYSTEM, given, tmp_path / "l.zarr", workers=0)
     assert found.outcomes == {KILLED: 1, "reached horizon": 2}
-    assert int(found.dataset["outcome"][1]) == OUTCOMES.index(KILLED)
+    assert int(found.dataset["outcome"][1]) == POINT_KINDS.index(KILLED)
     assert np.isnan(float(found.dataset["risk"][1]))
     assert status(tmp_path / "l.zarr")["diverged"] == 1
 

@@ -1,0 +1,25 @@
+"""Phases of a sweep: slices of a stored dataset, boundaries, scaling laws; no pictures.
+
+A sweep is a dataset whose dimensions are the swept parameters; ``outcome`` says how each run
+ended, every other variable is a number of each run: `dynamics.phases.quantity`.
+"""
+
+from dynamics.phases.axis import Axis, Span
+from dynamics.phases.boundary import boundary
+from dynamics.phases.quantity import Quantity
+from dynamics.phases.refine import Refined, refine
+from dynamics.phases.scaling import Scaling, scaling
+from dynamics.phases.select import Slice, select
+
+__all__ = [
+    "Axis",
+    "Quantity",
+    "Refined",
+    "Scaling",
+    "Slice",
+    "Span",
+    "boundary",
+    "refine",
+    "scaling",
+    "select",
+]

@@ -1,0 +1,200 @@
+"""A quantity of a sweep along one parameter, a line for each value of another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LogNorm, Normalize
+from matplotlib.lines import Line2D
+
+from dynamics.phases.select import Slice
+from dynamics.plotting import words
+from dynamics.plotting.marks import Place, logarithmic, mark, without
+from dynamics.plotting.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RC,
+    VERMILION,
+    new_figure,
+)
+
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, "black")
+MARKERS = ("o", "s", "^", "v", "D", "p")
+DECADES = 30.0
+COLUMNS = 3
+ROW = 0.11
+"""Height of a row of marks, in inches."""
+ABSENT: dict[str, dict[str, Any]] = {
+    "not reached": {"ls": "", "marker": "^", "ms": 4},
+    "no value": {"ls": "", "marker": "_", "ms": 6},
+    "not valid": {"ls": "", "marker": "|", "ms": 5},
+}
+
+
+def slices(result: Slice) -> Any:
+    """Lines along the x axis, one for each value of y, one panel for each value of the facet.
+
+    Runs without a value stand in a strip below the panel, one row for each line in its colour,
+    with a mark that says why. Of several seeds the line is the median (the share, of a yes or no)
+    and the band goes from the least to the greatest.
+
+    Parameters
+    ----------
+    result : Slice
+
+    Returns
+    -------
+    Axes, or array of Axes with a facet
+    """
+    panels = len(result.values)
+    columns = min(panels, COLUMNS if panels != 4 else 2)
+    rows = -(-panels // columns)
+    width = 6.2 if panels == 1 else 1.3 + 2.6 * columns
+    place, marked, colours = Place(result.x), without(result), _colours(result)
+    with mpl.rc_context(RC):
+        figure, grid, strips = _grid(rows, columns, width, _marked_rows(marked))
+        every, below = grid.ravel(), strips.ravel() if strips is not None else grid.ravel()
+        for k, panel in enumerate(every[:panels]):
+            for row, (colour, marker) in enumerate(colours):
+                _line(panel, place, result, (k, row), {"color": colour, "marker": marker})
+            if strips is not None:
+                here = {word: cells[k] for word, cells in marked.items()}
+                _strip(below[k], place, here, (_marked_rows(marked), colours))
+            last = k + columns >= panels
+            for part in {panel, below[k]}:
+                place.draw(part, "x", result.system, labelled=last and part is below[k])
+                part.tick_params(labelbottom=last and part is below[k])
+            if k % columns == 0:
+                panel.set_ylabel(_name(result))
+            if result.facet is not None:
+                value = words.number(float(result.facet.values[k]))
+                name = words.letter(result.system, result.facet.name)
+                panel.set_title(f"${name} = {value}$", fontsize=9)
+        _scale(every[0], result)
+        for panel in (*every[panels:], *below[panels:]):
+            panel.set_visible(False)
+        _key(figure, every[:panels], result, list(marked), colours)
+        seeds = result.seeds if not result.quantity.yes_no else 0
+        held = words.fixed(result.system, result.held, result.derived, width, seeds)
+        if panels == 1:
+            every[0].set_title(held, fontsize=8, loc="left")
+        else:
+            figure.suptitle(held, fontsize=8, x=0.01, ha="left")
+    return every[:panels] if result.facet is not None else every[0]
+
+
+def _grid(rows: int, columns: int, width: float, marked: list[int]) -> tuple[Any, Any, Any]:
+    """Figure, panels, and the strips below them; None where there is nothing to mark."""
+    height = 3.2 if rows * columns == 1 else 2.2
+    strip = ROW * (len(marked) + 1)
+    ratios = [height, strip] if marked else [height]
+    figure, grid = new_figure(
+        width, 1.0 + rows * sum(ratios), nrows=rows * len(ratios), ncols=columns,
+        height_ratios=ratios * rows, squeeze=False, sharex=True,
+    )  # fmt: skip
+    panels = grid[:: len(ratios)]
+    for panel in panels.ravel()[1:]:
+        panel.sharey(panels[0, 0])
+    for row in panels:
+        for panel in row[1:]:
+            panel.tick_params(labelleft=False)
+    return figure, panels, grid[1::2] if marked else None
+
+
+def _marked_rows(marked: dict[str, Any]) -> list[int]:
+    """The lines of which some run has a mark, in some panel."""
+    if not marked:
+        return []
+    found = np.any([cells.any(axis=(0, 2)) for cells in marked.values()], axis=0)
+    return [int(row) for row in np.flatnonzero(found)]
+
+
+def _name(result: Slice) -> str:
+    name = words.quantity(result.system, result.quantity)
+    if result.quantity.yes_no and result.seeds > 1:
+        return f"share of {result.seeds} seeds with\n{name}"
+    return name
+
+
+def _colours(result: Slice) -> list[tuple[Any, str]]:
+    """Colour and marker of each line: few are told apart, many lie on a scale of colours."""
+    values = result.y.values if result.y is not None else np.zeros(1)
+    if len(values) <= len(COLOURS):
+        return list(zip(COLOURS, MARKERS, strict=True))[: len(values)]
+    norm = _norm(result)
+    return [(mpl.colormaps["viridis"](0.92 * norm(value)), "o") for value in values]
+
+
+def _norm(result: Slice) -> Normalize:
+    assert result.y is not None
+    ends = float(result.y.values[0]), float(result.y.values[-1])
+    return LogNorm(*ends) if result.y.logarithmic else Normalize(*ends)
+
+
+def _line(
+    panel: Axes, place: Place, result: Slice, at: tuple[int, int], look: dict[str, Any]
+) -> None:
+    values = result.values[at]
+    panel.plot(place.centres, values, mfc="white", ms=4.5, zorder=3, **look)
+    if result.seeds > 1 and not result.quantity.yes_no:
+        panel.fill_between(
+            place.centres, result.low[at], result.high[at], color=look["color"], alpha=0.18, lw=0
+        )
+
+
+def _scale(panel: Axes, result: Slice) -> None:
+    values = result.values[np.isfinite(result.values)]
+    if result.quantity.yes_no or result.quantity.name == "patch_association":
+        panel.set_ylim(-0.04, 1.04)
+    elif values.size and values.min() > 0 and values.max() > DECADES * values.min():
+        panel.set_yscale("log")
+        logarithmic(panel.yaxis, float(values.max() / values.min()))
+
+
+def _strip(
+    panel: Axes, place: Place, where: dict[str, Any], lines: tuple[list[int], list[Any]]
+) -> None:
+    """Marks of the runs of one panel without a value, one row for each line."""
+    rows, colours = lines
+    for height, row in enumerate(reversed(rows)):
+        for word, cells in where.items():
+            at = place.centres[cells[row]]
+            look = _look(word) | {"color": colours[row][0], "mfc": colours[row][0]}
+            panel.plot(at, np.full(len(at), height), label=word, **look)
+    panel.set_ylim(-1, len(rows))
+    panel.set_yticks([])
+    panel.spines["left"].set_visible(False)
+
+
+def _look(word: str) -> dict[str, Any]:
+    return dict(ABSENT.get(word) or mark(word) | {"ms": 5.5, "mew": 0.5})
+
+
+def _key(figure: Any, panels: Any, result: Slice, marked: list[str], colours: list[Any]) -> None:
+    """Legend of the lines, or a colour bar where they are many, and of the marks."""
+    handles = []
+    if result.y is not None and len(colours) <= len(COLOURS):
+        name = words.letter(result.system, result.y.name)
+        for value, (colour, marker) in zip(result.y.values, colours, strict=True):
+            text = f"${name} = {words.number(float(value))}$"
+            handles.append(Line2D([], [], color=colour, marker=marker, mfc="white", label=text))
+    elif result.y is not None:
+        shades = mpl.colors.ListedColormap(mpl.colormaps["viridis"](np.linspace(0, 0.92, 256)))
+        bar = figure.colorbar(
+            ScalarMappable(_norm(result), shades), ax=panels,
+            label=words.label(result.system, result.y.name),
+        )  # fmt: skip
+        bar.outline.set_linewidth(0.6)
+    grey = {"color": GREY, "mfc": GREY}
+    handles += [Line2D([], [], label=word, **(_look(word) | grey)) for word in marked]
+    if handles:
+        figure.legend(
+            handles=handles, loc="outside lower center", ncols=min(4, len(handles)), fontsize=8
+        )
