@@ -7,6 +7,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
@@ -123,10 +124,7 @@ def draw_marks(
             panel.pcolormesh(x.edges, y.edges, np.where(cells, 1.0, np.nan), cmap=flat)
             handles[word] = Patch(facecolor=PALE, label=word)
         elif word == "not valid":
-            _hatch(panel, x, y, cells)
-            handles[word] = Patch(
-                facecolor="white", edgecolor=GREY, hatch="/////", lw=0, label=word
-            )
+            handles[word] = hatch(panel, x.edges, y.edges, cells)
         else:
             look = mark(word)
             rows, columns = np.nonzero(cells)
@@ -145,15 +143,12 @@ def mark(word: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _hatch(panel: Axes, x: Place, y: Place, cells: NDArray[np.bool_]) -> None:
-    from matplotlib.collections import PolyCollection
-
+def hatch(panel: Axes, x: FloatArray, y: FloatArray, cells: NDArray[np.bool_]) -> Patch:
+    """Hatch cells, shape (rows, columns), between the edges x and y; the handle of a legend."""
     corners = [
-        [
-            (x.edges[column], y.edges[row]), (x.edges[column + 1], y.edges[row]),
-            (x.edges[column + 1], y.edges[row + 1]), (x.edges[column], y.edges[row + 1]),
-        ]
-        for row, column in np.argwhere(cells)
-    ]  # fmt: skip
+        [(x[c], y[r]), (x[c + 1], y[r]), (x[c + 1], y[r + 1]), (x[c], y[r + 1])]
+        for r, c in np.argwhere(cells)
+    ]
     style: dict[str, Any] = {"facecolor": "white", "edgecolor": GREY, "hatch": "/////", "lw": 0}
     panel.add_collection(PolyCollection(corners, **style), autolim=False)
+    return Patch(**style, label="not valid")
