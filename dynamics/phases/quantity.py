@@ -81,14 +81,14 @@ class Quantity:
         InvalidRequest
             If there is no such variable or event, or the text is none of the three forms.
         """
-        numbers = [str(name) for name in dataset.data_vars if name != OUTCOME]
+        there = [str(name) for name in dataset.data_vars if name != OUTCOME]
         if found := REACHED.fullmatch(text):
-            events = [name.removeprefix(TIME) for name in numbers if name.startswith(TIME)]
+            events = [name.removeprefix(TIME) for name in there if name.startswith(TIME)]
             _known("quantity", text, found[1], events, "reached(NAME) with NAME", "reached({})")
             return cls(text, TIME + found[1], "reached")
         if found := COMPARED.fullmatch(text):
             name, relation, written = found.groups()
-            _known("quantity", text, name, numbers, "a comparison of", "{}" + relation + written)
+            _known("quantity", text, name, there, "a comparison of", "{}" + relation + written)
             try:
                 number = float(written)
             except ValueError:
@@ -98,7 +98,7 @@ class Quantity:
                 )  # fmt: skip
             return cls(text, name, relation, number)
         name = text.strip()
-        _known("quantity", text, name, numbers, "one of, or a yes or no about,", "{}")
+        _known("quantity", text, name, there, "one of, or a yes or no about,", "{}")
         return cls(text, name)
 
     def of(self, dataset: xarray.Dataset) -> FloatArray:
@@ -133,7 +133,7 @@ def outcomes(dataset: xarray.Dataset) -> NDArray[np.int64]:
 
 def kinds(dataset: xarray.Dataset) -> tuple[str, ...]:
     """The kinds of outcome that ``outcome`` counts."""
-    return tuple(json.loads(dataset.attrs["kinds"])) if "kinds" in dataset.attrs else POINT_KINDS
+    return tuple(_unpacked(dataset.attrs.get("kinds", POINT_KINDS)))
 
 
 def complete(outcome: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.bool_]:
@@ -143,7 +143,16 @@ def complete(outcome: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.boo
 
 def described(dataset: xarray.Dataset, name: str) -> Mapping[str, Any]:
     """An attribute that is a JSON object: ``fixed`` or ``derived``; empty where there is none."""
-    return dict(json.loads(dataset.attrs.get(name, "{}")))
+    return dict(_unpacked(dataset.attrs.get(name, {})))
+
+
+def numbers(held: Mapping[str, Any]) -> dict[str, float]:
+    """Those of the held values that are numbers."""
+    return {
+        name: value
+        for name, value in held.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    }
 
 
 def everywhere(dataset: xarray.Dataset, name: str) -> FloatArray:
@@ -153,6 +162,11 @@ def everywhere(dataset: xarray.Dataset, name: str) -> FloatArray:
     outcome = dataset[OUTCOME]
     spread, _ = xarray.broadcast(dataset[name], outcome)
     return np.array(spread.transpose(*outcome.dims).values, dtype=np.float64)
+
+
+def _unpacked(attribute: Any) -> Any:
+    """An attribute that may be JSON, as it is in a file."""
+    return json.loads(attribute) if isinstance(attribute, str) else attribute
 
 
 def _known(parameter: str, text: str, name: str, names: list[str], before: str, form: str) -> None:

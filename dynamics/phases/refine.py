@@ -12,7 +12,7 @@ The runs are asked for in waves of many points, which may run side by side.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,9 @@ class Refined:
         The boundary between yes and no: x and y along each line.
     tolerance : (float, float)
         How far in x and in y a line may be from the boundary; relative on a logarithmic axis.
+    crossed : mapping
+        Edges of the lattice that the boundary crosses (row and column of the first end, 0 along x
+        or 1 along y) -> how far along, 0 to 1.
     """
 
     x: Axis
@@ -59,6 +62,7 @@ class Refined:
     waves: int
     lines: tuple[FloatArray, ...]
     tolerance: tuple[float, float]
+    crossed: Mapping[Edge, float]
 
 
 def refine(
@@ -121,6 +125,7 @@ def refine(
         waves=lattice.waves,
         lines=placed(trace(values, crossed), lattice.x, lattice.y),
         tolerance=(x.width(share), y.width(share)),
+        crossed=crossed,
     )
 
 

@@ -26,6 +26,7 @@ from dynamics.phases.quantity import (
     described,
     everywhere,
     kinds,
+    numbers,
     outcomes,
 )
 from dynamics.phases.select import hold
@@ -178,11 +179,7 @@ def scaling(
 def _factor(dataset: xarray.Dataset, text: str) -> FloatArray:
     """A formula of dimensions, variables and fixed numbers, on all dimensions."""
     formula = Expression(text, "factor")
-    fixed = {
-        name: value
-        for name, value in described(dataset, "fixed").items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool)
-    }
+    fixed = numbers(described(dataset, "fixed"))
     there = [str(n) for n in (*dataset[OUTCOME].dims, *dataset.data_vars) if n != OUTCOME]
     known = [*there, *(name for name in fixed if name not in there)]
     given: dict[str, Any] = {}

@@ -25,6 +25,7 @@ from dynamics.phases.quantity import (
     complete,
     described,
     kinds,
+    numbers,
     outcomes,
 )
 from dynamics.problem import FloatArray
@@ -173,7 +174,7 @@ def hold(
         If a name is no dimension, or a value is not one of its own.
     """
     dims = [str(dim) for dim in dataset[OUTCOME].dims]
-    fixed = described(dataset, "fixed")
+    fixed = numbers(described(dataset, "fixed"))
     places: dict[str, int] = {}
     held: dict[str, float] = {}
     for name, wanted in at.items():

@@ -7,6 +7,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
@@ -31,6 +32,7 @@ OTHER = "P"
 PALE = "#DDDDDD"
 FEW = 8
 """Up to so many whole numbers are drawn as categories, so many values all have a tick."""
+NARROWEST = 4.0
 NARROW = 100.0
 
 
@@ -86,9 +88,11 @@ class Place:
 
 
 def logarithmic(ticks: Any, ratio: float) -> None:
-    """Ticks of a logarithmic axis; one that is narrow is labelled at 1, 2, 5, or 1, 3."""
+    """Ticks of a logarithmic axis; the narrower it is, the more of them are labelled."""
     if ratio < NARROW:
-        subs = (1, 2, 5) if ratio < NARROW / 4 else (1, 3)
+        subs: tuple[float, ...] = (1, 2, 5) if ratio < NARROW / 4 else (1, 3)
+        if ratio < NARROWEST:
+            subs = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
         ticks.set_major_locator(LogLocator(subs=subs, numticks=12))
         ticks.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ticks.set_minor_formatter(NullFormatter())
@@ -123,10 +127,7 @@ def draw_marks(
             panel.pcolormesh(x.edges, y.edges, np.where(cells, 1.0, np.nan), cmap=flat)
             handles[word] = Patch(facecolor=PALE, label=word)
         elif word == "not valid":
-            _hatch(panel, x, y, cells)
-            handles[word] = Patch(
-                facecolor="white", edgecolor=GREY, hatch="/////", lw=0, label=word
-            )
+            handles[word] = hatch(panel, x.edges, y.edges, cells)
         else:
             look = mark(word)
             rows, columns = np.nonzero(cells)
@@ -145,15 +146,12 @@ def mark(word: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _hatch(panel: Axes, x: Place, y: Place, cells: NDArray[np.bool_]) -> None:
-    from matplotlib.collections import PolyCollection
-
+def hatch(panel: Axes, x: FloatArray, y: FloatArray, cells: NDArray[np.bool_]) -> Patch:
+    """Hatch cells, shape (rows, columns), between the edges x and y; the handle of a legend."""
     corners = [
-        [
-            (x.edges[column], y.edges[row]), (x.edges[column + 1], y.edges[row]),
-            (x.edges[column + 1], y.edges[row + 1]), (x.edges[column], y.edges[row + 1]),
-        ]
-        for row, column in np.argwhere(cells)
-    ]  # fmt: skip
+        [(x[c], y[r]), (x[c + 1], y[r]), (x[c + 1], y[r + 1]), (x[c], y[r + 1])]
+        for r, c in np.argwhere(cells)
+    ]
     style: dict[str, Any] = {"facecolor": "white", "edgecolor": GREY, "hatch": "/////", "lw": 0}
     panel.add_collection(PolyCollection(corners, **style), autolim=False)
+    return Patch(**style, label="not valid")

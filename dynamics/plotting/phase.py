@@ -30,8 +30,9 @@ NO_COLOUR, YES_COLOUR = "#E6E6E6", "#7FB8DC"
 SHARES = ("patch_association",)
 DASHES = ("-", "--", ":")
 COLUMNS = 3
-CLOSE = 0.2
-"""Inches below which the second of two labels is left out."""
+SHORTEST = 0.4
+"""Inches below which a line of equal value has no room for a label."""
+STAGGERED = (0.5, 0.3, 0.7)
 HALO: list[Any] = [withStroke(linewidth=2.6, foreground="white")]
 
 
@@ -102,7 +103,7 @@ def phase(
         for panel in every[panels:]:
             panel.set_visible(False)
         _key(figure, every[:panels], image, result, handles)
-        seeds = result.seeds if not _two_colours(result) else 0
+        seeds = result.seeds if not result.quantity.yes_no else 0
         held = words.fixed(result.system, result.held, result.derived, width, seeds)
         _title(figure, every, held, panels)
     return every[:panels] if result.facet is not None else every[0]
@@ -162,22 +163,28 @@ def _contour(
         linewidths=1.1, linestyles=[dash],
     )  # fmt: skip
     drawn.set_path_effects(HALO)
-    _apart(panel, panel.clabel(drawn, fontsize=7, inline=False, fmt=_level))
+    if spots := _spots(panel, drawn):
+        texts = panel.clabel(drawn, fontsize=7, inline=False, fmt=_level, manual=spots)
+        for text in texts:
+            text.set_path_effects(HALO)
     name = words.quantity(curve.system, curve.quantity)
     return {name: Line2D([], [], color="black", lw=1.1, ls=dash, label=name)}
 
 
-def _apart(panel: Axes, texts: Any) -> None:
-    """Keep the labels of lines that do not lie on each other."""
-    kept: list[Any] = []
+def _spots(panel: Axes, drawn: Any) -> list[Any]:
+    """Where lines of equal value are labelled: neighbours at different shares of their length."""
     figure: Any = panel.figure
-    for text in texts:
-        place = panel.transData.transform(text.get_position()) / figure.dpi
-        if any(np.hypot(*(place - other)) < CLOSE for other in kept):
-            text.remove()
-            continue
-        kept.append(place)
-        text.set_path_effects(HALO)
+    found = []
+    for k, lines in enumerate(drawn.allsegs):
+        for line in lines:
+            seen = panel.transData.transform(line) / figure.dpi
+            along = np.append(0.0, np.cumsum(np.hypot(*np.diff(seen, axis=0).T)))
+            if along[-1] > SHORTEST:
+                at = along[-1] * STAGGERED[k % len(STAGGERED)]
+                middle = [np.interp(at, along, side) for side in seen.T]
+                spot = panel.transData.inverted().transform(np.array(middle) * figure.dpi)
+                found.append(tuple(spot))
+    return found
 
 
 def _level(value: float) -> str:

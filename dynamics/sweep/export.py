@@ -33,7 +33,8 @@ def table(found: Sweep, path: Path) -> None:
         for name, variable in data.data_vars.items()
         if name not in ("outcome", DONE) and RECORD not in variable.dims
     )
-    arrays = {name: data[name].broadcast_like(data["outcome"]).values for name in numbers}
+    shape = found.plan.grid.shape
+    arrays = {name: np.broadcast_to(data[name].values, shape) for name in numbers}
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow([*own, "outcome", *numbers])
@@ -41,10 +42,7 @@ def table(found: Sweep, path: Path) -> None:
             place = dict(zip(dims, index, strict=True))
             row = [data[name].values[place[str(name)]].item() for name in own]
             code = int(data["outcome"].values[index]) if "outcome" in data else PENDING
-            values = (
-                data[name].isel({d: place[str(d)] for d in data[name].dims}) for name in numbers
-            )
-            cells = [float(value) for value in values]
+            cells = [float(arrays[name][index]) for name in numbers]
             writer.writerow([*row, WORDS[code], *("" if np.isnan(v) else repr(v) for v in cells)])
 
 

@@ -145,6 +145,9 @@ def test_other_datasets_are_refused(grid):
 
 
 def test_a_fixed_parameter_may_be_held_at_its_value(grid):
+    grid.attrs["fixed"] = {"beta": 1.0, "expectation": "auto"}  # as it was made, not from a file
+    with pytest.raises(InvalidRequest, match="at='expectation' is no axis"):
+        select(grid, "risk", "q", "nu", {"expectation": 1.0})
     assert select(grid, "risk", "q", "nu", {"beta": 1.0}).held["beta"] == 1.0
 
 
