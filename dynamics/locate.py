@@ -9,7 +9,7 @@ and the root taken there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,12 +31,18 @@ class Path:
     nodes: FloatArray
     at: Callable[[float], FloatArray]
     form: Callable[[float], Problem]
+    seen: dict[tuple[float, bool], FloatArray] = field(default_factory=dict)
 
     def order(self, time: float, rates: bool) -> FloatArray:
         """Order parameters at a time, as one row; without rates the gradient is not computed."""
-        state = self.at(time)
-        slope = None if rates else np.zeros_like(state)
-        return self.form(time).order_parameters(state, slope)[None, :]
+        row = self.seen.get((time, rates))
+        if row is None:
+            state = self.at(time)
+            slope = None if rates else np.zeros_like(state)
+            row = self.form(time).order_parameters(state, slope)[None, :]
+            # Rules look at the same points of the path, one after the other.
+            self.seen[time, rates] = row
+        return row
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -48,7 +49,7 @@ class Layout:
         """The parameter groups, each once, in order."""
         return tuple(dict.fromkeys(self.groups))
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of entries of the flat state."""
         return sum(prod(shape) for shape in self.shapes)

@@ -105,20 +105,35 @@ class Plan:
             raise InvalidRequest(next(iter(found.values())))
         return found
 
-    def cost(self, number: int) -> float:
-        """Predicted seconds of a block."""
-        system, total = load_system(self.work.system), 0.0
-        for index in self.indices(number):
-            if index not in self.objections:
-                parameters, options = self.work.parts(self.grid.at(index))
-                made = system.Parameters(**parameters)
-                steps = FLOW_GRADIENTS if "time" in options else float(options["steps"])
-                total += steps * system.seconds(made, options.get("full"), options)
-        return total
+    def cost(self, index: Index) -> float:
+        """Predicted seconds of a point; 0 for one that cannot be run."""
+        if index in self.objections:
+            return 0.0
+        system = load_system(self.work.system)
+        parameters, options = self.work.parts(self.grid.at(index))
+        steps = FLOW_GRADIENTS if "time" in options else float(options["steps"])
+        made = system.Parameters(**parameters)
+        return steps * system.seconds(made, options.get("full"), options)
+
+    def check(self) -> None:
+        """Make the cheapest problem if there are words in the request, to see that they are known.
+
+        Raises
+        ------
+        InvalidRequest
+            If it cannot be made; then no other can.
+        """
+        if not self.work.words:
+            return
+        index = min((i for i in self.grid if i not in self.objections), key=self.cost)
+        parameters, options = self.work.parts(self.grid.at(index))
+        system = load_system(self.work.system)
+        system.problem(system.Parameters(**parameters), options.get("full"), options)
 
     def order(self, numbers: Sequence[int]) -> list[int]:
         """Blocks, the dearest first."""
-        return sorted(numbers, key=lambda number: (-self.cost(number), number))
+        costs = {number: sum(map(self.cost, self.indices(number))) for number in numbers}
+        return sorted(numbers, key=lambda number: (-costs[number], number))
 
 
 def planned(system: System, given: Mapping[str, Any], paired: bool, records: int) -> Plan:

@@ -130,31 +130,31 @@ def sweep(
     told = plan.objections
     if strict and told:
         raise InvalidRequest(f"{len(told)} points cannot be run: {next(iter(told.values()))}")
-    if out is None:
-        with tempfile.TemporaryDirectory(prefix="attdyn-sweep-") as folder:
-            return _swept(plan, Path(folder) / "sweep.zarr", workers, scheduler)
-    return _swept(plan, Path(out), workers, scheduler)
+    plan.check()
+    staff = _staff(workers, scheduler, len(plan.blocks))
+    try:
+        if out is None:
+            with tempfile.TemporaryDirectory(prefix="attdyn-sweep-") as folder:
+                return _swept(plan, Path(folder) / "sweep.zarr", staff)
+        return _swept(plan, Path(out), staff)
+    finally:
+        staff.close()
 
 
-def _swept(plan: Plan, path: Path, workers: int | None, scheduler: str | None) -> Sweep:
-    kept = SweepStore(path, plan)
-    told = Progress()
+def _swept(plan: Plan, path: Path, staff: Workers) -> Sweep:
+    kept, told = SweepStore(path, plan), Progress()
     with kept.open():
         bad = stored.damaged(path, plan)
         if bad:
             raise InvalidRequest(damage(path, bad))
-        pending = kept.pending()
-        if pending:
-            staff = _staff(workers, scheduler, len(pending))
-            try:
-                told = run(plan, kept, staff)
-            finally:
-                staff.close()
+        if kept.pending():
+            told = run(plan, kept, staff)
         found = stored.dataset(path)
     return Sweep(found, plan, {**plan.objections, **told.reasons}, told.interrupted)
 
 
 def _staff(workers: int | None, scheduler: str | None, blocks: int) -> Workers:
+    """Those who do the work; processes are not started before there is any."""
     if workers is not None and scheduler is not None:
         raise InvalidRequest("workers are processes here and scheduler has its own; give one")
     place = address(scheduler) if workers is None else None

@@ -1,0 +1,189 @@
+"""attdyn sweep, status and phase, as they are typed."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.cli import main
+
+POINTS = [
+    *("sweep", "positional_attention", "--D", "8", "--C", "2,3,4", "--q", "0.2:0.8:4"),
+    *("--nu", "1e-3:1e-1:3:log", "--time", "60", "--workers", "0"),
+]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    out = tmp_path_factory.mktemp("commands") / "s.zarr"
+    assert main([*POINTS, "--out", str(out)]) == 0
+    return out
+
+
+def said(capsys, words):
+    code = main([str(word) for word in words])
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_sweep_tells_what_was_swept_and_left_out(store, capsys):
+    code, out, _ = said(capsys, [*POINTS, "--out", store])
+    assert code == 0
+    assert "24  reached horizon" in out
+    assert "12  invalid" in out
+    assert "C=3 does not divide D=8" in out
+    code, out, _ = said(capsys, [*POINTS, "--out", store, "--json"])
+    document = json.loads(out)
+    assert document["complete"] is True
+    assert len(document["invalid"][0]["points"]) == 12
+    assert document["request"]["axes"]["C"] == [2, 3, 4]
+
+
+def test_status(store, capsys):
+    code, out, _ = said(capsys, ["status", store])
+    assert code == 0
+    assert "blocks   36 of 36 done" in out
+    code, out, _ = said(capsys, ["status", store, "--json"])
+    found = json.loads(out)
+    assert (found["blocks"], found["done"], found["diverged"]) == (36, 36, 0)
+
+
+def test_formulas_letters_and_files(tmp_path, capsys):
+    config = tmp_path / "sweep.toml"
+    config.write_text(
+        'D = [8, 16]\nC = 4\nq = "m/(D-C)"\nlet = ["m=1:2:2"]\ntime = 10\nworkers = 0\n'
+    )
+    words = ["sweep", "positional_attention", "--config", config, "--out", tmp_path / "f.zarr"]
+    code, out, _ = said(capsys, words)
+    assert code == 0
+    assert "q          = m/(D-C)" in out
+    data = dynamics.load(tmp_path / "f.zarr").dataset
+    assert data["q"].dims == ("D", "m")
+    assert float(data["q"].sel(D=16, m=2)) == 2 / 12
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--C", "3", "--D", "16"], "C=3 does not divide D=16"),
+        (["--C", "2,3", "--D", "16", "--strict"], "1 points cannot be run: C=3 does not divide"),
+        (["--q", "0.1:0.9"], "is not a grid"),
+        (["--q", "m/D"], "needs m"),
+        (["--let", "m"], "is not NAME=X"),
+        (["--let", "q=1"], "give it as --q"),
+        (["--let", "m=3"], "no formula uses it"),
+        (["--Q", "0.1"], "flag '--Q' is unknown"),
+        (["--time", "1", "--eta", "0.1"], "give one"),
+        (["--workers", "-1"], "workers=-1 is too small"),
+        (["--trajectory", "-1"], "trajectory=-1 is too small"),
+        (["--workers", "1", "--scheduler", "tcp://x:1"], "give one"),
+        (["--start", "sideways", "--full", "empirical", "--samples", "9"], "start: Input should be"),
+        (["--expectation", "guess"], "expectation='guess' is unknown"),
+    ],
+)
+def test_wrong_sweeps_are_one_line(words, message, tmp_path, capsys):
+    out = tmp_path / "w.zarr"
+    code, told, error = said(capsys, ["sweep", "positional_attention", *words, "--out", out])
+    assert (code, told) == (2, "")
+    assert message in error
+    assert error.count("\n") == 1
+    assert not out.exists()
+
+
+def test_a_store_that_cannot_be_written(tmp_path, capsys):
+    (tmp_path / "file").write_text("x")
+    code, _, error = said(capsys, [*POINTS, "--out", tmp_path / "file" / "s.zarr"])
+    assert code in (1, 2)
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--at", "C=4"],
+        ["--quantity", "risk", "--x", "q", "--y", "nu", "--facet", "C"],
+        ["--quantity", "time_T1_paper", "--at", "C=2", "--contours", "T1_paper"],
+        ["--quantity", "risk", "--at", "C=2", "--boundary", "error<0.05"],
+        ["--quantity", "error<0.05", "--at", "C=2", "--slices"],
+        ["--quantity", "error", "--at", "C=2,nu=1e-3"],
+        ["--quantity", "risk", "--at", "C=2", "--fit", "q,nu"],
+    ],
+)
+def test_pictures(store, words, tmp_path, capsys):
+    picture = tmp_path / "p.png"
+    code, out, _ = said(capsys, ["phase", store, *words, "--out", picture])
+    assert code == 0
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert f"written  {picture}" in out
+    assert [path.name for path in tmp_path.iterdir()] == ["p.png"]
+    code, out, _ = said(capsys, ["phase", store, *words, "--out", picture, "--json"])
+    assert json.loads(out)["files"] == [str(picture)]
+
+
+def test_refine(store, tmp_path, capsys):
+    words = ["phase", store, "--quantity", "error<0.05", "--at", "C=2", "--refine", "--json"]
+    words += ["--cells", "8", "--coarse", "3", "--workers", "0", "--out", tmp_path / "r.pdf"]
+    code, out, _ = said(capsys, words)
+    assert code == 0
+    found = json.loads(out)
+    assert np.shape(found["values"]) == (9, 9)
+    assert found["runs"] + found["known"] < 81
+    assert found["boundary"]
+
+
+def test_exports_read_back_the_same_numbers(store, tmp_path, capsys):
+    xarray = pytest.importorskip("xarray")
+    pytest.importorskip("h5netcdf")
+    words = ["phase", store, "--at", "C=2", "--out", tmp_path / "p.svg"]
+    words += ["--csv", tmp_path / "t.csv", "--netcdf", tmp_path / "t.nc"]
+    assert said(capsys, words)[0] == 0
+    data = dynamics.load(store).dataset
+    with (tmp_path / "t.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 36
+    for row in rows:
+        point = data.sel(C=int(row["C"]), q=float(row["q"]), nu=float(row["nu"]))
+        risk = float(point["risk"])
+        assert row["risk"] == ("" if np.isnan(risk) else repr(risk))
+        assert (row["outcome"] == "invalid") == (row["C"] == "3")
+    with xarray.open_dataset(tmp_path / "t.nc", engine="h5netcdf") as again:
+        np.testing.assert_array_equal(again["risk"].values, data["risk"].values)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--quantity", "rsk"], "rsk"),
+        (["--x", "Q"], "Q"),
+        (["--at", "C=5"], "at C=5 is not in the sweep"),
+        (["--at", "C"], "is not NAME=NUMBER"),
+        (["--out", "picture.doc"], "can end in .png, .svg, .pdf"),
+        (["--quantity", "risk", "--refine", "--at", "C=2"], "refine needs a yes or no"),
+        (["--facet", "C", "--refine"], "exclude each other"),
+        (["--at", "C=2", "--quantity", "risk", "--fit", "p"], "p"),
+        (["--at", "C=2", "--slices", "--contours", "T1"], "not of slices"),
+        (["--csv", "t.txt"], "can end in .csv"),
+        (["--nothing", "1"], "flag '--nothing' is unknown"),
+    ],
+)
+def test_wrong_pictures_are_one_line(store, words, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, error = said(capsys, ["phase", store, *words])
+    assert (code, out) == (2, "")
+    assert message in error
+    assert error.count("\n") == 1
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_no_store(tmp_path, capsys):
+    for command in ("phase", "status"):
+        code, out, error = said(capsys, [command, tmp_path / "none"])
+        assert (code, out) == (2, "")
+        assert "holds no sweep; attdyn sweep makes one" in error
+        assert main([command]) == 2
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main([command, "--help"])
+        assert left.value.code == 0
