@@ -187,3 +187,4 @@ def test_no_store(tmp_path, capsys):
         with pytest.raises(SystemExit) as left:
             main([command, "--help"])
         assert left.value.code == 0
+        capsys.readouterr()
