@@ -1,0 +1,193 @@
+r"""How a full state is read by the reduced one: rows of one type, and their classes of entries.
+
+The live entries of Q are :math:`\Upsilon_{p \to q} = e_p^\top Q e_q` and
+:math:`\Phi_{p \to v} = e_p^\top Q v`. A scalar of the reduced problem is named
+``<row>_Ups_<class>`` or ``<row>_Phi_<class>``. Rows are named by where their patches lie:
+``local`` and ``global`` where there is one cluster; else ``B`` with, for each cluster, 1 where they
+are in its global area and 0 elsewhere (``B10``), and a letter where several types have that in
+common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.problem import FloatArray, Layout
+from dynamics.systems.masked_image_modeling.expectation.blocks import unreachable
+from dynamics.systems.masked_image_modeling.parameters import Parameters
+from theory.systems.masked_image_modeling.symmetry import RowType, row_types
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The row types of parameters, and what a row can and cannot reach.
+
+    Attributes
+    ----------
+    parameters : Parameters
+    types : tuple of RowType
+    """
+
+    parameters: Parameters
+    types: tuple[RowType, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Name of every row type."""
+        areas = self.parameters.area_ids
+        plain = []
+        for row in self.types:
+            inside = areas[:, row.patches[0]] == 0
+            pattern = "B" + "".join("1" if one else "0" for one in inside)
+            one_cluster = "global" if inside[0] else "local"
+            plain.append(one_cluster if len(inside) == 1 else pattern)
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        return tuple(
+            name if plain.count(name) == 1 else name + _letters(plain[:k].count(name), letters)
+            for k, name in enumerate(plain)
+        )
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Every Ups and Phi of every row as a scalar of the state."""
+        names: list[str] = []
+        for row, kind in zip(self.names, self.types, strict=True):
+            names += [f"{row}_Ups_{_word(name)}" for name in kind.ups_names]
+            names += [f"{row}_Phi_{_word(name)}" for name in kind.phi_names]
+        shapes: tuple[tuple[int, ...], ...] = ((),) * len(names)
+        return Layout(tuple(names), shapes, groups=("Q",) * len(names))
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Place in the state of the first Ups of every row, and of the end."""
+        sizes = [len(row.ups_names) + len(row.phi_names) for row in self.types]
+        return tuple(int(place) for place in np.cumsum([0, *sizes]))
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Entries of a row of Q that each state stands for, shape (n,)."""
+        parts = [np.concatenate([row.ups_sizes, row.phi_sizes]) for row in self.types]
+        return np.concatenate(parts).astype(np.int64)
+
+    @cached_property
+    def many(self) -> FloatArray:
+        """Number of patches of every row type."""
+        return np.array([float(row.patches.size) for row in self.types])
+
+    @cached_property
+    def own_sizes(self) -> IntArray:
+        """Patches of the own area of every row type in every cluster, shape (rows, K)."""
+        areas = self.parameters.area_ids
+        sizes = [np.bincount(cluster) for cluster in areas]
+        return np.array(
+            [
+                [sizes[k][cluster[row.patches[0]]] for k, cluster in enumerate(areas)]
+                for row in self.types
+            ],
+            dtype=np.int64,
+        )
+
+    @cached_property
+    def hidden(self) -> FloatArray:
+        """Chance that the own area is all masked, given that p is, shape (rows, K)."""
+        chance = np.vectorize(self._hidden, otypes=[float])
+        return np.asarray(chance(self.own_sizes))
+
+    def _hidden(self, size: int) -> float:
+        return unreachable(self.parameters.P, self.parameters.masked, int(size))
+
+    @cached_property
+    def floors(self) -> FloatArray:
+        """L*_p of every row type: the loss that no attention can avoid."""
+        law = self.parameters
+        square = float(np.dot(law.odds, np.square(law.z)))
+        return np.asarray(0.5 * law.gamma * square * self.hidden.mean(axis=1))
+
+    @property
+    def infimum(self) -> float:
+        """L*, the sum of L*_p over all patches."""
+        return float(self.many @ self.floors)
+
+    @cached_property
+    def seen(self) -> FloatArray:
+        """Weight of each cluster in the own attention given that a mate is unmasked, (rows, K).
+
+        The mean over the clusters in which p has a mate that can be unmasked; NaN if there is none.
+        """
+        chance = 1.0 - self.hidden
+        there = chance > 1e-12
+        share = there.sum(axis=1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.where(there, 1.0 / np.where(there, chance, 1.0), 0.0) / share
+        return np.asarray(np.where(share > 0, found, np.nan))
+
+    @cached_property
+    def references(self) -> IntArray:
+        """Places of Phi of the target and of the global area, then a local and a global row.
+
+        The local row is the first that is local in every cluster, else in the first one; its Phi
+        are those of cluster 1. The global one is global in the first cluster.
+        """
+        areas = self.parameters.area_ids
+        inside = np.array([areas[:, row.patches[0]] == 0 for row in self.types])
+        everywhere, first = np.flatnonzero(~inside.any(axis=1)), np.flatnonzero(~inside[:, 0])
+        local = int(next(iter([*everywhere, *first, 0])))
+        outside = [k for k in range(len(self.types)) if inside[k, 0]]
+        row = self.types[local]
+        phi = self.starts[local] + len(row.ups_names)
+        target = phi + row.clusters[0][0].phi
+        remote = phi + int(self._features(local)[0])
+        return np.array([target, remote, local, outside[0]], dtype=np.int64)
+
+    def _features(self, kind: int) -> IntArray:
+        """Phi class of every feature as seen from the first patch of a row type."""
+        row = self.types[kind]
+        return np.asarray(row.phi_of[0], dtype=np.int64)
+
+    def orbit_values(self, positions: FloatArray, features: FloatArray) -> Mapping[str, FloatArray]:
+        """Reduced state -> every entry that it stands for, shape (records, entries).
+
+        Parameters
+        ----------
+        positions : float array, shape (records, P, P)
+            Ups_{p -> q}.
+        features : float array, shape (records, P, features)
+            Phi_{p -> v}.
+        """
+        found: dict[str, FloatArray] = {}
+        names = iter(self.layout.names)
+        for row in self.types:
+            for labels, entries, count in (
+                (row.ups_of, positions, len(row.ups_names)),
+                (row.phi_of, features, len(row.phi_names)),
+            ):
+                part = entries[:, row.patches]
+                for k in range(count):
+                    found[next(names)] = part[:, labels == k]
+        return found
+
+
+@lru_cache(maxsize=64)
+def rows_of(parameters: Parameters) -> Rows:
+    """The row types of parameters, found once."""
+    return Rows(parameters, row_types(parameters.area_ids))
+
+
+def _word(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _letters(number: int, letters: str) -> str:
+    """a, b, ..., z, ba, bb, ..."""
+    text = letters[number % len(letters)]
+    while number >= len(letters):
+        number //= len(letters)
+        text = letters[number % len(letters)] + text
+    return text
