@@ -212,3 +212,32 @@ def adam(gradient, start, eta, steps):
             following.append(states[-1][k] - eta * mean / (math.sqrt(square) + 1e-8))
         states.append(following)
     return np.array(states)
+
+
+def rooted_colours(kinds, edges, edge_colours, roots):
+    """Coarsest stable colouring of the disjoint union of rooted copies, by 1-WL on dictionaries.
+
+    Returns {(copy, vertex): colour}; the root of each copy starts in a colour of its own.
+    """
+    around = {vertex: [] for vertex in range(len(kinds))}
+    for (a, b), colour in zip(edges, edge_colours, strict=True):
+        around[a].append((colour, b))
+        around[b].append((colour, a))
+    colour_of = {
+        (copy, vertex): (kinds[vertex], vertex == root)
+        for copy, root in enumerate(roots)
+        for vertex in range(len(kinds))
+    }
+    while True:
+        signatures = {
+            (copy, vertex): (
+                old,
+                tuple(sorted((e, colour_of[copy, other]) for e, other in around[vertex])),
+            )
+            for (copy, vertex), old in colour_of.items()
+        }
+        number = {s: k for k, s in enumerate(sorted(set(signatures.values())))}
+        refined = {place: number[s] for place, s in signatures.items()}
+        if len(set(refined.values())) == len(set(colour_of.values())):
+            return refined
+        colour_of = refined
