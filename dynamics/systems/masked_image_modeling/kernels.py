@@ -49,14 +49,16 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
 def row_numbers(data, out):  # type: ignore[no-untyped-def]
     """Of every row: (L_p - L*_p, own attention given that a mate is unmasked) of the last pass."""
     table, law, results = data[0], data[4], data[5][2]
-    factor, floors, seen = law[2], law[3], law[4]
+    factor, floors, mates = law[2], law[3], law[4]
     out[:] = 0.0
     for b in range(table.shape[0]):
         row = table[b, 0]
         out[row, 0] += factor * results[b, 0]
-        out[row, 1] += seen[b] * results[b, 1]
+        out[row, 1] += results[b, 1]
     for row in range(out.shape[0]):
         out[row, 0] -= floors[row]
+        # Without a mate that could be unmasked this is 0/0, not a number.
+        out[row, 1] /= mates[row]
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]

@@ -11,7 +11,7 @@ common.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -105,7 +105,7 @@ class Rows:
 
     @cached_property
     def floors(self) -> FloatArray:
-        """L*_p of every row type: the loss that no attention can avoid."""
+        """L*_p of every row type: the loss where no mate is unmasked, which nothing can avoid."""
         law = self.parameters
         square = float(np.dot(law.odds, np.square(law.z)))
         return np.asarray(0.5 * law.gamma * square * self.hidden.mean(axis=1))
@@ -116,17 +116,12 @@ class Rows:
         return float(self.many @ self.floors)
 
     @cached_property
-    def seen(self) -> FloatArray:
-        """Weight of each cluster in the own attention given that a mate is unmasked, (rows, K).
+    def mates(self) -> FloatArray:
+        """Chance that a mate, a patch of p's own area, is unmasked, given that p is masked.
 
-        The mean over the clusters in which p has a mate that can be unmasked; NaN if there is none.
+        Over clusters and masks, shape (rows,).
         """
-        chance = 1.0 - self.hidden
-        there = chance > 1e-12
-        share = there.sum(axis=1, keepdims=True)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.where(there, 1.0 / np.where(there, chance, 1.0), 0.0) / share
-        return np.asarray(np.where(share > 0, found, np.nan))
+        return np.asarray(1.0 - self.hidden.mean(axis=1))
 
     @cached_property
     def references(self) -> IntArray:
@@ -146,10 +141,34 @@ class Rows:
         remote = phi + int(self._features(local)[0])
         return np.array([target, remote, local, outside[0]], dtype=np.int64)
 
+    def pairs(self, kind: int, place: int) -> IntArray:
+        """Pairs (p, feature) that a Phi of the state stands for, shape (pairs, 2)."""
+        row = self.types[kind]
+        labels = row.phi_of == place - self.starts[kind] - len(row.ups_names)
+        patch, feature = np.nonzero(labels)
+        return np.column_stack([row.patches[patch], feature]).astype(np.int64)
+
     def _features(self, kind: int) -> IntArray:
         """Phi class of every feature as seen from the first patch of a row type."""
         row = self.types[kind]
-        return np.asarray(row.phi_of[0], dtype=np.int64)
+        return np.asarray(replace(row, patches=row.patches[:1]).phi_of[0], dtype=np.int64)
+
+    def attention(self, mass: FloatArray) -> dict[str, float]:
+        """Attention of every row by class of areas, and on masked patches.
+
+        Parameters
+        ----------
+        mass : float array, shape (n,)
+            As `kernels` has it, the mean over clusters.
+        """
+        found: dict[str, float] = {}
+        for name, kind, start in zip(self.names, self.types, self.starts, strict=False):
+            ups = mass[start : start + len(kind.ups_names)]
+            phi = mass[start + ups.size : start + ups.size + len(kind.phi_names)]
+            for place, value in zip(kind.phi_names, phi, strict=True):
+                found[f"{name}_A_{_word(place)}"] = float(value)
+            found[f"{name}_masked"] = float(ups.sum() - phi.sum())
+        return found
 
     def orbit_values(self, positions: FloatArray, features: FloatArray) -> Mapping[str, FloatArray]:
         """Reduced state -> every entry that it stands for, shape (records, entries).

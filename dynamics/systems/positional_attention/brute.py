@@ -57,6 +57,7 @@ class FullPopulation(CompiledProblem):
     notation = NOTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
+    watched = "d_alpha"
 
     def __init__(
         self,

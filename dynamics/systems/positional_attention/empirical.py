@@ -108,6 +108,7 @@ class FullEmpirical(CompiledProblem):
     notation = NOTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
+    watched = "d_alpha"
 
     def __init__(
         self,

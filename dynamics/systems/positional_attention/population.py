@@ -70,6 +70,7 @@ class ReducedPopulation(CompiledProblem):
     notation = NOTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
+    watched = "d_alpha"
 
     def __init__(
         self,

@@ -84,11 +84,6 @@ class Block:
         """Number of patches of every unit."""
         return tuple(n for _, _, n in self.units)
 
-    @property
-    def own(self) -> int:
-        """Patches of p's own area, p among them."""
-        return 1 + sum(n for _, n in self.slots[0].units)
-
     def single(self, merging: bool) -> Block:
         """Every area a slot of its own, but those alike of one unit merged where that is right."""
         found: list[Slot] = []
