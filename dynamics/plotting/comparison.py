@@ -12,7 +12,7 @@ from dynamics.plotting.training import training
 
 
 def comparison(result: Comparison) -> Any:
-    """Four panels over logarithmic time: see `dynamics.plotting.training`.
+    """The panels of the system over logarithmic time: see `dynamics.plotting.training`.
 
     Parameters
     ----------

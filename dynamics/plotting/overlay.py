@@ -29,19 +29,20 @@ WORDS = {"certificate": "bound / gross gradient"}
 LOGARITHMIC = ("risk", "certificate")
 
 
-def overlay(result: Overlay, names: Sequence[str] = ("alpha", "gamma", "rho", "risk")) -> Any:
+def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
     """Gradient descent at several learning rates over the flow, which is the broad line below.
 
     Parameters
     ----------
     result : Overlay
-    names : sequence of str
-        States and observables, one panel each.
+    names : sequence of str, optional
+        States and observables, one panel each; those of the system's story by default.
 
     Returns
     -------
     array of Axes
     """
+    names = load_system(result.flow.system).story.overlaid if names is None else names
     labelled = {"flow": result.flow} | {
         rf"$\eta = {run.settings['eta']:g}$": run for run in result.runs
     }

@@ -39,6 +39,54 @@ class Showcase:
 
 
 @dataclass(frozen=True)
+class Panel:
+    """One panel of the picture of a run.
+
+    Attributes
+    ----------
+    curves : tuple of (str, int)
+        States and observables, each with the number of its look, a colour and a marker.
+    logarithmic : bool
+        Whether the vertical axis is; of what is negative the size is drawn, and said.
+    level : str
+        A formula of the parameters at which a line is drawn (``"D/2"``); empty for none.
+    """
+
+    curves: tuple[tuple[str, int], ...]
+    logarithmic: bool = False
+    level: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The states and observables."""
+        return tuple(name for name, _ in self.curves)
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a run is drawn as: panels over time, with the phases that events begin and end.
+
+    Attributes
+    ----------
+    panels : tuple of Panel
+    spans : tuple of (str, str or None, str or None)
+        What a phase is called, the events at its begin and end; None is the start, or the end, of the run.
+    marks : mapping
+        Event -> its letter above the picture.
+    asides : mapping
+        Event -> the letter of one that is marked inside the picture.
+    overlaid : tuple of str
+        What is drawn where several runs are laid over each other.
+    """
+
+    panels: tuple[Panel, ...]
+    spans: tuple[tuple[str, str | None, str | None], ...]
+    marks: Mapping[str, str]
+    asides: Mapping[str, str]
+    overlaid: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class System:
     """Everything that a driver, a command or a picture may ask of a system.
 
@@ -62,6 +110,8 @@ class System:
         number of samples, is what both do with the full empirical problem.
     realistic : mapping
         Options of ``FullEmpirical`` that the command line offers -> their meaning.
+    story : Story
+        What its runs are drawn as.
     seconds : callable
         Parameters, the name of a full problem or None, options -> predicted time of one gradient:
         which point of a sweep to begin with, and nothing else, rests on it.
@@ -78,6 +128,7 @@ class System:
     FullEmpirical: type[Any]
     showcases: Mapping[str, Showcase]
     realistic: Mapping[str, str]
+    story: Story
     seconds: Callable[[Any, str | None, Mapping[str, Any]], float]
 
     def problem(self, parameters: Any, full: str | None, options: Mapping[str, Any]) -> Any:

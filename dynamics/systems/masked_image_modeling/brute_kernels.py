@@ -29,7 +29,7 @@ def accumulate(state, basis, images, bounds, work):  # type: ignore[no-untyped-d
     images : (cluster, latent, hidden, weight)
     bounds : (first, last)
     work : (rows, numbers)
-        (P, d), and (P, 4): loss, infimum, own attention, mates.
+        (P, d), and (P, 4): loss, floor, own attention, mates.
     """
     positions, features, owner = basis
     cluster, latent, hidden, weight = images
@@ -183,7 +183,7 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
-    """Risk over all images, and its excess over the infimum."""
+    """Risk over all images, and its excess over the floor."""
     evaluate(state, 0, data)
     share, numbers = data[2][1][0], data[4][1]
     out[:] = 0.0

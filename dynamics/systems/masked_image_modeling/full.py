@@ -18,7 +18,6 @@ from dynamics.problem import CompiledProblem, FloatArray, Layout
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.systems.masked_image_modeling.population import (
     ReducedPopulation,
-    gap_numbers,
     observed,
 )
 from dynamics.systems.masked_image_modeling.projection import Rows, rows_of
@@ -118,8 +117,8 @@ class FullProblem(CompiledProblem):
             {name: float(entries.mean()) for name, entries in values.items()}
             | {f"d_{name}": -float(entries.mean()) for name, entries in moved.items()}
             | observed(self.rows, order, numbers, (float(risk), float(excess)))
-            | gap_numbers(self.parameters, self.rho0)
             | {
+                "rho0": self.rho0,
                 "spread": max(float(np.ptp(entries)) for entries in values.values()),
                 "dead": float(np.abs(self.features @ self.layout.part(flat, "Q")).max()),
             }

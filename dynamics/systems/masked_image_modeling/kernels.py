@@ -70,13 +70,13 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
 
 
 def read_order(state, slope, places, rows, out):  # type: ignore[no-untyped-def]
-    """Fill in the order parameters from a state, its gradient and the numbers of its rows."""
+    """Fill in the order parameters, in the order of the events, from a state, its gradient and the numbers of its rows."""
     target, remote, row, far = places[0], places[1], places[2], places[3]
-    out[0] = state[target]
-    out[1] = state[remote]
-    out[2] = -slope[target]
-    out[3] = -slope[remote]
-    out[4] = abs(slope[remote]) / abs(slope[target]) if slope[target] != 0.0 else np.nan
+    out[0] = abs(slope[remote]) / abs(slope[target]) if slope[target] != 0.0 else np.nan
+    out[1] = -slope[target]
+    out[2] = -slope[remote]
+    out[3] = state[target]
+    out[4] = state[remote]
     out[5] = rows[row, 1]
     out[6] = rows[row, 0]
     out[7] = rows[far, 1]
@@ -84,7 +84,7 @@ def read_order(state, slope, places, rows, out):  # type: ignore[no-untyped-def]
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
-    """Population risk, and its excess over the infimum."""
+    """Population risk, and its excess over the floor."""
     evaluate(state, data)
     floors, rows, many = data[4][3], data[4][6], data[4][7]
     row_numbers(data, rows)

@@ -275,3 +275,17 @@ class Parameters:
     def Delta(self) -> float:  # noqa: N802 (the paper's letter)
         """Information gap (1 - kappa_s) - 2 (1 - kappa_c), equation (4.1)."""
         return (1 - self.kappa_s) - 2 * (1 - self.kappa_c)
+
+    @property
+    def Delta_eff(self) -> float:  # noqa: N802 (the paper's letter)
+        """Information gap at this size, ln rho(0) / ln P; NaN where there is no local area."""
+        from theory.systems.masked_image_modeling.information_gap import effective_gap
+
+        areas = self.area_ids
+        everywhere, first = np.flatnonzero((areas > 0).all(axis=0)), np.flatnonzero(areas[0])
+        local = next(iter([*everywhere, *first]), None)
+        try:
+            law = (self.z, self.odds)
+            return float(effective_gap(areas, 0, int(local or 0), self.masked, law))
+        except ValueError:
+            return float("nan")

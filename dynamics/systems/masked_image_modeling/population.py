@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, cached_property
-from math import log
 from typing import Any
 
 import numpy as np
@@ -26,11 +25,23 @@ from dynamics.systems.masked_image_modeling.expectation import (
 )
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.systems.masked_image_modeling.projection import Rows, rows_of
+from theory.reduction import ReducedSystem
+from theory.systems.masked_image_modeling import recursion
 from theory.systems.masked_image_modeling.events import EVENTS, ORDER_PARAMETERS
 from theory.systems.masked_image_modeling.notation import NOTATION
 
 SPARE = 4
 """Rows of room beside two for every slot; see `counts_kernels.counts_block`."""
+
+
+def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSystem]:
+    """The exact reduction of every row type; without parameters those of one cluster, in letters."""
+    if parameters is None:
+        return recursion.family()
+    rows = rows_of(parameters)
+    return {
+        name: recursion.derive(row, name) for name, row in zip(rows.names, rows.types, strict=True)
+    }
 
 
 class ReducedPopulation(CompiledProblem):
@@ -107,6 +118,11 @@ class ReducedPopulation(CompiledProblem):
         """Ratio of the increments of Phi_0 and Phi_m at the start."""
         return float(self._named(self.initial_state)["rho"])
 
+    @cached_property
+    def gap_here(self) -> float:
+        """Delta_eff."""
+        return self.parameters.Delta_eff
+
     def _named(self, state: FloatArray) -> dict[str, float]:
         values = self.order_parameters(state)
         return {n: float(v) for n, v in zip(self.order_names, values, strict=True)}
@@ -128,7 +144,7 @@ class ReducedPopulation(CompiledProblem):
             {f"d_{n}": -float(rate) for n, rate in zip(self.state_names, slope, strict=True)}
             | self.rows.attention(mass)
             | observed(self.rows, order, rows, (float(risk), float(excess)))
-            | gap_numbers(self.parameters, self.rho0)
+            | {"rho0": self.rho0, "Delta": self.parameters.Delta, "Delta_eff": self.gap_here}
         )
 
 
@@ -145,7 +161,7 @@ def observed(
     numbers : float array, shape (rows, 2)
         L_p - L*_p, and own attention given that a mate is unmasked.
     risk : (float, float)
-        Risk, and its excess over the infimum.
+        Risk, and its excess over the floor, the sum of L*_p.
     """
     found = {name: float(value) for name, value in order.items()}
     for name, (gap, own) in zip(rows.names, numbers, strict=True):
@@ -153,16 +169,10 @@ def observed(
     attending = float(rows.many[numbers[:, 1] >= 0.5].sum() / rows.many.sum())
     return found | {
         "risk": risk[0],
-        "infimum": rows.infimum,
+        "floor": risk[0] - risk[1],
         "excess": risk[1],
         "patch_association": attending,
     }
-
-
-def gap_numbers(parameters: Parameters, rho0: float) -> dict[str, float]:
-    """rho at the start, and the information gap, as the paper has it and at this size."""
-    effective = log(rho0) / log(parameters.P) if rho0 > 0 else float("nan")
-    return {"rho0": rho0, "Delta": parameters.Delta, "Delta_eff": effective}
 
 
 def module_parts() -> list[str]:

@@ -111,7 +111,7 @@ class Rows:
         return np.asarray(0.5 * law.gamma * square * self.hidden.mean(axis=1))
 
     @property
-    def infimum(self) -> float:
+    def floor(self) -> float:
         """L*, the sum of L*_p over all patches."""
         return float(self.many @ self.floors)
 
