@@ -47,9 +47,12 @@ def _sections(
     eta, risk = sympy.Symbol("eta", positive=True), sympy.Function("R")(*system.state)
     defined = system.definitions.items()
     yield "Definitions", [(name(symbol), expression(value)) for symbol, value in defined]
-    for title, function in system.functions.items():
-        arguments = ", ".join(map(name, function.variables))
-        yield "Share of a set", [(f"{title}({arguments})", expression(function.expr))]
+    if system.functions:
+        applied = {
+            f"{name(title)}({', '.join(map(name, function.variables))})": expression(function.expr)
+            for title, function in system.functions.items()
+        }
+        yield "Functions", list(applied.items())
     if system.blocks:
         blocks = system.blocks.items()
         yield "Pieces that are compiled", [(name(key), expression(value)) for key, value in blocks]
@@ -61,7 +64,8 @@ def _sections(
         step = state - eta / count * sympy.Derivative(risk, state)
         updates.append((f"{name(state)}'", expression(step)))
     yield "Gradient descent", updates
-    reported = system.observables.items()
-    yield "Reported", [(name(key), expression(value)) for key, value in reported]
+    if system.observables:
+        reported = system.observables.items()
+        yield "Reported", [(name(key), expression(value)) for key, value in reported]
     if system.invariants:
         yield "Vanishes always", [("0", expression(value)) for value in system.invariants]

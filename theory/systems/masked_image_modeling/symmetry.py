@@ -93,7 +93,7 @@ class RowType:
     @cached_property
     def ups_of(self) -> NDArray[np.int32]:
         """Ups class of every patch q, for every p of this type: shape (len(patches), P)."""
-        return self._classes(slice(0, self._patch_count))
+        return self._classes(slice(0, self._patch_count), self.patches.tolist())
 
     @cached_property
     def phi_of(self) -> NDArray[np.int32]:
@@ -101,15 +101,22 @@ class RowType:
 
         Features are ordered cluster by cluster, area by area.
         """
-        kinds = self.refined.structure.kinds
-        return self._classes(slice(self._patch_count, int((kinds < 2).sum())))
+        return self._classes(self._features, self.patches.tolist())
+
+    def features_seen(self, line: int) -> NDArray[np.int32]:
+        """Phi class of every feature for one patch of the type, without those for all of them."""
+        return self._classes(self._features, [int(self.patches[line])])[0]
+
+    @property
+    def _features(self) -> slice:
+        return slice(self._patch_count, int((self.refined.structure.kinds < 2).sum()))
 
     @property
     def _patch_count(self) -> int:
         return int((self.refined.structure.kinds == 0).sum())
 
-    def _classes(self, vertices: slice) -> NDArray[np.int32]:
-        rows = [self.refined.colours(p)[vertices] for p in self.patches.tolist()]
+    def _classes(self, vertices: slice, patches: list[int]) -> NDArray[np.int32]:
+        rows = [self.refined.colours(p)[vertices] for p in patches]
         return self._of_colour.astype(np.int32)[np.stack(rows)]
 
 
@@ -226,6 +233,53 @@ def row_types(areas: ArrayLike) -> tuple[RowType, ...]:
     order = np.argsort(refined.types, kind="stable")
     cuts = np.flatnonzero(np.diff(refined.types[order])) + 1
     return tuple(_row_type(checked, refined, patches) for patches in np.split(order, cuts))
+
+
+@dataclass(frozen=True)
+class View:
+    """A row and a cluster in which its patches lie in a local, or in the global, area.
+
+    Attributes
+    ----------
+    row : int
+        Which row type.
+    cluster : int
+        Which of its ``clusters``.
+    own : int
+        Index of the Phi of the own area.
+    globally : int
+        Index of the Phi of the global area; equal to ``own`` where that is the own one.
+    """
+
+    row: int
+    cluster: int
+    own: int
+    globally: int
+
+
+def view(areas: ArrayLike, types: tuple[RowType, ...], local: bool) -> View | None:
+    """The row that stands for local, or for global, areas in events and pictures.
+
+    The patch that is local (global) in most clusters, the first of them if several are, in the
+    first cluster where it is.
+
+    Returns
+    -------
+    View or None
+        None where no patch is.
+    """
+    checked = as_areas(areas)
+    fits = (checked > 0) == local
+    p = int(np.argmax(fits.sum(axis=0)))
+    if not fits[:, p].any():
+        return None
+    k = int(np.argmax(fits[:, p]))
+    row = next(number for number, found in enumerate(types) if p in found.patches)
+    line = int(np.searchsorted(types[row].patches, p))
+    first = int(feature_offsets(checked)[k])
+    place = types[row].features_seen(line)
+    own = int(place[first + checked[k, p]])
+    return View(row, types[row].own_phi.index(own), own, int(place[first]))
 
 
 def _row_type(areas: IntArray, refined: Refinement, patches: IntArray) -> RowType:
