@@ -282,10 +282,9 @@ class Parameters:
         from theory.systems.masked_image_modeling.information_gap import effective_gap
 
         areas = self.area_ids
-        everywhere, first = np.flatnonzero((areas > 0).all(axis=0)), np.flatnonzero(areas[0])
-        local = next(iter([*everywhere, *first]), None)
+        patch = int(np.argmax((areas > 0).sum(axis=0)))
+        cluster = int(np.argmax(areas[:, patch] > 0))
         try:
-            law = (self.z, self.odds)
-            return float(effective_gap(areas, 0, int(local or 0), self.masked, law))
+            return effective_gap(areas, cluster, patch, self.masked, (self.z, self.odds))
         except ValueError:
             return float("nan")

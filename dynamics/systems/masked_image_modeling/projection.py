@@ -3,7 +3,7 @@ r"""How a full state is read by the reduced one: rows of one type, and their cla
 The live entries of Q are :math:`\Upsilon_{p \to q} = e_p^\top Q e_q` and
 :math:`\Phi_{p \to v} = e_p^\top Q v`. A scalar of the reduced problem is named
 ``<row>_Ups_<class>`` or ``<row>_Phi_<class>``. Rows are named by where their patches lie:
-``local`` and ``global`` where there is one cluster; else ``B`` with, for each cluster, 1 where they
+``local`` and ``global`` where there is one cluster (``patch`` where both are alike); else ``B`` with, for each cluster, 1 where they
 are in its global area and 0 elsewhere (``B10``), and a letter where several types have that in
 common.
 """
@@ -11,7 +11,7 @@ common.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dynamics.problem import FloatArray, Layout
 from dynamics.systems.masked_image_modeling.expectation.blocks import unreachable
 from dynamics.systems.masked_image_modeling.parameters import Parameters
-from theory.systems.masked_image_modeling.symmetry import RowType, row_types
+from theory.systems.masked_image_modeling.symmetry import RowType, row_types, view
 
 IntArray = NDArray[np.int64]
 
@@ -44,9 +44,10 @@ class Rows:
         areas = self.parameters.area_ids
         plain = []
         for row in self.types:
-            inside = areas[:, row.patches[0]] == 0
-            pattern = "B" + "".join("1" if one else "0" for one in inside)
-            one_cluster = "global" if inside[0] else "local"
+            inside = areas[:, row.patches] == 0
+            pattern = "B" + "".join("1" if one else "0" for one in inside[:, 0])
+            mixed = inside.any() and not inside.all()
+            one_cluster = "patch" if mixed else "global" if inside.any() else "local"
             plain.append(one_cluster if len(inside) == 1 else pattern)
         letters = "abcdefghijklmnopqrstuvwxyz"
         return tuple(
@@ -125,21 +126,19 @@ class Rows:
 
     @cached_property
     def references(self) -> IntArray:
-        """Places of Phi of the target and of the global area, then a local and a global row.
+        """Places of Phi_m and Phi_0, then a local and a global row, as `symmetry.view` has them.
 
-        The local row is the first that is local in every cluster, else in the first one; its Phi
-        are those of cluster 1. The global one is global in the first cluster.
+        Where there is no local row, or no global one, the other stands for it.
         """
         areas = self.parameters.area_ids
-        inside = np.array([areas[:, row.patches[0]] == 0 for row in self.types])
-        everywhere, first = np.flatnonzero(~inside.any(axis=1)), np.flatnonzero(~inside[:, 0])
-        local = int(next(iter([*everywhere, *first, 0])))
-        outside = [k for k in range(len(self.types)) if inside[k, 0]]
-        row = self.types[local]
-        phi = self.starts[local] + len(row.ups_names)
-        target = phi + row.clusters[0][0].phi
-        remote = phi + int(self._features(local)[0])
-        return np.array([target, remote, local, outside[0]], dtype=np.int64)
+        views = [view(areas, self.types, local) for local in (True, False)]
+        near = views[0] or views[1]
+        far = views[1] or views[0]
+        assert near is not None
+        assert far is not None
+        phi = self.starts[near.row] + len(self.types[near.row].ups_names)
+        places = [phi + near.own, phi + near.globally, near.row, far.row]
+        return np.array(places, dtype=np.int64)
 
     def pairs(self, kind: int, place: int) -> IntArray:
         """Pairs (p, feature) that a Phi of the state stands for, shape (pairs, 2)."""
@@ -147,11 +146,6 @@ class Rows:
         labels = row.phi_of == place - self.starts[kind] - len(row.ups_names)
         patch, feature = np.nonzero(labels)
         return np.column_stack([row.patches[patch], feature]).astype(np.int64)
-
-    def _features(self, kind: int) -> IntArray:
-        """Phi class of every feature as seen from the first patch of a row type."""
-        row = self.types[kind]
-        return np.asarray(replace(row, patches=row.patches[:1]).phi_of[0], dtype=np.int64)
 
     def attention(self, mass: FloatArray) -> dict[str, float]:
         """Attention of every row by class of areas, and on masked patches.

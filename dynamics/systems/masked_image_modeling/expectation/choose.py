@@ -14,11 +14,12 @@ from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.validation import refuse
 
 KINDS = ("auto", "counts", "contour")
-MOST_NUMBERS = 5e7
+MOST_NUMBERS = 2e7
 """Numbers that a table of configurations may hold."""
 MOST_TERMS = 1e9
 """Terms of one gradient, latents included."""
 PER_TERM = 2.0e-9
+PER_BLOCK = 2e-6
 PER_NODE = 1.2e-7
 RADII = 110
 """Values of s on a contour, about."""
@@ -51,7 +52,7 @@ def nodes(block: Block, parameters: Parameters) -> float:
 
 def seconds(block: Block, parameters: Parameters, name: str) -> float:
     """Predicted time of one gradient of a block."""
-    by_counts = PER_TERM * terms(block, parameters)
+    by_counts = PER_BLOCK + PER_TERM * terms(block, parameters)
     by_contour = PER_NODE * nodes(block, parameters)
     return {"counts": by_counts, "contour": by_contour}.get(name, min(by_counts, by_contour))
 

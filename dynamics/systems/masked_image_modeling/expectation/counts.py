@@ -65,19 +65,27 @@ def configurations(sizes: Sequence[int], opened: int) -> tuple[FloatArray, Float
         k = k.astype(np.int64)
         return np.asarray(logs[n] - logs[k] - logs[n - k])
 
-    left, whole = sum(sizes), choose(sum(sizes), np.array([opened]))[0]
-    counts = np.zeros((0, 1))
-    weight, used = np.zeros(1, np.longdouble), np.zeros(1)
-    for size in sizes:
+    total = sum(sizes)
+    whole = choose(total, np.array([opened]))[0]
+    least = np.log(np.longdouble(NEGLIGIBLE))
+    order = sorted(range(len(sizes)), key=lambda u: sizes[u])
+    counts = np.zeros((len(sizes), 1))
+    weight, used, left = np.zeros(1, np.longdouble), np.zeros(1), total
+    for unit in order:
+        size = sizes[unit]
         left -= size
-        h = np.arange(size + 1.0)
-        total = used[:, None] + h
-        possible = (total <= opened) & (opened - total <= left)
-        rest = np.clip(opened - total, 0, left)
-        marginal = weight[:, None] + choose(size, h) + choose(left, rest) - whole
-        kept = np.nonzero(possible & (marginal >= np.log(NEGLIGIBLE)))
-        counts = np.concatenate([counts[:, kept[0]], h[kept[1]][None]])
-        weight = weight[kept[0]] + choose(size, h)[kept[1]]
-        used = total[kept]
+        alone = np.arange(max(0, opened - total + size), min(size, opened) + 1.0)
+        likely = choose(size, alone) + choose(total - size, opened - alone) - whole >= least
+        h = alone[likely] if left else np.empty(0)
+        # The last unit, the largest, has what is left over.
+        after = used[:, None] + h if left else np.full((used.size, 1), float(opened))
+        taken = after - used[:, None]
+        possible = (taken >= 0) & (taken <= size) & (after <= opened) & (opened - after <= left)
+        marginal = weight[:, None] + choose(size, np.clip(taken, 0, size))
+        rest = choose(left, np.clip(opened - after, 0, left))
+        kept = np.nonzero(possible & (marginal + rest - whole >= least))
+        counts = counts[:, kept[0]]
+        counts[unit] = taken[kept]
+        weight, used = marginal[kept], after[kept]
     chances = np.exp(weight - whole)
     return np.ascontiguousarray(counts), np.asarray(chances / chances.sum(), dtype=np.float64)

@@ -156,11 +156,11 @@ def test_configurations_are_all_and_hypergeometric(sizes, opened):
 
 
 def test_what_is_dropped_is_negligible_and_the_rest_is_right():
-    sizes, opened = (15, 2048, 2032), 2048
+    sizes, opened = (15, 512, 496), 512
     found, chances = counts.configurations(sizes, opened)
     assert found.shape[1] < 10_000
     assert chances.sum() == pytest.approx(1.0, abs=1e-15)
-    for place in (0, 1234, int(chances.argmax())):
+    for place in (0, 123, int(chances.argmax())):
         h = found[:, place].astype(int)
         ways = [comb(n, int(k)) for n, k in zip(sizes, h, strict=True)]
         exact = Fraction(ways[0] * ways[1] * ways[2], comb(sum(sizes), opened))
@@ -184,7 +184,7 @@ def test_merged_areas_equal_single_ones(system, monkeypatch):
 
 def test_the_cheaper_expectation_is_taken(system):
     grid = system.Parameters(family="two_cluster_grid", b11=32, b10=32, C_local=8, T=2)
-    assert system.ReducedPopulation(grid).settings["expectation"] == "contour"
+    assert system.ReducedPopulation(grid).settings["expectation"] == "counts+contour"
     small = system.ReducedPopulation(system.Parameters(P=4096, C_global=2048, C_local=16))
     assert small.settings["expectation"] == "counts"
     with pytest.raises(InvalidRequest, match="expectation='counts' needs .* terms at P=224"):
