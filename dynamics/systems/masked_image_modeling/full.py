@@ -42,7 +42,7 @@ class FullProblem(CompiledProblem):
     notation = NOTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
-    watched = ReducedPopulation.watched
+    rates = ReducedPopulation.rates
 
     def __init__(
         self, parameters: Parameters, images: Images, module: Any, basis: FloatArray | None = None

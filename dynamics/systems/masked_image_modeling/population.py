@@ -30,6 +30,8 @@ from theory.systems.masked_image_modeling import recursion
 from theory.systems.masked_image_modeling.events import EVENTS, ORDER_PARAMETERS
 from theory.systems.masked_image_modeling.notation import NOTATION
 
+RATES = ("alpha_m", "alpha_0", "rho")
+"""Order parameters that are read off the gradient."""
 SPARE = 4
 """Rows of room beside two for every slot; see `counts_kernels.counts_block`."""
 
@@ -72,7 +74,7 @@ class ReducedPopulation(CompiledProblem):
     notation = NOTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
-    watched = "alpha_m"
+    rates = RATES
 
     def __init__(self, parameters: Parameters, expectation: str = "auto") -> None:
         self.parameters = parameters
