@@ -70,7 +70,7 @@ class Story:
     ----------
     panels : tuple of Panel
     spans : tuple of (str, str or None, str or None)
-        What a phase is called, the events at its begin and end; None is the start, or the end, of the run.
+        What a phase is called, the events at its begin and end; None is that of the run.
     marks : mapping
         Event -> its letter above the picture.
     asides : mapping

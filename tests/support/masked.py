@@ -133,5 +133,7 @@ def colours(areas):
 def scalars(areas):
     """Number of scalars of the reduction: classes of the rows that differ as multisets."""
     patches, features = colours(areas)
-    rows = {tuple(sorted(one + two)): (one, two) for one, two in zip(patches, features, strict=True)}
+    rows = {
+        tuple(sorted(one + two)): (one, two) for one, two in zip(patches, features, strict=True)
+    }
     return sum(len(set(one)) + len(set(two)) for one, two in rows.values())

@@ -48,8 +48,11 @@ class FullPopulation(FullProblem):
         needed = sampling.number(parameters)
         if needed > max_configurations:
             masks = comb(parameters.P, parameters.masked)
-            near = [m for m in range(parameters.masked) if _masks(parameters, m, needed // masks,
-                                                                  max_configurations)]
+            near = [
+                m
+                for m in range(parameters.masked)
+                if _masks(parameters, m, needed // masks, max_configurations)
+            ]
             refuse(
                 "masked",
                 parameters.masked,

@@ -17,6 +17,8 @@ from math import exp
 
 import numpy as np
 
+from dynamics.systems.masked_image_modeling.kernels import read_order
+
 
 def accumulate(state, basis, images, bounds, work):  # type: ignore[no-untyped-def]
     """Sums over images first, ..., last - 1: gradient by the rows e_p of Q, numbers by patch.

@@ -23,7 +23,12 @@ from dynamics.kernels import exponential
 from dynamics.kernels.advance import advance
 from dynamics.kernels.exponential import exponentials
 from dynamics.problem import FloatArray
-from dynamics.systems.masked_image_modeling import brute_kernels, empirical_kernels, kernels, sampling
+from dynamics.systems.masked_image_modeling import (
+    brute_kernels,
+    empirical_kernels,
+    kernels,
+    sampling,
+)
 from dynamics.systems.masked_image_modeling.full import FullProblem
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.validation import STRICT, integer, number, whole

@@ -23,7 +23,6 @@ from dynamics.systems.masked_image_modeling.population import (
 from dynamics.systems.masked_image_modeling.projection import Rows, rows_of
 from dynamics.systems.masked_image_modeling.sampling import Images
 from theory.systems.masked_image_modeling.events import EVENTS, ORDER_PARAMETERS
-from theory.systems.masked_image_modeling.notation import NOTATION
 
 
 class FullProblem(CompiledProblem):
@@ -39,7 +38,6 @@ class FullProblem(CompiledProblem):
     """
 
     system = "masked_image_modeling"
-    notation = NOTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
     rates = ReducedPopulation.rates
@@ -49,6 +47,7 @@ class FullProblem(CompiledProblem):
     ) -> None:
         self.parameters = parameters
         self.rows: Rows = rows_of(parameters)
+        self.notation = self.rows.notation
         size, depth, features = parameters.P, parameters.d, parameters.features
         axes = np.eye(depth) if basis is None else np.ascontiguousarray(basis)
         self.positions, self.features = axes[:size], axes[size : size + features]
@@ -91,7 +90,7 @@ class FullProblem(CompiledProblem):
 
     @cached_property
     def rho0(self) -> float:
-        """rho at the start."""
+        """Ratio of the increments of Phi_0 and Phi_m at the start."""
         names = dict(zip(self.order_names, self.order_parameters(self.initial_state), strict=True))
         return float(names["rho"])
 
@@ -129,4 +128,3 @@ def random_basis(depth: int, generator: Generator) -> FloatArray:
     """Orthonormal rows in general position, shape (d, d)."""
     found, upper = np.linalg.qr(generator.standard_normal((depth, depth)))
     return np.ascontiguousarray((found * np.sign(np.diag(upper))).T)
-

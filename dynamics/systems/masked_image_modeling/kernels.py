@@ -70,7 +70,16 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
 
 
 def read_order(state, slope, places, rows, out):  # type: ignore[no-untyped-def]
-    """Fill in the order parameters, in the order of the events, from a state, its gradient and the numbers of its rows."""
+    """Fill in the order parameters, in the order of the events.
+
+    Parameters
+    ----------
+    state, slope : float arrays, shape (n,)
+        The gradient is that of the same entries.
+    places : (target, remote, local row, global row)
+    rows : float array, shape (rows, 2)
+        See `row_numbers`.
+    """
     target, remote, row, far = places[0], places[1], places[2], places[3]
     out[0] = abs(slope[remote]) / abs(slope[target]) if slope[target] != 0.0 else np.nan
     out[1] = -slope[target]

@@ -164,14 +164,14 @@ class Parameters:
         if left % self.C_local:
             sizes = [c for c in range(1, left + 1) if left % c == 0]
             near = min(sizes, key=lambda c: (abs(c - self.C_local), c))
-            problem = f"does not divide P - C_global = {left}, so areas do not partition the patches"
+            problem = f"does not divide P - C_global = {left}: areas do not partition the patches"
             refuse("C_local", self.C_local, problem, ", ".join(map(str, sizes)), near)
         return {"b11": 0, "b10": 0, "T": 0, "areas": ()}
 
     def _grid(self) -> dict[str, Any]:
         size = self.C_local
         if self.b10 % size:
-            problem = f"is no multiple of C_local={size}, so areas do not partition the patches"
+            problem = f"is no multiple of C_local={size}: areas do not partition the patches"
             near = size * max(1, round(self.b10 / size))
             refuse("b10", self.b10, problem, f"a multiple of {size}", near)
         if self.b11 + self.b10 == 0:

@@ -28,7 +28,6 @@ from dynamics.systems.masked_image_modeling.projection import Rows, rows_of
 from theory.reduction import ReducedSystem
 from theory.systems.masked_image_modeling import recursion
 from theory.systems.masked_image_modeling.events import EVENTS, ORDER_PARAMETERS
-from theory.systems.masked_image_modeling.notation import NOTATION
 
 RATES = ("alpha_m", "alpha_0", "rho")
 """Order parameters that are read off the gradient."""
@@ -37,7 +36,7 @@ SPARE = 4
 
 
 def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSystem]:
-    """The exact reduction of every row type; without parameters those of one cluster, in letters."""
+    """The exact reduction of every row type; without parameters of one cluster, in letters."""
     if parameters is None:
         return recursion.family()
     rows = rows_of(parameters)
@@ -71,7 +70,6 @@ class ReducedPopulation(CompiledProblem):
 
     system = "masked_image_modeling"
     view = "reduced population"
-    notation = NOTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
     rates = RATES
@@ -79,6 +77,7 @@ class ReducedPopulation(CompiledProblem):
     def __init__(self, parameters: Parameters, expectation: str = "auto") -> None:
         self.parameters = parameters
         self.rows: Rows = rows_of(parameters)
+        self.notation = self.rows.notation
         name = choose.checked(expectation)
         parts = choose.parts(blocks.blocks_of(self.rows.types), parameters, name)
         self.settings = choose.described(parts)

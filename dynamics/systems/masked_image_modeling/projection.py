@@ -3,9 +3,9 @@ r"""How a full state is read by the reduced one: rows of one type, and their cla
 The live entries of Q are :math:`\Upsilon_{p \to q} = e_p^\top Q e_q` and
 :math:`\Phi_{p \to v} = e_p^\top Q v`. A scalar of the reduced problem is named
 ``<row>_Ups_<class>`` or ``<row>_Phi_<class>``. Rows are named by where their patches lie:
-``local`` and ``global`` where there is one cluster (``patch`` where both are alike); else ``B`` with, for each cluster, 1 where they
-are in its global area and 0 elsewhere (``B10``), and a letter where several types have that in
-common.
+``local`` and ``global`` where there is one cluster (``patch`` where both are alike); else ``B``
+with, for each cluster, 1 where they are in its global area and 0 elsewhere (``B10``), and a letter
+where several types have that in common.
 """
 
 from __future__ import annotations
@@ -20,9 +20,18 @@ from numpy.typing import NDArray
 from dynamics.problem import FloatArray, Layout
 from dynamics.systems.masked_image_modeling.expectation.blocks import unreachable
 from dynamics.systems.masked_image_modeling.parameters import Parameters
+from theory.notation import Letter, Notation
+from theory.systems.masked_image_modeling.notation import NOTATION, entries_of_row
 from theory.systems.masked_image_modeling.symmetry import RowType, row_types, view
 
 IntArray = NDArray[np.int64]
+
+REPORTED = (
+    ("excess", r"L - L^\star", "loss above the floor, of all patches"),
+    ("spread", r"\mathrm{spread}", "largest spread of entries that one scalar stands for"),
+    ("dead", r"|v^\top Q|", "largest entry of Q from a feature, which never moves"),
+)
+"""Letters of what the problems report beside the table of the system."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,20 @@ class Rows:
             names += [f"{row}_Phi_{_word(name)}" for name in kind.phi_names]
         shapes: tuple[tuple[int, ...], ...] = ((),) * len(names)
         return Layout(tuple(names), shapes, groups=("Q",) * len(names))
+
+    @cached_property
+    def notation(self) -> Notation:
+        """The letters of the system with those of these rows, states and what is reported."""
+        letters = dict(NOTATION)
+        for row, kind in zip(self.names, self.types, strict=True):
+            entries = entries_of_row(row, kind.ups_names, kind.phi_names)
+            rates = [_rate(letter) for letter in entries]
+            seen = [_attention(row, name) for name in kind.phi_names]
+            for letter in (*entries, *rates, *seen, *_numbers(row)):
+                letters.setdefault(letter.name, letter)
+        for name, latex, meaning in REPORTED:
+            letters.setdefault(name, Letter(name, name, latex, meaning))
+        return Notation(NOTATION.source, tuple(letters.values()))
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
@@ -191,6 +214,35 @@ class Rows:
 def rows_of(parameters: Parameters) -> Rows:
     """The row types of parameters, found once."""
     return Rows(parameters, row_types(parameters.area_ids))
+
+
+def _rate(letter: Letter) -> Letter:
+    """Of the rate of a state."""
+    latex, meaning = rf"\dot{{{letter.latex}}}", f"rate of the {letter.meaning}"
+    return Letter(f"d_{letter.name}", f"d{letter.letter}/dτ", latex, meaning)
+
+
+def _attention(row: str, name: str) -> Letter:
+    """Of the attention of a row on the unmasked patches of a class of areas."""
+    latex = rf"A^{{\mathrm{{{row}}}}}_{{\mathrm{{{name}}}}}"
+    meaning = f"attention of a masked {row} patch on unmasked patches: {name}"
+    return Letter(f"{row}_A_{_word(name)}", f"A({row}→{name})", latex, meaning)
+
+
+def _numbers(row: str) -> tuple[Letter, ...]:
+    """Of what is reported of a whole row."""
+    up = rf"^{{\mathrm{{{row}}}}}"
+    return (
+        Letter(f"{row}_gap", f"gap({row})", rf"(L_p - L_p^\star){up}", f"gap of a {row} patch"),
+        Letter(
+            f"{row}_own_attention", f"A_own({row})", rf"A_{{\mathrm{{own}}}}{up}",
+            f"attention of a {row} patch on its own area, given that a mate is unmasked",
+        ),
+        Letter(
+            f"{row}_masked", f"A_masked({row})", rf"A_{{\mathrm{{masked}}}}{up}",
+            f"attention of a masked {row} patch on masked patches",
+        ),
+    )  # fmt: skip
 
 
 def _word(name: str) -> str:

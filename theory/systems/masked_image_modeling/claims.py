@@ -1,1 +1,2 @@
+"""Stand-in."""
 CLAIMS = ()

@@ -139,7 +139,9 @@ def flattened(
     parts : sequence of (Block, configurations)
         Configurations (counts (units, N), chances (N,)) of a sum over counts; None for a contour.
     """
-    table, units, slots = [], [], []
+    table: list[list[int]] = []
+    units: list[tuple[int, ...]] = []
+    slots: list[tuple[int, ...]] = []
     counts, chances, counted, weighed = [np.empty(0)], [np.empty(0)], 0, 0
     for block, configurations in parts:
         first_unit, first_slot = len(units), len(slots)
@@ -154,8 +156,10 @@ def flattened(
             chances.append(configurations[1])
         kind = CONTOUR if configurations is None else COUNTS
         table.append(
-            (block.row, kind, first_unit, len(units), first_slot, len(slots), block.me)
-            + (counted, many, weighed, block.clusters)
+            [
+                *(block.row, kind, first_unit, len(units), first_slot, len(slots), block.me),
+                *(counted, many, weighed, block.clusters),
+            ]
         )
         counted += many * (len(units) - first_unit)
         weighed += many

@@ -97,7 +97,7 @@ def contour_block(state, block, shape, circle, latents, found):  # type: ignore[
         P - 1, and masked patches among them.
     """
     units, slots = shape
-    first_unit, last_unit, first_slot, last_slot = block[2], block[3], block[4], block[5]
+    first_unit, first_slot = block[2], block[4]
     me, count, taken = block[6], block[3] - block[2], block[5] - block[4]
     values, odds = latents
     nz = values.size

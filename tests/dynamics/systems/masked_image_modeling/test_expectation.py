@@ -88,7 +88,7 @@ def test_start_is_a_fraction(system, crossed):
 def test_rho_at_the_start_is_a_fraction(system):
     """At Q = 0 attention is uniform: sums over counts in fractions."""
 
-    def expected(C_global, C_local, P, masked):  # noqa: N803
+    def expected(C_global, C_local, P, masked):
         areas = [C_local - 1, C_global] + [C_local] * ((P - C_global) // C_local - 1)
         own, other = Fraction(0), Fraction(0)
         for h in product(*[range(size + 1) for size in areas]):
@@ -187,7 +187,7 @@ def test_the_cheaper_expectation_is_taken(system):
     assert system.ReducedPopulation(grid).settings["expectation"] == "counts+contour"
     small = system.ReducedPopulation(system.Parameters(P=4096, C_global=2048, C_local=16))
     assert small.settings["expectation"] == "counts"
-    with pytest.raises(InvalidRequest, match="expectation='counts' needs .* terms at P=224"):
+    with pytest.raises(InvalidRequest, match=r"expectation='counts' needs .* terms at P=224"):
         system.ReducedPopulation(grid, "counts")
     with pytest.raises(InvalidRequest, match="expectation='exact' is unknown"):
         choose.checked("exact")

@@ -12,7 +12,7 @@ from dynamics.validation import first_problem
 WRONG = [
     ({"family": "three"}, "family='three' is unknown"),
     ({"P": 256, "C_global": 100, "C_local": 7}, "nearest: 6"),
-    ({"C_local": 5}, "so areas do not partition the patches"),
+    ({"C_local": 5}, "areas do not partition the patches"),
     ({"P": 8, "C_global": 8}, "leaves nothing of P=8"),
     ({"masked": 0}, "masked=0 masks nothing"),
     ({"masked": 256}, "masked=256 masks all patches; masked can be 1 to 255 patches"),

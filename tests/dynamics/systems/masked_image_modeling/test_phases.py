@@ -89,21 +89,18 @@ def test_a_negative_gap_is_one_phase(system):
 def test_the_flow_is_the_limit_of_small_steps(system):
     problem = system.ReducedPopulation(system.Parameters())
     smooth = dynamics.flow(problem, time=600.0)
-    distance = [
-        abs(dynamics.descend(problem, eta, round(600 / eta)).events["E2"].time
-            - smooth.events["E2"].time)
-        for eta in (2.0, 0.25)
-    ]  # fmt: skip
-    assert distance[1] < 0.3
-    assert smooth.events["E4"].time == pytest.approx(245, abs=2)
+    steps = {
+        eta: dynamics.descend(problem, eta, round(600 / eta), record=10**6) for eta in (2.0, 0.25)
+    }
+    distance = [abs(run.events["E4"].time - smooth.events["E4"].time) for run in steps.values()]
+    assert distance[1] < 0.2 * distance[0] < 2.0
+    assert abs(steps[0.25].events["E2"].time - smooth.events["E2"].time) <= 0.5
 
 
 @pytest.mark.long
 def test_two_clusters_take_twice_as_long(system):
     """Section 7 (e)."""
-    parameters = system.Parameters(
-        family="two_cluster_grid", b11=256, b10=256, C_local=8, T=4
-    )
+    parameters = system.Parameters(family="two_cluster_grid", b11=256, b10=256, C_local=8, T=4)
     problem = system.ReducedPopulation(parameters)
     assert problem.layout.size == 31
     run = dynamics.descend(problem, eta=4.0, steps=1500, record=100)

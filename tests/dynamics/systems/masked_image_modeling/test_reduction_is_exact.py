@@ -35,9 +35,7 @@ def test_t1_over_3000_steps(system, crossed):
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["counts", "contour"])
-@pytest.mark.parametrize(
-    "given", [{"masked": 4}, {"masked": 3, "z": "0.7,1.3", "odds": "0.4,0.6"}]
-)
+@pytest.mark.parametrize("given", [{"masked": 4}, {"masked": 3, "z": "0.7,1.3", "odds": "0.4,0.6"}])
 def test_both_expectations_over_3000_steps(system, crossed, kind, given):
     """Section 7 (a), T1 and T2."""
     parameters = crossed(**given)
