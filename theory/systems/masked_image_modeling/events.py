@@ -6,10 +6,10 @@ ratio of the rates of the two correlations (Lemma 5.1):
 - ``E0``: training starts in Phase I, :math:`\rho > 1`. Two phases where it happens at all (then at
   time 0), one phase where it does not.
 - ``E1``: end of Phase I, stage 1, :math:`\Phi_0 \leq -(\Delta_{\mathrm{eff}}/2 - 0.01) \ln P / U`.
-  ``E1_paper`` is the paper's own form, with Delta.
+  ``E1p`` is the paper's own form, with Delta.
 - ``E2``: switch of the dominant effects (Lemma 5.3), :math:`\rho \leq 1`.
 - ``E3``: end of Phase I, stage 2. Its threshold is a convention with c = 0.1.
-- ``E4``: end of rapid growth, half of the attention falls on the own unmasked area. ``E4_paper`` is
+- ``E4``: end of rapid growth, half of the attention falls on the own unmasked area. ``E4p`` is
   the paper's form, :math:`\Phi_m \geq (1 - \kappa_s) \ln P / L`.
 - ``E5``: convergence, the loss of the patch is within `EPSILON` of its floor.
 - ``E4_global``, ``E5_global``: the same of a global patch and its own area.
@@ -95,7 +95,7 @@ EVENTS: tuple[EventRule, ...] = (
         guard=stage_1_threshold(Delta_eff),
     ),
     Crossing(
-        name="E1_paper",
+        name="E1p",
         meaning="end of Phase I, stage 1, as the paper puts it",
         latex=r"\Phi_0 \leq -(\Delta/2 - 0.01) \ln P / U",
         after=None,
@@ -127,7 +127,7 @@ EVENTS: tuple[EventRule, ...] = (
         guard=ALWAYS,
     ),
     Crossing(
-        name="E4_paper",
+        name="E4p",
         meaning="end of rapid growth as the paper puts it",
         latex=r"\Phi_m \geq (1 - \kappa_s) \ln P / L",
         after=None,

@@ -105,6 +105,7 @@ def leading_ratio() -> sympy.Expr:
     numerator, denominator = (sympy.Poly(part, P) for part in sympy.fraction(sympy.together(ratio)))
     order = numerator.degree() - denominator.degree()
     leading = sympy.factor(numerator.LC() / denominator.LC()) * P**order
+    # c^2 is written out first, so that 1 - gamma cancels.
     share = (1 - gamma) * C_global / P
     return sympy.factor(leading / c**2 * share**2).subs(c, share)
 

@@ -14,7 +14,7 @@ The softmax runs over all P keys. A masked key adds nothing to the output but ho
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import sympy
 
@@ -72,9 +72,18 @@ def scores(matrix: sympy.Matrix, inputs: Sequence[sympy.Matrix], p: int) -> list
     return [(row * token)[0] for token in inputs]
 
 
-def attention(scored: Sequence[sympy.Expr]) -> list[sympy.Expr]:
-    """Softmax over all keys."""
-    weights = [sympy.exp(score) for score in scored]
+def attention(
+    scored: Sequence[sympy.Expr], exponential: Callable[[sympy.Expr], sympy.Expr] = sympy.exp
+) -> list[sympy.Expr]:
+    """Softmax over all keys.
+
+    Parameters
+    ----------
+    scored : sequence of sympy.Expr
+    exponential : callable
+        Stands for the exponential.
+    """
+    weights = [exponential(score) for score in scored]
     return [weight / sympy.Add(*weights) for weight in weights]
 
 

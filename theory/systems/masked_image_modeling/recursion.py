@@ -34,6 +34,8 @@ P, C_global, C_local, gamma = NOTATION.symbols("P C_global C_local gamma")
 A_m, A_i, Sigma, u, z_m, z_i, r = NOTATION.symbols("A_m A_i Sigma u z_m z_i r")
 
 OWN, OTHER, MASKED = "own", "other", "masked"
+KINDS = ("Ups", "Phi")
+"""Entries of a row, in the order of the state."""
 PLACES = (OWN, OTHER, MASKED)
 """Where a key can be: unmasked in p's area, unmasked in another, masked (p itself is)."""
 
@@ -120,7 +122,12 @@ def family() -> dict[str, ReducedSystem]:
         Slot("own", sympy.Integer(1), (("self", sympy.Integer(1)), ("own", C_global - 1))),
         Slot("local", runs, (("local", C_local),)),
     ]
-    return {"local": _reduced("local", [local]), "global": _reduced("global", [globally])}
+    words = {
+        "local": (("self", "own", "global", "other"), ("target", "global", "other")),
+        "global": (("self", "own", "local"), ("own", "local")),
+    }
+    slots = {"local": local, "global": globally}
+    return {row: _reduced(row, words[row], [slots[row]]) for row in words}
 
 
 def derive(row: RowType, name: str) -> ReducedSystem:
@@ -150,7 +157,7 @@ def derive(row: RowType, name: str) -> ReducedSystem:
         ]
         for areas in row.clusters
     ]
-    return _reduced(name, clusters)
+    return _reduced(name, (row.ups_names, row.phi_names), clusters)
 
 
 @dataclass(frozen=True)
@@ -197,14 +204,20 @@ def _seen(slots: Sequence[Slot], suffix: str) -> list[_Seen]:
     return found
 
 
-def _reduced(row: str, clusters: Sequence[Sequence[Slot]]) -> ReducedSystem:
+def _reduced(
+    row: str,
+    names: tuple[Sequence[str], Sequence[str]],
+    clusters: Sequence[Sequence[Slot]],
+) -> ReducedSystem:
     parts = [
         _cluster(row, slots, f"_{k + 1}" if len(clusters) > 1 else "")
         for k, slots in enumerate(clusters)
     ]
     sizes = _sizes(row, clusters)
-    state = sorted(sizes, key=lambda theta: "_Phi_" in theta.name)
-    ups = [theta for theta in state if "_Ups_" in theta.name]
+    ups, phi = (
+        [_entry(row, kind, name) for name in part] for kind, part in zip(KINDS, names, strict=True)
+    )
+    state = [*ups, *phi]
     share = gamma / len(clusters)
     rates = {
         theta: share * sympy.Add(*[part.rates[theta] for part in parts if theta in part.rates])
