@@ -79,7 +79,10 @@ def test_formulas_letters_and_files(tmp_path, capsys):
         (["--workers", "-1"], "workers=-1 is too small"),
         (["--trajectory", "-1"], "trajectory=-1 is too small"),
         (["--workers", "1", "--scheduler", "tcp://x:1"], "give one"),
-        (["--start", "sideways", "--full", "empirical", "--samples", "9"], "start: Input should be"),
+        (
+            ["--start", "sideways", "--full", "empirical", "--samples", "9"],
+            "start: Input should be",
+        ),
         (["--expectation", "guess"], "expectation='guess' is unknown"),
     ],
 )
