@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics import request
+from dynamics.commands.files import PICTURES, writable, write_whole
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 USUAL = ("error", "test_error", "risk")
 """Drawn when nothing is asked for: the first of these that there is."""
-ENDINGS = (".png", ".svg", ".pdf")
 
 
 def flags(parser: request.Parser) -> None:
@@ -64,9 +64,9 @@ def execute(store: str, given: dict[str, Any]) -> int:
     from dynamics import plotting
     from dynamics.sweep import load
 
-    picture = _place(given.get("out", f"results/phase-{Path(store).stem}.png"), ENDINGS)
+    picture = writable(given.get("out", f"results/phase-{Path(store).stem}.png"), PICTURES)
     tables = {
-        name: _place(given[name], endings)
+        name: writable(given[name], endings)
         for name, endings in (("csv", (".csv",)), ("netcdf", (".nc", ".netcdf")))
         if name in given
     }
@@ -77,11 +77,11 @@ def execute(store: str, given: dict[str, Any]) -> int:
         axes, document = _refined(found, store, given)
     else:
         axes, document = _drawn(found, given)
-    written = [_written(picture, lambda path: plotting.write(axes, path))]
+    written = [write_whole(picture, lambda path: plotting.write(axes, path))]
     for name, path in tables.items():
         from dynamics.sweep import export
 
-        written.append(_written(path, lambda to, kind=name: export.EXPORTS[kind](found, to)))
+        written.append(write_whole(path, lambda to, kind=name: export.EXPORTS[kind](found, to)))
     document["files"] = [str(path) for path in written]
     if given.get("json"):
         print(json.dumps(_plain(document), indent=2, allow_nan=False))
@@ -90,35 +90,6 @@ def execute(store: str, given: dict[str, Any]) -> int:
         for path in written:
             print(f"written  {path}")
     return 0
-
-
-def _place(path: Any, endings: tuple[str, ...]) -> Path:
-    """A file that can be written."""
-    from dynamics.store import check_writable
-
-    target = Path(str(path))
-    if target.suffix.lower() not in endings:
-        raise InvalidRequest(
-            f"{str(path)!r} can end in {', '.join(endings)}; nearest: {endings[0]}"
-        )
-    if target.is_dir():
-        raise InvalidRequest(f"{str(path)!r} is a folder; it can be a file")
-    check_writable(target.parent / f".{target.name}.new")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return target
-
-
-def _written(path: Path, write: Any) -> Path:
-    """Write a file whole or not at all."""
-    import os
-
-    beside = path.with_name(f".{path.name}.new{path.suffix}")
-    try:
-        write(beside)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
-    return path
 
 
 def _held(given: Mapping[str, Any]) -> dict[str, float]:
