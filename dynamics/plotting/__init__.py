@@ -8,6 +8,7 @@ from dynamics.plotting.branches import branches
 from dynamics.plotting.comparison import comparison
 from dynamics.plotting.cost import cost
 from dynamics.plotting.deviation import deviation
+from dynamics.plotting.diversity import diversity
 from dynamics.plotting.evidence import evidence
 from dynamics.plotting.overlay import overlay, several
 from dynamics.plotting.phase import phase
@@ -29,6 +30,7 @@ __all__ = [
     "comparison",
     "cost",
     "deviation",
+    "diversity",
     "evidence",
     "overlay",
     "phase",

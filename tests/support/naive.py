@@ -212,3 +212,25 @@ def adam(gradient, start, eta, steps):
             following.append(states[-1][k] - eta * mean / (math.sqrt(square) + 1e-8))
         states.append(following)
     return np.array(states)
+
+
+def diversity(attention, grid, k):
+    """Attention diversity by sorting and loops over pairs of queries."""
+    points = []
+    for row in attention:
+        keys = sorted(range(len(row)), key=lambda j: (-round(row[j] * 1e9), j))[:k]
+        points.append([number for j in keys for number in divmod(j, grid[1])])
+    return sum(math.dist(p, q) for p in points for q in points) / len(points) ** 2
+
+
+def total_variation(attention):
+    """Mean of half the absolute differences of rows, by loops over pairs of queries."""
+    pairs = itertools.product(attention, repeat=2)
+    total = sum(sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2 for p, q in pairs)
+    return total / len(attention) ** 2
+
+
+def without_first(attention, skip):
+    """A map without its first tokens, each row divided by its sum."""
+    kept = [list(row[skip:]) for row in attention[skip:]]
+    return np.array([[weight / math.fsum(row) for weight in row] for row in kept])
