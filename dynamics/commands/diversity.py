@@ -114,7 +114,8 @@ def _text(found: Measured) -> str:
     kept = f", {found.setting.skip} first left out" if found.setting.skip else ""
     pairs = "different queries" if found.setting.off_diagonal else "all P^2 pairs of queries"
     lines = [
-        f"{found.name}: {found.images} images, {found.heads} heads, {high}x{wide} patches{kept}, "
+        f"{found.name}: {_counted(found.images, 'image')}, {_counted(found.heads, 'head')}, "
+        f"{high}x{wide} patches{kept}, "
         f"k={found.setting.k}, {pairs}",
         f"{'':6}{'diversity (patches)':^30}  {'mean total variation':^30}",
         f"{'head':>4}  " + "  ".join([f"{'quartile':>10}{'median':>10}{'quartile':>10}"] * 2),
@@ -124,6 +125,10 @@ def _text(found: Measured) -> str:
         row = "".join(f"{value:10.3f}" for value in places)
         lines.append(f"{head:4}  {row}  " + "".join(f"{value:10.4f}" for value in weights))
     return "\n".join(lines) + "\n"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _document(found: Measured) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def total_variation(attention: ArrayLike, skip: int = 0, off_diagonal: bool = Fa
     Notes
     -----
     Sorting the P columns takes P^2 log P steps instead of the P^3 of all pairs, and is what limits:
-    a map with P = 4096 takes some seconds.
+    a map with P = 4096 takes about a second.
     """
     array = maps(attention)
     count = patches(array, Setting(skip=skip, off_diagonal=off_diagonal))

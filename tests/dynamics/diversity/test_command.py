@@ -79,7 +79,7 @@ def test_several_files_and_tables(folder, capsys):
 def test_names_grids_and_shapes(folder, capsys):
     code, out, _ = said(capsys, ["two.npz", "--name", "layer", "--grid", "1x17", "--k", "2"])
     assert code == 0
-    assert "two: 1 images, 1 heads, 1x17 patches, k=2, all P^2 pairs" in out
+    assert "two: 1 image, 1 head, 1x17 patches, k=2, all P^2 pairs" in out
 
 
 def test_equal_stems_are_told_apart(folder, capsys):

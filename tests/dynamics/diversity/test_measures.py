@@ -1,6 +1,8 @@
 """Attention diversity and total variation against loops, known values, and symmetries."""
 
+import doctest
 import math
+import sys
 import time
 
 import naive
@@ -169,6 +171,7 @@ def changed(place, value):
         (changed((1, 0, 3, 4), np.nan), {}, "attention[1, 0, 3, 4]=nan is not finite"),
         (changed((1, 0, 3, 4), np.inf), {}, "attention[1, 0, 3, 4]=inf is not finite"),
         (changed((0, 1, 2, 2), -0.1), {}, "attention[0, 1, 2, 2]=-0.1 is negative"),
+        (2 * np.eye(9) - np.eye(9)[::-1], {}, "attention[0, 8]=-1 is negative"),
         (changed((1, 1, 8), 0.1 / 9), {}, "attention[1, 1, 8] sums to 0.1; rows"),
         (random((9, 9)).T, {}, "nearest: the transpose"),
         (random((9, 9)) * 1.01, {}, "nearest: each row divided by its sum"),
@@ -208,3 +211,8 @@ def test_half_precision_is_attention():
     square = random((400, 400), sharp=0.1).astype(np.float16)
     assert np.abs(square.astype(float).sum(axis=1) - 1).max() > 1e-5
     assert diversity(square) > 0
+
+
+def test_the_example_of_the_definition():
+    failed, tried = doctest.testmod(sys.modules["dynamics.diversity"])
+    assert (failed, tried > 0) == (0, True)
