@@ -154,9 +154,7 @@ def _quarters(cell: Cell) -> list[Cell]:
     return [(i + a, j + b, half) for b in (0, half) for a in (0, half)]
 
 
-def _touched(
-    surface: Surface, leaves: list[Cell], smallest: int
-) -> tuple[list[Cell], list[Cell]]:
+def _touched(surface: Surface, leaves: list[Cell], smallest: int) -> tuple[list[Cell], list[Cell]]:
     """Quarters of the cells on whose edge a finer neighbour found a sign that they do not see."""
     live: list[Cell] = []
     kept: list[Cell] = []

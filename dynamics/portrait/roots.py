@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 Scalar = Callable[[float], float]
 
@@ -96,7 +97,7 @@ def scan(function: Scalar, nodes: Sequence[float], tolerance: float) -> list[flo
         for before, here, after in zip(values, values[1:], values[2:], strict=False)
     ]
     found: list[float] = []
-    for k, ends in enumerate(zip(nodes, nodes[1:], strict=False)):
+    for k, ends in enumerate(pairwise(nodes)):
         bend = max(bends[max(0, k - 1) : k + 1])
         found += _inside(function, ends, (values[k], values[k + 1]), bend, tolerance)
     return found
