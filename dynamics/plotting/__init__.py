@@ -10,6 +10,7 @@ from dynamics.plotting.cost import cost
 from dynamics.plotting.deviation import deviation
 from dynamics.plotting.evidence import evidence
 from dynamics.plotting.overlay import overlay, several
+from dynamics.plotting.portrait import portrait, portraits
 from dynamics.plotting.realistic import realistic
 from dynamics.plotting.samples import against_samples, association_phase
 from dynamics.plotting.stability import stability
@@ -27,6 +28,8 @@ __all__ = [
     "deviation",
     "evidence",
     "overlay",
+    "portrait",
+    "portraits",
     "realistic",
     "several",
     "stability",

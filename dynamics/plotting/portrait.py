@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -62,8 +63,8 @@ def portrait(found: Portrait, axes: Axes | None = None, shown: Sequence[str] | N
         _arrows(axes, found)
         _slow(axes, found, notation)
         for k, run in enumerate(found.runs[1:]):
-            _run(axes, found, run, (GREEN, 1.1, "other starts" if k == 0 else ""))
-        _run(axes, found, found.runs[0], ("black", 1.9, "run from the initial state"))
+            _run(axes, found, run, (GREEN, 1.1, "from other starts" if k == 0 else ""))
+        _run(axes, found, found.runs[0], ("black", 1.9, "run from the start"))
         _fixed(axes, found)
         words = Words(axes, _drawn(found))
         _events(axes, found, words)
@@ -81,6 +82,25 @@ def portrait(found: Portrait, axes: Axes | None = None, shown: Sequence[str] | N
             handlelength=2.2, columnspacing=1.4,
         )  # fmt: skip
     return axes
+
+
+def portraits(found: Sequence[Portrait], shown: Sequence[str] | None = None) -> Any:
+    """Several planes side by side.
+
+    Parameters
+    ----------
+    found : sequence of Portrait
+    shown : sequence of str, optional
+        As in `portrait`.
+
+    Returns
+    -------
+    array of Axes
+    """
+    _, axes = new_figure(5.4 * len(found), 5.4, ncols=len(found), squeeze=False)
+    for one, panel in zip(found, axes[0], strict=True):
+        portrait(one, panel, shown)
+    return axes[0]
 
 
 def treated(hidden: Mapping[str, Treatment], notation: Notation) -> list[str]:
@@ -219,8 +239,10 @@ def _run(axes: Axes, found: Portrait, run: Trajectory, look: tuple[str, float, s
     """A run with its start, its direction, and a cross where it ended before its horizon."""
     colour, width, label = look
     path = _path(found, run)
-    axes.plot(*path.T, color=colour, lw=width, label=label or None, zorder=3)
-    axes.plot(*path[0], "s", color=colour, mfc="white", ms=4.5, mew=1.2, zorder=4)
+    axes.plot(
+        *path.T, color=colour, lw=width, label=label or None, zorder=3, marker="s", markevery=[0],
+        mfc="white", ms=4.5, mew=1.2,
+    )  # fmt: skip
     lengths = np.concatenate([[0.0], np.hypot(*np.diff(_scaled(found, path), axis=0).T).cumsum()])
     if lengths[-1] > APART:
         tail, head = (

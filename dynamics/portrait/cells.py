@@ -2,8 +2,9 @@
 
 A cell is judged by its nine values: corners, middles of its sides, its centre.
 
-- All of one sign, and nowhere can the parabolas through three values reach zero: nothing is inside.
-- Signs differ, and the values bend little beside their range: the zero set crosses plainly.
+- The values bend little beside their range: there is no extremum inside, and the zero set crosses
+  plainly or not at all.
+- All of one sign, and a bend cannot reach zero: nothing is inside.
 - Else the cell is divided in four, unless the signs change through a pole.
 
 So branches that nearly touch, and loops smaller than a cell, get cells of their own size. Nodes
@@ -23,8 +24,10 @@ Node = tuple[int, int]
 Cell = tuple[int, int, int]
 """Lower left node, and side."""
 
-SAFETY = 2.0
-"""On the bound by which second differences let a function of one sign reach zero."""
+SAFETY = 4.0
+"""On the bound by which second differences let a smooth function of one sign reach zero: a cone."""
+DOUBTS = 5
+"""Cells of one sign are divided so often: along a line that touches zero all of them would be."""
 HALVINGS = 6
 """After so many halvings of an interval, values around a zero are small, those at a pole not."""
 
@@ -137,8 +140,9 @@ def divide(surface: Surface, base: int, smallest: int, budget: int) -> Cells:
     while live:
         further: list[Cell] = []
         for cell in live:
-            wanted = _wants_division(surface, cell)
-            possible = cell[2] > smallest and surface.evaluations < budget
+            wanted, signs = _wants_division(surface, cell)
+            least = smallest if signs else max(smallest, side >> DOUBTS)
+            possible = cell[2] > least and surface.evaluations < budget
             (further if wanted and possible else leaves).append(cell)
             unresolved += wanted and not possible
         live = [part for cell in further for part in _quarters(cell)]
@@ -168,17 +172,19 @@ def _touched(surface: Surface, leaves: list[Cell], smallest: int) -> tuple[list[
     return live, kept
 
 
-def _wants_division(surface: Surface, cell: Cell) -> bool:
+def _wants_division(surface: Surface, cell: Cell) -> tuple[bool, bool]:
+    """Whether a cell is not plain, and whether it has both signs."""
     v = surface.nine(cell)
     if not all(map(math.isfinite, v)):
-        return False
+        return False, False
     low, high = min(v), max(v)
     rows = max(abs(v[k] - 2 * v[k + 1] + v[k + 2]) for k in (0, 3, 6))
     columns = max(abs(v[k] - 2 * v[k + 3] + v[k + 6]) for k in (0, 1, 2))
     bend = rows + columns
+    plain = bend <= PLAIN * (high - low)
     if low >= 0 or high < 0:
-        return min(map(abs, v)) < SAFETY * bend / 8
-    return bend > PLAIN * (high - low) and not _pole(surface, cell)
+        return not plain and min(map(abs, v)) < SAFETY * bend / 8, False
+    return not plain and not _pole(surface, cell), True
 
 
 def _pole(surface: Surface, cell: Cell) -> bool:

@@ -1,6 +1,7 @@
 """The scalars that a plane does not show: held, followed along a run, or slaved.
 
-- *slow*: the scalar relaxes fast and sits on the attracting branch of its slow manifold.
+- *slow*: the scalar relaxes fast and sits on the attracting branch of its slow manifold that the
+  main run is on, followed from there.
 - *run*: it takes the value that it had on the main run when one scalar of the plane was there, on
   the part of the run from its start on which that scalar is monotone; beyond it, the last value.
 - *held*: a number.
@@ -14,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynamics.portrait.slow import Graded, SlowManifold, own, settle, slope, slow_manifold
+from dynamics.portrait.slow import Graded, SlowManifold, own, settle, slope, within
+from dynamics.portrait.slow import followed as branch
 from dynamics.problem import FloatArray
 from dynamics.trajectory import Trajectory
 from dynamics.validation import InvalidRequest, real, refuse
@@ -23,7 +25,12 @@ SLOW, RUN, HELD = "slow", "run", "held"
 FAST = 1e-2
 """A scalar is fast if it stays nearer to its rest than this part of the range that it covers."""
 REACH = 10.0
-"""How far a scalar's rests are looked for, in its largest values along the run."""
+"""How far a rest may be, in the scalar's largest value along the run."""
+
+ROUNDING = 1e-9
+"""Changes below this part of the range are no turn."""
+BEYOND = 0.2
+"""How far a rest may be from a Newton step, as a part of the step, at first."""
 
 Box = tuple[tuple[float, float], tuple[float, float]]
 Given = Callable[[float, float], float]
@@ -113,7 +120,8 @@ def _monotone(run: Trajectory, plane: tuple[str, str]) -> tuple[str, int]:
     """The scalar of the plane that is monotone for longest, and the number of records it is."""
     lasts = {}
     for name in plane:
-        steps = np.sign(np.diff(run[name]))
+        changes = np.diff(run[name])
+        steps = np.sign(changes) * (np.abs(changes) > ROUNDING * np.ptp(run[name]))
         first = steps[np.flatnonzero(steps)[0]] if steps.any() else 1.0
         turned = np.flatnonzero(steps == -first)
         lasts[name] = int(turned[0]) + 1 if turned.size else len(run.time)
@@ -176,15 +184,15 @@ class Slaved:
             at[other] = np.vectorize(given, otypes=[float])(x, y)
         largest = REACH * float(np.abs(run[name]).max())
         self.bounds = (-largest, largest)
-        self.manifold: SlowManifold = slow_manifold(problem, name, at, self.bounds)
         k, index = self._end(run, box)
-        branch = self.manifold.nearest(float(run[name][k]), index)
-        if branch is None:
+        self.manifold: SlowManifold = branch(
+            problem, name, at, (index, float(run[name][k])), self.bounds
+        )
+        if not len(self.manifold.values):
             refuse(
                 "hidden", SLOW, f"finds no attracting {name} on the run", "'run' or a number", RUN
             )
-        self.branch = branch
-        self.table = self.manifold.values[branch]
+        self.table, self.slopes = self.manifold.values[0], self.manifold.slopes[0]
 
     def _end(self, run: Trajectory, box: Box) -> tuple[int, tuple[int, int]]:
         """The last record in the box, and the point of the table nearest to it."""
@@ -208,14 +216,19 @@ class Slaved:
         i, j = (min(int(p), len(axis) - 2) for p, axis in zip(places, self.axes, strict=True))
         s, t = places[0] - i, places[1] - j
         weights = np.outer([1 - s, s], [1 - t, t])
-        corners = self.table[i : i + 2, j : j + 2]
+        corners, rises = self.table[i : i + 2, j : j + 2], self.slopes[i : i + 2, j : j + 2]
         known = np.isfinite(corners)
         if not known.any():
             return math.nan
-        weights = np.where(known, weights + 1e-12, 0.0)
-        guess = float((weights * np.where(known, corners, 0.0)).sum() / weights.sum())
-        width = 0.02 * float(np.ptp(corners[known]))
+        weights = np.where(known, weights + 1e-12, 0.0) / (weights + 1e-12)[known].sum()
+        guess = float((weights * np.where(known, corners, 0.0)).sum())
+        rise = float((weights * np.where(known, rises, 0.0)).sum())
         at = {self.plane[0]: x, self.plane[1]: y}
         at |= {other: given(x, y) for other, given in self.others.items()}
-        rest = settle(own(self.problem, self.name, at), guess, width, self.bounds)
+        component = own(self.problem, self.name, at)
+        step = component(guess) / rise
+        low, high = within(guess, self.bounds)
+        if not low < guess - step < high:
+            return math.nan
+        rest = settle(component, guess - step, BEYOND * abs(step), (low, high))
         return math.nan if rest is None or rest[1] <= 0 else rest[0]

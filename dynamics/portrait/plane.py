@@ -18,7 +18,6 @@ from dynamics.flow import flow
 from dynamics.portrait.fixed import FixedPoint, fixed_points
 from dynamics.portrait.hidden import (
     HELD,
-    REACH,
     RUN,
     SLOW,
     Box,
@@ -42,6 +41,8 @@ RECORDS = 150
 ARROWS = 24
 BUDGET = 40
 """Places evaluated for a nullcline, beside polishing, over the square of the grid: two looks."""
+UNSURE = 1e-2
+"""Rates are unknown where their error may be over this part of the median rate of the plane."""
 GOLDEN = 1.32471795724474602596
 """The plastic number: its powers fill a square evenly."""
 
@@ -63,13 +64,15 @@ class Portrait:
     x, y : float array, shape (points,)
         Where the field is given.
     rates : float array, shape (2, points, points)
-        Rate of each scalar by [., row of y, column of x]; NaN where there is none.
+        Rate of each scalar by [., row of y, column of x]; NaN where there is none, and where the
+        problem's own bound on its error is not small beside the rates of the plane.
     nullclines : mapping
         Name of each of the two -> `Nullcline` of its rate.
     fixed_points : tuple of FixedPoint
     slow : SlowManifold or None
-        Of the slaved scalar over a grid of the plane, indexed [., x, y]; or of a fast one of the
-        plane along the other; None if no scalar is fast.
+        The followed branch of the slaved scalar over a grid of the plane, indexed [., x, y]; or
+        every branch of a fast one of the plane along the other, within the rectangle; None if no
+        scalar is fast.
     runs : tuple of Trajectory
         The main run first.
     gradients : int
@@ -97,13 +100,18 @@ class Counted:
 
     def __init__(self, problem: Problem) -> None:
         self.view, self.layout = problem.view, problem.layout
-        self._gradient = problem.gradient
+        self._gradient, self._bound = problem.gradient, problem.gradient_bound
         self.taken = 0
 
     def gradient(self, state: ArrayLike) -> FloatArray:
         """The problem's."""
         self.taken += 1
         return self._gradient(state)
+
+    def gradient_bound(self, state: ArrayLike) -> FloatArray | None:
+        """The problem's."""
+        self.taken += 1
+        return self._bound(state)
 
 
 class PlaneField:
@@ -123,6 +131,7 @@ class PlaneField:
         self._axes = names.index(plane[0]), names.index(plane[1])
         self._given = {names.index(name): function for name, function in given.items()}
         self._known: dict[tuple[float, float], tuple[float, float]] = {}
+        self._limits: FloatArray | None = None
 
     def state(self, x: float, y: float) -> FloatArray:
         """The whole state at a place of the plane."""
@@ -137,9 +146,25 @@ class PlaneField:
         found = self._known.get((x, y))
         if found is None:
             state = self.state(x, y)
-            slope = self.problem.gradient(state) if np.isfinite(state).all() else 0 * state
-            found = self._known[x, y] = -float(slope[self._axes[0]]), -float(slope[self._axes[1]])
+            there = np.isfinite(state).all()
+            slope = self.problem.gradient(state)[list(self._axes)] if there else np.full(2, np.nan)
+            limits = self._limits
+            bound = self.problem.gradient_bound(state) if there and limits is not None else None
+            if limits is not None and bound is not None:
+                slope = np.where(bound[list(self._axes)] > limits, np.nan, slope)
+            found = self._known[x, y] = -float(slope[0]), -float(slope[1])
         return found
+
+    def grid(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        """Rates at all pairs, shape (2, y, x).
+
+        From then on, rates whose error may be over a part of the medians of these are unknown.
+        """
+        rates = np.array([[self(u, v) for u in x] for v in y])
+        sizes = np.nanmedian(np.abs(rates), axis=(0, 1)) if np.isfinite(rates).any() else 0.0
+        self._limits = UNSURE * np.broadcast_to(sizes, (2,))
+        self._known = {}
+        return np.array([[self(u, v) for u in x] for v in y]).transpose(2, 0, 1)
 
 
 def portrait(
@@ -192,7 +217,7 @@ def portrait(
     given, manifold = _given(counted, main, axes, rectangle, treated, grid)
     field = PlaneField(counted, axes, given)
     x, y = (_middles(*ends, min(grid, ARROWS)) for ends in rectangle)
-    rates = np.array([[field(u, v) for u in x] for v in y]).transpose(2, 0, 1)
+    rates = field.grid(x, y)
     budget = BUDGET * grid**2
     lines = {
         axes[0]: nullcline(lambda u, v: field(u, v)[0], *rectangle, grid=grid, budget=budget),
@@ -293,6 +318,5 @@ def _along(
         for hidden, function in given.items():
             places = [(middle, v) if k == 0 else (v, middle) for v in map(float, other)]
             at[hidden] = np.array([function(*place) for place in places])
-        largest = REACH * float(np.abs(run[name]).max())
-        return slow_manifold(problem, name, at, (-largest, largest))
+        return slow_manifold(problem, name, at, box[k])
     return None

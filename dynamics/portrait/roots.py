@@ -117,7 +117,7 @@ def _inside(
         return []
     bend = bend if math.isfinite(bend) else 0.0
     crossed = (fa >= 0) != (fb >= 0)
-    plain = bend <= PLAIN * abs(fb - fa) if crossed else min(abs(fa), abs(fb)) > bend / 4
+    plain = bend <= PLAIN * abs(fb - fa) or (not crossed and min(abs(fa), abs(fb)) > bend / 2)
     if plain or depth == 0:
         zero = between(function, ends, values, tolerance) if crossed else math.nan
         return [] if math.isnan(zero) else [zero]

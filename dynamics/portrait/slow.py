@@ -27,6 +27,9 @@ STRIDE = 4
 SMALL = 1e-3
 """Nodes of a scan are spaced evenly below this part of the bracket, by ratios above it."""
 OPENINGS = 12
+"""How often an interval around a guess is doubled."""
+STEP, LEAP = 0.02, 0.5
+"""Parts by which a value is expected, and at most allowed, to miss what neighbours let expect."""
 
 Index = tuple[int, ...]
 Rest = tuple[float, float]
@@ -41,6 +44,10 @@ class Graded(Protocol):
 
     def gradient(self, state: ArrayLike) -> FloatArray:
         """What gradient descent subtracts, over the learning rate."""
+        ...
+
+    def gradient_bound(self, state: ArrayLike) -> FloatArray | None:
+        """Bound on the error of each entry of the gradient, where one is known."""
         ...
 
 
@@ -70,14 +77,6 @@ class SlowManifold:
     def attracting(self) -> tuple[bool, ...]:
         """Whether each branch attracts: a branch has one sign, folds are where branches end."""
         return tuple(bool((row[np.isfinite(row)] > 0).all()) for row in self.slopes)
-
-    def nearest(self, value: float, index: Index) -> int | None:
-        """The attracting branch that is nearest to a value at a point of the grid."""
-        gaps = [
-            abs(row[index] - value) if held and np.isfinite(row[index]) else math.inf
-            for row, held in zip(self.values, self.attracting, strict=True)
-        ]
-        return int(np.argmin(gaps)) if gaps and min(gaps) < math.inf else None
 
 
 def slow_manifold(
@@ -133,6 +132,63 @@ def slow_manifold(
     return SlowManifold(name, dict(zip(others, map(np.array, grids), strict=True)), values, slopes)
 
 
+def followed(
+    problem: Graded,
+    name: str,
+    at: Mapping[str, FloatArray],
+    seed: tuple[Index, float],
+    bounds: tuple[float, float],
+) -> SlowManifold:
+    """One attracting branch, from a point of a grid outwards, without a scan for others.
+
+    Parameters
+    ----------
+    problem : Problem
+    name : str
+        The scalar.
+    at : mapping
+        Name -> float array of the grid: values of every other scalar.
+    seed : (index, float)
+        A point of the grid, and a value near the branch there.
+    bounds : (float, float)
+        No value beyond is taken.
+
+    Returns
+    -------
+    SlowManifold
+        Of one branch; of none if there is nothing near the seed.
+    """
+    first, guess = seed
+    shape = next(iter(at.values())).shape
+    values, slopes = np.full(shape, np.nan), np.full(shape, np.nan)
+    waiting, seen = [first], {first}
+    while waiting:
+        index = waiting.pop(0)
+        start = _expected(values, index, guess)
+        here = own(problem, name, {other: float(grid[index]) for other, grid in at.items()})
+        rest = settle(here, start, STEP * abs(start), within(start, bounds))
+        if rest is None or rest[1] <= 0:
+            continue
+        values[index], slopes[index] = rest
+        onwards = [k for k in _neighbours(index, shape) if k not in seen]
+        seen.update(onwards)
+        waiting += onwards
+    there = np.isfinite(values).any()
+    return SlowManifold(name, dict(at), values[None][: int(there)], slopes[None][: int(there)])
+
+
+def _expected(values: FloatArray, index: Index, guess: float) -> float:
+    """What lines through known values expect at a point of the grid."""
+    lines = []
+    for near in _neighbours(index, values.shape):
+        beyond = tuple(2 * n - k for n, k in zip(near, index, strict=True))
+        inside = all(0 <= b < n for b, n in zip(beyond, values.shape, strict=True))
+        far = values[beyond] if inside else np.nan
+        lines.append(2 * values[near] - far if np.isfinite(far) else values[near])
+    known = [value for value in lines if np.isfinite(value)]
+    return float(np.mean(known)) if known else guess
+
+
 def scalars(problem: Graded) -> tuple[str, ...]:
     """Names of the state's parts.
 
@@ -166,7 +222,8 @@ def settle(
 ) -> Rest | None:
     """A zero of a component near a guess, and its mean slope there.
 
-    An interval around the guess is opened until the sign changes; None if it never does.
+    An interval around the guess is opened until the sign changes; None if it does not within the
+    bounds.
     """
     low, high = bounds
     tolerance = TOLERANCE * max(abs(low), abs(high))
@@ -174,14 +231,22 @@ def settle(
     for _ in range(OPENINGS):
         ends = max(low, guess - half), min(high, guess + half)
         values = component(ends[0]), component(ends[1])
-        if not all(map(math.isfinite, values)) or ends == bounds:
+        if not all(map(math.isfinite, values)):
             break
         if (values[0] >= 0) != (values[1] >= 0):
             value = between(component, ends, values, tolerance)
             rise = (values[1] - values[0]) / (ends[1] - ends[0])
             return None if math.isnan(value) else (value, rise)
+        if ends == bounds:
+            break
         half *= 2.0
     return None
+
+
+def within(guess: float, bounds: tuple[float, float]) -> tuple[float, float]:
+    """The part of some bounds in which a value is still that of the branch of a guess."""
+    reach = max(LEAP * abs(guess), STEP * (bounds[1] - bounds[0]))
+    return max(bounds[0], guess - reach), min(bounds[1], guess + reach)
 
 
 def _nodes(low: float, high: float, count: int) -> list[float]:
