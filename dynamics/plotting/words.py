@@ -14,7 +14,7 @@ from matplotlib.patheffects import withStroke
 from dynamics.problem import FloatArray
 
 DIRECTIONS = 16
-DISTANCES = (0.012, 0.03, 0.06)
+DISTANCES = (0.012, 0.03, 0.06, 0.1)
 """From the mark to the nearest side of the word."""
 WIDE, HIGH = 0.0011, 0.0019
 """Half of a letter, for each point of its size, on axes of about 4 inches."""
@@ -58,7 +58,7 @@ class Words:
         half = np.array([WIDE * letters, HIGH]) * size
         angles = 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
         directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        across = np.linspace(-1, 1, max(3, letters))
+        across = np.linspace(-1, 1, max(5, 2 * letters))
         spread = np.array([(x, y) for x in across for y in (-1, 0, 1)]) * half
         taken = np.concatenate(self._taken)
         best, place = -np.inf, spot
@@ -67,7 +67,7 @@ class Words:
                 centre = spot + direction * (half + distance)
                 covered = centre + spread
                 gaps = np.hypot(*(covered[:, None, :] - taken[None, :, :]).transpose(2, 0, 1))
-                room = min(float(gaps.min()), ENOUGH) - distance / 4
+                room = min(float(gaps.min()), ENOUGH) - distance / 6
                 room -= 1.0 * bool((covered < 0.005).any() or (covered > 0.995).any())
                 if room > best:
                     best, place = room, centre

@@ -184,3 +184,12 @@ def test_of_the_real_problem_the_gradient_is_zero_by_brute_force():
 def test_wrong_requests_are_refused(arguments, word):
     with pytest.raises(InvalidRequest, match=word):
         nullcline(lambda x, y: x, **({"x": SQUARE, "y": SQUARE} | arguments))
+
+
+def test_a_loop_cut_by_a_pole_is_two_arcs():
+    found = nullcline(lambda x, y: (math.hypot(x, y) - 1) / (x - 0.103), SQUARE, SQUARE)
+    assert found.closed == (False, False)
+    points = np.concatenate(found.branches)
+    np.testing.assert_allclose(np.hypot(*points.T), 1.0, atol=1e-9)
+    lengths = [np.hypot(*np.diff(branch, axis=0).T).sum() for branch in found.branches]
+    assert sum(lengths) == pytest.approx(2 * math.pi, rel=0.02)
