@@ -12,6 +12,7 @@ from dynamics.plotting.diversity import diversity
 from dynamics.plotting.evidence import evidence
 from dynamics.plotting.overlay import overlay, several
 from dynamics.plotting.phase import phase
+from dynamics.plotting.portrait import portrait, portraits
 from dynamics.plotting.realistic import realistic
 from dynamics.plotting.refined import refined
 from dynamics.plotting.samples import against_samples, association_phase
@@ -34,6 +35,8 @@ __all__ = [
     "evidence",
     "overlay",
     "phase",
+    "portrait",
+    "portraits",
     "realistic",
     "refined",
     "scaling",
