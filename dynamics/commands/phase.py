@@ -43,6 +43,9 @@ def flags(parser: request.Parser) -> None:
     what.add_argument("--boundary", **word, help="a yes or no whose boundary is drawn")
     what.add_argument("--slices", action="store_true", help="lines along x, one for each y")
     what.add_argument("--fit", **word, help="fit a power law in these: 'D,q*(D-C),C'")
+    what.add_argument(
+        "--plane", **word, help="phase plane of two scalars (gamma,rho) at the point --at"
+    )
     fine = parser.add_argument_group("refined boundaries")
     number: dict[str, Any] = {"type": request.value, "metavar": "N"}
     fine.add_argument(
@@ -71,7 +74,9 @@ def execute(store: str, given: dict[str, Any]) -> int:
         if name in given
     }
     found = load(store)
-    if "fit" in given:
+    if "plane" in given:
+        axes, document = _plane(found, given)
+    elif "fit" in given:
         axes, document = _fit(found, given)
     elif given.get("refine"):
         axes, document = _refined(found, store, given)
@@ -221,6 +226,35 @@ def _fit(found: Sweep, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         "text": text,
     }  # fmt: skip
     return plotting.scaling(law), document
+
+
+def _plane(found: Sweep, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The phase plane of one point of the sweep."""
+    from dynamics import plotting
+    from dynamics.phases.select import hold
+    from dynamics.portrait import described, portrait, sentence
+    from dynamics.systems import load_system
+
+    grid, work = found.plan.grid, found.plan.work
+    if grid.paired or "full" in work.words:
+        raise InvalidRequest("a phase plane is of a point of a grid of reduced problems")
+    places, _ = hold(found.dataset, _held(given))
+    sizes = dict(zip(grid.dims, grid.shape, strict=True))
+    free = [name for name in grid.dims if name not in places and sizes[name] > 1]
+    if free:
+        raise InvalidRequest(f"a phase plane is of one point; give {', '.join(free)} in --at")
+    point = grid.at([places.get(name, 0) for name in grid.dims])
+    parameters, options = work.parts(point)
+    system = load_system(work.system)
+    why = work.objection(point)
+    if why:
+        raise InvalidRequest(why)
+    problem = system.problem(system.Parameters(**parameters), None, options)
+    time = options.get("time") or options["eta"] * options["steps"]
+    names = tuple(name.strip() for name in str(given["plane"]).split(","))
+    made = portrait(problem, time, names)  # type: ignore[arg-type]
+    document = {"parameters": parameters, "time": time, **described(made)}
+    return plotting.portrait(made), document | {"text": [sentence(made)]}
 
 
 def _split(text: Any) -> list[str]:

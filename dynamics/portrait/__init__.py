@@ -5,6 +5,7 @@ from dynamics.portrait.hidden import Treatment
 from dynamics.portrait.nullclines import Nullcline, nullcline
 from dynamics.portrait.plane import Portrait, portrait
 from dynamics.portrait.slow import SlowManifold, slow_manifold
+from dynamics.portrait.told import described, sentence
 
 __all__ = [
     "FixedPoint",
@@ -12,8 +13,10 @@ __all__ = [
     "Portrait",
     "SlowManifold",
     "Treatment",
+    "described",
     "fixed_points",
     "nullcline",
     "portrait",
+    "sentence",
     "slow_manifold",
 ]

@@ -7,6 +7,7 @@ problem, projected onto it.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.flow import flow
+from dynamics.interruption import interruption
 from dynamics.portrait.fixed import FixedPoint, fixed_points
 from dynamics.portrait.hidden import (
     HELD,
@@ -96,15 +98,17 @@ class Portrait:
 
 
 class Counted:
-    """A problem's gradient, counted."""
+    """A problem's gradient, counted; after an interruption there is no further one."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.view, self.layout = problem.view, problem.layout
+    def __init__(self, problem: Problem, interrupted: threading.Event) -> None:
+        self.view, self.layout, self._interrupted = problem.view, problem.layout, interrupted
         self._gradient, self._bound = problem.gradient, problem.gradient_bound
         self.taken = 0
 
     def gradient(self, state: ArrayLike) -> FloatArray:
         """The problem's."""
+        if self._interrupted.is_set():
+            raise KeyboardInterrupt
         self.taken += 1
         return self._gradient(state)
 
@@ -205,30 +209,36 @@ def portrait(
     ------
     InvalidRequest
         If an argument cannot be.
+    KeyboardInterrupt
+        After Ctrl-C or SIGTERM.
     """
     names = scalars(problem)
     axes = _plane(names, names[-2:] if plane is None else plane)
     grid = integer("grid", grid, at_least=4, at_most=512)
     places = starts if np.ndim(starts) else integer("starts", starts, at_least=0, at_most=100)
-    main = flow(problem, time)
-    rectangle = _box(main, axes, box)
-    counted = Counted(problem)
-    treated = treatments(counted, main, axes, hidden)
-    given, manifold = _given(counted, main, axes, rectangle, treated, grid)
-    field = PlaneField(counted, axes, given)
-    x, y = (_middles(*ends, min(grid, ARROWS)) for ends in rectangle)
-    rates = field.grid(x, y)
-    budget = BUDGET * grid**2
-    lines = {
-        axes[0]: nullcline(lambda u, v: field(u, v)[0], *rectangle, grid=grid, budget=budget),
-        axes[1]: nullcline(lambda u, v: field(u, v)[1], *rectangle, grid=grid, budget=budget),
-    }
-    points = fixed_points(field, rectangle, *(lines[name].branches for name in axes))
-    if manifold is None:
-        manifold = _along(counted, main, axes, rectangle, given)
-    spots = _spread(rectangle, places) if isinstance(places, int) else np.asarray(places, float)
-    states = [field.state(float(u), float(v)) for u, v in spots.reshape(-1, 2)]
-    runs = [flow(problem, time, initial=s, record=RECORDS) for s in states if np.isfinite(s).all()]
+    with interruption() as interrupted:
+        main = flow(problem, time)
+        counted = Counted(problem, interrupted)
+        rectangle = _box(main, axes, box)
+        treated = treatments(counted, main, axes, hidden)
+        given, manifold = _given(counted, main, axes, rectangle, treated, grid)
+        field = PlaneField(counted, axes, given)
+        x, y = (_middles(*ends, min(grid, ARROWS)) for ends in rectangle)
+        rates = field.grid(x, y)
+        budget = BUDGET * grid**2
+        lines = {
+            axes[0]: nullcline(lambda u, v: field(u, v)[0], *rectangle, grid=grid, budget=budget),
+            axes[1]: nullcline(lambda u, v: field(u, v)[1], *rectangle, grid=grid, budget=budget),
+        }
+        points = fixed_points(field, rectangle, *(lines[name].branches for name in axes))
+        if manifold is None:
+            manifold = _along(counted, main, axes, rectangle, given)
+        spots = _spread(rectangle, places) if isinstance(places, int) else np.asarray(places, float)
+        states = [field.state(float(u), float(v)) for u, v in spots.reshape(-1, 2)]
+        begun = [state for state in states if np.isfinite(state).all()]
+        runs = [flow(problem, time, initial=state, record=RECORDS) for state in begun]
+        if interrupted.is_set():
+            raise KeyboardInterrupt
     return Portrait(
         system=problem.system,
         view=problem.view,
