@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from dynamics.portrait.hidden import (
     treatments,
 )
 from dynamics.portrait.nullclines import Nullcline, interval, nullcline
-from dynamics.portrait.slow import Graded, SlowManifold, scalars, slow_manifold
+from dynamics.portrait.slow import Graded, SlowManifold, polished, scalars
 from dynamics.problem import FloatArray, Problem
 from dynamics.trajectory import Trajectory
 from dynamics.validation import integer, refuse
@@ -225,7 +226,7 @@ def portrait(
     }
     points = fixed_points(field, rectangle, *(lines[name].branches for name in axes))
     if manifold is None:
-        manifold = _along(counted, main, axes, rectangle, given)
+        manifold = _along(counted, main, rectangle, given, lines)
     spots = _spread(rectangle, places) if isinstance(places, int) else np.asarray(places, float)
     states = [field.state(float(u), float(v)) for u, v in spots.reshape(-1, 2)]
     runs = [flow(problem, time, initial=s, record=RECORDS) for s in states if np.isfinite(s).all()]
@@ -304,19 +305,32 @@ def _given(
 def _along(
     problem: Graded,
     run: Trajectory,
-    plane: tuple[str, str],
     box: Box,
     given: Mapping[str, Given],
+    lines: Mapping[str, Nullcline],
 ) -> SlowManifold | None:
-    """The slow manifold of a fast scalar of the plane, along the other one."""
+    """The slow manifold of a fast scalar of the plane, its nullcline, along the other one."""
+    plane = tuple(lines)
     for k, name in enumerate(plane):
         if not fast(problem, run, name):
             continue
         other = np.linspace(*box[1 - k], 4 * ARROWS + 1)
         middle = sum(box[k]) / 2
-        at: dict[str, Any] = {plane[1 - k]: other}
+        at = {plane[1 - k]: other}
         for hidden, function in given.items():
             places = [(middle, v) if k == 0 else (v, middle) for v in map(float, other)]
             at[hidden] = np.array([function(*place) for place in places])
-        return slow_manifold(problem, name, at, box[k])
+        return polished(problem, name, at, _levels(lines[name], k, other), box[k])
     return None
+
+
+def _levels(line: Nullcline, k: int, other: FloatArray) -> list[list[float]]:
+    """Where the branches of a nullcline are on lines across the plane: coordinate k on each."""
+    found: list[list[float]] = [[] for _ in other]
+    for branch in line.branches:
+        for start, stop in pairwise(branch):
+            low, high = sorted((start[1 - k], stop[1 - k]))
+            for j in np.flatnonzero((other >= low) & (other <= high)):
+                part = (other[j] - start[1 - k]) / ((stop[1 - k] - start[1 - k]) or 1.0)
+                found[j].append(float(start[k] + part * (stop[k] - start[k])))
+    return found

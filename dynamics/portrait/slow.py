@@ -8,7 +8,7 @@ repelling where it falls. Over a grid of the others they form branches, which en
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Protocol
@@ -175,6 +175,42 @@ def followed(
         waiting += onwards
     there = np.isfinite(values).any()
     return SlowManifold(name, dict(at), values[None][: int(there)], slopes[None][: int(there)])
+
+
+def polished(
+    problem: Graded,
+    name: str,
+    at: Mapping[str, FloatArray],
+    guesses: Sequence[Sequence[float]],
+    bounds: tuple[float, float],
+) -> SlowManifold:
+    """Every branch along a line, from values that are near all rests at each of its points.
+
+    Parameters
+    ----------
+    problem : Problem
+    name : str
+        The scalar.
+    at : mapping
+        Name -> float array, shape (points,): values of every other scalar.
+    guesses : sequence of sequences of float
+        At each point, a value near each rest.
+    bounds : (float, float)
+        No value beyond is taken.
+    """
+    span = bounds[1] - bounds[0]
+    rests: dict[Index, list[Rest]] = {}
+    for k, near in enumerate(guesses):
+        here = own(problem, name, {other: float(line[k]) for other, line in at.items()})
+        found: list[Rest] = []
+        for guess in sorted(near):
+            around = max(bounds[0], guess - STEP * span), min(bounds[1], guess + STEP * span)
+            rest = settle(here, guess, STEP * STEP * span, around)
+            if rest is not None and all(abs(rest[0] - other) > 1e-9 * span for other, _ in found):
+                found.append(rest)
+        rests[(k,)] = found
+    values, slopes = _linked(rests, (len(guesses),))
+    return SlowManifold(name, dict(at), values, slopes)
 
 
 def _expected(values: FloatArray, index: Index, guess: float) -> float:
