@@ -196,7 +196,8 @@ def portrait(
         Further runs: how many, spread over the rectangle, or their places on the plane.
     grid : int
         Cells along each side at the first look for nullclines. A place costs one gradient, or
-        about six where a scalar is slaved; places are about 20 grid^2.
+        about eight where a scalar is slaved, and one more where the problem bounds its error; places
+        are about 20 grid^2.
 
     Returns
     -------
@@ -210,7 +211,11 @@ def portrait(
     names = scalars(problem)
     axes = _plane(names, names[-2:] if plane is None else plane)
     grid = integer("grid", grid, at_least=4, at_most=512)
-    places = starts if np.ndim(starts) else integer("starts", starts, at_least=0, at_most=100)
+    places = (
+        integer("starts", starts, 0, 100) if np.ndim(starts) == 0 else np.asarray(starts, float)
+    )
+    if not isinstance(places, int) and (places.ndim != 2 or places.shape[1] != 2):
+        refuse("starts", starts, "are no places", "a number, or pairs of numbers", 4)
     main = flow(problem, time)
     rectangle = _box(main, axes, box)
     counted = Counted(problem)
@@ -227,8 +232,8 @@ def portrait(
     points = fixed_points(field, rectangle, *(lines[name].branches for name in axes))
     if manifold is None:
         manifold = _along(counted, main, rectangle, given, lines)
-    spots = _spread(rectangle, places) if isinstance(places, int) else np.asarray(places, float)
-    states = [field.state(float(u), float(v)) for u, v in spots.reshape(-1, 2)]
+    spots = _spread(rectangle, places) if isinstance(places, int) else places
+    states = [field.state(float(u), float(v)) for u, v in spots]
     runs = [flow(problem, time, initial=s, record=RECORDS) for s in states if np.isfinite(s).all()]
     return Portrait(
         system=problem.system,
