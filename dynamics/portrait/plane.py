@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from dynamics.portrait.hidden import (
     treatments,
 )
 from dynamics.portrait.nullclines import Nullcline, interval, nullcline
-from dynamics.portrait.slow import Graded, SlowManifold, scalars, slow_manifold
+from dynamics.portrait.slow import Graded, SlowManifold, polished, scalars
 from dynamics.problem import FloatArray, Problem
 from dynamics.trajectory import Trajectory
 from dynamics.validation import integer, refuse
@@ -199,7 +200,8 @@ def portrait(
         Further runs: how many, spread over the rectangle, or their places on the plane.
     grid : int
         Cells along each side at the first look for nullclines. A place costs one gradient, or
-        about six where a scalar is slaved; places are about 20 grid^2.
+        about eight where a scalar is slaved, and one more where the problem bounds its error; places
+        are about 20 grid^2.
 
     Returns
     -------
@@ -215,7 +217,11 @@ def portrait(
     names = scalars(problem)
     axes = _plane(names, names[-2:] if plane is None else plane)
     grid = integer("grid", grid, at_least=4, at_most=512)
-    places = starts if np.ndim(starts) else integer("starts", starts, at_least=0, at_most=100)
+    places = (
+        integer("starts", starts, 0, 100) if np.ndim(starts) == 0 else np.asarray(starts, float)
+    )
+    if not isinstance(places, int) and (places.ndim != 2 or places.shape[1] != 2):
+        refuse("starts", starts, "are no places", "a number, or pairs of numbers", 4)
     with interruption() as interrupted:
         main = flow(problem, time)
         counted = Counted(problem, interrupted)
@@ -232,9 +238,9 @@ def portrait(
         }
         points = fixed_points(field, rectangle, *(lines[name].branches for name in axes))
         if manifold is None:
-            manifold = _along(counted, main, axes, rectangle, given)
-        spots = _spread(rectangle, places) if isinstance(places, int) else np.asarray(places, float)
-        states = [field.state(float(u), float(v)) for u, v in spots.reshape(-1, 2)]
+            manifold = _along(counted, main, rectangle, given, lines)
+        spots = _spread(rectangle, places) if isinstance(places, int) else places
+        states = [field.state(float(u), float(v)) for u, v in spots]
         begun = [state for state in states if np.isfinite(state).all()]
         runs = [flow(problem, time, initial=state, record=RECORDS) for state in begun]
         if interrupted.is_set():
@@ -314,19 +320,32 @@ def _given(
 def _along(
     problem: Graded,
     run: Trajectory,
-    plane: tuple[str, str],
     box: Box,
     given: Mapping[str, Given],
+    lines: Mapping[str, Nullcline],
 ) -> SlowManifold | None:
-    """The slow manifold of a fast scalar of the plane, along the other one."""
+    """The slow manifold of a fast scalar of the plane, its nullcline, along the other one."""
+    plane = tuple(lines)
     for k, name in enumerate(plane):
         if not fast(problem, run, name):
             continue
         other = np.linspace(*box[1 - k], 4 * ARROWS + 1)
         middle = sum(box[k]) / 2
-        at: dict[str, Any] = {plane[1 - k]: other}
+        at = {plane[1 - k]: other}
         for hidden, function in given.items():
             places = [(middle, v) if k == 0 else (v, middle) for v in map(float, other)]
             at[hidden] = np.array([function(*place) for place in places])
-        return slow_manifold(problem, name, at, box[k])
+        return polished(problem, name, at, _levels(lines[name], k, other), box[k])
     return None
+
+
+def _levels(line: Nullcline, k: int, other: FloatArray) -> list[list[float]]:
+    """Where the branches of a nullcline are on lines across the plane: coordinate k on each."""
+    found: list[list[float]] = [[] for _ in other]
+    for branch in line.branches:
+        for start, stop in pairwise(branch):
+            low, high = sorted((start[1 - k], stop[1 - k]))
+            for j in np.flatnonzero((other >= low) & (other <= high)):
+                part = (other[j] - start[1 - k]) / ((stop[1 - k] - start[1 - k]) or 1.0)
+                found[j].append(float(start[k] + part * (stop[k] - start[k])))
+    return found

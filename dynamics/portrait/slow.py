@@ -8,7 +8,7 @@ repelling where it falls. Over a grid of the others they form branches, which en
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Protocol
@@ -99,7 +99,8 @@ def slow_manifold(
     bracket : (float, float)
         Where to look.
     nodes : int
-        Of one scan of the bracket.
+        Of one scan of the bracket, which divides further where the gradient is not plain: keep away
+        from where it is noise.
 
     Returns
     -------
@@ -114,7 +115,7 @@ def slow_manifold(
     if name not in names:
         refuse("name", name, "is no scalar of the state", ", ".join(names), names[0])
     others = [other for other in names if other != name]
-    if set(at) != set(others):
+    if set(at) != set(others) or not others:
         refuse("at", sorted(at), "are not the other scalars", ", ".join(others), others)
     low, high = bracket
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
@@ -175,6 +176,42 @@ def followed(
         waiting += onwards
     there = np.isfinite(values).any()
     return SlowManifold(name, dict(at), values[None][: int(there)], slopes[None][: int(there)])
+
+
+def polished(
+    problem: Graded,
+    name: str,
+    at: Mapping[str, FloatArray],
+    guesses: Sequence[Sequence[float]],
+    bounds: tuple[float, float],
+) -> SlowManifold:
+    """Every branch along a line, from values that are near all rests at each of its points.
+
+    Parameters
+    ----------
+    problem : Problem
+    name : str
+        The scalar.
+    at : mapping
+        Name -> float array, shape (points,): values of every other scalar.
+    guesses : sequence of sequences of float
+        At each point, a value near each rest.
+    bounds : (float, float)
+        No value beyond is taken.
+    """
+    span = bounds[1] - bounds[0]
+    rests: dict[Index, list[Rest]] = {}
+    for k, near in enumerate(guesses):
+        here = own(problem, name, {other: float(line[k]) for other, line in at.items()})
+        found: list[Rest] = []
+        for guess in sorted(near):
+            around = max(bounds[0], guess - STEP * span), min(bounds[1], guess + STEP * span)
+            rest = settle(here, guess, STEP * STEP * span, around)
+            if rest is not None and all(abs(rest[0] - other) > 1e-9 * span for other, _ in found):
+                found.append(rest)
+        rests[(k,)] = found
+    values, slopes = _linked(rests, (len(guesses),))
+    return SlowManifold(name, dict(at), values, slopes)
 
 
 def _expected(values: FloatArray, index: Index, guess: float) -> float:
@@ -268,7 +305,9 @@ def _scanned(component: Scalar, looked: list[float]) -> list[Rest]:
     return [(value, slope(component, value, span)) for value in values]
 
 
-def _rests(component, shape: Index, looked: list[float]) -> dict[Index, list[Rest]]:  # type: ignore[no-untyped-def]
+def _rests(
+    component: Callable[[Index], Scalar], shape: Index, looked: list[float]
+) -> dict[Index, list[Rest]]:
     """What a scan finds on a coarse grid; between, continued where the coarse corners agree."""
     span = max(abs(looked[0]), abs(looked[-1]))
     coarse = [sorted({*range(0, n, STRIDE), n - 1}) for n in shape]

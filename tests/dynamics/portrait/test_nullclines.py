@@ -137,7 +137,7 @@ def test_touching_zero_is_no_branch():
 
 def test_more_than_the_budget_can_resolve_is_said():
     found = nullcline(lambda x, y: (y - math.sin(x)) * (y - math.sin(x) - 1e-3), SQUARE, SQUARE,
-                      budget=30_000)  # fmt: skip
+                      budget=6_000, grid=16)  # fmt: skip
     assert not found.settled
     assert found.unresolved > 0
 
@@ -155,7 +155,11 @@ def test_of_the_real_problem_the_gradient_is_zero_by_brute_force():
     problem = system.ReducedPopulation(parameters)
     rho, sets = -0.3, ((0, 1), (2, 3))
     found = nullcline(
-        lambda alpha, gamma: problem.gradient((alpha, gamma, rho))[1], (0.1, 1.2), (-1.0, 4.0), 8
+        lambda alpha, gamma: problem.gradient((alpha, gamma, rho))[1],
+        (0.1, 1.2),
+        (-1.0, 4.0),
+        8,
+        budget=4_000,
     )
     assert found.branches
     same = np.kron(np.eye(2), np.ones((2, 2)))

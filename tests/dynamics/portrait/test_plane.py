@@ -131,6 +131,7 @@ def test_rates_that_the_problem_itself_does_not_know_are_not_shown():
         ({"hidden": float("nan")}, "hidden="),
         ({"grid": 2}, "grid="),
         ({"starts": -1}, "starts="),
+        ({"starts": [0.1, 0.2]}, "starts="),
     ],
 )
 def test_wrong_requests_are_refused(arguments, word):
