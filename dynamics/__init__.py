@@ -18,6 +18,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 from dynamics.compare import Comparison, compare
 from dynamics.descend import descend
+from dynamics.diversity import diversity, total_variation
 from dynamics.experiments.verify import Verdict, verify
 from dynamics.flow import flow
 from dynamics.onsets import Branches, Onsets, branches, onsets
@@ -42,6 +43,7 @@ __all__ = [
     "branches",
     "compare",
     "descend",
+    "diversity",
     "flow",
     "load",
     "load_system",
@@ -51,5 +53,6 @@ __all__ = [
     "stability_limit",
     "sweep",
     "system_names",
+    "total_variation",
     "verify",
 ]

@@ -109,10 +109,11 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _of_store(command: str, words: list[str]) -> int:
-    """A command about a store: ``attdyn status STORE [--flags]``."""
+    """A command about a store or a file: ``attdyn status STORE [--flags]``."""
+    kind = OF_STORES[command]
     module = importlib.import_module(f"dynamics.commands.{MODULES[command]}")
     parser = request.Parser(
-        prog=f"attdyn {command} STORE",
+        prog=f"attdyn {command} {kind.upper()}",
         description=f"{COMMANDS[command]}.",
         argument_default=request.SUPPRESS,
     )
@@ -122,7 +123,7 @@ def _of_store(command: str, words: list[str]) -> int:
         return 2
     if words[0].startswith("-"):
         _read(parser, words)
-        raise InvalidRequest(f"{command} needs a store: attdyn {command} STORE [--flags]")
+        raise InvalidRequest(f"{command} needs a {kind}: attdyn {command} {kind.upper()} [--flags]")
     return int(module.execute(words[0], _read(parser, words[1:])))
 
 

@@ -21,6 +21,7 @@ COMMANDS = {
     "sweep": "a grid of runs, kept block by block; the same command goes on with it",
     "phase": "a sweep as a phase diagram, slices or a power law (attdyn phase STORE)",
     "status": "how far a sweep is (attdyn status STORE)",
+    "diversity": "how much the queries of attention maps differ (attdyn diversity FILE ...)",
     "verify": "a measured verdict on every claim of the paper",
     "figure": "a figure of the paper, or one of those behind the verdicts",
 }
@@ -31,12 +32,13 @@ MODULES = {
     "sweep": "sweep",
     "phase": "phase",
     "status": "status",
+    "diversity": "diversity",
     "verify": "verify",
     "figure": "figure",
 }
 """Command -> module of this package."""
-OF_STORES = ("phase", "status")
-"""Commands whose word is a store: ``flags(parser)``, ``execute(store, flags)``."""
+OF_STORES = {"phase": "store", "status": "store", "diversity": "file"}
+"""Commands whose word is no system, and what it is: ``flags(parser)``, ``execute(word, flags)``."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics import request
+from dynamics.commands.files import PICTURES, writable, write_whole
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 USUAL = ("error", "test_error", "risk")
 """Drawn when nothing is asked for: the first of these that there is."""
-ENDINGS = (".png", ".svg", ".pdf")
 
 
 def flags(parser: request.Parser) -> None:
@@ -43,6 +43,9 @@ def flags(parser: request.Parser) -> None:
     what.add_argument("--boundary", **word, help="a yes or no whose boundary is drawn")
     what.add_argument("--slices", action="store_true", help="lines along x, one for each y")
     what.add_argument("--fit", **word, help="fit a power law in these: 'D,q*(D-C),C'")
+    what.add_argument(
+        "--plane", **word, help="phase plane of two scalars (gamma,rho) at the point --at"
+    )
     fine = parser.add_argument_group("refined boundaries")
     number: dict[str, Any] = {"type": request.value, "metavar": "N"}
     fine.add_argument(
@@ -64,24 +67,26 @@ def execute(store: str, given: dict[str, Any]) -> int:
     from dynamics import plotting
     from dynamics.sweep import load
 
-    picture = _place(given.get("out", f"results/phase-{Path(store).stem}.png"), ENDINGS)
+    picture = writable(given.get("out", f"results/phase-{Path(store).stem}.png"), PICTURES)
     tables = {
-        name: _place(given[name], endings)
+        name: writable(given[name], endings)
         for name, endings in (("csv", (".csv",)), ("netcdf", (".nc", ".netcdf")))
         if name in given
     }
     found = load(store)
-    if "fit" in given:
+    if "plane" in given:
+        axes, document = _plane(found, given)
+    elif "fit" in given:
         axes, document = _fit(found, given)
     elif given.get("refine"):
         axes, document = _refined(found, store, given)
     else:
         axes, document = _drawn(found, given)
-    written = [_written(picture, lambda path: plotting.write(axes, path))]
+    written = [write_whole(picture, lambda path: plotting.write(axes, path))]
     for name, path in tables.items():
         from dynamics.sweep import export
 
-        written.append(_written(path, lambda to, kind=name: export.EXPORTS[kind](found, to)))
+        written.append(write_whole(path, lambda to, kind=name: export.EXPORTS[kind](found, to)))
     document["files"] = [str(path) for path in written]
     if given.get("json"):
         print(json.dumps(_plain(document), indent=2, allow_nan=False))
@@ -90,35 +95,6 @@ def execute(store: str, given: dict[str, Any]) -> int:
         for path in written:
             print(f"written  {path}")
     return 0
-
-
-def _place(path: Any, endings: tuple[str, ...]) -> Path:
-    """A file that can be written."""
-    from dynamics.store import check_writable
-
-    target = Path(str(path))
-    if target.suffix.lower() not in endings:
-        raise InvalidRequest(
-            f"{str(path)!r} can end in {', '.join(endings)}; nearest: {endings[0]}"
-        )
-    if target.is_dir():
-        raise InvalidRequest(f"{str(path)!r} is a folder; it can be a file")
-    check_writable(target.parent / f".{target.name}.new")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return target
-
-
-def _written(path: Path, write: Any) -> Path:
-    """Write a file whole or not at all."""
-    import os
-
-    beside = path.with_name(f".{path.name}.new{path.suffix}")
-    try:
-        write(beside)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
-    return path
 
 
 def _held(given: Mapping[str, Any]) -> dict[str, float]:
@@ -250,6 +226,35 @@ def _fit(found: Sweep, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         "text": text,
     }  # fmt: skip
     return plotting.scaling(law), document
+
+
+def _plane(found: Sweep, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The phase plane of one point of the sweep."""
+    from dynamics import plotting
+    from dynamics.phases.select import hold
+    from dynamics.portrait import described, portrait, sentence
+    from dynamics.systems import load_system
+
+    grid, work = found.plan.grid, found.plan.work
+    if grid.paired or "full" in work.words:
+        raise InvalidRequest("a phase plane is of a point of a grid of reduced problems")
+    places, _ = hold(found.dataset, _held(given))
+    sizes = dict(zip(grid.dims, grid.shape, strict=True))
+    free = [name for name in grid.dims if name not in places and sizes[name] > 1]
+    if free:
+        raise InvalidRequest(f"a phase plane is of one point; give {', '.join(free)} in --at")
+    point = grid.at([places.get(name, 0) for name in grid.dims])
+    parameters, options = work.parts(point)
+    system = load_system(work.system)
+    why = work.objection(point)
+    if why:
+        raise InvalidRequest(why)
+    problem = system.problem(system.Parameters(**parameters), None, options)
+    time = options.get("time") or options["eta"] * options["steps"]
+    names = tuple(name.strip() for name in str(given["plane"]).split(","))
+    made = portrait(problem, time, names)  # type: ignore[arg-type]
+    document = {"parameters": parameters, "time": time, **described(made)}
+    return plotting.portrait(made), document | {"text": [sentence(made)]}
 
 
 def _split(text: Any) -> list[str]:

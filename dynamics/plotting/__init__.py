@@ -8,9 +8,11 @@ from dynamics.plotting.branches import branches
 from dynamics.plotting.comparison import comparison
 from dynamics.plotting.cost import cost
 from dynamics.plotting.deviation import deviation
+from dynamics.plotting.diversity import diversity
 from dynamics.plotting.evidence import evidence
 from dynamics.plotting.overlay import overlay, several
 from dynamics.plotting.phase import phase
+from dynamics.plotting.portrait import portrait, portraits
 from dynamics.plotting.realistic import realistic
 from dynamics.plotting.refined import refined
 from dynamics.plotting.samples import against_samples, association_phase
@@ -29,9 +31,12 @@ __all__ = [
     "comparison",
     "cost",
     "deviation",
+    "diversity",
     "evidence",
     "overlay",
     "phase",
+    "portrait",
+    "portraits",
     "realistic",
     "refined",
     "scaling",

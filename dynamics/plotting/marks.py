@@ -79,7 +79,7 @@ class Place:
         panel.set(**{f"{which}lim": (self.edges[0], self.edges[-1])})
         if self.category or len(values) <= FEW:
             ticks.set_major_locator(FixedLocator(list(self.centres)))
-            ticks.set_major_formatter(FuncFormatter(lambda _, k: f"{values[k or 0]:g}"))
+            ticks.set_major_formatter(FuncFormatter(lambda _, k: f"{values[k or 0]:.4g}"))
             ticks.set_minor_locator(NullLocator())
         elif self.axis.logarithmic:
             logarithmic(ticks, values[-1] / values[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -40,7 +41,21 @@ def reason(error: BaseException) -> str:
 
 
 def check_place(path: Path) -> None:
-    """Refuse a place that holds something else."""
+    """Make the folder of a sweep; refuse a place that holds something else, or is not writable."""
+    try:
+        _check_entries(path)
+        path.mkdir(parents=True, exist_ok=True)
+        if not os.access(path, os.W_OK):
+            raise OSError(errno.EROFS, "it is not writable")
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        allowed = "a new folder or an earlier sweep's, on a disk that can be written"
+        raise InvalidRequest(
+            f"out={str(path)!r} cannot be written ({why}); out can be {allowed}"
+        ) from None
+
+
+def _check_entries(path: Path) -> None:
     if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise InvalidRequest(
             f"out={str(path)!r} is not a folder; out can be a new one or a sweep's"

@@ -67,8 +67,6 @@ class SweepStore:
             If it cannot be written.
         """
         check_place(self.path)
-        with told(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
         with locked(self.path):
             if (self.path / "zarr.json").exists():
                 differences(described(self.path), self.plan.description, self.path)

@@ -284,3 +284,25 @@ def masked_rates(areas, p, masked, latents, row, width=1e-5):
     steps = width * np.eye(flat.size)
     rates = [(loss(flat - step) - loss(flat + step)) / (2 * width) for step in steps]
     return np.array(rates[:split]), np.array(rates[split:])
+
+
+def diversity(attention, grid, k):
+    """Attention diversity by sorting and loops over pairs of queries."""
+    points = []
+    for row in attention:
+        keys = sorted(range(len(row)), key=lambda j: (-round(row[j] * 1e9), j))[:k]
+        points.append([number for j in keys for number in divmod(j, grid[1])])
+    return sum(math.dist(p, q) for p in points for q in points) / len(points) ** 2
+
+
+def total_variation(attention):
+    """Mean of half the absolute differences of rows, by loops over pairs of queries."""
+    pairs = itertools.product(attention, repeat=2)
+    total = sum(sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2 for p, q in pairs)
+    return total / len(attention) ** 2
+
+
+def without_first(attention, skip):
+    """A map without its first tokens, each row divided by its sum."""
+    kept = [list(row[skip:]) for row in attention[skip:]]
+    return np.array([[weight / math.fsum(row) for weight in row] for row in kept])

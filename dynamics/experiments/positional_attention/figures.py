@@ -12,6 +12,7 @@ from dynamics.experiments.positional_attention import behind
 from dynamics.experiments.positional_attention.association import association
 from dynamics.experiments.positional_attention.convolution import convolution
 from dynamics.experiments.positional_attention.patches import data_point, partitions
+from dynamics.experiments.positional_attention.plane import plane
 
 FIGURES: Mapping[str, Figure] = {
     "1b": partitions,
@@ -22,4 +23,5 @@ FIGURES: Mapping[str, Figure] = {
     "phase": behind.phase,
     "transverse": behind.transverse,
     "omega": behind.spread,
+    "plane": plane,
 }

@@ -13,7 +13,7 @@ from dynamics.sweep import cluster, result
 from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("positional_attention")
-GIVEN = {"D": 8, "C": "2,3,4", "q": "0.2:0.6:5", "nu": "1e-3,1e-2", "time": 50}
+GIVEN = {"D": 8, "C": "2,3,4", "q": "0.1:0.9:9", "nu": "1e-3,1e-2", "time": 50}
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -31,15 +31,10 @@ def workers():
         yield made
 
 
-def test_a_cluster_writes_the_same_bytes(workers, tmp_path, files):
-    dynamics.sweep(SYSTEM, GIVEN, tmp_path / "here.zarr", workers=0)
-    dynamics.sweep(SYSTEM, GIVEN, tmp_path / "there.zarr", scheduler=workers.scheduler_address)
-    assert files(tmp_path / "here.zarr") == files(tmp_path / "there.zarr")
-
-
-def test_a_killed_worker_costs_its_block_only(workers, tmp_path, files):
+def test_the_same_bytes_although_a_worker_is_killed(workers, tmp_path, files):
+    """Its block is run by another; nothing is missing, and nothing differs from a run here."""
     out = tmp_path / "k.zarr"
-    slower = GIVEN | {"time": 3000, "p": "3,5"}
+    slower = GIVEN | {"time": 2000}
 
     def kill():
         while not list(out.glob("done/c/*")):

@@ -26,7 +26,7 @@ def test_a_run_goes_over_to_another_when_that_becomes_right(system):
     """Truncated while the rare configurations do not matter, then spectral."""
     parameters = system.Parameters(D=64, q=0.02)
     problem = system.ReducedPopulation(parameters, tolerance=1e-6)
-    run = dynamics.flow(problem, time=1e6)
+    run = dynamics.flow(problem, time=1e4, record=60)
     names = [settings["expectation"] for _, settings in run.settings["forms"]]
     starts = [start for start, _ in run.settings["forms"]]
     assert names[0] == "truncated"
@@ -34,7 +34,7 @@ def test_a_run_goes_over_to_another_when_that_becomes_right(system):
     assert starts == sorted(starts)
     assert starts[-1] < run.outcome.time
     assert (run["certificate"] <= 1e-6).all()
-    smooth = dynamics.flow(system.ReducedPopulation(parameters, "spectral"), time=1e6)
+    smooth = dynamics.flow(system.ReducedPopulation(parameters, "spectral"), 1e4, record=2)
     np.testing.assert_allclose(run.final_state, smooth.final_state, rtol=1e-5)
     first, second = run.events["T0"], smooth.events["T0"]
     assert abs(first.time - second.time) <= first.uncertainty + 1e-5 * second.time

@@ -1,0 +1,71 @@
+"""Attention in files of numpy: ``.npy``, memory-mapped, and ``.npz``; never pickled objects."""
+
+from __future__ import annotations
+
+import os
+from difflib import get_close_matches
+from typing import Any
+from zipfile import BadZipFile
+from zlib import error as BadStream  # noqa: N812 (a class, as its use shows)
+
+import numpy as np
+from numpy.lib.format import MAGIC_PREFIX
+from numpy.typing import NDArray
+
+from dynamics.validation import InvalidRequest, refuse
+
+KINDS = "a .npy or .npz file of numpy"
+
+
+def read(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
+    """The array of a file.
+
+    Parameters
+    ----------
+    path : path-like
+        A ``.npy`` file, which is memory-mapped, or a ``.npz`` file; told apart by what they hold.
+    name : str, optional
+        Array of a ``.npz`` file; needed where there are several.
+
+    Raises
+    ------
+    InvalidRequest
+        If the file cannot be read, holds objects, or has no array of this name.
+    """
+    try:
+        with open(path, "rb") as file:
+            mapped = file.read(len(MAGIC_PREFIX)) == MAGIC_PREFIX
+            if mapped and name is not None:
+                refuse("name", name, "is of arrays in .npz files", "left out for .npy", "no name")
+            if mapped:
+                return np.load(path, mmap_mode="r", allow_pickle=False)
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as opened:
+                return opened[_chosen(opened.files, name, path)]
+    except InvalidRequest:
+        raise
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InvalidRequest(
+            f"file={os.fspath(path)!r} cannot be read ({reason}); file can be {KINDS}"
+        ) from None
+    except (ValueError, EOFError, KeyError, BadZipFile, BadStream):
+        raise InvalidRequest(
+            f"file={os.fspath(path)!r} is damaged, holds Python objects or is not of numpy; "
+            f"file can be {KINDS}"
+        ) from None
+
+
+def _chosen(names: list[str], name: str | None, path: str | os.PathLike[str]) -> str:
+    """The name of an array: the one asked for, or the only one."""
+    if not names:
+        raise InvalidRequest(f"file={os.fspath(path)!r} holds no arrays; file can be {KINDS}")
+    known = ", ".join(names)
+    if name is None and len(names) > 1:
+        raise InvalidRequest(
+            f"name is needed: {os.fspath(path)!r} holds {known}; nearest: {names[0]}"
+        )
+    if name is not None and name not in names:
+        nearest = get_close_matches(name, names, 1, 0.0)[0]
+        refuse("name", name, f"is not in {os.fspath(path)!r}", f"one of {known}", nearest)
+    return names[0] if name is None else name

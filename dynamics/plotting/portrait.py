@@ -1,0 +1,310 @@
+"""The plane of two scalars: where they are driven, where each rests, and how runs go through it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap, LogNorm
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from dynamics.outcome import HORIZON
+from dynamics.plotting.placing import Words
+from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RC, VERMILION, new_figure
+from dynamics.portrait.fixed import DEGENERATE, SADDLE, SINK, SOURCE
+from dynamics.portrait.hidden import HELD, RUN, Treatment
+from dynamics.portrait.plane import Portrait
+from dynamics.problem import FloatArray
+from dynamics.systems import load_system
+from dynamics.trajectory import Trajectory
+from theory.notation import Notation
+
+RESTS = ((BLUE, (0, (5, 2))), (VERMILION, (0, (6, 2, 1, 2))))
+"""Colour and dashes of the nullclines of the first and of the second scalar."""
+MARKS = {
+    SINK: ("o", "black"),
+    SOURCE: ("o", "white"),
+    SADDLE: ("D", "white"),
+    DEGENERATE: ("X", GREY),
+}
+COLOURS = ListedColormap(mpl.colormaps["viridis"](np.linspace(0.0, 0.86, 200)))
+"""Without the yellow that white paper swallows."""
+ARROW = 0.6
+"""Length of an arrow, as a part of the distance of two."""
+APART = 0.07
+"""Least distance of two times that are written, as a part of the sides."""
+FIRST_TIME = -2
+"""Times are written from this power of ten on."""
+
+
+def portrait(found: Portrait, axes: Axes | None = None, shown: Sequence[str] | None = None) -> Axes:
+    """Arrows coloured by speed, nullclines, slow manifold, fixed points and runs in their plane.
+
+    Parameters
+    ----------
+    found : Portrait
+    axes : Axes, optional
+    shown : sequence of str, optional
+        Parameters that the title names; all of them by default.
+
+    Returns
+    -------
+    Axes
+    """
+    notation = load_system(found.system).notation
+    with mpl.rc_context(RC | {"axes.spines.top": True, "axes.spines.right": True}):
+        if axes is None:
+            _, axes = new_figure(5.4, 5.4)
+        axes.set_xlim(found.box[0])
+        axes.set_ylim(found.box[1])
+        _arrows(axes, found)
+        _slow(axes, found, notation)
+        for k, run in enumerate(found.runs[1:]):
+            _run(axes, found, run, (GREEN, 1.1, "from other starts" if k == 0 else ""))
+        _run(axes, found, found.runs[0], ("black", 1.9, "run from the start"))
+        _fixed(axes, found)
+        words = Words(axes, _drawn(found))
+        _events(axes, found, words)
+        _times(axes, found, words)
+        _nullclines(axes, found, notation, words)
+        words.write()
+        axes.set_xlabel(notation.label(found.plane[0]))
+        axes.set_ylabel(notation.label(found.plane[1]))
+        names = list(found.parameters) if shown is None else shown
+        held = [rf"{notation.label(n)[:-1]} = {found.parameters[n]:g}$" for n in names]
+        lines = [*_wrapped(held), *treated(found.hidden, notation)]
+        axes.set_title("\n".join(lines), fontsize=8, loc="left")
+        axes.legend(
+            loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, fontsize=7.5,
+            handlelength=2.2, columnspacing=1.4,
+        )  # fmt: skip
+    return axes
+
+
+def portraits(found: Sequence[Portrait], shown: Sequence[str] | None = None) -> Any:
+    """Several planes side by side.
+
+    Parameters
+    ----------
+    found : sequence of Portrait
+    shown : sequence of str, optional
+        As in `portrait`.
+
+    Returns
+    -------
+    array of Axes
+    """
+    _, axes = new_figure(5.4 * len(found), 5.4, ncols=len(found), squeeze=False)
+    for one, panel in zip(found, axes[0], strict=True):
+        portrait(one, panel, shown)
+    return axes[0]
+
+
+def treated(hidden: Mapping[str, Treatment], notation: Notation) -> list[str]:
+    """What is done with each scalar that the plane does not show, one line each."""
+    lines = []
+    for name, how in hidden.items():
+        label = notation.label(name)
+        if how.kind == HELD:
+            lines.append(rf"{label[:-1]} = {how.value:g}$, held")
+        elif how.kind == RUN:
+            along, until = notation.label(how.along), moment(how.until)
+            lines.append(
+                rf"{label} as on the black run, a function of {along} up to $\tau$ = {until}, "
+                "constant beyond"
+            )
+        else:
+            rate = dotted(name, notation)
+            lines.append(rf"{label} slaved: on its attracting slow manifold, {rate[:-1]} = 0$")
+    return lines
+
+
+def dotted(name: str, notation: Notation) -> str:
+    """The letter of a scalar with the dot of a rate."""
+    return rf"$\dot{{{notation[name].latex}}}$"
+
+
+def moment(time: float) -> str:
+    """A time in few letters: a power of ten as one."""
+    power = np.log10(time) if time > 0 else 0.5
+    if abs(power - round(power)) < 1e-9 and abs(power) >= 3:
+        return rf"$10^{{{round(power)}}}$"
+    return f"{time:.0f}" if time >= 1000 else f"{time:.3g}"
+
+
+def _wrapped(words: Sequence[str], width: int = 6) -> list[str]:
+    return [",  ".join(words[k : k + width]) for k in range(0, len(words), width)]
+
+
+def _scaled(found: Portrait, points: FloatArray) -> FloatArray:
+    """Points of the plane in units of the rectangle."""
+    low, sides = np.array(found.box)[:, 0], np.ptp(np.array(found.box), axis=1)
+    scaled: FloatArray = (np.asarray(points, dtype=float) - low) / sides
+    return scaled
+
+
+def _drawn(found: Portrait) -> FloatArray:
+    """Points along everything that words shall not cover."""
+    lines = [_path(found, run) for run in found.runs]
+    lines += [branch for line in found.nullclines.values() for branch in line.branches]
+    lines += [point.place[None, :] for point in found.fixed_points]
+    return np.concatenate([_dense(_scaled(found, line)) for line in lines])
+
+
+def _dense(line: FloatArray, step: float = 0.01) -> FloatArray:
+    """Points along a polyline, no farther apart than a step."""
+    lengths = np.concatenate([[0.0], np.hypot(*np.diff(line, axis=0).T).cumsum()])
+    kept = np.concatenate([[True], np.diff(lengths) > 0])
+    at = np.linspace(0.0, lengths[-1], max(2, int(min(lengths[-1], 20.0) / step)))
+    return np.stack([np.interp(at, lengths[kept], line[kept, k]) for k in range(2)], axis=1)
+
+
+def _path(found: Portrait, run: Trajectory) -> FloatArray:
+    return np.stack([run[name] for name in found.plane], axis=1)
+
+
+def _arrows(axes: Axes, found: Portrait) -> None:
+    """Arrows of one length on paper, coloured by speed; crosses where there is no gradient."""
+    x, y = np.meshgrid(found.x, found.y)
+    sides = np.ptp(np.array(found.box), axis=1)
+    speed = np.hypot(*found.rates)
+    there = np.isfinite(speed) & (speed > 0)
+    if not there.all():
+        axes.plot(x[~there], y[~there], "x", color=GREY, ms=3, label="no gradient, or none known")
+    if not there.any():
+        return
+    along = found.rates / sides[:, None, None]
+    length = ARROW / len(found.x) / np.hypot(*along)
+    u, v = (length * part * side for part, side in zip(along, sides, strict=True))
+    drawn = axes.quiver(
+        x[there], y[there], u[there], v[there], speed[there], cmap=COLOURS,
+        norm=LogNorm(speed[there].min(), speed[there].max()), angles="xy", scale_units="xy",
+        scale=1.0, pivot="mid", width=0.0032, headwidth=3.6, headlength=4.2, headaxislength=3.8,
+        zorder=1,
+    )  # fmt: skip
+    bar = axes.figure.colorbar(drawn, ax=axes, pad=0.02, aspect=32)
+    bar.outline.set_color(GREY)
+    bar.ax.yaxis.set_major_locator(LogLocator(numticks=12))
+    bar.ax.yaxis.set_minor_formatter(NullFormatter())
+    bar.set_label(r"speed in the plane, per unit of $\tau$")
+
+
+def _slow(axes: Axes, found: Portrait, notation: Notation) -> None:
+    """The slow manifold of a scalar of the plane, where it attracts and where it repels."""
+    slow = found.slow
+    if slow is None or slow.name not in found.plane:
+        return
+    name = notation.label(slow.name)
+    other = slow.at[next(n for n in found.plane if n != slow.name)]
+    kinds = ((True, ORANGE, "slow manifold"), (False, PURPLE, "repelling rest"))
+    for wanted, colour, word in kinds:
+        label = f"{word} of {name}"
+        for values, attracting in zip(slow.values, slow.attracting, strict=True):
+            if attracting == wanted:
+                pair = (values, other) if slow.name == found.plane[0] else (other, values)
+                axes.plot(*pair, color=colour, lw=5, alpha=0.45, label=label, zorder=1.5)
+                label = ""
+
+
+def _nullclines(axes: Axes, found: Portrait, notation: Notation, words: Words) -> None:
+    """Every branch, and the name of each nullcline where it has most room."""
+    runs = [_scaled(found, _path(found, run)) for run in found.runs]
+    edges = np.linspace(0.0, 1.0, 50)
+    frame = [np.stack(np.broadcast_arrays(*pair), axis=1)
+             for edge in (0.0, 1.0) for pair in ((edges, edge), (edge, edges))]  # fmt: skip
+    for (name, line), (colour, dash) in zip(found.nullclines.items(), RESTS, strict=True):
+        if not line.branches:
+            continue
+        text = rf"{dotted(name, notation)[:-1]} = 0$"
+        for k, branch in enumerate(line.branches):
+            label = text if k == 0 else None
+            axes.plot(*branch.T, color=colour, ls=dash, lw=1.7, label=label, zorder=2.5)
+        others = [
+            _scaled(found, branch)
+            for other, known in found.nullclines.items()
+            for branch in known.branches
+            if other != name
+        ]
+        points = _scaled(found, np.concatenate(line.branches))
+        apart = points[:, None, :] - np.concatenate([*runs, *others, *frame])[None, :, :]
+        words.add(
+            text, points[np.hypot(*apart.transpose(2, 0, 1)).min(axis=1).argmax()], colour, 10
+        )
+
+
+def _run(axes: Axes, found: Portrait, run: Trajectory, look: tuple[str, float, str]) -> None:
+    """A run with its start, its direction, and a cross where it ended before its horizon."""
+    colour, width, label = look
+    path = _path(found, run)
+    axes.plot(
+        *path.T, color=colour, lw=width, label=label or None, zorder=3, marker="s", markevery=[0],
+        mfc="white", ms=4.5, mew=1.2,
+    )  # fmt: skip
+    lengths = np.concatenate([[0.0], np.hypot(*np.diff(_scaled(found, path), axis=0).T).cumsum()])
+    if lengths[-1] > APART:
+        tail, head = (
+            (np.interp(part * lengths[-1], lengths, path[:, 0]),
+             np.interp(part * lengths[-1], lengths, path[:, 1])) for part in (0.54, 0.56)
+        )  # fmt: skip
+        axes.annotate(
+            "", head, tail, zorder=4,
+            arrowprops={"arrowstyle": "-|>", "color": colour, "lw": width, "mutation_scale": 11},
+        )  # fmt: skip
+    if run.outcome.kind != HORIZON:
+        label = f"{run.outcome.kind} before the horizon"
+        axes.plot(*path[-1], "X", color=VERMILION, ms=7, label=label, zorder=5)
+
+
+def _times(axes: Axes, found: Portrait, words: Words) -> None:
+    """Powers of ten along the main run, the last ones first, where there is room for them."""
+    run = found.runs[0]
+    path, kept = _path(found, run), [_path(found, run)[0]]
+    if len(run.time) < 3:
+        return
+    for power in range(int(np.floor(np.log10(run.time[-1]))), FIRST_TIME - 1, -1):
+        spot = np.array([np.interp(power, np.log10(run.time[1:]), path[1:, k]) for k in range(2)])
+        if min(np.abs(_scaled(found, spot - other + np.array(found.box)[:, 0])).max()
+               for other in kept) < APART:  # fmt: skip
+            continue
+        label = r"times $\tau$" if len(kept) == 1 else None
+        kept.append(spot)
+        axes.plot(*spot, "o", color="black", mfc="white", ms=5, mew=1.2, label=label, zorder=4.5)
+        words.add(moment(10.0**power), _scaled(found, spot), "black", 7.5)
+
+
+def _events(axes: Axes, found: Portrait, words: Words) -> None:
+    """Events of the main run, those that the problem's rules name, at their states."""
+    run = found.runs[0]
+    places = [run.layout.place(name).start for name in found.plane]
+    label = "events"
+    for name in sorted(run.events):
+        event = run.events[name]
+        if event is None or event.time <= 0:
+            continue
+        spot = event.state[places]
+        axes.plot(*spot, "*", color=PURPLE, mec="black", mew=0.6, ms=10, label=label, zorder=5)
+        label = ""
+        words.add(_named(name), _scaled(found, spot), "black", 8.5)
+
+
+def _named(name: str) -> str:
+    """``T1`` as a letter with an index; any other name in words."""
+    head, _, tail = name.partition("_")
+    if len(head) == 2 and head[1].isdigit():
+        return f"${head[0]}_{head[1]}$" + (f" ({tail})" if tail else "")
+    return name.replace("_", " ")
+
+
+def _fixed(axes: Axes, found: Portrait) -> None:
+    named: set[str] = set()
+    for point in found.fixed_points:
+        marker, colour = MARKS[point.kind]
+        label = "" if point.kind in named else f"{point.kind} of the plane"
+        named.add(point.kind)
+        axes.plot(
+            *point.place, marker, color="black", mfc=colour, ms=7.5, mew=1.5, label=label, zorder=5,
+            ls="none",
+        )  # fmt: skip

@@ -1,0 +1,12 @@
+"""The notebooks that train for minutes belong to the long validations."""
+
+import pytest
+
+LONG = ("03_realistic.ipynb", "04_transfer.ipynb")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.name in LONG:
+            item.add_marker("long")

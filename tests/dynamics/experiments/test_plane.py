@@ -1,0 +1,37 @@
+"""The phase-plane figure, at a size and grid that take no time."""
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.experiments.figure import draw
+from dynamics.validation import InvalidRequest
+
+SYSTEM = dynamics.load_system("positional_attention")
+SMALL = SYSTEM.Parameters(D=8, C=2, q=0.5)
+QUICK = {"time": 1e3, "starts": 1, "grid": 6}
+
+
+def test_both_planes_by_default():
+    drawing = draw(SYSTEM, "plane", SMALL, options=QUICK)
+    assert list(drawing.data) == ["gamma-rho", "alpha-gamma"]
+    left, right = drawing.axes
+    assert (left.get_xlabel(), left.get_ylabel()) == (r"$\gamma$", r"$\rho$")
+    assert (right.get_xlabel(), right.get_ylabel()) == (r"$\alpha$", r"$\gamma$")
+    assert "gradients beside the runs" in drawing.caption
+    assert drawing.data["gamma-rho"]["hidden"] == {"alpha": "slow"}
+    assert drawing.data["alpha-gamma"]["hidden"] == {"rho": "run"}
+
+
+def test_what_is_drawn_is_what_is_told():
+    drawing = draw(SYSTEM, "plane", SMALL, options=QUICK | {"plane": "alpha-gamma"})
+    (told,) = drawing.data.values()
+    drawn = [line.get_xydata() for line in drawing.axes[0].lines]
+    for line in told["nullclines"].values():
+        for branch in line["branches"]:
+            assert any(np.array_equal(branch, shown) for shown in drawn)
+
+
+def test_an_unknown_plane_is_refused():
+    with pytest.raises(InvalidRequest, match="plane='beta-rho'"):
+        draw(SYSTEM, "plane", SMALL, options={"plane": "beta-rho"})

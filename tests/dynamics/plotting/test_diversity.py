@@ -1,0 +1,112 @@
+"""The box plot of attention diversity, checked through its artists and words."""
+
+import itertools
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_hex
+from matplotlib.patches import PathPatch
+
+from dynamics import plotting
+from dynamics.diversity import Measured, Setting
+from dynamics.plotting.diversity import COLOURS
+
+
+def measured(name, images=9, heads=3, seed=0, **setting):
+    rng = np.random.default_rng(seed)
+    diversity = rng.uniform(2, 20, (images, heads))
+    variation = rng.uniform(0, 1, (images, heads))
+    return Measured(name, diversity, variation, Setting(**({"grid": (14, 14)} | setting)))
+
+
+def boxes(panel):
+    return [patch for patch in panel.patches if isinstance(patch, PathPatch)]
+
+
+def extent(box):
+    return box.get_path().get_extents()
+
+
+def legend(axes):
+    return [text.get_text() for key in axes[0].figure.legends for text in key.get_texts()]
+
+
+def title(axes):
+    return axes[0].figure.get_suptitle().replace("\n", " ")
+
+
+def test_every_box_is_the_quartiles_of_its_head():
+    found = measured("mae")
+    axes = plotting.diversity(found)
+    for panel, values in zip(axes, (found.diversity, found.total_variation), strict=True):
+        drawn = boxes(panel)
+        assert len(drawn) == 3
+        for head, box in enumerate(drawn):
+            low, high = np.quantile(values[:, head], (0.25, 0.75))
+            assert (extent(box).y0, extent(box).y1) == pytest.approx((low, high))
+            assert (extent(box).x0 + extent(box).x1) / 2 == pytest.approx(head)
+        medians = [line.get_ydata()[0] for line in panel.lines if line.get_linewidth() == 1.8]
+        assert medians == pytest.approx(list(np.median(values, axis=0)))
+        assert panel.get_ylim()[0] == 0
+    assert axes[0].get_ylabel() == "attention diversity\n(patches)"
+    assert axes[1].get_ylabel() == "mean pairwise\ntotal variation"
+    assert axes[1].get_xlabel() == "head"
+    assert [int(tick) for tick in axes[1].get_xticks()] == [0, 1, 2]
+
+
+def test_what_is_held_is_in_the_title_and_what_differs_in_the_legend():
+    axes = plotting.diversity(measured("mae", skip=1))
+    assert "mae, 14 × 14 patches, top k = 10 keys, 9 images, first token left out" in title(axes)
+    assert "all pairs of queries" in title(axes)
+    assert legend(axes) == []
+    models = [measured("mae", 9), measured("moco", 7, 2, k=5, off_diagonal=True)]
+    axes = plotting.diversity(models)
+    assert title(axes).startswith("14 × 14 patches boxes: quartiles and median over images")
+    assert legend(axes) == [
+        "mae\ntop k = 10 keys\n9 images\nall pairs of queries\n3 heads",
+        "moco\ntop k = 5 keys\n7 images\npairs of different queries\n2 heads",
+    ]
+
+
+def test_models_stand_side_by_side_in_the_order_of_the_legend():
+    models = [measured(f"model {k}", seed=k, heads=4) for k in range(8)]
+    axes = plotting.diversity(models)
+    drawn = boxes(axes[0])
+    assert len(drawn) == 8 * 4
+    edges = sorted((extent(box).x0, extent(box).x1) for box in drawn)
+    assert all(left[1] < right[0] for left, right in itertools.pairwise(edges))
+    first = sorted(drawn, key=lambda box: extent(box).x0)[:8]
+    shown = [to_hex(box.get_edgecolor()).upper() for box in first]
+    assert shown == [COLOURS[k % len(COLOURS)] for k in range(8)]
+    styles = {(to_hex(box.get_edgecolor()), box.get_hatch()) for box in first}
+    assert len(styles) == 8
+    assert legend(axes) == [f"model {k}" for k in range(8)]
+    handles = axes[0].figure.legends[0].get_patches()
+    assert [to_hex(h.get_facecolor()) for h in handles] == [
+        to_hex(box.get_facecolor()) for box in first
+    ]
+    # The legend hides nothing: it is right of the axes.
+    figure = axes[0].figure
+    figure.draw_without_rendering()
+    assert figure.legends[0].get_window_extent().x0 > axes[0].get_window_extent().x1
+
+
+def test_few_images_are_circles():
+    found = measured("mae", images=2)
+    axes = plotting.diversity([found, measured("moco", images=30)])
+    assert len(boxes(axes[0])) == 3
+    circles = next(line for line in axes[0].lines if line.get_marker() == "o")
+    assert circles.get_ydata().tolist() == found.diversity.ravel().tolist()
+    assert np.round(circles.get_xdata() + 0.2, 9).tolist() == [0, 1, 2] * 2
+    assert "circles: single images" in title(axes)
+    assert "boxes" not in title(plotting.diversity(found))
+
+
+def test_an_axis_far_from_zero_does_not_begin_there():
+    found = measured("mae")
+    near = Measured("mae", 20 + found.total_variation, found.total_variation * 0, found.setting)
+    axes = plotting.diversity(near)
+    assert axes[0].get_ylim()[0] > 15
+    assert axes[1].get_ylim()[0] == 0
+    assert not [artist for artist in axes[0].collections if isinstance(artist, LineCollection)]

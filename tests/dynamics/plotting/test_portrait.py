@@ -1,0 +1,137 @@
+"""Phase planes are checked through the data of their artists."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.quiver import Quiver
+
+import dynamics
+from dynamics import plotting
+from dynamics.outcome import DIVERGED, Outcome
+from dynamics.plotting.placing import Words, plain
+from dynamics.plotting.portrait import MARKS, RESTS, moment
+from dynamics.plotting.style import new_figure
+from dynamics.portrait import portrait
+from dynamics.portrait.fixed import SADDLE, FixedPoint
+from dynamics.portrait.hidden import HELD, Treatment
+
+
+@pytest.fixture(scope="module", params=[("gamma", "rho"), ("alpha", "gamma")])
+def found(request):
+    system = dynamics.load_system("positional_attention")
+    problem = system.ReducedPopulation(system.Parameters(D=12, C=3, q=0.4))
+    return portrait(problem, 2e4, request.param, starts=2, grid=8)
+
+
+def test_arrows_point_along_the_field_and_are_coloured_by_speed(found):
+    axes = plotting.portrait(found)
+    (arrows,) = [c for c in axes.collections if isinstance(c, Quiver)]
+    u, v = found.rates.reshape(2, -1)
+    np.testing.assert_allclose(arrows.U * v, arrows.V * u, rtol=1e-9)
+    assert (arrows.U * u + arrows.V * v > 0).all()
+    np.testing.assert_allclose(arrows.get_array(), np.hypot(u, v))
+    sides = np.ptp(np.array(found.box), axis=1)
+    lengths = np.hypot(arrows.U / sides[0], arrows.V / sides[1])
+    np.testing.assert_allclose(lengths, lengths[0])
+    assert "speed" in axes.figure.axes[-1].get_ylabel()
+
+
+def test_every_run_branch_and_fixed_point_is_drawn(found):
+    axes = plotting.portrait(found)
+    drawn = [line.get_xydata() for line in axes.lines]
+    for run in found.runs:
+        path = np.stack([run[name] for name in found.plane], axis=1)
+        assert any(np.array_equal(path, line) for line in drawn)
+    for (_, line), (colour, _) in zip(found.nullclines.items(), RESTS, strict=True):
+        shown = [part.get_xydata() for part in axes.lines if part.get_color() == colour]
+        assert len(shown) == len(line.branches)
+        for branch, part in zip(line.branches, shown, strict=True):
+            np.testing.assert_array_equal(branch, part)
+    assert axes.get_xlim() == found.box[0]
+    assert axes.get_ylim() == found.box[1]
+
+
+def test_times_and_events_are_where_the_run_was(found):
+    axes, run = plotting.portrait(found), found.runs[0]
+    spots = {line.get_marker(): [] for line in axes.lines}
+    for line in axes.lines:
+        spots[line.get_marker()].append(line.get_xydata()[0])
+    places = [run.layout.place(name).start for name in found.plane]
+    happened = [e for e in run.events.values() if e is not None and e.time > 0]
+    expected = sorted(tuple(event.state[places]) for event in happened)
+    np.testing.assert_allclose(sorted(map(tuple, spots["*"])), expected)
+    latest = np.array([np.interp(4.0, np.log10(run.time[1:]), run[n][1:]) for n in found.plane])
+    assert any(np.allclose(spot, latest) for spot in spots["o"])
+    written = [text.get_text() for text in axes.texts]
+    assert {"$T_0$", "$T_1$", "$10^{4}$"} <= set(written)
+
+
+def test_the_title_says_what_is_held_and_hidden(found):
+    title = plotting.portrait(found, shown=["D", "C", "q"]).get_title(loc="left")
+    assert "$D = 12$" in title
+    assert "$q = 0.4$" in title
+    if found.plane == ("gamma", "rho"):
+        assert r"slow manifold, $\dot{\alpha} = 0$" in title
+    else:
+        assert r"function of $\gamma$ up to" in title
+    held = replace(found, hidden={"rho": Treatment(HELD, value=-0.25)})
+    assert r"$\rho = -0.25$, held" in plotting.portrait(held).get_title(loc="left")
+
+
+def test_the_slow_manifold_is_drawn_where_it_is_in_the_plane(found):
+    axes = plotting.portrait(found)
+    wide = [line for line in axes.lines if line.get_linewidth() == 5]
+    assert len(wide) == (found.plane == ("alpha", "gamma"))
+    for line in wide:
+        np.testing.assert_array_equal(line.get_xdata(), found.slow.values[0])
+
+
+def test_what_is_missing_and_what_diverged_is_shown_as_such(found):
+    rates = found.rates.copy()
+    rates[:, :2, :3] = np.nan
+    run = replace(found.runs[0], outcome=Outcome(DIVERGED, None, 1.0, ""))
+    point = FixedPoint(np.array([np.mean(side) for side in found.box]), np.array([-1, 1]), SADDLE)
+    changed = replace(found, rates=rates, runs=(run,), fixed_points=(point,))
+    axes = plotting.portrait(changed)
+    missing, ended, saddle = (
+        [line for line in axes.lines if line.get_marker() == mark]
+        for mark in ("x", "X", MARKS[SADDLE][0])
+    )
+    assert len(missing[0].get_xdata()) == 6
+    np.testing.assert_array_equal(ended[0].get_xydata()[0], [run[n][-1] for n in found.plane])
+    np.testing.assert_array_equal(saddle[0].get_xydata()[0], point.place)
+    named = " ".join(text.get_text() for text in axes.get_legend().get_texts())
+    for word in ("no gradient", "diverged", "saddle"):
+        assert word in named
+
+
+def test_several_planes_stand_side_by_side(found, tmp_path):
+    axes = plotting.portraits([found, found])
+    assert len(axes) == 2
+    assert plotting.write(axes, tmp_path / "planes.svg").stat().st_size > 10_000
+
+
+def test_words_keep_out_of_each_others_way():
+    _, axes = new_figure(4.0, 4.0)
+    line = np.stack([np.linspace(0, 1, 200)] * 2, axis=1)
+    words, spot = Words(axes, line), np.array([0.5, 0.5])
+    for text in ("one", "two", "three"):
+        words.add(text, spot, "black", 8)
+    words.write()
+    places = [np.array(text.get_position()) for text in axes.texts]
+    for k, place in enumerate(places):
+        assert abs(place[0] - place[1]) > 0.02
+        assert all(np.abs(place - other).max() > 0.02 for other in places[:k])
+
+
+@pytest.mark.parametrize(
+    ("time", "text"), [(1e5, "$10^{5}$"), (9188.2, "9188"), (100.0, "100"), (0.01, "0.01")]
+)
+def test_times_are_short(time, text):
+    assert moment(time) == text
+
+
+def test_plain_counts_what_is_seen():
+    assert len(plain(r"$\dot{\gamma} = 0$")) == 3
+    assert len(plain("$T_1$ (paper)")) == 9
