@@ -202,11 +202,13 @@ def _place(result: Result) -> str:
 def _distances(result: Overlay) -> list[str]:
     """Largest distance of every run from the flow, and the order in eta."""
     names = list(result.deviations)
-    lines = [f"{'eta':<12}" + "".join(f"{'|' + name + '|':<12}" for name in names) + "outcome"]
+    wide = {name: max(12, len(name) + 4) for name in names}
+    heads = "".join(f"{'|' + name + '|':<{wide[name]}}" for name in names)
+    lines = [f"{'eta':<12}{heads}outcome"]
     for k, run in enumerate(result.runs):
-        row = "".join(f"{result.deviations[name][k]:<12.2e}" for name in names)
+        row = "".join(f"{result.deviations[name][k]:<{wide[name]}.2e}" for name in names)
         lines.append(f"{run.settings['eta']:<12g}{row}{run.outcome.kind}")
-    return [*lines, f"{'order':<12}" + "".join(f"{result.orders[n]:<12.3f}" for n in names)]
+    return [*lines, f"{'order':<12}" + "".join(f"{result.orders[n]:<{wide[n]}.3f}" for n in names)]
 
 
 def _time(event: Event | None) -> str:

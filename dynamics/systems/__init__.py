@@ -6,10 +6,11 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynamics.validation import refuse
+from dynamics.validation import InvalidRequest, refuse
 
 if TYPE_CHECKING:
     from theory.claims import Claim
@@ -108,6 +109,8 @@ class System:
     showcases : mapping
         Command (``"run"``, ``"compare"``) -> what it does by default; ``"empirical"``, with its
         number of samples, is what both do with the full empirical problem.
+    expectations : tuple of str
+        How the reduced problem can take its expectation, the default last.
     realistic : mapping
         Options of ``FullEmpirical`` that the command line offers -> their meaning.
     story : Story
@@ -127,6 +130,7 @@ class System:
     FullPopulation: type[Any]
     FullEmpirical: type[Any]
     showcases: Mapping[str, Showcase]
+    expectations: tuple[str, ...]
     realistic: Mapping[str, str]
     story: Story
     seconds: Callable[[Any, str | None, Mapping[str, Any]], float]
@@ -154,7 +158,14 @@ class System:
         else:
             drawn = DRAWN if options.get("expectation") == "sampled" else ()
             names, kind = (*TAKEN, *drawn), self.ReducedPopulation
-        return kind(parameters, **{name: options[name] for name in names if name in options})
+        chosen = {name: options[name] for name in names if name in options}
+        known = signature(kind).parameters
+        for name in chosen:
+            if name not in known and not any(p.kind is p.VAR_KEYWORD for p in known.values()):
+                raise InvalidRequest(
+                    f"{name} is no option of the {kind.view} problem of {self.name}"
+                )
+        return kind(parameters, **chosen)
 
 
 def system_names() -> tuple[str, ...]:

@@ -28,6 +28,7 @@ SYSTEM = System(
             parameters={"P": 64, "C_global": 32, "C_local": 4}, eta=4.0, steps=300, samples=500
         ),
     },
+    expectations=("counts", "contour", "auto"),
     realistic={
         "start": "zero (default) or random, of Q",
         "spread": "standard deviation of a random start (default 0.01)",

@@ -24,6 +24,7 @@ SYSTEM = System(
         "compare": Showcase(parameters={"D": 9, "C": 3}, eta=0.03, steps=20_000),
         "empirical": Showcase(parameters={"q": 0.25}, eta=0.02, steps=10_000, samples=8000),
     },
+    expectations=("exact", "truncated", "spectral", "sampled", "auto"),
     realistic={
         "partition": "true sets: contiguous (default), grid or random",
         "start": "random (default) or symmetric, as in the idealised case",

@@ -24,7 +24,7 @@ def two_phases():
 def test_events_are_at_the_measured_steps(two_phases):
     _, run, _ = two_phases
     expected = {
-        "E1": 244, "E1_paper": 575, "E2": 310, "E3": 488, "E4_paper": 857, "E4": 859, "E5": 1168,
+        "E1": 244, "E1p": 575, "E2": 310, "E3": 488, "E4p": 857, "E4": 859, "E5": 1168,
         "E4_global": 16, "E5_global": 333,
     }  # fmt: skip
     for name, step in expected.items():
