@@ -143,6 +143,7 @@ def _events(axes: Any, run: Trajectory, story: Story) -> None:
                 axes[0].annotate(
                     label, (at[name], 0.02), (3, 2), xycoords=("data", "axes fraction"),
                     textcoords="offset points", fontsize=7,
+                    bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.8},
                 )  # fmt: skip
             else:
                 _above(axes[0], at[name], label, 2)

@@ -15,7 +15,9 @@ COUNT = (("integer", True), ("nonnegative", True))
 
 
 def entries_of_row(row: str, ups: Iterable[str], phi: Iterable[str]) -> tuple[Letter, ...]:
-    """Letters of the scalars of one row: ``<row>_Ups_<class>`` and ``<row>_Phi_<class>``.
+    """Letters of the scalars of one row, ``<row>_Ups_<class>`` and ``<row>_Phi_<class>``.
+
+    And of their rates, ``d_<row>_...``.
 
     Parameters
     ----------
@@ -25,18 +27,18 @@ def entries_of_row(row: str, ups: Iterable[str], phi: Iterable[str]) -> tuple[Le
         Names of the classes of positions and of features.
     """
     kinds = (("Ups", "Υ", r"\Upsilon", "positions", ups), ("Phi", "Φ", r"\Phi", "features", phi))
-    letters = []
+    letters: list[Letter] = []
     for code, letter, latex, what, names in kinds:
         for name in names:
             word = name.replace("_", r"\ ").replace("-", r"\,/\,")
-            letters.append(
-                Letter(
-                    f"{row}_{code}_{name.replace('-', '_')}",
-                    f"{letter}({row}→{name})",
-                    rf"{latex}^{{\mathrm{{{row}}}}}_{{\mathrm{{{word}}}}}",
-                    f"correlation of a {row} patch with {what}: {name}",
-                )
-            )
+            entry = f"{row}_{code}_{name.replace('-', '_')}"
+            place = rf"^{{\mathrm{{{row}}}}}_{{\mathrm{{{word}}}}}"
+            meaning = f"correlation of a {row} patch with {what}: {name}"
+            short = f"{letter}({row}→{name})"
+            letters += [
+                Letter(entry, short, latex + place, meaning),
+                Letter(f"d_{entry}", f"d{short}", rf"\dot{latex}{place}", f"rate of the {meaning}"),
+            ]
     return tuple(letters)
 
 

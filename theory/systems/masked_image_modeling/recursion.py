@@ -193,7 +193,7 @@ def _seen(slots: Sequence[Slot], suffix: str) -> list[_Seen]:
         if slot.multiplicity == 1:
             index, latents = None, [sympy.Symbol(name, nonnegative=True) for name in names]
         else:
-            index = sympy.Symbol(f"i_{slot.phi}{suffix}", integer=True, positive=True)
+            index = sympy.Symbol("i", integer=True, positive=True)
             latents = [sympy.IndexedBase(name, nonnegative=True)[index] for name in names]
         # p itself is masked: its cell has no unmasked patch.
         counts = [

@@ -191,3 +191,58 @@ def test_the_cheaper_expectation_is_taken(system):
         system.ReducedPopulation(grid, "counts")
     with pytest.raises(InvalidRequest, match="expectation='exact' is unknown"):
         choose.checked("exact")
+
+
+def unmerged(problem, p):
+    """Gradient of row p with every Ups_q and Phi_v a state of its own, by the contour."""
+    parameters = problem.parameters
+    areas, P = parameters.area_ids, parameters.P
+    first, own = P, []
+    for cluster in areas:
+        slots = [
+            blocks.Slot(
+                first + a, 1, tuple((int(q), 1) for q in np.flatnonzero(cluster == a) if q != p)
+            )
+            for a in sorted(range(cluster.max() + 1), key=lambda a, m=cluster[p]: (a != m, a))
+        ]
+        own.append((blocks.Block(0, p, tuple(slots)), None))
+        first += int(cluster.max()) + 1
+    table, shape, configured = blocks.flattened(own)
+    factor = parameters.gamma / parameters.K
+    law = (
+        np.array([P - 1.0, parameters.masked - 1.0]), np.full(first, factor), factor, np.zeros(1),
+        np.ones(1), np.array([0, 0, 0, 0]), np.empty((1, 2)), np.ones(1),
+    )  # fmt: skip
+    work = (
+        np.empty(first), np.empty(first), np.empty((len(own), 2)), np.empty((4, 1)),
+        np.full(first, np.nan),
+    )  # fmt: skip
+    latents = (np.array(parameters.z), np.array(parameters.odds))
+    data = (table, shape, configured, latents, law, work)
+
+    def gradient(state):
+        out = np.empty(first)
+        problem.module.gradient(state, data, out)
+        return out
+
+    return gradient, first
+
+
+@pytest.mark.parametrize("steps", [20, pytest.param(301, marks=pytest.mark.long)])
+def test_rows_of_classes_equal_rows_of_single_patches(system, steps):
+    """Section 7 (b): 29 scalars of a grid of two clusters against every entry of a row."""
+    import dynamics
+
+    parameters = system.Parameters(family="two_cluster_grid", b11=8, b10=8, C_local=4, T=1)
+    problem = system.ReducedPopulation(parameters)
+    assert problem.layout.size == 29
+    run = dynamics.descend(problem, eta=4.0, steps=steps)
+    ups, phi = entries(problem, run.final_state)
+    for row in problem.rows.types:
+        p = int(row.patches[-1])
+        gradient, size = unmerged(problem, p)
+        state = np.zeros(size)
+        for _ in range(steps):
+            state -= 4.0 * gradient(state)
+        expected = np.concatenate([ups[p], phi[p]])
+        assert np.abs(state - expected).max() < 1e-12

@@ -108,3 +108,34 @@ def test_two_clusters_take_twice_as_long(system):
     assert run.events["E2"].time == 328
     assert run["Phi_m"][-1] == pytest.approx(8.454, rel=1e-3)
     assert run["Phi_0"][-1] == pytest.approx(-2.170, rel=1e-3)
+
+
+def test_pictures_tell_the_phases(two_phases):
+    from dynamics import plotting
+
+    run = two_phases[1]
+    axes = plotting.training(run)
+    verticals = {line.get_xdata()[0] for line in axes[0].lines if len(set(line.get_xdata())) == 1}
+    assert {run.events[name].time for name in ("E2", "E4", "E5")} <= verticals
+    written = [text.get_text() for text in axes[0].texts]
+    assert {"Phase I", "Phase II", "convergence", "$E_2$"} <= set(written)
+    rates = axes[1].lines[1]
+    np.testing.assert_array_equal(rates.get_ydata(), np.abs(run["alpha_0"][1:]))
+    assert axes[1].get_legend().get_texts()[1].get_text() == r"$|$$\alpha_0$$|$"
+
+
+def test_a_sweep_takes_the_family_as_a_word(system, tmp_path):
+    request = {"family": "two_cluster_grid", "b10": "4,6", "eta": 4.0, "steps": 5}
+    found = dynamics.sweep(system, request, tmp_path / "grid.zarr", workers=0)
+    values = found.dataset["B00_Phi_target"].values
+    assert np.isfinite(values).tolist() == [True, False]
+    parameters = system.Parameters(family="two_cluster_grid", b10=4)
+    run = dynamics.descend(system.ReducedPopulation(parameters), eta=4.0, steps=5)
+    assert values[0] == run["B00_Phi_target"][-1]
+
+
+def test_options_of_other_systems_are_refused(system):
+    from dynamics.validation import InvalidRequest
+
+    with pytest.raises(InvalidRequest, match="tolerance is no option of the reduced population"):
+        system.problem(system.Parameters(), None, {"tolerance": 1e-8})

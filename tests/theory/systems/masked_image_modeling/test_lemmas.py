@@ -3,7 +3,7 @@
 import pytest
 import sympy
 
-from theory.rendering import as_text
+from theory.rendering import as_latex, as_text
 from theory.systems.masked_image_modeling import lemmas, recursion
 from theory.systems.masked_image_modeling.claims import CLAIMS
 from theory.systems.masked_image_modeling.notation import NOTATION
@@ -121,3 +121,7 @@ def test_rendering():
     text = as_text(recursion.family()["local"])
     assert "d_local_Ups_self = -gamma*r*exp(local_Ups_self)/D" in text
     assert "A_global(z, h_global) = h_global*exp(local_Phi_global*z + local_Ups_global)/D" in text
+    latex = as_latex(recursion.family()["global"])
+    assert r"A_{\mathrm{local}}\left(z, h_{\mathrm{local}}\right)" in latex
+    assert r"\dot\Upsilon^{\mathrm{global}}_{\mathrm{local}}" in latex
+    assert "mathcal" not in latex
