@@ -43,7 +43,8 @@ def equation_4_1(system: System, protocol: Protocol) -> Finding:
         return _one_size(system, protocol)
     quantity = "largest distance of the exponent of rho(0) in P from Delta"
     sizes = MORE_SIZES if protocol.thorough else MORE_SIZES[:5]
-    rows, curves, signs = [], [], True
+    rows: list[dict[str, Any]] = []
+    curves, signs = [], True
     for exponents in (EXPONENTS, BELOW):
         laws = [along(system, P, exponents) for P in sizes]
         found = [_ratio(system, law) for law in laws]

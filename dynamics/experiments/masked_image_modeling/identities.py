@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from dynamics.systems import System
 
 ROUNDING = 1e-12
+EXACT = 1e-17
+"""Where a picture shows differences that are zero."""
 SPREADS = (0.0, 0.5, 1.0, 2.0, 4.0)
 """Standard deviations of the entries of a random Q."""
 LATENTS = CROSSED | {"masked": 3, "z": "0.7,1.3", "odds": "0.4,0.6"}
@@ -132,8 +134,9 @@ def _against(system: System, protocol: Protocol, what: str, distance: Any) -> Fi
             off, scale = distance(problem, stated(parameters, phi, ups), state)
             found.append(float(off / scale))
         rows.append(sizes_of(parameters) | {"spreads": list(SPREADS), "differences": found})
-        label = f"P={parameters.P}, K={parameters.K}, {len(parameters.z)} values of z"
-        curves.append(curve(label, SPREADS, found))
+        many = len(parameters.z)
+        label = f"P={parameters.P}, K={parameters.K}, {many} value{'s' * (many > 1)} of z"
+        curves.append(curve(label, SPREADS, np.maximum(found, EXACT)))
     most = max(max(row["differences"]) for row in rows)
     word = "equal to rounding" if most <= ROUNDING else "different"
     reason = f"{word}, {most:.1e}: {len(rows)} laws, entries of Q of size up to {SPREADS[-1]:g}"
@@ -213,8 +216,10 @@ def lemma_a_9(system: System, protocol: Protocol) -> Finding:
         "loss of a local patch", [curve("reduced", case.run.time[1:], loss[1:]), *more],
         [{"label": "infimum as stated", "y": stated_floor}, {"label": "infimum", "y": floor}],
     )  # fmt: skip
-    evidence = {"parameters": sizes_of(parameters), "floor": floor, "stated": stated_floor}
-    return Finding(holds, quantity, least, 1.0, reason, evidence | {"plot": plot})
+    evidence = {
+        "parameters": sizes_of(parameters), "floor": floor, "stated": stated_floor, "plot": plot,
+    }  # fmt: skip
+    return Finding(holds, quantity, least, 1.0, reason, evidence)
 
 
 def _cases(system: System, protocol: Protocol, *usual: Any) -> list[Any]:

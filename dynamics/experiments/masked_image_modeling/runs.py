@@ -121,7 +121,7 @@ def unit(parameters: Any) -> float:
 
 
 def trained(system: System, parameters: Any, horizon: float = LONG) -> Case:
-    """The descent of the reduced problem, in steps of at most `FINE`; kept, because checks share runs.
+    """The descent of the reduced problem in fine steps; kept, because checks share runs.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ def lemma_5_3(system: System, protocol: Protocol) -> Finding:
     reached = bool(np.isfinite(shares).all()) and all(row["E2"] > 0 for row in rows)
     # In units of log P both must be of one order along P, with their signs.
     orders = [
-        all(sign * value > 0 for value in values) and max(map(abs, values)) <= FACTOR * min(map(abs, values))
+        min(sign * value for value in values) * FACTOR > max(sign * value for value in values) > 0
         for sign, values in (
             (1, [row["Phi_m_over_log"] for row in rows]),
             (-1, [row["Phi_0_over_log"] for row in rows]),
@@ -152,20 +152,21 @@ def separation(system: System, protocol: Protocol) -> Finding:
     undecided = outside(protocol, quantity, STILL, 1)
     if undecided is not None:
         return undecided
-    cases, rows = family(system, protocol), []
-    for case in cases:
-        rows.append(sizes_of(case.parameters) | {
+    cases = family(system, protocol)
+    rows = [
+        sizes_of(case.parameters) | {
             "grown": case.at("E2")["A_m"] / float(case.run["A_m"][0]) - 1,
             "Phi_m": case.at("E2")["Phi_m"],
             "E2": case.time("E2") / case.unit, "E4": case.time("E4") / case.unit,
-        })  # fmt: skip
+        } for case in cases
+    ]  # fmt: skip
     grown = [row["grown"] for row in rows]
     seen = all(row["E2"] > 0 for row in rows)
     holds = bool(seen and abs(grown[-1]) <= STILL)
     reason = (
         f"up to the switch the attention to the own area grows by {listed(grown)} of itself and "
-        f"Phi_m to {listed([row['Phi_m'] for row in rows])}; in units of K P / C_s the switch is at "
-        f"{listed([row['E2'] for row in rows])} and the end of rapid growth at "
+        f"Phi_m to {listed([row['Phi_m'] for row in rows])}; in units of K P / C_s the switch is "
+        f"at {listed([row['E2'] for row in rows])} and the end of rapid growth at "
         f"{listed([row['E4'] for row in rows])} (P={', '.join(str(row['P']) for row in rows)}): "
         "both take the same power of P"
         if seen

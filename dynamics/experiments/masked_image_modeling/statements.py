@@ -16,13 +16,11 @@ import sympy
 from dynamics.problem import FloatArray
 from dynamics.systems.masked_image_modeling import sampling
 from theory.systems.masked_image_modeling.lemmas import (
-    MASKED,
-    OTHER,
-    OWN,
     paper_feature_rate,
     paper_loss,
     paper_position_rate,
 )
+from theory.systems.masked_image_modeling.recursion import MASKED, OTHER, OWN
 
 
 @dataclass(frozen=True)
@@ -94,8 +92,8 @@ def _feature(z: FloatArray, A: FloatArray, m: int, i: int) -> FloatArray:
     """Lemma 5.1 for every image."""
     squares = z**2 * A**2
     rest = squares.sum(axis=1) - squares[:, m] - (squares[:, i] if i != m else 0.0)
-    lines: Any = tuple(z.T), dict(enumerate(A.T))
-    return np.asarray(paper_feature_rate(*lines, m, i, rest))
+    latents, shares = tuple(z.T), dict(enumerate(A.T))
+    return np.asarray(paper_feature_rate(latents, shares, m, i, rest))
 
 
 def _positions(
