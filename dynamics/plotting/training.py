@@ -78,7 +78,7 @@ def training(
                 panel.legend(loc="best")
             panel.set_ylabel(",  ".join(map(system.notation.label, drawn.names)))
             _level(panel, run, drawn)
-        _events(axes, run, system.story)
+        shade(axes, run, system.story)
         time_axis(axes[-1], run)
         for panel in axes[:-1]:
             panel.set_xlabel("")
@@ -120,7 +120,7 @@ def _mark(panel: Axes, run: Trajectory, series: Any, colour: str, marker: str) -
     )
 
 
-def _events(axes: Any, run: Trajectory, story: Story) -> None:
+def shade(axes: Any, run: Trajectory, story: Story) -> None:
     """Shade the phases and name the events that divide them above the first panel."""
     first, last = run.time[run.time > 0].min(), run.time[-1]
     at = {name: max(event.time, first) for name, event in run.events.items() if event is not None}
