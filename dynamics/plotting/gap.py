@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.patheffects import withStroke
 
+from dynamics.plotting.marks import PALE
 from dynamics.plotting.style import RC, new_figure
 from dynamics.problem import FloatArray
 
@@ -67,9 +68,9 @@ def gap_plane(rows: Any, boundary: FloatArray, trained: FloatArray, held: str) -
                     mec="black", label=word, ls="",
                 )  # fmt: skip
         axes.set_ylim(low, high)
-        axes.set_xlim(
-            min(_edges(row[1])[0] for row in rows), max(_edges(row[1])[-1] for row in rows)
-        )
+        axes.set_xlim(min(row[1][0] for row in rows), max(_edges(row[1])[-1] for row in rows))
+        axes.set_facecolor(PALE)
+        axes.fill([], [], color=PALE, label="no size of the global area divides the rest")
         axes.set_xlabel(r"$\kappa_c = \ln C_{\mathrm{global}} / \ln P$")
         axes.set_ylabel(r"$\kappa_s = \ln C_{\mathrm{local}} / \ln P$")
         bar = figure.colorbar(image, ax=axes, extend="neither")

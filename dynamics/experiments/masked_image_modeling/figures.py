@@ -28,6 +28,7 @@ from dynamics.plotting.correlations import Group, correlations
 from dynamics.plotting.gap import gap_plane
 from dynamics.plotting.spread import spread
 from dynamics.plotting.times import times
+from dynamics.validation import refuse
 from theory.systems.masked_image_modeling.information_gap import leading_motion, rho0
 
 if TYPE_CHECKING:
@@ -35,10 +36,8 @@ if TYPE_CHECKING:
 
 LARGE = 1e12
 """A ratio of rates at which its limit is reached."""
-GRID = {"local": 11, "core": 28}
-FINE_LARGE = 1e12
-"""A ratio of rates at which its limit is reached."""
-GRID = {"local": 21, "core": 56}
+GRID = {"local": 9, "core": 20}
+FINE_GRID = {"local": 21, "core": 56}
 EVENTS = {
     "E1": r"$E_1$, end of stage 1", "E2": r"$E_2$, switch", "E4": r"$E_4$, end of rapid growth",
 }  # fmt: skip
@@ -47,7 +46,7 @@ EVENTS = {
 def phases(system: System, request: FigureRequest) -> Drawing:
     """A run of one cluster. Options: ``eta``, ``steps``."""
     options = request.settled({"eta": 1.0, "steps": 20_000}, {})
-    law = request.law(system, ("family",), **POSITIVE)
+    law = _one_cluster(request.law(system, ("family",), **POSITIVE))
     problem = system.ReducedPopulation(law)
     run = descend(problem, options["eta"], options["steps"])
     groups = (
@@ -88,7 +87,7 @@ def phases(system: System, request: FigureRequest) -> Drawing:
 def gap(system: System, request: FigureRequest) -> Drawing:
     """The phase diagram. Options: ``local``, ``core``, the sizes on each axis."""
     options = request.settled(GRID, FINE_GRID)
-    law = request.law(system, ("family", "C_global", "C_local"), P=POSITIVE["P"])
+    law = _one_cluster(request.law(system, ("family", "C_global", "C_local"), **POSITIVE))
     found = plane(system, law, int(options["local"]), int(options["core"]))
     off = found.boundary[:, 0] - (1 + found.boundary[:, 1]) / 2
     agree = int((found.trained[:, 2] == found.trained[:, 3]).sum())
@@ -111,7 +110,7 @@ def gap(system: System, request: FigureRequest) -> Drawing:
 
 def diversity(system: System, request: FigureRequest) -> Drawing:
     """Both measures along a run. Options: ``eta``, ``maps``, ``keys``."""
-    options = request.settled({"eta": maps.ETA, "maps": 24, "keys": (10, 8)}, {"maps": 60})
+    options = request.settled({"eta": maps.ETA, "maps": 48, "keys": (10, 8)}, {"maps": 120})
     law = request.law(system, **maps.USUAL)
     problem, run = maps.trained_maps(system, law, float(options["eta"]))
     wanted = [min(int(k), law.P) for k in options["keys"]]
@@ -162,7 +161,8 @@ def scaling(system: System, request: FigureRequest) -> Drawing:
         rf"($\Delta = {(1 - exponents[1]) - 2 * (1 - exponents[0]):.3g}$), $z = 1$"
     )
     told = "; ".join(
-        f"{label}: {values[0]:.3g} to {values[-1]:.3g}" for label, values in found.items()
+        f"{name} {values[0]:.3g} to {values[-1]:.3g}"
+        for name, values in zip(EVENTS, found.values(), strict=True)
     )
     caption = (
         f"Times of the events in units of K P / C_s from P={sizes[0]:g} to {sizes[-1]:g}: {told}. "
@@ -170,6 +170,17 @@ def scaling(system: System, request: FigureRequest) -> Drawing:
     )
     data = {"P": sizes, **found, "limit": limit}
     return Drawing(times(sizes, found, lines, held), data, caption)
+
+
+def _one_cluster(law: Any) -> Any:
+    """The law, if it is of one cluster with local areas of several patches."""
+    if law.family != "one_cluster":
+        refuse(
+            "family", law.family, "is not what this figure is about", "one_cluster", "one_cluster"
+        )
+    if law.C_local < 2 or law.C_local == law.C_global:
+        refuse("C_local", law.C_local, "makes no local patch with a mate", "2 or more", 2)
+    return law
 
 
 FIGURES: Mapping[str, Figure] = {
