@@ -28,7 +28,7 @@ from dynamics.plotting.correlations import Group, correlations
 from dynamics.plotting.gap import gap_plane
 from dynamics.plotting.spread import spread
 from dynamics.plotting.times import times
-from dynamics.validation import refuse
+from dynamics.validation import integer, refuse
 from theory.systems.masked_image_modeling.information_gap import leading_motion, rho0
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 LARGE = 1e12
 """A ratio of rates at which its limit is reached."""
+LEAST_PLANE = 64
+"""Patches below which the plane has hardly any sizes."""
 GRID = {"local": 9, "core": 20}
 FINE_GRID = {"local": 21, "core": 56}
 EVENTS = {
@@ -87,7 +89,10 @@ def phases(system: System, request: FigureRequest) -> Drawing:
 def gap(system: System, request: FigureRequest) -> Drawing:
     """The phase diagram. Options: ``local``, ``core``, the sizes on each axis."""
     options = request.settled(GRID, FINE_GRID)
-    law = _one_cluster(request.law(system, ("family", "C_global", "C_local"), **POSITIVE))
+    patches = integer("P", request.given.get("P", POSITIVE["P"]), at_least=LEAST_PLANE)
+    usual = {"P": patches, "C_global": patches // 2, "C_local": 1}
+    law = request.law(system, ("family", "C_global", "C_local"), **usual)
+    _one_family(law)
     found = plane(system, law, int(options["local"]), int(options["core"]))
     off = found.boundary[:, 0] - (1 + found.boundary[:, 1]) / 2
     agree = int((found.trained[:, 2] == found.trained[:, 3]).sum())
@@ -172,12 +177,16 @@ def scaling(system: System, request: FigureRequest) -> Drawing:
     return Drawing(times(sizes, found, lines, held), data, caption)
 
 
-def _one_cluster(law: Any) -> Any:
-    """The law, if it is of one cluster with local areas of several patches."""
+def _one_family(law: Any) -> None:
     if law.family != "one_cluster":
         refuse(
             "family", law.family, "is not what this figure is about", "one_cluster", "one_cluster"
         )
+
+
+def _one_cluster(law: Any) -> Any:
+    """The law, if it is of one cluster with local areas of several patches."""
+    _one_family(law)
     if law.C_local < 2 or law.C_local == law.C_global:
         refuse("C_local", law.C_local, "makes no local patch with a mate", "2 or more", 2)
     return law
