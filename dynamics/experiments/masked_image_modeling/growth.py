@@ -151,7 +151,7 @@ def loss(system: System, protocol: Protocol) -> Finding:
     cases, ladder = chosen(system, protocol, POSITIVE, NEGATIVE), []
     rows = [
         sizes_of(case.parameters)
-        | {"row": "local" if local else "global", "slope": _late(case, local),
+        | {"row": "local" if local else "global", "slope": _late(case, local), "visible": _visible(case, local),
            "left": float(case.run["gap" if local else "gap_g"][-1])}
         for case in cases for local in (True, False)
     ]  # fmt: skip
@@ -174,6 +174,12 @@ def loss(system: System, protocol: Protocol) -> Finding:
     holds = False if grows > SLOWER else _falls(slopes, steepens)
     if holds is None:
         reason += "; the slowest of them still falls faster and faster"
+    elif slowest > AS_ONE_OVER_T:
+        slow = max(rows, key=lambda row: float(row["slope"]))
+        reason += (
+            f"; of the slowest about {slow['visible']:.2g} is what the own area misses where it is "
+            "seen, the rest is of masks that hide all of it"
+        )
     curves = [
         curve(f"{name}, $\\Delta = {c.parameters.Delta:.2f}$", *_tail(c, local))
         for c in cases
@@ -221,6 +227,13 @@ def attention(system: System, protocol: Protocol) -> Finding:
         "curves": curves, "lines": [],
     }  # fmt: skip
     return Finding(holds, quantity, most, CONSTANT, reason, {"table": rows, "plot": plot})
+
+
+def _visible(case: Case, local: bool) -> float:
+    """Share of the loss above its floor that (1 - A)^2 makes at the end."""
+    gap, own = _series(case, local)
+    law = case.parameters
+    return float(law.gamma * (1 - own[-1]) ** 2 / (2 * law.K * gap[-1]))
 
 
 def _series(case: Case, local: bool) -> tuple[Any, Any]:
