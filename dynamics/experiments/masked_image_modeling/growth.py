@@ -151,7 +151,8 @@ def loss(system: System, protocol: Protocol) -> Finding:
     cases, ladder = chosen(system, protocol, POSITIVE, NEGATIVE), []
     rows = [
         sizes_of(case.parameters)
-        | {"row": "local" if local else "global", "slope": _late(case, local), "visible": _visible(case, local),
+        | {"row": "local" if local else "global", "slope": _late(case, local),
+           "visible": _visible(case, local),
            "left": float(case.run["gap" if local else "gap_g"][-1])}
         for case in cases for local in (True, False)
     ]  # fmt: skip

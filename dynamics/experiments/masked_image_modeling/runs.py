@@ -42,6 +42,8 @@ LONG = 20.0
 LEAST_TIME = 500.0
 """Horizon at small sizes, over K: the loss above the floor falls to K/(4 t) at all sizes."""
 RECORDS = 800
+DENSE = 5.0
+"""Largest time between records over K: rapid growth takes a time of about 30 K."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,8 @@ def _trained(make: Callable[..., Any], parameters: Any, horizon: float) -> Case:
     problem = make(parameters)
     eta = min(FINE * unit(parameters), LARGEST * parameters.K)
     steps = int(np.ceil(max(horizon * unit(parameters), LEAST_TIME * parameters.K) / eta))
-    spaced = np.linspace(0, steps, min(steps, RECORDS) + 1), np.geomspace(1, steps, 200)
+    count = min(steps, max(RECORDS, int(np.ceil(steps * eta / (DENSE * parameters.K)))))
+    spaced = np.linspace(0, steps, count + 1), np.geomspace(1, steps, 200)
     record = np.unique(np.concatenate(spaced).round().astype(np.int64))
     return Case(parameters, problem, descend(problem, eta, steps, record))
 
