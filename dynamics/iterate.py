@@ -65,7 +65,7 @@ class Run:
         self.schedule = schedule
         names = problem.order_names
         self.detector = Detector(problem.events, names, problem.parameters, self.step_time)
-        self.oscillation = Oscillation(names.index("d_alpha"))
+        self.oscillation = Oscillation(names.index(problem.rates[0]))
         self.step, self.now = 0, start.copy()
         self.diverged, self.failure, self.warning = False, "", ""
         self._doubled, self._look, self._chunk = 1, 1, FIRST_CHUNK

@@ -88,8 +88,8 @@ def _column(path: Path, expression: Any) -> Column:
     return columns(expression, path.problem.order_names, path.problem.parameters)
 
 
-def _uses_rates(rule: Crossing) -> bool:
-    return any(symbol.name.startswith("d_") for symbol in rule.expression.free_symbols)
+def _uses_rates(path: Path, rule: Crossing) -> bool:
+    return any(symbol.name in path.problem.rates for symbol in rule.expression.free_symbols)
 
 
 def _scan(path: Path, begin: float, interior: tuple[float, ...] = INTERIOR) -> FloatArray:
@@ -102,7 +102,7 @@ def _scan(path: Path, begin: float, interior: tuple[float, ...] = INTERIOR) -> F
 
 
 def _crossing(path: Path, rule: Crossing, begin: float) -> Located:
-    rates = _uses_rates(rule)
+    rates = _uses_rates(path, rule)
     value, guard = _column(path, rule.expression), _column(path, rule.guard)
     before = begin
     # A rate costs a gradient at every point, so rates are looked at on the nodes alone.

@@ -95,7 +95,8 @@ class Problem(Protocol):
     """A training problem; see the 2 x 2 square of the architecture.
 
     ``gradient(state)`` is what one step of gradient descent subtracts, divided by the learning
-    rate; ``order_parameters`` are what the event rules speak of.
+    rate; ``order_parameters`` are what the event rules speak of. Those named in ``rates`` are
+    read off the gradient; a run oscillates where the first of them changes its sign at every step.
     """
 
     system: str
@@ -105,6 +106,7 @@ class Problem(Protocol):
     notation: Notation
     events: tuple[EventRule, ...]
     order_names: tuple[str, ...]
+    rates: tuple[str, ...]
     settings: Mapping[str, Any]
 
     @property
@@ -166,6 +168,7 @@ class CompiledProblem:
     """
 
     order_names: tuple[str, ...]
+    rates: tuple[str, ...]
     settings: Mapping[str, Any]
     """How the problem was made, kept with every run."""
 

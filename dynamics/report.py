@@ -102,7 +102,8 @@ def pictures(result: Result) -> Iterator[tuple[str, Any]]:
         yield "overlay.png", plotting.overlay(result)
     elif isinstance(result, Comparison):
         yield "training.png", plotting.comparison(result)
-        yield "attention.png", plotting.attention(result.full)
+        if "A" in result.full.layout.names:
+            yield "attention.png", plotting.attention(result.full)
         yield "deviation.png", plotting.deviation(result)
         if set(result.full.observables) >= REALISTIC:
             yield "realistic.png", plotting.realistic(result)
@@ -117,7 +118,7 @@ def pictures(result: Result) -> Iterator[tuple[str, Any]]:
 def table(system: System, result: Result) -> str:
     """A short table: parameters, events, deviations, how it ended."""
     first = _first(result)
-    shown = ", ".join(f"{name}={entry:.6g}" for name, entry in first.parameters.items())
+    shown = ", ".join(f"{name}={_entry(entry)}" for name, entry in first.parameters.items())
     made = ", ".join(f"{k}={v}" for k, v in first.settings.items() if not isinstance(v, list))
     lines = [system.title, shown, made, ""]
     runs = (result.reduced, result.full) if isinstance(result, Comparison) else (first,)
@@ -142,6 +143,13 @@ def table(system: System, result: Result) -> str:
     if set(drawn[0].observables) >= REALISTIC:
         lines += [_realistic(run) for run in drawn]
     return "\n".join([*lines, f"{'outcome':<20}{result.outcome}"])
+
+
+def _entry(entry: Any) -> str:
+    """A parameter: a number, a word, or several of them."""
+    if isinstance(entry, (list, tuple)):
+        return f"({', '.join(map(_entry, entry))})"
+    return entry if isinstance(entry, str) else f"{entry:.6g}"
 
 
 REALISTIC = {"test_error", "patch_association", "cosine"}
@@ -194,11 +202,13 @@ def _place(result: Result) -> str:
 def _distances(result: Overlay) -> list[str]:
     """Largest distance of every run from the flow, and the order in eta."""
     names = list(result.deviations)
-    lines = [f"{'eta':<12}" + "".join(f"{'|' + name + '|':<12}" for name in names) + "outcome"]
+    wide = {name: max(12, len(name) + 4) for name in names}
+    heads = "".join(f"{'|' + name + '|':<{wide[name]}}" for name in names)
+    lines = [f"{'eta':<12}{heads}outcome"]
     for k, run in enumerate(result.runs):
-        row = "".join(f"{result.deviations[name][k]:<12.2e}" for name in names)
+        row = "".join(f"{result.deviations[name][k]:<{wide[name]}.2e}" for name in names)
         lines.append(f"{run.settings['eta']:<12g}{row}{run.outcome.kind}")
-    return [*lines, f"{'order':<12}" + "".join(f"{result.orders[n]:<12.3f}" for n in names)]
+    return [*lines, f"{'order':<12}" + "".join(f"{result.orders[n]:<{wide[n]}.3f}" for n in names)]
 
 
 def _time(event: Event | None) -> str:

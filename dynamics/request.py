@@ -109,9 +109,13 @@ def toml_text(values: Mapping[str, Any]) -> str:
     lines = []
     for key, entry in values.items():
         if entry is not None:
-            quoted = isinstance(entry, str)
-            shown = (
-                f'"{entry}"' if quoted else str(entry).lower() if entry in (True, False) else entry
-            )
-            lines.append(f"{key} = {shown}")
+            lines.append(f"{key} = {_toml(entry)}")
     return "\n".join(lines)
+
+
+def _toml(entry: Any) -> str:
+    if isinstance(entry, str):
+        return f'"{entry}"'
+    if isinstance(entry, (list, tuple)):
+        return f"[{', '.join(map(_toml, entry))}]"
+    return str(entry).lower() if entry in (True, False) else str(entry)

@@ -82,8 +82,11 @@ class Notation(Mapping[str, Letter]):
         return tuple(self.symbol(name) for name in names.split())
 
     def label(self, name: str) -> str:
-        """Label for an axis or a legend: the LaTeX form between dollar signs."""
-        return f"${self[name].latex}$"
+        """Label for an axis or a legend: the LaTeX form between dollar signs.
+
+        A name without a row, such as a state that only some parameters have, is written out.
+        """
+        return f"${self[name].latex}$" if name in self else name.replace("_", " ")
 
     def latex_names(self) -> dict[sympy.Symbol, str]:
         """Symbol -> LaTeX, in the form `sympy.latex` takes as ``symbol_names``."""

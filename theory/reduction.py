@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import sympy
+from sympy.core.function import AppliedUndef
 
 from theory.notation import Notation
 
@@ -60,7 +61,7 @@ class ReducedSystem:
         Adding one number to all of these changes no definition (a softmax). Compiled code
         subtracts their maximum, so that no exponential overflows.
     invariants : tuple of sympy.Expr
-        Expressions that vanish at every state.
+        Expressions in state, definitions and rates that vanish at every state.
     """
 
     title: str
@@ -84,7 +85,8 @@ class ReducedSystem:
             expression = expression.replace(sympy.Function(name), function)
         for name, value in reversed(list(self.definitions.items())):
             expression = expression.subs(name, value)
-        return expression
+        left = {applied.func.__name__ for applied in expression.atoms(AppliedUndef)}
+        return self.expand(expression) if left & set(self.functions) else expression
 
     def gradient_integrand(self, theta: sympy.Symbol) -> sympy.Expr:
         """What is averaged to give the per-entry gradient of a state: (1/n) d(integrand)/d theta.

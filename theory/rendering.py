@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import sympy
+from sympy.core.function import AppliedUndef
 
 from theory.reduction import ReducedSystem
 
@@ -22,21 +23,44 @@ def as_text(system: ReducedSystem) -> str:
 
 def as_latex(system: ReducedSystem) -> str:
     """LaTeX, one align environment a section, in the paper's letters."""
-    names: dict[Any, str] = dict(system.notation.latex_names())
+    names: dict[Any, str] = {s: _spelled(s.name) for s in _unlisted(system)}
+    names |= system.notation.latex_names()
 
     def name(symbol: object) -> str:
         if isinstance(symbol, str):
             return rf"\mathrm{{{symbol}}}".replace("_", r"\_")
         return names.get(symbol, sympy.latex(symbol))
 
+    def applied(function: sympy.Expr) -> sympy.Symbol:
+        arguments = ", ".join(map(expression, function.args))
+        spelled = _spelled(function.func.__name__)
+        return sympy.Symbol(rf"{{{spelled}\left({arguments}\right)}}")
+
     def expression(value: sympy.Expr) -> str:
-        return str(sympy.latex(value, symbol_names=names))
+        used = {f: applied(f) for f in value.atoms(AppliedUndef) if str(f.func) in system.functions}
+        return str(sympy.latex(value.xreplace(used), symbol_names=names))
 
     lines = [rf"% {system.title}"]
     for heading, equations in _sections(system, name, expression):
         body = " \\\\\n".join(f"  {left} &= {right}" for left, right in equations)
         lines += [rf"\paragraph{{{heading}}}", r"\begin{align*}", body, r"\end{align*}"]
     return "\n".join(lines)
+
+
+def _unlisted(system: ReducedSystem) -> list[sympy.Symbol]:
+    """Symbols that the notation may not list: latents, and variables of functions."""
+    variables = [v for function in system.functions.values() for v in function.variables]
+    return [*system.latents, *variables]
+
+
+def _spelled(name: str) -> str:
+    """A code name as LaTeX: base_sub__super, the words upright."""
+    front, _, above = name.partition("__")
+    base, _, below = front.partition("_")
+    below, above = (
+        rf"\mathrm{{{part}}}".replace("_", r"\ ") if part else "" for part in (below, above)
+    )
+    return base + (f"^{{{above}}}" if above else "") + (f"_{{{below}}}" if below else "")
 
 
 def _sections(
@@ -47,9 +71,12 @@ def _sections(
     eta, risk = sympy.Symbol("eta", positive=True), sympy.Function("R")(*system.state)
     defined = system.definitions.items()
     yield "Definitions", [(name(symbol), expression(value)) for symbol, value in defined]
-    for title, function in system.functions.items():
-        arguments = ", ".join(map(name, function.variables))
-        yield "Share of a set", [(f"{title}({arguments})", expression(function.expr))]
+    if system.functions:
+        applied = [
+            (expression(sympy.Function(title)(*function.variables)), expression(function.expr))
+            for title, function in system.functions.items()
+        ]
+        yield "Functions", applied
     if system.blocks:
         blocks = system.blocks.items()
         yield "Pieces that are compiled", [(name(key), expression(value)) for key, value in blocks]
@@ -61,7 +88,8 @@ def _sections(
         step = state - eta / count * sympy.Derivative(risk, state)
         updates.append((f"{name(state)}'", expression(step)))
     yield "Gradient descent", updates
-    reported = system.observables.items()
-    yield "Reported", [(name(key), expression(value)) for key, value in reported]
+    if system.observables:
+        reported = system.observables.items()
+        yield "Reported", [(name(key), expression(value)) for key, value in reported]
     if system.invariants:
         yield "Vanishes always", [("0", expression(value)) for value in system.invariants]

@@ -7,9 +7,13 @@ entries of A that stay equal are the orbits of :math:`H` on index pairs. They ar
 components of the graph on the :math:`D^2` pairs with an edge
 :math:`(i, j) - (\pi(i), \pi(j))` for each *generator*: the group itself is never enumerated.
 
+Where no group is at hand, colour refinement of a relational structure (`theory.refinement`) finds
+classes that stay equal for a gradient which depends on stable colours only; orbits refine them.
+
 `classes` is the one door: it takes any structure that knows its symmetry (a `PermutationGroup`, a
-`Partition`) and returns `Classes`. `breaking_permutation` tests a claimed symmetry against a risk
-and names the permutation that breaks it.
+`Partition`) or is refined (a `RelationalStructure`) and returns `Classes`.
+`breaking_permutation` tests a claimed symmetry against a risk and names the permutation that
+breaks it.
 """
 
 from __future__ import annotations
@@ -20,6 +24,8 @@ from functools import cached_property, singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
+
+from theory.refinement import RelationalStructure, refine
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -128,6 +134,16 @@ class Partition:
         """Members of each set, ascending."""
         return tuple(np.flatnonzero(self.labels == k) for k in range(self.labels.max() + 1))
 
+    def structure(self) -> RelationalStructure:
+        """The patches and the sets as vertices, membership as edges; rows, columns are patches."""
+        patches = np.arange(self.size)
+        return RelationalStructure(
+            kinds=np.repeat([0, 1], [self.size, len(self.sets)]),
+            edges=np.column_stack([patches, self.size + self.labels]),
+            rows=patches,
+            columns=patches,
+        )
+
     def group(self) -> PermutationGroup:
         """The permutations that map sets onto sets: product of wreath products S_c wr S_m.
 
@@ -160,7 +176,7 @@ class Classes:
 
     Attributes
     ----------
-    labels : int array, shape (D, D)
+    labels : int array, shape (D, D), or (rows, columns) of a relational structure
         Class of each pair, numbered in order of first appearance reading row by row, so the
         class of (0, 0) is 0.
     """
@@ -190,13 +206,14 @@ def classes(structure: object) -> Classes:
 
     Parameters
     ----------
-    structure : PermutationGroup or Partition
-        What is symmetric.
+    structure : PermutationGroup, Partition or RelationalStructure
+        What is symmetric, or is refined.
 
     Returns
     -------
     Classes
-        Orbits of the ordered pairs (i, j), the diagonal included.
+        Orbits of the ordered pairs (i, j), the diagonal included; of a relational structure, the
+        type of row i and the stable colour of column j with row i individualised.
 
     Raises
     ------
@@ -222,10 +239,25 @@ def _(structure: PermutationGroup) -> Classes:
     label = np.arange(size * size, dtype=np.int64)
     for generator in structure.generators:
         _merge(label, (generator[:, None] * size + generator[None, :]).ravel())
+    return _by_appearance(label.reshape(size, size))
+
+
+@classes.register
+def _(structure: RelationalStructure) -> Classes:
+    refined = refine(structure)
+    count = int(refined.refined.max(initial=0)) + 1
+    rows = [
+        kind * count + refined.colours(row)[structure.columns]
+        for row, kind in enumerate(refined.types.tolist())
+    ]
+    return _by_appearance(np.stack(rows))
+
+
+def _by_appearance(label: NDArray[np.integer]) -> Classes:
     first, inverse = np.unique(label, return_index=True, return_inverse=True)[1:]
     order = np.empty_like(first)
     order[np.argsort(first)] = np.arange(first.size)
-    return Classes(order[inverse].reshape(size, size))
+    return Classes(order[inverse].reshape(label.shape))
 
 
 def _merge(label: IntArray, image: IntArray) -> None:

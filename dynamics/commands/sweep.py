@@ -22,7 +22,7 @@ ENTRIES = {
     "rtol": "tolerance of the flow (default 1e-8)",
     "eta": "learning rate of gradient descent, instead of time",
     "steps": "steps of gradient descent",
-    "expectation": "of the reduced problem: exact, truncated, spectral, sampled or auto (default)",
+    "expectation": "of the reduced problem",
     "tolerance": "of the spectral, truncated or auto expectation (default 1e-10)",
     "dropped": "probability that a truncation leaves out for good",
     "full": "population or empirical, instead of the reduced problem",
@@ -41,7 +41,8 @@ def flags(parser: request.Parser, command: str, system: System) -> None:
         "Parameters and numbers below take a number, a grid a:b:n or a:b:n:log, a list with commas,"
         " or a formula of other names.",
     )
-    for name, meaning in {**ENTRIES, **system.realistic}.items():
+    words = {"expectation": f"of the reduced problem: {' or '.join(system.expectations)} (default)"}
+    for name, meaning in {**ENTRIES, **words, **system.realistic}.items():
         run.add_argument(f"--{name}", metavar="X", help=meaning)
     run.add_argument(
         "--let", action="append", metavar="NAME=X", help="a free letter for formulas: m=2:16:8:log"

@@ -49,7 +49,7 @@ def flags(parser: request.Parser, command: str, system: System) -> None:
     run.add_argument(
         "--expectation",
         metavar="X",
-        help="of the reduced problem: exact, truncated, spectral, sampled or auto (default)",
+        help=f"of the reduced problem: {' or '.join(system.expectations)} (default)",
     )
     usual = "population" if command == "compare" else "run the reduced one"
     run.add_argument("--full", metavar="X", help=f"{' or '.join(FULL)} (default: {usual})")

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from dynamics.experiments.verify import Verdict
     from dynamics.systems import System
 
-WIDTH = 96
+WIDTH = 110
+CLAIM = 30
+"""Columns of the name of a claim."""
 
 
 def flags(parser: request.Parser, command: str, system: System) -> None:
@@ -104,17 +106,17 @@ def _write(asked: Asked, out: Path, done: list[Verdict], stopped: bool) -> str:
 
 def heading() -> str:
     """Names of the columns."""
-    return f"{'claim':<14}{'verdict':<28}{'measured':>12}{'bound':>12}  quantity"
+    return f"{'claim':<{CLAIM}}{'verdict':<28}{'measured':>12}{'bound':>12}  quantity"
 
 
 def row(verdict: Verdict) -> str:
     """A verdict as a line, with its reason under it."""
     document: dict[str, Any] = verdict.document()
     first = (
-        f"{verdict.claim.source:<14}{document['verdict']:<28}{verdict.measured:>12.4g}"
+        f"{verdict.claim.source:<{CLAIM}}{document['verdict']:<28}{verdict.measured:>12.4g}"
         f"{verdict.bound:>12.4g}  {verdict.evidence['quantity']}"
     )
-    indent = " " * 14
+    indent = " " * CLAIM
     reason = textwrap.fill(
         str(verdict.evidence["reason"]), WIDTH, initial_indent=indent, subsequent_indent=indent
     )

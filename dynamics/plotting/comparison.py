@@ -12,7 +12,7 @@ from dynamics.plotting.training import training
 
 
 def comparison(result: Comparison) -> Any:
-    """Four panels over logarithmic time: see `dynamics.plotting.training`.
+    """The panels of the system over logarithmic time: see `dynamics.plotting.training`.
 
     Parameters
     ----------
@@ -38,6 +38,7 @@ def comparison(result: Comparison) -> Any:
             [], [], color=GREY, ls="", marker="o", mfc="white",
             label=f"{result.full.view}: {many} entries",
         )  # fmt: skip
-    place = "center right" if "samples" in result.full.settings else "lower center"
-    axes[0].legend(handles=[lines, beside], loc=place, fontsize=8)
+    axes[0].figure.legend(
+        handles=[lines, beside], loc="outside lower center", ncols=2, fontsize=8, frameon=False
+    )
     return axes

@@ -7,12 +7,31 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from dynamics.compare import Comparison
-from dynamics.plotting.style import BLUE, GREEN, GREY, RC, VERMILION, new_figure, time_axis
+from dynamics.plotting.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    RC,
+    VERMILION,
+    new_figure,
+    time_axis,
+)
 from dynamics.systems import load_system
+
+LOOKS = (
+    (BLUE, "-", "o"), (VERMILION, "-", "s"), (GREEN, "--", "^"), (PURPLE, "-.", "D"),
+    (ORANGE, ":", "v"), (GREY, "--", "x"),
+)  # fmt: skip
+"""Colour, dash and marker of each state."""
+MOST = len(LOOKS)
 
 
 def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
     """Largest distance over the entries of each orbit, with the rounding unit of double precision.
+
+    Of more than `MOST` states those that are farthest apart are drawn, and the legend says so.
 
     Parameters
     ----------
@@ -27,10 +46,10 @@ def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
     with mpl.rc_context(RC):
         if axes is None:
             _, axes = new_figure(5.6, 3.4)
-        styles = zip((BLUE, VERMILION, GREEN), ("-", "-", "--"), ("o", "s", "^"), strict=True)
-        for (name, series), (colour, dash, marker) in zip(
-            result.deviations.items(), styles, strict=False
-        ):
+        farthest = sorted(result.deviation, key=lambda name: -result.deviation[name])[:MOST]
+        names = [name for name in result.deviations if name in farthest]
+        for name, (colour, dash, marker) in zip(names, LOOKS, strict=False):
+            series = result.deviations[name]
             shown = (result.time > 0) & (series > 0)
             axes.plot(
                 result.time[shown], series[shown], dash, color=colour, label=notation.label(name),
@@ -46,5 +65,7 @@ def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
                 color=GREY, fontsize=8,
             )  # fmt: skip
         axes.set_ylabel("largest |reduced $-$ full|")
-        axes.legend(loc="lower right")
+        many = len(result.deviations)
+        title = f"the {MOST} farthest of {many} states" if many > MOST else None
+        axes.legend(loc="lower right", title=title, ncols=1 + (len(names) > 3), fontsize=8)
     return axes

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import SymmetricalLogLocator
 
+from dynamics.plotting.marks import logarithmic as ticks
 from dynamics.plotting.style import (
     BLUE,
     GREEN,
@@ -60,6 +61,7 @@ def evidence(verdict: Any) -> Axes | None:
         for line, dash in zip(plot["lines"], itertools.cycle((":", "--", "-."))):
             axes.axhline(line["y"], color=GREY, lw=0.9, ls=dash, label=line["label"], zorder=0)
         axes.set_xscale(plot["x_scale"])
+        _narrow(axes, plot)
         _scale(axes, plot)
         axes.set_xlabel(plot["x_label"])
         axes.set_ylabel(plot["y_label"])
@@ -67,6 +69,14 @@ def evidence(verdict: Any) -> Axes | None:
         place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if many else {"loc": "best"}
         axes.legend(fontsize=8, **place)
     return axes
+
+
+def _narrow(axes: Axes, plot: Any) -> None:
+    """Labels of a logarithmic horizontal axis of less than two decades."""
+    values = np.concatenate([np.asarray(curve["x"], dtype=float) for curve in plot["curves"]])
+    values = values[np.isfinite(values) & (values > 0)]
+    if plot["x_scale"] == "log" and values.size and values.max() < NARROW * values.min():
+        ticks(axes.xaxis, values.max() / values.min())
 
 
 def _scale(axes: Axes, plot: Any) -> None:

@@ -29,19 +29,20 @@ WORDS = {"certificate": "bound / gross gradient"}
 LOGARITHMIC = ("risk", "certificate")
 
 
-def overlay(result: Overlay, names: Sequence[str] = ("alpha", "gamma", "rho", "risk")) -> Any:
+def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
     """Gradient descent at several learning rates over the flow, which is the broad line below.
 
     Parameters
     ----------
     result : Overlay
-    names : sequence of str
-        States and observables, one panel each.
+    names : sequence of str, optional
+        States and observables, one panel each; those of the system's story by default.
 
     Returns
     -------
     array of Axes
     """
+    names = load_system(result.flow.system).story.overlaid if names is None else names
     labelled = {"flow": result.flow} | {
         rf"$\eta = {run.settings['eta']:g}$": run for run in result.runs
     }
@@ -63,7 +64,10 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str]) -> Any:
     array of Axes
     """
     first = next(iter(runs.values()))
-    notation = load_system(first.system).notation
+    system = load_system(first.system)
+    notation, panels = system.notation, system.story.panels
+    drawn = [name for panel in panels if panel.logarithmic for name in panel.names]
+    steep = {*LOGARITHMIC, *(name for name in drawn if name in system.story.overlaid)}
     with mpl.rc_context(RC):
         figure, grid = new_figure(5.6, 1.0 + 1.45 * len(names), nrows=len(names), sharex=True)
         axes = np.atleast_1d(grid)
@@ -73,7 +77,7 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str]) -> Any:
                     continue
                 series = run[name]
                 shown = (run.time > 0) & np.isfinite(series)
-                if name in LOGARITHMIC:
+                if name in steep:
                     shown &= series > 0
                 look: dict[str, Any] = {"color": BELOW, "lw": 4.5, "solid_capstyle": "round"}
                 if place:
@@ -81,7 +85,7 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str]) -> Any:
                     look = {"color": colour, "ls": DASHES[(place - 1) % len(DASHES)], "lw": 1.4}
                 panel.plot(run.time[shown], series[shown], label=label, **look)
             panel.set_ylabel(WORDS.get(name) or notation.label(name))
-            if name in LOGARITHMIC:
+            if name in steep:
                 panel.set_yscale("log")
             elif name == "alpha":
                 logarithmic(panel)

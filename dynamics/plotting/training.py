@@ -1,4 +1,4 @@
-"""A run against time: order parameters, signal, risk, with the events shaded."""
+"""A run against time: the panels of its system's story, with the phases shaded."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
+from dynamics.expression import Expression
 from dynamics.plotting.style import (
     BLUE,
     GREEN,
@@ -25,22 +26,22 @@ from dynamics.plotting.style import (
     sparse,
     time_axis,
 )
-from dynamics.systems import load_system
+from dynamics.systems import Panel, Story, load_system
 from dynamics.trajectory import Trajectory
 
-PANELS = (
-    (("alpha", BLUE, "o", "-"),),
-    (("gamma", VERMILION, "s", "-"), ("rho", GREEN, "^", "--")),
-    (("G", PURPLE, "D", "-"), ("alpha_G", ORANGE, "v", "--")),
-    (("risk", GREY, "o", "-"),),
-)
-LOGARITHMIC = ("G", "risk")
+LOOKS = (
+    (BLUE, "o"), (VERMILION, "s"), (GREEN, "^"), (PURPLE, "D"), (ORANGE, "v"), (GREY, "o"),
+)  # fmt: skip
+"""Colour and marker by the number of a look."""
+DASHES = ("-", "--", "-.", ":")
+PLAIN = "0"
+"""A level that needs no name."""
 
 
 def training(
     run: Trajectory, markers: Trajectory | None = None, seeds: Sequence[Trajectory] = ()
 ) -> Any:
-    """alpha; gamma and rho; G and alpha G; the risk: four panels over logarithmic time.
+    """The panels of a system's story over logarithmic time; see `dynamics.systems.Story`.
 
     Parameters
     ----------
@@ -55,75 +56,108 @@ def training(
     -------
     array of Axes
     """
-    notation = load_system(run.system).notation
+    system = load_system(run.system)
+    panels = system.story.panels
     with mpl.rc_context(RC):
-        _, axes = new_figure(6.4, 7.6, nrows=4, sharex=True)
-        for panel, curves in zip(axes, PANELS, strict=True):
-            for name, colour, marker, dash in curves:
-                label = notation.label(name)
-                panel.plot(*positive_time(run, run[name]), color=colour, ls=dash, label=label)
+        _, axes = new_figure(6.4, 1.9 * len(panels), nrows=len(panels), sharex=True)
+        for panel, drawn in zip(axes, panels, strict=True):
+            for (name, look), dash in zip(drawn.curves, DASHES, strict=False):
+                colour, marker = LOOKS[look]
+                label = _label(system.notation.label(name), drawn, run, name)
+                time, values = positive_time(run, _shown(drawn, run, name))
+                panel.plot(time, values, color=colour, ls=dash, label=label)
                 if seeds:
                     band(panel, seeds, name, colour, ":")
-                if markers is not None:
-                    _mark(panel, markers, name, colour, marker)
-            names = [name for name, *_ in curves]
-            if names[0] in LOGARITHMIC:
+                if markers is not None and name in markers.observables.keys() | set(
+                    markers.layout.names
+                ):
+                    _mark(panel, markers, _shown(drawn, markers, name), colour, marker)
+            if drawn.logarithmic:
                 logarithmic(panel)
-            if len(names) > 1:
+            if len(drawn.curves) > 1:
                 panel.legend(loc="best")
-            panel.set_ylabel(",  ".join(map(notation.label, names)))
-        axes[1].axhline(0, color=GREY, lw=0.6)
-        half = run.parameters["D"] / 2
-        axes[2].axhline(half, color=GREY, lw=0.8, ls=":")
-        first = run.time[run.time > 0].min()
-        axes[2].annotate(
-            "$D/2$", (first, half), (4, 2), textcoords="offset points", color=GREY, fontsize=8
-        )
-        _events(axes, run)
+            panel.set_ylabel(",  ".join(map(system.notation.label, drawn.names)))
+            _level(panel, run, drawn)
+        shade(axes, run, system.story)
         time_axis(axes[-1], run)
         for panel in axes[:-1]:
             panel.set_xlabel("")
     return axes
 
 
-def _mark(panel: Axes, run: Trajectory, name: str, colour: str, marker: str) -> None:
-    time, values = positive_time(run, run[name])
+def _shown(drawn: Panel, run: Trajectory, name: str) -> Any:
+    """A series, or its size where it is negative on a logarithmic axis."""
+    series = run[name]
+    return np.abs(series) if drawn.logarithmic else series
+
+
+def _label(letter: str, drawn: Panel, run: Trajectory, name: str) -> str:
+    negative = drawn.logarithmic and bool((run[name] < 0).any())
+    return f"$|${letter}$|$" if negative else letter
+
+
+def _level(panel: Axes, run: Trajectory, drawn: Panel) -> None:
+    """A line at a level, named on the left."""
+    if not drawn.level:
+        return
+    plain = drawn.level == PLAIN
+    level = float(Expression(drawn.level, "level").value(run.parameters))
+    style = {"lw": 0.6} if plain else {"lw": 0.8, "ls": ":"}
+    panel.axhline(level, color=GREY, **style)
+    if not plain:
+        first = run.time[run.time > 0].min()
+        panel.annotate(
+            f"${drawn.level}$", (first, level), (4, 2), textcoords="offset points", color=GREY,
+            fontsize=8,
+        )  # fmt: skip
+
+
+def _mark(panel: Axes, run: Trajectory, series: Any, colour: str, marker: str) -> None:
+    time, values = positive_time(run, series)
     chosen = sparse(time)
     panel.plot(
         time[chosen], values[chosen], marker, color=colour, mfc="white", ms=4.5, mew=1.1, zorder=3
     )
 
 
-def _events(axes: Any, run: Trajectory) -> None:
-    """Shade the three events and name their ends above the first panel."""
+def shade(axes: Any, run: Trajectory, story: Story) -> None:
+    """Shade the phases and name the events that divide them above the first panel."""
     first, last = run.time[run.time > 0].min(), run.time[-1]
     at = {name: max(event.time, first) for name, event in run.events.items() if event is not None}
-    t0, t1, t3 = (at.get(name) for name in ("T0", "T1", "event_III"))
-    spans = [("I", first, last if t0 is None else t0)]
-    if t0 is not None:
-        spans.append(("II", t0, last if t1 is None else t1))
-    if t3 is not None:
-        spans.append(("III", t3, last))
-    for name, begin, end in spans:
+    for (name, begins, ends), shade in zip(story.spans, SHADES.values(), strict=False):
+        begin = first if begins is None else at.get(begins)
+        if begin is None:
+            _absent(axes[0], run, story, name)
+            continue
+        end = last if ends is None else at.get(ends, last)
         for panel in axes:
-            panel.axvspan(begin, end, color=SHADES[name], lw=0, zorder=0)
+            panel.axvspan(begin, end, color=shade, lw=0, zorder=0)
         if end > begin:
-            _above(axes[0], np.sqrt(begin * end), f"Event {name}", 14)
-    if t1 is not None and t3 is None:
-        reason = run.reasons.get("event_III", "")
-        _above(axes[0], np.sqrt(t1 * last), f"no Event III:\n{reason}", 10, fontsize=7)
-    for name, label in (("T0", "$T_0$"), ("T1", "$T_1$"), ("T1_paper", "$T_1$ (paper)")):
+            _above(axes[0], np.sqrt(begin * end), name, 14)
+    for name, label in {**story.marks, **story.asides}.items():
         if name in at:
-            dotted = name == "T1_paper"
+            dotted = name in story.asides
             for panel in axes:
                 panel.axvline(at[name], color="black", lw=0.8, ls=":" if dotted else "-", zorder=1)
             if dotted:
                 axes[0].annotate(
                     label, (at[name], 0.02), (3, 2), xycoords=("data", "axes fraction"),
                     textcoords="offset points", fontsize=7,
+                    bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.8},
                 )  # fmt: skip
             else:
                 _above(axes[0], at[name], label, 2)
+
+
+def _absent(panel: Axes, run: Trajectory, story: Story, name: str) -> None:
+    """Say why a phase did not begin, where the one before it has ended."""
+    names = [span[0] for span in story.spans]
+    before, begins = story.spans[names.index(name) - 1][2], story.spans[names.index(name)][1]
+    event = None if before is None else run.events.get(before)
+    if event is not None and begins is not None:
+        reason = run.reasons.get(begins, "")
+        place = np.sqrt(max(event.time, run.time[run.time > 0].min()) * run.time[-1])
+        _above(panel, place, f"no {name}:\n{reason}", 10, fontsize=7)
 
 
 def _above(panel: Axes, place: float, text: str, height: float, fontsize: float = 8) -> None:

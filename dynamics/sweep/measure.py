@@ -36,7 +36,8 @@ class Work:
     system : str
         Name of the system.
     words : mapping
-        Options that are words: ``full``, ``expectation``, and those of the empirical problem.
+        Options that are words: ``full``, ``expectation``, those of the empirical problem, and
+        parameters that are words.
     records : int
         Records of the path after the start; 0 for no path.
     """
@@ -47,10 +48,10 @@ class Work:
 
     def parts(self, point: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Parameters, and options of the run; free letters are in neither."""
-        names = _names(load_system(self.system))
-        parameters = {name: value for name, value in point.items() if name in names}
-        options = {name: value for name, value in point.items() if name not in names}
-        return parameters, options | dict(self.words)
+        names, given = _names(load_system(self.system)), {**point, **self.words}
+        parameters = {name: value for name, value in given.items() if name in names}
+        options = {name: value for name, value in given.items() if name not in names}
+        return parameters, options
 
     def objection(self, point: Mapping[str, Any]) -> str:
         """Why a point cannot be run, before anything is made; empty if nothing is wrong."""

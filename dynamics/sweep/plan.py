@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
 from math import ceil, prod
+from numbers import Real
 from typing import Any
 
 from dynamics.expression import Expression
@@ -168,7 +169,7 @@ def planned(system: System, given: Mapping[str, Any], paired: bool, records: int
         For a name that nothing uses, settings that exclude each other, or an entry that is wrong.
     """
     parameters: dict[str, Any] = {f.name: f.default for f in fields(system.Parameters)}
-    words = {n: v for n, v in given.items() if _is_word(n, v, system)}
+    words = {n: v for n, v in given.items() if _is_word(n, v, system, parameters)}
     numbers = {n: v for n, v in given.items() if n not in words}
     full = words.get("full")
     if full not in (None, *FULL):
@@ -179,7 +180,7 @@ def planned(system: System, given: Mapping[str, Any], paired: bool, records: int
         if name in numbers and not sampled:
             raise InvalidRequest(f"{name} is of --full empirical or --expectation sampled")
     numbers = _with_run(system, full, numbers)
-    usual = {name: value for name, value in parameters.items() if value is not None}
+    usual = {name: value for name, value in parameters.items() if isinstance(value, Real)}
     order = {name: k for k, name in enumerate((*parameters, *RUN))}
     made = grid(usual | numbers, paired)
     fixed = dict(sorted(made.fixed.items(), key=lambda item: (order.get(item[0], 99), item[0])))
@@ -199,9 +200,9 @@ def whole_names(system: System) -> set[str]:
     return own | {"d", "steps", *DRAWN}
 
 
-def _is_word(name: str, value: Any, system: System) -> bool:
-    """Whether an entry is a word of an option, not a number or a formula."""
-    if name in WORDS:
+def _is_word(name: str, value: Any, system: System, parameters: Mapping[str, Any]) -> bool:
+    """Whether an entry is a word of an option or a parameter, not a number or a formula."""
+    if name in WORDS or isinstance(parameters.get(name), str):
         return True
     return name in system.realistic and isinstance(value, str) and value.isidentifier()
 

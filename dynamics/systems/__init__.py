@@ -6,10 +6,11 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynamics.validation import refuse
+from dynamics.validation import InvalidRequest, refuse
 
 if TYPE_CHECKING:
     from theory.claims import Claim
@@ -39,6 +40,54 @@ class Showcase:
 
 
 @dataclass(frozen=True)
+class Panel:
+    """One panel of the picture of a run.
+
+    Attributes
+    ----------
+    curves : tuple of (str, int)
+        States and observables, each with the number of its look, a colour and a marker.
+    logarithmic : bool
+        Whether the vertical axis is; of what is negative the size is drawn, and said.
+    level : str
+        A formula of the parameters at which a line is drawn (``"D/2"``); empty for none.
+    """
+
+    curves: tuple[tuple[str, int], ...]
+    logarithmic: bool = False
+    level: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The states and observables."""
+        return tuple(name for name, _ in self.curves)
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a run is drawn as: panels over time, with the phases that events begin and end.
+
+    Attributes
+    ----------
+    panels : tuple of Panel
+    spans : tuple of (str, str or None, str or None)
+        What a phase is called, the events at its begin and end; None is that of the run.
+    marks : mapping
+        Event -> its letter above the picture.
+    asides : mapping
+        Event -> the letter of one that is marked inside the picture.
+    overlaid : tuple of str
+        What is drawn where several runs are laid over each other.
+    """
+
+    panels: tuple[Panel, ...]
+    spans: tuple[tuple[str, str | None, str | None], ...]
+    marks: Mapping[str, str]
+    asides: Mapping[str, str]
+    overlaid: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class System:
     """Everything that a driver, a command or a picture may ask of a system.
 
@@ -60,8 +109,12 @@ class System:
     showcases : mapping
         Command (``"run"``, ``"compare"``) -> what it does by default; ``"empirical"``, with its
         number of samples, is what both do with the full empirical problem.
+    expectations : tuple of str
+        How the reduced problem can take its expectation, the default last.
     realistic : mapping
         Options of ``FullEmpirical`` that the command line offers -> their meaning.
+    story : Story
+        What its runs are drawn as.
     seconds : callable
         Parameters, the name of a full problem or None, options -> predicted time of one gradient:
         which point of a sweep to begin with, and nothing else, rests on it.
@@ -77,7 +130,9 @@ class System:
     FullPopulation: type[Any]
     FullEmpirical: type[Any]
     showcases: Mapping[str, Showcase]
+    expectations: tuple[str, ...]
     realistic: Mapping[str, str]
+    story: Story
     seconds: Callable[[Any, str | None, Mapping[str, Any]], float]
 
     def problem(self, parameters: Any, full: str | None, options: Mapping[str, Any]) -> Any:
@@ -103,7 +158,14 @@ class System:
         else:
             drawn = DRAWN if options.get("expectation") == "sampled" else ()
             names, kind = (*TAKEN, *drawn), self.ReducedPopulation
-        return kind(parameters, **{name: options[name] for name in names if name in options})
+        chosen = {name: options[name] for name in names if name in options}
+        known = signature(kind).parameters
+        for name in chosen:
+            if name not in known and not any(p.kind is p.VAR_KEYWORD for p in known.values()):
+                raise InvalidRequest(
+                    f"{name} is no option of the {kind.view} problem of {self.name}"
+                )
+        return kind(parameters, **chosen)
 
 
 def system_names() -> tuple[str, ...]:

@@ -214,6 +214,78 @@ def adam(gradient, start, eta, steps):
     return np.array(states)
 
 
+def rooted_colours(kinds, edges, edge_colours, roots):
+    """Coarsest stable colouring of the disjoint union of rooted copies, by 1-WL on dictionaries.
+
+    Returns {(copy, vertex): colour}; the root of each copy starts in a colour of its own.
+    """
+    around = {vertex: [] for vertex in range(len(kinds))}
+    for (a, b), colour in zip(edges, edge_colours, strict=True):
+        around[a].append((colour, b))
+        around[b].append((colour, a))
+    colour_of = {
+        (copy, vertex): (kinds[vertex], vertex == root)
+        for copy, root in enumerate(roots)
+        for vertex in range(len(kinds))
+    }
+    while True:
+        signatures = {
+            (copy, vertex): (
+                old,
+                tuple(sorted((e, colour_of[copy, other]) for e, other in around[vertex])),
+            )
+            for (copy, vertex), old in colour_of.items()
+        }
+        number = {s: k for k, s in enumerate(sorted(set(signatures.values())))}
+        refined = {place: number[s] for place, s in signatures.items()}
+        if len(set(refined.values())) == len(set(colour_of.values())):
+            return refined
+        colour_of = refined
+
+
+def masked_patch(areas, p, masked, latents, row):
+    """Loss of one patch of the masked image model, by loops over clusters, masks and latents.
+
+    ``latents`` is a list of (value, chance), ``row`` the pair (Phi of every feature, cluster by
+    cluster; Ups of every patch).
+    """
+    phi, ups = row
+    size, total, offset = len(areas[0]), 0.0, 0
+    chance = 1.0 / (math.comb(size, masked) * len(areas))
+    for cluster in areas:
+        count = max(cluster) + 1
+        for hidden in itertools.combinations(range(size), masked):
+            if p not in hidden:
+                continue
+            for drawn in itertools.product(latents, repeat=count):
+                weight = chance * math.prod(odds for _, odds in drawn)
+                scores = [
+                    ups[q] + (0.0 if q in hidden else drawn[a][0] * phi[offset + a])
+                    for q, a in enumerate(cluster)
+                ]
+                keys = [math.exp(score) for score in scores]
+                output = [0.0] * count
+                for q, a in enumerate(cluster):
+                    if q not in hidden:
+                        output[a] += keys[q] / sum(keys) * drawn[a][0]
+                output[cluster[p]] -= drawn[cluster[p]][0]
+                total += weight * sum(x * x for x in output) / 2
+        offset += count
+    return total
+
+
+def masked_rates(areas, p, masked, latents, row, width=1e-5):
+    """Minus the derivative of `masked_patch` by every Phi and every Ups, by central differences."""
+    flat, split = np.concatenate([np.asarray(part, float) for part in row]), len(row[0])
+
+    def loss(values):
+        return masked_patch(areas, p, masked, latents, (values[:split], values[split:]))
+
+    steps = width * np.eye(flat.size)
+    rates = [(loss(flat - step) - loss(flat + step)) / (2 * width) for step in steps]
+    return np.array(rates[:split]), np.array(rates[split:])
+
+
 def diversity(attention, grid, k):
     """Attention diversity by sorting and loops over pairs of queries."""
     points = []

@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.descend import descend
+from dynamics.experiments.curves import curve, exponent, over_time
 from dynamics.experiments.positional_attention.population import (
     HORIZON,
-    curve,
-    exponent,
-    over_time,
     polylogs,
     population_flow,
     regime,

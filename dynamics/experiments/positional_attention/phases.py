@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dynamics.experiments.curves import curve, over_time
 from dynamics.experiments.positional_attention.population import (
     HORIZON,
     attention,
-    curve,
-    over_time,
     population_flow,
     regime,
     sampled_error,

@@ -5,7 +5,7 @@ The regime of Assumption 2 at finite size: C = 4 and q (D - C) = 14, with D grow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -113,25 +113,3 @@ def polylogs(problem: Any, states: FloatArray) -> FloatArray:
     gamma = -slopes[:, 1] / (power * strength)
     outward = -slopes[:, 2] * np.where(rho == 0, np.sign(-slopes[:, 2]), np.sign(rho))
     return np.stack([gamma, outward / (power * (1 + strength) / size)], axis=1)
-
-
-def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """Slope of log values against log sizes; NaN with fewer than two sizes."""
-    if len(sizes) < 2:
-        return float("nan")
-    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
-
-
-def curve(label: str, x: Any, y: Any) -> dict[str, Any]:
-    """A curve of the evidence's plot."""
-    return {"label": label, "x": np.asarray(x).tolist(), "y": np.asarray(y).tolist()}
-
-
-def over_time(
-    y_label: str, curves: Sequence[Any], lines: Sequence[Any] = (), y_scale: str = "log"
-) -> dict[str, Any]:
-    """The evidence's plot of curves over logarithmic time."""
-    return {
-        "x_label": r"time $\tau = \eta \times$ steps", "y_label": y_label, "x_scale": "log",
-        "y_scale": y_scale, "curves": list(curves), "lines": list(lines),
-    }  # fmt: skip

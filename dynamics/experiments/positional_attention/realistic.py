@@ -16,10 +16,8 @@ import numpy as np
 
 from dynamics.compare import compare
 from dynamics.descend import descend
+from dynamics.experiments.curves import curve, exponent, over_time
 from dynamics.experiments.positional_attention.population import (
-    curve,
-    exponent,
-    over_time,
     population_flow,
     sizes_of,
 )

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dynamics.experiments.curves import exponent as exponent_of
 from dynamics.experiments.positional_attention import frozen
-from dynamics.experiments.positional_attention.population import exponent as exponent_of
 from dynamics.experiments.positional_attention.transfer import (
     Tuning,
     downstream,

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dynamics.experiments.curves import exponent
 from dynamics.experiments.positional_attention import frozen
-from dynamics.experiments.positional_attention.population import exponent
 from dynamics.experiments.positional_attention.transfer import (
     Downstream,
     Pool,

@@ -25,7 +25,7 @@ from dynamics.systems.positional_attention.projection import associated_rows, or
 from dynamics.validation import refuse
 from theory.symmetry import Partition
 from theory.systems.positional_attention.data_law import bayes_error
-from theory.systems.positional_attention.events import EVENTS, ORDER_PARAMETERS
+from theory.systems.positional_attention.events import EVENTS, ORDER_PARAMETERS, RATES
 from theory.systems.positional_attention.notation import NOTATION
 
 
@@ -57,6 +57,7 @@ class FullPopulation(CompiledProblem):
     notation = NOTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
+    rates = RATES
 
     def __init__(
         self,

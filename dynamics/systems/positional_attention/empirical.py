@@ -36,7 +36,7 @@ from dynamics.systems.positional_attention.projection import (
 from dynamics.validation import STRICT, integer, whole
 from theory.symmetry import Partition
 from theory.systems.positional_attention.data_law import bayes_error
-from theory.systems.positional_attention.events import EVENTS, ORDER_PARAMETERS
+from theory.systems.positional_attention.events import EVENTS, ORDER_PARAMETERS, RATES
 from theory.systems.positional_attention.notation import NOTATION
 
 CACHE = 1 << 20
@@ -108,6 +108,7 @@ class FullEmpirical(CompiledProblem):
     notation = NOTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
+    rates = RATES
 
     def __init__(
         self,

@@ -60,6 +60,7 @@ class GramEmpirical(CompiledProblem):
     notation = FullEmpirical.notation
     events = FullEmpirical.events
     order_names = FullEmpirical.order_names
+    rates = FullEmpirical.rates
 
     def __init__(
         self,

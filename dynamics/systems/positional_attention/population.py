@@ -21,7 +21,7 @@ from dynamics.systems.positional_attention.parameters import Parameters
 from theory.reduction import ReducedSystem
 from theory.systems.positional_attention import recursion
 from theory.systems.positional_attention.data_law import bayes_error
-from theory.systems.positional_attention.events import EVENTS, ORDER_PARAMETERS
+from theory.systems.positional_attention.events import EVENTS, ORDER_PARAMETERS, RATES
 from theory.systems.positional_attention.notation import NOTATION
 
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
@@ -70,6 +70,7 @@ class ReducedPopulation(CompiledProblem):
     notation = NOTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
+    rates = RATES
 
     def __init__(
         self,

@@ -157,7 +157,7 @@ def test_seeds_are_a_median_and_a_band(seeds):
     np.testing.assert_array_equal(dotted.get_ydata(), np.median(rows, axis=0))
     np.testing.assert_array_equal(solid.get_ydata(), seeds.reduced["alpha"][1:])
     assert axes[0].collections
-    assert "3 seeds" in axes[0].get_legend().get_texts()[1].get_text()
+    assert "3 seeds" in axes[0].figure.legends[0].get_texts()[1].get_text()
 
 
 def test_realistic_runs_show_association_error_and_cosine(seeds):

@@ -24,6 +24,9 @@ from theory.systems.positional_attention.notation import NOTATION
 ORDER_PARAMETERS = ("alpha", "gamma", "rho", "G", "d_alpha", "d_G", "association_margin")
 """What the rules are written in; every problem of this system reports them at every step."""
 
+RATES = ("d_alpha", "d_G")
+"""Those that are read off the gradient; the growth of alpha tells whether a run oscillates."""
+
 alpha, gamma, rho, G, d_alpha, d_G, margin = NOTATION.symbols(" ".join(ORDER_PARAMETERS))
 D = NOTATION.symbol("D")
 

@@ -1,0 +1,30 @@
+"""What the evidence of checks is made of: curves over time, exponents of power laws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
+    """Slope of log values against log sizes; NaN with fewer than two sizes."""
+    if len(sizes) < 2:
+        return float("nan")
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+def curve(label: str, x: Any, y: Any) -> dict[str, Any]:
+    """A curve of the evidence's plot."""
+    return {"label": label, "x": np.asarray(x).tolist(), "y": np.asarray(y).tolist()}
+
+
+def over_time(
+    y_label: str, curves: Sequence[Any], lines: Sequence[Any] = (), y_scale: str = "log"
+) -> dict[str, Any]:
+    """The evidence's plot of curves over logarithmic time."""
+    return {
+        "x_label": r"time $\tau = \eta \times$ steps", "y_label": y_label, "x_scale": "log",
+        "y_scale": y_scale, "curves": list(curves), "lines": list(lines),
+    }  # fmt: skip

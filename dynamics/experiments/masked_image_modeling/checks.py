@@ -1,0 +1,41 @@
+"""One function a claim of Huang, Wen, Chi, Liang (2024): what could contradict it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dynamics.experiments.masked_image_modeling import (
+    correlations,
+    gap,
+    growth,
+    identities,
+    maps,
+    stages,
+)
+from dynamics.experiments.verify import Check
+
+CHECKS: Mapping[str, Check] = {
+    "Appendix A.1": identities.appendix_a_1,
+    "Lemma A.8": identities.lemma_a_8,
+    "Lemma 5.1": identities.lemma_5_1,
+    "Lemma 5.2": identities.lemma_5_2,
+    "Equation (5.1)": identities.equation_5_1,
+    "Equation (4.1)": gap.equation_4_1,
+    "Section 5.1, monotone": correlations.monotone,
+    "Section 5.1, key observation": correlations.key_observation,
+    "Section 5.2, stage 1": stages.stage_1,
+    "Lemma 5.3": stages.lemma_5_3,
+    "Section 5.2, intuition": stages.intuition,
+    "Section 5.2, separation": stages.separation,
+    "Section 5.3, rapid growth": growth.rapid_growth,
+    "Section 5.3, convergence": growth.convergence,
+    "Theorem 4.1, loss": growth.loss,
+    "Theorem 4.1, attention": growth.attention,
+    "Theorem F.3, local areas": gap.theorem_f_3_local,
+    "Theorem F.3, frozen": growth.frozen,
+    "Theorem F.3, global areas": gap.theorem_f_3_global,
+    "Theorem F.4": gap.theorem_f_4,
+    "Section 5.4, PP": correlations.positions,
+    "Lemma A.9": identities.lemma_a_9,
+    "Section 6": maps.section_6,
+}

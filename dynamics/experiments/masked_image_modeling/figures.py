@@ -1,0 +1,200 @@
+r"""Figures of masked image modelling.
+
+- ``phases``: correlations, their rates and the attention of a local patch, phases shaded;
+- ``gap``: two-phase against one-phase learning over (kappa_c, kappa_s);
+- ``diversity``: attention diversity and total variation of the maps along training;
+- ``scaling``: times of the events in units of :math:`K P / C_s` against P.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynamics.descend import descend
+from dynamics.experiments.figure import Drawing, Figure, FigureRequest
+from dynamics.experiments.masked_image_modeling import maps
+from dynamics.experiments.masked_image_modeling.plane import plane
+from dynamics.experiments.masked_image_modeling.runs import (
+    EXPONENTS,
+    MORE_SIZES,
+    POSITIVE,
+    along,
+    trained,
+)
+from dynamics.plotting.correlations import Group, correlations
+from dynamics.plotting.gap import gap_plane
+from dynamics.plotting.spread import spread
+from dynamics.plotting.times import times
+from dynamics.validation import integer, refuse
+from theory.systems.masked_image_modeling.information_gap import leading_motion, rho0
+
+if TYPE_CHECKING:
+    from dynamics.systems import System
+
+LARGE = 1e12
+"""A ratio of rates at which its limit is reached."""
+LEAST_PLANE = 64
+"""Patches below which the plane has hardly any sizes."""
+GRID = {"local": 9, "core": 20}
+FINE_GRID = {"local": 21, "core": 56}
+EVENTS = {
+    "E1": r"$E_1$, end of stage 1", "E2": r"$E_2$, switch", "E4": r"$E_4$, end of rapid growth",
+}  # fmt: skip
+
+
+def phases(system: System, request: FigureRequest) -> Drawing:
+    """A run of one cluster. Options: ``eta``, ``steps``."""
+    options = request.settled({"eta": 1.0, "steps": 20_000}, {})
+    law = _one_cluster(request.law(system, ("family",), **POSITIVE))
+    problem = system.ReducedPopulation(law)
+    run = descend(problem, options["eta"], options["steps"])
+    groups = (
+        Group(r"correlation", [
+            (r"$\Phi_m$, own area", run["local_Phi_target"]),
+            (r"$\Phi_0$, global area", run["local_Phi_global"]),
+            (r"$\Phi_i$, other area", run["local_Phi_other"]),
+            (r"$\Upsilon$, own area", run["local_Ups_own"]),
+        ]),
+        Group("size of its rate", [
+            (r"$\alpha_m$", run["alpha_m"]), (r"$|\alpha_0|$", np.abs(run["alpha_0"])),
+            (r"$|\alpha_i|$, other", np.abs(run["d_local_Phi_other"])),
+            (r"$|\beta|$, own area", np.abs(run["d_local_Ups_own"])),
+        ], True),
+        Group("attention", [
+            (r"own area $A_m$", run["local_A_target"]),
+            (r"global area $A_0$", run["local_A_global"]),
+            ("other areas", run["local_A_other"]), ("masked patches", run["local_masked"]),
+        ]),
+    )  # fmt: skip
+    held = (
+        f"a local patch, $P = {law.P}$, $C_{{\\mathrm{{global}}}} = {law.C_global}$, "
+        f"$C_{{\\mathrm{{local}}}} = {law.C_local}$, {law.masked} masked, "
+        f"$\\Delta = {law.Delta:.3f}$, $|\\alpha_0| / \\alpha_m = {problem.rho0:.4g}$ at $Q = 0$"
+    )
+    seen = {name: event and event.time for name, event in run.events.items()}
+    data = {"time": run.time, "events": seen}
+    data |= {label: values for group in groups for label, values in group.curves}
+    told = ", ".join(f"{name} {'none' if at is None else f'{at:g}'}" for name, at in seen.items())
+    caption = (
+        f"Correlations of a masked local patch with features and positions, their rates, and its "
+        f"attention to unmasked patches (P={law.P}, C_global={law.C_global}, "
+        f"C_local={law.C_local}, {law.masked} masked, eta={options['eta']:g}). Events: {told}."
+    )
+    return Drawing(correlations(run, groups, system.story, held), data, caption)
+
+
+def gap(system: System, request: FigureRequest) -> Drawing:
+    """The phase diagram. Options: ``local``, ``core``, the sizes on each axis."""
+    options = request.settled(GRID, FINE_GRID)
+    patches = integer("P", request.given.get("P", POSITIVE["P"]), at_least=LEAST_PLANE)
+    usual = {"P": patches, "C_global": patches // 2, "C_local": 1}
+    law = request.law(system, ("family", "C_global", "C_local"), **usual)
+    _one_family(law)
+    found = plane(system, law, int(options["local"]), int(options["core"]))
+    off = found.boundary[:, 0] - (1 + found.boundary[:, 1]) / 2
+    agree = int((found.trained[:, 2] == found.trained[:, 3]).sum())
+    held = (
+        f"one cluster, $P = {law.P}$, {law.masked} masked; two phases where the global feature "
+        "moves faster at first"
+    )
+    data = {
+        "rows": [(k, c.tolist(), rho.tolist()) for k, c, rho in found.rows],
+        "boundary": found.boundary, "trained": found.trained,
+    }  # fmt: skip
+    caption = (
+        f"Ratio of the rates of Phi_0 and Phi_m at Q = 0 over the exponents of both sizes at "
+        f"P={law.P}. Phase I exists to the right of the measured line; it lies {2 * off.min():.2g} "
+        f"to {2 * off.max():.2g} in Delta beyond Delta = 0. Training on either side of it, "
+        f"{agree} of {len(found.trained)} runs have as many phases as the start says."
+    )
+    return Drawing(gap_plane(found.rows, found.boundary, found.trained, held), data, caption)
+
+
+def diversity(system: System, request: FigureRequest) -> Drawing:
+    """Both measures along a run. Options: ``eta``, ``maps``, ``keys``."""
+    options = request.settled({"eta": maps.ETA, "maps": 48, "keys": (10, 8)}, {"maps": 120})
+    law = request.law(system, **maps.USUAL)
+    problem, run = maps.trained_maps(system, law, float(options["eta"]))
+    wanted = [min(int(k), law.P) for k in options["keys"]]
+    found = {k: maps.measured(problem.rows, run, k, int(options["maps"])) for k in wanted}
+    first = found[wanted[0]]
+    events = {
+        label: event.time
+        for label, name in (("$E_2$", "E2"), ("$E_4$", "E4"))
+        if (event := run.events[name]) is not None
+    }
+    measures = {k: values["diversity"] for k, values in found.items()}
+    high, wide = maps.grid_of(law.P)
+    held = (
+        f"{high} × {wide} patches, cluster image with nothing masked, $P = {law.P}$, "
+        f"$C_{{\\mathrm{{global}}}} = {law.C_global}$, $C_{{\\mathrm{{local}}}} = {law.C_local}$"
+    )
+    data = {"time": first["time"], "diversity": measures, "variation": first["total_variation"]}
+    values = measures[wanted[0]]
+    caption = (
+        f"Attention diversity (top {wanted[0]}) is {values[0]:.4g} at the start, {values[1]:.5g} "
+        f"after one step and {values[-1]:.5g} at time {first['time'][-1]:g}: it sees the order of "
+        f"the weights only. Total variation grows from {first['total_variation'][1]:.2g} to "
+        f"{first['total_variation'][-1]:.3g}."
+    )
+    axes = spread(first["time"], (measures, first["total_variation"]), events, held)
+    return Drawing(axes, data, caption)
+
+
+def scaling(system: System, request: FigureRequest) -> Drawing:
+    """Times of events along P. Options: ``sizes``, ``kappa_c``, ``kappa_s``."""
+    usual: dict[str, Any] = {"kappa_c": EXPONENTS[0], "kappa_s": EXPONENTS[1]}
+    options = request.settled(usual | {"sizes": MORE_SIZES[:6]}, {"sizes": MORE_SIZES})
+    request.law(system, ("family", "P", "C_global", "C_local", "masked"))
+    exponents = float(options["kappa_c"]), float(options["kappa_s"])
+    cases = [trained(system, along(system, int(P), exponents)) for P in options["sizes"]]
+    sizes = np.array([case.parameters.P for case in cases], dtype=np.float64)
+    found = {
+        label: np.array([case.time(name) / case.unit for case in cases])
+        for name, label in EVENTS.items()
+    }
+    motion = leading_motion()
+    # alpha_m starts at gamma (1 - gamma) C_s / (K P), as C_s grows.
+    gamma = cases[-1].parameters.gamma
+    limit = float(motion.switch.subs(rho0, LARGE)) / (gamma * (1 - gamma))
+    lines = {f"switch at a large gap, {limit:.3g}": limit}
+    held = (
+        rf"one cluster, half masked, $\kappa_c = {exponents[0]:g}$, $\kappa_s = {exponents[1]:g}$ "
+        rf"($\Delta = {(1 - exponents[1]) - 2 * (1 - exponents[0]):.3g}$), $z = 1$"
+    )
+    told = "; ".join(
+        f"{name} {values[0]:.3g} to {values[-1]:.3g}"
+        for name, values in zip(EVENTS, found.values(), strict=True)
+    )
+    caption = (
+        f"Times of the events in units of K P / C_s from P={sizes[0]:g} to {sizes[-1]:g}: {told}. "
+        "All phases take the same power of P."
+    )
+    data = {"P": sizes, **found, "limit": limit}
+    return Drawing(times(sizes, found, lines, held), data, caption)
+
+
+def _one_family(law: Any) -> None:
+    if law.family != "one_cluster":
+        refuse(
+            "family", law.family, "is not what this figure is about", "one_cluster", "one_cluster"
+        )
+
+
+def _one_cluster(law: Any) -> Any:
+    """The law, if it is of one cluster with local areas of several patches."""
+    _one_family(law)
+    if law.C_local < 2 or law.C_local == law.C_global:
+        refuse("C_local", law.C_local, "makes no local patch with a mate", "2 or more", 2)
+    return law
+
+
+FIGURES: Mapping[str, Figure] = {
+    "phases": phases,
+    "gap": gap,
+    "diversity": diversity,
+    "scaling": scaling,
+}

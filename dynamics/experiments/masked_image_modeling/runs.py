@@ -1,0 +1,215 @@
+r"""What the checks share: cases, the family along P, and descents that several checks read.
+
+Time is counted in units of :math:`K P / C_s`, in which all phases last about equally long at every
+size: alpha_m starts at about :math:`\gamma (1 - \gamma) (C_s - 1) / (P K)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynamics.descend import descend
+from dynamics.experiments.verify import Finding, Protocol
+from dynamics.problem import FloatArray
+from dynamics.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from dynamics.systems import System
+
+POSITIVE = {"P": 4096, "C_global": 2048, "C_local": 16}
+NEGATIVE = {"P": 4096, "C_global": 128, "C_local": 64}
+SLIGHT = ({"P": 4096, "C_global": 832, "C_local": 64}, {"P": 4096, "C_global": 704, "C_local": 64})
+"""Gaps of 0.117 and 0.077, positive and small."""
+SMALL = {"P": 12, "C_global": 8, "C_local": 2, "masked": 3}
+CROSSED = {"family": "custom", "areas": "0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2", "masked": 4}
+"""Two clusters that cross without symmetry, small enough to enumerate."""
+SIZES = (512, 2048, 8192)
+MORE_SIZES = (512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536)
+EXPONENTS = (0.9, 0.3)
+"""kappa_c and kappa_s of the family along P, Delta near 1/2."""
+FINE = 0.01
+"""Learning rate in units of time, at which the switch is right to a percent."""
+LARGEST = 2.0
+"""Largest learning rate over K: rapid growth takes a time of order K however large P is."""
+LONG = 20.0
+"""Horizon in units of time."""
+LEAST_TIME = 500.0
+"""Horizon at small sizes, over K: the loss above the floor falls to K/(4 t) at all sizes."""
+RECORDS = 800
+
+
+@dataclass(frozen=True)
+class Case:
+    """A reduced problem with its descent from Q = 0.
+
+    Attributes
+    ----------
+    parameters : Parameters
+    problem : ReducedPopulation
+    run : Trajectory
+    """
+
+    parameters: Any
+    problem: Any
+    run: Trajectory
+
+    @property
+    def unit(self) -> float:
+        """K P / C_s, the unit of time."""
+        return unit(self.parameters)
+
+    @property
+    def shown(self) -> str:
+        """The sizes in one word."""
+        p = self.parameters
+        return f"P={p.P}, C_g={p.C_global}, C_s={p.C_local}"
+
+    def time(self, event: str) -> float:
+        """Time of an event; NaN where it was not seen."""
+        found = self.run.events[event]
+        return float("nan") if found is None else found.time
+
+    def at(self, event: str) -> dict[str, float]:
+        """State and observables at an event; all NaN where it was not seen."""
+        found = self.run.events[event]
+        names = (*self.run.layout.names, *self.run.observables)
+        if found is None:
+            return dict.fromkeys(names, float("nan"))
+        values = dict(zip(self.run.layout.names, map(float, found.state), strict=True))
+        return values | self.problem.observables(found.state)
+
+    def after(self, event: str) -> slice:
+        """Records from an event on; none where it was not seen."""
+        first = self.time(event)
+        count = len(self.run.time)
+        return slice(count if isnan(first) else int(np.searchsorted(self.run.time, first)), count)
+
+    def row(self, local: bool) -> str:
+        """Name of the row that stands for local, or for global, patches."""
+        _, _, near, far = self.problem.rows.references
+        return str(self.problem.rows.names[near if local else far])
+
+    def others(self, local: bool) -> list[str]:
+        """Every state of a row but Phi of the own area and, of a local one, of the global area."""
+        rows = self.problem.rows
+        number = rows.names.index(self.row(local))
+        names = rows.layout.names[rows.starts[number] : rows.starts[number + 1]]
+        return [name for name in names if name not in self._leading(local)]
+
+    def leading(self, local: bool) -> str:
+        """The state Phi of the own area of a row."""
+        return self._leading(local)[0]
+
+    def _leading(self, local: bool) -> list[str]:
+        rows = self.problem.rows
+        if local:
+            return [rows.layout.names[place] for place in rows.references[:2]]
+        kind = rows.types[rows.references[3]]
+        phi = rows.starts[rows.references[3]] + len(kind.ups_names)
+        return [rows.layout.names[phi + kind.own_phi[0]]]
+
+
+def unit(parameters: Any) -> float:
+    """K P / C_s, the unit of time."""
+    return float(parameters.K * parameters.P / parameters.C_local)
+
+
+def trained(system: System, parameters: Any, horizon: float = LONG) -> Case:
+    """The descent of the reduced problem in fine steps; kept, because checks share runs.
+
+    Parameters
+    ----------
+    system : System
+    parameters : Parameters
+    horizon : float
+        In units of time.
+    """
+    make: Any = system.ReducedPopulation
+    return _trained(make, parameters, horizon)
+
+
+@lru_cache(maxsize=32)
+def _trained(make: Callable[..., Any], parameters: Any, horizon: float) -> Case:
+    problem = make(parameters)
+    eta = min(FINE * unit(parameters), LARGEST * parameters.K)
+    steps = int(np.ceil(max(horizon * unit(parameters), LEAST_TIME * parameters.K) / eta))
+    spaced = np.linspace(0, steps, min(steps, RECORDS) + 1), np.geomspace(1, steps, 200)
+    record = np.unique(np.concatenate(spaced).round().astype(np.int64))
+    return Case(parameters, problem, descend(problem, eta, steps, record))
+
+
+def along(system: System, P: int, exponents: Sequence[float] = EXPONENTS) -> Any:
+    """Parameters of one cluster at P with the nearest sizes to P^kappa_c and P^kappa_s."""
+    core, local = exponents
+    size = max(2, round(P**local))
+    left = P - round(P**core)
+    return system.Parameters(P=P, C_global=P - (left - left % size), C_local=size)
+
+
+def family(
+    system: System, protocol: Protocol, exponents: Sequence[float] = EXPONENTS
+) -> list[Case]:
+    """The user's parameters, or the family along P."""
+    if protocol.parameters is not None:
+        return [trained(system, protocol.parameters)]
+    sizes = MORE_SIZES if protocol.thorough else SIZES
+    return [trained(system, along(system, P, exponents)) for P in sizes]
+
+
+def chosen(system: System, protocol: Protocol, *usual: Mapping[str, Any]) -> list[Case]:
+    """The user's parameters, or the usual cases of a check."""
+    if protocol.parameters is not None:
+        return [trained(system, protocol.parameters)]
+    return [trained(system, system.Parameters(**case)) for case in usual]
+
+
+def sizes_of(parameters: Any) -> dict[str, Any]:
+    """The parameters that a verdict is about, as plain values."""
+    names = ("family", "P", "C_global", "C_local", "masked", "Delta", "Delta_eff")
+    found = {name: getattr(parameters, name) for name in names}
+    return found | {"z": list(parameters.z)}
+
+
+def outside(protocol: Protocol, quantity: str, bound: float, sign: int = 0) -> Finding | None:
+    """Nothing is decided where the user's parameters do not meet the hypothesis; else None.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    quantity, bound : str, float
+        Of the check.
+    sign : int
+        Sign that Delta must have, 0 for any; a local patch needs a mate in every case.
+    """
+    given = protocol.parameters
+    if given is None:
+        return None
+    reason = ""
+    if isnan(given.Delta_eff):
+        reason = "no local patch has a mate from which to draw its content"
+    elif sign * given.Delta < 0 or (sign and given.Delta == 0):
+        needed = "positive" if sign > 0 else "negative"
+        reason = f"the claim is about a {needed} information gap, here Delta={given.Delta:.3g}"
+    if not reason:
+        return None
+    evidence = {"parameters": sizes_of(given)}
+    return Finding(None, quantity, float("nan"), bound, reason, evidence)
+
+
+def listed(values: Sequence[float], digits: int = 3) -> str:
+    """Numbers of a reason."""
+    return ", ".join(f"{value:.{digits}g}" for value in values)
+
+
+def slope_after(time: FloatArray, values: FloatArray) -> float:
+    """Exponent in time of the last half decade of a series."""
+    kept = (time >= time[-1] / np.sqrt(10.0)) & (values > 0)
+    if kept.sum() < 3:
+        return float("nan")
+    return float(np.polyfit(np.log(time[kept]), np.log(values[kept]), 1)[0])

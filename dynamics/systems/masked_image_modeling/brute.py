@@ -1,0 +1,88 @@
+r"""The population problem in full, by brute force: the oracle of the reduction.
+
+`FullPopulation` trains every entry of Q; the risk is summed over all masks, clusters and latents.
+It shares nothing with `ReducedPopulation` but what is read off a row, so their agreement is
+evidence for the reduction and for both expectations.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import comb
+
+import numpy as np
+
+from dynamics import codegen
+from dynamics.kernels.advance import advance
+from dynamics.systems.masked_image_modeling import brute_kernels, kernels, sampling
+from dynamics.systems.masked_image_modeling.full import FullProblem, random_basis
+from dynamics.systems.masked_image_modeling.parameters import Parameters
+from dynamics.validation import integer, refuse
+
+
+class FullPopulation(FullProblem):
+    """Every entry of Q trained, by brute enumeration, in a random orthonormal basis.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    max_configurations : int
+        Largest number of masked images that is accepted.
+    basis : int or None
+        Seed of the basis; None for the unit vectors.
+
+    Raises
+    ------
+    InvalidRequest
+        If the enumeration is larger than that, with the number it needs.
+    """
+
+    view = "full population"
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        max_configurations: int = 200_000,
+        basis: int | None = 0,
+    ) -> None:
+        needed = sampling.number(parameters)
+        if needed > max_configurations:
+            masks = comb(parameters.P, parameters.masked)
+            near = [
+                m
+                for m in range(parameters.masked)
+                if _masks(parameters, m, needed // masks, max_configurations)
+            ]
+            refuse(
+                "masked",
+                parameters.masked,
+                f"needs {needed:,} masked images in the full population problem at "
+                f"P={parameters.P}",
+                f"a number with at most {max_configurations:,} of them "
+                "(the reduced problem has no such limit)",
+                near[-1] if near else "a smaller P",
+            )
+        self.settings = {"images": needed, "basis": "unit" if basis is None else basis}
+        axes = None
+        if basis is not None:
+            seed = integer("basis", basis, at_least=0, at_most=2**62)
+            axes = random_basis(parameters.d, np.random.default_rng(seed))
+        super().__init__(parameters, sampling.every(parameters), _module(), axes)
+
+
+def _masks(parameters: Parameters, masked: int, latents: int, limit: int) -> bool:
+    return masked > 0 and comb(parameters.P, masked) * latents <= limit
+
+
+@cache
+def _module() -> codegen.CompiledModule:
+    functions = (
+        kernels.read_order, brute_kernels.accumulate, brute_kernels.evaluate,
+        brute_kernels.gradient, brute_kernels.entry_mean, brute_kernels.row_numbers,
+        brute_kernels.order_parameters, brute_kernels.summary,
+    )  # fmt: skip
+    parts = [
+        *[codegen.inline(function) for function in functions],
+        codegen.inline(advance, "exact_kernel"),
+    ]
+    return codegen.build("Masked image modelling, full population problem.", ("Q",), parts)

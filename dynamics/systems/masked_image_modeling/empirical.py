@@ -1,0 +1,172 @@
+r"""The empirical problem: N sampled images and masks, every entry of Q free.
+
+.. math:: \hat L(Q) = \frac1N \sum_n \sum_{p \in M_n} \tfrac12 |F_p - X_p|^2
+
+Nothing here knows the reduction. A state is read by its projection: the mean over the entries that
+a scalar of the reduced problem stands for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+import pydantic
+from numpy.random import Generator
+
+from dynamics import codegen
+from dynamics.kernels import exponential
+from dynamics.kernels.advance import advance
+from dynamics.kernels.exponential import exponentials
+from dynamics.problem import FloatArray
+from dynamics.systems.masked_image_modeling import (
+    brute_kernels,
+    empirical_kernels,
+    kernels,
+    sampling,
+)
+from dynamics.systems.masked_image_modeling.full import FullProblem
+from dynamics.systems.masked_image_modeling.parameters import Parameters
+from dynamics.validation import STRICT, integer, number, whole
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
+class Training:
+    """How the empirical problem is trained; the paper's way by default.
+
+    Attributes
+    ----------
+    start : str
+        ``"zero"``: Q = 0; ``"random"``: independent Gaussian entries.
+    spread : float
+        Standard deviation of a random start.
+    batch : int or None
+        Images of a mini-batch. Batches are fixed; every epoch takes them in a new random order.
+    """
+
+    start: Literal["zero", "random"] = "zero"
+    spread: number(at_least=0.0) = 1e-2  # type: ignore[valid-type]
+    batch: whole(1, optional=True) = None  # type: ignore[valid-type]
+
+
+class FullEmpirical(FullProblem):
+    """Every entry of Q trained, on N sampled images with their masks.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    samples : int
+        N.
+    seed : int or numpy Generator
+        Of the samples, the start and the order of batches.
+    **training
+        See `Training`: ``start``, ``spread``, ``batch``.
+
+    Raises
+    ------
+    InvalidRequest, pydantic.ValidationError
+        In one line, for a number of samples or an option that cannot be.
+
+    Notes
+    -----
+    The basis is that of positions and features. The gradient is that of the risk of all samples;
+    `advance` takes the batch of each step, whose number decides it, so a run can be cut anywhere.
+    With mini-batches the order parameters at a step are those of its batch. Floors and own
+    attention are those of the samples.
+    """
+
+    view = "full empirical"
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        samples: int = 1000,
+        seed: int | Generator = 0,
+        **training: Any,
+    ) -> None:
+        self.samples = integer("samples", samples, at_least=1, at_most=10**8)
+        self.training = Training(**training)
+        streams = np.random.default_rng(seed).spawn(3)
+        images = sampling.drawn(parameters, self.samples, streams[0])
+        super().__init__(parameters, images, _module())
+        self._start = np.zeros(self.layout.size)
+        if self.training.start == "random":
+            self._start = self.training.spread * streams[1].standard_normal(self.layout.size)
+        self._order_seed = int(streams[2].integers(2**62))
+        starts = np.arange(0, self.samples, self.training.batch or self.samples)
+        ends = np.append(starts[1:], self.samples)
+        self._bounds = np.column_stack([starts, ends])
+        self.settings = {
+            "samples": self.samples,
+            "seed": seed if isinstance(seed, int) else "generator",
+            **{k: v for k, v in dataclasses.asdict(self.training).items() if v is not None},
+        }
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """Q = 0, or a random one."""
+        return self._start.copy()
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What a resumed run must find again: beside the settings, the numbers drawn."""
+        drawn = hashlib.sha256()
+        for part in (*self._data[1], self._start):
+            drawn.update(np.ascontiguousarray(part).tobytes())
+        return dict(super().identity) | {"drawn": drawn.hexdigest()[:16]}
+
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int:
+        """Steps first, ..., last - 1, each on its batch; see `CompiledProblem.advance`."""
+        if self.training.batch is None:
+            return super().advance(state, eta, first, last, buffers)
+        every = self._data
+        sizes = np.diff(self._bounds, axis=1).ravel()
+        whole = np.array([[0, self.samples]])
+        batches = (
+            np.concatenate([whole, self._bounds]),
+            np.append(1.0, self.samples / sizes),
+            1 + self.batch_order(first, last),
+            np.zeros(1, np.int64),
+        )
+        self._data = (*every[:2], batches, *every[3:])
+        try:
+            return super().advance(state, eta, first, last, buffers)
+        finally:
+            self._data = every
+
+    def batch_order(self, first: int, last: int) -> np.ndarray:
+        """The batch of every step first, ..., last - 1: a new permutation every epoch."""
+        many = len(self._bounds)
+        epochs = range(first // many, (last - 1) // many + 1)
+        order = np.concatenate(
+            [np.random.default_rng([self._order_seed, epoch]).permutation(many) for epoch in epochs]
+        )
+        return order[first - epochs[0] * many :][: last - first]
+
+    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """Reduced state -> what stands beside it: the mean of its entries; (records, 1)."""
+        values = super().orbit_values(states)
+        return {name: entries.mean(axis=1, keepdims=True) for name, entries in values.items()}
+
+
+@cache
+def _module() -> codegen.CompiledModule:
+    functions = (
+        kernels.read_order, empirical_kernels.accumulate, brute_kernels.evaluate,
+        brute_kernels.gradient, brute_kernels.entry_mean, brute_kernels.row_numbers,
+        brute_kernels.order_parameters, brute_kernels.summary,
+    )  # fmt: skip
+    parts = [
+        codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
+        codegen.constants(empirical_kernels, "DEEPEST"),
+        codegen.inline(exponentials, "exact_kernel"),
+        *[codegen.inline(function) for function in functions],
+        codegen.inline(advance, "exact_kernel"),
+    ]
+    return codegen.build("Masked image modelling, empirical problem.", ("Q",), parts)

@@ -1,0 +1,290 @@
+"""Parameters of the system, by family, validated on construction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import log
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, model_validator
+from pydantic.dataclasses import dataclass
+
+from dynamics.validation import STRICT, real, refuse, whole
+from theory.systems.masked_image_modeling.symmetry import one_cluster, two_cluster_grid
+
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "one_cluster": ("P", "C_global", "C_local"),
+    "two_cluster_grid": ("b11", "b10", "C_local", "T"),
+    "custom": ("areas",),
+}
+"""What the partitions of each family are made of; the rest follows."""
+USUAL: Mapping[str, Mapping[str, int]] = {
+    "one_cluster": {"P": 256, "C_global": 128, "C_local": 4},
+    "two_cluster_grid": {"b11": 8, "b10": 8, "C_local": 4, "T": 1},
+    "custom": {},
+}
+TEXT = "areas are separated by commas and clusters by semicolons, as in '0,0,1,1;0,1,1,0'"
+ROUNDING = 1e-12
+
+
+def _family(value: object) -> str:
+    if value not in FAMILIES:
+        refuse("family", value, "is unknown", ", ".join(FAMILIES), "one_cluster")
+    return str(value)
+
+
+def _numbers(name: str, value: object) -> tuple[float, ...]:
+    """Positive numbers from one of them, a sequence, or text with commas."""
+    allowed = "positive numbers, separated by commas"
+    given: Sequence[Any] = [value]
+    if isinstance(value, str):
+        try:
+            given = [float(part) for part in value.split(",")]
+        except ValueError:
+            refuse(name, value, "is not a list of numbers", allowed, "1.0")
+    elif isinstance(value, (Sequence, np.ndarray)):
+        given = list(value)
+    if not given:
+        refuse(name, value, "is empty", allowed, "1.0")
+    return tuple(real(name, part, above=0.0) for part in given)
+
+
+def _latents(value: object) -> tuple[float, ...]:
+    return _numbers("z", value)
+
+
+def _odds(value: object) -> tuple[float, ...] | None:
+    return None if value is None else _numbers("odds", value)
+
+
+def _areas(value: object) -> tuple[tuple[int, ...], ...] | None:
+    """Area of each patch, for each cluster."""
+    if value is None:
+        return None
+    allowed = f"a list of area numbers for each cluster ({TEXT})"
+    rows: Any = value
+    if isinstance(value, str):
+        rows = [part.split(",") for part in value.split(";")] if value else []
+    elif not isinstance(value, (Sequence, np.ndarray)):
+        refuse("areas", value, "is not a list", allowed, "'0,0,1,1'")
+    found = []
+    for row in rows:
+        try:
+            numbers = [float(entry) for entry in row]
+        except (TypeError, ValueError):
+            refuse("areas", value, "is not a list of whole numbers", allowed, "'0,0,1,1'")
+        found.append(tuple(int(entry) for entry in numbers if entry == int(entry)))
+        if len(found[-1]) != len(numbers):
+            refuse("areas", value, "is not a list of whole numbers", allowed, "'0,0,1,1'")
+    return tuple(found)
+
+
+@dataclass(frozen=True, config=STRICT, kw_only=True)
+class Parameters:
+    """Partitions, masks and latents of masked image modelling.
+
+    Attributes
+    ----------
+    family : str
+        ``"one_cluster"``: one partition into a global area of C_global patches and local ones of
+        C_local. ``"two_cluster_grid"``: two partitions; b11 patches are global in both, b10 only in
+        the first and as many only in the second (runs of C_local of them are local areas of the
+        other), and T grids of C_local x C_local have rows local in the first, columns in the
+        second. ``"custom"``: any partitions, in ``areas``.
+    P : int
+        Patches.
+    C_global, C_local : int
+        Patches of the global area, and of a local one; of the first cluster where they differ.
+    b11, b10, T : int
+        Of ``"two_cluster_grid"``; 0 elsewhere.
+    areas : tuple of tuple of int
+        Of ``"custom"``: for each cluster the area of each patch, 0 the global one; else empty.
+    masked : int
+        Patches that are masked, at least one and not all; half of them by default.
+    z : tuple of float
+        Values of the latent of an area, positive; a number, a list, or text with commas.
+    odds : tuple of float
+        Their probabilities, equal by default.
+    d : int
+        Dimension of a patch, at least the number of features and positions, the default.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        A ``ValueError`` whose message names parameter, value, what is allowed, the nearest valid.
+    """
+
+    family: Annotated[str, BeforeValidator(_family)] = "one_cluster"
+    P: whole(2, optional=True) = None  # type: ignore[valid-type]
+    C_global: whole(1, optional=True) = None  # type: ignore[valid-type]
+    C_local: whole(1, optional=True) = None  # type: ignore[valid-type]
+    b11: whole(0, optional=True) = None  # type: ignore[valid-type]
+    b10: whole(0, optional=True) = None  # type: ignore[valid-type]
+    T: whole(0, optional=True) = None  # type: ignore[valid-type]
+    areas: Annotated[Any, BeforeValidator(_areas)] = None
+    masked: whole(0, optional=True) = None  # type: ignore[valid-type]
+    z: Annotated[Any, BeforeValidator(_latents)] = 1.0
+    odds: Annotated[Any, BeforeValidator(_odds)] = None
+    d: whole(1, optional=True) = None  # type: ignore[valid-type]
+
+    @model_validator(mode="after")
+    def _together(self) -> Parameters:
+        for name, usual in USUAL[self.family].items():
+            if getattr(self, name) is None:
+                self._set(name, usual)
+        follow = {
+            "one_cluster": self._one_cluster,
+            "two_cluster_grid": self._grid,
+            "custom": self._custom,
+        }[self.family]()
+        for name, entry in follow.items():
+            given = getattr(self, name)
+            if given not in (None, entry):
+                allowed = f"{entry or 'left out'}, in this family"
+                refuse(name, given, f"does not fit family={self.family!r}", allowed, entry)
+            self._set(name, entry)
+        if self.masked is None:
+            self._set("masked", self.P // 2)
+        if not 0 < self.masked < self.P:
+            what, near = ("nothing", 1) if self.masked == 0 else ("all patches", self.P - 1)
+            refuse("masked", self.masked, f"masks {what}", f"1 to {self.P - 1} patches", near)
+        self._law()
+        return self
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _one_cluster(self) -> dict[str, Any]:
+        left = self.P - self.C_global
+        if left < 1:
+            allowed = f"1 to {self.P - 1}, so that local areas are left"
+            refuse("C_global", self.C_global, f"leaves nothing of P={self.P}", allowed, self.P // 2)
+        if left % self.C_local:
+            sizes = [c for c in range(1, left + 1) if left % c == 0]
+            near = min(sizes, key=lambda c: (abs(c - self.C_local), c))
+            problem = f"does not divide P - C_global = {left}: areas do not partition the patches"
+            refuse("C_local", self.C_local, problem, ", ".join(map(str, sizes)), near)
+        return {"b11": 0, "b10": 0, "T": 0, "areas": ()}
+
+    def _grid(self) -> dict[str, Any]:
+        size = self.C_local
+        if self.b10 % size:
+            problem = f"is no multiple of C_local={size}: areas do not partition the patches"
+            near = size * max(1, round(self.b10 / size))
+            refuse("b10", self.b10, problem, f"a multiple of {size}", near)
+        if self.b11 + self.b10 == 0:
+            refuse("b11", 0, "leaves no global area", "at least 1 where b10=0", 1)
+        if self.b10 + self.T == 0:
+            refuse("T", 0, "leaves no local area", "at least 1 where b10=0", 1)
+        follow = {"P": self.b11 + 2 * self.b10 + self.T * size**2, "C_global": self.b11 + self.b10}
+        return follow | {"areas": ()}
+
+    def _custom(self) -> dict[str, Any]:
+        clusters = self.areas or ()
+        if not clusters or not clusters[0]:
+            refuse("areas", "", "has no cluster", f"one or more ({TEXT})", "'0,0,1,1'")
+        count = len(clusters[0])
+        if count < 2:
+            refuse("areas", clusters, "has one patch", "two patches or more", "'0,1'")
+        for k, row in enumerate(clusters):
+            missing = sorted(set(range(max(row, default=0) + 1)) - set(row))
+            broken = len(row) != count or min(row) < 0 or missing
+            if broken:
+                problem = f"does not partition {count} patches in cluster {k + 1}"
+                allowed = "areas 0, 1, ... without a gap, 0 the global one, one for each patch"
+                refuse("areas", [list(r) for r in clusters], problem, allowed, list(range(count)))
+        first = np.bincount(clusters[0])
+        local = int(first[1]) if first.size > 1 else int(first[0])
+        sizes = {"P": count, "C_global": int(first[0]), "C_local": local}
+        return sizes | {"b11": 0, "b10": 0, "T": 0}
+
+    def _law(self) -> None:
+        if len(set(self.z)) < len(self.z):
+            refuse("z", self.z, "has a value twice", "each value once", sorted(set(self.z)))
+        many = len(self.z)
+        if self.odds is None:
+            self._set("odds", (1.0 / many,) * many)
+        if len(self.odds) != many:
+            allowed = f"{many} probabilities, one for each z"
+            refuse("odds", self.odds, f"has {len(self.odds)} entries", allowed, [1 / many] * many)
+        if abs(sum(self.odds) - 1.0) > ROUNDING:
+            total = sum(self.odds)
+            near = [round(part / total, 6) for part in self.odds]
+            refuse("odds", self.odds, f"sums to {total:g}", "probabilities of sum 1", near)
+        least = self.P + self.features
+        if self.d is None:
+            self._set("d", least)
+        if self.d < least:
+            problem = f"has no room for {self.features} features and {self.P} positions"
+            allowed = f"at least {least}, so that they can be orthonormal"
+            refuse("d", self.d, problem, allowed, least)
+
+    @property
+    def area_ids(self) -> NDArray[np.int64]:
+        """Area of each patch in each cluster, shape (K, P); 0 is the global one."""
+        if self.family == "one_cluster":
+            return np.asarray(one_cluster(self.P, self.C_global, self.C_local), dtype=np.int64)
+        if self.family == "two_cluster_grid":
+            grid = two_cluster_grid(self.b11, self.b10, self.C_local, self.T)
+            return np.asarray(grid, dtype=np.int64)
+        return np.array(self.areas, dtype=np.int64)
+
+    @property
+    def features(self) -> int:
+        """Number of features v_{k,a}, all clusters together."""
+        size = self.C_local
+        if self.family == "one_cluster":
+            return int(1 + (self.P - self.C_global) // size)
+        if self.family == "two_cluster_grid":
+            return int(2 * (1 + self.b10 // size + self.T * size))
+        return sum(max(row) + 1 for row in self.areas)
+
+    @property
+    def K(self) -> int:  # noqa: N802 (the paper's letter)
+        """Number of clusters."""
+        return {"one_cluster": 1, "two_cluster_grid": 2}.get(self.family, len(self.areas))
+
+    @property
+    def gamma(self) -> float:
+        """Share of masked patches."""
+        return float(self.masked / self.P)
+
+    @property
+    def L(self) -> float:  # noqa: N802 (the paper's letter)
+        """Least value of a latent."""
+        return float(min(self.z))
+
+    @property
+    def U(self) -> float:  # noqa: N802 (the paper's letter)
+        """Greatest value of a latent."""
+        return float(max(self.z))
+
+    @property
+    def kappa_c(self) -> float:
+        """Exponent of the global area, ln C_global / ln P."""
+        return log(self.C_global) / log(self.P)
+
+    @property
+    def kappa_s(self) -> float:
+        """Exponent of a local area, ln C_local / ln P."""
+        return log(self.C_local) / log(self.P)
+
+    @property
+    def Delta(self) -> float:  # noqa: N802 (the paper's letter)
+        """Information gap (1 - kappa_s) - 2 (1 - kappa_c), equation (4.1)."""
+        return (1 - self.kappa_s) - 2 * (1 - self.kappa_c)
+
+    @property
+    def Delta_eff(self) -> float:  # noqa: N802 (the paper's letter)
+        """Information gap at this size, ln rho(0) / ln P; NaN where there is no local area."""
+        from theory.systems.masked_image_modeling.information_gap import effective_gap
+
+        areas = self.area_ids
+        patch = int(np.argmax((areas > 0).sum(axis=0)))
+        cluster = int(np.argmax(areas[:, patch] > 0))
+        try:
+            return effective_gap(areas, cluster, patch, self.masked, (self.z, self.odds))
+        except ValueError:
+            return float("nan")

@@ -1,0 +1,258 @@
+r"""How a full state is read by the reduced one: rows of one type, and their classes of entries.
+
+The live entries of Q are :math:`\Upsilon_{p \to q} = e_p^\top Q e_q` and
+:math:`\Phi_{p \to v} = e_p^\top Q v`. A scalar of the reduced problem is named
+``<row>_Ups_<class>`` or ``<row>_Phi_<class>``. Rows are named by where their patches lie:
+``local`` and ``global`` where there is one cluster (``patch`` where both are alike); else ``B``
+with, for each cluster, 1 where they are in its global area and 0 elsewhere (``B10``), and a letter
+where several types have that in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.problem import FloatArray, Layout
+from dynamics.systems.masked_image_modeling.expectation.blocks import unreachable
+from dynamics.systems.masked_image_modeling.parameters import Parameters
+from theory.notation import Letter, Notation
+from theory.systems.masked_image_modeling.notation import NOTATION, entries_of_row
+from theory.systems.masked_image_modeling.symmetry import RowType, row_types, view
+
+IntArray = NDArray[np.int64]
+
+REPORTED = (
+    ("excess", r"L - L^\star", "loss above the floor, of all patches"),
+    ("spread", r"\mathrm{spread}", "largest spread of entries that one scalar stands for"),
+    ("dead", r"|v^\top Q|", "largest entry of Q from a feature, which never moves"),
+)
+"""Letters of what the problems report beside the table of the system."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The row types of parameters, and what a row can and cannot reach.
+
+    Attributes
+    ----------
+    parameters : Parameters
+    types : tuple of RowType
+    """
+
+    parameters: Parameters
+    types: tuple[RowType, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Name of every row type."""
+        areas = self.parameters.area_ids
+        plain = []
+        for row in self.types:
+            inside = areas[:, row.patches] == 0
+            pattern = "B" + "".join("1" if one else "0" for one in inside[:, 0])
+            mixed = inside.any() and not inside.all()
+            one_cluster = "patch" if mixed else "global" if inside.any() else "local"
+            plain.append(one_cluster if len(inside) == 1 else pattern)
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        return tuple(
+            name if plain.count(name) == 1 else name + _letters(plain[:k].count(name), letters)
+            for k, name in enumerate(plain)
+        )
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Every Ups and Phi of every row as a scalar of the state."""
+        names: list[str] = []
+        for row, kind in zip(self.names, self.types, strict=True):
+            names += [f"{row}_Ups_{_word(name)}" for name in kind.ups_names]
+            names += [f"{row}_Phi_{_word(name)}" for name in kind.phi_names]
+        shapes: tuple[tuple[int, ...], ...] = ((),) * len(names)
+        return Layout(tuple(names), shapes, groups=("Q",) * len(names))
+
+    @cached_property
+    def notation(self) -> Notation:
+        """The letters of the system with those of these rows, states and what is reported."""
+        letters = dict(NOTATION)
+        for row, kind in zip(self.names, self.types, strict=True):
+            entries = entries_of_row(row, kind.ups_names, kind.phi_names)
+            rates = [_rate(letter) for letter in entries]
+            seen = [_attention(row, name) for name in kind.phi_names]
+            for letter in (*entries, *rates, *seen, *_numbers(row)):
+                letters.setdefault(letter.name, letter)
+        for name, latex, meaning in REPORTED:
+            letters.setdefault(name, Letter(name, name, latex, meaning))
+        return Notation(NOTATION.source, tuple(letters.values()))
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Place in the state of the first Ups of every row, and of the end."""
+        sizes = [len(row.ups_names) + len(row.phi_names) for row in self.types]
+        return tuple(int(place) for place in np.cumsum([0, *sizes]))
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Entries of a row of Q that each state stands for, shape (n,)."""
+        parts = [np.concatenate([row.ups_sizes, row.phi_sizes]) for row in self.types]
+        return np.concatenate(parts).astype(np.int64)
+
+    @cached_property
+    def many(self) -> FloatArray:
+        """Number of patches of every row type."""
+        return np.array([float(row.patches.size) for row in self.types])
+
+    @cached_property
+    def own_sizes(self) -> IntArray:
+        """Patches of the own area of every row type in every cluster, shape (rows, K)."""
+        areas = self.parameters.area_ids
+        sizes = [np.bincount(cluster) for cluster in areas]
+        return np.array(
+            [
+                [sizes[k][cluster[row.patches[0]]] for k, cluster in enumerate(areas)]
+                for row in self.types
+            ],
+            dtype=np.int64,
+        )
+
+    @cached_property
+    def hidden(self) -> FloatArray:
+        """Chance that the own area is all masked, given that p is, shape (rows, K)."""
+        chance = np.vectorize(self._hidden, otypes=[float])
+        return np.asarray(chance(self.own_sizes))
+
+    def _hidden(self, size: int) -> float:
+        return unreachable(self.parameters.P, self.parameters.masked, int(size))
+
+    @cached_property
+    def floors(self) -> FloatArray:
+        """L*_p of every row type: the loss where no mate is unmasked, which nothing can avoid."""
+        law = self.parameters
+        square = float(np.dot(law.odds, np.square(law.z)))
+        return np.asarray(0.5 * law.gamma * square * self.hidden.mean(axis=1))
+
+    @property
+    def floor(self) -> float:
+        """L*, the sum of L*_p over all patches."""
+        return float(self.many @ self.floors)
+
+    @cached_property
+    def mates(self) -> FloatArray:
+        """Chance that a mate, a patch of p's own area, is unmasked, given that p is masked.
+
+        Over clusters and masks, shape (rows,).
+        """
+        return np.asarray(1.0 - self.hidden.mean(axis=1))
+
+    @cached_property
+    def references(self) -> IntArray:
+        """Places of Phi_m and Phi_0, then a local and a global row, as `symmetry.view` has them.
+
+        Where there is no local row, or no global one, the other stands for it.
+        """
+        areas = self.parameters.area_ids
+        views = [view(areas, self.types, local) for local in (True, False)]
+        near = views[0] or views[1]
+        far = views[1] or views[0]
+        assert near is not None
+        assert far is not None
+        phi = self.starts[near.row] + len(self.types[near.row].ups_names)
+        places = [phi + near.own, phi + near.globally, near.row, far.row]
+        return np.array(places, dtype=np.int64)
+
+    def pairs(self, kind: int, place: int) -> IntArray:
+        """Pairs (p, feature) that a Phi of the state stands for, shape (pairs, 2)."""
+        row = self.types[kind]
+        labels = row.phi_of == place - self.starts[kind] - len(row.ups_names)
+        patch, feature = np.nonzero(labels)
+        return np.column_stack([row.patches[patch], feature]).astype(np.int64)
+
+    def attention(self, mass: FloatArray) -> dict[str, float]:
+        """Attention of every row by class of areas, and on masked patches.
+
+        Parameters
+        ----------
+        mass : float array, shape (n,)
+            As `kernels` has it, the mean over clusters.
+        """
+        found: dict[str, float] = {}
+        for name, kind, start in zip(self.names, self.types, self.starts, strict=False):
+            ups = mass[start : start + len(kind.ups_names)]
+            phi = mass[start + ups.size : start + ups.size + len(kind.phi_names)]
+            for place, value in zip(kind.phi_names, phi, strict=True):
+                found[f"{name}_A_{_word(place)}"] = float(value)
+            found[f"{name}_masked"] = float(ups.sum() - phi.sum())
+        return found
+
+    def orbit_values(self, positions: FloatArray, features: FloatArray) -> Mapping[str, FloatArray]:
+        """Reduced state -> every entry that it stands for, shape (records, entries).
+
+        Parameters
+        ----------
+        positions : float array, shape (records, P, P)
+            Ups_{p -> q}.
+        features : float array, shape (records, P, features)
+            Phi_{p -> v}.
+        """
+        found: dict[str, FloatArray] = {}
+        names = iter(self.layout.names)
+        for row in self.types:
+            for labels, entries, count in (
+                (row.ups_of, positions, len(row.ups_names)),
+                (row.phi_of, features, len(row.phi_names)),
+            ):
+                part = entries[:, row.patches]
+                for k in range(count):
+                    found[next(names)] = part[:, labels == k]
+        return found
+
+
+@lru_cache(maxsize=64)
+def rows_of(parameters: Parameters) -> Rows:
+    """The row types of parameters, found once."""
+    return Rows(parameters, row_types(parameters.area_ids))
+
+
+def _rate(letter: Letter) -> Letter:
+    """Of the rate of a state."""
+    latex, meaning = rf"\dot{{{letter.latex}}}", f"rate of the {letter.meaning}"
+    return Letter(f"d_{letter.name}", f"d{letter.letter}/dτ", latex, meaning)
+
+
+def _attention(row: str, name: str) -> Letter:
+    """Of the attention of a row on the unmasked patches of a class of areas."""
+    latex = rf"A^{{\mathrm{{{row}}}}}_{{\mathrm{{{name}}}}}"
+    meaning = f"attention of a masked {row} patch on unmasked patches: {name}"
+    return Letter(f"{row}_A_{_word(name)}", f"A({row}→{name})", latex, meaning)
+
+
+def _numbers(row: str) -> tuple[Letter, ...]:
+    """Of what is reported of a whole row."""
+    up = rf"^{{\mathrm{{{row}}}}}"
+    return (
+        Letter(f"{row}_gap", f"gap({row})", rf"(L_p - L_p^\star){up}", f"gap of a {row} patch"),
+        Letter(
+            f"{row}_own_attention", f"A_own({row})", rf"A_{{\mathrm{{own}}}}{up}",
+            f"attention of a {row} patch on its own area, given that a mate is unmasked",
+        ),
+        Letter(
+            f"{row}_masked", f"A_masked({row})", rf"A_{{\mathrm{{masked}}}}{up}",
+            f"attention of a masked {row} patch on masked patches",
+        ),
+    )  # fmt: skip
+
+
+def _word(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _letters(number: int, letters: str) -> str:
+    """a, b, ..., z, ba, bb, ..."""
+    text = letters[number % len(letters)]
+    while number >= len(letters):
+        number //= len(letters)
+        text = letters[number % len(letters)] + text
+    return text

@@ -1,0 +1,138 @@
+"""The empirical problem against the full population, loops, and the reduction."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.systems.masked_image_modeling import empirical, sampling
+from dynamics.systems.masked_image_modeling.full import FullProblem
+from dynamics.validation import InvalidRequest
+
+
+@pytest.fixture
+def small(crossed):
+    return crossed(masked=3, z="0.7,1.3", odds="0.4,0.6")
+
+
+def test_on_all_images_it_is_the_full_population_problem(system, small):
+    """Two kernels, one in vectors of R^d and one in entries of Q; every number they report."""
+    full = system.FullPopulation(small, basis=None)
+    other = FullProblem(small, sampling.every(small), empirical._module())
+    state = np.random.default_rng(0).normal(size=full.layout.size)
+    np.testing.assert_allclose(other.gradient(state), full.gradient(state), atol=1e-16)
+    one, two = full.observables(state), other.observables(state)
+    for name in one:
+        assert two[name] == pytest.approx(one[name], rel=1e-12, abs=1e-15), name
+
+
+def test_all_images_are_all_once():
+    system = dynamics.load_system("masked_image_modeling")
+    parameters = system.Parameters(P=5, C_global=1, C_local=2, masked=2, z="1,2", odds="0.3,0.7")
+    images = sampling.every(parameters)
+    assert images.weight.size == sampling.number(parameters) == 10 * 8
+    assert images.weight.sum() == pytest.approx(1.0)
+    seen = {
+        (*z[[0, 1, 3]].tolist(), *hidden.tolist()): weight
+        for z, hidden, weight in zip(images.latent, images.hidden, images.weight, strict=True)
+    }
+    for z in itertools.product((1.0, 2.0), repeat=3):
+        chance = np.prod([0.3 if value == 1 else 0.7 for value in z]) / 10
+        for mask in itertools.combinations(range(5), 2):
+            assert seen[(*z, *mask)] == pytest.approx(chance)
+
+
+def test_samples_follow_the_law(crossed):
+    parameters = crossed(masked=3, z="0.7,1.3", odds="0.4,0.6")
+    count = 40_000
+    images = sampling.drawn(parameters, count, np.random.default_rng(1))
+    error = 4 / np.sqrt(count)
+    assert abs(images.cluster.mean() - 0.5) < error
+    assert abs((images.latent == 0.7).mean(axis=0) - 0.4).max() < error
+    for k, areas in enumerate(parameters.area_ids):
+        own = images.latent[images.cluster == k]
+        for a in range(3):
+            assert np.ptp(own[:, areas == a], axis=1).max() == 0
+        assert abs(np.corrcoef(own[:, 0], own[:, np.argmax(areas)])[0, 1]) < 2 * error
+    assert (np.diff(images.hidden, axis=1) > 0).all()
+    shares = np.bincount(images.hidden.ravel(), minlength=8) / count
+    assert abs(shares - 3 / 8).max() < error
+
+
+def test_more_samples_begin_with_the_fewer(crossed):
+    few, many = (sampling.drawn(crossed(), n, np.random.default_rng(7)) for n in (10, 30))
+    for name in ("cluster", "latent", "hidden"):
+        np.testing.assert_array_equal(getattr(many, name)[:10], getattr(few, name))
+
+
+def test_the_population_is_the_limit(system):
+    """The distance from the reduction falls like one over the square root of N."""
+    parameters = system.Parameters(P=16, C_global=8, C_local=4, masked=6)
+    reduced = system.ReducedPopulation(parameters)
+    distance = []
+    for samples in (100, 6400):
+        runs = [
+            dynamics.compare(reduced, system.FullEmpirical(parameters, samples, seed), 2.0, 20, 20)
+            for seed in range(3)
+        ]
+        distance.append(np.mean([max(run.deviation.values()) for run in runs]))
+    assert 4 < distance[0] / distance[1] < 16
+
+
+def test_gradient_is_the_slope_of_the_empirical_risk(system, small):
+    problem = system.FullEmpirical(small, samples=7, seed=3, start="random", spread=0.5)
+    state, draw = problem.initial_state, np.random.default_rng(4)
+    direction = draw.normal(size=state.size)
+    errors = []
+    for width in (4e-3, 2e-3):
+        ahead, behind = (problem.risk(state + side * width * direction) for side in (1, -1))
+        errors.append(abs((ahead - behind) / (2 * width) - direction @ problem.gradient(state)))
+    assert errors[1] < 0.3 * errors[0]
+
+
+def test_batches_take_every_sample_once_an_epoch(system, small):
+    """Steps on batches, by hand from problems of their own samples."""
+    problem = system.FullEmpirical(small, samples=10, seed=0, batch=4)
+    state = problem.initial_state
+    images = sampling.Images(*problem._data[1])
+    for step in range(6):
+        first, last = problem._bounds[problem.batch_order(step, step + 1)[0]]
+        part = sampling.Images(
+            images.cluster[first:last], images.latent[first:last], images.hidden[first:last],
+            np.full(last - first, 1 / (last - first)),
+        )  # fmt: skip
+        alone = FullProblem(small, part, empirical._module())
+        state = state - 0.5 * alone.gradient(state)
+    run = dynamics.descend(problem, eta=0.5, steps=6, record=2)
+    np.testing.assert_allclose(run.final_state, state, atol=1e-14)
+    for epoch in range(2):
+        assert sorted(problem.batch_order(3 * epoch, 3 * epoch + 3)) == [0, 1, 2]
+
+
+def test_a_run_on_batches_can_be_cut_anywhere(system, small, tmp_path):
+    problem = system.FullEmpirical(small, samples=20, seed=0, batch=6, start="random")
+    whole = dynamics.descend(problem, eta=0.5, steps=9)
+    state = problem.initial_state
+    eta = np.full(state.size, 0.5)
+    for first, last in ((0, 2), (2, 7), (7, 9)):
+        tracked = np.empty((last - first, len(problem.order_names)))
+        problem.advance(state, eta, first, last, (tracked, np.array([], int), np.empty((0, 1))))
+    np.testing.assert_array_equal(state, whole.final_state)
+
+
+def test_what_is_read_between_batches_is_of_all_samples(system, small):
+    """A pass over a batch at the same state is not mistaken for one over everything."""
+    problem = system.FullEmpirical(small, samples=20, seed=0, batch=5)
+    run = dynamics.descend(problem, eta=0.5, steps=3, record=1)
+    fresh = system.FullEmpirical(small, samples=20, seed=0)
+    np.testing.assert_array_equal(run["risk"], [fresh.risk(state) for state in run.states])
+
+
+def test_options_are_refused_in_one_line(system, small):
+    with pytest.raises(InvalidRequest, match="samples=0 is too small"):
+        system.FullEmpirical(small, samples=0)
+    with pytest.raises(ValueError, match="batch"):
+        system.FullEmpirical(small, batch=0)
+    with pytest.raises(ValueError, match="start"):
+        system.FullEmpirical(small, start="ones")

@@ -1,0 +1,248 @@
+"""Both expectations against loops over all masks, mpmath, exact fractions, and each other."""
+
+from fractions import Fraction
+from itertools import product
+from math import comb
+
+import masked
+import mpmath
+import numpy as np
+import pytest
+
+from dynamics.systems.masked_image_modeling.expectation import blocks, choose, counts
+from dynamics.validation import InvalidRequest
+
+KINDS = ("counts", "contour")
+
+
+def entries(problem, state):
+    """Ups and Phi of every patch from a reduced state, (P, P) and (P, features)."""
+    parameters, rows = problem.parameters, problem.rows
+    ups = np.empty((parameters.P, parameters.P))
+    phi = np.empty((parameters.P, parameters.features))
+    for row, start in zip(rows.types, rows.starts, strict=False):
+        ups[row.patches] = state[start : start + len(row.ups_names)][row.ups_of]
+        phi[row.patches] = state[start + len(row.ups_names) :][row.phi_of]
+    return ups, phi
+
+
+def cases(system):
+    areas = "0,0,0,1,1,2;0,1,1,0,0,0"
+    return [
+        system.Parameters(P=8, C_global=4, C_local=2, masked=3),
+        system.Parameters(P=7, C_global=1, C_local=3, masked=2, z="0.6,1.4", odds="0.3,0.7"),
+        system.Parameters(family="custom", areas=areas, masked=3, z="0.7,1.0,1.6"),
+        system.Parameters(family="custom", areas=areas, masked=1),
+        system.Parameters(family="custom", areas=areas, masked=5),
+    ]
+
+
+@pytest.mark.parametrize("index", range(5))
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_entry_of_the_gradient_is_that_of_a_loop_over_masks(system, index, kind):
+    """Rows of all patches, so the classes are right too."""
+    parameters = cases(system)[index]
+    problem = system.ReducedPopulation(parameters, kind)
+    state = np.random.default_rng(index).normal(size=problem.layout.size)
+    ups, phi = entries(problem, state)
+    own_ups, own_phi = entries(problem, problem.gradient(state))
+    seen = problem.observables(state)
+    for r, row in enumerate(problem.rows.types):
+        for p in row.patches:
+            loss, by_ups, by_phi, attended = masked.row(parameters, p, ups[p], phi[p])
+            np.testing.assert_allclose(own_ups[p], by_ups, rtol=1e-11, atol=1e-15)
+            np.testing.assert_allclose(own_phi[p], by_phi, rtol=1e-11, atol=1e-15)
+            name = problem.rows.names[r]
+            gap = loss - masked.floor(parameters, p)
+            assert seen[f"{name}_gap"] == pytest.approx(gap, rel=1e-11, abs=1e-15)
+            if attended is not None:
+                assert seen[f"{name}_own_attention"] == pytest.approx(attended, rel=1e-11)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_digits_against_mpmath(system, kind):
+    parameters = system.Parameters(P=7, C_global=3, C_local=2, masked=3, z="0.5,1.5")
+    problem = system.ReducedPopulation(parameters, kind)
+    state = np.random.default_rng(3).normal(size=problem.layout.size) * 2
+    ups, phi = entries(problem, state)
+    own_ups, own_phi = entries(problem, problem.gradient(state))
+    with mpmath.workdps(30):
+        for p in (0, 6):
+            _, by_ups, by_phi, _ = masked.row(
+                parameters, p, list(map(mpmath.mpf, ups[p])), list(map(mpmath.mpf, phi[p])),
+                mpmath.mpf, mpmath.exp,
+            )  # fmt: skip
+            for found, exact in zip([*own_ups[p], *own_phi[p]], [*by_ups, *by_phi], strict=True):
+                assert found == pytest.approx(float(exact), rel=1e-13, abs=1e-16)
+
+
+def test_start_is_a_fraction(system, crossed):
+    """L(0) = 93/56, L* = 16/35 (section 7 of the specification)."""
+    for kind in KINDS:
+        problem = system.ReducedPopulation(crossed(masked=4), kind)
+        assert problem.risk(problem.initial_state) == pytest.approx(93 / 56, rel=1e-15)
+        seen = problem.observables(problem.initial_state)
+        assert seen["floor"] == pytest.approx(16 / 35, rel=1e-14)
+
+
+def test_rho_at_the_start_is_a_fraction(system):
+    """At Q = 0 attention is uniform: sums over counts in fractions."""
+
+    def expected(C_global, C_local, P, masked):
+        areas = [C_local - 1, C_global] + [C_local] * ((P - C_global) // C_local - 1)
+        own, other = Fraction(0), Fraction(0)
+        for h in product(*[range(size + 1) for size in areas]):
+            if sum(h) == P - masked:
+                ways = 1
+                for size, count in zip(areas, h, strict=True):
+                    ways *= comb(size, count)
+                A = [Fraction(count, P) for count in h]
+                rest = sum(a * a for a in A[2:])
+                own += ways * A[0] * ((1 - A[0]) ** 2 + A[1] ** 2 + rest)
+                other += ways * A[1] * (A[1] * (1 - A[1]) + A[0] * (1 - A[0]) - rest)
+        return other / own
+
+    for sizes, kind in product([(8, 2), (4, 4)], KINDS):
+        parameters = system.Parameters(P=12, C_global=sizes[0], C_local=sizes[1], masked=3)
+        rho = system.ReducedPopulation(parameters, kind).rho0
+        assert rho == pytest.approx(float(expected(*sizes, 12, 3)), rel=1e-13)
+        assert np.log(rho) / np.log(12) == pytest.approx(parameters.Delta_eff, abs=1e-13)
+
+
+LARGE = [
+    {"P": 256},
+    {"P": 256, "C_global": 16, "C_local": 16, "masked": 192},
+    {"P": 60, "C_global": 30, "C_local": 15, "z": "0.5,1.0,1.5", "odds": "0.2,0.5,0.3"},
+]
+
+
+@pytest.mark.parametrize("index", range(len(LARGE)))
+def test_expectations_agree_at_sizes_that_no_loop_reaches(system, index):
+    parameters = system.Parameters(**LARGE[index])
+    first, second = (system.ReducedPopulation(parameters, kind) for kind in KINDS)
+    draw = np.random.default_rng(5)
+    for scale in (0.0, 0.3, 2.0):
+        state = scale * draw.normal(size=first.layout.size)
+        one, two = first.gradient(state), second.gradient(state)
+        np.testing.assert_allclose(two, one, rtol=1e-11, atol=1e-11 * np.abs(one).max())
+        a, b = first.observables(state), second.observables(state)
+        for name in a:
+            assert b[name] == pytest.approx(a[name], rel=1e-10, abs=1e-13), name
+
+
+def test_expectations_agree_late_in_training(system):
+    import dynamics
+
+    parameters = system.Parameters()
+    first, second = (system.ReducedPopulation(parameters, kind) for kind in KINDS)
+    state = dynamics.descend(first, eta=4.0, steps=20_000, record=20_000).final_state
+    one, two = first.gradient(state), second.gradient(state)
+    assert np.abs(two / one - 1).max() < 1e-9
+    assert np.abs(two - one).max() < 1e-15
+
+
+@pytest.mark.parametrize(("sizes", "opened"), [((3, 4, 2), 5), ((6,), 2), ((2, 2, 2, 2), 7)])
+def test_configurations_are_all_and_hypergeometric(sizes, opened):
+    found, chances = counts.configurations(sizes, opened)
+    expected = {
+        h: np.prod([comb(n, k) for n, k in zip(sizes, h, strict=True)]) / comb(sum(sizes), opened)
+        for h in product(*[range(n + 1) for n in sizes])
+        if sum(h) == opened
+    }
+    made = {tuple(map(int, row)): c for row, c in zip(found.T, chances, strict=True)}
+    assert made.keys() == expected.keys()
+    for h, chance in expected.items():
+        assert made[h] == pytest.approx(chance, rel=1e-14)
+
+
+def test_what_is_dropped_is_negligible_and_the_rest_is_right():
+    sizes, opened = (15, 512, 496), 512
+    found, chances = counts.configurations(sizes, opened)
+    assert found.shape[1] < 10_000
+    assert chances.sum() == pytest.approx(1.0, abs=1e-15)
+    for place in (0, 123, int(chances.argmax())):
+        h = found[:, place].astype(int)
+        ways = [comb(n, int(k)) for n, k in zip(sizes, h, strict=True)]
+        exact = Fraction(ways[0] * ways[1] * ways[2], comb(sum(sizes), opened))
+        assert chances[place] == pytest.approx(float(exact), rel=1e-13)
+
+
+def test_merged_areas_equal_single_ones(system, monkeypatch):
+    """Local areas alike known by their total only, against each counted by itself."""
+    parameters = system.Parameters(P=18, C_global=6, C_local=3, masked=8)
+    merged = system.ReducedPopulation(parameters, "counts")
+    original = blocks.Block.single
+    monkeypatch.setattr(blocks.Block, "single", lambda block, merging: original(block, False))
+    single = system.ReducedPopulation(parameters, "counts")
+    assert single.settings["configurations"] > merged.settings["configurations"]
+    state = np.random.default_rng(0).normal(size=merged.layout.size)
+    np.testing.assert_allclose(
+        merged.gradient(state), single.gradient(state), rtol=1e-12, atol=1e-16
+    )
+    assert merged.risk(state) == pytest.approx(single.risk(state), rel=1e-13)
+
+
+def test_the_cheaper_expectation_is_taken(system):
+    grid = system.Parameters(family="two_cluster_grid", b11=32, b10=32, C_local=8, T=2)
+    assert system.ReducedPopulation(grid).settings["expectation"] == "counts+contour"
+    small = system.ReducedPopulation(system.Parameters(P=4096, C_global=2048, C_local=16))
+    assert small.settings["expectation"] == "counts"
+    with pytest.raises(InvalidRequest, match=r"expectation='counts' needs .* terms at P=224"):
+        system.ReducedPopulation(grid, "counts")
+    with pytest.raises(InvalidRequest, match="expectation='exact' is unknown"):
+        choose.checked("exact")
+
+
+def unmerged(problem, p):
+    """Gradient of row p with every Ups_q and Phi_v a state of its own, by the contour."""
+    parameters = problem.parameters
+    areas, P = parameters.area_ids, parameters.P
+    first, own = P, []
+    for cluster in areas:
+        slots = [
+            blocks.Slot(
+                first + a, 1, tuple((int(q), 1) for q in np.flatnonzero(cluster == a) if q != p)
+            )
+            for a in sorted(range(cluster.max() + 1), key=lambda a, m=cluster[p]: (a != m, a))
+        ]
+        own.append((blocks.Block(0, p, tuple(slots)), None))
+        first += int(cluster.max()) + 1
+    table, shape, configured = blocks.flattened(own)
+    factor = parameters.gamma / parameters.K
+    law = (
+        np.array([P - 1.0, parameters.masked - 1.0]), np.full(first, factor), factor, np.zeros(1),
+        np.ones(1), np.array([0, 0, 0, 0]), np.empty((1, 2)), np.ones(1),
+    )  # fmt: skip
+    work = (
+        np.empty(first), np.empty(first), np.empty((len(own), 2)), np.empty((4, 1)),
+        np.full(first, np.nan),
+    )  # fmt: skip
+    latents = (np.array(parameters.z), np.array(parameters.odds))
+    data = (table, shape, configured, latents, law, work)
+
+    def gradient(state):
+        out = np.empty(first)
+        problem.module.gradient(state, data, out)
+        return out
+
+    return gradient, first
+
+
+@pytest.mark.parametrize("steps", [20, pytest.param(301, marks=pytest.mark.long)])
+def test_rows_of_classes_equal_rows_of_single_patches(system, steps):
+    """Section 7 (b): 29 scalars of a grid of two clusters against every entry of a row."""
+    import dynamics
+
+    parameters = system.Parameters(family="two_cluster_grid", b11=8, b10=8, C_local=4, T=1)
+    problem = system.ReducedPopulation(parameters)
+    assert problem.layout.size == 29
+    run = dynamics.descend(problem, eta=4.0, steps=steps)
+    ups, phi = entries(problem, run.final_state)
+    for row in problem.rows.types:
+        p = int(row.patches[-1])
+        gradient, size = unmerged(problem, p)
+        state = np.zeros(size)
+        for _ in range(steps):
+            state -= 4.0 * gradient(state)
+        expected = np.concatenate([ups[p], phi[p]])
+        assert np.abs(state - expected).max() < 1e-12

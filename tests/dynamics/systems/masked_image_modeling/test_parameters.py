@@ -1,0 +1,65 @@
+"""Every wrong request ends in one line that says what is allowed."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from dynamics.validation import first_problem
+
+WRONG = [
+    ({"family": "three"}, "family='three' is unknown"),
+    ({"P": 256, "C_global": 100, "C_local": 7}, "nearest: 6"),
+    ({"C_local": 5}, "areas do not partition the patches"),
+    ({"P": 8, "C_global": 8}, "leaves nothing of P=8"),
+    ({"masked": 0}, "masked=0 masks nothing"),
+    ({"masked": 256}, "masked=256 masks all patches; masked can be 1 to 255 patches"),
+    ({"d": 288}, "d=288 has no room for 33 features and 256 positions"),
+    ({"z": "0.5,1.5", "odds": "0.5,0.6"}, "sums to 1.1"),
+    ({"z": "0.5,1.5", "odds": 1.0}, "has 1 entries; odds can be 2 probabilities"),
+    ({"z": 0}, "z=0 is too small"),
+    ({"z": [1.0, -1.0]}, "z=-1.0 is too small"),
+    ({"z": (1.0, 1.0)}, "has a value twice"),
+    ({"z": "one"}, "z='one' is not a list of numbers"),
+    ({"T": 3}, "T=3 does not fit family='one_cluster'"),
+    ({"family": "custom"}, "has no cluster"),
+    ({"family": "custom", "areas": "0,0,2,2"}, "does not partition 4 patches in cluster 1"),
+    ({"family": "custom", "areas": "0,0,1,1;0,1"}, "does not partition 4 patches in cluster 2"),
+    ({"family": "custom", "areas": "0,x"}, "is not a list of whole numbers"),
+    ({"family": "custom", "areas": [[0, 0, 1, 1]], "P": 5}, "P=5 does not fit"),
+    ({"family": "two_cluster_grid", "b10": 6}, "b10=6 is no multiple of C_local=4"),
+    ({"family": "two_cluster_grid", "b11": 0, "b10": 0}, "leaves no global area"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG)
+def test_wrong_parameters_are_refused_in_one_line(system, given, said):
+    with pytest.raises(ValidationError) as caught:
+        system.Parameters(**given)
+    told = first_problem(caught.value)
+    assert said in told
+    assert "\n" not in told
+    assert "nearest:" in told
+
+
+def test_families_fill_in_what_follows(system):
+    one = system.Parameters()
+    assert (one.P, one.C_global, one.C_local, one.masked, one.d) == (256, 128, 4, 128, 289)
+    assert one.Delta == pytest.approx(0.5)
+    grid = system.Parameters(family="two_cluster_grid")
+    assert (grid.P, grid.K, grid.features, grid.C_global, grid.masked) == (40, 2, 14, 16, 20)
+    custom = system.Parameters(family="custom", areas="0,0,1,1;0,1,0,1")
+    assert custom.areas == ((0, 0, 1, 1), (0, 1, 0, 1))
+    for parameters in (one, grid, custom):
+        assert parameters.features == sum(row.max() + 1 for row in parameters.area_ids)
+        sizes = [np.bincount(row) for row in parameters.area_ids]
+        assert sizes[0][0] == parameters.C_global
+        assert parameters.C_local in sizes[0][1:]
+
+
+def test_parameters_survive_json(system):
+    for given in ({}, {"z": "0.7,1.3"}, {"family": "custom", "areas": "0,0,1,1"}):
+        made = system.Parameters(**given)
+        assert system.Parameters(**json.loads(json.dumps(dataclasses.asdict(made)))) == made

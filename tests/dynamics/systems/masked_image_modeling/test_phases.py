@@ -1,0 +1,141 @@
+"""The phases of training at the sizes of the specification, section 7 (c), and laws of training."""
+
+import time
+
+import numpy as np
+import pytest
+
+import dynamics
+
+WITHIN = 0.01
+
+
+@pytest.fixture(scope="module")
+def two_phases():
+    system = dynamics.load_system("masked_image_modeling")
+    parameters = system.Parameters(P=4096, C_global=2048, C_local=16)
+    problem = system.ReducedPopulation(parameters)
+    dynamics.descend(problem, eta=1.0, steps=2)
+    start = time.process_time()
+    run = dynamics.descend(problem, 1.0, 20_000, record=np.unique([0, 5000, *range(0, 20_001, 50)]))
+    return problem, run, time.process_time() - start
+
+
+def test_events_are_at_the_measured_steps(two_phases):
+    _, run, _ = two_phases
+    expected = {
+        "E1": 244, "E1p": 575, "E2": 310, "E3": 488, "E4p": 857, "E4": 859, "E5": 1168,
+        "E4_global": 16, "E5_global": 333,
+    }  # fmt: skip
+    for name, step in expected.items():
+        assert abs(run.events[name].step - step) <= 1, name
+
+
+def test_values_are_the_measured_ones(two_phases):
+    problem, run, _ = two_phases
+    names = ("local_Phi_target", "local_Phi_global", "local_Phi_other")
+    places = [problem.layout.names.index(name) for name in names]
+    at = {event: run.events[event].state[places] for event in ("E2", "E4")}
+    assert problem.rho0 == pytest.approx(24.346, rel=1e-4)
+    assert at["E2"][:2] == pytest.approx([0.425, -1.646], rel=WITHIN)
+    assert at["E4"] == pytest.approx([5.734, -2.338, -0.0106], rel=WITHIN)
+    assert run.final_state[places] == pytest.approx([10.419, -2.480, -0.0223], rel=WITHIN)
+    assert run["local_Ups_own"][-1] == pytest.approx(0.693, rel=WITHIN)
+    others = [run[f"local_Ups_{name}"][-1] for name in ("self", "global", "other")]
+    assert np.abs(others).max() == pytest.approx(0.0026, rel=2 * WITHIN)
+    assert run["A_m"][-1] == pytest.approx(0.99328, rel=1e-5)
+    assert run["A_g"][-1] == pytest.approx(0.99283, rel=1e-5)
+    gap = dict(zip(run.steps.tolist(), run["local_gap"], strict=True))
+    assert [gap[0], gap[5000], gap[20_000]] == pytest.approx([0.2648, 6.11e-5, 1.27e-5], rel=WITHIN)
+    assert problem.rows.floors[1] == pytest.approx(7.41e-6, rel=WITHIN)
+
+
+def test_laws_of_training(two_phases):
+    """Monotone correlations and loss, the invariant, the late law L_p - L*_p ~ K/(4 eta t)."""
+    problem, run, _ = two_phases
+    assert (np.diff(run["local_Phi_target"]) > 0).all()
+    assert (np.diff(run["local_Phi_global"]) < 0).all()
+    assert (np.diff(run["risk"]) < 0).all()
+    rows = problem.rows
+    for start, row in zip(rows.starts, rows.types, strict=False):
+        place = slice(start, start + len(row.ups_names))
+        assert np.abs(run.states[:, place] @ row.ups_sizes).max() < 1e-12
+    late = 4 * run["local_gap"][-1] * (run.time[-1] - run.events["E4"].time)
+    assert late == pytest.approx(0.97, abs=0.02)
+
+
+def test_attention_sums_to_one(two_phases):
+    _, run, _ = two_phases
+    for row in ("local", "global"):
+        parts = [s for n, s in run.observables.items() if n.startswith(f"{row}_A_")]
+        np.testing.assert_allclose(sum(parts) + run[f"{row}_masked"], 1.0, rtol=1e-12)
+
+
+def test_twenty_thousand_steps_take_seconds(two_phases):
+    assert two_phases[2] < 5.0
+
+
+def test_a_negative_gap_is_one_phase(system):
+    parameters = system.Parameters(P=4096, C_global=128, C_local=64)
+    problem = system.ReducedPopulation(parameters)
+    run = dynamics.descend(problem, eta=1.0, steps=2000)
+    assert parameters.Delta < 0
+    assert run.events["E0"] is None
+    assert run.events["E2"].step == 0
+    assert run["rho"].max() < 1
+    assert run["rho0"][0] == pytest.approx(0.039767, rel=1e-4)
+
+
+def test_the_flow_is_the_limit_of_small_steps(system):
+    problem = system.ReducedPopulation(system.Parameters())
+    smooth = dynamics.flow(problem, time=600.0)
+    steps = {
+        eta: dynamics.descend(problem, eta, round(600 / eta), record=10**6) for eta in (2.0, 0.25)
+    }
+    distance = [abs(run.events["E4"].time - smooth.events["E4"].time) for run in steps.values()]
+    assert distance[1] < 0.2 * distance[0] < 2.0
+    assert abs(steps[0.25].events["E2"].time - smooth.events["E2"].time) <= 0.5
+
+
+@pytest.mark.long
+def test_two_clusters_take_twice_as_long(system):
+    """Section 7 (e)."""
+    parameters = system.Parameters(family="two_cluster_grid", b11=256, b10=256, C_local=8, T=4)
+    problem = system.ReducedPopulation(parameters)
+    assert problem.layout.size == 31
+    run = dynamics.descend(problem, eta=4.0, steps=1500, record=100)
+    assert problem.rho0 == pytest.approx(13.163, rel=1e-4)
+    assert run.events["E2"].time == 328
+    assert run["Phi_m"][-1] == pytest.approx(8.454, rel=1e-3)
+    assert run["Phi_0"][-1] == pytest.approx(-2.170, rel=1e-3)
+
+
+def test_pictures_tell_the_phases(two_phases):
+    from dynamics import plotting
+
+    run = two_phases[1]
+    axes = plotting.training(run)
+    verticals = {line.get_xdata()[0] for line in axes[0].lines if len(set(line.get_xdata())) == 1}
+    assert {run.events[name].time for name in ("E2", "E4", "E5")} <= verticals
+    written = [text.get_text() for text in axes[0].texts]
+    assert {"Phase I", "Phase II", "convergence", "$E_2$"} <= set(written)
+    rates = axes[1].lines[1]
+    np.testing.assert_array_equal(rates.get_ydata(), np.abs(run["alpha_0"][1:]))
+    assert axes[1].get_legend().get_texts()[1].get_text() == r"$|$$\alpha_0$$|$"
+
+
+def test_a_sweep_takes_the_family_as_a_word(system, tmp_path):
+    request = {"family": "two_cluster_grid", "b10": "4,6", "eta": 4.0, "steps": 5}
+    found = dynamics.sweep(system, request, tmp_path / "grid.zarr", workers=0)
+    values = found.dataset["B00_Phi_target"].values
+    assert np.isfinite(values).tolist() == [True, False]
+    parameters = system.Parameters(family="two_cluster_grid", b10=4)
+    run = dynamics.descend(system.ReducedPopulation(parameters), eta=4.0, steps=5)
+    assert values[0] == run["B00_Phi_target"][-1]
+
+
+def test_options_of_other_systems_are_refused(system):
+    from dynamics.validation import InvalidRequest
+
+    with pytest.raises(InvalidRequest, match="tolerance is no option of the reduced population"):
+        system.problem(system.Parameters(), None, {"tolerance": 1e-8})

@@ -1,0 +1,318 @@
+r"""Colour refinement (1-WL) of a relational structure, one vertex individualised at a time.
+
+A `RelationalStructure` has vertices with kinds and undirected edges with colours. A colouring is
+*stable* when vertices of one colour have, of every colour, equally many neighbours along edges of
+every edge colour. Starting from the kinds, with the root p in a colour of its own, refinement ends
+in the coarsest stable colouring that tells p from the rest. Colours are shared: two vertices, each
+in the colouring of its own root, have one colour exactly when the coarsest stable colouring of the
+disjoint union of all rooted copies gives them one. Roots whose colourings use every colour equally
+often are of one *type*.
+
+How it stays fast and exact:
+
+- Vertices with the same kind and the same neighbours are *twins*. Exchanging two of them is an
+  automorphism, so one root of each class of twins is refined, and the others follow by the
+  exchange. Equal colours without a root do not suffice for that: all vertices of a triangle and a
+  square side by side have one colour, and their rooted colourings differ.
+- All roots are refined at once on 64-bit hashes, in which a multiset of neighbours is a sum. Equal
+  true colours have equal hashes, so a collision can only make the result too coarse.
+- The result is then checked, in integers, to be stable. Every stable colouring is at least as fine
+  as the coarsest one, hence what passes is the coarsest one; what fails is done again with other
+  hashes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+IntArray = NDArray[np.int64]
+HashArray = NDArray[np.uint64]
+
+ATTEMPTS = 8
+BLOCK = 1 << 17
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class RelationalStructure:
+    """Vertices with kinds, undirected edges with colours.
+
+    Attributes
+    ----------
+    kinds : int array, shape (n,)
+        Kind of each vertex, at least 0.
+    edges : int array, shape (m, 2)
+        The two ends of each edge.
+    edge_colours : int array, shape (m,), optional
+        Colour of each edge; all alike if it is not given.
+    rows : int array, optional
+        The vertices to individualise, one at a time; all if it is not given.
+    columns : int array, optional
+        The vertices whose colours are asked for; all if it is not given.
+
+    Raises
+    ------
+    ValueError
+        If an end of an edge, a row or a column is no vertex, there is no row, or an edge has no
+        colour, joins a vertex with itself or appears twice.
+    """
+
+    kinds: IntArray
+    edges: IntArray
+    edge_colours: IntArray
+    rows: IntArray
+    columns: IntArray
+
+    def __init__(
+        self,
+        kinds: ArrayLike,
+        edges: ArrayLike,
+        edge_colours: ArrayLike | None = None,
+        rows: ArrayLike | None = None,
+        columns: ArrayLike | None = None,
+    ) -> None:
+        kinds = np.asarray(kinds, dtype=np.int64)
+        edges = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
+        colours = np.asarray(np.zeros(len(edges)) if edge_colours is None else edge_colours)
+        colours = colours.astype(np.int64)
+        rows, columns = (
+            np.asarray(np.arange(kinds.size) if chosen is None else chosen, dtype=np.int64)
+            for chosen in (rows, columns)
+        )
+        for name, vertices in (("edges", edges), ("rows", rows), ("columns", columns)):
+            if vertices.size and not 0 <= vertices.min() <= vertices.max() < kinds.size:
+                raise ValueError(f"{name} name a vertex outside 0..{kinds.size - 1}")
+        if rows.size == 0:
+            raise ValueError("rows name no vertex to individualise")
+        if colours.shape != (len(edges),):
+            raise ValueError(f"{len(edges)} edges have {colours.size} colours")
+        if (edges[:, 0] == edges[:, 1]).any():
+            raise ValueError("an edge joins a vertex with itself")
+        ends = np.column_stack([np.sort(edges, axis=1), colours])
+        if len(np.unique(ends, axis=0)) < len(edges):
+            raise ValueError("an edge appears twice in one colour")
+        for name, value in zip(
+            ("kinds", "edges", "edge_colours", "rows", "columns"),
+            (kinds, edges, colours, rows, columns),
+            strict=True,
+        ):
+            object.__setattr__(self, name, value)
+
+    @property
+    def size(self) -> int:
+        """Number of vertices n."""
+        return int(self.kinds.size)
+
+    def adjacency(self) -> list[Any]:
+        """One sparse n x n matrix of ones for each colour of edges, ascending."""
+        from scipy.sparse import csr_array
+
+        matrices = []
+        for colour in np.unique(self.edge_colours):
+            ends = self.edges[self.edge_colours == colour]
+            both = np.concatenate([ends, ends[:, ::-1]]).T
+            ones = np.ones(both.shape[1], dtype=np.uint64)
+            matrices.append(csr_array((ones, tuple(both)), shape=(self.size, self.size)))
+        return matrices
+
+    def twins(self) -> IntArray:
+        """For each row, the first row with the same kind and neighbours; shape (rows,)."""
+        around: list[list[tuple[int, int]]] = [[] for _ in range(self.size)]
+        for (a, b), colour in zip(self.edges.tolist(), self.edge_colours.tolist(), strict=True):
+            around[a].append((colour, b))
+            around[b].append((colour, a))
+        first: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
+        found = [
+            first.setdefault((int(self.kinds[row]), tuple(sorted(around[row]))), position)
+            for position, row in enumerate(self.rows.tolist())
+        ]
+        return np.array(found, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """The stable colourings of a structure, one for each root.
+
+    Attributes
+    ----------
+    structure : RelationalStructure
+    twin_of : int array, shape (rows,)
+        Which line of `refined` serves each row.
+    roots : int array, shape (lines,)
+        The vertex that is individualised in each line.
+    refined : int array, shape (lines, n)
+        Colours of all vertices, shared by all lines, numbered by first appearance.
+    """
+
+    structure: RelationalStructure
+    twin_of: IntArray
+    roots: IntArray
+    refined: NDArray[np.int32]
+
+    def colours(self, row: int) -> NDArray[np.int32]:
+        """Colours of all vertices when a row's vertex is individualised, shape (n,)."""
+        line = self.twin_of[row]
+        colours = self.refined[line].copy()
+        pair = [self.structure.rows[row], self.roots[line]]
+        colours[pair] = colours[pair[::-1]]
+        return colours
+
+    @cached_property
+    def types(self) -> IntArray:
+        """Type of each row, numbered by first appearance, shape (rows,)."""
+        known: dict[bytes, int] = {}
+        lines = [known.setdefault(np.sort(line).tobytes(), len(known)) for line in self.refined]
+        return np.array(lines, dtype=np.int64)[self.twin_of]
+
+
+def refine(structure: RelationalStructure) -> Refinement:
+    """Refine with every row's vertex individualised in turn, colours shared by all.
+
+    Parameters
+    ----------
+    structure : RelationalStructure
+
+    Returns
+    -------
+    Refinement
+
+    Raises
+    ------
+    ArithmeticError
+        If hashes collided in every attempt, which chance does not explain.
+    """
+    first, twin_of = np.unique(structure.twins(), return_inverse=True)
+    roots = structure.rows[first]
+    adjacency = structure.adjacency()
+    for salt in range(ATTEMPTS):
+        refined = _refined(structure, adjacency, roots, salt)
+        if refined is not None and is_stable(structure, roots, refined):
+            return Refinement(structure, twin_of, roots, refined)
+    raise ArithmeticError(f"hashes of colours collided {ATTEMPTS} times")
+
+
+def _mix(values: HashArray, salt: int) -> HashArray:
+    """Scramble 64 bits (the finaliser of splitmix64), with a constant of its own per salt."""
+    mixed = values + _odd(salt)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed ^= mixed >> np.uint64(shift)
+        mixed *= np.uint64(factor)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+def _odd(salt: int) -> np.uint64:
+    return np.uint64((0x9E3779B97F4A7C15 * (2 * salt + 1)) % 2**64)
+
+
+def _blocks(structure: RelationalStructure, roots: IntArray) -> list[slice]:
+    """Lines that are worked on together: few enough for a cache."""
+    width = max(1, BLOCK // max(1, structure.size))
+    return [slice(begin, begin + width) for begin in range(0, roots.size, width)]
+
+
+def _kinds(structure: RelationalStructure, roots: IntArray) -> HashArray:
+    """Kind of each vertex, roots being of kinds of their own: shape (n, lines)."""
+    found = np.tile(structure.kinds.astype(np.uint64)[:, None], (1, roots.size))
+    found[roots, np.arange(roots.size)] += np.uint64(structure.kinds.max(initial=0) + 1)
+    return found
+
+
+def _refined(
+    structure: RelationalStructure, adjacency: list[Any], roots: IntArray, salt: int
+) -> NDArray[np.int32] | None:
+    """Colours by hashing, shape (lines, n); None where a collision shows at once.
+
+    Two lines with equal sums of hashes hold the same colours, so one of them is counted.
+    """
+    blocks = _blocks(structure, roots)
+    states = [_mix(_kinds(structure, roots[block]), salt) for block in blocks]
+    counted = -1
+    while True:
+        keys = np.concatenate([state.sum(axis=0) for state in states])
+        lines = np.sort(np.unique(keys, return_index=True)[1])
+        which, column = np.divmod(lines, states[0].shape[1])
+        pairs = zip(which.tolist(), column.tolist(), strict=True)
+        seen = np.concatenate([states[b][:, c] for b, c in pairs])
+        known, first = np.unique(seen, return_index=True)
+        if known.size + lines.size == counted:
+            break
+        counted = known.size + lines.size
+        for b, state in enumerate(states):
+            total = state * _odd(salt + 1)
+            for number, matrix in enumerate(adjacency):
+                total += (matrix @ state) * _odd(salt + 2 + number)
+            states[b] = _mix(total, salt)
+    number_of = np.empty(known.size, dtype=np.int32)
+    number_of[np.argsort(first)] = np.arange(known.size)
+    refined = np.empty((roots.size, structure.size), dtype=np.int32)
+    for block, state in zip(blocks, states, strict=True):
+        place = np.minimum(np.searchsorted(known, state), known.size - 1)
+        if (known[place] != state).any():
+            return None
+        refined[block] = number_of[place].T
+    return refined
+
+
+def is_stable(structure: RelationalStructure, roots: IntArray, refined: NDArray[np.int32]) -> bool:
+    """Whether colourings are stable, tell the root from the rest, and respect the kinds.
+
+    Parameters
+    ----------
+    structure : RelationalStructure
+    roots : int array, shape (lines,)
+    refined : int array, shape (lines, n)
+        Colours 0, 1, ..., shared by all lines.
+    """
+    count = int(refined.max()) + 1
+    kind_of, lists_of = np.full(count, -1, dtype=np.int64), np.empty((count, 2), dtype=np.int64)
+    around = _Neighbours(structure, count)
+    introducing: list[int] = []
+    for line, colours in enumerate(refined):
+        new = np.flatnonzero(kind_of[colours] < 0)
+        if new.size:
+            kind_of[colours[new]] = _kinds(structure, roots[line : line + 1])[new, 0]
+            lists_of[colours[new]] = around.places(new, len(introducing))
+            introducing.append(line)
+    known = np.concatenate([around.colours(refined[line]) for line in introducing])
+    for line, colours in enumerate(refined):
+        kinds = _kinds(structure, roots[line : line + 1])[:, 0]
+        begins, lengths = lists_of[colours].T
+        if (kind_of[colours] != kinds).any() or (lengths != around.degrees).any():
+            return False
+        if (known[around.along(begins)] != around.colours(colours)).any():
+            return False
+    return True
+
+
+class _Neighbours:
+    """For each vertex the sorted colours of its neighbours, one vertex after the other."""
+
+    def __init__(self, structure: RelationalStructure, count: int) -> None:
+        both = np.concatenate([structure.edges, structure.edges[:, ::-1]])
+        order = np.argsort(both[:, 0], kind="stable")
+        self._vertex, self._other = both[order].T
+        paint = np.unique(structure.edge_colours, return_inverse=True)[1]
+        self._paint = np.tile(paint, 2)[order] * count
+        self._bound = count * (int(paint.max(initial=0)) + 1)
+        self.degrees = np.bincount(self._vertex, minlength=structure.size)
+        self._begins = np.cumsum(self.degrees) - self.degrees
+
+    def colours(self, colours: NDArray[np.int32]) -> IntArray:
+        """The lists, each entry an edge colour and a colour in one number; shape (2 m,)."""
+        entries = self._vertex * self._bound + self._paint + colours[self._other]
+        entries.sort()
+        return entries - self._vertex * self._bound
+
+    def places(self, vertices: IntArray, copy: int) -> IntArray:
+        """Begin and length of lists in several copies, one after the other; shape (., 2)."""
+        begins = self._begins[vertices] + copy * self._vertex.size
+        return np.column_stack([begins, self.degrees[vertices]])
+
+    def along(self, begins: IntArray) -> IntArray:
+        """Places of all entries, when the list of each vertex begins elsewhere; shape (2 m,)."""
+        return np.repeat(begins - self._begins, self.degrees) + np.arange(self._vertex.size)

@@ -1,0 +1,128 @@
+r"""The model of Assumption 2.4 for explicit small sizes, every entry of Q a symbol.
+
+Features :math:`v_{k,a}` and positions :math:`e_p` are the coordinates, features first, cluster by
+cluster. The token of patch q is :math:`\tilde X_q = 1\{q \notin M\} X_q + e_q`, and
+
+.. math::
+   s_{pq} = \tilde X_p^\top Q \tilde X_q, \quad
+   u_{pq} = \frac{e^{s_{pq}}}{\sum_r e^{s_{pr}}}, \quad
+   F_p = \sum_{q \notin M} u_{pq} X_q, \quad
+   L_p = \tfrac12 E\, 1\{p \in M\}\, |F_p - X_p|^2 .
+
+The softmax runs over all P keys. A masked key adds nothing to the output but holds attention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import sympy
+
+Areas = Sequence[Sequence[int]]
+
+
+def feature_index(areas: Areas, cluster: int, area: int) -> int:
+    """Coordinate of the feature of an area."""
+    return sum(max(row) + 1 for row in areas[:cluster]) + area
+
+
+def position_index(areas: Areas, patch: int) -> int:
+    """Coordinate of the position of a patch."""
+    return feature_index(areas, len(areas), 0) + patch
+
+
+def dimension(areas: Areas) -> int:
+    """Least d in which features and positions are orthonormal."""
+    return position_index(areas, len(areas[0]))
+
+
+def image(areas: Areas, cluster: int, latents: Sequence[sympy.Expr]) -> list[sympy.Matrix]:
+    """Content X_q of every patch of an image of a cluster, columns of length d.
+
+    Parameters
+    ----------
+    areas : sequence of sequences of int, K of length P
+    cluster : int
+    latents : sequence of sympy.Expr
+        z of each area.
+    """
+    patches = []
+    for area in areas[cluster]:
+        content = sympy.zeros(dimension(areas), 1)
+        content[feature_index(areas, cluster, area)] = latents[area]
+        patches.append(content)
+    return patches
+
+
+def tokens(
+    areas: Areas, patches: Sequence[sympy.Matrix], masked: Collection[int]
+) -> list[sympy.Matrix]:
+    """Input tokens: the content, 0 where it is masked, plus the position."""
+    found = []
+    for q, content in enumerate(patches):
+        token = sympy.zeros(*content.shape) if q in masked else content.copy()
+        token[position_index(areas, q)] += 1
+        found.append(token)
+    return found
+
+
+def scores(matrix: sympy.Matrix, inputs: Sequence[sympy.Matrix], p: int) -> list[sympy.Expr]:
+    """Score of every key for the query p."""
+    row = inputs[p].T * matrix
+    return [(row * token)[0] for token in inputs]
+
+
+def attention(
+    scored: Sequence[sympy.Expr], exponential: Callable[[sympy.Expr], sympy.Expr] = sympy.exp
+) -> list[sympy.Expr]:
+    """Softmax over all keys.
+
+    Parameters
+    ----------
+    scored : sequence of sympy.Expr
+    exponential : callable
+        Stands for the exponential.
+    """
+    weights = [exponential(score) for score in scored]
+    return [weight / sympy.Add(*weights) for weight in weights]
+
+
+def reconstruction(
+    weights: Sequence[sympy.Expr], patches: Sequence[sympy.Matrix], masked: Collection[int]
+) -> sympy.Matrix:
+    """F_p: the unmasked contents, each with its attention."""
+    seen = [weights[q] * patches[q] for q in range(len(patches)) if q not in masked]
+    return sum(seen, sympy.zeros(*patches[0].shape))
+
+
+def squared_error(output: sympy.Matrix, target: sympy.Matrix) -> sympy.Expr:
+    """Half of the squared distance, coordinate by coordinate."""
+    return sympy.Add(*[(a - b) ** 2 for a, b in zip(output, target, strict=True)]) / 2
+
+
+def area_attention(
+    weights: Sequence[sympy.Expr], cluster: Sequence[int], masked: Collection[int]
+) -> dict[int, sympy.Expr]:
+    """A_a: attention to the unmasked patches of every area."""
+    found: dict[int, sympy.Expr] = {area: sympy.Integer(0) for area in cluster}
+    for q, area in enumerate(cluster):
+        if q not in masked:
+            found[area] += weights[q]
+    return found
+
+
+def area_loss(
+    own: tuple[sympy.Expr, sympy.Expr], others: Mapping[sympy.Expr, sympy.Expr]
+) -> sympy.Expr:
+    """The loss of a masked patch in terms of areas: coordinates of F_p - X_p along the features.
+
+    Parameters
+    ----------
+    own : (z, A)
+        Latent and attention of the own area.
+    others : mapping
+        z -> A of other areas.
+    """
+    z, A = own
+    along = [z * A - z, *[latent * share for latent, share in others.items()]]
+    return sympy.Add(*[coordinate**2 for coordinate in along]) / 2
