@@ -46,7 +46,7 @@ def execute(asked: Asked) -> int:
     seed = integer("seed", given.get("seed", 0), at_least=0)
     chosen = None
     if "claims" in given:
-        words = [word.strip() for word in str(given["claims"]).split(",") if word.strip()]
+        words = separated(str(given["claims"]), [claim.source for claim in asked.system.claims])
         chosen = sources(asked.system, words or [str(given["claims"])])
     parameters = asked.parameters() if asked.names_parameters else None
     checked = verdicts(asked.system, parameters, chosen, given.get("thorough", False), seed)
@@ -61,6 +61,30 @@ def execute(asked: Asked) -> int:
         summary = _write(asked, out, done, stopped)
         print(summary if quiet else f"\nevidence {out}")
     return 130 if stopped else 0
+
+
+def separated(text: str, known: list[str]) -> list[str]:
+    """The names in a list with commas, some of which may belong to a name.
+
+    Parameters
+    ----------
+    text : str
+    known : list of str
+        Names that there are, in any case of their letters.
+
+    Returns
+    -------
+    list of str
+        From left to right the longest known names; what is not known, up to the next comma.
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    names, found = {name.lower() for name in known}, []
+    while parts:
+        whole = [n for n in range(len(parts), 1, -1) if ", ".join(parts[:n]).lower() in names]
+        count = whole[0] if whole else 1
+        found.append(", ".join(parts[:count]))
+        parts = parts[count:]
+    return found
 
 
 def _collect(checked: Iterator[Verdict], quiet: bool) -> tuple[list[Verdict], bool]:

@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.patheffects import withStroke
 
-from dynamics.plotting.marks import PALE
 from dynamics.plotting.style import RC, new_figure
 from dynamics.problem import FloatArray
 
@@ -68,9 +67,9 @@ def gap_plane(rows: Any, boundary: FloatArray, trained: FloatArray, held: str) -
                     mec="black", label=word, ls="",
                 )  # fmt: skip
         axes.set_ylim(low, high)
-        axes.set_xlim(min(row[1][0] for row in rows), max(_edges(row[1])[-1] for row in rows))
-        axes.set_facecolor(PALE)
-        axes.fill([], [], color=PALE, label="no size of the global area divides the rest")
+        # Sizes differ a little from row to row: what all of them reach is shown.
+        sides = np.array([_edges(row[1])[[0, -1]] for row in rows])
+        axes.set_xlim(sides[:, 0].max(), sides[:, 1].min())
         axes.set_xlabel(r"$\kappa_c = \ln C_{\mathrm{global}} / \ln P$")
         axes.set_ylabel(r"$\kappa_s = \ln C_{\mathrm{local}} / \ln P$")
         bar = figure.colorbar(image, ax=axes, extend="neither")

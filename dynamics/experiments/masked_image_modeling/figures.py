@@ -90,8 +90,8 @@ def gap(system: System, request: FigureRequest) -> Drawing:
     """The phase diagram. Options: ``local``, ``core``, the sizes on each axis."""
     options = request.settled(GRID, FINE_GRID)
     patches = integer("P", request.given.get("P", POSITIVE["P"]), at_least=LEAST_PLANE)
-    usual = {"P": patches, "C_global": patches // 2, "C_local": 1}
-    law = request.law(system, ("family", "C_global", "C_local"), **usual)
+    usual: dict[str, Any] = {"P": patches, "C_global": patches // 2, "C_local": 1}
+    law = request.law(system, axes=("family", "C_global", "C_local"), **usual)
     _one_family(law)
     found = plane(system, law, int(options["local"]), int(options["core"]))
     off = found.boundary[:, 0] - (1 + found.boundary[:, 1]) / 2

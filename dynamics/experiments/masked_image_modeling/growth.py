@@ -32,6 +32,8 @@ UNCHANGED = 0.1
 """Relative change up to which a correlation is nearly unchanged."""
 AS_ONE_OVER_T = -0.9
 """Exponent in time from which on a loss falls as 1/t."""
+STEEPER = 0.02
+"""By how much an exponent in time falls over half a decade where it has not settled."""
 SLOWER = 0.1
 """Exponent of P by which a time may exceed P^(1 - kappa_s) log P at these sizes."""
 CONSTANT = 10.0
@@ -84,7 +86,7 @@ def convergence(system: System, protocol: Protocol) -> Finding:
             "left": float(case.run["gap"][-1] / case.run["gap"][0]), "slope": _late(case, True),
         })  # fmt: skip
     inside = all(MIDDLE[0] <= row["A_m"] <= MIDDLE[1] for row in rows)
-    falls = all(row["slope"] <= AS_ONE_OVER_T for row in rows)
+    falls = _falls([row["slope"] for row in rows], [_steepens(case, True) for case in cases])
     reason = (
         f"alpha_m peaks at A_m = {listed([row['A_m'] for row in rows])} and Phi_m / ln P = "
         f"{listed([row['Phi_m_over_log'] for row in rows])} (P={_sizes(rows)}); the loss above its "
@@ -99,7 +101,8 @@ def convergence(system: System, protocol: Protocol) -> Finding:
         "x_scale": "linear", "y_scale": "linear", "curves": curves, "lines": [],
     }  # fmt: skip
     evidence = {"table": rows, "plot": plot}
-    return Finding(bool(inside and falls), quantity, rows[-1]["A_m"], 0.5, reason, evidence)
+    holds = falls if inside else False
+    return Finding(holds, quantity, rows[-1]["A_m"], 0.5, reason, evidence)
 
 
 def frozen(system: System, protocol: Protocol) -> Finding:
@@ -167,7 +170,10 @@ def loss(system: System, protocol: Protocol) -> Finding:
             f"; the time to 1e-3 over P^(1 - kappa_s) ln P is {listed(times)} along P="
             f"{', '.join(str(c.parameters.P) for c in ladder)}"
         )
-    holds = bool(slowest <= AS_ONE_OVER_T and not grows > SLOWER)
+    steepens = [_steepens(case, local) for case in cases for local in (True, False)]
+    holds = False if grows > SLOWER else _falls(slopes, steepens)
+    if holds is None:
+        reason += "; the slowest of them still falls faster and faster"
     curves = [
         curve(f"{name}, $\\Delta = {c.parameters.Delta:.2f}$", *_tail(c, local))
         for c in cases
@@ -234,6 +240,24 @@ def _late(case: Case, local: bool) -> float:
     time, values = _tail(case, local)
     found = slope_after(time, values) if time.size else float("nan")
     return 0.0 if np.isnan(found) else found
+
+
+def _steepens(case: Case, local: bool) -> bool:
+    """Whether the loss above its floor falls faster at the end than half a decade before."""
+    time, values = _tail(case, local)
+    if not time.size:
+        return False
+    before = time <= time[-1] / np.sqrt(10.0)
+    earlier = slope_after(time[before], values[before]) if before.any() else float("nan")
+    return bool(slope_after(time, values) < earlier - STEEPER)
+
+
+def _falls(slopes: list[float], steepens: list[bool]) -> bool | None:
+    """Whether losses fall as 1/t; None where those that do not yet are on their way there."""
+    pairs = list(zip(slopes, steepens, strict=True))
+    if all(slope <= AS_ONE_OVER_T for slope, _ in pairs):
+        return True
+    return None if all(slope <= AS_ONE_OVER_T or more for slope, more in pairs) else False
 
 
 def _scaled(case: Case) -> Any:

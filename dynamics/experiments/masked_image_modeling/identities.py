@@ -216,10 +216,10 @@ def lemma_a_9(system: System, protocol: Protocol) -> Finding:
         "loss of a local patch", [curve("reduced", case.run.time[1:], loss[1:]), *more],
         [{"label": "infimum as stated", "y": stated_floor}, {"label": "infimum", "y": floor}],
     )  # fmt: skip
-    evidence: dict[str, Any] = {
+    found: dict[str, Any] = {
         "parameters": sizes_of(parameters), "floor": floor, "stated": stated_floor, "plot": plot,
     }  # fmt: skip
-    return Finding(holds, quantity, least, 1.0, reason, evidence)
+    return Finding(holds, quantity, least, 1.0, reason, found)
 
 
 def _cases(system: System, protocol: Protocol, *usual: Any) -> list[Any]:

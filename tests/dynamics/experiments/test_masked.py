@@ -9,6 +9,7 @@ import pytest
 
 import dynamics
 from dynamics import plotting
+from dynamics.commands.verify import separated
 from dynamics.experiments.figure import draw
 from dynamics.experiments.masked_image_modeling import maps
 from dynamics.experiments.masked_image_modeling.runs import NEGATIVE, POSITIVE, SLIGHT, along
@@ -199,6 +200,14 @@ def test_the_plane_agrees_with_training():
         assert (np.diff(places) > 0).all()
         assert (np.diff(ratios) > 0).all()
         assert kappa_s <= 0.5
+
+
+def test_names_with_commas_are_asked_for_as_they_are_written():
+    known = [claim.source for claim in SYSTEM.claims]
+    text = "lemma 5.1,Section 5.1,monotone, Theorem 4.1, Loss,Lemma 9"
+    names = ["lemma 5.1", "Section 5.1, monotone", "Theorem 4.1, Loss", "Lemma 9"]
+    assert separated(text, known) == names
+    assert separated(",".join(known), known) == known
 
 
 @pytest.mark.parametrize(
