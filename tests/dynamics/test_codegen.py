@@ -12,7 +12,7 @@ from theory.systems.positional_attention import recursion
 STEP = """
 import time, dynamics
 system = dynamics.load_system("positional_attention")
-problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+problem = system.ReducedPopulation(system.Parameters(q=0.3), "exact")
 began = time.perf_counter()
 dynamics.descend(problem, eta=0.02, steps=10)
 functions = problem.module.functions
