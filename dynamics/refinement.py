@@ -1,8 +1,9 @@
 """The boundary of a yes or no in a sweep, refined: more runs, but only where the answer changes.
 
 What the sweep already holds is not run again. The other points are sweeps of their own, one for
-each wave of the bisection, kept beside the store (``STORE.refined/QUESTION/wave_0``, ...): a
-refinement that is killed goes on, and one that is asked for again runs nothing.
+each wave of the bisection, kept beside the store (``STORE.refined/QUESTION/...``) by what they
+hold: a refinement that is killed goes on, and one that is asked for again, on whatever lattice,
+runs only what is new.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from dynamics.outcome import INTERRUPTED
 from dynamics.phases import Quantity, Refined, Span, refine, select
 from dynamics.phases.select import hold
 from dynamics.problem import FloatArray
-from dynamics.sweep import Sweep, sweep
+from dynamics.sweep import Sweep, load, sweep
 from dynamics.sweep.axes import PAIRED
+from dynamics.sweep.plan import planned, whole_names
+from dynamics.systems import load_system
 from dynamics.validation import InvalidRequest
 
 
@@ -32,9 +35,9 @@ class Refinement:
     ----------
     refined : Refined
     runs : int
-        Points that were run for it, now or in an earlier call.
+        Points that were run for it in this call.
     known : int
-        Points that the sweep already held.
+        Points that the sweep, or an earlier call, already held.
     held : mapping
         What is the same in every run: name -> value.
     """
@@ -113,6 +116,9 @@ def refinement(
             f"quantity={question.quantity!r} is a number; refine needs a yes or no, as "
             f"{question.quantity}<1 or reached(NAME)"
         )
+    for name in (question.x, question.y):
+        if name in whole_names(load_system(found.plan.work.system)):
+            raise InvalidRequest(f"{name} takes whole numbers; refine needs two continuous axes")
     slice_ = select(found.dataset, question.quantity, question.x, question.y, question.at)
     if slice_.seeds > 1:
         raise InvalidRequest("a boundary is refined for one seed; give it as --at seed=0")
@@ -136,8 +142,8 @@ class _Waves:
     ) -> None:  # fmt: skip
         self.found, self.question, self.folder, self.held = found, question, folder, held
         self.workers, self.scheduler = workers, scheduler
-        self.runs = self.known = self.wave = 0
-        self.stored = _stored(found, question)
+        self.runs = self.known = 0
+        self.stored = {**self._earlier(), **_stored(found, question)}
 
     def __call__(self, points: FloatArray) -> FloatArray:
         answers = np.array([self._known(x, y) for x, y in points])
@@ -150,31 +156,58 @@ class _Waves:
     def _known(self, x: float, y: float) -> float:
         return self.stored.get(_key(x, y), float("nan"))
 
-    def _run(self, points: FloatArray) -> FloatArray:
+    def _given(self, points: FloatArray) -> dict[str, Any]:
+        """The request of a wave."""
         grid = self.found.plan.grid
         axes = {self.question.x: points[:, 0], self.question.y: points[:, 1]}
         free = [axis for axis in grid.axes if axis.name not in axes]
         others = {axis.name: self.held.get(axis.name, axis.values[0]) for axis in free}
         derived = {name: str(formula) for name, formula in grid.derived.items()}
-        given = {**grid.fixed, **self.found.plan.work.words, **derived, **others, **axes}
-        out = self.folder / f"wave_{self.wave}"
-        self.wave += 1
+        return {**grid.fixed, **self.found.plan.work.words, **derived, **others, **axes}
+
+    def _earlier(self) -> dict[tuple[str, str], float]:
+        """Answers of earlier waves of the same question, of these programs."""
+        known: dict[tuple[str, str], float] = {}
+        for place in sorted(self.folder.glob("*/zarr.json")):
+            try:
+                wave = load(place.parent)
+            except InvalidRequest:
+                continue
+            own = wave.plan.description
+            x, y = (np.array(own["axes"].get(n, [])) for n in (self.question.x, self.question.y))
+            asked = planned(
+                load_system(wave.plan.work.system), self._given(np.column_stack([x, y])), True, 0
+            ).description
+            same = ("system", "fixed", "derived", "versions")
+            if all(own[name] == asked[name] for name in same):
+                known |= {
+                    _key(*point): answer
+                    for point, answer in zip(zip(x, y, strict=True), self._read(wave), strict=True)
+                    if not np.isnan(answer)
+                }
+        return known
+
+    def _run(self, points: FloatArray) -> FloatArray:
+        content = hashlib.sha256(np.ascontiguousarray(points).tobytes()).hexdigest()[:16]
         ran = sweep(
-            self.found.plan.work.system, given, out, paired=True,
+            self.found.plan.work.system, self._given(points), self.folder / content, paired=True,
             workers=self.workers, scheduler=self.scheduler,
         )  # fmt: skip
         if ran.interrupted:
             raise KeyboardInterrupt(INTERRUPTED)
         self.runs += len(points)
-        data = ran.dataset
-        asked = Quantity.read(self.question.quantity, self.found.dataset)
+        values = self._read(ran)
+        return np.where(np.isnan(values), -1.0, values)
+
+    def _read(self, wave: Sweep) -> FloatArray:
+        """The answers of a wave; NaN where there is none."""
+        asked, data = Quantity.read(self.question.quantity, self.found.dataset), wave.dataset
         if asked.name not in data:
-            # An event that no run of this wave reached has no variable there.
             nowhere = np.full(data["outcome"].shape, np.nan)
             data = data.assign({asked.name: (data["outcome"].dims, nowhere)})
         values = asked.of(data)
         assert values.shape == (data.sizes[PAIRED],)
-        return np.where(np.isnan(values), -1.0, values)
+        return values
 
 
 def _key(x: float, y: float) -> tuple[str, str]:

@@ -31,7 +31,8 @@ def joined(words: Sequence[str]) -> list[str]:
     """``--nu -1e-3`` as ``--nu=-1e-3``: argparse takes some negative numbers for flags."""
     out: list[str] = []
     for word in words:
-        negative = word.startswith("-") and not isinstance(value(word), str)
+        negative = (word[:1] == "-" and word[1:2].isdigit()) or not isinstance(value(word), str)
+        negative = negative and word.startswith("-")
         if negative and out and out[-1].startswith("--") and "=" not in out[-1]:
             out[-1] += f"={word}"
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 from dynamics import request
@@ -22,10 +23,10 @@ def execute(store: str, given: dict[str, Any]) -> int:
         print(json.dumps(found, indent=2, allow_nan=False))
     else:
         axes = ", ".join(f"{n} ({len(v)})" for n, v in found["request"]["axes"].items())
-        print(f"{found['system']}: {found['points']} points over {axes}")
+        print(f"{found['system']}: {found['points']} points" + (f" over {axes}" if axes else ""))
         print(f"  blocks   {found['done']} of {found['blocks']} done")
         for kind, number in found["outcomes"].items():
             print(f"{number:7d}  {kind}")
-        for number, why in found["damaged"].items():
-            print(f"damaged  block {number}: {why}; attdyn sweep ... --repair runs it again")
+        for why, number in Counter(found["damaged"].values()).items():
+            print(f"damaged  {number} blocks: {why}; attdyn sweep ... --repair mends it")
     return 1 if found["damaged"] else 0

@@ -137,12 +137,17 @@ def _colours(result: Slice) -> tuple[Colormap, Normalize]:
     if result.quantity.yes_no or result.quantity.name in SHARES:
         return viridis, Normalize(0.0, 1.0)
     low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+    above = values[values > 0]
+    if low == 0 and above.size and high > DECADES * above.min():
+        # What is 0 has the lowest colour: the bar says so with its pointed end.
+        return viridis, LogNorm(float(above.min()), high, clip=True)
     if low < 0 < high:
         largest = max(-low, high)
         return mpl.colormaps["PuOr_r"], Normalize(-largest, largest)
     if low > 0 and high > DECADES * low:
         return viridis, LogNorm(low, high)
-    return viridis, Normalize(low, high if high > low else low + 1.0)
+    half = 0.0 if high > low else max(0.05 * abs(low), 1e-12)
+    return viridis, Normalize(low - half, high + half)
 
 
 def _contour(
@@ -210,6 +215,8 @@ def _boundary(
         ]
         drawn = LineCollection(sides, zorder=3, capstyle="projecting", **style)
         panel.add_collection(drawn, autolim=False)
+    if not (found.lines if isinstance(found, Refined) else sides):
+        return {}
     return {name: Line2D([], [], label=name, **style)}
 
 
@@ -224,7 +231,9 @@ def _key(figure: Any, panels: Any, image: Any, result: Slice, handles: dict[str,
         handles = pair | handles
     elif np.isfinite(result.values).any():
         share = f"share of {result.seeds} seeds with\n{name}"
-        bar = figure.colorbar(image, ax=panels, label=share if result.quantity.yes_no else name)
+        low = isinstance(image.norm, LogNorm) and bool((result.values == 0).any())
+        label = share if result.quantity.yes_no else name
+        bar = figure.colorbar(image, ax=panels, label=label, extend="min" if low else "neither")
         low, high = image.get_clim()
         if isinstance(image.norm, LogNorm):
             logarithmic(bar.ax.yaxis, high / low)

@@ -200,8 +200,8 @@ def portrait(
         Further runs: how many, spread over the rectangle, or their places on the plane.
     grid : int
         Cells along each side at the first look for nullclines. A place costs one gradient, or
-        about eight where a scalar is slaved, and one more where the problem bounds its error; places
-        are about 20 grid^2.
+        about eight where a scalar is slaved, and one more where the problem bounds its error;
+        places are about 20 grid^2.
 
     Returns
     -------

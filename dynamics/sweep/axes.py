@@ -137,6 +137,13 @@ def parsed(name: str, given: Any) -> Axis | Number | Expression:
 def _plain(name: str, given: Any) -> Number:
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
         return int(given)
+    if isinstance(given, str):
+        try:
+            return _number(name, given)
+        except InvalidRequest:
+            raise
+        except ValueError:
+            refuse(name, given, "is not a number", "numbers in a list", 1)
     return real(name, given.item() if isinstance(given, np.generic) else given)
 
 

@@ -18,6 +18,7 @@ from dynamics.validation import InvalidRequest
 
 ADDRESS = "DASK_SCHEDULER_ADDRESS"
 PATIENCE = "10s"
+GONE = "the dask scheduler is gone; what was done is kept, and the same command goes on"
 
 
 def address(given: str | None) -> str | None:
@@ -73,21 +74,27 @@ class Cluster:
         RuntimeError
             What a worker raised.
         """
+        from asyncio import CancelledError
+        from concurrent import futures
+
         from distributed.scheduler import KilledWorker
 
         try:
             future = self._done.get(timeout=seconds)
         except queue.Empty:
             if self._client.status not in ("running", "connecting"):
-                raise InvalidRequest("the scheduler is gone; run again to go on") from None
+                raise InvalidRequest(GONE) from None
             return None
         ticket = self._futures.pop(future)
         try:
             return Answer(ticket, future.result())
         except KilledWorker:
             return Answer(ticket, None)
+        except (CancelledError, futures.CancelledError, OSError):
+            raise InvalidRequest(GONE) from None
 
     def close(self) -> None:
         """Take back what is not done."""
-        self._client.cancel(list(self._futures), force=True)
+        if self._client.status == "running":
+            self._client.cancel(list(self._futures), force=True)
         self._client.close(timeout=PATIENCE)

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from dynamics.outcome import INVALID, PENDING, POINT_KINDS
+from dynamics.sweep.reading import BLOCK, DONE, RECORD
 from dynamics.sweep.result import Sweep
-from dynamics.sweep.stored import BLOCK, DONE, RECORD
 from dynamics.validation import InvalidRequest
 
 WORDS = {INVALID: "invalid", PENDING: "not run"} | dict(enumerate(POINT_KINDS))
@@ -27,7 +27,7 @@ def table(found: Sweep, path: Path) -> None:
         A CSV file. Numbers are written so that they are read back bit for bit.
     """
     data, dims = found.dataset, found.plan.grid.dims
-    own = [name for name in data.coords if name in dims]
+    own = [name for name in dims if name in data.coords]
     numbers = sorted(
         str(name)
         for name, variable in data.data_vars.items()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,15 +70,14 @@ def _check_entries(path: Path) -> None:
 
 
 def tidy(path: Path) -> None:
-    """Remove what a killed sweep had begun to write."""
+    """Remove what a killed sweep had begun to write, and folders that hold nothing."""
     for folder, _, files in os.walk(path):
         for name in files:
             if name.endswith(PARTIAL):
                 os.unlink(os.path.join(folder, name))
-    for entry in path.iterdir():
-        # A folder that was made for an array whose description was never written.
-        if entry.is_dir() and not (entry / "zarr.json").exists():
-            shutil.rmtree(entry)
+    for folder, _, _ in os.walk(path, topdown=False):
+        if Path(folder) != path and not os.listdir(folder):
+            os.rmdir(folder)
 
 
 @contextmanager

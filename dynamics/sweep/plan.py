@@ -117,19 +117,31 @@ class Plan:
         return steps * system.seconds(made, options.get("full"), options)
 
     def check(self) -> None:
-        """Make the cheapest problem if there are words in the request, to see that they are known.
+        """Make the cheapest problem where words or free letters have to be seen to be right.
 
         Raises
         ------
         InvalidRequest
             If it cannot be made; then no other can.
         """
-        if not self.work.words:
+        letters = [axis.name for axis in self.grid.axes if axis.name not in self._known()]
+        if not self.work.words and not letters:
             return
         index = min((i for i in self.grid if i not in self.objections), key=self.cost)
         parameters, options = self.work.parts(self.grid.at(index))
         system = load_system(self.work.system)
-        system.problem(system.Parameters(**parameters), options.get("full"), options)
+        problem = system.problem(system.Parameters(**parameters), options.get("full"), options)
+        taken = {"done", "block", "record", "point", "outcome", "end_time"}
+        if letters:
+            taken |= {*problem.layout.names, *problem.observables(problem.initial_state)}
+        for name in letters:
+            if name in taken or name.startswith(("time_", "path_", "uncertainty_")):
+                refuse("let", name, "is the name of a quantity", "any other name", f"{name}_")
+
+    def _known(self) -> set[str]:
+        """Names that are not free letters."""
+        system = load_system(self.work.system)
+        return {*(f.name for f in fields(system.Parameters)), *RUN, *system.realistic}
 
     def order(self, numbers: Sequence[int]) -> list[int]:
         """Blocks, the dearest first."""
@@ -163,6 +175,10 @@ def planned(system: System, given: Mapping[str, Any], paired: bool, records: int
     if full not in (None, *FULL):
         near = get_close_matches(full, FULL, 1, 0.0)[0]
         refuse("full", full, "is unknown", ", ".join(FULL), near)
+    sampled = full == "empirical" or words.get("expectation") == "sampled"
+    for name in DRAWN:
+        if name in numbers and not sampled:
+            raise InvalidRequest(f"{name} is of --full empirical or --expectation sampled")
     numbers = _with_run(system, full, numbers)
     usual = {name: value for name, value in parameters.items() if isinstance(value, Real)}
     order = {name: k for k, name in enumerate((*parameters, *RUN))}
@@ -176,6 +192,12 @@ def planned(system: System, given: Mapping[str, Any], paired: bool, records: int
             near = get_close_matches(name, known, 1, 0.0)[0]
             refuse("name", name, "is unknown, and no formula uses it", ", ".join(known), near)
     return Plan(made, Work(system.name, words, integer("trajectory", records, at_least=0)))
+
+
+def whole_names(system: System) -> set[str]:
+    """Parameters and settings that are whole numbers."""
+    own = {f.name for f in fields(system.Parameters) if isinstance(f.default, int)}
+    return own | {"d", "steps", *DRAWN}
 
 
 def _is_word(name: str, value: Any, system: System, parameters: Mapping[str, Any]) -> bool:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.outcome import FAILURES, INVALID, KILLED, PENDING, POINT_KINDS
-from dynamics.sweep import stored
+from dynamics.sweep import reading
 from dynamics.sweep.cluster import Cluster, address
 from dynamics.sweep.crew import Crew, Here, Workers
+from dynamics.sweep.description import described
 from dynamics.sweep.plan import Plan, planned, restored
 from dynamics.sweep.run import Progress, run
 from dynamics.sweep.store import SweepStore
@@ -57,7 +58,7 @@ class Sweep:
     @property
     def complete(self) -> bool:
         """Whether every block is done."""
-        return bool((self.dataset[stored.DONE].values != 0).all())
+        return bool((self.dataset[reading.DONE].values != 0).all())
 
 
 def counted(dataset: xarray.Dataset) -> dict[str, int]:
@@ -74,7 +75,7 @@ def _named(codes: Mapping[int, int]) -> dict[str, int]:
 
 
 def _dims(dataset: xarray.Dataset) -> list[str]:
-    return [str(name) for name in dataset.sizes if name not in (stored.BLOCK, stored.RECORD)]
+    return [str(name) for name in dataset.sizes if name not in (reading.BLOCK, reading.RECORD)]
 
 
 def sweep(
@@ -144,13 +145,24 @@ def sweep(
 def _swept(plan: Plan, path: Path, staff: Workers) -> Sweep:
     kept, told = SweepStore(path, plan), Progress()
     with kept.open():
-        bad = stored.damaged(path, plan)
-        if bad:
-            raise InvalidRequest(damage(path, bad))
-        if kept.pending():
+        contents = _whole(path, plan)
+        if (contents.done == 0).any():
             told = run(plan, kept, staff)
-        found = stored.dataset(path)
+            contents = reading.read(path, plan)
+        found = reading.dataset(path, plan, contents)
     return Sweep(found, plan, {**plan.objections, **told.reasons}, told.interrupted)
+
+
+def _whole(path: Path, plan: Plan) -> reading.Contents:
+    """What a store holds; refused if something in it is damaged."""
+    contents = reading.read(path, plan)
+    if contents.damage:
+        number, why = next(iter(contents.damage.items()))
+        raise InvalidRequest(
+            f"{str(path)!r} is damaged in {len(contents.damage)} of its blocks (block {number}: "
+            f"{why}); attdyn sweep ... --repair mends it"
+        )
+    return contents
 
 
 def _staff(workers: int | None, scheduler: str | None, blocks: int) -> Workers:
@@ -171,15 +183,6 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def damage(path: Path, bad: Mapping[int, str]) -> str:
-    """What is wrong with a store, and what to do, in one line."""
-    number, why = next(iter(bad.items()))
-    return (
-        f"{str(path)!r} is damaged in {len(bad)} of its blocks (block {number}: {why}); "
-        "attdyn sweep ... --repair runs those again"
-    )
-
-
 def load(path: str | os.PathLike[str]) -> Sweep:
     """Read a sweep, also one that is not complete.
 
@@ -188,19 +191,25 @@ def load(path: str | os.PathLike[str]) -> Sweep:
     InvalidRequest
         If there is none, it is of another format, or damaged.
     """
-    plan = restored(stored.described(Path(path)))
-    bad = stored.damaged(Path(path), plan)
-    if bad:
-        raise InvalidRequest(damage(Path(path), bad))
-    return Sweep(stored.dataset(Path(path)), plan, plan.objections)
+    plan = restored(described(Path(path)))
+    contents = _whole(Path(path), plan)
+    return Sweep(reading.dataset(Path(path), plan, contents), plan, plan.objections)
 
 
 def repaired(path: str | os.PathLike[str]) -> int:
-    """Take the damaged blocks of a sweep as not done; returns how many there were."""
-    plan = restored(stored.described(Path(path)))
+    """Mend what can be mended; take other damaged blocks as not done. Returns how many those are.
+
+    Raises
+    ------
+    InvalidRequest
+        If there is no sweep, or one of other versions.
+    """
+    plan = restored(described(Path(path)))
     kept = SweepStore(Path(path), plan)
     with kept.open():
-        bad = stored.damaged(Path(path), plan)
+        for name in reading.read(Path(path), plan).broken:
+            kept.mend(name)
+        bad = reading.read(Path(path), plan).damage
         kept.forget(list(bad))
     return len(bad)
 
@@ -213,18 +222,17 @@ def status(path: str | os.PathLike[str]) -> dict[str, Any]:
     InvalidRequest
         If there is no sweep, or one of another format.
     """
-    request = stored.described(Path(path))
+    request = described(Path(path))
     plan = restored(request)
-    bad = stored.damaged(Path(path), plan)
-    marks = stored.marks(Path(path))
-    found = _named(stored.outcomes(Path(path), plan, bad))
+    contents = reading.read(Path(path), plan)
+    found = _named(contents.outcomes)
     return {
         "system": request["system"],
         "points": plan.grid.size,
-        "blocks": len(marks),
-        "done": int((marks != 0).sum()) - len(bad),
+        "blocks": len(contents.done),
+        "done": int((contents.done != 0).sum()) - len(contents.damage),
         "diverged": sum(found.get(kind, 0) for kind in (*FAILURES, KILLED)),
         "outcomes": found,
-        "damaged": {str(number): why for number, why in bad.items()},
+        "damaged": {str(number): why for number, why in contents.damage.items()},
         "request": request,
     }

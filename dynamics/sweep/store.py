@@ -22,20 +22,18 @@ from numpy.typing import NDArray
 
 from dynamics.outcome import PENDING, POINT_KINDS
 from dynamics.sweep.axes import PAIRED
+from dynamics.sweep.description import FORMAT, KIND, described, differences
 from dynamics.sweep.place import check_place, locked, tidy, told
-from dynamics.sweep.stored import (
+from dynamics.sweep.reading import (
     BLOCK,
     DONE,
-    FORMAT,
-    KIND,
-    RECORD,
     Block,
     checksum,
-    described,
-    differences,
+    derived,
     filled,
+    layout,
+    marks,
 )
-from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
     from dynamics.sweep.plan import Plan
@@ -76,26 +74,36 @@ class SweepStore:
             yield
 
     def _frame(self) -> None:
-        """Group, coordinates, derived parameters and manifest, the manifest last."""
+        """Group, coordinates, derived parameters and manifest, the manifest last.
+
+        What is there is written again where it is not what it should be.
+        """
         import zarr
 
-        if (self.path / DONE / "zarr.json").exists():
-            self._root = zarr.open_group(self.path, mode="r+", zarr_format=3)
-            return
+        plan, grid = self.plan, self.plan.grid
         self._root = zarr.open_group(
-            self.path, mode="a", zarr_format=3, attributes=_attributes(self.plan)
+            self.path, mode="a", zarr_format=3, attributes=_attributes(plan)
         )
-        grid = self.plan.grid
         for axis in grid.axes:
             own = (PAIRED,) if grid.paired else (axis.name,)
             self._whole(axis.name, np.array(axis.values), own)
         if grid.paired:
             self._whole(PAIRED, np.arange(grid.size), (PAIRED,))
-        for name, values in _derived(self.plan).items():
+        for name, values in derived(plan).items():
             self._whole(name, values, grid.dims)
-        self._made(DONE, (len(self.plan.blocks),), (1,), (BLOCK,), np.uint32, 0)
+        self._made(DONE, (len(plan.blocks),), (1,), (BLOCK,), np.uint32, 0)
 
     def _whole(self, name: str, values: NDArray[Any], dims: tuple[str, ...]) -> None:
+        """An array that is written at once, unless it is there and whole."""
+        import zarr
+
+        try:
+            json.loads((self.path / name / "zarr.json").read_text(encoding="utf-8"))
+            stored = zarr.open_array(self.path / name, mode="r", zarr_format=3)
+            if np.array_equal(stored[...], values, equal_nan=values.dtype.kind == "f"):
+                return
+        except Exception:
+            (self.path / name / "zarr.json").unlink(missing_ok=True)
         fill = 0 if values.dtype.kind == "i" else float("nan")
         array = self._made(name, values.shape, values.shape, dims, values.dtype, fill)
         array[...] = values
@@ -114,18 +122,20 @@ class SweepStore:
     def _array(self, name: str) -> Any:
         """The array of a quantity, made where it is needed for the first time."""
         if name not in self._arrays:
-            shape, chunks, dims = self.plan.grid.shape, self.plan.block, self.plan.grid.dims
-            if name.startswith("path_"):
-                length = self.plan.work.records + 1
-                shape, chunks, dims = (*shape, length), (*chunks, length), (*dims, RECORD)
             outcome = name == "outcome"
             kind, fill = (np.int8, PENDING) if outcome else (np.float64, float("nan"))
-            self._arrays[name] = self._made(name, shape, chunks, dims, kind, fill)
+            self._arrays[name] = self._made(name, *layout(self.plan, name), kind, fill)
         return self._arrays[name]
+
+    def mend(self, name: str) -> None:
+        """Describe an array anew whose description is damaged; its chunks stay."""
+        with told(self.path):
+            (self.path / name / "zarr.json").unlink(missing_ok=True)
+            self._array(name)
 
     def pending(self) -> list[int]:
         """Numbers of the blocks that are not done."""
-        return [int(k) for k in np.flatnonzero(self._root[DONE][...] == 0)]
+        return [int(k) for k in np.flatnonzero(marks(self.path, self.plan) == 0)]
 
     def forget(self, numbers: list[int]) -> None:
         """Take blocks as not done."""
@@ -141,20 +151,6 @@ class SweepStore:
                 if filled(block[name]):
                     self._array(name)[box] = block[name]
             self._root[DONE][number] = checksum(block)
-
-
-def _derived(plan: Plan) -> dict[str, NDArray[np.float64]]:
-    """Values of the derived parameters over the grid; NaN where they have none."""
-    grid = plan.grid
-    found = {name: np.full(grid.shape, np.nan) for name in grid.derived}
-    for index in grid if found else ():
-        try:
-            point = grid.at(index)
-        except InvalidRequest:
-            continue
-        for name, values in found.items():
-            values[index] = point[name]
-    return found
 
 
 def _attributes(plan: Plan) -> dict[str, Any]:

@@ -12,13 +12,16 @@ from theory.systems.positional_attention import recursion
 STEP = """
 import time, dynamics
 system = dynamics.load_system("positional_attention")
-problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+problem = system.ReducedPopulation(system.Parameters(q=0.3), "exact")
 began = time.perf_counter()
 dynamics.descend(problem, eta=0.02, steps=10)
 functions = problem.module.functions
 stats = [getattr(functions, name).stats for name in ("advance", "gradient", "summary")]
 print(sum(sum(s.cache_hits.values()) for s in stats))
 print(sum(sum(s.cache_misses.values()) for s in stats))
+state = (0.2, 0.03, -0.015)
+print(*(value.hex() for value in problem.gradient(state)))
+print(*(value.hex() for value in dynamics.flow(problem, 100.0, record=2).final_state))
 """
 
 
@@ -36,6 +39,8 @@ def test_a_second_process_compiles_nothing(tmp_path):
     second = run(STEP, ATTDYN_CACHE_DIR=str(tmp_path))
     assert int(second[0]) > 0
     assert int(second[1]) == 0
+    # What was compiled a moment ago and what comes from the cache round alike, in any order.
+    assert first[2:] == second[2:]
     assert not list(tmp_path.glob("*.partial"))
 
 

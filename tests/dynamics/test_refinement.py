@@ -1,5 +1,7 @@
 """A refined boundary is that of the dense grid, for a part of its runs, and goes on when killed."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -39,19 +41,18 @@ def test_it_equals_the_dense_grid(coarse, made):
 
 def test_asked_again_it_runs_nothing(coarse, made, monkeypatch):
     out, found = made
-    ran = []
-
-    def counted(*words, **more):
-        before = {path for path in out.rglob("*") if path.is_file()}
-        result = dynamics.sweep(*words, **more)
-        ran.append({path for path in out.rglob("*") if path.is_file()} - before)
-        return result
-
-    monkeypatch.setattr(module, "sweep", counted)
+    monkeypatch.setattr(module, "sweep", None)
     again = refinement(coarse, ASKED, out, workers=0)
-    assert ran
-    assert not any(ran)
     np.testing.assert_array_equal(again.refined.values, found.refined.values)
+    assert (again.runs, again.known) == (0, found.runs + found.known)
+
+
+def test_another_lattice_runs_only_what_is_new(coarse, made):
+    out, found = made
+    finer = dataclasses.replace(ASKED, cells=16)
+    again = refinement(coarse, finer, out, workers=0)
+    assert again.known >= found.runs
+    np.testing.assert_array_equal(again.refined.values[::2, ::2], found.refined.values)
 
 
 def test_an_event_that_a_wave_never_reaches(coarse, tmp_path):
@@ -68,6 +69,7 @@ def test_refusals(coarse, tmp_path):
         (Question("error<1", "q", "nu", {}), "C"),
         (Question("error<1", "q", "beta", {"C": 2}), "beta"),
         (Question("error<1", "q", "nu", {"C": 3}), "at C=3 is not in the sweep"),
+        (Question("error<1", "q", "C", {"nu": 1e-3}), "C takes whole numbers"),
     ]:
         with pytest.raises(InvalidRequest, match=message):
             refinement(coarse, question, tmp_path, workers=0)

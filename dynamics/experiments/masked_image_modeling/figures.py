@@ -116,7 +116,8 @@ def gap(system: System, request: FigureRequest) -> Drawing:
 def diversity(system: System, request: FigureRequest) -> Drawing:
     """Both measures along a run. Options: ``eta``, ``maps``, ``keys``."""
     options = request.settled({"eta": maps.ETA, "maps": 48, "keys": (10, 8)}, {"maps": 120})
-    law = request.law(system, (), **maps.USUAL)
+    usual: dict[str, Any] = dict(maps.USUAL)
+    law = request.law(system, **usual)
     problem, run = maps.trained_maps(system, law, float(options["eta"]))
     wanted = [min(int(k), law.P) for k in options["keys"]]
     found = {k: maps.measured(problem.rows, run, k, int(options["maps"])) for k in wanted}

@@ -81,6 +81,7 @@ def test_a_plan_is_restored_from_its_description():
         ({"time": -1.0}, "time=-1.0 is too small"),
         ({"eta": "0,-0.1"}, "too small"),
         ({"full": "empirical", "samples": 0}, "samples=0 is too small"),
+        ({"seed": "0,1"}, "seed is of --full empirical or --expectation sampled"),
     ],
 )
 def test_wrong_requests(given, message):

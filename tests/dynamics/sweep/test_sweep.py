@@ -331,6 +331,72 @@ def test_killed_at_thirty_random_moments(tmp_path, capsys, files):
         print(f"\n30 kills; blocks done after each: {done}")
 
 
+def test_a_block_that_was_begun_is_not_there(small, tmp_path):
+    """Killed between two of its arrays: its points are still to be run, not results."""
+    out = shutil.copytree(small[0], tmp_path / "b.zarr")
+    (out / "done" / "c" / "3").unlink()
+    for chunk in (out / "risk" / "c").rglob("*"):
+        if chunk.is_file():
+            chunk.unlink()
+            break
+    data = dynamics.load(out).dataset if not status(out)["damaged"] else None
+    if data is None:
+        repaired(out)
+        data = dynamics.load(out).dataset
+    begun = data["outcome"].values == PENDING
+    assert begun.any()
+    assert np.isnan(data["G"].values[begun]).all()
+
+
+@pytest.mark.parametrize("name", ["G", "q", "done"])
+def test_a_damaged_description_is_one_line_and_mended(small, tmp_path, name, capfd):
+    out = shutil.copytree(small[0], tmp_path / "z.zarr")
+    (out / name / "zarr.json").write_text("garbage")
+    before = {path for path in (out / "G" / "c").rglob("*") if path.is_file()}
+    if name == "q":
+        assert not status(out)["damaged"]  # axes follow from the head
+    else:
+        with pytest.raises(InvalidRequest, match=rf"{name}.*cannot be read|{name}:") as caught:
+            dynamics.load(out)
+        assert "\n" not in str(caught.value)
+    if name != "done":
+        assert repaired(out) == 0
+        dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+        assert dynamics.load(out).dataset.identical(small[1].dataset)
+    assert {path for path in (out / "G" / "c").rglob("*") if path.is_file()} == before
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_marks_that_cannot_be_read_are_blocks_to_run(small, tmp_path, files, capfd):
+    out = shutil.copytree(small[0], tmp_path / "m.zarr")
+    (out / "done" / "c" / "3").write_bytes(b"x")
+    assert status(out)["done"] == status(out)["blocks"] - 1
+    dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+    assert files(out) == files(small[0])
+    assert not capfd.readouterr().err
+
+
+def test_what_is_not_ours_stays(small, tmp_path):
+    out = shutil.copytree(small[0], tmp_path / "o.zarr")
+    (out / "pictures").mkdir()
+    (out / "pictures" / "mine.txt").write_text("precious")
+    dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+    assert (out / "pictures" / "mine.txt").read_text() == "precious"
+
+
+@pytest.mark.parametrize("letter", ["alpha", "risk", "block", "done", "time_T0", "path_q"])
+def test_letters_that_name_quantities_are_refused(letter, tmp_path):
+    given = {"D": 8, "C": 2, letter: "1,2", "nu": f"{letter}*1e-3", "time": 5}
+    with pytest.raises(InvalidRequest, match="is the name of a quantity"):
+        dynamics.sweep(SYSTEM, given, tmp_path / "l.zarr", workers=0)
+    assert not (tmp_path / "l.zarr").exists()
+
+
+def test_events_that_nobody_reached_are_quantities_too():
+    found = dynamics.sweep(SYSTEM, {"D": 8, "C": 2, "q": "0.2,0.4", "time": 1}, workers=0)
+    assert np.isnan(found.dataset["time_T1"]).all()
+
+
 def test_nothing_is_left_of_writes_that_were_cut(small, tmp_path, files):
     out = shutil.copytree(small[0], tmp_path / "p.zarr")
     before = files(out)
