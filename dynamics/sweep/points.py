@@ -7,7 +7,6 @@ survive it bit for bit, and nothing in it can be executed.
 from __future__ import annotations
 
 import json
-import os
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
@@ -31,7 +30,6 @@ def answer_text(request: str) -> str:
 
     Results do not depend on the number of threads; sweeps share the cores out among points.
     """
-    os.environ.setdefault("NUMBA_NUM_THREADS", "1")
     import numba
 
     system, words, records, points = json.loads(request)
