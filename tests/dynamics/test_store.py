@@ -85,7 +85,8 @@ def test_dataset_has_named_variables_and_versions(result, tmp_path):
 
     path = dynamics.save(result.reduced, tmp_path / "run")
     stored = xarray.open_zarr(path, consolidated=False)
-    assert set(json.loads(stored.attrs["versions"])) == {"attdyn", "numpy", "scipy", "numba", "sympy"}
+    programs = {"attdyn", "numpy", "scipy", "numba", "sympy"}
+    assert set(json.loads(stored.attrs["versions"])) == programs
 
 
 def test_unknown_names_are_told(result):
