@@ -2,7 +2,7 @@
 
 import pytest
 
-LONG = ("03_realistic.ipynb", "04_transfer.ipynb")
+LONG = ("03_realistic.ipynb", "04_transfer.ipynb", "06_masked_image_modeling.ipynb")
 
 
 @pytest.hookimpl(tryfirst=True)
