@@ -7,7 +7,8 @@ reduced problem (alpha, gamma, rho) and a full one (alpha, A) look the same to a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -176,6 +177,15 @@ class CompiledProblem:
         self.module = module
         self.layout = layout
         self._data = data
+
+    @contextmanager
+    def on(self, data: tuple[Any, ...]) -> Iterator[None]:
+        """The problem on other data for a while, such as one mini-batch a step."""
+        every, self._data = self._data, data
+        try:
+            yield
+        finally:
+            self._data = every
 
     @property
     def state_names(self) -> tuple[str, ...]:

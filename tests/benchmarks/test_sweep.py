@@ -29,7 +29,7 @@ def timed(given, out=None, **how):
 
 
 @pytest.fixture(autouse=True)
-def warm(capsys):
+def warm():
     """Compiled before anything is timed."""
     dynamics.sweep(SYSTEM, PART | {"q": 0.3, "nu": 1e-3, "time": 10.0}, workers=1)
 

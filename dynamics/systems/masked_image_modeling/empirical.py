@@ -9,7 +9,6 @@ a scalar of the reduced problem stands for.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal
@@ -18,7 +17,7 @@ import numpy as np
 import pydantic
 from numpy.random import Generator
 
-from dynamics import codegen
+from dynamics import batches, codegen
 from dynamics.kernels import exponential
 from dynamics.kernels.advance import advance
 from dynamics.kernels.exponential import exponentials
@@ -114,10 +113,8 @@ class FullEmpirical(FullProblem):
     @property
     def identity(self) -> Mapping[str, Any]:
         """What a resumed run must find again: beside the settings, the numbers drawn."""
-        drawn = hashlib.sha256()
-        for part in (*self._data[1], self._start):
-            drawn.update(np.ascontiguousarray(part).tobytes())
-        return dict(super().identity) | {"drawn": drawn.hexdigest()[:16]}
+        drawn = batches.fingerprint((*self._data[1], self._start))
+        return dict(super().identity) | {"drawn": drawn}
 
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
@@ -125,29 +122,20 @@ class FullEmpirical(FullProblem):
         """Steps first, ..., last - 1, each on its batch; see `CompiledProblem.advance`."""
         if self.training.batch is None:
             return super().advance(state, eta, first, last, buffers)
-        every = self._data
         sizes = np.diff(self._bounds, axis=1).ravel()
         whole = np.array([[0, self.samples]])
-        batches = (
+        each = (
             np.concatenate([whole, self._bounds]),
             np.append(1.0, self.samples / sizes),
             1 + self.batch_order(first, last),
             np.zeros(1, np.int64),
         )
-        self._data = (*every[:2], batches, *every[3:])
-        try:
+        with self.on((*self._data[:2], each, *self._data[3:])):
             return super().advance(state, eta, first, last, buffers)
-        finally:
-            self._data = every
 
     def batch_order(self, first: int, last: int) -> np.ndarray:
-        """The batch of every step first, ..., last - 1: a new permutation every epoch."""
-        many = len(self._bounds)
-        epochs = range(first // many, (last - 1) // many + 1)
-        order = np.concatenate(
-            [np.random.default_rng([self._order_seed, epoch]).permutation(many) for epoch in epochs]
-        )
-        return order[first - epochs[0] * many :][: last - first]
+        """The batch of every step first, ..., last - 1."""
+        return batches.order(self._order_seed, len(self._bounds), first, last)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Reduced state -> what stands beside it: the mean of its entries; (records, 1)."""

@@ -9,7 +9,6 @@ of A over each orbit, which is laid beside the scalars of the reduced problem.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal
@@ -19,7 +18,7 @@ import pydantic
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from dynamics import codegen
+from dynamics import batches, codegen
 from dynamics.kernels import dense
 from dynamics.kernels.advance import advance
 from dynamics.kernels.logistic import logistic_loss
@@ -194,10 +193,8 @@ class FullEmpirical(CompiledProblem):
     @property
     def identity(self) -> dict[str, Any]:
         """What a resumed run must find again: beside the settings, the numbers drawn."""
-        drawn = hashlib.sha256()
-        for part in (self._data[1][1], self.feature, self._start, self.fresh.labels):
-            drawn.update(np.ascontiguousarray(part).tobytes())
-        return dict(super().identity) | {"drawn": drawn.hexdigest()[:16]}
+        parts = (self._data[1][1], self.feature, self._start, self.fresh.labels)
+        return dict(super().identity) | {"drawn": batches.fingerprint(parts)}
 
     def data(self) -> tuple[FloatArray, FloatArray]:
         """The samples: patches X, shape (N, D, d), and labels y, shape (N,)."""
@@ -216,22 +213,13 @@ class FullEmpirical(CompiledProblem):
         """Steps first, ..., last - 1, each on its batch; see `CompiledProblem.advance`."""
         if self.training.batch is None:
             return super().advance(state, eta, first, last, buffers)
-        every = self._data
-        batches = (*self._batches, self.batch_order(first, last), np.zeros(1, int))
-        self._data = (*every[:2], batches, *every[3:])
-        try:
+        each = (*self._batches, self.batch_order(first, last), np.zeros(1, int))
+        with self.on((*self._data[:2], each, *self._data[3:])):
             return super().advance(state, eta, first, last, buffers)
-        finally:
-            self._data = every
 
     def batch_order(self, first: int, last: int) -> np.ndarray:
-        """The batch of every step first, ..., last - 1: a new permutation every epoch."""
-        many = len(self._batches[0])
-        epochs = range(first // many, (last - 1) // many + 1)
-        order = np.concatenate(
-            [np.random.default_rng([self._order_seed, epoch]).permutation(many) for epoch in epochs]
-        )
-        return order[first - epochs[0] * many :][: last - first]
+        """The batch of every step first, ..., last - 1."""
+        return batches.order(self._order_seed, len(self._batches[0]), first, last)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Reduced state -> what stands beside it: <v, w*>, orbit means of A; (records, 1)."""

@@ -1,11 +1,11 @@
 """Masked image modelling: verdicts are measured and flip with the dynamics; maps and figures."""
 
 import dataclasses
-import json
 
 import naive
 import numpy as np
 import pytest
+from verdicts import verdicts
 
 import dynamics
 from dynamics import plotting
@@ -43,15 +43,6 @@ class Heavier(FullPopulation):
         *images, weight = self._data[1]
         tilted = weight * np.where(np.arange(weight.size) == 0, 3.0, 1.0)
         self._data = (self._data[0], (*images, tilted / tilted.sum()), *self._data[2:])
-
-
-def verdicts(system, *claims, parameters=None):
-    found = dynamics.verify(system, parameters, claims)
-    for verdict in found:
-        assert verdict.evidence["quantity"]
-        assert verdict.evidence["reason"]
-        json.dumps(verdict.document())
-    return [verdict.holds for verdict in found]
 
 
 def test_every_claim_has_a_check_and_nothing_else_has():

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from verdicts import verdicts
 
 import dynamics
 from dynamics.cli import main
@@ -47,16 +48,6 @@ class Drifting(FullEmpirical):
         patches += 0.1 * self.parameters.sigma * across[:, None] * labels[:, None, None, :]
 
 
-def holds(system, *claims, parameters=None):
-    found = dynamics.verify(system, parameters, claims)
-    assert [verdict.claim.source for verdict in found] == list(claims)
-    for verdict in found:
-        assert verdict.evidence["quantity"]
-        assert verdict.evidence["reason"]
-        json.dumps(verdict.document())
-    return [verdict.holds for verdict in found]
-
-
 def test_every_claim_has_a_check_and_nothing_else_has():
     assert set(checks("positional_attention")) == {claim.source for claim in SYSTEM.claims}
 
@@ -64,40 +55,40 @@ def test_every_claim_has_a_check_and_nothing_else_has():
 def test_a_backwards_gamma_flips_what_rests_on_it():
     wrong = dataclasses.replace(SYSTEM, ReducedPopulation=Backwards)
     resting = ("Lemma 4.3", "Theorem 4.1", "Event II")
-    assert holds(SYSTEM, *resting, parameters=AT) == [True, True, True]
-    assert holds(wrong, *resting, parameters=AT) == [False, False, False]
+    assert verdicts(SYSTEM, *resting, parameters=AT) == [True, True, True]
+    assert verdicts(wrong, *resting, parameters=AT) == [False, False, False]
 
 
 def test_a_law_without_the_symmetry_flips_lemma_4_1():
     wrong = dataclasses.replace(SYSTEM, FullPopulation=Lopsided)
-    assert holds(SYSTEM, "Lemma 4.1") == [True]
-    assert holds(wrong, "Lemma 4.1") == [False]
+    assert verdicts(SYSTEM, "Lemma 4.1") == [True]
+    assert verdicts(wrong, "Lemma 4.1") == [False]
 
 
 def test_noise_with_a_mean_flips_lemma_4_2():
     wrong = dataclasses.replace(SYSTEM, FullEmpirical=Drifting)
     small = SYSTEM.Parameters(D=8, C=2, q=0.5)
-    assert holds(SYSTEM, "Lemma 4.2", parameters=small) == [True]
-    assert holds(wrong, "Lemma 4.2", parameters=small) == [False]
+    assert verdicts(SYSTEM, "Lemma 4.2", parameters=small) == [True]
+    assert verdicts(wrong, "Lemma 4.2", parameters=small) == [False]
 
 
 def test_lemma_4_3_fails_where_gamma_falls():
     """Section 5 of the derivation: D = 9, C = 3, q = 0.6, beta = 0.7."""
     falling = SYSTEM.Parameters(D=9, C=3, q=0.6, beta=0.7)
-    assert holds(SYSTEM, "Lemma 4.3", parameters=falling) == [False]
+    assert verdicts(SYSTEM, "Lemma 4.3", parameters=falling) == [False]
 
 
 def test_event_three_is_absent_and_event_one_is_not():
-    assert holds(SYSTEM, "Event I", "Event III", parameters=AT) == [True, False]
+    assert verdicts(SYSTEM, "Event I", "Event III", parameters=AT) == [True, False]
 
 
 def test_event_two_that_depends_on_the_horizon_is_undecided():
     lost = SYSTEM.Parameters(D=16, C=4, q=0.5)
-    assert holds(SYSTEM, "Event II", parameters=lost) == [None]
+    assert verdicts(SYSTEM, "Event II", parameters=lost) == [None]
 
 
 def test_too_large_to_enumerate_is_undecided():
-    assert holds(SYSTEM, "Lemma 4.1", parameters=AT) == [None]
+    assert verdicts(SYSTEM, "Lemma 4.1", parameters=AT) == [None]
 
 
 def test_command_prints_a_table_and_one_json_document(tmp_path, capsys):
@@ -156,7 +147,7 @@ def test_an_interrupted_figure_is_not_written(tmp_path, monkeypatch, capsys):
 
 def test_no_room_between_the_rules_decides_nothing():
     tiny = SYSTEM.Parameters(D=8, C=4, q=0.1)
-    assert holds(SYSTEM, "Theorem 4.1", "Theorem 3.2", parameters=tiny) == [None, None]
+    assert verdicts(SYSTEM, "Theorem 4.1", "Theorem 3.2", parameters=tiny) == [None, None]
 
 
 def test_claims_are_found_in_any_case_and_before_anything_is_printed(tmp_path, capsys):

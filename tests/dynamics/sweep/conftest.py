@@ -3,6 +3,9 @@
 import hashlib
 
 import pytest
+from small_sweep import GIVEN, SYSTEM
+
+import dynamics
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +20,10 @@ def files():
         }
 
     return hashed
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory):
+    """A finished sweep in this process."""
+    out = tmp_path_factory.mktemp("sweep") / "s.zarr"
+    return out, dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)

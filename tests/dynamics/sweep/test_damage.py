@@ -1,0 +1,157 @@
+"""A store that is another's, or damaged: one line, and the same command mends it."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from small_sweep import GIVEN, SYSTEM
+
+import dynamics
+from dynamics.outcome import PENDING
+from dynamics.sweep import repaired, status
+from dynamics.sweep.store import SweepStore
+from dynamics.validation import InvalidRequest
+
+
+def test_another_request_on_the_same_store_is_refused_with_the_difference(small):
+    out, _ = small
+    for change, message in [
+        ({"time": 60}, "time: 50 there, 60 here"),
+        ({"q": "0.2:0.6:5"}, r"q: 0.2,0.4,0.6 there, 0.2 ... 0.6 \(5 values\) here"),
+        ({"p": 5}, "p: 3 there, 5 here"),
+        ({"expectation": "spectral"}, "expectation: not given there, spectral here"),
+    ]:
+        with pytest.raises(InvalidRequest, match=message):
+            dynamics.sweep(SYSTEM, GIVEN | change, out, workers=0, trajectory=5)
+    turned = dict(reversed(GIVEN.items()))
+    assert dynamics.sweep(SYSTEM, turned, out, workers=0, trajectory=5).complete
+
+
+def test_a_store_of_other_versions_is_read_but_not_continued(small, tmp_path):
+    out = shutil.copytree(small[0], tmp_path / "v.zarr")
+    head = json.loads((out / "zarr.json").read_text())
+    head["attributes"]["versions"] = head["attributes"]["versions"].replace("numba", "numbat")
+    (out / "zarr.json").write_text(json.dumps(head))
+    assert dynamics.load(out).complete
+    with pytest.raises(InvalidRequest, match=r"version of numbat: .* there, not given here"):
+        dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+    head["attributes"]["format"] = 99
+    (out / "zarr.json").write_text(json.dumps(head))
+    for refused in (
+        lambda: dynamics.load(out),
+        lambda: status(out),
+        lambda: dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5),
+    ):
+        with pytest.raises(InvalidRequest, match="has format 99, this program reads 1"):
+            refused()
+
+
+@pytest.mark.parametrize("how", ["bit", "cut", "gone"])
+def test_a_damaged_chunk_is_named_and_repaired(small, tmp_path, how, files):
+    out = shutil.copytree(small[0], tmp_path / "d.zarr")
+    before = files(out)
+    chunk = next(
+        p for p in sorted((out / "risk").rglob("*")) if p.is_file() and p.name != "zarr.json"
+    )
+    content = bytearray(chunk.read_bytes())
+    if how == "bit":
+        content[len(content) // 2] ^= 1
+        chunk.write_bytes(content)
+    elif how == "cut":
+        chunk.write_bytes(content[:-3])
+    else:
+        chunk.unlink()
+    found = status(out)
+    assert len(found["damaged"]) == 1
+    assert found["done"] == found["blocks"] - 1
+    for refused in (
+        lambda: dynamics.load(out),
+        lambda: dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5),
+    ):
+        with pytest.raises(InvalidRequest, match="is damaged in 1 of its blocks") as caught:
+            refused()
+        assert "\n" not in str(caught.value)
+    assert repaired(out) == 1
+    dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+    assert files(out) == before
+
+
+def test_other_places_are_refused(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("x")
+    (tmp_path / "file").write_text("x")
+    for name, message in [("mine", "holds other files"), ("file", "is not a folder")]:
+        with pytest.raises(InvalidRequest, match=message):
+            dynamics.sweep(SYSTEM, GIVEN, tmp_path / name, workers=0)
+    run = dynamics.descend(SYSTEM.ReducedPopulation(SYSTEM.Parameters(D=8, C=2)), 0.01, 5)
+    dynamics.save(run, tmp_path / "run")
+    with pytest.raises(InvalidRequest, match="holds a trajectory, not a sweep"):
+        dynamics.sweep(SYSTEM, GIVEN, tmp_path / "run", workers=0)
+    with pytest.raises(InvalidRequest, match="holds no sweep"):
+        status(tmp_path / "nothing")
+
+
+def test_two_sweeps_do_not_share_a_store(small):
+    out, found = small
+    with SweepStore(out, found.plan).open(), pytest.raises(InvalidRequest, match="at work"):
+        dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+
+
+def test_a_block_that_was_begun_is_not_there(small, tmp_path):
+    """Killed between two of its arrays: its points are still to be run, not results."""
+    out = shutil.copytree(small[0], tmp_path / "b.zarr")
+    (out / "done" / "c" / "3").unlink()
+    chunk = small[1].plan.blocks[3]
+    out.joinpath("risk", "c", *map(str, chunk)).unlink()
+    assert not status(out)["damaged"]
+    data = dynamics.load(out).dataset
+    begun = data["outcome"].values == PENDING
+    assert begun.any()
+    assert np.isnan(data["G"].values[begun]).all()
+
+
+@pytest.mark.parametrize("name", ["G", "q", "done"])
+def test_a_damaged_description_is_one_line_and_mended(small, tmp_path, name, capfd):
+    out = shutil.copytree(small[0], tmp_path / "z.zarr")
+    (out / name / "zarr.json").write_text("garbage")
+    before = {path for path in (out / "G" / "c").rglob("*") if path.is_file()}
+    if name == "q":
+        assert not status(out)["damaged"]  # axes follow from the head
+    else:
+        with pytest.raises(InvalidRequest, match=rf"{name}.*cannot be read|{name}:") as caught:
+            dynamics.load(out)
+        assert "\n" not in str(caught.value)
+    if name != "done":
+        assert repaired(out) == 0
+        dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+        assert dynamics.load(out).dataset.identical(small[1].dataset)
+    assert {path for path in (out / "G" / "c").rglob("*") if path.is_file()} == before
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_marks_that_cannot_be_read_are_blocks_to_run(small, tmp_path, files, capfd):
+    out = shutil.copytree(small[0], tmp_path / "m.zarr")
+    (out / "done" / "c" / "3").write_bytes(b"x")
+    assert status(out)["done"] == status(out)["blocks"] - 1
+    dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+    assert files(out) == files(small[0])
+    assert not capfd.readouterr().err
+
+
+def test_what_is_not_ours_stays(small, tmp_path):
+    out = shutil.copytree(small[0], tmp_path / "o.zarr")
+    (out / "pictures").mkdir()
+    (out / "pictures" / "mine.txt").write_text("precious")
+    dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+    assert (out / "pictures" / "mine.txt").read_text() == "precious"
+
+
+def test_nothing_is_left_of_writes_that_were_cut(small, tmp_path, files):
+    out = shutil.copytree(small[0], tmp_path / "p.zarr")
+    before = files(out)
+    (out / "risk" / "c.abc.partial").write_bytes(b"x")
+    (out / "newly").mkdir()
+    dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+    assert files(out) == before
+    assert not (out / "newly").exists()

@@ -1,0 +1,163 @@
+"""Killed at any moment, a sweep goes on to the same bytes."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from small_sweep import GIVEN, SYSTEM
+
+import dynamics
+from dynamics.outcome import KILLED, PENDING, POINT_KINDS
+from dynamics.sweep import crew, measure, place, result, status
+from dynamics.sweep.store import SweepStore
+
+WORDS = [
+    *("sweep", "positional_attention", "--D", "12", "--C", "2,3,5", "--q", "0.1:0.9:6"),
+    *("--nu", "1e-3,1e-2", "--time", "3e3", "--trajectory", "20", "--json"),
+]
+
+
+def command(out, *more, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "dynamics", *WORDS, "--out", str(out), *more],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
+
+
+def test_a_full_disk_keeps_what_was_done(small, tmp_path, monkeypatch, files):
+    out, written = tmp_path / "f.zarr", SweepStore.write
+
+    def full(self, number, block):
+        if len(self.pending()) < 10:
+            with place.told(self.path):
+                raise OSError(28, "No space left on device")
+        written(self, number, block)
+
+    monkeypatch.setattr(SweepStore, "write", full)
+    with pytest.raises(place.StoreError, match="no space left on device"):
+        dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+    monkeypatch.undo()
+    found = status(out)
+    assert 0 < found["done"] < found["blocks"]
+    dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+    assert files(out) == files(small[0])
+
+
+def test_a_killed_worker_costs_its_block_only(small, tmp_path, files):
+    """A worker is killed again and again; what it had is run by others, to the same bytes."""
+    over = threading.Event()
+
+    def hunt():
+        while not over.is_set():
+            for child in children():
+                time.sleep(0.4)
+                os.kill(child, signal.SIGKILL)
+                return
+
+    hunter = threading.Thread(target=hunt)
+    hunter.start()
+    try:
+        dynamics.sweep(SYSTEM, GIVEN, tmp_path / "k.zarr", workers=2, trajectory=5)
+    finally:
+        over.set()
+        hunter.join()
+    assert files(tmp_path / "k.zarr") == files(small[0])
+
+
+def children():
+    """Processes of workers under this one."""
+    out = subprocess.run(
+        ["pgrep", "-P", str(os.getpid()), "-f", "dynamics.sweep.worker"],
+        capture_output=True, text=True, check=False,
+    ).stdout  # fmt: skip
+    return [int(word) for word in out.split()]
+
+
+def test_a_point_that_takes_down_every_worker_is_recorded(monkeypatch, tmp_path):
+    """Alone it is recorded after two; the others of its block are run."""
+
+    class Frail(crew.Here):
+        def wait(self, seconds):
+            if self._waiting and '"q": 0.4' in self._waiting[0][1]:
+                ticket, _ = self._waiting.popleft()
+                return crew.Answer(ticket, None)
+            return super().wait(seconds)
+
+    monkeypatch.setattr(result, "Here", Frail)
+    given = {"D": 8, "C": 2, "q": "0.2,0.4,0.6", "time": 5}
+    found = dynamics.sweep(SYSTEM, given, tmp_path / "l.zarr", workers=0)
+    assert found.outcomes == {KILLED: 1, "reached horizon": 2}
+    assert int(found.dataset["outcome"][1]) == POINT_KINDS.index(KILLED)
+    assert np.isnan(float(found.dataset["risk"][1]))
+    assert status(tmp_path / "l.zarr")["diverged"] == 1
+
+
+def test_an_error_of_the_program_is_not_a_result(monkeypatch):
+    monkeypatch.setattr(measure, "_row", lambda run: 1 / 0)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        dynamics.sweep(SYSTEM, {"D": 8, "C": 2, "time": 5}, workers=0)
+
+
+def test_a_signal_keeps_the_blocks_and_the_same_command_goes_on(tmp_path):
+    out = tmp_path / "i.zarr"
+    running = command(out, "--workers", "1")
+    while not list(out.glob("done/c/*")) and running.poll() is None:
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    told, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "the same command goes on" in said
+    assert json.loads(told)["complete"] is False
+    data = dynamics.load(out).dataset
+    assert (data["outcome"] == PENDING).any()
+    assert (data["outcome"] != PENDING).any()
+    again = command(out, "--workers", "1")
+    again.communicate(timeout=100)
+    assert again.returncode == 0
+    assert status(out)["done"] == status(out)["blocks"]
+
+
+def finish(out):
+    """The command, to its end."""
+    running = command(out, "--workers", "2")
+    said = running.communicate(timeout=200)[1]
+    assert running.returncode == 0, said
+
+
+def killed_and_resumed(tmp_path, kills, seed, files):
+    """A sweep that is killed at random moments, and one that is not, byte by byte."""
+    whole, parts = tmp_path / "whole.zarr", tmp_path / "parts.zarr"
+    finish(whole)
+    draw, done = np.random.default_rng(seed), []
+    for _ in range(kills):
+        running = command(parts, "--workers", "2")
+        time.sleep(draw.uniform(0.3, 6.0))
+        running.kill()
+        running.communicate()
+        if (parts / "done" / "zarr.json").exists():
+            found = status(parts)
+            assert not found["damaged"]
+            done.append(found["done"])
+            if found["done"] == found["blocks"]:
+                shutil.rmtree(parts)
+    finish(parts)
+    assert files(parts) == files(whole)
+    return done
+
+
+def test_killed_at_random_moments(tmp_path, files):
+    killed_and_resumed(tmp_path, 2, 0, files)
+
+
+@pytest.mark.long
+def test_killed_at_thirty_random_moments(tmp_path, capsys, files):
+    done = killed_and_resumed(tmp_path, 30, 1, files)
+    with capsys.disabled():
+        print(f"\n30 kills; blocks done after each: {done}")
