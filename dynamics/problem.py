@@ -172,6 +172,8 @@ class CompiledProblem:
     rates: tuple[str, ...]
     settings: Mapping[str, Any]
     """How the problem was made, kept with every run."""
+    autonomous = True
+    """Whether every step has the same data, so that a step that moves nothing is the last."""
 
     def __init__(self, module: Any, data: tuple[Any, ...], layout: Layout) -> None:
         self.module = module
@@ -299,7 +301,7 @@ class CompiledProblem:
         first, last : int
         buffers : (tracked, record_steps, records)
         """
-        work = (np.empty_like(state), np.empty_like(state))
+        work = (np.empty_like(state), np.empty_like(state), self.autonomous)
         return int(self.module.advance(state, eta, first, last, (self._data, *work, *buffers)))
 
 

@@ -2,7 +2,8 @@ r"""The loop of gradient descent, the same text in every generated file.
 
 :math:`\theta^{(t+1)} = \theta^{(t)} - \eta\, g(\theta^{(t)})`. The generated file supplies
 ``gradient`` and ``order_parameters``; this loop adds what must happen at every step: the order
-parameters for the events, the records, and the check that the next state is finite.
+parameters for the events, the records, and the check that the next state is finite. Where every
+step is alike, one that moves nothing is the last that is computed: all later ones repeat it.
 """
 
 from math import isfinite
@@ -24,16 +25,16 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
     first, last : int
         Steps; the state at ``last`` is not yet tracked nor recorded.
     buffers : tuple
-        ``data`` (what the gradient needs), ``slope`` and ``proposal`` (n,), ``tracked``
-        (at least last - first, order parameters), ``record_steps`` (ascending), ``records``
-        (as many rows, n).
+        ``data`` (what the gradient needs), ``slope`` and ``proposal`` (n,), ``alike`` (whether
+        every step has the same data), ``tracked`` (at least last - first, order parameters),
+        ``record_steps`` (ascending), ``records`` (as many rows, n).
 
     Returns
     -------
     int
         ``last``, or the step whose successor is not finite; the state is then the last finite one.
     """
-    data, slope, proposal, tracked, record_steps, records = buffers
+    data, slope, proposal, alike, tracked, record_steps, records = buffers
     record = 0
     for step in range(first, last):
         while record < record_steps.size and record_steps[record] == step:
@@ -42,12 +43,22 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
             record += 1
         gradient(state, data, slope)
         order_parameters(state, slope, data, tracked[step - first])
-        finite = True
+        finite, moved = True, False
         for i in range(state.size):
             proposal[i] = state[i] - eta[i] * slope[i]
             finite = finite and isfinite(proposal[i])
+            moved = moved or proposal[i] != state[i]
         if not finite:
             return step
+        if alike and not moved:
+            for later in range(step + 1, last):
+                for k in range(tracked.shape[1]):
+                    tracked[later - first, k] = tracked[step - first, k]
+            while record < record_steps.size and record_steps[record] < last:
+                for i in range(state.size):
+                    records[record, i] = state[i]
+                record += 1
+            return last
         for i in range(state.size):
             state[i] = proposal[i]
     return last

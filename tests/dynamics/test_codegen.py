@@ -93,9 +93,34 @@ def test_advance_sees_infinity_that_reordering_would_hide():
     loop = codegen.inline(advance, "exact_kernel")
     module = codegen.build("Growth.", ("x",), [grow, order, loop])
     state, none = np.array([1.0]), np.empty(0, dtype=np.int64)
-    buffers = (np.empty(0), np.empty(1), np.empty(1), np.empty((9, 1)), none, np.empty((0, 1)))
+    work = (np.empty(0), np.empty(1), np.empty(1), True)
+    buffers = (*work, np.empty((9, 1)), none, np.empty((0, 1)))
     assert module.advance(state, np.ones(1), 0, 9, buffers) == 1
     assert state[0] == 1e200
+
+
+def test_a_step_that_moves_nothing_is_the_last_that_is_computed():
+    """The gradient counts its calls in the data; rows and records are those of all steps."""
+    import numpy as np
+
+    falls = (
+        "@kernel\ndef gradient(state, data, out):\n"
+        "    data[0] += 1\n    out[0] = 1.0 if state[0] > 0 else 0.0\n"
+    )
+    order = "@kernel\ndef order_parameters(state, slope, data, out):\n    out[0] = state[0]\n"
+    parts = [falls, order, codegen.inline(advance, "exact_kernel")]
+    module = codegen.build("Falls to zero.", ("x",), parts)
+    due = np.array([1, 4, 7])
+    found = []
+    for alike in (False, True):
+        state, calls = np.array([3.0]), np.zeros(1)
+        rows, records = np.full((9, 1), np.nan), np.full((3, 1), np.nan)
+        work = (calls, np.empty(1), np.empty(1), alike)
+        assert module.advance(state, np.ones(1), 0, 9, (*work, rows, due, records)) == 9
+        found.append((state, rows, records))
+        assert calls[0] == (4 if alike else 9)
+    for long, short in zip(*found, strict=True):
+        np.testing.assert_array_equal(long, short)
 
 
 def test_a_file_that_was_changed_on_disk_is_written_again():

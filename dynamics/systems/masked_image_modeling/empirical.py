@@ -89,6 +89,7 @@ class FullEmpirical(FullProblem):
     ) -> None:
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
         self.training = Training(**training)
+        self.autonomous = self.training.batch is None
         streams = np.random.default_rng(seed).spawn(3)
         images = sampling.drawn(parameters, self.samples, streams[0])
         super().__init__(parameters, images, _module())
@@ -120,7 +121,7 @@ class FullEmpirical(FullProblem):
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
         """Steps first, ..., last - 1, each on its batch; see `CompiledProblem.advance`."""
-        if self.training.batch is None:
+        if self.autonomous:
             return super().advance(state, eta, first, last, buffers)
         sizes = np.diff(self._bounds, axis=1).ravel()
         whole = np.array([[0, self.samples]])

@@ -120,6 +120,7 @@ class FullEmpirical(CompiledProblem):
     ) -> None:
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
         self.training = Training(**training)
+        self.autonomous = self.training.batch is None
         self.parameters = parameters
         streams = np.random.default_rng(seed).spawn(6)
         if isinstance(partition, str):
@@ -211,7 +212,7 @@ class FullEmpirical(CompiledProblem):
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
         """Steps first, ..., last - 1, each on its batch; see `CompiledProblem.advance`."""
-        if self.training.batch is None:
+        if self.autonomous:
             return super().advance(state, eta, first, last, buffers)
         each = (*self._batches, self.batch_order(first, last), np.zeros(1, int))
         with self.on((*self._data[:2], each, *self._data[3:])):
