@@ -1,0 +1,1 @@
+"""Shallow Vision Transformers trained with hinge loss, made to run."""
