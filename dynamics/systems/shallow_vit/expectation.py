@@ -65,9 +65,10 @@ class Vectors:
             Of a vector in its batch.
         """
         index, share = [np.arange(self.labels.size)], [self.weights]
-        starts = np.arange(0, self.member.size, size) if size is not None else np.empty(0, int)
+        width = size or self.member.size + 1
+        starts = range(0, self.member.size, width) if size else ()
         for start in starts:
-            found, many = np.unique(self.member[start : start + size], return_counts=True)
+            found, many = np.unique(self.member[start : start + width], return_counts=True)
             index.append(found)
             share.append(many / many.sum())
         ends = np.cumsum([part.size for part in index])
@@ -126,8 +127,10 @@ def vectors(parameters: Parameters, samples: int | None, streams: Streams) -> Ve
             weights = np.bincount(member) / many
     places = None
     if placed:
-        places = sampling.places_only(found.counts, streams.tokens)
-    return Vectors(found.counts, found.labels, weights, places, member)
+        order = sampling.places_only(found.counts, streams.tokens)
+        places = np.ascontiguousarray(order)
+    counts = np.ascontiguousarray(found.counts)
+    return Vectors(counts, found.labels, weights, places, member)
 
 
 def distinct(samples: Samples) -> tuple[Samples, IntArray]:

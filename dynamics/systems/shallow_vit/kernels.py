@@ -69,7 +69,7 @@ def attention_of(counts, scores, powers, out):  # type: ignore[no-untyped-def]
 
 
 def combine(rows, weights, out):  # type: ignore[no-untyped-def]
-    """out += sum over k of weights[k] rows[k]; as many rows as weights, a multiple of five."""
+    """Add to out the sum over k of weights[k] rows[k]; rows and weights come in fives."""
     for k in range(0, weights.size, FIVE):
         r0, r1, r2, r3, r4 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3], rows[k + 4]
         w0, w1, w2 = weights[k], weights[k + 1], weights[k + 2]
@@ -298,7 +298,7 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
 
 
 def outputs(state, vectors, table, data, out):  # type: ignore[no-untyped-def]
-    """y F of count vectors that need not be those of training."""
+    """Of count vectors that need not be those of training, y F."""
     counts, labels, rows, scale = vectors
     work = data[4]
     work[3][2][0] = -1

@@ -157,7 +157,7 @@ class ReducedPopulation(CompiledProblem):
         )
 
     def reached(self, state: ArrayLike) -> FloatArray:
-        """y F of every vector of the test set, shape (S,)."""
+        """Of every vector of the test set y F, shape (S,)."""
         table, vectors = self._test
         out = np.empty(vectors[1].size)
         self.module.outputs(self.layout.flatten(state), vectors, table, self._data, out)
