@@ -145,11 +145,11 @@ def output(counts, rows, scale, shared, room):  # type: ignore[no-untyped-def]
         The output weights of pattern j are ``scale[j] table[rows[j]]``.
     shared : (responses, scores, powers, table)
         H transposed, B, its exponentials, and rows of output weights.
-    room : (attention, columns, gates, sums)
-        P, P transposed, open output weights of every query, room for a sum over patterns.
+    room : (attention, columns, gates, sums, pushed)
+        P, P transposed, open output weights of every query, and room.
     """
     responses, scores, powers, table = shared
-    attention, columns, gates, sums = room
+    attention, columns, gates, sums = room[:4]
     many, total = scores.shape[0], 0.0
     attention_of(counts, scores, powers, attention)
     for j in range(many):
@@ -192,57 +192,107 @@ def differs(one, two):  # type: ignore[no-untyped-def]
     return False
 
 
-def evaluate(state, batch, back, data):  # type: ignore[no-untyped-def]
-    """Make the pass over a batch at a state, unless it was the last one.
+def count(vector, reached, attention, choice, numbers):  # type: ignore[no-untyped-def]
+    """Add a vector to the order parameters; returns whether it is below the margin.
 
-    It leaves the four order parameters and, with ``back``, E and T.
+    Parameters
+    ----------
+    vector : (counts, label, weight)
+    reached : float
+        y F.
+    attention : float array, shape (M, M)
+    choice : (settings, sizes)
+    numbers : float array, shape (4,)
+        Risk, share below the margin, error, attention to relevant tokens.
     """
+    counts, label, weight = vector
+    margin, length, hinge = choice[0][0], choice[0][1], choice[1][3] == 1
+    below = not reached >= margin
+    relevant = 0 if label > 0.0 else 1
+    if below or not hinge:
+        numbers[0] += weight * ((margin if hinge else 0.0) - reached) / margin
+    numbers[1] += weight if below else 0.0
+    numbers[2] += 0.0 if reached > 0.0 else weight
+    for j in range(counts.size):
+        numbers[3] += weight * counts[j] / length * attention[relevant, j]
+    return below
+
+
+def pull(pushed, attention, attentive, responses, gates, sums):  # type: ignore[no-untyped-def]
+    """Add a vector to E and T.
+
+    Parameters
+    ----------
+    pushed : float array, shape (M,)
+        - y w times the scale of the output weights of every pattern.
+    attention : float array, shape (M, M)
+    attentive : bool
+        Whether T is wanted.
+    responses, gates : float arrays, shape (patterns, m)
+    sums : (along, by_score, weights, pulled)
+        E transposed, T, and room.
+    """
+    along, by_score, weights, pulled = sums
+    many = attention.shape[0]
+    for j in range(many):
+        for k in range(many):
+            weights[k, j] = pushed[j] * attention[k, j]
+        if attentive and pushed[j] != 0.0:
+            moments(responses, gates[j], pulled)
+            mean = 0.0
+            for k in range(many):
+                mean += attention[k, j] * pulled[k]
+            for k in range(many):
+                by_score[k, j] += weights[k, j] * (pulled[k] - mean)
+    for k in range(many):
+        combine(gates, weights[k], along[k])
+
+
+def evaluate(state, batch, data):  # type: ignore[no-untyped-def]
+    """E, T and the order parameters of a batch at a state, unless the last pass was that."""
     vectors, batches, table, choice, work = data
     counts, labels, rows, scale = vectors
     bounds, index, share = batches[0], batches[1], batches[2]
-    margin, length, sizes = choice[0][0], choice[0][1], choice[1]
-    hinge, attentive = sizes[3] == 1, sizes[4] == 1
+    hinge, attentive = choice[1][3] == 1, choice[1][4] == 1
     responses, scores, powers = work[0][2], work[0][3], work[0][4]
-    attention, gates = work[1][0], work[1][2]
-    along, by_score, weights, pulled = work[2]
+    attention, gates, pushed = work[1][0], work[1][2], work[1][4]
     numbers, last, done = work[3]
-    if done[0] == batch and (done[1] == 1 or not back) and not differs(state, last):
+    if done[0] == batch and not differs(state, last):
         return
     set_responses(state, data)
-    many = scores.shape[0]
     numbers[:] = 0.0
-    if back:
-        along[:] = 0.0
-        by_score[:] = 0.0
+    work[2][0][:] = 0.0
+    work[2][1][:] = 0.0
     for place in range(bounds[batch, 0], bounds[batch, 1]):
         s, weight = index[place], share[place]
         y, c = labels[s], counts[s]
         reached = y * output(c, rows[s], scale[s], (responses, scores, powers, table), work[1])
-        below = not reached >= margin
-        relevant = 0 if y > 0.0 else 1
+        below = count((c, y, weight), reached, attention, choice, numbers)
         if below or not hinge:
-            numbers[0] += weight * ((margin if hinge else 0.0) - reached) / margin
-        numbers[1] += weight if below else 0.0
-        numbers[2] += 0.0 if reached > 0.0 else weight
-        for j in range(many):
-            numbers[3] += weight * c[j] / length * attention[relevant, j]
-        if not back or (hinge and not below):
-            continue
-        for j in range(many):
-            pushed = -y * weight * scale[s, j]
-            for k in range(many):
-                weights[k, j] = pushed * attention[k, j]
-            if attentive and pushed != 0.0:
-                moments(responses, gates[j], pulled)
-                mean = 0.0
-                for k in range(many):
-                    mean += attention[k, j] * pulled[k]
-                for k in range(many):
-                    by_score[k, j] += weights[k, j] * (pulled[k] - mean)
-        for k in range(many):
-            combine(gates, weights[k], along[k])
+            for j in range(pushed.size):
+                pushed[j] = -y * weight * scale[s, j]
+            pull(pushed, attention, attentive, responses, gates, work[2])
     last[:] = state
-    done[0], done[1] = batch, 1 if back else 0
+    done[0] = batch
+
+
+def survey(state, data):  # type: ignore[no-untyped-def]
+    """Only the order parameters, of all vectors at a state, unless the last pass knows them."""
+    vectors, batches, table, choice, work = data
+    counts, labels, rows, scale = vectors
+    bounds, index, share = batches[0], batches[1], batches[2]
+    responses, scores, powers = work[0][2], work[0][3], work[0][4]
+    numbers, last, done = work[3]
+    if done[0] == 0 and not differs(state, last):
+        return
+    set_responses(state, data)
+    numbers[:] = 0.0
+    done[0] = -1
+    for place in range(bounds[0, 0], bounds[0, 1]):
+        s = index[place]
+        y, c = labels[s], counts[s]
+        reached = y * output(c, rows[s], scale[s], (responses, scores, powers, table), work[1])
+        count((c, y, share[place]), reached, work[1][0], choice, numbers)
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
@@ -250,7 +300,7 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     order, cursor = data[1][3], data[1][4]
     batch = order[cursor[0] % order.size]
     cursor[0] += 1
-    evaluate(state, batch, True, data)
+    evaluate(state, batch, data)
     sizes, work = data[3][1], data[4]
     many, depth, patterns = sizes[0], sizes[1], sizes[2]
     attentive, valued = sizes[4] == 1, sizes[5] == 1
@@ -284,7 +334,7 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     """Risk, active, error, relevant of all training samples, whatever the batch."""
-    evaluate(state, 0, False, data)
+    survey(state, data)
     numbers = data[4][3][0]
     for k in range(out.size):
         out[k] = numbers[k]
@@ -292,7 +342,7 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
     """Risk, and training error."""
-    evaluate(state, 0, False, data)
+    survey(state, data)
     numbers = data[4][3][0]
     out[0], out[1] = numbers[0], numbers[2]
 

@@ -111,7 +111,7 @@ class ReducedPopulation(CompiledProblem):
             ),
             (
                 np.zeros((patterns, patterns)), np.zeros((patterns, wide)),
-                np.zeros((wide, many)), np.empty(many),
+                np.zeros((wide, many)), np.empty(many), np.empty(patterns),
             ),
             (
                 np.zeros((wide, many)), np.empty(square), np.zeros((patterns, wide)),
@@ -120,7 +120,7 @@ class ReducedPopulation(CompiledProblem):
             (
                 np.empty(len(self.order_names)),
                 np.full(many * depth + 3 * depth * patterns, np.nan),
-                np.full(2, -1, dtype=np.int64),
+                np.full(1, -1, dtype=np.int64),
             ),
         )  # fmt: skip
 
@@ -181,7 +181,8 @@ def _module() -> codegen.CompiledModule:
     functions = (
         kernels.score_powers, kernels.attention_of, kernels.combine, kernels.moments,
         kernels.open_column, kernels.output, kernels.set_responses, kernels.differs,
-        kernels.evaluate, kernels.gradient, kernels.order_parameters, kernels.summary,
+        kernels.count, kernels.pull, kernels.evaluate, kernels.survey, kernels.gradient,
+        kernels.order_parameters, kernels.summary,
         kernels.outputs,
     )  # fmt: skip
     parts = [
