@@ -223,20 +223,10 @@ class FullEmpirical(CompiledProblem):
             ]
         )
         model, room = self._room(lanes, length)
-        self._test_data = (
-            constants,
-            self.test.compiled(),
-            _batching(self.training.test_samples, None),
-            model,
-            (*room, np.full(layout.size, np.nan), np.array([-1, 0])),
-        )
-        data = (
-            constants,
-            self.tokens.compiled(),
-            _batching(self.samples, self.training.batch),
-            model,
-            (*room, np.full(layout.size, np.nan), np.array([-1, 0])),
-        )
+        self._forward = constants * (1.0, 1.0, 0.0, 1.0, 1.0)
+        self._test = (self.test.compiled(), _batching(self.training.test_samples, None))
+        batching = _batching(self.samples, self.training.batch)
+        data = (constants, self.tokens.compiled(), batching, model, room)
         super().__init__(_module(depth, threaded), data, layout)
 
     def _room(self, lanes: int, length: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -267,6 +257,7 @@ class FullEmpirical(CompiledProblem):
             aligned(lanes, 2, length, wide),
             aligned(lanes, 4, depth, wide),
             np.empty((lanes, length, depth)),
+            np.zeros(1, np.int64),
         )
         return model, room
 
@@ -307,12 +298,36 @@ class FullEmpirical(CompiledProblem):
             values[name] = self.layout.part(states, f"W_{name}")[:, :, :patterns]
         return {name: entries.reshape(many, -1) for name, entries in values.items()}
 
-    def test_metrics(self, state: ArrayLike) -> tuple[float, float]:
-        """Loss (over the margin) and error of the fresh samples."""
-        flat = self.layout.flatten(state)
-        with self.on(self._test_data):
-            loss, error = self._summary(flat)
-        return float(loss), float(error)
+    def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
+        """Risk over the margin, active, error, relevant, of all samples; without a backward pass.
+
+        Parameters
+        ----------
+        state : float array, shape (n,)
+        gradient : float array, shape (n,), optional
+            Not needed: none of them is a rate.
+        """
+        return self._read(state, self._data[1], self._data[2])[0]
+
+    def test_order_parameters(self, state: ArrayLike) -> FloatArray:
+        """The same of the fresh samples."""
+        return self._read(state, *self._test)[0]
+
+    def _summary(self, state: FloatArray) -> FloatArray:
+        return self.order_parameters(state)[[0, 2]]
+
+    def _read(
+        self, state: ArrayLike, samples: tuple[Any, ...], batching: tuple[Any, ...]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Order parameters, and the attention to relevant tokens by kind of query."""
+        flat, out = self.layout.flatten(state), np.empty(len(self.order_names))
+        with self.on((self._forward, samples, batching, *self._data[3:])):
+            unused = self.gradient(flat)
+            self.module.order_parameters(flat, unused, self._data, out)
+            queries = np.bincount(samples[3].ravel(), minlength=3)
+            sums = self._data[4][2][0, 3:]
+        with np.errstate(invalid="ignore"):
+            return out, np.where(queries > 0, sums / queries, np.nan)
 
 
 def chunk_width(neurons: int) -> int:
@@ -340,11 +355,11 @@ def _module(depth: int, threaded: bool) -> codegen.CompiledModule:
         codegen.constants(own, "DEEPEST"),
         codegen.inline(exponentials, "exact_kernel"),
         *unrolled.sources(depth),
-        *[codegen.inline(part) for part in (own.prepare, own.attend, own.masses, own.attend_back)],
+        *[codegen.inline(part) for part in (own.prepare, own.attend, own.masses)],
+        codegen.inline(own.attend_back),
+        codegen.inline(own.add_samples),
         codegen.inline(own.accumulate, shared),
-        *[codegen.inline(part) for part in (own.gather, own.evaluate, own.gradient, own.read)],
-        codegen.inline(own.order_parameters),
-        codegen.inline(own.summary),
+        *[codegen.inline(part) for part in (own.gather, own.gradient, own.order_parameters)],
         codegen.inline(advance, "exact_kernel"),
     ]
     names = ("W_O", "W_V", "W_K", "W_Q")

@@ -89,8 +89,8 @@ def attend(scores, tokens, rows, room):  # type: ignore[no-untyped-def]
     keys, queries = attention.shape
     combine(scores, rows, asked)
     combine(tokens, asked, attention)
-    top[:] = attention[0]
-    for i in range(1, keys):
+    top[:] = -np.inf
+    for i in range(keys):
         row = attention[i]
         for n in range(queries):
             top[n] = row[n] if row[n] > top[n] else top[n]
@@ -154,8 +154,8 @@ def attend_back(tokens, rows, room, out):  # type: ignore[no-untyped-def]
     moments(turned, rows, out)
 
 
-def accumulate(model, samples, bounds, constants, work):  # type: ignore[no-untyped-def]
-    """Sums over the samples of a batch, lane by lane: E, T and what is read off on the way.
+def add_samples(model, samples, bounds, constants, room):  # type: ignore[no-untyped-def]
+    """E, T and what is read off on the way, summed over the samples of one lane.
 
     Parameters
     ----------
@@ -164,67 +164,71 @@ def accumulate(model, samples, bounds, constants, work):  # type: ignore[no-unty
     samples : (tokens, rows, labels, kinds)
         (N, L, d), (N, d, queries), (N,), (N, L); kind 0 is relevant, 1 confusion, 2 another.
     bounds : (first, last)
-        The samples of the batch.
+        The samples of the lane.
     constants : float array
         Margin; flags: the loss is linear, slopes are wanted, W_K and W_Q are trained, W_V is.
-    work : (by_neuron, by_score, numbers, gates, squares, strips, inputs)
-        Sums by lane: E (lanes, chunks, d, width), T (lanes, d, d), and (lanes, 6): loss, active,
-        wrong, masses by kind of query. Room by lane: D (lanes, chunks, L, width),
-        (lanes, 2, L, queries), (lanes, 4, d, queries), (lanes, L, d).
+    room : (by_neuron, by_score, numbers, gates, squares, strips, entering)
+        Sums: E (chunks, d, width), T (d, d), and (6,): loss, active, wrong, masses by kind of
+        query. Room: D (chunks, L, width), (2, L, queries), (4, d, queries), (L, d).
     """
     scores, inner, signs = model
     every_token, every_row, labels, kinds = samples
-    by_neuron, by_score, numbers, gates, squares, strips, inputs = work
+    by_neuron, by_score, numbers, gates, squares, strips, entering = room
     margin, linear = constants[0], constants[1] > 0.0
     learning, attending = constants[2] > 0.0, constants[3] > 0.0
-    first, many = bounds[0], bounds[1] - bounds[0]
-    length, depth = every_token.shape[1], every_token.shape[2]
-    lanes, chunks = by_neuron.shape[0], inner.shape[0]
+    length, depth, chunks = every_token.shape[1], every_token.shape[2], inner.shape[0]
+    attention, change = squares[0], squares[1]
+    mixed, strip, top, total = strips[0], strips[1], strips[2, 0], strips[3, 0]
+    by_neuron[:] = 0.0
+    by_score[:] = 0.0
+    numbers[:] = 0.0
+    for n in range(bounds[0], bounds[1]):
+        tokens, rows, y = every_token[n], every_row[n], labels[n]
+        attend(scores, tokens, rows, (attention, mixed, strip, top, total, change))
+        masses(attention, kinds[n], top, numbers[3:])
+        for t in range(length):
+            for k in range(depth):
+                entering[t, k] = mixed[k, t]
+        output = 0.0
+        for chunk in range(chunks):
+            output += activate(inner[chunk], entering, signs[chunk], gates[chunk])
+        reached = y * output / length
+        active = not reached >= margin
+        if not reached > 0.0:
+            numbers[2] += 1.0
+        if active:
+            numbers[1] += 1.0
+        if linear:
+            numbers[0] -= reached
+        elif active:
+            numbers[0] += margin - reached
+        if not (learning and (active or linear)):
+            continue
+        slope = -y / length
+        for t in range(length):
+            for k in range(depth):
+                entering[t, k] *= slope
+        for chunk in range(chunks):
+            spread(gates[chunk], entering, by_neuron[chunk])
+        if attending:
+            mixed[:] = 0.0
+            for chunk in range(chunks):
+                moments(inner[chunk], gates[chunk], mixed)
+            for k in range(depth):
+                for t in range(length):
+                    mixed[k, t] *= slope
+            attend_back(tokens, rows, (attention, mixed, strip, top, change), by_score)
+
+
+def accumulate(model, samples, bounds, constants, work):  # type: ignore[no-untyped-def]
+    """The samples of a batch shared out to lanes; room and sums of `add_samples`, by lane."""
+    by_neuron, by_score, numbers, gates, squares, strips, inputs = work
+    first, many, lanes = bounds[0], bounds[1] - bounds[0], numbers.shape[0]
     for lane in prange(lanes):
-        summed, pushed_by, seen = by_neuron[lane], by_score[lane], numbers[lane]
-        summed[:] = 0.0
-        pushed_by[:] = 0.0
-        seen[:] = 0.0
-        attention, change = squares[lane, 0], squares[lane, 1]
-        mixed, strip = strips[lane, 0], strips[lane, 1]
-        top, total = strips[lane, 2, 0], strips[lane, 3, 0]
-        gate, entering = gates[lane], inputs[lane]
-        for n in range(first + lane * many // lanes, first + (lane + 1) * many // lanes):
-            tokens, rows, y = every_token[n], every_row[n], labels[n]
-            attend(scores, tokens, rows, (attention, mixed, strip, top, total, change))
-            masses(attention, kinds[n], top, seen[3:])
-            for t in range(length):
-                for k in range(depth):
-                    entering[t, k] = mixed[k, t]
-            output = 0.0
-            for chunk in range(chunks):
-                output += activate(inner[chunk], entering, signs[chunk], gate[chunk])
-            reached = y * output / length
-            active = not reached >= margin
-            if not reached > 0.0:
-                seen[2] += 1.0
-            if active:
-                seen[1] += 1.0
-            if linear:
-                seen[0] -= reached
-            elif active:
-                seen[0] += margin - reached
-            if not (learning and (active or linear)):
-                continue
-            slope = -y / length
-            for t in range(length):
-                for k in range(depth):
-                    entering[t, k] *= slope
-            for chunk in range(chunks):
-                spread(gate[chunk], entering, summed[chunk])
-            if attending:
-                mixed[:] = 0.0
-                for chunk in range(chunks):
-                    moments(inner[chunk], gate[chunk], mixed)
-                for k in range(depth):
-                    for t in range(length):
-                        mixed[k, t] *= slope
-                attend_back(tokens, rows, (attention, mixed, strip, top, change), pushed_by)
+        part = (first + lane * many // lanes, first + (lane + 1) * many // lanes)
+        sums = (by_neuron[lane], by_score[lane], numbers[lane])
+        room = (*sums, gates[lane], squares[lane], strips[lane], inputs[lane])
+        add_samples(model, samples, part, constants, room)
 
 
 def gather(parts):  # type: ignore[no-untyped-def]
@@ -237,53 +241,33 @@ def gather(parts):  # type: ignore[no-untyped-def]
             first[k] += row[k]
 
 
-def evaluate(state, batch, learning, data):  # type: ignore[no-untyped-def]
-    """Make the pass over a batch at a state, unless it was the last one.
-
-    Without ``learning`` only what is read off on the way is summed.
-    """
-    constants, samples, batches, model, work = data
-    by_neuron, by_score, numbers = work[:3]
-    last, which = work[7], work[8]
-    same = which[0] == batch and (which[1] == 1 or not learning)
-    for i in range(state.size):
-        same = same and state[i] == last[i]
-    if same:
-        return
-    scores, inner, outer, values, turned, signs = model
-    depth = scores.shape[0]
-    prepare(state, (state.size // depth - 3 * depth, depth), (scores, inner, outer, values, turned))
-    each = constants.copy()
-    each[2] = 1.0 if learning else 0.0
-    accumulate((scores, inner, signs), samples, batches[0][batch], each, work[:7])
-    gather(numbers)
-    if learning:
-        gather(by_neuron)
-        gather(by_score)
-    last[:] = state
-    which[0] = batch
-    which[1] = 1 if learning else 0
-
-
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
     """Gradient of the loss of a batch, the next of ``order``; frozen parts have none.
 
     Where the output is not finite nothing of the gradient is a number, so that the run ends.
+    Without slopes only what is read off on the way is summed.
     """
     constants, samples, batches, model, work = data
     scores, inner, outer, values, turned, signs = model
-    by_neuron, by_score, numbers = work[:3]
+    by_neuron, by_score, numbers, which = work[0], work[1], work[2], work[7]
     bounds, shares, order, cursor = batches
     batch = order[cursor[0] % order.size]
     cursor[0] += 1
-    evaluate(state, batch, True, data)
-    if not isfinite(numbers[0, 0]):
-        out[:] = np.nan
-        return
-    out[:] = 0.0
     share, depth, width = shares[batch], scores.shape[0], inner.shape[2]
     square = depth * depth
     neurons = state.size // depth - 3 * depth
+    prepare(state, (neurons, depth), (scores, inner, outer, values, turned))
+    accumulate((scores, inner, signs), samples, bounds[batch], constants, work[:7])
+    gather(numbers)
+    which[0] = batch
+    out[:] = 0.0
+    if constants[2] == 0.0:
+        return
+    if not isfinite(numbers[0, 0]):
+        out[:] = np.nan
+        return
+    gather(by_neuron)
+    gather(by_score)
     first = neurons * depth
     moved, each = out[:first].reshape(neurons, depth), by_neuron[0]
     for chunk in range(inner.shape[0]):
@@ -312,29 +296,14 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
                     by_query[j, k] += share * keys[j, i] * pushed[i, k]
 
 
-def read(data, out):  # type: ignore[no-untyped-def]
-    """Risk, active, error and attention to relevant tokens, of the batch of the last pass."""
+def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
+    """Risk over the margin, share active, share wrong, attention to relevant tokens.
+
+    Of the batch of the last pass, which was at this state.
+    """
     constants, samples, batches, model, work = data
-    seen, share = work[2][0], batches[1][work[8][0]]
+    seen, share = work[2][0], batches[1][work[7][0]]
     out[0] = share * seen[0] / constants[0]
     out[1] = share * seen[1]
     out[2] = share * seen[2]
     out[3] = share * (seen[3] + seen[4] + seen[5]) / samples[3].shape[1]
-
-
-def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
-    """Risk over the margin, share active, share wrong, attention to relevant tokens."""
-    last, known = data[4][7], True
-    for i in range(state.size):
-        known = known and state[i] == last[i]
-    if not known:
-        evaluate(state, 0, False, data)
-    read(data, out)
-
-
-def summary(state, data, out):  # type: ignore[no-untyped-def]
-    """Risk over the margin and share wrong, of all samples."""
-    evaluate(state, 0, False, data)
-    found = np.empty(4)
-    read(data, found)
-    out[0], out[1] = found[0], found[2]
