@@ -1,0 +1,366 @@
+r"""The empirical problem: N samples of noisy tokens, every entry of W_O, W_V, W_K, W_Q free.
+
+.. math:: \hat R = \frac1N \sum_n \max(\gamma - y^n F(X^n), 0), \quad
+   F(X) = \frac1L \sum_l a_{(l)}^\top \mathrm{relu}\big(W_O W_V X\,
+   \mathrm{softmax}(X^\top W_K^\top W_Q x_l)\big)
+
+The gradient is that of :math:`\hat R`; what is reported as the risk is :math:`\hat R / \gamma`.
+Nothing here knows that noise-free training closes on patterns. A state is read by its projection:
+W_O, and what W_V, W_K, W_Q do to the patterns.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any
+
+import numpy as np
+import pydantic
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+from pydantic import BeforeValidator
+
+from dynamics import batches, codegen
+from dynamics.kernels import exponential
+from dynamics.kernels.advance import advance
+from dynamics.kernels.exponential import exponentials
+from dynamics.problem import CompiledProblem, FloatArray, Layout
+from dynamics.systems.shallow_vit import empirical_kernels, sampling, sparsify, start, unrolled
+from dynamics.systems.shallow_vit.parameters import Parameters
+from dynamics.validation import STRICT, integer, number, refuse, whole
+from theory.systems.shallow_vit.events import EVENTS, ORDER_PARAMETERS
+from theory.systems.shallow_vit.notation import NOTATION
+
+SHARED_FROM = 200_000
+"""Neurons times tokens of a batch from which a step is worth sharing among threads."""
+NARROW, WIDE = 128, 320
+"""Neurons of a chunk: its weights and a few of its rows fit into the first cache."""
+
+
+def _sparsifier(value: object) -> str | None:
+    if value in (None, "none"):
+        return None
+    if value not in sparsify.SPARSIFIERS:
+        words = ", ".join(sparsify.SPARSIFIERS)
+        refuse("sparsify", value, "is unknown", f"none, {words}", sparsify.SPARSIFIERS[0])
+    return str(value)
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
+class Training:
+    """How the empirical problem is trained, and what is done to its tokens.
+
+    Attributes
+    ----------
+    start : int or None
+        Another seed, for the weights alone.
+    batch : int or None
+        Samples of a mini-batch. Batches are fixed; every epoch takes them in a new random order.
+    sparsify : str or None
+        Which tokens go first, of training and test samples: ``"random"``, ``"irrelevant"``,
+        ``"noisiest"``; see `sparsify`.
+    removed : float
+        Share of the tokens of every sample that go.
+    noisy_share : float
+        Share of the tokens of every sample, in random places, whose noise is ``noisy_std``.
+    noisy_std : float
+        Standard deviation per coordinate of their noise.
+    test_samples : int
+        Fresh samples for test loss and test error.
+    """
+
+    start: whole(0, optional=True) = None  # type: ignore[valid-type]
+    batch: whole(1, optional=True) = None  # type: ignore[valid-type]
+    sparsify: Annotated[str | None, BeforeValidator(_sparsifier)] = None
+    removed: number(at_least=0.0) = 0.0  # type: ignore[valid-type]
+    noisy_share: number(at_least=0.0, at_most=1.0) = 0.0  # type: ignore[valid-type]
+    noisy_std: number(at_least=0.0) = 1.0  # type: ignore[valid-type]
+    test_samples: whole(1) = 1000  # type: ignore[valid-type]
+
+
+@dataclasses.dataclass(frozen=True)
+class Tokens:
+    """Samples as the network sees them.
+
+    Attributes
+    ----------
+    values : float array, shape (N, L', d)
+        Tokens.
+    places : int array, shape (N, L')
+        Their patterns, from 0.
+    kinds : int array, shape (N, L')
+        0 relevant, 1 confusion, 2 another.
+    labels : float array, shape (N,)
+    """
+
+    values: FloatArray
+    places: sampling.IntArray
+    kinds: sampling.IntArray
+    labels: FloatArray
+
+    def compiled(self) -> tuple[Any, ...]:
+        """What the kernels read: tokens, the same with queries contiguous, labels, kinds."""
+        many, length, depth = self.values.shape
+        rows = unrolled.aligned(many, depth, unrolled.padded(length))
+        rows[:, :, :length] = self.values.transpose(0, 2, 1)
+        return np.ascontiguousarray(self.values), rows, self.labels, self.kinds
+
+
+def drawn(
+    parameters: Parameters,
+    samples: int,
+    training: Training,
+    counts: Generator,
+    tokens: Generator,
+) -> Tokens:
+    """Noisy tokens of samples of the data law, some of them removed.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    samples : int
+        N.
+    training : Training
+    counts, tokens : numpy Generator
+        Of the counts, and of places and noise; which tokens are noisy and which go have streams of
+        their own, so that they change nothing else.
+    """
+    left = sparsify.remaining(parameters, training.sparsify, training.removed)
+    found = sampling.drawn(parameters, samples, counts)
+    places, noise = sampling.places_and_noise(parameters, found.counts, tokens)
+    for_noisy, for_removed = tokens.spawn(2)
+    noisy = round(training.noisy_share * parameters.L)
+    rank = np.argsort(for_noisy.random(places.shape), axis=1, kind="stable")
+    spread = np.full(places.shape, parameters.noise)
+    np.put_along_axis(spread, rank[:, :noisy], training.noisy_std, axis=1)
+    noise *= spread[:, :, None]
+    kinds = sparsify.kinds(places, found.labels)
+    distance = np.linalg.norm(noise, axis=2)
+    stay = sparsify.kept(training.sparsify, left, kinds, distance, for_removed)
+    places, kinds = (np.take_along_axis(part, stay, axis=1) for part in (places, kinds))
+    values = np.eye(parameters.d)[places] + np.take_along_axis(noise, stay[:, :, None], axis=1)
+    return Tokens(values, places, kinds, found.labels)
+
+
+class FullEmpirical(CompiledProblem):
+    """W_O, W_V, W_K and W_Q trained, every entry, on N samples of noisy tokens.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    samples : int
+        N.
+    seed : int or numpy Generator
+        Of the start, the samples, the test samples and the order of batches; see
+        `sampling.streams`.
+    **training
+        See `Training`: ``start``, ``batch``, ``sparsify``, ``removed``, ``noisy_share``,
+        ``noisy_std``, ``test_samples``.
+
+    Raises
+    ------
+    InvalidRequest, pydantic.ValidationError
+        In one line, for a number of samples or an option that cannot be, and for a sparsifier that
+        removes every token.
+
+    Notes
+    -----
+    The gradient is that of all samples; `advance` takes the batch of each step, whose number
+    decides it, so a run can be cut anywhere. With mini-batches the order parameters at a step are
+    those of its batch.
+    """
+
+    system = "shallow_vit"
+    view = "full empirical"
+    notation = NOTATION
+    events = EVENTS
+    order_names = ORDER_PARAMETERS
+    rates = ("risk",)
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        samples: int = 200,
+        seed: int | Generator = 0,
+        **training: Any,
+    ) -> None:
+        self.parameters = parameters
+        self.samples = integer("samples", samples, at_least=1, at_most=10**8)
+        self.training = Training(**training)
+        self.autonomous = self.training.batch is None
+        self.streams = sampling.streams(seed, self.training.start)
+        self.start = start.drawn(parameters, self.streams.start)
+        self.tokens = drawn(
+            parameters, self.samples, self.training, self.streams.training, self.streams.tokens
+        )
+        self.test = drawn(
+            parameters, self.training.test_samples, self.training, self.streams.test,
+            self.streams.test_tokens,
+        )  # fmt: skip
+        self._order_seed = int(self.streams.order.integers(2**62))
+        self.settings = {
+            "samples": self.samples,
+            "seed": seed if isinstance(seed, int) else "generator",
+            **{k: v for k, v in dataclasses.asdict(self.training).items() if v is not None},
+        }
+        neurons, depth = parameters.m, parameters.d
+        square = (depth, depth)
+        names = ("W_O", "W_V", "W_K", "W_Q")
+        layout = Layout(names, ((neurons, depth), square, square, square), groups=names)
+        batch = min(self.training.batch or self.samples, self.samples)
+        length = self.tokens.values.shape[1]
+        threaded = batch * length * neurons >= SHARED_FROM
+        lanes = codegen.LANES if threaded else 1
+        constants = np.array(
+            [
+                parameters.margin,
+                float(parameters.loss == "linear"),
+                1.0,
+                float(parameters.frozen != "attention"),
+                float(parameters.frozen != "values"),
+            ]
+        )
+        model, room = self._room(lanes, length)
+        self._forward = constants * (1.0, 1.0, 0.0, 1.0, 1.0)
+        self._test = (self.test.compiled(), _batching(self.training.test_samples, None))
+        batching = _batching(self.samples, self.training.batch)
+        data = (constants, self.tokens.compiled(), batching, model, room)
+        super().__init__(_module(depth, threaded), data, layout)
+
+    def _room(self, lanes: int, length: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """What kernels work in, neurons in chunks, every row on a cache line of its own."""
+        depth, neurons = self.parameters.d, self.parameters.m
+        width = chunk_width(neurons)
+        chunks = -(-neurons // width)
+        output = np.atleast_2d(self.start.a.T)[:length]
+        signs = unrolled.aligned(chunks, len(output), width)
+        for chunk in range(chunks):
+            part = output[:, chunk * width : (chunk + 1) * width]
+            signs[chunk, :, : part.shape[1]] = part
+        wide = unrolled.padded(length)
+        aligned = unrolled.aligned
+        model = (
+            np.empty((depth, depth)),
+            aligned(chunks, depth, width),
+            aligned(chunks, depth, width),
+            np.empty((depth, depth)),
+            np.empty((depth, depth)),
+            signs,
+        )
+        room = (
+            aligned(lanes, chunks, depth, width),
+            np.empty((lanes, depth, depth)),
+            np.empty((lanes, 6)),
+            aligned(lanes, chunks, length, width),
+            aligned(lanes, 2, length, wide),
+            aligned(lanes, 4, depth, wide),
+            np.empty((lanes, length, depth)),
+            np.zeros(1, np.int64),
+        )
+        return model, room
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """The random start of Assumption 1."""
+        begun = self.start
+        return self.layout.flatten((begun.W_O, begun.W_V, begun.W_K, begun.W_Q))
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What a resumed run must find again: beside the settings, the numbers drawn."""
+        parts = (self.tokens.values, self.tokens.labels, self.test.values, self.start.a)
+        return dict(super().identity) | {
+            "drawn": batches.fingerprint((*parts, self.initial_state))
+        }
+
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int:
+        """Steps first, ..., last - 1, each on its batch; see `CompiledProblem.advance`."""
+        if self.autonomous:
+            return super().advance(state, eta, first, last, buffers)
+        bounds, shares = self._data[2][:2]
+        each = (bounds, shares, 1 + self.batch_order(first, last), np.zeros(1, np.int64))
+        with self.on((*self._data[:2], each, *self._data[3:])):
+            return super().advance(state, eta, first, last, buffers)
+
+    def batch_order(self, first: int, last: int) -> np.ndarray:
+        """The batch of every step first, ..., last - 1."""
+        return batches.order(self._order_seed, len(self._data[2][0]) - 1, first, last)
+
+    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """W_O, V, K, Q -> every entry, shape (records, entries)."""
+        many, patterns = len(states), self.parameters.M
+        values = {"W_O": self.layout.part(states, "W_O")}
+        for name in ("V", "K", "Q"):
+            values[name] = self.layout.part(states, f"W_{name}")[:, :, :patterns]
+        return {name: entries.reshape(many, -1) for name, entries in values.items()}
+
+    def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
+        """Risk over the margin, active, error, relevant, of all samples; without a backward pass.
+
+        Parameters
+        ----------
+        state : float array, shape (n,)
+        gradient : float array, shape (n,), optional
+            Not needed: none of them is a rate.
+        """
+        return self._read(state, self._data[1], self._data[2])[0]
+
+    def test_order_parameters(self, state: ArrayLike) -> FloatArray:
+        """The same of the fresh samples."""
+        return self._read(state, *self._test)[0]
+
+    def _summary(self, state: FloatArray) -> FloatArray:
+        return self.order_parameters(state)[[0, 2]]
+
+    def _read(
+        self, state: ArrayLike, samples: tuple[Any, ...], batching: tuple[Any, ...]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Order parameters, and the attention to relevant tokens by kind of query."""
+        flat, out = self.layout.flatten(state), np.empty(len(self.order_names))
+        with self.on((self._forward, samples, batching, *self._data[3:])):
+            unused = self.gradient(flat)
+            self.module.order_parameters(flat, unused, self._data, out)
+            queries = np.bincount(samples[3].ravel(), minlength=3)
+            sums = self._data[4][2][0, 3:]
+        with np.errstate(invalid="ignore"):
+            return out, np.where(queries > 0, sums / queries, np.nan)
+
+
+def chunk_width(neurons: int) -> int:
+    """Neurons of a chunk: a whole number of cache lines, and few places left empty."""
+    if neurons <= WIDE:
+        return unrolled.padded(neurons)
+    widths = range(WIDE, NARROW - 1, -unrolled.LINE)
+    return min(widths, key=lambda width: -(-neurons // width) * width)
+
+
+def _batching(samples: int, batch: int | None) -> tuple[Any, ...]:
+    """Bounds of all samples and of every batch, 1 / its size, an order, where it stands."""
+    starts = np.arange(0, samples, batch or samples)
+    ends = np.append(starts[1:], samples)
+    bounds = np.concatenate([[[0, samples]], np.column_stack([starts, ends])])
+    return bounds, 1.0 / np.diff(bounds, axis=1).ravel(), np.zeros(1, np.int64), np.zeros(1, int)
+
+
+@cache
+def _module(depth: int, threaded: bool) -> codegen.CompiledModule:
+    shared = "parallel_kernel" if threaded else "kernel"
+    own = empirical_kernels
+    parts = [
+        codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
+        codegen.constants(own, "DEEPEST"),
+        codegen.inline(exponentials, "exact_kernel"),
+        *unrolled.sources(depth),
+        *[codegen.inline(part) for part in (own.prepare, own.attend, own.masses)],
+        codegen.inline(own.attend_back),
+        codegen.inline(own.add_samples),
+        codegen.inline(own.accumulate, shared),
+        *[codegen.inline(part) for part in (own.gather, own.gradient, own.order_parameters)],
+        codegen.inline(advance, "exact_kernel"),
+    ]
+    names = ("W_O", "W_V", "W_K", "W_Q")
+    return codegen.build("Shallow vision transformer, empirical problem.", names, parts)
