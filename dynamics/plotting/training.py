@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,7 +62,7 @@ def training(
     with mpl.rc_context(RC):
         _, axes = new_figure(6.4, 1.9 * len(panels), nrows=len(panels), sharex=True)
         for panel, drawn in zip(axes, panels, strict=True):
-            for (name, look), dash in zip(drawn.curves, DASHES, strict=False):
+            for (name, look), dash in zip(drawn.curves, itertools.cycle(DASHES), strict=False):
                 colour, marker = LOOKS[look]
                 label = _label(system.notation.label(name), drawn, run, name)
                 time, values = positive_time(run, _shown(drawn, run, name))

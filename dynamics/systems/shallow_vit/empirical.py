@@ -178,6 +178,7 @@ class FullEmpirical(CompiledProblem):
     events = EVENTS
     order_names = ORDER_PARAMETERS
     rates = ("risk",)
+    flows = False
 
     def __init__(
         self,
@@ -271,9 +272,7 @@ class FullEmpirical(CompiledProblem):
     def identity(self) -> Mapping[str, Any]:
         """What a resumed run must find again: beside the settings, the numbers drawn."""
         parts = (self.tokens.values, self.tokens.labels, self.test.values, self.start.a)
-        return dict(super().identity) | {
-            "drawn": batches.fingerprint((*parts, self.initial_state))
-        }
+        return dict(super().identity) | {"drawn": batches.fingerprint((*parts, self.initial_state))}
 
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
