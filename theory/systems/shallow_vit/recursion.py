@@ -13,7 +13,9 @@ descent on :math:`(W_O, V, K, Q)`, with :math:`\Gamma = \mu^\top \mu`. Expanding
 of what it returns gives `gram`, closed in :math:`(H, G_V, J, B, G_K, G_Q)`. On the classes of
 `symmetry` products of matrices become products of few scalars, for every M at once: `collapse`.
 
-Averages over samples are of E and T only (``weighted``): the same steps hold for mini-batches.
+Weights a that are drawn per position enter D alone: :math:`a_i c_j` becomes their sum over the
+tokens of pattern j. Averages over samples are of E and T only (``weighted``): the same steps
+hold for mini-batches.
 """
 
 from __future__ import annotations
