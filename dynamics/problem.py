@@ -151,7 +151,10 @@ class FullProblem(Problem, Protocol):
     """A problem with every trained entry, which can be laid beside a reduced one."""
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced state -> every value that it stands for, shape (records, entries)."""
+        """Reduced state -> every value that it stands for, shape (records, entries).
+
+        Beside a part with a shape stand as many entries, shape (records, ...).
+        """
         ...
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from math import floor
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, model_validator
 from pydantic.dataclasses import dataclass
 
 from dynamics.validation import STRICT, number, refuse, whole
+from theory.systems.shallow_vit.data_law import rounded
 
 WORDS = {
     "data": ("fixed", "fixed_disc", "iid"),
@@ -18,7 +18,7 @@ WORDS = {
 }
 """What the parameters that are words can be."""
 ROUNDING = 1e-9
-"""Shares are decimals: 0.29 times 50 is 14.5, whatever the binary fractions say."""
+"""By which shares may exceed 1: they are decimals."""
 
 
 def _word(name: str) -> Any:
@@ -121,9 +121,9 @@ class Parameters:
     @property
     def n_star(self) -> int:
         """Tokens of a sample with the pattern of its label."""
-        return floor(self.alpha_star * self.L + 0.5 + ROUNDING)
+        return rounded(self.alpha_star, self.L)
 
     @property
     def n_confusion(self) -> int:
         """Tokens of a sample with the pattern of the other label."""
-        return floor(self.alpha_confusion * self.L + 0.5 + ROUNDING)
+        return rounded(self.alpha_confusion, self.L)

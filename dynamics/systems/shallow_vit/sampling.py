@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from dynamics.problem import FloatArray
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.validation import integer
+from theory.systems.shallow_vit.data_law import Shares, even_rest
 
 IntArray = NDArray[np.int64]
 
@@ -87,11 +88,15 @@ def _root(name: str, seed: int | Generator) -> Generator:
     return np.random.default_rng(integer(name, seed, at_least=0, at_most=2**62))
 
 
+def law_shares(parameters: Parameters) -> Shares:
+    """What the law of the theory is made from."""
+    return Shares(parameters.M, parameters.L, parameters.alpha_star, parameters.alpha_confusion)
+
+
 def even(parameters: Parameters) -> IntArray:
     """Counts (relevant, confusion, others) of every sample of ``fixed``, shape (M,)."""
-    left, many = parameters.L - parameters.n_star - parameters.n_confusion, parameters.M - 2
-    others = left // many + (np.arange(many) < left % many)
-    return np.concatenate([[parameters.n_star, parameters.n_confusion], others]).astype(np.int64)
+    given = law_shares(parameters)
+    return np.array([given.n_star, given.n_confusion, *even_rest(given)], dtype=np.int64)
 
 
 def shares(parameters: Parameters) -> FloatArray:
@@ -171,6 +176,11 @@ def places_and_noise(
     for_places, for_noise = generator.spawn(2)
     places = patterns(counts, for_places)
     return places, for_noise.standard_normal((*places.shape, parameters.d))
+
+
+def places_only(counts: IntArray, generator: Generator) -> IntArray:
+    """The places of `places_and_noise`, without the noise."""
+    return patterns(counts, generator.spawn(2)[0])
 
 
 def tokens(parameters: Parameters, places: IntArray, noise: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ neurons begin with the fewer ones (up to the size of a).
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import factorial, sqrt
 
 import numpy as np
@@ -34,6 +34,8 @@ class Start:
     a : float array, shape (m,), or (m, L) where the output weights are per position
     W_O : float array, shape (m, d)
     W_V, W_K, W_Q : float arrays, shape (d, d)
+    p : float array, shape (d, M)
+        The orthonormal p_j that V is near to.
     """
 
     a: FloatArray
@@ -41,6 +43,7 @@ class Start:
     W_V: FloatArray
     W_K: FloatArray
     W_Q: FloatArray
+    p: FloatArray
 
     def on_patterns(self, patterns: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """W_O, V, K, Q: the last three (d, M), what W_V, W_K, W_Q do to the M patterns."""
@@ -73,17 +76,18 @@ def drawn(parameters: Parameters, generator: Generator) -> Start:
     shared = parameters.output_weights == "shared"
     signs = for_a.integers(2, size=many if shared else (many, parameters.L))
     values, keys = orthogonal(depth, for_v), orthogonal(depth, for_k)
-    queries = keys.copy()
+    queries, frame = keys.copy(), values[:, :patterns].copy()
     lengths = (parameters.sigma, parameters.delta, parameters.delta)
     streams = for_errors.spawn(3)
     for matrix, length, stream in zip((values, keys, queries), lengths, streams, strict=True):
         matrix[:, :patterns] += length * directions(depth, patterns, stream)
     return Start(
-        a=(2.0 * signs - 1.0) / sqrt(many),
+        a=np.asarray((2.0 * signs - 1.0) / sqrt(many), dtype=np.float64),
         W_O=parameters.xi * for_o.standard_normal((many, depth)),
         W_V=values,
         W_K=keys,
         W_Q=queries,
+        p=frame,
     )
 
 
@@ -115,13 +119,12 @@ def symmetric(parameters: Parameters, generator: Generator) -> Start:
         near = order * max(1, round(parameters.m / order))
         problem = f"is no whole number of orbits of {order} neurons, as a symmetric start needs"
         refuse("m", parameters.m, problem, f"a multiple of {order}", near)
-    found, base = drawn(parameters, generator), parameters.m // order
-    frame, size = found.W_V, parameters.M
-    inside = found.W_O[:base] @ frame[:, :size]
-    outside = found.W_O[:base] - inside @ frame[:, :size].T
+    found, base, size = drawn(parameters, generator), parameters.m // order, parameters.M
+    inside = found.W_O[:base] @ found.p
+    outside = found.W_O[:base] - inside @ found.p.T
     rows, signs = [], []
     for others in itertools.permutations(range(2, size)):
         for first, sign in (((0, 1), 1.0), ((1, 0), -1.0)):
-            rows.append(inside[:, [*first, *others]] @ frame[:, :size].T + outside)
+            rows.append(inside[:, [*first, *others]] @ found.p.T + outside)
             signs.append(sign * found.a[:base])
-    return Start(np.concatenate(signs), np.concatenate(rows), frame, found.W_K, found.W_Q)
+    return replace(found, a=np.concatenate(signs), W_O=np.concatenate(rows))

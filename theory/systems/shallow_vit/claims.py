@@ -7,12 +7,13 @@ label-relevant query to label-relevant tokens.
 
 The paper asks (Theorem 1) for :math:`\alpha_* \geq \alpha_\# / (\epsilon_S e^{-(\delta+\tau)}
 (1 - (\sigma+\tau)))` with :math:`\epsilon_S < 1/2`: at most a fraction of alpha_* is confusion
-(`lemmas.confusion_constant`). Its own Figure 1a does not keep to that.
+(`starts.confusion_constant`). Its own Figure 1a does not keep to that.
 """
 
 from __future__ import annotations
 
 from theory.claims import Claim
+from theory.systems.shallow_vit import attention_limits, lemmas, starts
 
 EXACT = r"No noise ($\tau = 0$): every token is a pattern. Any start, any step size, any batches."
 FIXED = EXACT + r" All samples have the counts of the ``fixed`` law."
@@ -46,6 +47,7 @@ CLAIMS = (
         ),
         hypothesis=EXACT,
         falsified_by="full and pattern runs that differ by more than rounding",
+        proof=lemmas.pattern_closure,
     ),
     Claim(
         source="Gram form",
@@ -57,6 +59,7 @@ CLAIMS = (
         ),
         hypothesis=EXACT,
         falsified_by="inner products of a run that leave this recursion by more than rounding",
+        proof=lemmas.gram_form,
     ),
     Claim(
         source="Odds identity",
@@ -67,6 +70,7 @@ CLAIMS = (
         ),
         hypothesis=FIXED,
         falsified_by="a step at which the product of the odds of the two samples has moved",
+        proof=attention_limits.odds_identity,
     ),
     Claim(
         source="Symmetric collapse",
@@ -80,6 +84,7 @@ CLAIMS = (
             r"and 2 with $a \to -a$."
         ),
         falsified_by="two entries of one class that come apart by more than rounding",
+        proof=lemmas.collapse,
     ),
     Claim(
         source="Margin and output weights",
@@ -90,6 +95,7 @@ CLAIMS = (
         ),
         hypothesis=r"Hinge or linear loss; any data, any start.",
         falsified_by="two such runs that differ by more than rounding",
+        proof=lemmas.margin_and_weights,
     ),
     Claim(
         source="Theorem 1, generalization",
@@ -222,6 +228,7 @@ CLAIMS = (
             "a query whose attention to label-relevant tokens stays away from 1; with "
             "alpha_# > 0 one sample at least is bound by the odds identity"
         ),
+        proof=attention_limits.proposition_2,
     ),
     Claim(
         source="Proposition 2, rate",
@@ -323,6 +330,7 @@ CLAIMS = (
             "fewer neurons within the angle sigma + tau of p_1 than that; the share of a sphere "
             "in d dimensions inside such an angle"
         ),
+        proof=starts.lemma_3,
     ),
     Claim(
         source="Lemma 4",
@@ -347,5 +355,6 @@ CLAIMS = (
             "no orthonormal p and q within sigma and delta of what these matrices make of the "
             "patterns"
         ),
+        proof=starts.printed_start,
     ),
 )

@@ -71,6 +71,7 @@ NOTATION = Notation(
         Letter("P", "P", "P", "attention of a query to all keys of a pattern", "M x M"),
         Letter("U", "U", "U", "preactivations of the neurons, H P", "m x M"),
         Letter("E", "E", "E", "derivative of the loss by H", "m x M"),
+        Letter("rho", "ρ", r"\rho", "derivative of the loss by P", "M x M"),
         Letter("T", "T", "T", "derivative of the loss by B", "M x M"),
         Letter("F", "F", "F", "output of the network"),
         *entries("B", "B", "score of a key for a query", PAIRS),
