@@ -51,11 +51,17 @@ class Panel:
         Whether the vertical axis is; of what is negative the size is drawn, and said.
     level : str
         A formula of the parameters at which a line is drawn (``"D/2"``); empty for none.
+    label : str
+        What the vertical axis is; the letters of the curves where empty.
+    words : tuple of str
+        What the curves are called beside their letters, if anything.
     """
 
     curves: tuple[tuple[str, int], ...]
     logarithmic: bool = False
     level: str = ""
+    label: str = ""
+    words: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -5,15 +5,15 @@ r"""The empirical problem: N samples of noisy tokens, every entry of W_O, W_V, W
    \mathrm{softmax}(X^\top W_K^\top W_Q x_l)\big)
 
 The gradient is that of :math:`\hat R`; what is reported as the risk is :math:`\hat R / \gamma`.
-Nothing here knows that noise-free training closes on patterns. A state is read by its projection:
-W_O, and what W_V, W_K, W_Q do to the patterns.
+Nothing here knows that noise-free training closes on patterns. A state is read by its projection,
+W_O and what W_V, W_K, W_Q do to the patterns; attention is that of the noisy tokens.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import Annotated, Any
 
 import numpy as np
@@ -26,11 +26,18 @@ from dynamics import batches, codegen
 from dynamics.kernels import exponential
 from dynamics.kernels.advance import advance
 from dynamics.kernels.exponential import exponentials
-from dynamics.problem import CompiledProblem, FloatArray, Layout
-from dynamics.systems.shallow_vit import empirical_kernels, sampling, sparsify, start, unrolled
+from dynamics.problem import CompiledProblem, FloatArray
+from dynamics.systems.shallow_vit import (
+    empirical_kernels,
+    projection,
+    sampling,
+    sparsify,
+    start,
+    unrolled,
+)
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.validation import STRICT, integer, number, refuse, whole
-from theory.systems.shallow_vit.events import EVENTS, ORDER_PARAMETERS
+from theory.systems.shallow_vit.events import EVENTS, ORDER_PARAMETERS, RATES
 from theory.systems.shallow_vit.notation import NOTATION
 
 SHARED_FROM = 200_000
@@ -168,8 +175,8 @@ class FullEmpirical(CompiledProblem):
     Notes
     -----
     The gradient is that of all samples; `advance` takes the batch of each step, whose number
-    decides it, so a run can be cut anywhere. With mini-batches the order parameters at a step are
-    those of its batch.
+    decides it, so a run can be cut anywhere. Order parameters are those of all training samples:
+    with mini-batches, a step also makes one pass without slopes over all of them.
     """
 
     system = "shallow_vit"
@@ -177,7 +184,7 @@ class FullEmpirical(CompiledProblem):
     notation = NOTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
-    rates = ("risk",)
+    rates = RATES
     flows = False
 
     def __init__(
@@ -206,13 +213,10 @@ class FullEmpirical(CompiledProblem):
             "seed": seed if isinstance(seed, int) else "generator",
             **{k: v for k, v in dataclasses.asdict(self.training).items() if v is not None},
         }
-        neurons, depth = parameters.m, parameters.d
-        square = (depth, depth)
-        names = ("W_O", "W_V", "W_K", "W_Q")
-        layout = Layout(names, ((neurons, depth), square, square, square), groups=names)
+        layout = projection.full_layout(parameters)
         batch = min(self.training.batch or self.samples, self.samples)
         length = self.tokens.values.shape[1]
-        threaded = batch * length * neurons >= SHARED_FROM
+        threaded = batch * length * parameters.m >= SHARED_FROM
         lanes = codegen.LANES if threaded else 1
         constants = np.array(
             [
@@ -224,11 +228,10 @@ class FullEmpirical(CompiledProblem):
             ]
         )
         model, room = self._room(lanes, length)
-        self._forward = constants * (1.0, 1.0, 0.0, 1.0, 1.0)
         self._test = (self.test.compiled(), _batching(self.training.test_samples, None))
         batching = _batching(self.samples, self.training.batch)
         data = (constants, self.tokens.compiled(), batching, model, room)
-        super().__init__(_module(depth, threaded), data, layout)
+        super().__init__(_module(parameters.d, threaded), data, layout)
 
     def _room(self, lanes: int, length: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """What kernels work in, neurons in chunks, every row on a cache line of its own."""
@@ -258,7 +261,7 @@ class FullEmpirical(CompiledProblem):
             aligned(lanes, 2, length, wide),
             aligned(lanes, 4, depth, wide),
             np.empty((lanes, length, depth)),
-            np.zeros(1, np.int64),
+            np.zeros(6),
         )
         return model, room
 
@@ -290,15 +293,36 @@ class FullEmpirical(CompiledProblem):
         return batches.order(self._order_seed, len(self._data[2][0]) - 1, first, last)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """W_O, V, K, Q -> every entry, shape (records, entries)."""
-        many, patterns = len(states), self.parameters.M
-        values = {"W_O": self.layout.part(states, "W_O")}
-        for name in ("V", "K", "Q"):
-            values[name] = self.layout.part(states, f"W_{name}")[:, :, :patterns]
-        return {name: entries.reshape(many, -1) for name, entries in values.items()}
+        """Reduced state -> the entries beside it, shape (records, ...)."""
+        return projection.orbit_values(self.parameters, states)
+
+    @cached_property
+    def reader(self) -> projection.Reader:
+        """What is read off a state on the patterns."""
+        found, many = self.tokens, self.samples
+        counts = (found.places[:, :, None] == np.arange(self.parameters.M)).sum(axis=1)
+        weights = np.full(many, 1.0 / many)
+        return projection.Reader(self.parameters, self.start, counts, found.labels, weights)
+
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Order parameters, errors on fresh samples, attention, scores, neurons at a state.
+
+        Attention is that of the noisy training tokens, gates and scores are those of the patterns.
+        """
+        flat = self.layout.flatten(state)
+        parts = tuple(self.orbit_values(flat).values())
+        order, masses = self._passed(flat, self._data[1:3])
+        tested = self._passed(flat, self._test, hinge=True)[0]
+        names = [f"relevant_by_{query}" for query in projection.QUERIES]
+        return (
+            self.reader.read(parts)
+            | {name: float(mass) for name, mass in zip(names, masses, strict=True)}
+            | {name: float(value) for name, value in zip(self.order_names, order, strict=True)}
+            | {"test_loss": float(tested[0]), "test_error": float(tested[2])}
+        )
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
-        """Risk over the margin, active, error, relevant, of all samples; without a backward pass.
+        """Risk over the margin, active, error, relevant, of all training samples.
 
         Parameters
         ----------
@@ -306,27 +330,32 @@ class FullEmpirical(CompiledProblem):
         gradient : float array, shape (n,), optional
             Not needed: none of them is a rate.
         """
-        return self._read(state, self._data[1], self._data[2])[0]
-
-    def test_order_parameters(self, state: ArrayLike) -> FloatArray:
-        """The same of the fresh samples."""
-        return self._read(state, *self._test)[0]
+        return self._passed(self.layout.flatten(state), self._data[1:3])[0]
 
     def _summary(self, state: FloatArray) -> FloatArray:
         return self.order_parameters(state)[[0, 2]]
 
-    def _read(
-        self, state: ArrayLike, samples: tuple[Any, ...], batching: tuple[Any, ...]
+    def _passed(
+        self, state: FloatArray, data: tuple[Any, ...], hinge: bool = False
     ) -> tuple[FloatArray, FloatArray]:
-        """Order parameters, and the attention to relevant tokens by kind of query."""
-        flat, out = self.layout.flatten(state), np.empty(len(self.order_names))
-        with self.on((self._forward, samples, batching, *self._data[3:])):
-            unused = self.gradient(flat)
-            self.module.order_parameters(flat, unused, self._data, out)
-            queries = np.bincount(samples[3].ravel(), minlength=3)
-            sums = self._data[4][2][0, 3:]
-        with np.errstate(invalid="ignore"):
-            return out, np.where(queries > 0, sums / queries, np.nan)
+        """Order parameters, and the attention to relevant tokens by kind of query, of samples.
+
+        Parameters
+        ----------
+        state : float array, shape (n,)
+        data : (samples, batching)
+        hinge : bool
+            The loss is the hinge, whatever is trained on.
+        """
+        constants, out = self._data[0].copy(), np.empty(len(self.order_names))
+        constants[1] *= not hinge
+        constants[2] = 0.0
+        with self.on((constants, *data, *self._data[3:])):
+            unused = self.gradient(state)
+            self.module.order_parameters(state, unused, self._data, out)
+        queries = np.bincount(data[0][3].ravel(), minlength=len(projection.QUERIES))
+        sums = self._data[4][7][3:]
+        return out, np.divide(sums, queries, out=np.full(queries.size, np.nan), where=queries > 0)
 
 
 def chunk_width(neurons: int) -> int:
@@ -358,8 +387,8 @@ def _module(depth: int, threaded: bool) -> codegen.CompiledModule:
         codegen.inline(own.attend_back),
         codegen.inline(own.add_samples),
         codegen.inline(own.accumulate, shared),
-        *[codegen.inline(part) for part in (own.gather, own.gradient, own.order_parameters)],
+        *[codegen.inline(part) for part in (own.gather, own.survey, own.gradient)],
+        codegen.inline(own.order_parameters),
         codegen.inline(advance, "exact_kernel"),
     ]
-    names = ("W_O", "W_V", "W_K", "W_Q")
-    return codegen.build("Shallow vision transformer, empirical problem.", names, parts)
+    return codegen.build("Shallow ViT, empirical problem.", projection.GROUPS, parts)

@@ -241,25 +241,43 @@ def gather(parts):  # type: ignore[no-untyped-def]
             first[k] += row[k]
 
 
-def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Gradient of the loss of a batch, the next of ``order``; frozen parts have none.
+def survey(model, data):  # type: ignore[no-untyped-def]
+    """Passes over the samples: one for the gradient; before it, over a batch, one over them all.
 
-    Where the output is not finite nothing of the gradient is a number, so that the run ends.
-    Without slopes only what is read off on the way is summed.
+    The one over all leaves the order parameters in the last part of ``work``. Returns the batch,
+    which is the next of ``order``; 0 is all samples.
     """
-    constants, samples, batches, model, work = data
-    scores, inner, outer, values, turned, signs = model
-    by_neuron, by_score, numbers, which = work[0], work[1], work[2], work[7]
+    constants, samples, batches, work = data[0], data[1], data[2], data[4]
+    numbers, seen = work[2], work[7]
     bounds, shares, order, cursor = batches
     batch = order[cursor[0] % order.size]
     cursor[0] += 1
-    share, depth, width = shares[batch], scores.shape[0], inner.shape[2]
+    each = constants.copy()
+    for turn in range(1 if batch == 0 else 0, 2):
+        chosen = batch if turn == 1 else 0
+        each[2] = constants[2] if turn == 1 else 0.0
+        accumulate(model, samples, bounds[chosen], each, work[:7])
+        gather(numbers)
+        if chosen == 0:
+            for k in range(seen.size):
+                seen[k] = numbers[0, k]
+    return batch
+
+
+def gradient(state, data, out):  # type: ignore[no-untyped-def]
+    """Gradient of the loss of a batch; frozen parts have none.
+
+    Where an output is not finite nothing of the gradient is a number, so that the run ends.
+    """
+    constants, samples, batches, model, work = data
+    scores, inner, outer, values, turned, signs = model
+    by_neuron, by_score, numbers = work[:3]
+    depth, width = scores.shape[0], inner.shape[2]
     square = depth * depth
     neurons = state.size // depth - 3 * depth
     prepare(state, (neurons, depth), (scores, inner, outer, values, turned))
-    accumulate((scores, inner, signs), samples, bounds[batch], constants, work[:7])
-    gather(numbers)
-    which[0] = batch
+    batch = survey((scores, inner, signs), data)
+    share = batches[1][batch]
     out[:] = 0.0
     if constants[2] == 0.0:
         return
@@ -299,10 +317,10 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     """Risk over the margin, share active, share wrong, attention to relevant tokens.
 
-    Of the batch of the last pass, which was at this state.
+    Of all samples, at the state of the last gradient.
     """
     constants, samples, batches, model, work = data
-    seen, share = work[2][0], batches[1][work[7][0]]
+    seen, share = work[7], batches[1][0]
     out[0] = share * seen[0] / constants[0]
     out[1] = share * seen[1]
     out[2] = share * seen[2]

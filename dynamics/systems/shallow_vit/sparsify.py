@@ -13,15 +13,14 @@ so the network sees sequences of one length L'.
 
 from __future__ import annotations
 
-from math import floor
-
 import numpy as np
 from numpy.random import Generator
 
 from dynamics.problem import FloatArray
-from dynamics.systems.shallow_vit.parameters import ROUNDING, Parameters
+from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.sampling import IntArray
 from dynamics.validation import refuse
+from theory.systems.shallow_vit.data_law import rounded
 
 SPARSIFIERS = ("random", "irrelevant", "noisiest")
 RELEVANT, CONFUSION, OTHER = range(3)
@@ -36,11 +35,11 @@ def remaining(parameters: Parameters, sparsify: str | None, removed: float) -> i
         If none stays, or if some are to go and no sparsifier says which.
     """
     length = parameters.L
-    gone = floor(removed * length + 0.5 + ROUNDING)
+    gone = rounded(removed, length)
     if gone and sparsify is None:
         words = ", ".join(SPARSIFIERS)
-        refuse("sparsify", None, f"does not say which of the tokens go first, with "
-               f"removed={removed:g}", words, SPARSIFIERS[0])  # fmt: skip
+        problem = f"does not say which tokens go first, with removed={removed:g}"
+        refuse("sparsify", None, problem, words, SPARSIFIERS[0])
     if gone >= length:
         most = (length - 1) / length
         problem = f"removes every token of L={length}"
