@@ -115,7 +115,9 @@ def test_noisy_step_against_its_products_and_jax(capsys):
     every = np.median([row[3:] for row in rounds], axis=0).reshape(2, -1) / 1e9
     distance = np.median([row[0] / row[1] for row in rounds])
     with capsys.disabled():
-        print(f"\nnoisy step, N={SAMPLES} L={shape[0]} m={shape[1]} d={shape[2]}, {threads} threads")
+        print(
+            f"\nnoisy step, N={SAMPLES} L={shape[0]} m={shape[1]} d={shape[2]}, {threads} threads"
+        )
         print(f"  attdyn {seconds * 1e3:8.2f} ms   jax {baseline * 1e3:8.2f} ms   "
               f"ratio {baseline / seconds:5.1f}")  # fmt: skip
         for name, numpys, own in zip(PRODUCTS, *every, strict=True):
