@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics import codegen
 from dynamics.outcome import DIVERGED
 from dynamics.systems.shallow_vit.empirical import FullEmpirical, chunk_width
 from dynamics.systems.shallow_vit.parameters import Parameters
@@ -70,10 +71,11 @@ def test_gradient_equals_central_differences_of_the_risk(case):
     made = problem(**case)
     state, generator = somewhere(made), np.random.default_rng(0)
     gradient, width = made.gradient(state), 1e-6
-    held = np.repeat([abs(made.layout.part(gradient, n)).max() == 0 for n in made.layout.names],
-                     [made.layout.part(gradient, n).size for n in made.layout.names])  # fmt: skip
+    trained = made.layout.per_entry(
+        tuple(float(made.layout.part(gradient, name).any()) for name in made.layout.names)
+    )
     for _ in range(5):
-        direction = np.where(held, 0.0, generator.standard_normal(state.size))
+        direction = trained * generator.standard_normal(state.size)
         direction /= np.linalg.norm(direction)
         ends = [made.risk(state + side * width * direction) for side in (1, -1)]
         slope = made.parameters.margin * (ends[0] - ends[1]) / (2 * width)
@@ -81,7 +83,7 @@ def test_gradient_equals_central_differences_of_the_risk(case):
 
 
 @pytest.mark.parametrize(("L", "m"), [(2, 1), (5, 8), (13, 37), (9, 700)])
-def test_any_number_of_tokens_and_neurons_fills_the_chunks(L, m):  # noqa: N803
+def test_any_number_of_tokens_and_neurons_fills_the_chunks(L, m):
     made = problem(samples=2, L=L, m=m, alpha_star=0.6, alpha_confusion=0.0)
     state = somewhere(made)
     loss, slopes = twin(made, state)
@@ -125,29 +127,53 @@ def test_without_noise_it_is_training_on_patterns(case, batch):
         assert event is None or event.time == pytest.approx(other.time, abs=1e-9)
 
 
-def test_results_do_not_depend_on_the_number_of_threads():
-    made = problem(samples=20, L=50, m=400, alpha_confusion=0.1)
-    assert len(made._data[4][2]) > 1
+@pytest.fixture(scope="module")
+def large():
+    """Large enough for threads."""
+    return problem(samples=21, L=50, m=400, alpha_confusion=0.1, options={"batch": 20})
+
+
+def test_results_do_not_depend_on_the_number_of_threads(large):
     before, found = numba.get_num_threads(), []
     try:
         for threads in (1, 2):
             numba.set_num_threads(min(threads, before))
-            found.append(dynamics.descend(made, 0.1, 30).final_state)
+            found.append(dynamics.descend(large, 0.1, 30).final_state)
     finally:
         numba.set_num_threads(before)
     assert np.array_equal(*found)
-    few = problem(samples=7, L=50, m=400, alpha_confusion=0.1)
-    assert len(few._data[4][2]) == 1
-    state = made.initial_state
-    both = [p.gradient(state) for p in (made, few)]
-    assert all(gradient.any() for gradient in both)
 
 
-def test_lanes_give_the_sums_of_one_lane():
-    made = problem(samples=20, L=50, m=400, alpha_confusion=0.1, noise=0.01)
-    state = somewhere(made)
-    parts = [problem(samples=7, L=50, m=400, alpha_confusion=0.1, noise=0.01) for _ in range(1)]
-    assert parts[0].gradient(state).shape == made.gradient(state).shape
+def test_lanes_sum_up_to_the_whole(large):
+    assert len(large._data[4][2]) == codegen.LANES
+    state = somewhere(large)
+    weights = [large.layout.part(state, name) for name in large.layout.names]
+    expected = dense(weights, large.start.a, large.tokens, large.parameters.margin)
+    found = large.gradient(state)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13 * abs(expected).max())
+
+
+def dense(weights, a, tokens, margin):
+    """Gradient of the hinge by matrix products, sample by sample; a is shared."""
+    neurons, by_value, by_key, by_query = weights
+    slopes = [np.zeros_like(part) for part in weights]
+    for values, label in zip(tokens.values, tokens.labels, strict=True):
+        x, length = values.T, len(values)
+        keys, queries = by_key @ x, by_query @ x
+        attention = np.exp(keys.T @ queries)
+        attention /= attention.sum(axis=0)
+        inputs = neurons @ by_value @ x @ attention
+        if not label * (a @ np.maximum(inputs, 0.0)).sum() / length < margin:
+            continue
+        push = -label / length * a[:, None] * (inputs > 0)
+        back = neurons.T @ push
+        by_score = (by_value @ x).T @ back
+        moved = attention * (by_score - (attention * by_score).sum(axis=0))
+        slopes[0] += push @ (by_value @ x @ attention).T
+        slopes[1] += back @ (x @ attention).T
+        slopes[2] += queries @ moved.T @ x.T
+        slopes[3] += keys @ moved @ x.T
+    return np.concatenate([part.ravel() for part in slopes]) / len(tokens.labels)
 
 
 def test_frozen_parts_do_not_move():
