@@ -108,6 +108,7 @@ class Problem(Protocol):
     events: tuple[EventRule, ...]
     order_names: tuple[str, ...]
     rates: tuple[str, ...]
+    flows: bool
     settings: Mapping[str, Any]
 
     @property
@@ -175,6 +176,8 @@ class CompiledProblem:
     rates: tuple[str, ...]
     settings: Mapping[str, Any]
     """How the problem was made, kept with every run."""
+    flows = True
+    """Whether there is a gradient flow: not of a loss with kinks that training stays at."""
     autonomous = True
     """Whether every step has the same data, so that a step that moves nothing is the last."""
 

@@ -46,6 +46,7 @@ class FullPopulation(CompiledProblem):
     events = ReducedPopulation.events
     order_names = ReducedPopulation.order_names
     rates = ReducedPopulation.rates
+    flows = False
 
     def __init__(
         self,

@@ -185,6 +185,7 @@ class FullEmpirical(CompiledProblem):
     events = EVENTS
     order_names = ORDER_PARAMETERS
     rates = RATES
+    flows = False
 
     def __init__(
         self,

@@ -24,8 +24,15 @@ from dynamics.systems.shallow_vit.instance import Instance
 from dynamics.systems.shallow_vit.kernels import FIVE
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.projection import PARTS, layout
+from theory.reduction import ReducedSystem
+from theory.systems.shallow_vit import recursion
 from theory.systems.shallow_vit.events import EVENTS, ORDER_PARAMETERS, RATES
 from theory.systems.shallow_vit.notation import NOTATION
+
+
+def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSystem]:
+    """The steps on patterns, their Gram form, and the collapse to 16 attention scalars."""
+    return recursion.derivations(parameters)
 
 
 class ReducedPopulation(CompiledProblem):
@@ -64,6 +71,7 @@ class ReducedPopulation(CompiledProblem):
     events = EVENTS
     order_names = ORDER_PARAMETERS
     rates = RATES
+    flows = False
 
     def __init__(
         self,

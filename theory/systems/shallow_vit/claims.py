@@ -16,7 +16,10 @@ from theory.claims import Claim
 from theory.systems.shallow_vit import attention_limits, lemmas, starts
 
 EXACT = r"No noise ($\tau = 0$): every token is a pattern. Any start, any step size, any batches."
-FIXED = EXACT + r" All samples have the counts of the ``fixed`` law."
+FIXED = EXACT + (
+    r" All samples have the same $n_*$ and the same $n_\#$ (``fixed``, ``fixed_disc``); in general "
+    r"the right-hand side is the ratio of the counts of the two samples."
+)
 ASSUMPTION_1 = (
     r"Assumption 1: $\|W_V^{(0)} \mu_j - p_j\| \leq \sigma$, $\|W_K^{(0)} \mu_j - q_j\| \leq "
     r"\delta$, $\|W_Q^{(0)} \mu_j - r_j\| \leq \delta$ with orthonormal $p$, $q$, $r$, $q_1 = "
@@ -145,6 +148,7 @@ CLAIMS = (
         ),
         hypothesis=SECTION_4_1 + r" $|S^n| = 100$, $\sigma = 0.1$, $\delta = 0.2$.",
         falsified_by=(
+            "[Theorem 1 does not cover alpha_* < 0.365 here.] "
             "N50 that is better told by (alpha_* - alpha_#)^-2 than by alpha_*^-2, with another "
             "local exponent in alpha_*"
         ),
@@ -255,7 +259,11 @@ CLAIMS = (
             r" $|S^n| = 50$, $N = 200$, $\sigma = 0.1$, $\delta = 0.2$, $\alpha_* = 0.5$, "
             r"$\alpha_\# = 0.05$."
         ),
-        falsified_by="a mean attention to label-relevant tokens that ends below 0.9",
+        falsified_by=(
+            "a mean attention to label-relevant tokens that ends below 0.9; without noise it "
+            "cannot pass the ceiling that the odds identity sets, 0.919 here "
+            "(`attention_limits.ceiling`)"
+        ),
     ),
     Claim(
         source="Figures 7 and 8",

@@ -12,18 +12,16 @@ What is stated is typed here and compared with what was derived.
 
 from __future__ import annotations
 
-import itertools
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import sympy
 
 from theory.claims import Evidence
 from theory.symmetry import classes
 from theory.systems.shallow_vit import model, recursion
-from theory.systems.shallow_vit.model import W_K, W_O, W_Q, W_V, A, D, S, X, d, m, m_a, m_b
+from theory.systems.shallow_vit.model import W_K, W_O, W_Q, W_V, A, D, S, X, m
 from theory.systems.shallow_vit.notation import NOTATION
 from theory.systems.shallow_vit.products import Matrix, contract, evaluate, terms
 from theory.systems.shallow_vit.recursion import (
@@ -50,23 +48,18 @@ from theory.systems.shallow_vit.symmetry import (
     scalars,
     unordered,
 )
+from theory.systems.shallow_vit.written_out import (
+    PATTERNS,
+    TOKENS,
+    attention_of_tokens,
+    patterns,
+    tokens,
+)
 
 M, L = NOTATION.symbols("M L")
 
-TOKENS = {d: 2, m_a: 1, m_b: 1, m: 1, L: 3}
-"""Sizes of the sample that is written out; products of matrices are sound for all."""
-PATTERNS = {M: 3, m: 2}
 
 Stated = Mapping[Any, Any]
-
-
-class Exponential(sympy.Function):  # type: ignore[misc]
-    """The exponential, without merging products of several into one."""
-
-    def fdiff(self, argindex: int = 1) -> sympy.Expr:
-        """Its derivative is itself."""
-        del argindex
-        return self
 
 
 def stated_gradients() -> Stated:
@@ -217,28 +210,6 @@ def margin_and_weights(first: Any = None, second: Any = None) -> Evidence:
     return Evidence(all(same.values()), "m, eta, F free", findings)
 
 
-def attention_of_tokens(counts: tuple[int, ...]) -> list[bool]:
-    """Whether the attention of tokens, summed over those of a pattern, is P: pair by pair."""
-    size = len(counts)
-    scores = model.free(B, {M: size})
-    pattern = np.repeat(np.arange(size), counts).tolist()
-    tokens = sympy.Matrix(len(pattern), len(pattern), lambda i, j: scores[pattern[i], pattern[j]])
-    attention, P = model.softmax(tokens), pattern_attention(scores, counts)
-    held = []
-    for i, column in itertools.product(range(size), range(len(pattern))):
-        total = sympy.Add(*[attention[r, column] for r, p in enumerate(pattern) if p == i])
-        held.append(sympy.cancel(sympy.together(total - P[i, pattern[column]])) == 0)
-    return held
-
-
-def pattern_attention(
-    scores: sympy.Matrix, counts: Sequence[Any], exponential: Any = sympy.exp
-) -> sympy.Matrix:
-    """P of explicit scores: counts times exponentials, over the sum of the column."""
-    weights = sympy.Matrix(*scores.shape, lambda i, j: counts[i] * exponential(scores[i, j]))
-    return sympy.Matrix(*scores.shape, lambda i, j: weights[i, j] / sympy.Add(*weights.col(j)))
-
-
 def _equal(first: Matrix, second: Matrix) -> bool:
     plain = (contract(value, {}, SYMMETRIC) for value in (first, second))
     one, two = map(terms, plain)
@@ -255,71 +226,22 @@ def _sizes(sizes: Mapping[Any, int]) -> str:
     return f"all sizes as matrix expressions; every entry free at {listed}"
 
 
-def _back(
-    weights: sympy.Matrix, attention: sympy.Matrix
-) -> tuple[Mapping[Any, Any], Mapping[Any, Any], Mapping[Any, Any]]:
-    """Totals of columns, their terms as attention, and the last of each column by the sum."""
-    totals = sympy.symbols(f"tot_:{weights.cols}", positive=True)
-    last = weights.rows - 1
-    sums = {sympy.Add(*weights.col(j)): totals[j] for j in range(weights.cols)}
-    parts = {
-        weights[i, j]: totals[j] * attention[i, j]
-        for i in range(weights.rows)
-        for j in range(weights.cols)
-    }
-    rest = {
-        attention[last, j]: 1 - sympy.Add(*[attention[i, j] for i in range(last)])
-        for j in range(weights.cols)
-    }
-    return sums, parts, rest
-
-
 def _written_out(stated: Stated) -> list[bool]:
-    """Compare every weight's derivative through the exponentials with the expressions."""
-    values = {s: model.free(s, TOKENS) for s in (*model.TRAINED, X, D)}
-    scores = model.explicit(model.scores(), TOKENS, values)
-    attention = model.free(S, TOKENS)
-    sums, parts, rest = _back(scores.applyfunc(Exponential), attention)
-    seen = values | {S: model.softmax(scores, Exponential)}
-    loss = _inner(model.explicit(model.hidden(), TOKENS, seen), values[D])
-    given = values | {S: attention}
-    given[model.DZ] = model.explicit(model.by_scores(), TOKENS, given)
+    """Compare the derivative by every weight with the expressions."""
+    case = tokens()
     held = []
     for matrix in model.TRAINED:
-        expected = model.explicit(stated[matrix], TOKENS, given)
-        for entry, claimed in zip(values[matrix], expected, strict=True):
-            slope = sympy.diff(loss, entry).subs(sums).subs(parts)
-            held.append(_vanishes(slope - claimed, rest))
+        held += case.agrees(matrix, model.explicit(stated[matrix], TOKENS, case.values))
     return held
 
 
 def _slopes_by_scores() -> list[bool]:
     """E and T of the recursion against derivatives of the loss written out in H and B."""
-    sizes = PATTERNS
-    scores, hidden, back = (model.free(s, sizes) for s in (B, H, recursion.D))
-    counts = sympy.symbols(f"c_1:{sizes[M] + 1}", positive=True)
-    seen = pattern_attention(scores, counts, Exponential)
-    weights = sympy.Matrix(*scores.shape, lambda i, j: counts[i] * Exponential(scores[i, j]))
-    attention = model.free(recursion.P, sizes)
-    sums, _, rest = _back(weights, attention)
-    parts = {
-        Exponential(scores[i, j]): sums[sympy.Add(*weights.col(j))] * attention[i, j] / counts[i]
-        for i in range(sizes[M])
-        for j in range(sizes[M])
-    }
-    loss = _inner(hidden * seen, back)
-    given = {recursion.P: attention, H: hidden, recursion.D: back}
-    held = []
-    for name, entries in ((E, hidden), (T, scores)):
-        expected = model.explicit(recursion.pattern_slopes()[name], sizes, given)
-        for entry, claimed in zip(entries, expected, strict=True):
-            slope = sympy.diff(loss, entry).subs(sums).subs(parts)
-            held.append(_vanishes(slope - claimed, rest))
+    case, held = patterns(), []
+    for name in (E, T):
+        expected = model.explicit(recursion.pattern_slopes()[name], PATTERNS, case.values)
+        held += case.agrees(name, expected)
     return held
-
-
-def _vanishes(expression: sympy.Expr, rest: Mapping[Any, Any]) -> bool:
-    return bool(sympy.expand(sympy.expand(expression).subs(rest)) == 0)
 
 
 def _linear_in_a(factor: sympy.Symbol) -> bool:
@@ -331,10 +253,6 @@ def _linear_in_a(factor: sympy.Symbol) -> bool:
     entries = {s: model.free(s, sizes) for s in (A, model.GATES)}
     back = model.explicit(difference, sizes, entries).expand()
     return bool(sympy.simplify(output) == 0 and back == sympy.zeros(2, 2))
-
-
-def _inner(first: sympy.Matrix, second: sympy.Matrix) -> sympy.Expr:
-    return sympy.Add(*first.multiply_elementwise(second))
 
 
 def _explicit_collapse(size: int, step: Stated) -> list[bool]:
