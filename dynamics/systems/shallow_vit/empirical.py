@@ -32,9 +32,9 @@ from dynamics.systems.shallow_vit import (
     projection,
     sampling,
     sparsify,
-    start,
     unrolled,
 )
+from dynamics.systems.shallow_vit.instance import SYMMETRIC, start_of
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.validation import STRICT, integer, number, refuse, whole
 from theory.systems.shallow_vit.events import EVENTS, ORDER_PARAMETERS, RATES
@@ -55,14 +55,22 @@ def _sparsifier(value: object) -> str | None:
     return str(value)
 
 
+def _start(value: object) -> int | str | None:
+    if value is None or value == SYMMETRIC:
+        return None if value is None else SYMMETRIC
+    if isinstance(value, str):
+        refuse("start", value, "is unknown", "a whole number, or 'symmetric'", SYMMETRIC)
+    return integer("start", value, at_least=0, at_most=2**62)
+
+
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
 class Training:
     """How the empirical problem is trained, and what is done to its tokens.
 
     Attributes
     ----------
-    start : int or None
-        Another seed, for the weights alone.
+    start : int, "symmetric" or None
+        Another seed, for the weights alone; or a symmetric start, as of `ReducedPopulation`.
     batch : int or None
         Samples of a mini-batch. Batches are fixed; every epoch takes them in a new random order.
     sparsify : str or None
@@ -78,7 +86,7 @@ class Training:
         Fresh samples for test loss and test error.
     """
 
-    start: whole(0, optional=True) = None  # type: ignore[valid-type]
+    start: Annotated[int | str | None, BeforeValidator(_start)] = None
     batch: whole(1, optional=True) = None  # type: ignore[valid-type]
     sparsify: Annotated[str | None, BeforeValidator(_sparsifier)] = None
     removed: number(at_least=0.0) = 0.0  # type: ignore[valid-type]
@@ -198,8 +206,9 @@ class FullEmpirical(CompiledProblem):
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
         self.training = Training(**training)
         self.autonomous = self.training.batch is None
-        self.streams = sampling.streams(seed, self.training.start)
-        self.start = start.drawn(parameters, self.streams.start)
+        begun = self.training.start
+        self.streams = sampling.streams(seed, begun if isinstance(begun, int) else None)
+        self.start = start_of(parameters, self.streams.start, begun == SYMMETRIC)
         self.tokens = drawn(
             parameters, self.samples, self.training, self.streams.training, self.streams.tokens
         )

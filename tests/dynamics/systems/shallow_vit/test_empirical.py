@@ -266,6 +266,16 @@ def test_seeds_share_out_what_is_drawn():
     assert one.identity != other.identity
 
 
+def test_a_symmetric_start_is_that_of_the_reduced_problem():
+    parameters = Parameters(**(SMALL | {"m": 12, "sigma": 0.0, "delta": 0.0}))
+    reduced = ReducedPopulation(parameters, samples=4, seed=2, start="symmetric")
+    full = FullEmpirical(parameters, 4, 2, start="symmetric", test_samples=1)
+    values = full.orbit_values(full.initial_state)
+    for name in reduced.layout.names:
+        expected = reduced.layout.part(reduced.initial_state, name)
+        np.testing.assert_array_equal(values[name], expected)
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [
@@ -274,6 +284,8 @@ def test_seeds_share_out_what_is_drawn():
         ({"options": {"batch": 0}}, "batch=0"),
         ({"options": {"test_samples": 0}}, "test_samples=0"),
         ({"options": {"start": -1}}, "start=-1"),
+        ({"options": {"start": "some"}}, "symmetric"),
+        ({"options": {"start": "symmetric"}}, "sigma=0.1 breaks a symmetric start"),
         ({"options": {"nonsense": 1}}, "nonsense"),
         ({"options": {"sparsify": "noisiest", "removed": 0.99}}, "removes every token of L=6"),
     ],
