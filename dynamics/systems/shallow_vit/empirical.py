@@ -42,8 +42,10 @@ from theory.systems.shallow_vit.notation import NOTATION
 
 SHARED_FROM = 200_000
 """Neurons times tokens of a batch from which a step is worth sharing among threads."""
-NARROW, WIDE = 128, 320
-"""Neurons of a chunk: its weights and a few of its rows fit into the first cache."""
+CHUNK = 3200
+"""Weights of a chunk of neurons: with a few rows beside them they fit into the first cache."""
+WIDE = 320
+"""Neurons of a chunk at most."""
 
 
 def _sparsifier(value: object) -> str | None:
@@ -245,7 +247,7 @@ class FullEmpirical(CompiledProblem):
     def _room(self, lanes: int, length: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """What kernels work in, neurons in chunks, every row on a cache line of its own."""
         depth, neurons = self.parameters.d, self.parameters.m
-        width = chunk_width(neurons)
+        width = chunk_width(neurons, depth)
         chunks = -(-neurons // width)
         output = np.atleast_2d(self.start.a.T)[:length]
         signs = unrolled.aligned(chunks, len(output), width)
@@ -369,12 +371,14 @@ class FullEmpirical(CompiledProblem):
         return out, np.divide(sums, queries, out=np.full(queries.size, np.nan), where=queries > 0)
 
 
-def chunk_width(neurons: int) -> int:
-    """Neurons of a chunk: a whole number of cache lines, and few places left empty."""
-    if neurons <= WIDE:
+def chunk_width(neurons: int, depth: int) -> int:
+    """Neurons of a chunk: whole cache lines, few places left empty, and few chunks."""
+    line = unrolled.LINE
+    widest = max(line, min(WIDE, CHUNK // depth) // line * line)
+    if neurons <= widest:
         return unrolled.padded(neurons)
-    widths = range(WIDE, NARROW - 1, -unrolled.LINE)
-    return min(widths, key=lambda width: -(-neurons // width) * width)
+    widths = range(widest, widest // 2, -line)
+    return min(widths, key=lambda width: -(-neurons // width) * (width + line))
 
 
 def _batching(samples: int, batch: int | None) -> tuple[Any, ...]:

@@ -92,12 +92,14 @@ def test_any_number_of_tokens_and_neurons_fills_the_chunks(L, m):
     np.testing.assert_allclose(gradient, flat, rtol=1e-9, atol=1e-12 * abs(flat).max())
 
 
-def test_chunks_are_whole_cache_lines_with_few_places_left_empty():
+@pytest.mark.parametrize("depth", [3, 10, 20, 64])
+def test_chunks_are_whole_cache_lines_with_few_places_left_empty(depth):
     for many in (1, 8, 100, 320, 321, 999, 1000, 4096):
-        width = chunk_width(many)
+        width = chunk_width(many, depth)
         assert width % 8 == 0
-        assert -(-many // width) * width - many < max(8, 0.05 * many)
-    assert chunk_width(1000) == 200
+        assert width * depth <= 3200
+        assert -(-many // width) * width - many < max(8, 0.06 * many * max(1, depth / 16))
+    assert chunk_width(1000, 10) == 200
 
 
 @pytest.mark.parametrize(
