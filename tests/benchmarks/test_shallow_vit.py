@@ -68,7 +68,7 @@ def harness(depth):
 
 def loops(length, neurons, depth):
     """The same by our own loops, neurons in chunks."""
-    width = chunk_width(neurons)
+    width = chunk_width(neurons, depth)
     chunks = -(-neurons // width)
     weights, sums = unrolled.aligned(2, chunks, depth, width)
     gates, mixed = unrolled.aligned(chunks, length, width), np.ones((length, depth))
@@ -119,7 +119,7 @@ def test_noisy_step_against_its_products_and_jax(capsys):
     distance = np.median([row[0] / row[1] for row in rounds])
     size = f"N={SAMPLES} L={shape[0]} m={shape[1]} d={shape[2]}"
     with capsys.disabled():
-        print(f"\nnoisy step, {size}, threads: {threads}")
+        print(f"\nnoisy step, {size}, threads: {threads} (jax: all cores)")
         print(f"  attdyn {seconds * 1e3:8.2f} ms/step   jax {baseline * 1e3:8.2f} ms/step")
         print(f"  ratio  {baseline / seconds:8.2f}")
         for name, numpys, own in zip(PRODUCTS, *every, strict=True):
