@@ -138,7 +138,9 @@ def compare(
     for problem, run in zip(fulls, runs, strict=True):
         values = problem.orbit_values(run.states[:common])
         for name, largest in deviations.items():
-            distance = np.abs(values[name] - first[name][:common, None])
+            # A scalar stands beside many entries, a part with a shape beside its like.
+            alone = first[name][:common].reshape(common, -1)
+            distance = np.abs(values[name].reshape(common, -1) - alone)
             np.maximum(largest, distance.max(axis=1), out=largest)
     result = Comparison(first, runs[0], deviations, tuple(runs[1:]))
     if store is not None and not (store.keep or result.interrupted):

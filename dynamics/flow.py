@@ -21,7 +21,7 @@ from dynamics.locate import Path, locate
 from dynamics.outcome import Outcome
 from dynamics.problem import FloatArray, Problem
 from dynamics.trajectory import Event, Trajectory, series
-from dynamics.validation import integer, real
+from dynamics.validation import integer, real, refuse
 
 LOOSEST = 1e-8
 """Looser tolerances would put event times off by more than 1e-5."""
@@ -62,7 +62,7 @@ def flow(
     InvalidRequest
         If time, rtol or record is not valid.
     """
-    time, rtol = check_flow(time, rtol)
+    time, rtol = check_flow(time, rtol, problem.flows)
     start = starting_state(problem, initial)
     forms = Forms(problem)
     nodes, at, kind, failure = _integrate(forms, start, time, rtol)
@@ -104,14 +104,17 @@ def flow(
     )
 
 
-def check_flow(time: object, rtol: object) -> tuple[float, float]:
-    """Time and tolerance as they will be used.
+def check_flow(time: object, rtol: object, flows: bool = True) -> tuple[float, float]:
+    """Time and tolerance as they will be used, of a problem that has a flow.
 
     Raises
     ------
     InvalidRequest
         If one of them is not valid.
     """
+    if not flows:
+        problem = "asks for a gradient flow, and this system has none: its loss has kinks"
+        refuse("time", time, problem, "left out, with eta and steps instead", "eta and steps")
     checked = real("rtol", rtol, at_least=1e-13, at_most=1e-2)
     return real("time", time, above=0.0), min(checked, LOOSEST)
 

@@ -108,6 +108,7 @@ class Problem(Protocol):
     events: tuple[EventRule, ...]
     order_names: tuple[str, ...]
     rates: tuple[str, ...]
+    flows: bool
     settings: Mapping[str, Any]
 
     @property
@@ -151,7 +152,10 @@ class FullProblem(Problem, Protocol):
     """A problem with every trained entry, which can be laid beside a reduced one."""
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced state -> every value that it stands for, shape (records, entries)."""
+        """Reduced state -> every value that it stands for, shape (records, entries).
+
+        Beside a part with a shape stand as many entries, shape (records, ...).
+        """
         ...
 
 
@@ -172,6 +176,8 @@ class CompiledProblem:
     rates: tuple[str, ...]
     settings: Mapping[str, Any]
     """How the problem was made, kept with every run."""
+    flows = True
+    """Whether there is a gradient flow: not of a loss with kinks that training stays at."""
     autonomous = True
     """Whether every step has the same data, so that a step that moves nothing is the last."""
 

@@ -135,8 +135,9 @@ def table(system: System, result: Result) -> str:
         lines += [f"{name:<20}{value:.1e}" for name, value in result.deviation.items()]
     if isinstance(result, Overlay):
         lines += ["", *_distances(result)]
-    shown_at_end = (*first.layout.names, "G", "risk", "error")
     scalars = _scalars(first)
+    few = [name for name in first.layout.names if name in scalars]
+    shown_at_end = dict.fromkeys((*(few or system.story.overlaid), "G", "risk", "error"))
     final = [f"{name}={scalars[name][-1]:.6g}" for name in shown_at_end if name in scalars]
     lines += ["", f"{_place(result):<20}" + ", ".join(final)]
     drawn = result.fulls if isinstance(result, Comparison) else (first,)

@@ -62,6 +62,9 @@ class ReducedSystem:
         subtracts their maximum, so that no exponential overflows.
     invariants : tuple of sympy.Expr
         Expressions in state, definitions and rates that vanish at every state.
+    steps : mapping
+        State -> its value after one step, where that is not the descent above: states that are
+        matrices, or products of what is trained.
     """
 
     title: str
@@ -78,6 +81,7 @@ class ReducedSystem:
     observables: Mapping[str, sympy.Expr]
     shift_invariant: tuple[sympy.Symbol, ...] = field(default=())
     invariants: tuple[sympy.Expr, ...] = field(default=())
+    steps: Mapping[sympy.Symbol, sympy.Expr] = field(default_factory=dict)
 
     def expand(self, expression: sympy.Expr) -> sympy.Expr:
         """Replace functions and definitions by what they stand for, in state and parameters."""

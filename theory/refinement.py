@@ -231,6 +231,8 @@ def _refined(
     """
     blocks = _blocks(structure, roots)
     states = [_mix(_kinds(structure, roots[block]), salt) for block in blocks]
+    # Scrambled, so that no sum over edges of two colours is a multiple of that over a third.
+    own, *factors = _mix(np.arange(len(adjacency) + 1, dtype=np.uint64), salt) | np.uint64(1)
     counted = -1
     while True:
         keys = np.concatenate([state.sum(axis=0) for state in states])
@@ -243,9 +245,9 @@ def _refined(
             break
         counted = known.size + lines.size
         for b, state in enumerate(states):
-            total = state * _odd(salt + 1)
-            for number, matrix in enumerate(adjacency):
-                total += (matrix @ state) * _odd(salt + 2 + number)
+            total = state * own
+            for factor, matrix in zip(factors, adjacency, strict=True):
+                total += (matrix @ state) * factor
             states[b] = _mix(total, salt)
     number_of = np.empty(known.size, dtype=np.int32)
     number_of[np.argsort(first)] = np.arange(known.size)

@@ -16,7 +16,7 @@ Equation = tuple[str, str]
 def as_text(system: ReducedSystem) -> str:
     """Plain text, one equation a line, code names as they are in the generated source."""
     lines = [system.title, "=" * len(system.title), ""]
-    for heading, equations in _sections(system, str, str):
+    for heading, equations in _sections(system, str, lambda value: _signed(str(value))):
         lines += [heading, *(f"    {left} = {right}" for left, right in equations), ""]
     return "\n".join(lines)
 
@@ -38,13 +38,18 @@ def as_latex(system: ReducedSystem) -> str:
 
     def expression(value: sympy.Expr) -> str:
         used = {f: applied(f) for f in value.atoms(AppliedUndef) if str(f.func) in system.functions}
-        return str(sympy.latex(value.xreplace(used), symbol_names=names))
+        return _signed(str(sympy.latex(value.xreplace(used), symbol_names=names)))
 
     lines = [rf"% {system.title}"]
     for heading, equations in _sections(system, name, expression):
         body = " \\\\\n".join(f"  {left} &= {right}" for left, right in equations)
         lines += [rf"\paragraph{{{heading}}}", r"\begin{align*}", body, r"\end{align*}"]
     return "\n".join(lines)
+
+
+def _signed(text: str) -> str:
+    """Sums of matrices with their signs as sums of numbers have them."""
+    return text.replace("(-eta)*", "-eta*").replace("+ -", "- ").replace("-  ", "- ")
 
 
 def _unlisted(system: ReducedSystem) -> list[sympy.Symbol]:
@@ -82,11 +87,13 @@ def _sections(
         yield "Pieces that are compiled", [(name(key), expression(value)) for key, value in blocks]
     yield "Risk", [(expression(risk), f"E[{expression(system.risk_integrand)}]")]
     counts = system.multiplicity.items()
-    yield "Entries that share a state", [(f"n({name(s)})", expression(n)) for s, n in counts]
-    updates = []
-    for state, count in counts:
-        step = state - eta / count * sympy.Derivative(risk, state)
-        updates.append((f"{name(state)}'", expression(step)))
+    if system.multiplicity:
+        shared = [(f"n({name(s)})", expression(n)) for s, n in counts]
+        yield "Entries that share a state", shared
+    steps = system.steps or {
+        state: state - eta / count * sympy.Derivative(risk, state) for state, count in counts
+    }
+    updates = [(f"{name(state)}'", expression(step)) for state, step in steps.items()]
     yield "Gradient descent", updates
     if system.observables:
         reported = system.observables.items()

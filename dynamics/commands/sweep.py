@@ -42,6 +42,11 @@ def flags(parser: request.Parser, command: str, system: System) -> None:
         " or a formula of other names.",
     )
     words = {"expectation": f"of the reduced problem: {' or '.join(system.expectations)} (default)"}
+    if not system.flows:
+        words |= {"time": "no flow here", "rtol": "no flow here"}
+        words |= {"eta": "learning rate (default: that of attdyn run)"}
+    if system.drawn:
+        words |= {"samples": "N of every problem", "seed": "of every problem"}
     for name, meaning in {**ENTRIES, **words, **system.realistic}.items():
         run.add_argument(f"--{name}", metavar="X", help=meaning)
     run.add_argument(

@@ -39,12 +39,16 @@ def flags(parser: request.Parser, command: str, system: System) -> None:
     run.add_argument(
         "--eta",
         **rates,
-        help=f"learning rate, or one for v and one for A as 0.02,0.01 (default {showcase.eta}); "
-        "with --time: gradient descent at these is laid over the flow",
+        help="learning rate, or one for each group of parameters as 0.02,0.01 "
+        f"(default {showcase.eta})"
+        + (
+            "; with --time: gradient descent at these is laid over the flow" if system.flows else ""
+        ),
     )
     run.add_argument("--steps", **number, help=f"steps (default {showcase.steps})")
     run.add_argument("--record", **number, help="record every so many steps, or 'log' (default)")
-    run.add_argument("--time", **number, help="gradient flow to this time, instead of steps")
+    flow = "gradient flow to this time, instead of steps" if system.flows else "no flow here"
+    run.add_argument("--time", **number, help=flow)
     run.add_argument("--rtol", **number, help="tolerance of the flow (default 1e-8)")
     run.add_argument(
         "--expectation",
@@ -55,7 +59,8 @@ def flags(parser: request.Parser, command: str, system: System) -> None:
     run.add_argument("--full", metavar="X", help=f"{' or '.join(FULL)} (default: {usual})")
     for name, meaning in (EXPECTATION | DRAWN).items():
         run.add_argument(f"--{name}", **number, help=meaning)
-    real = parser.add_argument_group("with --full empirical")
+    everywhere = f" ({', '.join(system.drawn)}: of every problem)" if system.drawn else ""
+    real = parser.add_argument_group(f"with --full empirical{everywhere}")
     if command == "compare":
         real.add_argument("--seeds", **number, help="runs: seed, seed + 1, ... (default 3)")
     for name, meaning in system.realistic.items():
@@ -101,8 +106,11 @@ class Settings:
         return showcase(self.asked, self.full)
 
     def reduced(self) -> Any:
-        """The reduced problem."""
-        return self.asked.system.problem(self.parameters, None, self.asked.flags)
+        """The reduced problem; on as many samples as the empirical one where they share seeds."""
+        system, given = self.asked.system, dict(self.asked.flags)
+        if self.full == "empirical" and "samples" in system.drawn:
+            given.setdefault("samples", self.showcase.samples)
+        return system.problem(self.parameters, None, given)
 
     def fulls(self) -> list[Any]:
         """The full problems: one, or one for each seed."""
@@ -159,17 +167,17 @@ def settings(asked: Asked) -> Settings:
 
 def _check_meaning(asked: Asked, full: str | None) -> None:
     """Refuse a flag that would change nothing."""
-    given, realistic = asked.flags, full == "empirical"
+    given, realistic, drawn = asked.flags, full == "empirical", asked.system.drawn
     sampled = given.get("expectation") == "sampled" and (asked.command == "compare" or not full)
-    if realistic and sampled:
+    if realistic and sampled and not drawn:
         raise InvalidRequest(
             "expectation='sampled' and full='empirical' would share samples and seed; "
             "expectation can be exact, truncated, spectral or auto"
         )
-    for name in given.keys() & DRAWN.keys():
+    for name in given.keys() & DRAWN.keys() - {*drawn}:
         if not realistic and not sampled:
             raise InvalidRequest(f"{name} is of --full empirical or --expectation sampled")
-    for name in given.keys() & {"seeds", *asked.system.realistic}:
+    for name in given.keys() & {"seeds", *asked.system.realistic} - {*drawn}:
         if not realistic:
             raise InvalidRequest(f"{name} is of --full empirical")
     for name in given.keys() & {"expectation", *EXPECTATION}:
@@ -189,7 +197,7 @@ def _check_time(asked: Asked, how: dict[str, Any]) -> None:
         return
     from dynamics.flow import check_flow
 
-    check_flow(given["time"], given.get("rtol", 1e-8))
+    check_flow(given["time"], given.get("rtol", 1e-8), asked.system.flows)
     if given.get("batch"):
         raise InvalidRequest("batch is of gradient descent and time of the flow; give one")
     for name in ("steps", "record"):

@@ -33,7 +33,10 @@ LOOKS = (
     (BLUE, "o"), (VERMILION, "s"), (GREEN, "^"), (PURPLE, "D"), (ORANGE, "v"), (GREY, "o"),
 )  # fmt: skip
 """Colour and marker by the number of a look."""
-DASHES = ("-", "--", "-.", ":")
+DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (5, 1.5, 1, 1.5, 1, 1.5)))
+"""Of the curves of a panel, in turn; dotted is what seeds are."""
+MOST_INSIDE = 2
+"""Curves up to which the legend is inside the panel."""
 PLAIN = "0"
 """A level that needs no name."""
 
@@ -61,9 +64,10 @@ def training(
     with mpl.rc_context(RC):
         _, axes = new_figure(6.4, 1.9 * len(panels), nrows=len(panels), sharex=True)
         for panel, drawn in zip(axes, panels, strict=True):
-            for (name, look), dash in zip(drawn.curves, DASHES, strict=False):
-                colour, marker = LOOKS[look]
-                label = _label(system.notation.label(name), drawn, run, name)
+            for k, (name, look) in enumerate(drawn.curves):
+                (colour, marker), dash = LOOKS[look], DASHES[k % len(DASHES)]
+                words = drawn.words[k] if drawn.words else ""
+                label = f"{_label(system.notation.label(name), drawn, run, name)} {words}".strip()
                 time, values = positive_time(run, _shown(drawn, run, name))
                 panel.plot(time, values, color=colour, ls=dash, label=label)
                 if seeds:
@@ -74,9 +78,12 @@ def training(
                     _mark(panel, markers, _shown(drawn, markers, name), colour, marker)
             if drawn.logarithmic:
                 logarithmic(panel)
-            if len(drawn.curves) > 1:
+            if len(drawn.curves) > MOST_INSIDE:
+                panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+            elif len(drawn.curves) > 1:
                 panel.legend(loc="best")
-            panel.set_ylabel(",  ".join(map(system.notation.label, drawn.names)))
+            letters = ",  ".join(map(system.notation.label, drawn.names))
+            panel.set_ylabel(drawn.label or letters)
             _level(panel, run, drawn)
         shade(axes, run, system.story)
         time_axis(axes[-1], run)

@@ -58,7 +58,7 @@ class Work:
         parameters, options = self.parts(point)
         try:
             load_system(self.system).Parameters(**parameters)
-            _check_run(options)
+            _check_run(options, load_system(self.system).flows)
         except ValidationError as error:
             return first_problem(error)
         except InvalidRequest as error:
@@ -82,9 +82,9 @@ def _names(system: System) -> tuple[str, ...]:
     return tuple(system.Parameters.__dataclass_fields__)
 
 
-def _check_run(options: Mapping[str, Any]) -> None:
+def _check_run(options: Mapping[str, Any], flows: bool) -> None:
     if "time" in options:
-        check_flow(options["time"], options.get("rtol", 1e-8))
+        check_flow(options["time"], options.get("rtol", 1e-8), flows)
     else:
         check_settings(options["eta"], options["steps"], "log")
     if "samples" in options:

@@ -177,7 +177,7 @@ def planned(system: System, given: Mapping[str, Any], paired: bool, records: int
         refuse("full", full, "is unknown", ", ".join(FULL), near)
     sampled = full == "empirical" or words.get("expectation") == "sampled"
     for name in DRAWN:
-        if name in numbers and not sampled:
+        if name in numbers and not sampled and name not in system.drawn:
             raise InvalidRequest(f"{name} is of --full empirical or --expectation sampled")
     numbers = _with_run(system, full, numbers)
     usual = {name: value for name, value in parameters.items() if isinstance(value, Real)}
@@ -220,7 +220,7 @@ def _with_run(system: System, full: str | None, numbers: Mapping[str, Any]) -> d
         found.setdefault("samples", usual.samples)
     if "time" in numbers:
         return found
-    if descent or full:
+    if descent or full or not system.flows:
         return {"eta": usual.eta, "steps": usual.steps} | found
     return {"time": usual.eta * usual.steps} | found
 

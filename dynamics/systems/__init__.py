@@ -51,11 +51,17 @@ class Panel:
         Whether the vertical axis is; of what is negative the size is drawn, and said.
     level : str
         A formula of the parameters at which a line is drawn (``"D/2"``); empty for none.
+    label : str
+        What the vertical axis is; the letters of the curves where empty.
+    words : tuple of str
+        What the curves are called beside their letters, if anything.
     """
 
     curves: tuple[tuple[str, int], ...]
     logarithmic: bool = False
     level: str = ""
+    label: str = ""
+    words: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -113,6 +119,9 @@ class System:
         How the reduced problem can take its expectation, the default last.
     realistic : mapping
         Options of ``FullEmpirical`` that the command line offers -> their meaning.
+    drawn : tuple of str
+        Those options, ``samples`` and ``seed`` among them, that every problem of the system takes:
+        where starts are random, or few samples stand for the population.
     story : Story
         What its runs are drawn as.
     seconds : callable
@@ -134,6 +143,12 @@ class System:
     realistic: Mapping[str, str]
     story: Story
     seconds: Callable[[Any, str | None, Mapping[str, Any]], float]
+    drawn: tuple[str, ...] = ()
+
+    @property
+    def flows(self) -> bool:
+        """Whether there is a gradient flow beside gradient descent."""
+        return bool(self.ReducedPopulation.flows)
 
     def problem(self, parameters: Any, full: str | None, options: Mapping[str, Any]) -> Any:
         """The problem that options ask for; those of other problems are passed over.
@@ -151,13 +166,15 @@ class System:
         InvalidRequest
             If the problem cannot be made.
         """
+        names: tuple[str, ...]
         if full == "population":
-            return self.FullPopulation(parameters)
-        if full == "empirical":
+            names, kind = self.drawn, self.FullPopulation
+        elif full == "empirical":
             names, kind = (*DRAWN, *self.realistic), self.FullEmpirical
         else:
             drawn = DRAWN if options.get("expectation") == "sampled" else ()
-            names, kind = (*TAKEN, *drawn), self.ReducedPopulation
+            names = (*TAKEN, *dict.fromkeys((*drawn, *self.drawn)))
+            kind = self.ReducedPopulation
         chosen = {name: options[name] for name in names if name in options}
         known = signature(kind).parameters
         for name in chosen:

@@ -30,7 +30,7 @@ def structures(draw):
     kinds = draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
     ends = [(a, b) for a in range(n) for b in range(a)]
     chosen = draw(st.lists(st.sampled_from(ends), unique=True)) if ends else []
-    paint = draw(st.lists(st.integers(0, 1), min_size=len(chosen), max_size=len(chosen)))
+    paint = draw(st.lists(st.integers(0, 3), min_size=len(chosen), max_size=len(chosen)))
     return kinds, chosen, paint
 
 
@@ -72,6 +72,17 @@ def test_the_check_refuses_what_is_too_coarse_or_loses_the_root():
     assert not is_stable(structure, roots, np.zeros((7, 7), np.int32))
     rooted = np.eye(7, dtype=np.int32)
     assert not is_stable(structure, roots, rooted)
+
+
+@pytest.mark.parametrize("colours", [(0, 1, 2), (5, 7, 9), (1, 0, 3)])
+def test_edges_of_two_colours_are_not_two_of_the_colour_between(colours):
+    """Two vertices with an edge of the first and one of the last colour, three with two between."""
+    low, middle, high = colours
+    paint = [low, high, high, low, *[middle] * 6]
+    edges = [(vertex, 5 + end) for vertex in range(5) for end in range(2)]
+    found = refine(RelationalStructure([0] * 5 + [1] * 2, edges, paint))
+    assert found.colours(2)[0] == found.colours(2)[1]
+    assert found.colours(2)[0] != found.colours(2)[3]
 
 
 def test_hashes_that_collide_are_noticed(monkeypatch):

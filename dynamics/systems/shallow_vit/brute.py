@@ -1,0 +1,160 @@
+r"""The population problem in full, by brute force: the oracle of the reduction.
+
+Tokens are vectors of R^d without noise, one sample for each distinct vector, and all of W_O (m, d)
+and W_V, W_K, W_Q (d, d) is trained by dense backpropagation. It shares with `ReducedPopulation` the
+start, the samples and what is read off a state, nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from dynamics import codegen
+from dynamics.kernels.advance import advance
+from dynamics.problem import CompiledProblem, FloatArray
+from dynamics.systems.shallow_vit import brute_kernels, projection
+from dynamics.systems.shallow_vit.expectation import Vectors
+from dynamics.systems.shallow_vit.instance import Instance
+from dynamics.systems.shallow_vit.parameters import Parameters
+from dynamics.systems.shallow_vit.population import ReducedPopulation
+
+
+class FullPopulation(CompiledProblem):
+    """Every weight trained, on tokens without noise.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    expectation, samples, seed, start, batch
+        As for `ReducedPopulation`, which then has the same start and the same samples.
+
+    Raises
+    ------
+    InvalidRequest
+        In one line, for an option that cannot be.
+    """
+
+    system = "shallow_vit"
+    view = "full population"
+    notation = ReducedPopulation.notation
+    events = ReducedPopulation.events
+    order_names = ReducedPopulation.order_names
+    rates = ReducedPopulation.rates
+    flows = False
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        expectation: str = "auto",
+        samples: int | None = None,
+        seed: int | Generator = 0,
+        start: int | str | None = None,
+        batch: int | None = None,
+    ) -> None:
+        self.parameters = parameters
+        self.instance = Instance(parameters, expectation, samples, seed, start, batch)
+        self.settings = self.instance.settings
+        self.autonomous = self.instance.batch is None
+        super().__init__(_module(), self._arrays(), projection.full_layout(parameters))
+
+    def _arrays(self) -> tuple[Any, ...]:
+        parameters, found = self.parameters, self.instance
+        many, depth, length = parameters.m, parameters.d, parameters.L
+        places = placed(found.vectors)
+        trained = (parameters.frozen != "attention", parameters.frozen != "values")
+        sizes = (many, depth, parameters.M, parameters.loss == "hinge", *trained)
+        none = np.zeros(1, np.int64)
+        room = (
+            np.empty((3, length, depth)), np.empty((length, length)), np.empty((length, depth)),
+            np.empty((length, depth)), np.empty((many, length)), np.empty((length, depth)),
+            np.empty((length, length)),
+        )  # fmt: skip
+        entries = many * depth + 3 * depth * depth
+        return (
+            (np.eye(depth)[places], places, found.vectors.labels, self._weights),
+            (found.bounds, found.index, found.share, none, none.copy()),
+            (np.array([parameters.margin]), np.array(sizes, dtype=np.int64)),
+            (
+                room, np.empty(entries), np.empty(len(self.order_names)), np.full(entries, np.nan),
+                np.full(2, -1, dtype=np.int64),
+            ),
+        )  # fmt: skip
+
+    @property
+    def _weights(self) -> FloatArray:
+        """Output weights at every position, shape (m, L)."""
+        a, shape = self.instance.start.a, (self.parameters.m, self.parameters.L)
+        return np.array(np.broadcast_to(a if a.ndim == 2 else a[:, None], shape))
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """Weights of the start."""
+        start = self.instance.start
+        return self.layout.flatten((start.W_O, start.W_V, start.W_K, start.W_Q))
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What a resumed run must find again: beside the settings, the numbers drawn."""
+        return dict(super().identity) | {"drawn": self.instance.fingerprint}
+
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int:
+        """Steps first, ..., last - 1, each on its batch; see `CompiledProblem.advance`."""
+        if self.autonomous:
+            return super().advance(state, eta, first, last, buffers)
+        lists = self._data[1][:3]
+        each = (*lists, self.instance.batch_order(first, last), np.zeros(1, np.int64))
+        with self.on((self._data[0], each, *self._data[2:])):
+            return super().advance(state, eta, first, last, buffers)
+
+    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """Reduced state -> the entries beside it, shape (records, ...)."""
+        return projection.orbit_values(self.parameters, states)
+
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """What `ReducedPopulation` reports, of the full state."""
+        flat = self.layout.flatten(state)
+        order = dict(zip(self.order_names, self.order_parameters(flat), strict=True))
+        parts = tuple(self.orbit_values(flat).values())
+        return (
+            self.instance.reader.read(parts)
+            | {name: float(value) for name, value in order.items()}
+            | self.instance.tested(self.reached(flat))
+        )
+
+    def reached(self, state: ArrayLike) -> FloatArray:
+        """Of every vector of the test set y F, shape (S,)."""
+        test = self.instance.test
+        out, tokens = np.empty(test.labels.size), np.eye(self.parameters.d)[placed(test)]
+        flat = self.layout.flatten(state)
+        self.module.outputs(flat, tokens, test.labels, self._weights, self._data, out)
+        return out
+
+
+def placed(found: Vectors) -> np.ndarray:
+    """Pattern of every token, shape (S, L); in order of the patterns where places do not matter."""
+    if found.places is not None:
+        return found.places
+    patterns = np.arange(found.counts.shape[1])
+    return np.stack([np.repeat(patterns, row) for row in found.counts])
+
+
+@cache
+def _module() -> codegen.CompiledModule:
+    functions = (
+        brute_kernels.parts_of, brute_kernels.forward, brute_kernels.backward,
+        brute_kernels.evaluate, brute_kernels.gradient, brute_kernels.order_parameters,
+        brute_kernels.summary, brute_kernels.outputs,
+    )  # fmt: skip
+    parts = [
+        *[codegen.inline(function) for function in functions],
+        codegen.inline(advance, "exact_kernel"),
+    ]
+    return codegen.build("Shallow ViT, full population problem.", projection.GROUPS, parts)

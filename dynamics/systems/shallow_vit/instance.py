@@ -1,0 +1,107 @@
+"""One instance of training: the start, the training vectors, the test vectors of a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from dynamics import batches
+from dynamics.problem import FloatArray
+from dynamics.systems.shallow_vit import expectation as taken
+from dynamics.systems.shallow_vit import sampling
+from dynamics.systems.shallow_vit import start as starts
+from dynamics.systems.shallow_vit.expectation import Vectors
+from dynamics.systems.shallow_vit.parameters import Parameters
+from dynamics.systems.shallow_vit.projection import Reader
+from dynamics.systems.shallow_vit.sampling import IntArray
+from dynamics.validation import integer, refuse
+
+TEST_SAMPLES = 1000
+"""Samples of a test set that is drawn; that of ``data="fixed"`` is the law."""
+SYMMETRIC = "symmetric"
+"""A start that the symmetries of the law leave as it is."""
+
+
+class Instance:
+    """What a seed draws for a noise-free problem; see `population.ReducedPopulation`.
+
+    Raises
+    ------
+    InvalidRequest
+        In one line, for an option that cannot be.
+    """
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        expectation: str = "auto",
+        samples: int | None = None,
+        seed: int | Generator = 0,
+        start: int | str | None = None,
+        batch: int | None = None,
+    ) -> None:
+        name = taken.chosen(expectation, samples)
+        self.parameters = parameters
+        symmetric = start == SYMMETRIC
+        if isinstance(start, str) and not symmetric:
+            refuse("start", start, "is unknown", "a whole number, or 'symmetric'", SYMMETRIC)
+        self._streams = sampling.streams(seed, None if isinstance(start, str) else start)
+        self.start = start_of(parameters, self._streams.start, symmetric)
+        self.vectors: Vectors = taken.vectors(parameters, samples, self._streams)
+        self.batch = None if batch is None else integer("batch", batch, at_least=1, at_most=10**8)
+        if self.batch is not None and samples is None:
+            refuse(
+                "batch", batch, "is of samples, and none are drawn", "left out, or with samples", 1
+            )
+        drawn = {"samples": samples, "start": start, "batch": self.batch}
+        self.settings: Mapping[str, Any] = {
+            "expectation": name,
+            "seed": seed if isinstance(seed, int) else "generator",
+            **{key: value for key, value in drawn.items() if value is not None},
+        }
+        self.bounds, self.index, self.share = self.vectors.batches(self.batch)
+        self._order_seed = int(self._streams.order.integers(2**62))
+
+    @cached_property
+    def reader(self) -> Reader:
+        """What is read off a state."""
+        found = self.vectors
+        return Reader(self.parameters, self.start, found.counts, found.labels, found.weights)
+
+    @cached_property
+    def test(self) -> Vectors:
+        """Fresh samples, equal ones together; of ``data="fixed"`` the law."""
+        fixed = self.parameters.data == "fixed"
+        streams = self._streams._replace(
+            training=self._streams.test, tokens=self._streams.test_tokens
+        )
+        return taken.vectors(self.parameters, None if fixed else TEST_SAMPLES, streams)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of all numbers that were drawn."""
+        found, start = self.vectors, self.start
+        places = () if found.places is None else (found.places,)
+        weights = (start.a, start.W_O, start.W_V, start.W_K, start.W_Q)
+        return batches.fingerprint((found.counts, found.labels, self.share, *weights, *places))
+
+    def batch_order(self, first: int, last: int) -> IntArray:
+        """The batch of every step first, ..., last - 1, counted from 1; 0 is the whole."""
+        return 1 + batches.order(self._order_seed, len(self.bounds) - 1, first, last)
+
+    def tested(self, reached: FloatArray) -> dict[str, float]:
+        """Test loss (hinge, over the margin) and test error, from y F of every test vector."""
+        margin, weights = self.parameters.margin, self.test.weights
+        return {
+            "test_loss": float(weights @ np.maximum(margin - reached, 0.0)) / margin,
+            "test_error": float(weights @ (reached <= 0.0)),
+        }
+
+
+def start_of(parameters: Parameters, generator: Generator, symmetric: bool) -> starts.Start:
+    """A random start, or a symmetric one."""
+    return (starts.symmetric if symmetric else starts.drawn)(parameters, generator)

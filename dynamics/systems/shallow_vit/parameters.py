@@ -1,0 +1,129 @@
+"""Parameters of the system, validated on construction."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, model_validator
+from pydantic.dataclasses import dataclass
+
+from dynamics.validation import STRICT, number, refuse, whole
+from theory.systems.shallow_vit.data_law import rounded
+
+WORDS = {
+    "data": ("fixed", "fixed_disc", "iid"),
+    "output_weights": ("shared", "per_position"),
+    "loss": ("hinge", "linear"),
+    "frozen": ("none", "attention", "values"),
+}
+"""What the parameters that are words can be."""
+ROUNDING = 1e-9
+"""By which shares may exceed 1: they are decimals."""
+
+
+def _word(name: str) -> Any:
+    """Field type: one of the words of a parameter."""
+
+    def check(value: object) -> str:
+        known = WORDS[name]
+        if value not in known:
+            refuse(name, value, "is unknown", ", ".join(known), known[0])
+        return str(value)
+
+    return Annotated[str, BeforeValidator(check)]
+
+
+@dataclass(frozen=True, config=STRICT, kw_only=True)
+class Parameters:
+    """Data law, network, loss and start of the shallow Vision Transformer.
+
+    Attributes
+    ----------
+    M : int
+        Patterns, at least 3: two that decide the label, the others not.
+    L : int
+        Tokens of a sample.
+    m : int
+        Neurons.
+    alpha_star, alpha_confusion : float
+        Shares of tokens with the pattern of the label, and with that of the other label. A sample
+        has ``n_star`` and ``n_confusion`` of them, rounded half up.
+    sigma, delta : float
+        Errors of the start: lengths of W_V mu_j - p_j, and of W_K mu_j - q_j and W_Q mu_j - r_j.
+    xi : float
+        Standard deviation of the entries of W_O at the start.
+    noise : float
+        Standard deviation per coordinate of the noise of a token (c_0).
+    data : str
+        The other tokens of a sample: ``"fixed"`` as even as possible, ``"fixed_disc"`` drawn
+        uniformly. ``"iid"``: every token drawn with the shares; ties are left out.
+    output_weights : str
+        ``"shared"``: one sign a_i for each neuron; ``"per_position"``: one for each of its tokens.
+    margin : float
+        gamma, positive: the loss of a sample is max(gamma - y F, 0), reported divided by gamma.
+    loss : str
+        ``"hinge"``, or ``"linear"``: -y F.
+    frozen : str
+        What is not trained: ``"none"``, ``"attention"`` (W_K, W_Q) or ``"values"`` (W_V).
+    d : int
+        Dimension of tokens, keys and values, at least M; by default 10, or M if that is more.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        A ``ValueError`` whose message names parameter, value, what is allowed, the nearest valid.
+    """
+
+    M: whole(3) = 5  # type: ignore[valid-type]
+    L: whole(1) = 50  # type: ignore[valid-type]
+    m: whole(1) = 1000  # type: ignore[valid-type]
+    alpha_star: number(above=0.0, at_most=1.0) = 0.5  # type: ignore[valid-type]
+    alpha_confusion: number(at_least=0.0, at_most=1.0) = 0.05  # type: ignore[valid-type]
+    sigma: number(at_least=0.0) = 0.1  # type: ignore[valid-type]
+    delta: number(at_least=0.0) = 0.2  # type: ignore[valid-type]
+    xi: number(at_least=0.0) = 0.01  # type: ignore[valid-type]
+    noise: number(at_least=0.0) = 0.01  # type: ignore[valid-type]
+    data: _word("data") = "fixed"  # type: ignore[valid-type]
+    output_weights: _word("output_weights") = "shared"  # type: ignore[valid-type]
+    margin: number(above=0.0) = 1.0  # type: ignore[valid-type]
+    loss: _word("loss") = "hinge"  # type: ignore[valid-type]
+    frozen: _word("frozen") = "none"  # type: ignore[valid-type]
+    d: whole(1, optional=True) = None  # type: ignore[valid-type]
+
+    @model_validator(mode="after")
+    def _together(self) -> Parameters:
+        if self.d is None:
+            object.__setattr__(self, "d", max(10, self.M))
+        if self.d < self.M:
+            allowed = f"at least {self.M}, so that {self.M} patterns can be orthonormal"
+            refuse("d", self.d, f"has no room for M={self.M} patterns", allowed, self.M)
+        if self.alpha_star + self.alpha_confusion > 1.0 + ROUNDING:
+            near = round(1.0 - self.alpha_star, 9)
+            problem = f"and alpha_star={self.alpha_star:g} are together more than 1"
+            refuse("alpha_confusion", self.alpha_confusion, problem, f"0 to {near:g}", f"{near:g}")
+        star, confusion = self.n_star, self.n_confusion
+        if star <= confusion:
+            problem = (
+                f"gives {star} of {self.L} tokens, no strict majority over the {confusion} of "
+                f"alpha_confusion={self.alpha_confusion:g}"
+            )
+            least = (confusion + 0.5) / self.L
+            if least + self.alpha_confusion <= 1.0:
+                refuse("alpha_star", self.alpha_star, problem, f"{least:g} or more", f"{least:g}")
+            allowed = "more where alpha_confusion is less"
+            refuse("alpha_star", self.alpha_star, problem, allowed, "0.5 with alpha_confusion=0")
+        if star + confusion > self.L:
+            problem = f"rounds, with alpha_star={self.alpha_star:g}, to more than L={self.L} tokens"
+            near = f"{max(0.0, (self.L - star) / self.L):g}"
+            refuse("alpha_confusion", self.alpha_confusion, problem, f"0 to {near}", near)
+        return self
+
+    @property
+    def n_star(self) -> int:
+        """Tokens of a sample with the pattern of its label."""
+        return rounded(self.alpha_star, self.L)
+
+    @property
+    def n_confusion(self) -> int:
+        """Tokens of a sample with the pattern of the other label."""
+        return rounded(self.alpha_confusion, self.L)

@@ -1,0 +1,201 @@
+r"""The reduced population problem: training on patterns, exact where tokens have no noise.
+
+The state is W_O (m, d) and what the other weights do to the patterns, V = W_V mu, K = W_K mu and
+Q = W_Q mu, each (d, M). The gradient by them is that by the weights, and what weights do across the
+patterns never moves. The mean over samples is a sum over weighted count vectors (`expectation`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from dynamics import codegen
+from dynamics.kernels.advance import advance
+from dynamics.problem import CompiledProblem, FloatArray
+from dynamics.systems.shallow_vit import kernels
+from dynamics.systems.shallow_vit.expectation import Vectors, weight_table
+from dynamics.systems.shallow_vit.instance import Instance
+from dynamics.systems.shallow_vit.kernels import FIVE
+from dynamics.systems.shallow_vit.parameters import Parameters
+from dynamics.systems.shallow_vit.projection import PARTS, layout
+from theory.reduction import ReducedSystem
+from theory.systems.shallow_vit import recursion
+from theory.systems.shallow_vit.events import EVENTS, ORDER_PARAMETERS, RATES
+from theory.systems.shallow_vit.notation import NOTATION
+
+
+def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSystem]:
+    """The steps on patterns, their Gram form, and the collapse to 16 attention scalars."""
+    return recursion.derivations(parameters)
+
+
+class ReducedPopulation(CompiledProblem):
+    """Gradient descent on patterns.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    expectation : str
+        ``"exact"``: the law itself; ``"sampled"``: N samples; ``"auto"``: sampled where
+        ``samples`` is given, else exact.
+    samples : int or None
+        N.
+    seed : int or numpy Generator
+        Of everything that is drawn.
+    start : int, "symmetric" or None
+        Another seed for the weights alone; or the start of the seed, completed to a set of neurons
+        that the symmetries of the law map onto itself (`start.symmetric`).
+    batch : int or None
+        Samples of a mini-batch. Batches are fixed; every epoch takes them in a new random order.
+
+    Raises
+    ------
+    InvalidRequest
+        In one line, for an option that cannot be.
+
+    Notes
+    -----
+    Order parameters are those of all training samples, whatever the batch of a step; they are
+    read off the pass that makes the gradient where that is over all.
+    """
+
+    system = "shallow_vit"
+    view = "reduced population"
+    notation = NOTATION
+    events = EVENTS
+    order_names = ORDER_PARAMETERS
+    rates = RATES
+    flows = False
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        expectation: str = "auto",
+        samples: int | None = None,
+        seed: int | Generator = 0,
+        start: int | str | None = None,
+        batch: int | None = None,
+    ) -> None:
+        self.parameters = parameters
+        self.instance = Instance(parameters, expectation, samples, seed, start, batch)
+        self.settings = self.instance.settings
+        self.autonomous = self.instance.batch is None
+        super().__init__(_module(), self._arrays(), layout(parameters))
+
+    def _arrays(self) -> tuple[Any, ...]:
+        parameters, found = self.parameters, self.instance
+        table, vectors = _kernel_vectors(found.vectors, found.start.a, parameters.L)
+        trained = (parameters.frozen != "attention", parameters.frozen != "values")
+        choice = (
+            np.array([parameters.margin, parameters.L]),
+            np.array([*self._sizes, parameters.loss == "hinge", *trained], dtype=np.int64),
+        )
+        return vectors, self._whole, table, choice, self._work()
+
+    @property
+    def _sizes(self) -> tuple[int, int, int]:
+        return self.parameters.m, self.parameters.d, self.parameters.M
+
+    @property
+    def _whole(self) -> tuple[Any, ...]:
+        """Every step on all samples."""
+        found, none = self.instance, np.zeros(1, np.int64)
+        return found.bounds, found.index, found.share, none, none.copy()
+
+    def _work(self) -> tuple[Any, ...]:
+        many, depth, patterns = self._sizes
+        tall, wide = FIVE * -(-depth // FIVE), FIVE * -(-patterns // FIVE)
+        square = (patterns, patterns)
+        return (
+            (
+                np.zeros((tall, many)), np.empty((depth, many)), np.zeros((wide, many)),
+                np.empty(square), np.empty(square), np.empty(tall), np.empty(wide),
+            ),
+            (
+                np.zeros((patterns, patterns)), np.zeros((patterns, wide)),
+                np.zeros((wide, many)), np.empty(many), np.empty(patterns),
+            ),
+            (
+                np.zeros((wide, many)), np.empty(square), np.zeros((patterns, wide)),
+                np.empty(wide),
+            ),
+            (
+                np.empty(len(self.order_names)),
+                np.full(many * depth + 3 * depth * patterns, np.nan),
+                np.full(1, -1, dtype=np.int64),
+            ),
+        )  # fmt: skip
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """Weights of the start, on the patterns."""
+        return self.layout.flatten(self.instance.start.on_patterns(self.parameters.M))
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What a resumed run must find again: beside the settings, the numbers drawn."""
+        return dict(super().identity) | {"drawn": self.instance.fingerprint}
+
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int:
+        """Steps first, ..., last - 1, each on its batch; see `CompiledProblem.advance`."""
+        if self.autonomous:
+            return super().advance(state, eta, first, last, buffers)
+        lists = self._data[1][:3]
+        each = (*lists, self.instance.batch_order(first, last), np.zeros(1, np.int64))
+        with self.on((self._data[0], each, *self._data[2:])):
+            return super().advance(state, eta, first, last, buffers)
+
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Order parameters, errors on fresh samples, attention, scores, neurons at a state."""
+        flat = self.layout.flatten(state)
+        order = dict(zip(self.order_names, self.order_parameters(flat), strict=True))
+        parts = tuple(self.layout.part(flat, name) for name in PARTS)
+        return (
+            self.instance.reader.read(parts)
+            | {name: float(value) for name, value in order.items()}
+            | self.instance.tested(self.reached(flat))
+        )
+
+    def reached(self, state: ArrayLike) -> FloatArray:
+        """Of every vector of the test set y F, shape (S,)."""
+        table, vectors = self._test
+        out = np.empty(vectors[1].size)
+        self.module.outputs(self.layout.flatten(state), vectors, table, self._data, out)
+        return out
+
+    @cached_property
+    def _test(self) -> tuple[FloatArray, tuple[Any, ...]]:
+        return _kernel_vectors(self.instance.test, self.instance.start.a, self.parameters.L)
+
+
+def _kernel_vectors(
+    found: Vectors, a: FloatArray, length: int
+) -> tuple[FloatArray, tuple[Any, ...]]:
+    """Table of output weights, and vectors as the kernels read them."""
+    table, rows, scale = weight_table(a, found, length)
+    return table, (found.counts.astype(np.float64), found.labels, rows, scale)
+
+
+@cache
+def _module() -> codegen.CompiledModule:
+    functions = (
+        kernels.score_powers, kernels.attention_of, kernels.combine, kernels.moments,
+        kernels.open_column, kernels.output, kernels.set_responses, kernels.differs,
+        kernels.count, kernels.pull, kernels.evaluate, kernels.survey, kernels.gradient,
+        kernels.order_parameters, kernels.summary,
+        kernels.outputs,
+    )  # fmt: skip
+    parts = [
+        codegen.constants(kernels, "FIVE", "LEAST", "CHUNK"),
+        *[codegen.inline(function) for function in functions],
+        codegen.inline(advance, "exact_kernel"),
+    ]
+    return codegen.build("Shallow ViT, training on patterns.", PARTS, parts)

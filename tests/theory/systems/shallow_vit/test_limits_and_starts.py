@@ -1,0 +1,108 @@
+"""The odds identity, the ceiling, lucky neurons, the printed start, and what claims say."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from theory.claims import Claim
+from theory.systems.shallow_vit import attention_limits, starts
+from theory.systems.shallow_vit.claims import CLAIMS
+from theory.systems.shallow_vit.data_law import Shares, law
+
+
+def attention(B, counts):
+    P = counts[:, None] * np.exp(B)
+    return P / P.sum(axis=0)
+
+
+def mean_mass(B, known):
+    """Attention to label-relevant tokens, mean of all queries of both samples."""
+    total = 0.0
+    for counts, label, chance in zip(known.counts, known.labels, known.probability, strict=True):
+        total += chance * counts @ attention(B, counts)[0 if label > 0 else 1] / counts.sum()
+    return total
+
+
+def test_odds_identity():
+    assert attention_limits.odds_identity().holds
+    assert not attention_limits.odds_identity(attention_limits.n_star).holds
+
+
+def test_odds_identity_with_numbers():
+    known, rng = law(Shares(6, 40, 0.45, 0.1), "fixed_disc"), np.random.default_rng(0)
+    B = 3 * rng.normal(size=(6, 6))
+    plus, minus = (known.counts[known.labels == y][rng.integers(100)] for y in (1, -1))
+    P, N = attention(B, plus), attention(B, minus)
+    assert P[0] / P[1] * N[1] / N[0] == pytest.approx((18 / 4) ** 2, rel=1e-12)
+
+
+def test_bounds_of_the_masses():
+    assert attention_limits.mean_is_bounded().holds
+    evidence = attention_limits.proposition_2()
+    assert evidence.holds is False
+    assert "0.9189" in " ".join(evidence.findings)
+
+
+@pytest.mark.parametrize(
+    "shares", [Shares(5, 50, 0.5, 0.05), Shares(4, 20, 0.4, 0.3), Shares(5, 30, 0.6, 0.0)]
+)
+def test_no_scores_pass_the_ceiling_and_some_reach_it(shares):
+    known = law(shares, "fixed")
+    top = attention_limits.ceiling(shares.n_star, shares.n_confusion, shares.L)
+    rng = np.random.default_rng(4)
+    size = (shares.M, shares.M)
+    assert max(mean_mass(5 * rng.normal(size=size), known) for _ in range(500)) < top
+    best = minimize(
+        lambda B: -mean_mass(B.reshape(size), known),
+        np.vstack([np.zeros((2, shares.M)), np.full((shares.M - 2, shares.M), -30.0)]).ravel(),
+        method="BFGS",
+        options={"gtol": 1e-10},
+    )
+    assert -best.fun == pytest.approx(top, abs=1e-9 if shares.n_confusion else 1e-3)
+
+
+def test_share_of_a_cap():
+    assert starts.cap_share(2, 0.3) == pytest.approx(0.3 / math.pi)
+    assert starts.cap_share(3, 0.3) == pytest.approx((1 - math.cos(0.3)) / 2)
+    assert starts.cap_share(3, 2.5) == pytest.approx((1 - math.cos(2.5)) / 2)
+    rows = np.random.default_rng(0).normal(size=(200_000, 10))
+    share = (rows[:, 0] / np.linalg.norm(rows, axis=1) > math.cos(1.0)).mean()
+    assert starts.cap_share(10, 1.0) == pytest.approx(share, abs=1e-3)
+
+
+def test_lemma_3_promises_more_than_there_are():
+    evidence = starts.lemma_3()
+    assert evidence.holds is False
+    assert evidence.findings[0] == "promised: at least 168 of 1000"
+    assert starts.lemma_3(dimension=2, M=4, sigma=0.7).holds
+
+
+def test_the_printed_start():
+    assert starts.printed_start().holds is False
+    assert starts.printed_start(noise=0.1, sigma=0.1, delta=0.1).holds
+
+
+def test_confusion_that_the_theorem_allows():
+    assert starts.confusion_constant((0.5, 0.05), 0.1, 0.2) < 0.5
+    assert starts.confusion_constant((0.3, 0.2), 0.1, 0.2) > 0.5
+    assert starts.confusion_constant((0.365, 0.135), 0.1, 0.2) > 0.5
+    assert starts.confusion_constant((0.366, 0.134), 0.1, 0.2) < 0.5
+    assert starts.confusion_constant((0.3, 0.0), 1.0, 0.2) == math.inf
+
+
+def test_every_claim_says_what_would_falsify_it():
+    sources = [claim.source for claim in CLAIMS]
+    assert len(set(sources)) == len(sources)
+    for claim in CLAIMS:
+        assert isinstance(claim, Claim)
+        assert claim.hypothesis
+        assert claim.falsified_by
+        assert claim.statement.count("$") % 2 == 0
+
+
+def test_the_five_differences_have_claims():
+    wanted = {"Proposition 2", "Figure 4", "Figure 1a", "Figure 2", "Remark 3", "Remark 1"}
+    wanted |= {"Proposition 1", "Theorem 1, samples", "Lemma 3", "Lemma 2, claim 2"}
+    assert wanted <= {claim.source for claim in CLAIMS}

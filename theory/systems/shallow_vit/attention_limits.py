@@ -1,0 +1,147 @@
+r"""What attention can reach without noise: the odds identity, and the ceiling that it sets.
+
+With c the counts of a sample, the odds of label-relevant against confusion tokens for a query of
+pattern j are :math:`(n_*/n_\#) e^{\pm (B_{1j} - B_{2j})}`, + where y = 1. So the product of the
+odds in a positive and in a negative sample is :math:`(n_*/n_\#)^2` for every B: training cannot
+change it (`odds_identity`). With :math:`q = n_*/n_\#` and s the factor by which the odds of a
+query have moved,
+
+.. math:: \text{mass}_+ \leq \frac{qs}{1 + qs}, \qquad \text{mass}_- \leq \frac{q}{q + s},
+
+with equality as the attention to all other patterns goes to 0. Hence
+
+- no query pattern has both above q/(1+q), and their mean is at most that (`mean_is_bounded`);
+- pattern 1 is label-relevant in n_* tokens of a positive sample and confusion in n_# of a negative
+  one: the mean over all queries is largest at :math:`s = \sqrt q + 1 + 1/\sqrt q`, and there is the
+  `ceiling` of the attention to label-relevant tokens.
+
+It is 1 only without confusion tokens.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import sympy
+
+from theory.claims import Evidence
+from theory.systems.shallow_vit.notation import NOTATION
+
+M, n_star, n_confusion = NOTATION.symbols("M n_star n_confusion")
+n_rest, q, s = sympy.symbols("n_rest q s", positive=True)
+"""Tokens of the other patterns; n_* / n_#; the factor by which the odds have moved."""
+
+
+def attention(scores: Any, counts: Any, key: int, query: Any) -> sympy.Expr:
+    """P_ij for any number of patterns.
+
+    Parameters
+    ----------
+    scores, counts : sympy.IndexedBase
+        B and c; patterns are numbered from 1.
+    key : int
+    query : int or symbol
+    """
+    k = sympy.Symbol("k", integer=True, positive=True)
+    total = sympy.Sum(counts[k] * sympy.exp(scores[k, query]), (k, 1, M))
+    return counts[key] * sympy.exp(scores[key, query]) / total
+
+
+def odds(label: int) -> sympy.Expr:
+    """Odds of label-relevant against confusion tokens for a query of pattern j, in B."""
+    scores, counts = sympy.IndexedBase("B", real=True), sympy.IndexedBase("c", positive=True)
+    j = sympy.Symbol("j", integer=True, positive=True)
+    first, second = (1, 2) if label > 0 else (2, 1)
+    ratio = attention(scores, counts, first, j) / attention(scores, counts, second, j)
+    return sympy.simplify(ratio.subs({counts[first]: n_star, counts[second]: n_confusion}))
+
+
+def odds_identity(product: sympy.Expr | None = None) -> Evidence:
+    """The product of the odds in the two samples, for any B and any number of patterns.
+
+    Parameters
+    ----------
+    product : sympy.Expr, optional
+        Another value of it, to see the check fail.
+    """
+    expected = (n_star / n_confusion) ** 2 if product is None else product
+    found = sympy.simplify(odds(1) * odds(-1))
+    findings = (
+        f"odds where y = +1: {odds(1)}",
+        f"odds where y = -1: {odds(-1)}",
+        f"product: {found}",
+    )
+    return Evidence(bool(sympy.simplify(found - expected) == 0), "B, M, j, n_*, n_# free", findings)
+
+
+def masses() -> tuple[sympy.Expr, sympy.Expr]:
+    """Largest attention to label-relevant tokens where y = +1 and y = -1, for one query pattern.
+
+    From the odds r, with s the exponential of the difference of the two scores: r/(1 + r), once
+    nothing else has attention.
+    """
+    scores, j = sympy.IndexedBase("B", real=True), sympy.Symbol("j", integer=True, positive=True)
+    given = {scores[1, j]: sympy.log(s), scores[2, j]: 0, n_star: q * n_confusion}
+    first, second = (sympy.simplify(odds(label).subs(given)) for label in (1, -1))
+    return sympy.cancel(first / (1 + first)), sympy.cancel(second / (1 + second))
+
+
+def mean_is_bounded() -> Evidence:
+    """The mean over the two samples never exceeds q/(1+q), nor does the lesser of the two."""
+    first, second = masses()
+    bound = q / (1 + q)
+    excess = sympy.factor(first + second - 2 * bound)
+    stated = -q * (q - 1) * (s - 1) ** 2 / ((q + 1) * (q + s) * (q * s + 1))
+    crossing = sympy.solve(sympy.numer(sympy.together(first - second)), s)
+    equal = sympy.simplify(first.subs(s, 1) - bound) == 0
+    holds = sympy.simplify(excess - stated) == 0 and crossing == [1] and equal
+    findings = (
+        f"mass where y = +1 and -1: at most {first} and {second}",
+        f"their sum minus 2 q/(1 + q): {excess}, not above 0 for q > 1",
+        f"they cross at s = {crossing}, at the height q/(1 + q)",
+    )
+    return Evidence(bool(holds), "q > 1 and s > 0 free, q = n_*/n_#", findings)
+
+
+def best_shift() -> sympy.Expr:
+    """The factor s at which the mean attention over all queries is largest."""
+    root = sympy.Symbol("r", positive=True)
+    first, second = masses()
+    mean = (q * first + second).subs(q, root**2)
+    stationary = sympy.solve(sympy.numer(sympy.together(sympy.diff(mean, s))), s)
+    above = [value for value in stationary if value.subs(root, 2) > 0]
+    if len(above) != 1:
+        raise ArithmeticError(f"{len(above)} stationary points")
+    return sympy.expand(sympy.cancel(above[0])).subs(root, sympy.sqrt(q))
+
+
+def ceiling(relevant: int, confusion: int, tokens: int) -> float:
+    """Least upper bound of the mean attention to label-relevant tokens, without noise.
+
+    Parameters
+    ----------
+    relevant, confusion, tokens : int
+        n_*, n_# and L, n_* > n_#. Of every law whose n_* and n_# do not vary.
+    """
+    if confusion == 0:
+        return 1.0
+    ratio = relevant / confusion
+    shift = sqrt(ratio) + 1 + 1 / sqrt(ratio)
+    high, low = ratio * shift / (1 + ratio * shift), ratio / (ratio + shift)
+    rest = (tokens - relevant - confusion) * ratio / (1 + ratio)
+    return (relevant * high + confusion * low + rest) / tokens
+
+
+def proposition_2() -> Evidence:
+    """Concentration on label-relevant tokens for all queries and samples, by the identity."""
+    bounded, shift = mean_is_bounded(), best_shift()
+    findings = (
+        *odds_identity().findings[2:],
+        *bounded.findings[1:],
+        f"mean over all queries: largest at s = {shift}, with q = n_*/n_#",
+        f"n_* = 25, n_# = 3, L = 50 (Figure 4): at most {ceiling(25, 3, 50):.4f}",
+        "without confusion tokens nothing is excluded",
+    )
+    excluded = bool(odds_identity().holds) and bool(bounded.holds)
+    return Evidence(False if excluded else None, "no noise, n_# > 0; B, M free", findings)

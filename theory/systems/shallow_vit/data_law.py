@@ -1,0 +1,195 @@
+r"""The law of count vectors: how many tokens of each pattern a sample has.
+
+Labels are fair. The label-relevant pattern is 1 where y = +1, else 2; the confusion pattern is the
+other. Of L tokens
+
+.. math:: n_* = \lfloor \alpha_* L + \tfrac12 \rfloor, \qquad
+   n_\# = \lfloor \alpha_\# L + \tfrac12 \rfloor
+
+are label-relevant and confusion tokens, and the rest is shared by the M - 2 other patterns. Three
+laws:
+
+- ``fixed``: the rest is split as evenly as can be, the same in every sample ("we set the ratio of
+  different patterns the same among all the data", Section 4.1). There are two samples.
+- ``fixed_disc``: the rest is multinomial, each pattern equally likely.
+- ``iid``: every token is label-relevant with chance :math:`\alpha_*`, confusion with
+  :math:`\alpha_\#`, else uniform. Ties are rejected, and where confusion wins the two change names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import comb, floor
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+LABELS = (1, -1)
+
+
+def rounded(share: float, tokens: int) -> int:
+    """Number of tokens that a share makes, halves up; a share may be off by rounding."""
+    return floor(round(share * tokens, 9) + 0.5)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What the law is made from.
+
+    Attributes
+    ----------
+    M, L : int
+        Patterns, tokens.
+    alpha_star, alpha_confusion : float
+        Shares of label-relevant and of confusion tokens.
+    """
+
+    M: int
+    L: int
+    alpha_star: float
+    alpha_confusion: float
+
+    @property
+    def n_star(self) -> int:
+        """Label-relevant tokens of a sample whose counts do not vary."""
+        return rounded(self.alpha_star, self.L)
+
+    @property
+    def n_confusion(self) -> int:
+        """Confusion tokens of a sample whose counts do not vary."""
+        return rounded(self.alpha_confusion, self.L)
+
+    @property
+    def n_rest(self) -> int:
+        """Tokens of the other patterns."""
+        return self.L - self.n_star - self.n_confusion
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """Every count vector that can occur, with its label and its probability.
+
+    Attributes
+    ----------
+    counts : int array, shape (n, M)
+        Tokens of each pattern; each row sums to L.
+    labels : int array, shape (n,)
+        1 or -1.
+    probability : float array, shape (n,)
+        Sums to 1.
+    """
+
+    counts: IntArray
+    labels: IntArray
+    probability: FloatArray
+
+
+def compositions(total: int, parts: int) -> IntArray:
+    """Every way to write a total as a sum of ``parts`` numbers >= 0, shape (n, parts).
+
+    In lexicographic order.
+    """
+    if parts == 1:
+        return np.array([[total]], dtype=np.int64)
+    blocks = []
+    for first in range(total + 1):
+        rest = compositions(total - first, parts - 1)
+        blocks.append(np.column_stack([np.full(len(rest), first), rest]))
+    return np.concatenate(blocks)
+
+
+def multinomial(counts: IntArray, chances: FloatArray) -> FloatArray:
+    """Probability of each row of counts; 0 to the power 0 is 1."""
+    logs = np.log(np.arange(1, counts.sum(axis=1).max(initial=0) + 1))
+    factorials = np.concatenate([[0.0], np.cumsum(logs)])
+    possible = ((counts == 0) | (chances > 0)).all(axis=1)
+    safe = np.log(np.where(chances > 0, chances, 1.0))
+    exponent = factorials[counts.sum(axis=1)] - factorials[counts].sum(axis=1) + counts @ safe
+    return np.where(possible, np.exp(exponent), 0.0)
+
+
+def even_rest(shares: Shares) -> IntArray:
+    """The rest, split as evenly as can be: the first patterns have one more, shape (M - 2,)."""
+    each, more = divmod(shares.n_rest, shares.M - 2)
+    return each + (np.arange(shares.M - 2) < more).astype(np.int64)
+
+
+def _fixed(shares: Shares) -> tuple[IntArray, FloatArray]:
+    row = [shares.n_star, shares.n_confusion, *even_rest(shares).tolist()]
+    return np.array([row], dtype=np.int64), np.ones(1)
+
+
+def _fixed_disc(shares: Shares) -> tuple[IntArray, FloatArray]:
+    others = shares.M - 2
+    rest = compositions(shares.n_rest, others)
+    head = np.tile([shares.n_star, shares.n_confusion], (len(rest), 1))
+    return np.column_stack([head, rest]), multinomial(rest, np.full(others, 1 / others))
+
+
+def _iid(shares: Shares) -> tuple[IntArray, FloatArray]:
+    others = shares.M - 2
+    rest = max(0.0, 1.0 - shares.alpha_star - shares.alpha_confusion) / others
+    chances = np.array([shares.alpha_star, shares.alpha_confusion, *[rest] * others])
+    counts = compositions(shares.L, shares.M)
+    counts = counts[counts[:, 0] > counts[:, 1]]
+    swapped = counts[:, [1, 0, *range(2, shares.M)]]
+    chance = multinomial(counts, chances) + multinomial(swapped, chances)
+    return counts, chance / chance.sum()
+
+
+_LAWS: dict[str, Callable[[Shares], tuple[IntArray, FloatArray]]] = {
+    "fixed": _fixed,
+    "fixed_disc": _fixed_disc,
+    "iid": _iid,
+}
+
+DATA = tuple(_LAWS)
+"""Names of the laws."""
+
+
+def support_size(shares: Shares, data: str) -> int:
+    """How many pairs of a count vector and a label a law has, without listing them.
+
+    Those of an ``iid`` law in which some pattern has no chance are counted all the same.
+
+    Raises
+    ------
+    KeyError
+        If there is no law of that name.
+    """
+    M, L = shares.M, shares.L
+    ties = sum(comb(L - 2 * k + M - 3, M - 3) for k in range(L // 2 + 1))
+    sizes = {
+        "fixed": 1,
+        "fixed_disc": comb(shares.n_rest + M - 3, M - 3),
+        "iid": (comb(L + M - 1, M - 1) - ties) // 2,
+    }
+    return 2 * sizes[data]
+
+
+def law(shares: Shares, data: str) -> Law:
+    """Every count vector with its label: those of y = 1, then their mirror images, y = -1.
+
+    Parameters
+    ----------
+    shares : Shares
+    data : str
+        One of `DATA`.
+
+    Raises
+    ------
+    KeyError
+        If there is no law of that name.
+    """
+    counts, chance = _LAWS[data](shares)
+    counts, chance = counts[chance > 0], chance[chance > 0]
+    mirrored = counts[:, [1, 0, *range(2, shares.M)]]
+    return Law(
+        counts=np.concatenate([counts, mirrored]),
+        labels=np.repeat(LABELS, len(counts)),
+        probability=np.tile(chance, 2) / 2,
+    )
