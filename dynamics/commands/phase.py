@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dynamics.refinement import Refinement
     from dynamics.sweep import Sweep
 
-USUAL = ("error", "test_error", "risk")
+USUAL = ("test_error", "error", "risk")
 """Drawn when nothing is asked for: the first of these that there is."""
 
 

@@ -28,6 +28,8 @@ WORDS = {
 LETTERS = {"samples": "N"}
 SHORT = 20
 """Characters up to which the meaning of a letter stands before it."""
+STAR = "\ue000"
+"""Stands for the asterisk of a letter while those of a formula are written as products."""
 SIGNS = {
     "<=": r"\leq", ">=": r"\geq", "==": "=", "!=": r"\neq", "<": "<", ">": ">",
 }  # fmt: skip
@@ -84,9 +86,10 @@ def formula(system: str, text: str) -> str:
     functions = r"([A-Za-z_]\w*)(?=\s*\()"
     written = re.sub(functions, lambda found: rf"\mathrm{{{found[1]}}}", text)
     names = r"(?<![\w.{\\])([A-Za-z_]\w*)(?![\w}])"
-    written = re.sub(names, lambda found: letter(system, found[1]), written)
+    written = re.sub(names, lambda found: letter(system, found[1]).replace("*", STAR), written)
     written = re.sub(r"\s*\*\*\s*(-?[\w.]+)", r"^{\1}", written)
-    return written.replace("**", r"{\ast\ast}").replace("*", r"\,").replace("%", r"\%")
+    written = written.replace("**", r"{\ast\ast}").replace("*", r"\,").replace("%", r"\%")
+    return written.replace(STAR, "*")
 
 
 def fixed(
