@@ -233,7 +233,9 @@ def _entrywise() -> dict[Any, Any]:
     c, a, scores = (sympy.IndexedBase(name) for name in ("c", "a", "B"))
     weight = c[i] * sympy.exp(scores[i, j])
     total = sympy.Sum(c[k] * sympy.exp(scores[k, j]), (k, 1, M))
-    gate = sympy.Function("gate")(sympy.IndexedBase("U")[i, j])
+    seen = sympy.IndexedBase("U")[i, j]
+    gate = sympy.Function("gate")(seen)
+    output = sympy.Sum(a[i] * c[j] * sympy.Max(seen, 0), (i, 1, m), (j, 1, M))
 
     def from_one(term: sympy.Expr, limits: sympy.Tuple) -> sympy.Sum:
         return sympy.Sum(term.subs(limits[0], k), (k, 1, M))
@@ -241,6 +243,7 @@ def _entrywise() -> dict[Any, Any]:
     return {
         sympy.IndexedBase("P")[i, j]: weight / total,
         MatrixSymbol("U", m, M): H * P,
+        NOTATION.symbol("F"): output / L,
         NOTATION.symbol("g"): -y / L * sympy.Function("gate")(margin - y * NOTATION.symbol("F")),
         sympy.IndexedBase("D")[i, j]: NOTATION.symbol("g") * a[i] * c[j] * gate,
         E: weighted(pattern_slopes()[E]),

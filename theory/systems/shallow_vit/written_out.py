@@ -69,9 +69,7 @@ class Written:
     def agrees(self, matrix: Any, expected: sympy.Matrix) -> list[bool]:
         """Entry by entry, whether a matrix of derivatives is as expected."""
         pairs = zip(self.slopes[matrix], expected, strict=True)
-        return [
-            sympy.expand(sympy.expand(claimed).subs(self.rest)) == slope for slope, claimed in pairs
-        ]
+        return [sympy.expand(claimed.xreplace(self.rest)) == slope for slope, claimed in pairs]
 
 
 @cache
@@ -112,8 +110,8 @@ def patterns() -> Written:
 def _slopes(loss: sympy.Expr, entries: sympy.Matrix, back: Any) -> tuple[sympy.Expr, ...]:
     """Derivatives of a loss by every entry, as polynomials in the attention."""
     sums, parts, rest = back
-    found = (sympy.diff(loss, entry).subs(sums).subs(parts) for entry in entries)
-    return tuple(sympy.expand(sympy.expand(slope).subs(rest)) for slope in found)
+    found = (sympy.diff(loss, entry).xreplace(sums).xreplace(parts) for entry in entries)
+    return tuple(sympy.expand(slope.xreplace(rest)) for slope in found)
 
 
 def _back(
