@@ -114,14 +114,13 @@ def test_noisy_step_against_its_products_and_jax(capsys):
     seconds, bound, baseline = (np.median(column) for column in np.transpose(rounds)[:3])
     every = np.median([row[3:] for row in rounds], axis=0).reshape(2, -1) / 1e9
     distance = np.median([row[0] / row[1] for row in rounds])
+    size = f"N={SAMPLES} L={shape[0]} m={shape[1]} d={shape[2]}"
     with capsys.disabled():
-        print(
-            f"\nnoisy step, N={SAMPLES} L={shape[0]} m={shape[1]} d={shape[2]}, {threads} threads"
-        )
-        print(f"  attdyn {seconds * 1e3:8.2f} ms   jax {baseline * 1e3:8.2f} ms   "
-              f"ratio {baseline / seconds:5.1f}")  # fmt: skip
+        print(f"\nnoisy step, {size}, threads: {threads}")
+        print(f"  attdyn {seconds * 1e3:8.2f} ms/step   jax {baseline * 1e3:8.2f} ms/step")
+        print(f"  ratio  {baseline / seconds:8.2f}")
         for name, numpys, own in zip(PRODUCTS, *every, strict=True):
-            print(f"  {name:10}  numpy {numpys:6.1f} Gflop/s   own loop {own:6.1f} Gflop/s")
-        print(f"  bound  {bound * 1e3:8.2f} ms = 3 x {work / 1e6:.0f} Mflop at the faster of the two; "
-              f"time/bound {distance:.2f}  (wanted {LIMIT})")  # fmt: skip
+            print(f"  {name:10} numpy {numpys:6.1f} Gflop/s   own loop {own:6.1f} Gflop/s")
+        print(f"  bound  {bound * 1e3:8.2f} ms = 3 x {work / 1e6:.0f} Mflop at the faster rates")
+        print(f"  time/bound  {distance:.2f}  (wanted {LIMIT})")
     assert distance <= LIMIT

@@ -304,10 +304,12 @@ class FullEmpirical(CompiledProblem):
         weights = np.full(many, 1.0 / many)
         return projection.Reader(self.parameters, self.start, counts, found.labels, weights)
 
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Order parameters, errors on fresh samples, attention, scores, neurons at a state.
 
         Attention is that of the noisy training tokens, gates and scores are those of the patterns.
+        The last finite state of a run that diverged may be too large for some of them.
         """
         flat = self.layout.flatten(state)
         parts = tuple(self.orbit_values(flat).values())
@@ -351,8 +353,8 @@ class FullEmpirical(CompiledProblem):
         constants[1] *= not hinge
         constants[2] = 0.0
         with self.on((constants, *data, *self._data[3:])):
-            unused = self.gradient(state)
-            self.module.order_parameters(state, unused, self._data, out)
+            self.module.gradient(state, self._data, np.empty(state.size))
+            self.module.order_parameters(state, state, self._data, out)
         queries = np.bincount(data[0][3].ravel(), minlength=len(projection.QUERIES))
         sums = self._data[4][7][3:]
         return out, np.divide(sums, queries, out=np.full(queries.size, np.nan), where=queries > 0)
@@ -376,18 +378,15 @@ def _batching(samples: int, batch: int | None) -> tuple[Any, ...]:
 
 @cache
 def _module(depth: int, threaded: bool) -> codegen.CompiledModule:
-    shared = "parallel_kernel" if threaded else "kernel"
     own = empirical_kernels
+    before = (own.prepare, own.attend, own.masses, own.attend_back, own.add_samples, own.gather)
     parts = [
         codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
         codegen.constants(own, "DEEPEST"),
         codegen.inline(exponentials, "exact_kernel"),
         *unrolled.sources(depth),
-        *[codegen.inline(part) for part in (own.prepare, own.attend, own.masses)],
-        codegen.inline(own.attend_back),
-        codegen.inline(own.add_samples),
-        codegen.inline(own.accumulate, shared),
-        *[codegen.inline(part) for part in (own.gather, own.survey, own.gradient)],
+        *[codegen.inline(function) for function in (*before, own.leave, own.finish)],
+        codegen.inline(own.gradient, "parallel_kernel" if threaded else "kernel"),
         codegen.inline(own.order_parameters),
         codegen.inline(advance, "exact_kernel"),
     ]
