@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 USUAL = {"m": NEURONS, "L": 100, "data": "fixed_disc"}
 GAPS = (0.06, 0.1, 0.14, 0.18, 0.24, 0.3)
 """Half of alpha_* - alpha_# over alpha_* + alpha_#, in the family of Figure 1a."""
-SHARES = (0.05, 0.07, 0.1, 0.15, 0.2, 0.3)
+SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
 """alpha_* where alpha_# is in proportion."""
 PROPORTION = 0.2
 SIGMAS = (0.0, 0.2, 0.4, 0.6, 0.8)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dynamics.descend import descend
 from dynamics.phases.threshold import Threshold, threshold
 from dynamics.problem import FloatArray
+from dynamics.trajectory import Event, Trajectory
 
 if TYPE_CHECKING:
     from dynamics.systems import System
@@ -29,6 +30,8 @@ TRIALS = 20
 NEURONS = 300
 """N50 does not depend on m from here on."""
 ETA, STEPS = 0.5, 2000
+FIRST_STEPS = 150
+"""Most runs have stopped by then, and nothing moves after that: the full length is for the rest."""
 FULL = 2
 """Numbers of samples at 100 % after which a row ends."""
 
@@ -133,8 +136,7 @@ def _row(
     for i, samples in enumerate(counts):
         for j in range(trials):
             problem = make(law, samples=samples, seed=seed + j)
-            run = descend(problem, ETA, STEPS, record=[STEPS])
-            stop = run.events["t_zero"]
+            run, stop = _trained(problem)
             if not run.outcome.failed:
                 loss[i, j] = run["test_loss"][-1]
             if stop is not None and stop.step is not None:
@@ -143,3 +145,13 @@ def _row(
         if ended(shares):
             break
     return loss, steps
+
+
+def _trained(problem: Any) -> tuple[Trajectory, Event | None]:
+    """A run until its training loss is zero, or to the last step, and that event."""
+    for steps in (FIRST_STEPS, STEPS):
+        run = descend(problem, ETA, steps, record=[steps])
+        stop = run.events["t_zero"]
+        if stop is not None:
+            break
+    return run, stop
