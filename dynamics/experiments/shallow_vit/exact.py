@@ -6,7 +6,6 @@ Runs on patterns are laid beside runs on tokens, beside the recursions of inner 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 

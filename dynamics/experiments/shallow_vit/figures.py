@@ -1,0 +1,14 @@
+"""Figures of Li, Wang, Liu, Chen (2023) that need no image data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dynamics.experiments.figure import Figure
+from dynamics.experiments.shallow_vit import diagrams
+
+FIGURES: Mapping[str, Figure] = {
+    "1a": diagrams.figure_1a,
+    "1b": diagrams.figure_1b,
+    "3": diagrams.figure_3,
+}
