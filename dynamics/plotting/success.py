@@ -1,4 +1,4 @@
-"""Shares of successful trials over a variable and the number of samples, with N50 laid over them."""
+"""Shares of successful trials over a variable and the number of samples, N50 laid over them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ POINT = {"ls": "", "ms": 5, "mec": "white", "mew": 0.8, "capsize": 2.5, "elinewi
 WIDE = 12.0
 """Ratio of the ends from which a horizontal axis is logarithmic."""
 LAWS = ((GREEN, "--"), (ORANGE, "-."))
+LOOKS = ((BLUE, "o"), (VERMILION, "s"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,22 +142,21 @@ def _diagram(panel: Axes, counts: FloatArray, one: Panel) -> Any:
 
 
 def _curves(panel: Axes, one: Curves) -> None:
-    looks = ((BLUE, "o"), (VERMILION, "s"))
     handles = []
-    for (label, found), (colour, marker) in zip(one.families.items(), looks, strict=False):
+    for (label, found), (colour, marker) in zip(one.families.items(), LOOKS, strict=False):
         _points(panel, one.x, found, colour, marker)
         handles.append(Line2D([], [], color=colour, marker=marker, mec="white", ls="", label=label))
-    handles += _laws(panel, one.x, one.laws)
-    if any(t.kind != MEASURED for found in one.families.values() for t in found):
-        handles.append(Line2D([], [], color="black", marker="v", ls="", ms=4, label="at most"))
+    own = len(one.laws) == len(one.families)
+    dashes = [(colour, "--") for colour, _ in LOOKS] if own else LAWS
+    handles += _laws(panel, one.x, one.laws, dashes)
+    handles += _bounds([t for found in one.families.values() for t in found])
     panel.set(xscale=one.scales[0], yscale=one.scales[1], xlabel=one.label)
     if one.scales[1] == "linear":
         panel.set_ylim(bottom=0.0)
-    for ticks, scale, ends in (
-        (panel.xaxis, one.scales[0], panel.get_xlim()), (panel.yaxis, one.scales[1], panel.get_ylim())
-    ):  # fmt: skip
-        if scale == "log":
-            logarithmic(ticks, ends[1] / ends[0])
+    if one.scales[0] == "log":
+        logarithmic(panel.xaxis, panel.get_xlim()[1] / panel.get_xlim()[0])
+    if one.scales[1] == "log":
+        logarithmic(panel.yaxis, panel.get_ylim()[1] / panel.get_ylim()[0])
     panel.legend(
         handles=handles, fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2
     )
@@ -185,10 +185,22 @@ def _points(
             panel.plot([at], [place], arrow, color=colour, mec="white", mew=0.6, ms=6, zorder=5)
 
 
-def _laws(panel: Axes, x: FloatArray, laws: Mapping[str, FloatArray]) -> list[Any]:
+def _bounds(found: Sequence[Threshold]) -> list[Any]:
+    """Handles of the arrows that are drawn."""
+    marks = {BELOW: ("v", "$N_{50}$ at most"), ABOVE: ("^", "$N_{50}$ at least")}
+    kinds = [kind for kind in marks if any(one.kind == kind for one in found)]
+    return [
+        Line2D([], [], color="black", marker=marks[kind][0], ls="", ms=4.5, label=marks[kind][1])
+        for kind in kinds
+    ]
+
+
+def _laws(
+    panel: Axes, x: FloatArray, laws: Mapping[str, FloatArray], looks: Sequence[tuple[str, str]]
+) -> list[Any]:
     order, handles = np.argsort(x), []
     limits = panel.get_ylim()
-    for (label, values), (colour, dash) in zip(laws.items(), LAWS, strict=False):
+    for (label, values), (colour, dash) in zip(laws.items(), looks, strict=False):
         handles += panel.plot(x[order], np.asarray(values)[order], dash, color=colour, label=label,
                               lw=1.8, zorder=4)  # fmt: skip
     if panel.get_yscale() == "log" and panel.collections:

@@ -19,6 +19,7 @@ from dynamics.experiments.shallow_vit.complexity import alphas, gaps, growth
 from dynamics.experiments.shallow_vit.iterations import CONFUSION, confusion
 from dynamics.experiments.shallow_vit.kept import folder, plain, rows
 from dynamics.experiments.shallow_vit.success import COUNTS, ETA, NEURONS, STEPS, TRIALS, Rows
+from dynamics.phases.threshold import Power
 from dynamics.plotting.success import Curves, Panel, success
 from dynamics.problem import FloatArray
 from dynamics.sweep.result import cores
@@ -93,6 +94,10 @@ def _through(x: FloatArray, found: Rows, power: float) -> FloatArray:
     return np.asarray(exp(level) * x**power)
 
 
+def _power(fit: Power, name: str = "trained") -> str:
+    return rf"{name}: exponent ${fit.exponent:.2f} \pm {fit.error:.2f}$"
+
+
 def _table(found: Rows) -> dict[str, Any]:
     return {
         "samples": found.counts, "share": found.share, "N50": found.values,
@@ -139,7 +144,10 @@ def figure_1a(system: System, request: FigureRequest) -> Drawing:
 
 
 def figure_1b(system: System, request: FigureRequest) -> Drawing:
-    """N over (1 - sigma)^-2. Options: ``sigmas``, ``samples``, ``trials``, ``workers``, ``store``."""
+    """N over (1 - sigma)^-2.
+
+    Options: ``sigmas``, ``samples``, ``trials``, ``workers``, ``store``.
+    """
     options = _options(request, "sigmas", SIGMAS)
     law = request.law(system, ("sigma",), m=NEURONS, L=50, alpha_star=0.3, alpha_confusion=0.2,
                       data="fixed_disc")  # fmt: skip
@@ -207,8 +215,8 @@ def figure_3(system: System, request: FigureRequest) -> Drawing:
               "attention frozen (the paper's CNN)"),
         Curves(last, f"${variable}$",
                {"trained": trained.thresholds, "frozen": frozen.thresholds},
-               {f"exponent {lines[0]}": lines[0].prefactor * last ** lines[0].exponent,
-                f"exponent {lines[1]}": lines[1].prefactor * last ** lines[1].exponent},
+               {_power(lines[0]): lines[0].prefactor * last ** lines[0].exponent,
+                _power(lines[1], "frozen"): lines[1].prefactor * last ** lines[1].exponent},
                title=f"fitted exponents in ${variable}$"),
     )  # fmt: skip
     known = np.isfinite(ratio)
