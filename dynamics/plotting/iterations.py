@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from dynamics.plotting.marks import logarithmic
-from dynamics.plotting.style import BLUE, GREEN, PURPLE, RC, VERMILION, new_figure
+from dynamics.plotting.style import BLUE, GREEN, GREY, PURPLE, RC, VERMILION, new_figure
 from dynamics.problem import FloatArray
 
 LOOKS = ((VERMILION, "o"), (BLUE, "s"), (GREEN, "^"), (PURPLE, "D"))
@@ -43,7 +43,7 @@ class Family:
 
 
 def iterations(families: Sequence[Family], held: str) -> Any:
-    """Steps against 1/alpha_* and against 1/(alpha_* - alpha_#), with straight lines in the latter.
+    """Steps against 1/alpha_* and against 1/(alpha_* - alpha_#).
 
     Parameters
     ----------
@@ -59,17 +59,18 @@ def iterations(families: Sequence[Family], held: str) -> Any:
         for family, (colour, marker) in zip(families, LOOKS, strict=False):
             for panel, at in zip(axes, (family.alphas, family.gaps), strict=True):
                 _points(panel, 1 / at, family, colour, marker)
-            _line(axes[1], 1 / family.gaps, family.mean, colour)
         axes[0].set_xlabel(r"$1/\alpha_*$")
         axes[1].set_xlabel(r"$1/(\alpha_* - \alpha_\#)$")
         axes[0].set_ylabel("steps to zero training loss")
         axes[0].set_title("the paper's variable", fontsize=9, loc="left")
-        axes[1].set_title("what orders the data; dashed: straight lines", fontsize=9, loc="left")
+        axes[1].set_title("what orders the data", fontsize=9, loc="left")
         for panel in axes:
             panel.set(xscale="log", yscale="log")
             logarithmic(panel.xaxis, panel.get_xlim()[1] / panel.get_xlim()[0])
         handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+        line = _proportional(axes[1], families)
+        handles, labels = [*handles, line], [*labels, line.get_label()]
+        figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)
         figure.suptitle(held, fontsize=8, x=0.01, ha="left")
     return axes
 
@@ -87,11 +88,11 @@ def _points(panel: Axes, x: FloatArray, family: Family, colour: str, marker: str
         panel.plot(x[~known], top, "x", color=colour, label=f"{family.label}: not reached")
 
 
-def _line(panel: Axes, x: FloatArray, steps: FloatArray, colour: str) -> None:
-    known = np.isfinite(steps)
-    if known.sum() < 2:
-        return
-    slope, level = np.polyfit(x[known], steps[known], 1)
-    fine = np.geomspace(x.min(), x.max(), 200)
-    fitted = slope * fine + level
-    panel.plot(fine[fitted > 0], fitted[fitted > 0], "--", color=colour, lw=1.1, zorder=0)
+def _proportional(panel: Axes, families: Sequence[Family]) -> Any:
+    """One line in proportion to 1/(alpha_* - alpha_#) through all points, by their logarithms."""
+    x = np.concatenate([1 / family.gaps for family in families])
+    y = np.concatenate([family.mean for family in families])
+    factor = float(np.exp(np.nanmean(np.log(y / x))))
+    ends = np.array([x.min(), x.max()])
+    label = rf"${factor:.3g} / (\alpha_* - \alpha_\#)$"
+    return panel.plot(ends, factor * ends, "--", color=GREY, lw=1.1, zorder=0, label=label)[0]

@@ -134,7 +134,7 @@ def _diagram(panel: Axes, counts: FloatArray, one: Panel) -> Any:
     handles.append(
         Line2D([], [], color=VERMILION, marker="o", mec="white", ls="", label="$N_{50}$")
     )
-    handles += _laws(panel, one.x, one.laws)
+    handles += [*_bounds(one.thresholds), *_laws(panel, one.x, one.laws, LAWS)]
     panel.legend(
         handles=handles, fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2
     )
