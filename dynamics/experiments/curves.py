@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
@@ -25,7 +26,7 @@ class Line:
     r2: float
 
 
-def line(x: Sequence[float], y: Sequence[float]) -> Line:
+def line(x: ArrayLike, y: ArrayLike) -> Line:
     """Least squares; all NaN with fewer than three points, or values of y that are all equal."""
     one, two = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if one.size < 3 or np.ptp(two) == 0 or np.ptp(one) == 0:

@@ -93,7 +93,7 @@ def _course(panel: Axes, course: Course) -> None:
         if np.isfinite(middle).all():
             panel.plot(steps, middle, dash, color=colour, lw=1.2, label=f"to relevant, {label}")
     panel.axhline(course.ceiling, color=GREY, lw=0.9, ls=(0, (1, 1)), zorder=0,
-                  label="ceiling of the odds identity")  # fmt: skip
+                  label="ceiling of the mean, without noise")  # fmt: skip
     stops = [event.step for run in course.runs if (event := run.events["t_zero"]) is not None]
     if stops:
         panel.axvspan(max(s for s in stops if s is not None), steps[-1], color="#EEEEEE", zorder=-1,

@@ -11,13 +11,21 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike
 
 from dynamics.phases.threshold import ABOVE, BELOW, MEASURED, Threshold
 from dynamics.plotting.marks import hatch, logarithmic
 from dynamics.plotting.style import BLUE, GREEN, ORANGE, RC, VERMILION, new_figure
 from dynamics.problem import FloatArray
 
-POINT = {"ls": "", "ms": 5, "mec": "white", "mew": 0.8, "capsize": 2.5, "elinewidth": 1.4}
+POINT: dict[str, Any] = {
+    "ls": "",
+    "ms": 5,
+    "mec": "white",
+    "mew": 0.8,
+    "capsize": 2.5,
+    "elinewidth": 1.4,
+}
 WIDE = 12.0
 """Ratio of the ends from which a horizontal axis is logarithmic."""
 LAWS = ((GREEN, "--"), (ORANGE, "-."))
@@ -75,7 +83,7 @@ class Curves:
     title: str = ""
 
 
-def success(counts: FloatArray, panels: Sequence[Panel | Curves], held: str) -> Any:
+def success(counts: ArrayLike, panels: Sequence[Panel | Curves], held: str) -> Any:
     """Diagrams side by side, black where all trials fail and white where all succeed.
 
     Parameters
@@ -108,7 +116,7 @@ def success(counts: FloatArray, panels: Sequence[Panel | Curves], held: str) -> 
     return axes
 
 
-def _diagram(panel: Axes, counts: FloatArray, one: Panel) -> Any:
+def _diagram(panel: Axes, counts: ArrayLike, one: Panel) -> Any:
     order = np.argsort(one.x)
     x, share = one.x[order], one.share[order]
     wide = bool(x[-1] > WIDE * x[0])
@@ -121,11 +129,11 @@ def _diagram(panel: Axes, counts: FloatArray, one: Panel) -> Any:
     panel.set_xscale("log" if wide else "linear")
     panel.set_yscale("log")
     panel.set(xlim=(edges[0], edges[-1]), ylim=(heights[0], heights[-1]), xlabel=one.label)
-    panel.set_yticks(np.asarray(counts), [f"{n:g}" for n in counts])
+    panel.set_yticks(np.asarray(counts), [f"{n:g}" for n in np.asarray(counts)])
     panel.minorticks_off()
     if wide:
         logarithmic(panel.xaxis, float(x[-1] / x[0]))
-    handles = []
+    handles: list[Any] = []
     if np.isnan(share).any():
         patch = hatch(panel, edges, heights, np.isnan(share.T))
         patch.set_label("not run: two N at 100 %")

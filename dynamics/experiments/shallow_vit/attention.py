@@ -53,7 +53,8 @@ def limit(parameters: Any) -> float:
 def proposition_2(system: System, protocol: Protocol) -> Finding:
     """The least attention to relevant tokens, over queries and samples, along training."""
     quantity = "least attention of a query to label-relevant tokens, at the end"
-    cases, rows, curves = both(system, protocol), [], []
+    cases, curves = both(system, protocol), []
+    rows: list[dict[str, Any]] = []
     for case in cases:
         least = np.array([_least(case, record) for record in range(case.last + 1)])
         last = case.last
@@ -93,7 +94,8 @@ def _least(case: Case, record: int) -> float:
 def rate(system: System, protocol: Protocol) -> Finding:
     """How fast 1 minus the attention of relevant queries falls, before training ends."""
     quantity = "exponent in time of 1 - attention of relevant queries, last quarter of training"
-    rows, curves = [], []
+    curves: list[Any] = []
+    rows: list[dict[str, Any]] = []
     for case in _long(system, protocol):
         left = 1 - case.run["relevant_by_relevant"][: case.last + 1]
         time = case.run.time[: case.last + 1]
@@ -141,7 +143,8 @@ def figure_4(system: System, protocol: Protocol) -> Finding:
     quantity = "mean attention to label-relevant tokens at the end, the best margin"
     law = protocol.parameters or system.Parameters()
     laws = [law] if protocol.parameters is not None else [law, proofs_margin(law)]
-    rows, curves = [], []
+    curves: list[Any] = []
+    rows: list[dict[str, Any]] = []
     for each in laws:
         run = concentration(system, each, protocol.seed)
         ends = {
@@ -170,7 +173,8 @@ def figures_7_and_8(system: System, protocol: Protocol) -> Finding:
     given = protocol.parameters
     law = given or proofs_margin(system.Parameters(d=20))
     depth = max(law.d, *PATTERNS)
-    rows, curves = [], []
+    curves: list[Any] = []
+    rows: list[dict[str, Any]] = []
     for patterns in PATTERNS:
         each = replace(law, M=patterns, d=depth)
         case = trained(system, each, protocol.seed)

@@ -67,7 +67,7 @@ def figure_2(system: System, request: FigureRequest) -> Drawing:
         for name, one, (by_alpha, by_gap) in zip(options["families"], found, lines, strict=True)
     )
     held = (
-        f"{law.data}: the law of two samples; $L = {law.L}$, $M = {law.M}$, $m = {law.m}$, "
+        f"the law itself ({law.data}), $L = {law.L}$, $M = {law.M}$, $m = {law.m}$, "
         rf"$\sigma = {law.sigma:g}$, $\delta = {law.delta:g}$, margin {law.margin:g}, "
         rf"$\eta = {eta:g}$, no noise; mean of {many} starts, bars from least to greatest"
     )

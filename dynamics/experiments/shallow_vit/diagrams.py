@@ -162,13 +162,14 @@ def figure_1b(system: System, request: FigureRequest) -> Drawing:
     x = (1 - values) ** -2.0
     fit, flat = growth(found, 1 / (1 - values)), _through(x, found, 0.0)
     first = flat[0] * x / x[0]
+    told = rf"exponent in $1/(1 - \sigma)$: ${fit.exponent:.2f} \pm {fit.error:.2f}$"
     panels = (
         Panel(x, r"$(1 - \sigma)^{-2}$", found.share, found.thresholds,
               {"constant": flat}, "the paper's variable"),
         Curves(values, r"$\sigma$", {"trained": found.thresholds},
                {f"constant, {flat[0]:.3g}": flat,
                 r"$\propto (1 - \sigma)^{-2}$": np.where(first < 4 * flat[0], first, np.nan)},
-               ("linear", "linear"), r"$N_{50}$ does not depend on $\sigma$"),
+               ("linear", "linear"), told),
     )  # fmt: skip
     shares = rf"$\alpha_* = {law.alpha_star:g}$, $\alpha_\# = {law.alpha_confusion:g}$"
     caption = (

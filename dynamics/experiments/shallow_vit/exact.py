@@ -84,7 +84,8 @@ def _curve(label: str, series: FloatArray) -> dict[str, Any]:
 
 def pattern_closure(system: System, protocol: Protocol) -> Finding:
     """Training of every weight on tokens beside training on patterns."""
-    quantity, rows, curves = "largest difference of an entry of W_O, V, K, Q", [], []
+    quantity, curves = "largest difference of an entry of W_O, V, K, Q", []
+    rows: list[dict[str, Any]] = []
     for name, law, training in _cases(system, protocol):
         reduced = system.ReducedPopulation(law, **training)
         full = system.FullPopulation(law, **training)
@@ -97,7 +98,8 @@ def pattern_closure(system: System, protocol: Protocol) -> Finding:
 
 def gram_form(system: System, protocol: Protocol) -> Finding:
     """The recursion of inner products beside training on patterns."""
-    quantity, rows, curves = "largest difference of an entry of H, B, G_V, G_K, G_Q, J", [], []
+    quantity, curves = "largest difference of an entry of H, B, G_V, G_K, G_Q, J", []
+    rows: list[dict[str, Any]] = []
     for name, law, training in _cases(system, protocol):
         try:
             found = gram(system.ReducedPopulation(law, **training), ETA, STEPS)
@@ -116,7 +118,8 @@ def odds_identity(system: System, protocol: Protocol) -> Finding:
     if law.n_confusion == 0 or law.data == "iid":
         reason = "needs confusion tokens, as many in every sample"
         return undecided(quantity, ROUNDING, reason, law)
-    curves, rows = [], []
+    curves: list[Any] = []
+    rows: list[dict[str, Any]] = []
     for case in both(system, protocol):
         found = case.problem.instance.vectors
         positive, ratio = found.labels > 0, case.parameters.n_star / case.parameters.n_confusion
@@ -147,7 +150,8 @@ def symmetric_collapse(system: System, protocol: Protocol) -> Finding:
 
 def margin_and_weights(system: System, protocol: Protocol) -> Finding:
     """A loop with weights 1/m and margin 1 beside training with 1/sqrt(m) and margin sqrt(m)."""
-    quantity, rows, curves = "largest difference of an entry of W_O, V, K, Q", [], []
+    quantity, curves = "largest difference of an entry of W_O, V, K, Q", []
+    rows: list[dict[str, Any]] = []
     for name, law, training in _cases(system, protocol, SHARED[::2]):
         if law.output_weights != "shared" or law.frozen != "none":
             return undecided(quantity, ROUNDING, "needs shared weights, all trained", law)

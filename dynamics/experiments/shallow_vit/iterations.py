@@ -84,7 +84,8 @@ def figure_2(system: System, protocol: Protocol) -> Finding:
     """Steps against 1/alpha_* and against 1/(alpha_* - alpha_#), in four families."""
     quantity = "least R^2 of a line through steps against 1/alpha_*, over the families"
     law = protocol.parameters or system.Parameters(**USUAL)
-    rows, curves = [], []
+    curves: list[Any] = []
+    rows: list[dict[str, Any]] = []
     for family, (label, alphas) in FAMILIES.items():
         laws = [replace(law, alpha_star=a, alpha_confusion=confusion(family, a)) for a in alphas]
         steps = _means(system, laws, protocol)

@@ -123,7 +123,11 @@ def rows(
         loss[going, part] = values(found, "test_loss", dims)
         steps[going, part] = values(found, "time_t_zero", dims) / ETA
         done = Rows(np.array(counts), loss, steps).share[:, : part.stop]
-        going = [k for k in going if not any(ended(done[k, :n]) for n in range(2, part.stop + 1))]
+        going = [
+            k
+            for k in going
+            if not any(ended(done[k, :n].tolist()) for n in range(2, part.stop + 1))
+        ]
         if not going:
             break
     return cut(Rows(np.array(counts), loss, steps))

@@ -62,7 +62,8 @@ def growth_of_neurons(system: System, protocol: Protocol) -> Finding:
     refused = _no_sides(protocol, quantity, 1.0)
     if refused is not None:
         return refused
-    rows, curves, holds = [], [], True
+    curves, holds = [], True
+    rows: list[dict[str, Any]] = []
     for case in both(system, protocol):
         frame, end = case.problem.instance.start.p, case.last
         first, last = case.parts(0)[0], case.parts(end)[0]
@@ -72,7 +73,7 @@ def growth_of_neurons(system: System, protocol: Protocol) -> Finding:
         lengths = [np.linalg.norm(part, axis=1) for part in (first, last)]
         along = float(grown[:, 0].mean())
         others = float(np.abs(grown[:, 1:].mean(axis=0)).max())
-        row = {
+        row: dict[str, Any] = {
             "case": case.shown, "lucky": int(lucky.sum()), "along_p1": along,
             "ratio": others / abs(along) if along else float("inf"),
             "largest_on_another": float((last @ frame)[lucky, 1:].max()),
@@ -102,7 +103,8 @@ def growth_of_neurons(system: System, protocol: Protocol) -> Finding:
 def growth_of_keys(system: System, protocol: Protocol) -> Finding:
     """Lemma 2, claim 2: |q_1|^2 over time, its law and its direction."""
     quantity = "growth of |q_1|^2 in the last doubling of time, over that in the one before"
-    rows, curves = [], []
+    curves: list[Any] = []
+    rows: list[dict[str, Any]] = []
     for label, time, squares, turn in _keys(system, protocol):
         places = np.searchsorted(time, time[-1] * np.array([0.25, 0.5]))
         before, after = squares[places[1]] - squares[places[0]], squares[-1] - squares[places[1]]
@@ -160,7 +162,8 @@ def growth_of_values(system: System, protocol: Protocol) -> Finding:
     refused = _no_sides(protocol, quantity, 1.0)
     if refused is not None:
         return refused
-    rows, curves, holds = [], [], True
+    curves, holds = [], True
+    rows: list[dict[str, Any]] = []
     for case in both(system, protocol):
         end = case.last
         values, hidden = [case.parts(r)[1] for r in (0, end)], case.parts(end)[0]
@@ -228,7 +231,8 @@ def lemma_4(system: System, protocol: Protocol) -> Finding:
     refused = _no_sides(protocol, quantity, 0.0)
     if refused is not None:
         return refused
-    rows, curves = [], []
+    curves: list[Any] = []
+    rows: list[dict[str, Any]] = []
     cases = both(system, protocol)
     if protocol.thorough and protocol.parameters is None:
         law = replace(cases[0].parameters, data="fixed_disc")

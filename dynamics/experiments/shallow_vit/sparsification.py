@@ -22,8 +22,8 @@ from dynamics.systems.shallow_vit.sparsify import SPARSIFIERS
 if TYPE_CHECKING:
     from dynamics.systems import System
 
-LAW = {"alpha_star": 0.3, "alpha_confusion": 0.1, "m": 300, "data": "fixed_disc"}
-TRAINING = {"samples": 20, "noisy_share": 0.2, "noisy_std": 1.0}
+LAW: dict[str, Any] = {"alpha_star": 0.3, "alpha_confusion": 0.1, "m": 300, "data": "fixed_disc"}
+TRAINING: dict[str, Any] = {"samples": 20, "noisy_share": 0.2, "noisy_std": 1.0}
 ETA, STEPS = 0.2, 400
 REMOVED = (0.0, 0.2, 0.5)
 ALL_REMOVED = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)

@@ -59,7 +59,8 @@ def _figure(
                 "seed": list(range(request.seed, request.seed + many)),
                 **{key: options[key] for key in ("eta", "steps", *TRAINING)},
             }  # fmt: skip
-            loss, error = {}, {}
+            loss: dict[str, Any] = {}
+            error: dict[str, Any] = {}
             for rule, label in WORDS.items():
                 path = where / f"{rule}-{law.M}.zarr"
                 found = swept(system, given | {"sparsify": rule}, path, int(options["workers"]))
