@@ -25,6 +25,8 @@ LARGEST_CHUNK = 1 << 12
 NEAR_LIMIT = 0.8
 BETWEEN_LOOKS = 1.25
 """Factor in the step from one look at the stability limit to the next: it moves with log time."""
+NEVER = 1 << 62
+"""First look of states too large for one, so that it cuts no chunks."""
 
 
 class Run:
@@ -68,7 +70,8 @@ class Run:
         self.oscillation = Oscillation(names.index(problem.rates[0]))
         self.step, self.now = 0, start.copy()
         self.diverged, self.failure, self.warning = False, "", ""
-        self._doubled, self._look, self._chunk = 1, 1, FIRST_CHUNK
+        self._doubled, self._chunk = 1, FIRST_CHUNK
+        self._look = 1 if start.size <= SMALL else NEVER
         self._warned = False
         self._steps: list[NDArray[np.int64]] = []
         self._states: list[FloatArray] = []
@@ -125,7 +128,7 @@ class Run:
 
     def _warn(self) -> None:
         """Say once that the learning rate comes near the stability limit, or has passed it."""
-        if self._warned or self.now.size > SMALL:
+        if self._warned:
             return
         limit = stability_limit(self.problem, self.now)
         if self.step_time > NEAR_LIMIT * limit:

@@ -142,7 +142,8 @@ def evaluate(state, batch, back, data):  # type: ignore[no-untyped-def]
         square_slope[0] = 0.0
     if not attentive:
         square_slope[1:] = 0.0
-    last[:] = state
+    for i in range(state.size):
+        last[i] = state[i]
     done[0], done[1] = batch, 1 if back else 0
 
 
@@ -152,13 +153,15 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     batch = order[cursor[0] % order.size]
     cursor[0] += 1
     evaluate(state, batch, True, data)
-    out[:] = data[3][1]
+    for i in range(out.size):
+        out[i] = data[3][1][i]
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     """Risk, active, error, relevant of all training samples, whatever the batch."""
     evaluate(state, 0, False, data)
-    out[:] = data[3][2]
+    for k in range(out.size):
+        out[k] = data[3][2][k]
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]

@@ -61,11 +61,12 @@ def attention_of(counts, scores, powers, out):  # type: ignore[no-untyped-def]
             for i in range(many):
                 if counts[i] > 0.0:
                     total += counts[i] * exp(scores[i, j] - top)
+        share = 1.0 / total
         for i in range(many):
             power = powers[i, j]
             if rescued:
                 power = exp(scores[i, j] - top) if counts[i] > 0.0 else 0.0
-            out[i, j] = counts[i] * power / total
+            out[i, j] = counts[i] * power * share
 
 
 def combine(rows, weights, out):  # type: ignore[no-untyped-def]
@@ -272,7 +273,8 @@ def evaluate(state, batch, data):  # type: ignore[no-untyped-def]
             for j in range(pushed.size):
                 pushed[j] = -y * weight * scale[s, j]
             pull(pushed, attention, attentive, responses, gates, work[2])
-    last[:] = state
+    for i in range(state.size):
+        last[i] = state[i]
     done[0] = batch
 
 

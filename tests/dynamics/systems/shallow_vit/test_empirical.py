@@ -92,12 +92,14 @@ def test_any_number_of_tokens_and_neurons_fills_the_chunks(L, m):
     np.testing.assert_allclose(gradient, flat, rtol=1e-9, atol=1e-12 * abs(flat).max())
 
 
-def test_chunks_are_whole_cache_lines_with_few_places_left_empty():
+@pytest.mark.parametrize("depth", [3, 10, 20, 64])
+def test_chunks_are_whole_cache_lines_with_few_places_left_empty(depth):
     for many in (1, 8, 100, 320, 321, 999, 1000, 4096):
-        width = chunk_width(many)
+        width = chunk_width(many, depth)
         assert width % 8 == 0
-        assert -(-many // width) * width - many < max(8, 0.05 * many)
-    assert chunk_width(1000) == 200
+        assert width * depth <= 3200
+        assert -(-many // width) * width - many < max(8, 0.06 * many * max(1, depth / 16))
+    assert chunk_width(1000, 10) == 200
 
 
 @pytest.mark.parametrize(
@@ -266,6 +268,16 @@ def test_seeds_share_out_what_is_drawn():
     assert one.identity != other.identity
 
 
+def test_a_symmetric_start_is_that_of_the_reduced_problem():
+    parameters = Parameters(**(SMALL | {"m": 12, "sigma": 0.0, "delta": 0.0}))
+    reduced = ReducedPopulation(parameters, samples=4, seed=2, start="symmetric")
+    full = FullEmpirical(parameters, 4, 2, start="symmetric", test_samples=1)
+    values = full.orbit_values(full.initial_state)
+    for name in reduced.layout.names:
+        expected = reduced.layout.part(reduced.initial_state, name)
+        np.testing.assert_array_equal(values[name], expected)
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [
@@ -274,6 +286,8 @@ def test_seeds_share_out_what_is_drawn():
         ({"options": {"batch": 0}}, "batch=0"),
         ({"options": {"test_samples": 0}}, "test_samples=0"),
         ({"options": {"start": -1}}, "start=-1"),
+        ({"options": {"start": "some"}}, "symmetric"),
+        ({"options": {"start": "symmetric"}}, "sigma=0.1 breaks a symmetric start"),
         ({"options": {"nonsense": 1}}, "nonsense"),
         ({"options": {"sparsify": "noisiest", "removed": 0.99}}, "removes every token of L=6"),
     ],

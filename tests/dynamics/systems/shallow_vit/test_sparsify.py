@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dynamics.systems.shallow_vit import sampling, sparsify
-from dynamics.systems.shallow_vit.empirical import Training, drawn
 from dynamics.systems.shallow_vit.parameters import Parameters
+from dynamics.systems.shallow_vit.tokens import Training, drawn
 
 SIZES = {"M": 4, "L": 20, "alpha_star": 0.3, "alpha_confusion": 0.1, "d": 6}
 

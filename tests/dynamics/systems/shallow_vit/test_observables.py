@@ -1,0 +1,148 @@
+"""What is read off a state, beside what the tokens say; identities along training."""
+
+import numpy as np
+import pytest
+import tokens
+
+import dynamics
+
+
+def _samples(problem):
+    depth = problem.parameters.d
+    vectors = problem.instance.vectors
+    for counts, label, weight in zip(vectors.counts, vectors.labels, vectors.weights, strict=True):
+        yield (*tokens.tokens_of(counts, depth), label, weight)
+
+
+@pytest.fixture
+def trained(system):
+    parameters = system.Parameters(m=12, L=20, alpha_confusion=0.1, data="fixed_disc", margin=3.5)
+    problem = system.FullPopulation(parameters, samples=6, seed=2)
+    return problem, dynamics.descend(problem, eta=0.2, steps=60)
+
+
+def test_attention_loss_and_errors_are_those_of_the_tokens(trained):
+    problem, run = trained
+    parts = [run[name][-1] for name in run.layout.names]
+    samples = list(_samples(problem))
+    a = problem.instance.start.a
+    reached = [y * tokens.output(x, a, parts) for x, _, y, _ in samples]
+    weights = [w for *_, w in samples]
+    margin = problem.parameters.margin
+    expected = {
+        "risk": np.dot(weights, [max(margin - r, 0.0) for r in reached]) / margin,
+        "active": np.dot(weights, [r < margin for r in reached]),
+        "error": np.dot(weights, [r <= 0 for r in reached]),
+        "relevant": tokens.relevant(samples, parts),
+    }
+    for kind in ("relevant", "confusion", "other"):
+        expected[f"relevant_by_{kind}"] = tokens.relevant(samples, parts, kind)
+    for name, value in expected.items():
+        assert run[name][-1] == pytest.approx(value, abs=1e-12), name
+    test = problem.instance.test
+    fresh = [
+        y * tokens.output(tokens.tokens_of(c, problem.parameters.d)[0], a, parts)
+        for c, y in zip(test.counts[:5], test.labels[:5], strict=True)
+    ]
+    assert problem.reached(run.final_state)[:5] == pytest.approx(fresh, abs=1e-12)
+    assert test.weights.sum() == pytest.approx(1.0)
+    assert test.member.size == 1000
+
+
+def test_scores_and_neurons_are_counted_one_by_one(trained):
+    problem, run = trained
+    hidden, values, keys, queries = (run[name][-1] for name in run.layout.names)
+    scores = keys[:, :5].T @ queries[:, :5]
+    assert run["B_11"][-1] == pytest.approx((scores[0, 0] + scores[1, 1]) / 2)
+    assert run["B_k1"][-1] == pytest.approx(scores[2:, :2].mean())
+    assert run["B_kl"][-1] == pytest.approx((scores[2:, 2:].sum() - np.trace(scores[2:, 2:])) / 6)
+    assert run["q1_norm2"][-1] == pytest.approx(keys[:, 0] @ keys[:, 0])
+    assert run["symmetry"][-1] >= abs(scores[0, 0] - scores[1, 1])
+    a, classes, lucky = problem.instance.start.a, set(), {"W": 0, "U": 0}
+    pair = [[10, 2, 3, 3, 2], [2, 10, 3, 3, 2]]
+    masses = []
+    for counts in pair:
+        x, order = tokens.tokens_of(counts, problem.parameters.d)
+        weights = tokens.attention(x, keys, queries)
+        masses.append([x @ weights[:, order.index(j)] for j in range(5)])
+    for i, row in enumerate(hidden):
+        gates = tuple(bool(row @ values @ seen > 0) for sample in masses for seen in sample)
+        classes.add((a[i] > 0, gates))
+        lucky["W"] += bool(a[i] > 0 and gates[0])
+        lucky["U"] += bool(a[i] < 0 and gates[5 + 1])
+    assert run["gate_classes"][-1] == len(classes)
+    assert run["lucky_W"][-1] == lucky["W"]
+    assert run["lucky_U"][-1] == lucky["U"]
+
+
+def test_definition_2_counts_angles(system):
+    parameters = system.Parameters(m=300, sigma=1.2, d=5)
+    problem = system.ReducedPopulation(parameters)
+    start = problem.instance.start
+    cosines = start.W_O @ start.p[:, 0] / np.linalg.norm(start.W_O, axis=1)
+    expected = (np.arccos(cosines) <= 1.2).sum()
+    assert 20 < expected < 280
+    assert problem.observables(problem.initial_state)["lucky_angle"] == expected
+
+
+@pytest.mark.parametrize("margin", [1.0, 10.0])
+def test_the_odds_of_relevant_to_confusion_never_change(system, margin):
+    parameters = system.Parameters(m=100, margin=margin)
+    run = dynamics.descend(system.ReducedPopulation(parameters), eta=0.1, steps=300, record=1)
+    assert run["odds"].max() < 1e-12
+    assert np.ptp(run["B_11"]) > 0.2
+    varied = system.Parameters(m=24, data="fixed_disc")
+    seen = system.ReducedPopulation(varied, samples=4)
+    assert np.isnan(seen.observables(seen.initial_state)["odds"])
+
+
+def test_a_run_stands_still_at_zero_loss(system):
+    run = dynamics.descend(system.ReducedPopulation(system.Parameters(m=100)), eta=0.1, steps=400)
+    zero = run.events["t_zero"]
+    assert run.outcome.kind == "converged"
+    assert run["active"][-1] == 0.0
+    after = run.states[run.steps >= zero.step]
+    assert (after == after[0]).all()
+    assert (run.states[run.steps < zero.step][-1] != after[0]).any()
+
+
+def test_two_margins_are_one_after_rescaling(system):
+    """A = +-1/m with margin 1 and step sqrt(m) eta: the same weights, F and margin by sqrt(m)."""
+    import dataclasses
+
+    wide = system.Parameters(m=64, margin=8.0)
+    problem = system.ReducedPopulation(wide)
+    run = dynamics.descend(problem, eta=0.05, steps=100)
+    other = system.ReducedPopulation(dataclasses.replace(wide, margin=1.0))
+    other._data = (*other._data[:2], other._data[2] / 8.0, *other._data[3:])
+    again = dynamics.descend(other, eta=0.4, steps=100)
+    assert again.final_state == pytest.approx(run.final_state, abs=1e-12)
+    assert again["risk"] == pytest.approx(run["risk"], abs=1e-12)
+
+
+def test_a_run_can_be_cut_anywhere_with_mini_batches(system):
+    parameters = system.Parameters(m=24, data="fixed_disc")
+    problem = system.ReducedPopulation(parameters, samples=13, batch=4)
+    assert len(problem.instance.bounds) == 5
+    whole = dynamics.descend(problem, eta=0.1, steps=50)
+    state, eta = problem.initial_state, np.full(problem.layout.size, 0.1)
+    for first, last in ((0, 7), (7, 8), (8, 50)):
+        rows = np.empty((last - first, 4))
+        none = np.empty(0, np.int64), np.empty((0, state.size))
+        problem.advance(state, eta, first, last, (rows, *none))
+    assert (state == whole.final_state).all()
+
+
+def test_batches_share_out_the_samples(system):
+    parameters = system.Parameters(m=24, data="fixed_disc", L=12, alpha_confusion=0.1)
+    problem = system.ReducedPopulation(parameters, samples=200, batch=64)
+    found = problem.instance
+    assert len(found.vectors.labels) < 200
+    gradients = []
+    for b in range(1, 5):
+        bounds, index, share = found.bounds, found.index, found.share
+        each = (bounds, index, share, np.array([b]), np.zeros(1, np.int64))
+        with problem.on((problem._data[0], each, *problem._data[2:])):
+            gradients.append(problem.gradient(problem.initial_state))
+    mean = np.average(gradients, axis=0, weights=[64, 64, 64, 8])
+    assert mean == pytest.approx(problem.gradient(problem.initial_state), abs=1e-15)

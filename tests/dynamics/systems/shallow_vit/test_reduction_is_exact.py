@@ -1,0 +1,137 @@
+"""Training on patterns is training on tokens without noise, and so are its inner products."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tokens
+
+import dynamics
+from dynamics.systems.shallow_vit.gram import gram
+from dynamics.validation import InvalidRequest
+
+SMALL = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0}
+MODES = [
+    (data, weights, samples, batch)
+    for data, weights in itertools.product(
+        ("fixed", "fixed_disc", "iid"), ("shared", "per_position")
+    )
+    for samples, batch in ((None, None), (8, None), (9, 4))
+    if data == "fixed" or samples
+]
+
+
+@pytest.mark.parametrize(("data", "weights", "samples", "batch"), MODES)
+def test_full_pattern_and_inner_products_agree_over_300_steps(
+    system, data, weights, samples, batch
+):
+    parameters = system.Parameters(**SMALL, data=data, output_weights=weights)
+    options = {"samples": samples, "batch": batch, "seed": 4}
+    reduced = system.ReducedPopulation(parameters, **options)
+    full = system.FullPopulation(parameters, **options)
+    found = dynamics.compare(reduced, full, eta=0.1, steps=300)
+    assert max(found.deviation.values()) < 1e-12
+    for name, series in found.reduced.observables.items():
+        difference = np.abs(series - found.full.observables[name])
+        assert np.isnan(series).all() or np.nanmax(difference) < 1e-12, name
+    for name, event in found.events["reduced"].items():
+        other = found.events["full"][name]
+        assert (event and event.step) == (other and other.step)
+    assert gram(reduced, 0.1, 300).deviation < 1e-12
+
+
+@pytest.mark.parametrize("kept", [{"data": "fixed_disc"}, {"data": "iid", "M": 4}])
+def test_the_law_itself_is_enumerated(system, kept):
+    parameters = system.Parameters(m=20, L=6, alpha_confusion=0.17, d=5, margin=0.1, **kept)
+    reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+    assert reduced.instance.vectors.weights.sum() == pytest.approx(1.0, abs=1e-14)
+    assert reduced.settings["expectation"] == "exact"
+    found = dynamics.compare(reduced, full, eta=0.1, steps=100)
+    assert max(found.deviation.values()) < 1e-13
+
+
+OPTIONS = [
+    {},
+    {"loss": "linear"},
+    {"output_weights": "per_position"},
+    {"margin": 0.02},
+    {"frozen": "attention"},
+    {"frozen": "values"},
+    {"M": 7, "d": 8},
+    {"M": 11, "d": 12},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_gradients_are_those_of_the_tokens(system, options):
+    """Central differences of a loss that knows nothing but tokens, by every entry."""
+    given = {"m": 7, "L": 12, "alpha_confusion": 0.17, "xi": 0.3, "d": 6, "data": "fixed_disc"}
+    parameters = system.Parameters(**(given | options))
+    full = system.FullPopulation(parameters, samples=3, seed=1)
+    reduced = system.ReducedPopulation(parameters, samples=3, seed=1)
+    vectors, a = full.instance.vectors, full.instance.start.a
+    samples = [
+        (np.eye(parameters.d)[:, order], label, weight)
+        for order, label, weight in zip(
+            _orders(vectors), vectors.labels, vectors.weights, strict=True
+        )
+    ]
+    state = full.initial_state
+
+    def loss(flat):
+        parts = [full.layout.part(flat, name) for name in full.layout.names]
+        return tokens.loss(parameters, samples, a, parts)
+
+    assert loss(state) == pytest.approx(parameters.margin * full.risk(state), abs=1e-14)
+    slope, width = full.gradient(state), 1e-5
+    frozen = {"attention": ("W_K", "W_Q"), "values": ("W_V",)}.get(parameters.frozen, ())
+    generator = np.random.default_rng(0)
+    for name in full.layout.names:
+        places = np.arange(full.layout.size)[full.layout.place(name)]
+        for k in generator.choice(places, min(20, places.size), replace=False):
+            step = np.zeros(state.size)
+            step[k] = width
+            expected = (loss(state + step) - loss(state - step)) / (2 * width)
+            assert slope[k] == pytest.approx(0.0 if name in frozen else expected, abs=1e-8)
+    patterns = full.orbit_values(slope)
+    for name in reduced.layout.names:
+        part = reduced.layout.part(reduced.gradient(reduced.initial_state), name)
+        assert part == pytest.approx(patterns[name], abs=1e-15)
+    for name in frozen:
+        assert not full.layout.part(slope, name).any()
+
+
+def test_kernels_are_the_plain_matrices_where_patterns_are_many(system):
+    """Fives that are full, more than one of them, and scores that overflow an exponential."""
+    from dynamics.systems.shallow_vit.slopes import Slopes
+
+    for M in (3, 5, 6, 10, 13):
+        parameters = system.Parameters(
+            M=M, m=33, L=30, d=14, data="iid", alpha_confusion=0.1, xi=0.5, margin=0.2
+        )
+        problem = system.ReducedPopulation(parameters, samples=20)
+        state = problem.initial_state
+        for scale in (1.0, 40.0):
+            for name in ("K", "Q"):
+                state[problem.layout.place(name)] *= scale
+            hidden, values, keys, queries = (
+                problem.layout.part(state, name) for name in problem.layout.names
+            )
+            E, T = Slopes(problem.instance).of(hidden @ values, keys.T @ queries)
+            expected = (E @ values.T, hidden.T @ E, queries @ T.T, keys @ T)
+            slope = problem.gradient(state)
+            for name, part in zip(problem.layout.names, expected, strict=True):
+                found = problem.layout.part(slope, name)
+                assert found == pytest.approx(part, abs=1e-13 * max(1.0, np.abs(part).max()))
+
+
+def test_frozen_values_are_no_step_of_the_inner_products(system):
+    problem = system.ReducedPopulation(system.Parameters(**SMALL, frozen="values"))
+    with pytest.raises(InvalidRequest, match="frozen='values' is no step"):
+        gram(problem, 0.1, 3)
+
+
+def _orders(vectors):
+    if vectors.places is not None:
+        return vectors.places
+    return [[j for j, many in enumerate(row) for _ in range(many)] for row in vectors.counts]
