@@ -66,15 +66,18 @@ class Here:
 
 
 class Crew:
-    """Processes on this machine.
+    """Processes on this machine, started at once: they load what they need meanwhile.
 
     Parameters
     ----------
     size : int
         How many.
+    system : str
+        Name of the system that they will run.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, system: str) -> None:
+        self._system = system
         self._requests: queue.SimpleQueue[tuple[int, str] | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._processes: dict[int, subprocess.Popen[str]] = {}
@@ -110,7 +113,7 @@ class Crew:
 
     def _attend(self, number: int) -> None:
         """Hand requests to one worker, and start another when it is lost."""
-        process: subprocess.Popen[str] | None = None
+        process = self._started(number)
         while (taken := self._requests.get()) is not None and not self._closed:
             ticket, request = taken
             if process is None or process.poll() is not None:
@@ -127,7 +130,7 @@ class Crew:
                 return None
             # A session of its own: Ctrl-C reaches the sweep, which then ends its workers.
             self._processes[number] = subprocess.Popen(
-                [sys.executable, "-m", "dynamics.sweep.worker"],
+                [sys.executable, "-m", "dynamics.sweep.worker", self._system],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",
                 env=os.environ | dict.fromkeys(SINGLE, "1"), start_new_session=True,
             )  # fmt: skip

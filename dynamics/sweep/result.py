@@ -131,9 +131,9 @@ def sweep(
     told = plan.objections
     if strict and told:
         raise InvalidRequest(f"{len(told)} points cannot be run: {next(iter(told.values()))}")
-    plan.check()
-    staff = _staff(workers, scheduler, len(plan.blocks))
+    staff = _staff(workers, scheduler, plan)
     try:
+        plan.check()
         if out is None:
             with tempfile.TemporaryDirectory(prefix="attdyn-sweep-") as folder:
                 return _swept(plan, Path(folder) / "sweep.zarr", staff)
@@ -165,15 +165,15 @@ def _whole(path: Path, plan: Plan) -> reading.Contents:
     return contents
 
 
-def _staff(workers: int | None, scheduler: str | None, blocks: int) -> Workers:
-    """Those who do the work; processes are not started before there is any."""
+def _staff(workers: int | None, scheduler: str | None, plan: Plan) -> Workers:
+    """Those who do the work; processes of this machine begin to load what they need."""
     if workers is not None and scheduler is not None:
         raise InvalidRequest("workers are processes here and scheduler has its own; give one")
     place = address(scheduler) if workers is None else None
     if place is not None:
         return Cluster(place)
     size = cores() if workers is None else integer("workers", workers, at_least=0, at_most=4096)
-    return Crew(min(size, blocks)) if size else Here()
+    return Crew(min(size, len(plan.blocks)), plan.work.system) if size else Here()
 
 
 def cores() -> int:

@@ -33,6 +33,7 @@ from theory.systems.masked_image_modeling.information_gap import leading_motion,
 
 if TYPE_CHECKING:
     from dynamics.systems import System
+    from dynamics.trajectory import Trajectory
 
 LARGE = 1e12
 """A ratio of rates at which its limit is reached."""
@@ -81,9 +82,34 @@ def phases(system: System, request: FigureRequest) -> Drawing:
     caption = (
         f"Correlations of a masked local patch with features and positions, their rates, and its "
         f"attention to unmasked patches (P={law.P}, C_global={law.C_global}, "
-        f"C_local={law.C_local}, {law.masked} masked, eta={options['eta']:g}). Events: {told}."
+        f"C_local={law.C_local}, {law.masked} masked, eta={options['eta']:g}). Events: {told}. "
+        f"{_values(problem, run)}"
     )
     return Drawing(correlations(run, groups, system.story, held), data, caption)
+
+
+def _values(problem: Any, run: Trajectory) -> str:
+    """Correlations at the events and at the end, and the loss above its floor, in words."""
+
+    def shown(values: Mapping[str, float], names: Mapping[str, str]) -> str:
+        return ", ".join(f"{label} {values[name]:.4g}" for name, label in names.items())
+
+    parts = {
+        "local_Phi_target": "Phi_m", "local_Phi_global": "Phi_0", "local_Phi_other": "Phi_other",
+        "local_Ups_own": "Ups_own",
+    }  # fmt: skip
+    places = [("at the end", run.final_state)]
+    for name in ("E4", "E2"):
+        event = run.events[name]
+        if event is not None and event.time > 0:
+            places.insert(0, (f"at {name}", event.state))
+    told = [
+        f"{place} {shown(dict(zip(run.layout.names, state, strict=True)), parts)}"
+        for place, state in places
+    ]
+    last = problem.observables(run.final_state)
+    told.append(shown(last, {"A_m": "own attention", "gap": "loss above its floor"}))
+    return f"rho(0) = {problem.rho0:.5g}; " + "; ".join(told) + "."
 
 
 def gap(system: System, request: FigureRequest) -> Drawing:

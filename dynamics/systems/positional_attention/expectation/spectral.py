@@ -109,13 +109,18 @@ class Spectral(Expectation):
         return f"spectral, tolerance {self.settings['tolerance']:g}"
 
     def failure(self) -> str:
-        """The nodes that the last call would have needed, where that is above the budget."""
+        """Why the last call gave no number: cancellation, overflow, or nodes above the budget."""
         if self._report[1] == 0.0:
             return ""
         if self._report[1] == 2.0:
             return (
                 "the integrals of the spectral expectation overflow here: |F| is too large with "
                 "both signs; take the exact expectation or start elsewhere"
+            )
+        if self._report[1] == 3.0:
+            return (
+                "the integrals of the spectral expectation cancel here until no digit is left; "
+                "take the exact or the sampled expectation or start elsewhere"
             )
         return (
             f"the spectral expectation needs more than {self._report[0]:.1e} nodes for one gradient"
@@ -224,7 +229,7 @@ def compiled(degree: int) -> codegen.CompiledModule:
             codegen.constants(
                 choice, "LARGEST_TILT", "TINY", "UNSEEN", "ROUNDING_UNIT", "LAMBDA_PRECISION"
             ),
-            codegen.constants(parts, "LARGEST_TABLE", "PASSES", "FINEST", "GUESS"),
+            codegen.constants(parts, "LARGEST_TABLE", "PASSES", "FINEST", "GUESS", "NO_DIGIT"),
             codegen.tabulate("patch_table", blocks, reduction),
             codegen.tabulate("curvature_table", [*blocks, *second], reduction),
             codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),

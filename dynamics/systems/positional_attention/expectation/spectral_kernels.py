@@ -36,6 +36,7 @@ curvature_table: Any = None  # supplied by the generated file
 order: Any = None  # supplied by the generated file
 
 LARGEST_TABLE = 1e300
+NO_DIGIT = 0.1
 PASSES = 4
 FINEST = 1e-13
 GUESS = 0.06
@@ -139,8 +140,8 @@ def spectrum(tables, problem, tolerance, out, weights, curved):  # type: ignore[
 
     ``out`` receives (4,) values: E[s dF_theta] for three theta and the risk; their gross; their
     bounds; and (nodes, status). Status 1: the predicted work exceeds the budget; status 2: the
-    integrals overflow. The gross is
-    guessed first and the plan made again where the guess was too high. ``weights`` receives
+    integrals overflow; status 3: they cancel until not a digit is left. The gross is guessed first
+    and the plan made again where the guess was too high. ``weights`` receives
     w_k(z), ``curved`` what `weigh_sum` says.
     """
     law, window, kappas, ends, budget = problem
@@ -195,6 +196,8 @@ def spectrum(tables, problem, tolerance, out, weights, curved):  # type: ignore[
         bounds[i] = 8.0 * ROUNDING_UNIT * gross[i]
         for c in range(columns):
             bounds[i] += errors[c] * guess[i] if errors[c] >= 0.0 else upper[c, i]
+        if bounds[i] > max(NO_DIGIT * gross[i], TINY):
+            report[1] = 3.0
 
 
 def tables_at(state, data):  # type: ignore[no-untyped-def]

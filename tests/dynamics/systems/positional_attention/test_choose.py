@@ -22,6 +22,7 @@ def test_the_cheapest_is_taken_and_said_why(system, settings, tolerance, chosen)
     assert "a gradient predicted" in problem.settings["auto"]
 
 
+@pytest.mark.long
 def test_a_run_goes_over_to_another_when_that_becomes_right(system):
     """Truncated while the rare configurations do not matter, then spectral."""
     parameters = system.Parameters(D=64, q=0.02)

@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -31,7 +32,17 @@ def large(limit):
     return st.builds(lambda order, sign: sign * 10.0**order, orders, st.sampled_from([-1, 0, 1]))
 
 
-@settings(max_examples=800, deadline=None, derandomize=True)
+def drawn(few, many):
+    """Fewer examples in the suite, more in the long validations."""
+    marks = [pytest.param(few), pytest.param(many, marks=pytest.mark.long)]
+    return pytest.mark.parametrize("examples", marks)
+
+
+@drawn(300, 2500)
+def test_a_finite_gradient_or_a_reason(examples):
+    settings(max_examples=examples, deadline=None, derandomize=True)(gradient_or_reason)()
+
+
 @given(
     st.sampled_from(SIZES),
     st.sampled_from([3, 9]),
@@ -44,7 +55,7 @@ def large(limit):
 @example((16, 4), 9, 800.0, "truncated", (1e3, 1e3, -1e3))
 @example((12, 3), 9, -800.0, "spectral", (-1.0, 1.0, 0.29427271762092816))
 @example((16, 4), 3, 1.0, "spectral", (-1e3, 1e3, 1e3))
-def test_a_finite_gradient_or_a_reason(size, p, beta, expectation, state):
+def gradient_or_reason(size, p, beta, expectation, state):
     given_problem = problem(size, p, beta, expectation)
     slope = given_problem.gradient(np.array(state))
     if np.isfinite(slope).all():
@@ -55,14 +66,18 @@ def test_a_finite_gradient_or_a_reason(size, p, beta, expectation, state):
         assert given_problem.failure()
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@drawn(25, 150)
+def test_a_run_from_there_ends_with_a_name(examples):
+    settings(max_examples=examples, deadline=None, derandomize=True)(run_with_a_name)()
+
+
 @given(
     st.sampled_from(EXPECTATIONS),
     st.sampled_from([3, 9]),
     st.tuples(large(1e3), large(1e3), large(1e3)),
     st.sampled_from([1e-2, 1e3]),
 )
-def test_a_run_from_there_ends_with_a_name(expectation, p, state, eta):
+def run_with_a_name(expectation, p, state, eta):
     run = dynamics.descend(problem((8, 2), p, 1.0, expectation), eta, 5, initial=np.array(state))
     assert run.outcome.kind in KINDS
     assert np.isfinite(run.states).all()

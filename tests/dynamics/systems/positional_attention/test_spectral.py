@@ -179,3 +179,23 @@ def test_law_of_the_sum():
 def test_wrong_tolerance_is_refused(system):
     with pytest.raises(InvalidRequest, match="tolerance=0 is too small"):
         system.ReducedPopulation(system.Parameters(), "spectral", 0)
+
+
+def test_where_no_digit_is_left_it_says_so(system):
+    """Off every trajectory both signs of a large F meet at one z and cancel."""
+    problem = system.ReducedPopulation(system.Parameters(D=196, C=4, q=16 / 196), "spectral")
+    lost = 0
+    for scale in np.linspace(0.0, 1.0, 11):
+        state = np.array([0.022, 3.1, -0.067]) + scale * np.array([0.048, 1.1, -0.013])
+        found = problem.gradient(state)
+        if problem.failure():
+            lost += 1
+            assert "no digit is left" in problem.failure()
+            assert np.isnan(found).all()
+        else:
+            certified = problem.expectation.certify(state)
+            assert (certified["bound"] <= 0.1 * certified["gross"]).all()
+            assert np.isfinite(found).all()
+    assert 0 < lost < 11
+    run = dynamics.descend(problem, 0.01, 5, initial=state)
+    assert run.outcome.kind == "certificate lost"
