@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import log
+from math import log, nan
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,7 +12,11 @@ from pydantic import BeforeValidator, model_validator
 from pydantic.dataclasses import dataclass
 
 from dynamics.validation import STRICT, real, refuse, whole
-from theory.systems.masked_image_modeling.symmetry import one_cluster, two_cluster_grid
+from theory.systems.masked_image_modeling.symmetry import (
+    one_cluster,
+    reference,
+    two_cluster_grid,
+)
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "one_cluster": ("P", "C_global", "C_local"),
@@ -26,6 +30,8 @@ USUAL: Mapping[str, Mapping[str, int]] = {
     "custom": {},
 }
 TEXT = "areas are separated by commas and clusters by semicolons, as in '0,0,1,1;0,1,1,0'"
+NOTHING = (None, 0, ())
+"""What a parameter may be that a family does not have."""
 ROUNDING = 1e-12
 
 
@@ -96,9 +102,11 @@ class Parameters:
     P : int
         Patches.
     C_global, C_local : int
-        Patches of the global area, and of a local one; of the first cluster where they differ.
+        Patches of the global area, and of a local one; where areas differ in size, those of
+        `theory.systems.masked_image_modeling.symmetry.reference`, whose row the events are about.
+        No ``C_local`` where no area is local.
     b11, b10, T : int
-        Of ``"two_cluster_grid"``; 0 elsewhere.
+        Of ``"two_cluster_grid"``; None elsewhere.
     areas : tuple of tuple of int
         Of ``"custom"``: for each cluster the area of each patch, 0 the global one; else empty.
     masked : int
@@ -141,9 +149,10 @@ class Parameters:
         }[self.family]()
         for name, entry in follow.items():
             given = getattr(self, name)
-            if given not in (None, entry):
-                allowed = f"{entry or 'left out'}, in this family"
-                refuse(name, given, f"does not fit family={self.family!r}", allowed, entry)
+            if given not in ((None, entry) if entry else NOTHING):
+                near = entry or "left out"
+                allowed = f"{near}, in this family"
+                refuse(name, given, f"does not fit family={self.family!r}", allowed, near)
             self._set(name, entry)
         if self.masked is None:
             self._set("masked", self.P // 2)
@@ -166,7 +175,7 @@ class Parameters:
             near = min(sizes, key=lambda c: (abs(c - self.C_local), c))
             problem = f"does not divide P - C_global = {left}: areas do not partition the patches"
             refuse("C_local", self.C_local, problem, ", ".join(map(str, sizes)), near)
-        return {"b11": 0, "b10": 0, "T": 0, "areas": ()}
+        return {"b11": None, "b10": None, "T": None, "areas": ()}
 
     def _grid(self) -> dict[str, Any]:
         size = self.C_local
@@ -195,10 +204,11 @@ class Parameters:
                 problem = f"does not partition {count} patches in cluster {k + 1}"
                 allowed = "areas 0, 1, ... without a gap, 0 the global one, one for each patch"
                 refuse("areas", [list(r) for r in clusters], problem, allowed, list(range(count)))
-        first = np.bincount(clusters[0])
-        local = int(first[1]) if first.size > 1 else int(first[0])
-        sizes = {"P": count, "C_global": int(first[0]), "C_local": local}
-        return sizes | {"b11": 0, "b10": 0, "T": 0}
+        near = reference(clusters, local=True)
+        sizes = {"P": count, "C_global": clusters[0].count(0), "C_local": None}
+        if near is not None:
+            sizes |= {"C_global": near.globally, "C_local": near.own}
+        return sizes | {"b11": None, "b10": None, "T": None}
 
     def _law(self) -> None:
         if len(set(self.z)) < len(self.z):
@@ -268,23 +278,21 @@ class Parameters:
 
     @property
     def kappa_s(self) -> float:
-        """Exponent of a local area, ln C_local / ln P."""
-        return log(self.C_local) / log(self.P)
+        """Exponent of a local area, ln C_local / ln P; NaN where there is none."""
+        return nan if self.C_local is None else log(self.C_local) / log(self.P)
 
     @property
     def Delta(self) -> float:  # noqa: N802 (the paper's letter)
-        """Information gap (1 - kappa_s) - 2 (1 - kappa_c), equation (4.1)."""
+        """Information gap (1 - kappa_s) - 2 (1 - kappa_c), equation (4.1); NaN as `kappa_s`."""
         return (1 - self.kappa_s) - 2 * (1 - self.kappa_c)
 
     @property
     def Delta_eff(self) -> float:  # noqa: N802 (the paper's letter)
-        """Information gap at this size, ln rho(0) / ln P; NaN where there is no local area."""
+        """Information gap at this size, ln rho(0) / ln P; NaN where no local patch has a mate."""
         from theory.systems.masked_image_modeling.information_gap import effective_gap
 
         areas = self.area_ids
-        patch = int(np.argmax((areas > 0).sum(axis=0)))
-        cluster = int(np.argmax(areas[:, patch] > 0))
-        try:
-            return effective_gap(areas, cluster, patch, self.masked, (self.z, self.odds))
-        except ValueError:
-            return float("nan")
+        near = reference(areas, local=True)
+        if near is None or near.own == 1:
+            return nan
+        return effective_gap(areas, near.cluster, near.patch, self.masked, (self.z, self.odds))
