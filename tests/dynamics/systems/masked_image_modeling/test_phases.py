@@ -86,6 +86,30 @@ def test_a_negative_gap_is_one_phase(system):
     assert run["rho0"][0] == pytest.approx(0.039767, rel=1e-4)
 
 
+@pytest.mark.parametrize(("masked", "C_local"), [(1, 8), (1023, 2)])
+def test_a_loss_near_its_floor_is_no_convergence_before_attention_grows(system, masked, C_local):
+    """Where p is rarely masked beside an open mate, the gap is below 1e-3 at the start already."""
+    sizes = {"P": 1024, "C_global": 512, "C_local": C_local, "masked": masked}
+    problem = system.ReducedPopulation(system.Parameters(**sizes))
+    run = dynamics.descend(problem, eta=1.0, steps=40)
+    assert run["gap"][0] < 1e-3
+    assert run["A_m"][-1] < 0.5
+    assert run.events["E5"] is None
+    assert run.reasons["E5"] == "E4 is not reached"
+
+
+def test_convergence_is_of_the_loss_where_a_patch_is_masked(system):
+    """With one patch masked L_p is 1/P of that loss, and small long before anything is learned."""
+    problem = system.ReducedPopulation(system.Parameters(P=64, C_global=32, C_local=4, masked=1))
+    run = dynamics.descend(problem, eta=64.0, steps=3000, record=1)
+    for row in ("m", "g"):
+        end = {"m": "", "g": "_global"}[row]
+        converged, grown = run.events[f"E5{end}"].step, run.events[f"E4{end}"].step
+        assert 0 < grown < converged
+        # (1 - A)^2 / 2 is 2e-3 where all attention but that is on own patches.
+        assert run[f"A_{row}"][converged] == pytest.approx(1 - np.sqrt(4e-3), abs=5e-3)
+
+
 def test_the_flow_is_the_limit_of_small_steps(system):
     problem = system.ReducedPopulation(system.Parameters())
     smooth = dynamics.flow(problem, time=600.0)
