@@ -148,6 +148,48 @@ def test_pictures_tell_the_phases(two_phases):
     assert axes[1].get_legend().get_texts()[1].get_text() == r"$|$$\alpha_0$$|$"
 
 
+def shaded(panel):
+    """Extents in time of what is shaded."""
+    return sorted((patch.get_x(), patch.get_x() + patch.get_width()) for patch in panel.patches)
+
+
+def test_one_phase_is_drawn_as_one(system):
+    from dynamics import plotting
+
+    problem = system.ReducedPopulation(system.Parameters(P=512, C_global=24, C_local=8))
+    run = dynamics.descend(problem, eta=4.0, steps=400)
+    assert run.events["E0"] is None
+    assert run.events["E2"].step == 0
+    axes = plotting.training(run)
+    end = run.events["E4"].time
+    assert shaded(axes[0]) == [pytest.approx((4.0, end)), pytest.approx((end, run.time[-1]))]
+    written = {text.get_text() for text in axes[0].texts}
+    assert {"one phase", "convergence", "$E_4$"} <= written
+    assert not {"Phase I", "Phase II", "$E_2$"} & written
+    assert any(text.startswith(r"no Phase I: $\rho > 1$ not reached") for text in written)
+    verticals = {line.get_xdata()[0] for line in axes[0].lines if len(set(line.get_xdata())) == 1}
+    assert verticals == {end, run.events["E5"].time}
+
+
+def test_no_phase_is_shaded_where_rho_has_no_value(system):
+    from dynamics import plotting
+
+    parameters = system.Parameters(P=12, C_global=8, C_local=1, masked=3)
+    run = dynamics.descend(system.ReducedPopulation(parameters), eta=1.0, steps=50)
+    assert np.isnan(run["rho"]).all()
+    axes = plotting.training(run)
+    assert all(shaded(panel) == [] for panel in axes)
+    written = [text.get_text() for text in axes[0].texts]
+    assert len(written) == 1
+    assert written[0].startswith("no Phase I")
+    labels = [[text.get_text() for text in panel.get_legend().get_texts()] for panel in axes]
+    assert labels[1] == [r"$\alpha_m$: zero", r"$|$$\alpha_0$$|$"]
+    assert labels[2] == ["$A_m$: no value", "$A_g$"]
+    for panel in axes:
+        for line, text in zip(panel.get_lines(), panel.get_legend().get_texts(), strict=False):
+            assert (line.get_linestyle() == "None") == (": " in text.get_text())
+
+
 def test_a_sweep_takes_the_family_as_a_word(system, tmp_path):
     request = {"family": "two_cluster_grid", "b10": "4,6", "eta": 4.0, "steps": 5}
     found = dynamics.sweep(system, request, tmp_path / "grid.zarr", workers=0)
