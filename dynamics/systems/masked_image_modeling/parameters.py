@@ -33,16 +33,18 @@ TEXT = "areas are separated by commas and clusters by semicolons, as in '0,0,1,1
 NOTHING = (None, 0, ())
 """What a parameter may be that a family does not have."""
 ROUNDING = 1e-12
+LEAST_LATENT, MOST_LATENT = 1e-3, 1e3
+"""A common factor of all latents is a unit of Phi and of time, so that more says nothing new."""
 
 
 def _family(value: object) -> str:
-    if value not in FAMILIES:
+    if not isinstance(value, str) or value not in FAMILIES:
         refuse("family", value, "is unknown", ", ".join(FAMILIES), "one_cluster")
-    return str(value)
+    return value
 
 
-def _numbers(name: str, value: object) -> tuple[float, ...]:
-    """Positive numbers from one of them, a sequence, or text with commas."""
+def _numbers(name: str, value: object, **bounds: float) -> tuple[float, ...]:
+    """Numbers within bounds from one of them, a sequence, or text with commas."""
     allowed = "positive numbers, separated by commas"
     given: Sequence[Any] = [value]
     if isinstance(value, str):
@@ -54,15 +56,15 @@ def _numbers(name: str, value: object) -> tuple[float, ...]:
         given = list(value)
     if not given:
         refuse(name, value, "is empty", allowed, "1.0")
-    return tuple(real(name, part, above=0.0) for part in given)
+    return tuple(real(name, part, **bounds) for part in given)
 
 
 def _latents(value: object) -> tuple[float, ...]:
-    return _numbers("z", value)
+    return _numbers("z", value, at_least=LEAST_LATENT, at_most=MOST_LATENT)
 
 
 def _odds(value: object) -> tuple[float, ...] | None:
-    return None if value is None else _numbers("odds", value)
+    return None if value is None else _numbers("odds", value, above=0.0)
 
 
 def _areas(value: object) -> tuple[tuple[int, ...], ...] | None:
@@ -79,11 +81,11 @@ def _areas(value: object) -> tuple[tuple[int, ...], ...] | None:
     for row in rows:
         try:
             numbers = [float(entry) for entry in row]
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
+            numbers = [nan]
+        if not all(entry.is_integer() for entry in numbers):
             refuse("areas", value, "is not a list of whole numbers", allowed, "'0,0,1,1'")
-        found.append(tuple(int(entry) for entry in numbers if entry == int(entry)))
-        if len(found[-1]) != len(numbers):
-            refuse("areas", value, "is not a list of whole numbers", allowed, "'0,0,1,1'")
+        found.append(tuple(map(int, numbers)))
     return tuple(found)
 
 
@@ -112,7 +114,7 @@ class Parameters:
     masked : int
         Patches that are masked, at least one and not all; half of them by default.
     z : tuple of float
-        Values of the latent of an area, positive; a number, a list, or text with commas.
+        Values of the latent of an area, 1e-3 to 1e3; a number, a list, or text with commas.
     odds : tuple of float
         Their probabilities, equal by default.
     d : int
@@ -198,9 +200,8 @@ class Parameters:
         if count < 2:
             refuse("areas", clusters, "has one patch", "two patches or more", "'0,1'")
         for k, row in enumerate(clusters):
-            missing = sorted(set(range(max(row, default=0) + 1)) - set(row))
-            broken = len(row) != count or min(row) < 0 or missing
-            if broken:
+            ids = set(row)
+            if len(row) != count or min(ids) < 0 or max(ids) >= len(ids):
                 problem = f"does not partition {count} patches in cluster {k + 1}"
                 allowed = "areas 0, 1, ... without a gap, 0 the global one, one for each patch"
                 refuse("areas", [list(r) for r in clusters], problem, allowed, list(range(count)))

@@ -22,12 +22,21 @@ WRONG = [
     ({"z": 0}, "z=0 is too small"),
     ({"z": [1.0, -1.0]}, "z=-1.0 is too small"),
     ({"z": (1.0, 1.0)}, "has a value twice"),
+    ({"z": 1e200}, "z=1e+200 is too large; z can be a finite number at least 0.001 and at most"),
+    ({"z": [1.0, 1e-200]}, "z=1e-200 is too small"),
     ({"z": "one"}, "z='one' is not a list of numbers"),
     ({"T": 3}, "T=3 does not fit family='one_cluster'"),
     ({"family": "custom"}, "has no cluster"),
     ({"family": "custom", "areas": "0,0,2,2"}, "does not partition 4 patches in cluster 1"),
     ({"family": "custom", "areas": "0,0,1,1;0,1"}, "does not partition 4 patches in cluster 2"),
+    ({"family": ["a"]}, "family=['a'] is unknown"),
+    ({"family": None}, "family=None is unknown"),
     ({"family": "custom", "areas": "0,x"}, "is not a list of whole numbers"),
+    ({"family": "custom", "areas": "0,inf,1,1"}, "areas='0,inf,1,1' is not a list of whole"),
+    ({"family": "custom", "areas": "0,nan,1,1"}, "areas='0,nan,1,1' is not a list of whole"),
+    ({"family": "custom", "areas": "0,1e300"}, "does not partition 2 patches in cluster 1"),
+    ({"family": "custom", "areas": [[0, 10**400]]}, "is not a list of whole numbers"),
+    ({"family": "custom", "areas": "0,0,-1,1"}, "does not partition 4 patches in cluster 1"),
     ({"family": "custom", "areas": [[0, 0, 1, 1]], "P": 5}, "P=5 does not fit"),
     ({"family": "two_cluster_grid", "b10": 6}, "b10=6 is no multiple of C_local=4"),
     ({"family": "two_cluster_grid", "b11": 0, "b10": 0}, "leaves no global area"),
@@ -120,3 +129,15 @@ def test_without_local_areas_nothing_is_said_of_a_local_row(system):
         assert reached == {"E4_global", "E5_global"}
     result = dynamics.compare(*problems[:2], eta=1.0, steps=300)
     assert max(result.deviation.values()) < 1e-12
+
+
+@pytest.mark.parametrize("z", [1e-3, 1e3, "1e-3,1e3"])
+def test_latents_at_the_ends_of_their_range_are_run(system, z):
+    import dynamics
+
+    parameters = system.Parameters(P=12, C_global=8, C_local=2, masked=3, z=z)
+    assert np.isfinite([parameters.Delta_eff, *parameters.odds]).all()
+    problem = system.ReducedPopulation(parameters)
+    assert np.isfinite(list(problem.observables(problem.initial_state).values())).all()
+    run = dynamics.descend(problem, eta=1.0, steps=20)
+    assert run.outcome.kind
