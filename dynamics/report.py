@@ -118,7 +118,8 @@ def pictures(result: Result) -> Iterator[tuple[str, Any]]:
 def table(system: System, result: Result) -> str:
     """A short table: parameters, events, deviations, how it ended."""
     first = _first(result)
-    shown = ", ".join(f"{name}={_entry(entry)}" for name, entry in first.parameters.items())
+    law = {n: entry for n, entry in first.parameters.items() if entry not in (None, (), [])}
+    shown = ", ".join(f"{name}={_entry(entry)}" for name, entry in law.items())
     made = ", ".join(f"{k}={v}" for k, v in first.settings.items() if not isinstance(v, list))
     lines = [system.title, shown, made, ""]
     runs = (result.reduced, result.full) if isinstance(result, Comparison) else (first,)

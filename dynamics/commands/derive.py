@@ -20,11 +20,10 @@ def flags(parser: request.Parser, command: str, system: System) -> None:
 
 
 def execute(asked: Asked) -> int:
-    """Print the derivations; returns the exit code."""
+    """Print the derivations, of the parameters where any are given; returns the exit code."""
     form = asked.flags.get("as", "text")
     if form not in FORMS:
         request.unknown("form", str(form), FORMS)
-    symbolic = "p" not in asked.flags and form != "source"
     parameters = asked.parameters()
     if form == "source":
         print(asked.system.ReducedPopulation(parameters).source)
@@ -32,7 +31,8 @@ def execute(asked: Asked) -> int:
         from theory.rendering import as_latex, as_text
 
         render = as_text if form == "text" else as_latex
-        for reduction in asked.system.derivations(None if symbolic else parameters).values():
+        of = parameters if asked.names_parameters else None
+        for reduction in asked.system.derivations(of).values():
             print(render(reduction))
     if asked.flags.get("prove"):
         print(report.proofs(asked.system.claims))

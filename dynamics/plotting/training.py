@@ -69,7 +69,10 @@ def training(
                 words = drawn.words[k] if drawn.words else ""
                 label = f"{_label(system.notation.label(name), drawn, run, name)} {words}".strip()
                 time, values = positive_time(run, _shown(drawn, run, name))
-                panel.plot(time, values, color=colour, ls=dash, label=label)
+                absent = _invisible(drawn, values)
+                panel.plot(
+                    time, values, color=colour, ls="" if absent else dash, label=label + absent
+                )
                 if seeds:
                     band(panel, seeds, name, colour, ":")
                 if markers is not None and name in markers.observables.keys() | set(
@@ -96,6 +99,13 @@ def _shown(drawn: Panel, run: Trajectory, name: str) -> Any:
     """A series, or its size where it is negative on a logarithmic axis."""
     series = run[name]
     return np.abs(series) if drawn.logarithmic else series
+
+
+def _invisible(drawn: Panel, values: Any) -> str:
+    """What a curve is instead of one that can be seen; empty where it can."""
+    if not np.isfinite(values).any():
+        return ": no value"
+    return ": zero" if drawn.logarithmic and not (values > 0).any() else ""
 
 
 def _label(letter: str, drawn: Panel, run: Trajectory, name: str) -> str:
@@ -128,21 +138,29 @@ def _mark(panel: Axes, run: Trajectory, series: Any, colour: str, marker: str) -
 
 
 def shade(axes: Any, run: Trajectory, story: Story) -> None:
-    """Shade the phases and name the events that divide them above the first panel."""
+    """Shade the phases and name the events that divide them above the first panel.
+
+    An event at the start divides nothing, and has no place on a logarithmic axis.
+    """
     first, last = run.time[run.time > 0].min(), run.time[-1]
     at = {name: max(event.time, first) for name, event in run.events.items() if event is not None}
+    before = True
     for (name, begins, ends), shade in zip(story.spans, SHADES.values(), strict=False):
         begin = first if begins is None else at.get(begins)
         if begin is None:
             _absent(axes[0], run, story, name)
+            before = False
             continue
         end = last if ends is None else at.get(ends, last)
-        for panel in axes:
-            panel.axvspan(begin, end, color=shade, lw=0, zorder=0)
         if end > begin:
-            _above(axes[0], np.sqrt(begin * end), name, 14)
+            for panel in axes:
+                panel.axvspan(begin, end, color=shade, lw=0, zorder=0)
+            called = name if before else story.alone.get(name, name)
+            _above(axes[0], np.sqrt(begin * end), called, 14)
+        before = end > begin
     for name, label in {**story.marks, **story.asides}.items():
-        if name in at:
+        event = run.events.get(name)
+        if event is not None and event.time > 0:
             dotted = name in story.asides
             for panel in axes:
                 panel.axvline(at[name], color="black", lw=0.8, ls=":" if dotted else "-", zorder=1)
@@ -157,12 +175,21 @@ def shade(axes: Any, run: Trajectory, story: Story) -> None:
 
 
 def _absent(panel: Axes, run: Trajectory, story: Story, name: str) -> None:
-    """Say why a phase did not begin, where the one before it has ended."""
-    names = [span[0] for span in story.spans]
-    before, begins = story.spans[names.index(name) - 1][2], story.spans[names.index(name)][1]
-    event = None if before is None else run.events.get(before)
-    if event is not None and begins is not None:
-        reason = run.reasons.get(begins, "")
+    """Say why a phase did not begin: the first on the left, others where the one before ended."""
+    number = [span[0] for span in story.spans].index(name)
+    begins = story.spans[number][1]
+    assert begins is not None
+    reason = run.reasons.get(begins, "")
+    if number == 0:
+        rules = {rule.name: rule for rule in load_system(run.system).ReducedPopulation.events}
+        panel.annotate(
+            f"no {name}: ${rules[begins].latex}$ {reason}", (0.0, 1.0), (0, 26),
+            xycoords="axes fraction", textcoords="offset points", fontsize=7,
+        )  # fmt: skip
+        return
+    ended = story.spans[number - 1][2]
+    event = None if ended is None else run.events.get(ended)
+    if event is not None:
         place = np.sqrt(max(event.time, run.time[run.time > 0].min()) * run.time[-1])
         _above(panel, place, f"no {name}:\n{reason}", 10, fontsize=7)
 

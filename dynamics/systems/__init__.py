@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from inspect import signature
 from pathlib import Path
@@ -84,6 +84,8 @@ class Story:
         Event -> the letter of one that is marked inside the picture.
     overlaid : tuple of str
         What is drawn where several runs are laid over each other.
+    alone : mapping
+        Phase -> what it is called where the one before it did not take place.
     """
 
     panels: tuple[Panel, ...]
@@ -91,6 +93,7 @@ class Story:
     marks: Mapping[str, str]
     asides: Mapping[str, str]
     overlaid: tuple[str, ...]
+    alone: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

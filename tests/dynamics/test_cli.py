@@ -319,6 +319,24 @@ def test_derive(capsys, form, part):
     assert part in out
 
 
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        ("masked_image_modeling", "reduced: local rows"),
+        ("masked_image_modeling --family two_cluster_grid", "reduced: B00 rows"),
+        ("masked_image_modeling --P 60 --C_global 36 --C_local 3 --masked 20", "(i, 1, 7)"),
+        ("positional_attention", "n(rho) = D*(-C + D)"),
+        ("positional_attention --p 5", "**5"),
+    ],
+)
+def test_derivations_are_of_the_parameters_that_are_given(capsys, words, part):
+    code, out, _ = call(capsys, "derive", *words.split())
+    assert code == 0
+    assert part in out
+    letters = call(capsys, "derive", words.split()[0])[1]
+    assert (out == letters) == ("--" not in words)
+
+
 def test_systems_and_help(capsys):
     assert "positional_attention" in call(capsys, "systems")[1]
     for words in (["--help"], ["compare", "--help"], ["systems", "--help"], ["--version"]):

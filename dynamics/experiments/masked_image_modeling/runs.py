@@ -112,14 +112,15 @@ class Case:
         rows = self.problem.rows
         if local:
             return [rows.layout.names[place] for place in rows.references[:2]]
-        kind = rows.types[rows.references[3]]
-        phi = rows.starts[rows.references[3]] + len(kind.ups_names)
-        return [rows.layout.names[phi + kind.own_phi[0]]]
+        far = rows.views[1]
+        phi = rows.starts[far.row] + len(rows.types[far.row].ups_names)
+        return [rows.layout.names[phi + far.own]]
 
 
 def unit(parameters: Any) -> float:
-    """K P / C_s, the unit of time."""
-    return float(parameters.K * parameters.P / parameters.C_local)
+    """K P / C_s, the unit of time; of the global area where no other is."""
+    size = parameters.C_local or parameters.C_global
+    return float(parameters.K * parameters.P / size)
 
 
 def trained(system: System, parameters: Any, horizon: float = LONG) -> Case:

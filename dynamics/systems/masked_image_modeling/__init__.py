@@ -41,10 +41,11 @@ SYSTEM = System(
             Panel((("A_m", 0), ("A_g", 2)), level="1/2"),
             Panel((("gap", 0), ("gap_g", 2)), logarithmic=True),
         ),
-        spans=(("Phase I", None, "E2"), ("Phase II", "E2", "E4"), ("convergence", "E4", None)),
+        spans=(("Phase I", "E0", "E2"), ("Phase II", "E2", "E4"), ("convergence", "E4", None)),
         marks={"E2": "$E_2$", "E4": "$E_4$"},
         asides={"E5": "$E_5$"},
         overlaid=("Phi_m", "Phi_0", "A_m", "gap"),
+        alone={"Phase II": "one phase"},
     ),
     seconds=gradient_seconds,
 )

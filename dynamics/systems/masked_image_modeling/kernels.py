@@ -77,19 +77,24 @@ def read_order(state, slope, places, rows, out):  # type: ignore[no-untyped-def]
     state, slope : float arrays, shape (n,)
         The gradient is that of the same entries.
     places : (target, remote, local row, global row)
+        The local row is -1 where there is none; what is read off it is NaN then.
     rows : float array, shape (rows, 2)
         See `row_numbers`.
     """
     target, remote, row, far = places[0], places[1], places[2], places[3]
-    out[0] = abs(slope[remote]) / abs(slope[target]) if slope[target] != 0.0 else np.nan
+    out[:] = np.nan
+    out[7] = rows[far, 1]
+    out[8] = rows[far, 0]
+    if row < 0:
+        return
+    if slope[target] != 0.0:
+        out[0] = abs(slope[remote]) / abs(slope[target])
     out[1] = -slope[target]
     out[2] = -slope[remote]
     out[3] = state[target]
     out[4] = state[remote]
     out[5] = rows[row, 1]
     out[6] = rows[row, 0]
-    out[7] = rows[far, 1]
-    out[8] = rows[far, 0]
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import log
+from math import log, nan
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,7 +12,11 @@ from pydantic import BeforeValidator, model_validator
 from pydantic.dataclasses import dataclass
 
 from dynamics.validation import STRICT, real, refuse, whole
-from theory.systems.masked_image_modeling.symmetry import one_cluster, two_cluster_grid
+from theory.systems.masked_image_modeling.symmetry import (
+    one_cluster,
+    reference,
+    two_cluster_grid,
+)
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "one_cluster": ("P", "C_global", "C_local"),
@@ -26,17 +30,21 @@ USUAL: Mapping[str, Mapping[str, int]] = {
     "custom": {},
 }
 TEXT = "areas are separated by commas and clusters by semicolons, as in '0,0,1,1;0,1,1,0'"
+NOTHING = (None, 0, ())
+"""What a parameter may be that a family does not have."""
 ROUNDING = 1e-12
+LEAST_LATENT, MOST_LATENT = 1e-3, 1e3
+"""A common factor of all latents is a unit of Phi and of time, so that more says nothing new."""
 
 
 def _family(value: object) -> str:
-    if value not in FAMILIES:
+    if not isinstance(value, str) or value not in FAMILIES:
         refuse("family", value, "is unknown", ", ".join(FAMILIES), "one_cluster")
-    return str(value)
+    return value
 
 
-def _numbers(name: str, value: object) -> tuple[float, ...]:
-    """Positive numbers from one of them, a sequence, or text with commas."""
+def _numbers(name: str, value: object, **bounds: float) -> tuple[float, ...]:
+    """Numbers within bounds from one of them, a sequence, or text with commas."""
     allowed = "positive numbers, separated by commas"
     given: Sequence[Any] = [value]
     if isinstance(value, str):
@@ -48,15 +56,15 @@ def _numbers(name: str, value: object) -> tuple[float, ...]:
         given = list(value)
     if not given:
         refuse(name, value, "is empty", allowed, "1.0")
-    return tuple(real(name, part, above=0.0) for part in given)
+    return tuple(real(name, part, **bounds) for part in given)
 
 
 def _latents(value: object) -> tuple[float, ...]:
-    return _numbers("z", value)
+    return _numbers("z", value, at_least=LEAST_LATENT, at_most=MOST_LATENT)
 
 
 def _odds(value: object) -> tuple[float, ...] | None:
-    return None if value is None else _numbers("odds", value)
+    return None if value is None else _numbers("odds", value, above=0.0)
 
 
 def _areas(value: object) -> tuple[tuple[int, ...], ...] | None:
@@ -73,11 +81,11 @@ def _areas(value: object) -> tuple[tuple[int, ...], ...] | None:
     for row in rows:
         try:
             numbers = [float(entry) for entry in row]
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
+            numbers = [nan]
+        if not all(entry.is_integer() for entry in numbers):
             refuse("areas", value, "is not a list of whole numbers", allowed, "'0,0,1,1'")
-        found.append(tuple(int(entry) for entry in numbers if entry == int(entry)))
-        if len(found[-1]) != len(numbers):
-            refuse("areas", value, "is not a list of whole numbers", allowed, "'0,0,1,1'")
+        found.append(tuple(map(int, numbers)))
     return tuple(found)
 
 
@@ -96,15 +104,17 @@ class Parameters:
     P : int
         Patches.
     C_global, C_local : int
-        Patches of the global area, and of a local one; of the first cluster where they differ.
+        Patches of the global area, and of a local one; where areas differ in size, those of
+        `theory.systems.masked_image_modeling.symmetry.reference`, whose row the events are about.
+        No ``C_local`` where no area is local.
     b11, b10, T : int
-        Of ``"two_cluster_grid"``; 0 elsewhere.
+        Of ``"two_cluster_grid"``; None elsewhere.
     areas : tuple of tuple of int
         Of ``"custom"``: for each cluster the area of each patch, 0 the global one; else empty.
     masked : int
         Patches that are masked, at least one and not all; half of them by default.
     z : tuple of float
-        Values of the latent of an area, positive; a number, a list, or text with commas.
+        Values of the latent of an area, 1e-3 to 1e3; a number, a list, or text with commas.
     odds : tuple of float
         Their probabilities, equal by default.
     d : int
@@ -141,9 +151,10 @@ class Parameters:
         }[self.family]()
         for name, entry in follow.items():
             given = getattr(self, name)
-            if given not in (None, entry):
-                allowed = f"{entry or 'left out'}, in this family"
-                refuse(name, given, f"does not fit family={self.family!r}", allowed, entry)
+            if given not in ((None, entry) if entry else NOTHING):
+                near = entry or "left out"
+                allowed = f"{near}, in this family"
+                refuse(name, given, f"does not fit family={self.family!r}", allowed, near)
             self._set(name, entry)
         if self.masked is None:
             self._set("masked", self.P // 2)
@@ -166,7 +177,7 @@ class Parameters:
             near = min(sizes, key=lambda c: (abs(c - self.C_local), c))
             problem = f"does not divide P - C_global = {left}: areas do not partition the patches"
             refuse("C_local", self.C_local, problem, ", ".join(map(str, sizes)), near)
-        return {"b11": 0, "b10": 0, "T": 0, "areas": ()}
+        return {"b11": None, "b10": None, "T": None, "areas": ()}
 
     def _grid(self) -> dict[str, Any]:
         size = self.C_local
@@ -189,16 +200,16 @@ class Parameters:
         if count < 2:
             refuse("areas", clusters, "has one patch", "two patches or more", "'0,1'")
         for k, row in enumerate(clusters):
-            missing = sorted(set(range(max(row, default=0) + 1)) - set(row))
-            broken = len(row) != count or min(row) < 0 or missing
-            if broken:
+            ids = set(row)
+            if len(row) != count or min(ids) < 0 or max(ids) >= len(ids):
                 problem = f"does not partition {count} patches in cluster {k + 1}"
                 allowed = "areas 0, 1, ... without a gap, 0 the global one, one for each patch"
                 refuse("areas", [list(r) for r in clusters], problem, allowed, list(range(count)))
-        first = np.bincount(clusters[0])
-        local = int(first[1]) if first.size > 1 else int(first[0])
-        sizes = {"P": count, "C_global": int(first[0]), "C_local": local}
-        return sizes | {"b11": 0, "b10": 0, "T": 0}
+        near = reference(clusters, local=True)
+        sizes = {"P": count, "C_global": clusters[0].count(0), "C_local": None}
+        if near is not None:
+            sizes |= {"C_global": near.globally, "C_local": near.own}
+        return sizes | {"b11": None, "b10": None, "T": None}
 
     def _law(self) -> None:
         if len(set(self.z)) < len(self.z):
@@ -268,23 +279,21 @@ class Parameters:
 
     @property
     def kappa_s(self) -> float:
-        """Exponent of a local area, ln C_local / ln P."""
-        return log(self.C_local) / log(self.P)
+        """Exponent of a local area, ln C_local / ln P; NaN where there is none."""
+        return nan if self.C_local is None else log(self.C_local) / log(self.P)
 
     @property
     def Delta(self) -> float:  # noqa: N802 (the paper's letter)
-        """Information gap (1 - kappa_s) - 2 (1 - kappa_c), equation (4.1)."""
+        """Information gap (1 - kappa_s) - 2 (1 - kappa_c), equation (4.1); NaN as `kappa_s`."""
         return (1 - self.kappa_s) - 2 * (1 - self.kappa_c)
 
     @property
     def Delta_eff(self) -> float:  # noqa: N802 (the paper's letter)
-        """Information gap at this size, ln rho(0) / ln P; NaN where there is no local area."""
+        """Information gap at this size, ln rho(0) / ln P; NaN where no local patch has a mate."""
         from theory.systems.masked_image_modeling.information_gap import effective_gap
 
         areas = self.area_ids
-        patch = int(np.argmax((areas > 0).sum(axis=0)))
-        cluster = int(np.argmax(areas[:, patch] > 0))
-        try:
-            return effective_gap(areas, cluster, patch, self.masked, (self.z, self.odds))
-        except ValueError:
-            return float("nan")
+        near = reference(areas, local=True)
+        if near is None or near.own == 1:
+            return nan
+        return effective_gap(areas, near.cluster, near.patch, self.masked, (self.z, self.odds))

@@ -22,7 +22,7 @@ from dynamics.systems.masked_image_modeling.expectation.blocks import unreachabl
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from theory.notation import Letter, Notation
 from theory.systems.masked_image_modeling.notation import NOTATION, entries_of_row
-from theory.systems.masked_image_modeling.symmetry import RowType, row_types, view
+from theory.systems.masked_image_modeling.symmetry import RowType, View, row_types, view
 
 IntArray = NDArray[np.int64]
 
@@ -148,25 +148,35 @@ class Rows:
         return np.asarray(1.0 - self.hidden.mean(axis=1))
 
     @cached_property
-    def references(self) -> IntArray:
-        """Places of Phi_m and Phi_0, then a local and a global row, as `symmetry.view` has them.
-
-        Where there is no local row, or no global one, the other stands for it.
-        """
+    def views(self) -> tuple[View | None, View]:
+        """The rows that stand for local and for global areas; there may be no local one."""
         areas = self.parameters.area_ids
-        views = [view(areas, self.types, local) for local in (True, False)]
-        near = views[0] or views[1]
-        far = views[1] or views[0]
-        assert near is not None
+        far = view(areas, self.types, local=False)
         assert far is not None
-        phi = self.starts[near.row] + len(self.types[near.row].ups_names)
+        return view(areas, self.types, local=True), far
+
+    @cached_property
+    def references(self) -> IntArray:
+        """Places of Phi_m and Phi_0, then the local and the global row of `views`.
+
+        Where no patch is in a local area, -1 but for the last.
+        """
+        near, far = self.views
+        if near is None:
+            return np.array([-1, -1, -1, far.row], dtype=np.int64)
+        phi = self._first_phi(near.row)
         places = [phi + near.own, phi + near.globally, near.row, far.row]
         return np.array(places, dtype=np.int64)
 
+    def _first_phi(self, row: int) -> int:
+        return self.starts[row] + len(self.types[row].ups_names)
+
     def pairs(self, kind: int, place: int) -> IntArray:
-        """Pairs (p, feature) that a Phi of the state stands for, shape (pairs, 2)."""
+        """Pairs (p, feature) that a Phi of the state stands for, shape (pairs, 2); none at -1."""
+        if kind < 0:
+            return np.empty((0, 2), dtype=np.int64)
         row = self.types[kind]
-        labels = row.phi_of == place - self.starts[kind] - len(row.ups_names)
+        labels = row.phi_of == place - self._first_phi(kind)
         patch, feature = np.nonzero(labels)
         return np.column_stack([row.patches[patch], feature]).astype(np.int64)
 

@@ -11,7 +11,9 @@ ratio of the rates of the two correlations (Lemma 5.1):
 - ``E3``: end of Phase I, stage 2. Its threshold is a convention with c = 0.1.
 - ``E4``: end of rapid growth, half of the attention falls on the own unmasked area. ``E4p`` is
   the paper's form, :math:`\Phi_m \geq (1 - \kappa_s) \ln P / L`.
-- ``E5``: convergence, the loss of the patch is within `EPSILON` of its floor.
+- ``E5``: convergence, after E4: the loss of the patch is within :math:`2 \gamma` `EPSILON` of its
+  floor, `EPSILON` where half of the patches are masked. A loss counts only where p is masked, so
+  that it is small from the start on where few patches are, or where hardly ever a mate is not.
 - ``E4_global``, ``E5_global``: the same of a global patch and its own area.
 
 Rules are sought from the start unless they say otherwise; thresholds that are already passed at
@@ -38,21 +40,22 @@ ORDER_PARAMETERS = (
 )
 """What the rules are written in; every problem of this system reports them at every step.
 
-The local row and the cluster that m and 0 refer to are those of `symmetry.view`; ``A_g`` and
+The local patch and the cluster that m and 0 refer to are those of `symmetry.reference`; ``A_g`` and
 ``gap_g`` are of the global one. ``A_m`` and ``A_g`` are means over masks that hold p and leave a
-patch of its area unmasked. Where there is no such row they are NaN.
+patch of its area unmasked, NaN where no mask does. Where no patch is in a local area, all but
+``A_g`` and ``gap_g`` are NaN. There is always a global patch.
 """
 
-CONSTANTS = ("P", "L", "U", "kappa_s", "Delta", "Delta_eff")
+CONSTANTS = ("P", "gamma", "L", "U", "kappa_s", "Delta", "Delta_eff")
 """The other symbols of the rules: attributes of the parameters of a problem."""
 
 EPSILON = sympy.Rational(1, 1000)
-"""Loss above the floor at which training counts as converged."""
+"""Loss above the floor at which training counts as converged, half of the patches masked."""
 
 rho, alpha_m, alpha_0, Phi_m, Phi_0, A_m, gap, A_g, gap_g = NOTATION.symbols(
     " ".join(ORDER_PARAMETERS)
 )
-P, L, U, kappa_s, Delta, Delta_eff = NOTATION.symbols(" ".join(CONSTANTS))
+P, gamma, L, U, kappa_s, Delta, Delta_eff = NOTATION.symbols(" ".join(CONSTANTS))
 
 SLACK = sympy.Rational(1, 100)
 STAGE_2 = sympy.Rational(1, 10)
@@ -69,6 +72,11 @@ def stage_1_threshold(difference: sympy.Expr) -> sympy.Expr:
 def stage_2_threshold() -> sympy.Expr:
     """Phi_m - Phi_0 at the end of Phase I, stage 2."""
     return (Delta / 2 + SLACK + STAGE_2 * (1 - kappa_s)) * sympy.log(P) / L
+
+
+def convergence_threshold() -> sympy.Expr:
+    """Loss above the floor at convergence."""
+    return 2 * gamma * EPSILON
 
 
 def growth_threshold() -> sympy.Expr:
@@ -137,9 +145,9 @@ EVENTS: tuple[EventRule, ...] = (
     Crossing(
         name="E5",
         meaning="convergence of a local patch: its loss is near the floor",
-        latex=r"L_p - L_p^\star \leq 10^{-3}",
-        after=None,
-        expression=EPSILON - gap,
+        latex=r"L_p - L_p^\star \leq 2 \gamma 10^{-3}",
+        after="E4",
+        expression=convergence_threshold() - gap,
         guard=ALWAYS,
     ),
     Crossing(
@@ -153,9 +161,9 @@ EVENTS: tuple[EventRule, ...] = (
     Crossing(
         name="E5_global",
         meaning="convergence of a global patch: its loss is near the floor",
-        latex=r"L_g - L_g^\star \leq 10^{-3}",
-        after=None,
-        expression=EPSILON - gap_g,
+        latex=r"L_g - L_g^\star \leq 2 \gamma 10^{-3}",
+        after="E4_global",
+        expression=convergence_threshold() - gap_g,
         guard=ALWAYS,
     ),
 )

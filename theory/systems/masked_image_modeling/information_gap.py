@@ -122,7 +122,7 @@ def rho_at_start(
     masked: int,
     latents: tuple[Sequence[float], Sequence[float]] = ((1,), (1,)),
 ) -> float:
-    """rho(0) of a patch in a local area of a cluster, for any areas.
+    """rho(0), which is |alpha_0| / alpha_m, of a patch in a local area of a cluster of any areas.
 
     Parameters
     ----------
@@ -146,7 +146,8 @@ def rho_at_start(
     moments = [latent_moment(*latents, order) for order in range(5)]
     sizes = Sizes(sympy.Integer(counts[own]), sympy.Integer(counts[0]), rest)
     rates = [initial_rate(place, sizes, row.size, masked, moments) for place in (OTHER, OWN)]
-    return float(-rates[0] / rates[1])
+    # Other areas much larger than the global one make alpha_0 positive.
+    return float(abs(rates[0]) / rates[1])
 
 
 def effective_gap(

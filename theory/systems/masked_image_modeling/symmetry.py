@@ -236,6 +236,54 @@ def row_types(areas: ArrayLike) -> tuple[RowType, ...]:
 
 
 @dataclass(frozen=True)
+class Reference:
+    """The patch and the cluster that stand for local, or for global, areas.
+
+    Attributes
+    ----------
+    patch, cluster : int
+    own : int
+        Patches of the area that holds the patch.
+    globally : int
+        Patches of the global area of the cluster.
+    """
+
+    patch: int
+    cluster: int
+    own: int
+    globally: int
+
+
+def reference(areas: ArrayLike, local: bool) -> Reference | None:
+    """The one place where it is decided which patch speaks for local, or for global, areas.
+
+    One with a mate, another patch of its area, if there is any; of these one that is local (global)
+    in most clusters, and of these one in the largest area. Where several are left, the first patch,
+    in the first cluster. Only sizes count, so that areas can be renamed.
+
+    Parameters
+    ----------
+    areas : int array, shape (K, P)
+    local : bool
+
+    Returns
+    -------
+    Reference or None
+        None where no patch is in a local area; some are in a global one always.
+    """
+    checked = as_areas(areas)
+    sizes = np.stack([np.bincount(cluster)[cluster] for cluster in checked])
+    fits = (checked > 0) == local
+    if not fits.any():
+        return None
+    k, p = np.nonzero(fits)
+    size, often = sizes[k, p], fits.sum(axis=0)[p]
+    best = np.lexsort((k, p, -size, -often, size == 1))[0]
+    cluster = checked[k[best]]
+    return Reference(int(p[best]), int(k[best]), int(size[best]), int((cluster == 0).sum()))
+
+
+@dataclass(frozen=True)
 class View:
     """A row and a cluster in which its patches lie in a local, or in the global, area.
 
@@ -258,23 +306,18 @@ class View:
 
 
 def view(areas: ArrayLike, types: tuple[RowType, ...], local: bool) -> View | None:
-    """The row that stands for local, or for global, areas in events and pictures.
-
-    The patch that is local (global) in most clusters, the first of them if several are, in the
-    first cluster where it is.
+    """The row of the `reference`, which stands for local, or for global, areas in events.
 
     Returns
     -------
     View or None
-        None where no patch is.
+        None where there is no such patch.
     """
-    checked = as_areas(areas)
-    fits = (checked > 0) == local
-    p = int(np.argmax(fits.sum(axis=0)))
-    if not fits[:, p].any():
+    found = reference(areas, local)
+    if found is None:
         return None
-    k = int(np.argmax(fits[:, p]))
-    row = next(number for number, found in enumerate(types) if p in found.patches)
+    checked, p, k = as_areas(areas), found.patch, found.cluster
+    row = next(number for number, kind in enumerate(types) if p in kind.patches)
     line = int(np.searchsorted(types[row].patches, p))
     first = int(feature_offsets(checked)[k])
     place = types[row].features_seen(line)

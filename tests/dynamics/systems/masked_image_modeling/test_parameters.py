@@ -22,12 +22,21 @@ WRONG = [
     ({"z": 0}, "z=0 is too small"),
     ({"z": [1.0, -1.0]}, "z=-1.0 is too small"),
     ({"z": (1.0, 1.0)}, "has a value twice"),
+    ({"z": 1e200}, "z=1e+200 is too large; z can be a finite number at least 0.001 and at most"),
+    ({"z": [1.0, 1e-200]}, "z=1e-200 is too small"),
     ({"z": "one"}, "z='one' is not a list of numbers"),
     ({"T": 3}, "T=3 does not fit family='one_cluster'"),
     ({"family": "custom"}, "has no cluster"),
     ({"family": "custom", "areas": "0,0,2,2"}, "does not partition 4 patches in cluster 1"),
     ({"family": "custom", "areas": "0,0,1,1;0,1"}, "does not partition 4 patches in cluster 2"),
+    ({"family": ["a"]}, "family=['a'] is unknown"),
+    ({"family": None}, "family=None is unknown"),
     ({"family": "custom", "areas": "0,x"}, "is not a list of whole numbers"),
+    ({"family": "custom", "areas": "0,inf,1,1"}, "areas='0,inf,1,1' is not a list of whole"),
+    ({"family": "custom", "areas": "0,nan,1,1"}, "areas='0,nan,1,1' is not a list of whole"),
+    ({"family": "custom", "areas": "0,1e300"}, "does not partition 2 patches in cluster 1"),
+    ({"family": "custom", "areas": [[0, 10**400]]}, "is not a list of whole numbers"),
+    ({"family": "custom", "areas": "0,0,-1,1"}, "does not partition 4 patches in cluster 1"),
     ({"family": "custom", "areas": [[0, 0, 1, 1]], "P": 5}, "P=5 does not fit"),
     ({"family": "two_cluster_grid", "b10": 6}, "b10=6 is no multiple of C_local=4"),
     ({"family": "two_cluster_grid", "b11": 0, "b10": 0}, "leaves no global area"),
@@ -63,3 +72,72 @@ def test_parameters_survive_json(system):
     for given in ({}, {"z": "0.7,1.3"}, {"family": "custom", "areas": "0,0,1,1"}):
         made = system.Parameters(**given)
         assert system.Parameters(**json.loads(json.dumps(dataclasses.asdict(made)))) == made
+
+
+RENAMED = (
+    ("0,0,0,0,0,0,1,1,1,1,2,2", "0,0,0,0,0,0,2,2,2,2,1,1"),
+    ("0,0,0,0,1,2,2,2", "0,0,0,0,2,1,1,1"),
+    ("0,0,0,0,0,0,0,0;0,0,0,0,1,1,1,1", "0,0,0,0,1,1,1,1;0,0,0,0,0,0,0,0"),
+)
+
+
+@pytest.mark.parametrize(("areas", "renamed"), RENAMED)
+def test_sizes_and_gaps_are_those_of_the_row_that_rho_is_about(system, areas, renamed):
+    made = [system.Parameters(family="custom", areas=one, masked=1) for one in (areas, renamed)]
+    assert len({(one.C_global, one.C_local, one.Delta) for one in made}) == 1
+    for parameters in made:
+        problem = system.ReducedPopulation(parameters)
+        near = problem.rows.views[0]
+        cluster = problem.rows.types[near.row].clusters[near.cluster]
+        own = next(area for area in cluster if area.phi == near.own)
+        assert sum(number for _, number in own.cells) == parameters.C_local
+        gap = np.log(problem.rho0) / np.log(parameters.P)
+        assert parameters.Delta_eff == pytest.approx(gap, rel=1e-10)
+
+
+def test_no_threshold_is_passed_at_the_start_because_an_area_is_taken_for_another(system):
+    import dynamics
+
+    for areas, size in (
+        ("0,0,0,0,0,0,0,0;0,0,0,0,1,1,1,1", 4),
+        ("0,0,0,0,1,2,2,2", 3),
+    ):
+        parameters = system.Parameters(family="custom", areas=areas)
+        assert parameters.C_local == size
+        run = dynamics.descend(system.ReducedPopulation(parameters), eta=1.0, steps=5)
+        assert run.events["E4p"] is None
+        assert np.isfinite(run["A_m"]).all()
+
+
+def test_without_local_areas_nothing_is_said_of_a_local_row(system):
+    import dynamics
+
+    parameters = system.Parameters(family="custom", areas="0,0,0,0")
+    assert parameters.C_local is None
+    assert np.isnan([parameters.kappa_s, parameters.Delta, parameters.Delta_eff]).all()
+    problems = (
+        system.ReducedPopulation(parameters),
+        system.FullPopulation(parameters),
+        system.FullEmpirical(parameters, samples=5),
+    )
+    for problem in problems:
+        run = dynamics.descend(problem, eta=1.0, steps=300)
+        for name in ("rho", "alpha_m", "alpha_0", "Phi_m", "Phi_0", "A_m", "gap"):
+            assert np.isnan(run[name]).all()
+        assert np.isfinite(run["A_g"]).all()
+        reached = {name for name, event in run.events.items() if event is not None}
+        assert reached == {"E4_global", "E5_global"}
+    result = dynamics.compare(*problems[:2], eta=1.0, steps=300)
+    assert max(result.deviation.values()) < 1e-12
+
+
+@pytest.mark.parametrize("z", [1e-3, 1e3, "1e-3,1e3"])
+def test_latents_at_the_ends_of_their_range_are_run(system, z):
+    import dynamics
+
+    parameters = system.Parameters(P=12, C_global=8, C_local=2, masked=3, z=z)
+    assert np.isfinite([parameters.Delta_eff, *parameters.odds]).all()
+    problem = system.ReducedPopulation(parameters)
+    assert np.isfinite(list(problem.observables(problem.initial_state).values())).all()
+    run = dynamics.descend(problem, eta=1.0, steps=20)
+    assert run.outcome.kind

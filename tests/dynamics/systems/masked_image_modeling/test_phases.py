@@ -86,6 +86,30 @@ def test_a_negative_gap_is_one_phase(system):
     assert run["rho0"][0] == pytest.approx(0.039767, rel=1e-4)
 
 
+@pytest.mark.parametrize(("masked", "C_local"), [(1, 8), (1023, 2)])
+def test_a_loss_near_its_floor_is_no_convergence_before_attention_grows(system, masked, C_local):
+    """Where p is rarely masked beside an open mate, the gap is below 1e-3 at the start already."""
+    sizes = {"P": 1024, "C_global": 512, "C_local": C_local, "masked": masked}
+    problem = system.ReducedPopulation(system.Parameters(**sizes))
+    run = dynamics.descend(problem, eta=1.0, steps=40)
+    assert run["gap"][0] < 1e-3
+    assert run["A_m"][-1] < 0.5
+    assert run.events["E5"] is None
+    assert run.reasons["E5"] == "E4 is not reached"
+
+
+def test_convergence_is_of_the_loss_where_a_patch_is_masked(system):
+    """With one patch masked L_p is 1/P of that loss, and small long before anything is learned."""
+    problem = system.ReducedPopulation(system.Parameters(P=64, C_global=32, C_local=4, masked=1))
+    run = dynamics.descend(problem, eta=64.0, steps=3000, record=1)
+    for row in ("m", "g"):
+        end = {"m": "", "g": "_global"}[row]
+        converged, grown = run.events[f"E5{end}"].step, run.events[f"E4{end}"].step
+        assert 0 < grown < converged
+        # (1 - A)^2 / 2 is 2e-3 where all attention but that is on own patches.
+        assert run[f"A_{row}"][converged] == pytest.approx(1 - np.sqrt(4e-3), abs=5e-3)
+
+
 def test_the_flow_is_the_limit_of_small_steps(system):
     problem = system.ReducedPopulation(system.Parameters())
     smooth = dynamics.flow(problem, time=600.0)
@@ -122,6 +146,48 @@ def test_pictures_tell_the_phases(two_phases):
     rates = axes[1].lines[1]
     np.testing.assert_array_equal(rates.get_ydata(), np.abs(run["alpha_0"][1:]))
     assert axes[1].get_legend().get_texts()[1].get_text() == r"$|$$\alpha_0$$|$"
+
+
+def shaded(panel):
+    """Extents in time of what is shaded."""
+    return sorted((patch.get_x(), patch.get_x() + patch.get_width()) for patch in panel.patches)
+
+
+def test_one_phase_is_drawn_as_one(system):
+    from dynamics import plotting
+
+    problem = system.ReducedPopulation(system.Parameters(P=512, C_global=24, C_local=8))
+    run = dynamics.descend(problem, eta=4.0, steps=400)
+    assert run.events["E0"] is None
+    assert run.events["E2"].step == 0
+    axes = plotting.training(run)
+    end = run.events["E4"].time
+    assert shaded(axes[0]) == [pytest.approx((4.0, end)), pytest.approx((end, run.time[-1]))]
+    written = {text.get_text() for text in axes[0].texts}
+    assert {"one phase", "convergence", "$E_4$"} <= written
+    assert not {"Phase I", "Phase II", "$E_2$"} & written
+    assert any(text.startswith(r"no Phase I: $\rho > 1$ not reached") for text in written)
+    verticals = {line.get_xdata()[0] for line in axes[0].lines if len(set(line.get_xdata())) == 1}
+    assert verticals == {end, run.events["E5"].time}
+
+
+def test_no_phase_is_shaded_where_rho_has_no_value(system):
+    from dynamics import plotting
+
+    parameters = system.Parameters(P=12, C_global=8, C_local=1, masked=3)
+    run = dynamics.descend(system.ReducedPopulation(parameters), eta=1.0, steps=50)
+    assert np.isnan(run["rho"]).all()
+    axes = plotting.training(run)
+    assert all(shaded(panel) == [] for panel in axes)
+    written = [text.get_text() for text in axes[0].texts]
+    assert len(written) == 1
+    assert written[0].startswith("no Phase I")
+    labels = [[text.get_text() for text in panel.get_legend().get_texts()] for panel in axes]
+    assert labels[1] == [r"$\alpha_m$: zero", r"$|$$\alpha_0$$|$"]
+    assert labels[2] == ["$A_m$: no value", "$A_g$"]
+    for panel in axes:
+        for line, text in zip(panel.get_lines(), panel.get_legend().get_texts(), strict=False):
+            assert (line.get_linestyle() == "None") == (": " in text.get_text())
 
 
 def test_a_sweep_takes_the_family_as_a_word(system, tmp_path):

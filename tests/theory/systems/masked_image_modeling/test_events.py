@@ -9,6 +9,7 @@ from theory.systems.masked_image_modeling.notation import NOTATION
 
 MEASURED = {
     "P": 4096,
+    "gamma": 0.5,
     "L": 1.0,
     "U": 1.0,
     "kappa_s": 1 / 3,
@@ -47,6 +48,8 @@ def test_rules_are_written_in_order_parameters_and_constants():
         ("E4", {"A_m": 0.5}, {"A_m": 0.49}),
         ("E4p", {"Phi_m": 5.55}, {"Phi_m": 5.54}),
         ("E5", {"gap": 1e-3}, {"gap": 1.1e-3}),
+        ("E5", {"gap": 1e-4, "gamma": 0.05}, {"gap": 1.1e-4, "gamma": 0.05}),
+        ("E5_global", {"gap_g": 1e-3}, {"gap_g": 1.1e-3}),
     ],
 )
 def test_thresholds(name, reached, missed):
