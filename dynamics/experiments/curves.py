@@ -15,6 +15,11 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
+def known(value: float) -> float | None:
+    """A number of the evidence; None where it is none."""
+    return None if np.isnan(value) else value
+
+
 def curve(label: str, x: Any, y: Any) -> dict[str, Any]:
     """A curve of the evidence's plot."""
     return {"label": label, "x": np.asarray(x).tolist(), "y": np.asarray(y).tolist()}

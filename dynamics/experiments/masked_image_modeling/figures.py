@@ -28,6 +28,7 @@ from dynamics.plotting.correlations import Group, correlations
 from dynamics.plotting.gap import gap_plane
 from dynamics.plotting.spread import spread
 from dynamics.plotting.times import times
+from dynamics.systems.masked_image_modeling.attention import grid_of
 from dynamics.validation import integer, refuse
 from theory.systems.masked_image_modeling.information_gap import leading_motion, rho0
 
@@ -154,7 +155,7 @@ def diversity(system: System, request: FigureRequest) -> Drawing:
         if (event := run.events[name]) is not None
     }
     measures = {k: values["diversity"] for k, values in found.items()}
-    high, wide = maps.grid_of(law.P)
+    high, wide = grid_of(law.P)
     held = (
         f"{high} × {wide} patches, cluster image with nothing masked, $P = {law.P}$, "
         f"$C_{{\\mathrm{{global}}}} = {law.C_global}$, $C_{{\\mathrm{{local}}}} = {law.C_local}$"

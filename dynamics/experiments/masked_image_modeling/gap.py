@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.experiments.curves import curve, exponent, over_time
+from dynamics.experiments.curves import curve, exponent, known, over_time
 from dynamics.experiments.masked_image_modeling.runs import (
     EXPONENTS,
     MORE_SIZES,
     NEGATIVE,
     POSITIVE,
     SLIGHT,
+    SMALL_SHARE,
     Case,
     along,
     chosen,
@@ -31,8 +32,6 @@ NEAR = 0.05
 """How far an exponent of P may be from Delta: constants still count."""
 DECIDED = 0.1
 """Size of Delta below which it is not of order one."""
-SMALL_SHARE = 0.1
-"""Share of the growth of the leading correlation up to which another one stays close to 0."""
 BELOW = (0.6, 0.4)
 """kappa_c and kappa_s of a family with Delta = -0.2."""
 
@@ -101,13 +100,12 @@ def theorem_f_3_local(system: System, protocol: Protocol) -> Finding:
     rows, curves = [], []
     for case in chosen(system, protocol, POSITIVE, *SLIGHT):
         rho, at = case.run["rho"], case.at("E2")
-        crossings = int((np.diff(np.sign(rho - 1)) != 0).sum())
         rest = max(abs(at[name]) for name in case.others(local=True))
         row = sizes_of(case.parameters) | {
-            "rho0": float(rho[0]), "crossings": crossings, "switch": _known(case.time("E2")),
+            "rho0": float(rho[0]), "crossings": case.crossings, "switch": known(case.time("E2")),
             "Phi_0": at["Phi_0"], "rest": rest,
         }  # fmt: skip
-        row["holds"] = bool(rho[0] > 1 and crossings == 1 and rest < abs(at["Phi_0"]))
+        row["holds"] = bool(case.two_phases and rest < abs(at["Phi_0"]))
         rows.append(row)
         curves.append(curve(_gap(case), case.run.time[1:], rho[1:]))
     least = min(row["rho0"] for row in rows)
@@ -200,7 +198,3 @@ def _largest(case: Case, names: list[str]) -> Any:
 
 def _gap(case: Case) -> str:
     return rf"$\Delta = {case.parameters.Delta:.3f}$"
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else value

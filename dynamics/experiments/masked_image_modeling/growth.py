@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.experiments.curves import curve, exponent, over_time
+from dynamics.experiments.curves import curve, exponent, known, over_time
 from dynamics.experiments.masked_image_modeling.runs import (
     NEGATIVE,
     POSITIVE,
@@ -16,6 +16,8 @@ from dynamics.experiments.masked_image_modeling.runs import (
     family,
     listed,
     outside,
+    over_units,
+    patches_of,
     sizes_of,
     slope_after,
 )
@@ -59,15 +61,15 @@ def rapid_growth(system: System, protocol: Protocol) -> Finding:
     holds = bool(least >= BOOST and all(row["rising"] for row in rows))
     reason = (
         f"alpha_m grows {listed([row['growth'] for row in rows])}-fold from the switch to its peak "
-        f"(P={_sizes(rows)}), "
+        f"(P={patches_of(rows)}), "
         f"{'without a fall' if all(row['rising'] for row in rows) else 'with falls in between'}, "
         f"where A_m is {listed([row['A_m'] for row in rows])}"
     )
     curves = [
-        curve(f"$P = {c.parameters.P}$", _scaled(c), c.run["alpha_m"][1:] / c.run["alpha_m"][0])
+        curve(f"$P = {c.parameters.P}$", c.scaled, c.run["alpha_m"][1:] / c.run["alpha_m"][0])
         for c in cases
     ]
-    plot = _units(r"$\alpha_m$ over its first value", curves)
+    plot = over_units(r"$\alpha_m$ over its first value", curves)
     return Finding(holds, quantity, least, BOOST, reason, {"table": rows, "plot": plot})
 
 
@@ -89,9 +91,9 @@ def convergence(system: System, protocol: Protocol) -> Finding:
     falls = _falls([row["slope"] for row in rows], [_steepens(case, True) for case in cases])
     reason = (
         f"alpha_m peaks at A_m = {listed([row['A_m'] for row in rows])} and Phi_m / ln P = "
-        f"{listed([row['Phi_m_over_log'] for row in rows])} (P={_sizes(rows)}); the loss above its "
-        f"floor ends at {listed([row['left'] for row in rows], 2)} of its start, falling as time "
-        f"to the power {listed([row['slope'] for row in rows])}"
+        f"{listed([row['Phi_m_over_log'] for row in rows])} (P={patches_of(rows)}); the loss above "
+        f"its floor ends at {listed([row['left'] for row in rows], 2)} of its start, falling as "
+        f"time to the power {listed([row['slope'] for row in rows])}"
     )
     curves = [
         curve(f"$P = {c.parameters.P}$", c.run["A_m"][1:], c.run["alpha_m"][1:]) for c in cases
@@ -123,7 +125,7 @@ def frozen(system: System, protocol: Protocol) -> Finding:
     least = min(row["change"] for row in rows)
     reason = (
         f"Phi_0 goes on from {listed([row['Phi_0_at_switch'] for row in rows])} at the switch to "
-        f"{listed([row['Phi_0_at_end'] for row in rows])} (P={_sizes(rows)}), a change of "
+        f"{listed([row['Phi_0_at_end'] for row in rows])} (P={patches_of(rows)}), a change of "
         f"{listed([row['change'] for row in rows], 2)} of itself and "
         f"{listed([row['share'] for row in rows], 2)} of the growth of Phi_m"
     )
@@ -136,7 +138,7 @@ def frozen(system: System, protocol: Protocol) -> Finding:
                 curve(f"$P = {case.parameters.P}$", case.run.time[after] / case.unit, values)
             )
     lines = [{"label": "nearly unchanged", "y": 1 + UNCHANGED}]
-    plot = _units(r"$\Phi_0$ over its value at the switch", curves, lines, "linear")
+    plot = over_units(r"$\Phi_0$ over its value at the switch", curves, lines, "linear")
     # Every size must be nearly unchanged for the claim; the least change shows how far off it is.
     holds = bool(max(row["change"] for row in rows) <= UNCHANGED)
     return Finding(holds, quantity, least, UNCHANGED, reason, {"table": rows, "plot": plot})
@@ -192,7 +194,7 @@ def loss(system: System, protocol: Protocol) -> Finding:
         size = cases[0].parameters.K / 4
         curves.append(curve(r"$K / (4 \tau)$", x, size / x))
     plot = over_time("$L_p - L_p^*$", curves) | {"x_label": r"time since $A \geq 1/2$"}
-    evidence = {"table": rows, "exponent_of_time": _known(grows), "plot": plot}
+    evidence = {"table": rows, "exponent_of_time": known(grows), "plot": plot}
     return Finding(holds, quantity, slowest, AS_ONE_OVER_T, reason, evidence)
 
 
@@ -272,22 +274,3 @@ def _falls(slopes: list[float], steepens: list[bool]) -> bool | None:
     if all(slope <= AS_ONE_OVER_T for slope, _ in pairs):
         return True
     return None if all(slope <= AS_ONE_OVER_T or more for slope, more in pairs) else False
-
-
-def _scaled(case: Case) -> Any:
-    return case.run.time[1:] / case.unit
-
-
-def _units(
-    y_label: str, curves: list[Any], lines: list[Any] | None = None, y_scale: str = "log"
-) -> dict[str, Any]:
-    plot = over_time(y_label, curves, lines or [], y_scale)
-    return plot | {"x_label": r"time in units of $K P / C_s$"}
-
-
-def _sizes(rows: list[dict[str, Any]]) -> str:
-    return ", ".join(str(row["P"]) for row in rows)
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else value

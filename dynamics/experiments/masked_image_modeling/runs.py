@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.descend import descend
+from dynamics.experiments.curves import over_time
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
 from dynamics.trajectory import Trajectory
@@ -44,6 +45,8 @@ LEAST_TIME = 500.0
 RECORDS = 800
 DENSE = 5.0
 """Largest time between records over K: rapid growth takes a time of about 30 K."""
+SMALL_SHARE = 0.1
+"""Share of the leading correlation up to which another one is small, close to 0."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,22 @@ class Case:
     def unit(self) -> float:
         """K P / C_s, the unit of time."""
         return unit(self.parameters)
+
+    @property
+    def scaled(self) -> FloatArray:
+        """Times of the records after the start in that unit."""
+        return np.asarray(self.run.time[1:] / self.unit)
+
+    @property
+    def crossings(self) -> int:
+        """How often rho passes 1."""
+        rho = self.run["rho"]
+        return int(np.count_nonzero(np.diff(np.sign(rho[np.isfinite(rho)] - 1))))
+
+    @property
+    def two_phases(self) -> bool:
+        """Whether training starts in Phase I (E0) and leaves it once, for good."""
+        return self.time("E0") == 0.0 and self.crossings == 1
 
     @property
     def shown(self) -> str:
@@ -208,6 +227,19 @@ def outside(protocol: Protocol, quantity: str, bound: float, sign: int = 0) -> F
 def listed(values: Sequence[float], digits: int = 3) -> str:
     """Numbers of a reason."""
     return ", ".join(f"{value:.{digits}g}" for value in values)
+
+
+def patches_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """P of every row of a table, in words."""
+    return ", ".join(str(row["P"]) for row in rows)
+
+
+def over_units(
+    y_label: str, curves: Sequence[Any], lines: Sequence[Any] = (), y_scale: str = "log"
+) -> dict[str, Any]:
+    """A plot over time in units of K P / C_s."""
+    plot = over_time(y_label, curves, lines, y_scale)
+    return plot | {"x_label": r"time in units of $K P / C_s$"}
 
 
 def slope_after(time: FloatArray, values: FloatArray) -> float:

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.experiments.curves import curve, over_time
+from dynamics.experiments.curves import curve
 from dynamics.experiments.masked_image_modeling.runs import (
+    SMALL_SHARE,
     Case,
     family,
     listed,
     outside,
+    over_units,
+    patches_of,
     sizes_of,
 )
 from dynamics.experiments.verify import Finding, Protocol
@@ -23,8 +26,6 @@ from dynamics.experiments.verify import Finding, Protocol
 if TYPE_CHECKING:
     from dynamics.systems import System
 
-SMALL_SHARE = 0.1
-"""Share of Phi_m up to which another correlation is small."""
 FACTOR = 2.0
 """How far two numbers of the same order may be apart."""
 STILL = 0.1
@@ -53,7 +54,7 @@ def stage_1(system: System, protocol: Protocol) -> Finding:
     )
     reason = (
         f"Phi_0 passes -(Delta/2 - 0.01) ln P / U after {listed(ratios)} times the switch (P="
-        f"{', '.join(str(row['P']) for row in rows)}), with Phi_m at "
+        f"{patches_of(rows)}), with Phi_m at "
         f"{listed([row['Phi_m'] for row in rows])} there"
         if seen
         else "the threshold or the switch is not seen: there is no stage 1"
@@ -99,7 +100,7 @@ def lemma_5_3(system: System, protocol: Protocol) -> Finding:
     reason = (
         f"at E3 Phi_m / ln P is {listed([row['Phi_m_over_log'] for row in rows])} and Phi_0 / ln P "
         f"{listed([row['Phi_0_over_log'] for row in rows])} (P="
-        f"{', '.join(str(row['P']) for row in rows)}), the largest other one {listed(shares)} of "
+        f"{patches_of(rows)}), the largest other one {listed(shares)} of "
         f"Phi_m; at the switch itself Phi_m is {rows[-1]['Phi_m_at_switch']:.3g}, of order 1"
         if reached
         else "there is no switch from Phi_0 to Phi_m followed by E3"
@@ -138,10 +139,10 @@ def intuition(system: System, protocol: Protocol) -> Finding:
     holds = bool(near and later <= 1)
     reason = (
         f"both rates are equal where Phi_0 is {listed(depths)} of that depth (P="
-        f"{', '.join(str(row['P']) for row in rows)}); after it rho is {later:.3g} at most"
+        f"{patches_of(rows)}); after it rho is {later:.3g} at most"
     )
-    curves = [curve(f"$P = {c.parameters.P}$", _scaled(c), c.run["rho"][1:]) for c in cases]
-    plot = _units(r"$|\alpha_0| / \alpha_m$", curves, [{"label": "equal rates", "y": 1.0}], "log")
+    curves = [curve(f"$P = {c.parameters.P}$", c.scaled, c.run["rho"][1:]) for c in cases]
+    plot = over_units(r"$|\alpha_0| / \alpha_m$", curves, [{"label": "equal rates", "y": 1.0}])
     evidence = {"table": rows, "plot": plot}
     return Finding(holds, quantity, float(depths[-1]), 1.0, reason, evidence)
 
@@ -167,31 +168,19 @@ def separation(system: System, protocol: Protocol) -> Finding:
         f"up to the switch the attention to the own area grows by {listed(grown)} of itself and "
         f"Phi_m to {listed([row['Phi_m'] for row in rows])}; in units of K P / C_s the switch is "
         f"at {listed([row['E2'] for row in rows])} and the end of rapid growth at "
-        f"{listed([row['E4'] for row in rows])} (P={', '.join(str(row['P']) for row in rows)}): "
+        f"{listed([row['E4'] for row in rows])} (P={patches_of(rows)}): "
         "both take the same power of P"
         if seen
         else "there is no switch"
     )
     own = [
-        curve(f"$P = {c.parameters.P}$", _scaled(c), c.run["A_m"][1:] / c.run["A_m"][0])
+        curve(f"$P = {c.parameters.P}$", c.scaled, c.run["A_m"][1:] / c.run["A_m"][0])
         for c in cases
     ]
     lines = [{"label": "what counts as unchanged", "y": 1 + STILL}]
-    plot = _units("attention to the own area\nover its first value", own, lines, "log")
+    plot = over_units("attention to the own area\nover its first value", own, lines)
     evidence = {"table": rows, "plot": plot}
     return Finding(holds, quantity, float(grown[-1]), STILL, reason, evidence)
-
-
-def _scaled(case: Case) -> Any:
-    return case.run.time[1:] / case.unit
-
-
-def _units(
-    y_label: str, curves: list[Any], lines: list[Any], y_scale: str = "linear"
-) -> dict[str, Any]:
-    """A plot over time in units of K P / C_s."""
-    plot = over_time(y_label, curves, lines, y_scale)
-    return plot | {"x_label": r"time in units of $K P / C_s$"}
 
 
 def _in_units(cases: list[Case], name: str, y_label: str, factor: Any) -> dict[str, Any]:
@@ -200,6 +189,6 @@ def _in_units(cases: list[Case], name: str, y_label: str, factor: Any) -> dict[s
     for case in cases:
         scale = factor(case) * log(case.parameters.P)
         label = f"$P = {case.parameters.P}$, switch at {case.time('E2') / case.unit:.2f}"
-        kept = (_scaled(case) < 5) & (_scaled(case) > 0.05)
-        curves.append(curve(label, _scaled(case)[kept], (case.run[name][1:] / scale)[kept]))
-    return _units(y_label, curves, [{"label": "the paper's threshold", "y": -1.0}])
+        kept = (case.scaled < 5) & (case.scaled > 0.05)
+        curves.append(curve(label, case.scaled[kept], (case.run[name][1:] / scale)[kept]))
+    return over_units(y_label, curves, [{"label": "the paper's threshold", "y": -1.0}], "linear")
