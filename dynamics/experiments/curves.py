@@ -9,8 +9,8 @@ import numpy as np
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """Slope of log values against log sizes; NaN with fewer than two sizes."""
-    if len(sizes) < 2:
+    """Slope of log values against log sizes; NaN of less than two, or without a logarithm."""
+    if len(sizes) < 2 or not np.all(np.isfinite(values) & (np.asarray(values) > 0)):
         return float("nan")
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 

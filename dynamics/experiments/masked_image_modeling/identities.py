@@ -139,7 +139,8 @@ def _against(system: System, protocol: Protocol, what: str, distance: Any) -> Fi
         curves.append(curve(label, SPREADS, np.maximum(found, EXACT)))
     most = max(max(row["differences"]) for row in rows)
     word = "equal to rounding" if most <= ROUNDING else "different"
-    reason = f"{word}, {most:.1e}: {len(rows)} laws, entries of Q of size up to {SPREADS[-1]:g}"
+    laws = "1 law" if len(rows) == 1 else f"{len(rows)} laws"
+    reason = f"{word}, {most:.1e}: {laws}, entries of Q of size up to {SPREADS[-1]:g}"
     plot = _plot("spread of the entries of Q", "relative difference", curves)
     evidence = {"table": rows, "plot": plot}
     return Finding(most <= ROUNDING, quantity, most, ROUNDING, reason, evidence)

@@ -43,3 +43,59 @@ def test_floors_are_the_unavoidable_errors(given):
         sizes = [int((areas == areas[p]).sum()) for areas in parameters.area_ids]
         expected = float(unavoidable_error(parameters.P, parameters.masked, sizes, second))
         assert floor == pytest.approx(expected, rel=1e-14)
+
+
+def verdict(claim, system=SYSTEM, **given):
+    (found,) = dynamics.verify(system, law(**given) if given else None, [claim])
+    return found
+
+
+AT_MOST = (
+    "Section 5.1, key observation", "Section 5.2, stage 1", "Lemma 5.3", "Section 5.2, intuition",
+    "Section 5.2, separation", "Section 5.3, convergence", "Theorem 4.1, loss",
+    "Theorem F.3, frozen", "Theorem F.3, global areas", "Theorem F.4", "Section 5.4, PP",
+)  # fmt: skip
+AT_LEAST = (
+    "Section 5.1, monotone", "Section 5.3, rapid growth",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        SMALL,
+        {"P": 16, "C_global": 4, "C_local": 4},
+        {"P": 24, "C_global": 16, "C_local": 4},
+        {"P": 64, "C_global": 40, "C_local": 8, "masked": 60},
+        {"family": "custom", "areas": "0,0,1,1;0,1,0,1", "masked": 2},
+    ],
+)
+def test_the_measured_value_and_its_bound_are_what_decides(given):
+    for found in dynamics.verify(SYSTEM, law(**given), [*AT_MOST, *AT_LEAST]):
+        over = found.measured > found.bound if found.claim.source in AT_MOST else None
+        if found.claim.source in AT_LEAST:
+            over = found.measured < found.bound
+        if found.holds is not None and not np.isnan(found.measured):
+            assert (not found.holds) == over, found.claim.source
+
+
+def test_a_second_criterion_that_decides_is_the_one_that_is_printed():
+    found = verdict("Theorem F.4", P=16, C_global=4, C_local=4)
+    assert found.holds is False
+    assert (found.measured, found.bound) == (pytest.approx(0.279, abs=1e-3), 0.1)
+    assert found.evidence["quantity"].startswith("largest other correlation of a local patch")
+
+
+def test_what_does_not_meet_a_hypothesis_is_not_decided():
+    found = verdict("Theorem F.3, global areas", family="custom", areas="0,0,0,0")
+    assert (found.holds, found.evidence["reason"][:22]) == (None, "there is no local area")
+    slight = {"P": 256, "C_global": 64, "C_local": 8, "masked": 200}
+    frozen = verdict("Theorem F.3, frozen", **slight)
+    assert frozen.holds is None
+    assert "none at P=256" in frozen.evidence["reason"]
+    even = {"P": 256, "C_global": 64, "C_local": 16}
+    for claim in ("Theorem F.3, global areas", "Theorem 4.1, loss", "Section 5.4, PP"):
+        assert law(**even).Delta == 0
+        assert verdict(claim, **even).holds is None
+    lonely = verdict("Theorem F.3, global areas", P=8, C_global=1, C_local=7)
+    assert "no global patch has a mate" in lonely.evidence["reason"]
