@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log
+from math import isnan, log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,8 +35,10 @@ RISING = 0.01
 """Share of itself by which attention that is still on its way grew in the second half of a run."""
 SLOWER = 0.1
 """Exponent of P by which a time may exceed P^(1 - kappa_s) log P at these sizes."""
-CONSTANT = 10.0
-"""What O(epsilon) may hide: (1 - A)^2 is 2 / gamma times the gap where the rest is unattended."""
+ALONG = 0.9
+"""Exponent from which on one quantity falls as fast as another."""
+FALLEN = 0.02
+"""Share of its start to which a loss has to fall before its last decade is a law."""
 
 
 def loss(system: System, protocol: Protocol) -> Finding:
@@ -95,37 +97,48 @@ def loss(system: System, protocol: Protocol) -> Finding:
 
 
 def attention(system: System, protocol: Protocol) -> Finding:
-    """(1 - A)^2 against the loss above its floor, while that falls."""
-    quantity = "largest (1 - A)^2 over the loss above its floor, once that is below 0.1"
-    undecided = outside(protocol, quantity, CONSTANT)
+    """(1 - A)^2 against the loss above its floor, along the last decade of that."""
+    quantity = "least exponent of (1 - A)^2 in the loss above its floor, over its last decade"
+    undecided = outside(protocol, quantity, ALONG, large=True)
     if undecided is not None:
         return undecided
     rows, curves = [], []
-    for case in chosen(system, protocol, POSITIVE, NEGATIVE):
-        for local, name in ((True, "local"), (False, "global")):
-            gap, own = _series(case, local)
-            kept = gap < 0.1
-            ratio = (1 - own[kept]) ** 2 / gap[kept]
-            rows.append(sizes_of(case.parameters) | {
-                "row": name, "own": float(own[-1]),
-                "ratio": float(ratio.max()) if ratio.size else float("inf"),
-            })  # fmt: skip
-            label = f"{name}, $\\Delta = {case.parameters.Delta:.2f}$"
-            curves.append(curve(label, gap[kept], (1 - own[kept]) ** 2))
-    most = max(row["ratio"] for row in rows)
-    near = min(row["own"] for row in rows)
-    holds = bool(most <= CONSTANT)
-    reason = (
-        f"(1 - A)^2 is {most:.3g} times L_p - L*_p at most, and the own area, where one of it is "
-        f"unmasked, ends with {near:.4f} of the attention or more"
-        if np.isfinite(most)
-        else f"a loss stays above its floor by 0.1, with {near:.3g} of the attention on the own"
-    )
+    for case, local in _with_mates(chosen(system, protocol, POSITIVE, NEGATIVE)):
+        (gap, own), name = _series(case, local), "local" if local else "global"
+        rows.append(sizes_of(case.parameters) | {
+            "row": name, "own": float(own[-1]), "left": float(gap[-1] / gap[0]),
+            "exponent": _along(gap, 1 - own), "visible": _visible(case, local),
+        })  # fmt: skip
+        label = f"{name}, $\\Delta = {case.parameters.Delta:.2f}$"
+        curves.append(curve(label, gap / gap[0], (1 - own) ** 2))
     plot = {
-        "x_label": "$L_p - L_p^*$", "y_label": "$(1 - A)^2$", "x_scale": "log", "y_scale": "log",
-        "curves": curves, "lines": [],
+        "x_label": "$L_p - L_p^*$ over its start", "y_label": "$(1 - A)^2$", "x_scale": "log",
+        "y_scale": "log", "curves": curves, "lines": [],
     }  # fmt: skip
-    return Finding(holds, quantity, most, CONSTANT, reason, {"table": rows, "plot": plot})
+    evidence = {"table": rows, "plot": plot}
+    there = [row for row in rows if row["left"] <= FALLEN and not isnan(row["exponent"])]
+    least = min((row["exponent"] for row in there), default=float("nan"))
+    if len(there) < len(rows) and not least < ALONG:
+        slow = max(rows, key=lambda row: float(row["left"]))
+        reason = (
+            f"L_p - L*_p of a {slow['row']} patch ends at {slow['left']:.2g} of its start, with "
+            f"{slow['own']:.3g} of the attention on the own area: no decade to take an exponent of"
+        )
+        return Finding(None, quantity, least, ALONG, reason, evidence)
+    reason = (
+        f"(1 - A)^2 falls as L_p - L*_p to the power {listed([r['exponent'] for r in there])} and "
+        f"makes {listed([r['visible'] for r in there], 2)} of it at the end, or more; the own area "
+        f"ends with {min(r['own'] for r in there):.4f} of the attention or more"
+    )
+    return decided([Criterion(quantity, least, ">=", ALONG)], reason, evidence)
+
+
+def _along(gap: Any, missing: Any) -> float:
+    """Exponent of missing^2 in the gap, over the last decade of the gap."""
+    kept = (gap <= 10 * gap[-1]) & (gap > 0) & (missing > 0)
+    if kept.sum() < 3:
+        return float("nan")
+    return 2 * exponent(gap[kept], missing[kept])
 
 
 def _visible(case: Case, local: bool) -> float:

@@ -8,6 +8,7 @@ import pytest
 
 import dynamics
 from dynamics.experiments.masked_image_modeling.runs import trained
+from dynamics.systems.masked_image_modeling.population import ReducedPopulation
 from theory.systems.masked_image_modeling.data_law import unavoidable_error
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
@@ -50,13 +51,57 @@ def verdict(claim, system=SYSTEM, **given):
     return found
 
 
+class Halved(ReducedPopulation):
+    """The attention to the own area is half of what it is, the loss is not."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters)
+        numbers = list(self._data[4])
+        numbers[4] = 2 * numbers[4]
+        self._data = (*self._data[:4], tuple(numbers), *self._data[5:])
+
+
+class Higher(ReducedPopulation):
+    """The floor is too high, by less than what the loss has left at the end."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters)
+        numbers = list(self._data[4])
+        numbers[3] = numbers[3] + 8e-4 * parameters.gamma
+        self._data = (*self._data[:4], tuple(numbers), *self._data[5:])
+
+
+FULL = {"P": 256, "C_global": 128, "C_local": 8}
+
+
+def test_own_attention_follows_the_loss_at_every_share_of_masks():
+    """The exponent is 1 where (1 - A)^2 makes all of the loss, whatever gamma is."""
+    for masked in (64, 128, 192):
+        found = verdict("Theorem 4.1, attention", **FULL, masked=masked)
+        assert found.holds
+        assert 0.95 < found.measured < 1.1
+        shares = [row["visible"] for row in found.evidence["table"]]
+        assert 0.5 < min(shares) <= max(shares) <= 1
+    few = verdict("Theorem 4.1, attention", P=1024, C_global=512, C_local=8, masked=32)
+    assert few.holds is None
+    assert "of its start" in few.evidence["reason"]
+
+
+@pytest.mark.parametrize("broken", [Halved, Higher])
+def test_attention_that_does_not_follow_the_loss_is_seen(broken):
+    wrong = dataclasses.replace(SYSTEM, ReducedPopulation=broken)
+    found = verdict("Theorem 4.1, attention", wrong, **FULL)
+    assert found.holds is False
+    assert found.measured < found.bound
+
+
 AT_MOST = (
     "Section 5.1, key observation", "Section 5.2, stage 1", "Lemma 5.3", "Section 5.2, intuition",
     "Section 5.2, separation", "Section 5.3, convergence", "Theorem 4.1, loss",
     "Theorem F.3, frozen", "Theorem F.3, global areas", "Theorem F.4", "Section 5.4, PP",
 )  # fmt: skip
 AT_LEAST = (
-    "Section 5.1, monotone", "Section 5.3, rapid growth",
+    "Section 5.1, monotone", "Section 5.3, rapid growth", "Theorem 4.1, attention",
 )  # fmt: skip
 
 
