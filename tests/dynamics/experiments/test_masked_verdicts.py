@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.experiments.masked_image_modeling.runs import trained
+from dynamics.experiments.figure import draw
+from dynamics.experiments.masked_image_modeling.runs import compared, trained
 from dynamics.systems.masked_image_modeling.population import ReducedPopulation
 from theory.systems.masked_image_modeling.data_law import unavoidable_error
 
@@ -144,3 +145,54 @@ def test_what_does_not_meet_a_hypothesis_is_not_decided():
         assert verdict(claim, **even).holds is None
     lonely = verdict("Theorem F.3, global areas", P=8, C_global=1, C_local=7)
     assert "no global patch has a mate" in lonely.evidence["reason"]
+
+
+def test_reasons_say_what_their_numbers_say():
+    alone = verdict("Section 5.2, separation", **SMALL).evidence["reason"]
+    assert "power of P" not in alone
+    few = verdict("Section 5.2, separation", P=64, C_global=32, C_local=2, masked=1)
+    assert "nan" not in few.evidence["reason"]
+    far = verdict("Section 5.4, PP", family="custom", areas="0,0,1,1;0,1,0,1", masked=2)
+    assert far.measured == pytest.approx(0.49, abs=0.01)
+    assert "where 1/(C_s - 1) is 1" in far.evidence["reason"]
+    assert "near" not in far.evidence["reason"]
+    near = verdict("Section 5.4, PP", **FULL).evidence["reason"]
+    assert "near 1/(C_s - 1) = 0.143" in near
+    assert "local areas" not in near
+
+
+def test_the_metric_that_moves_after_one_step_is_not_called_settled():
+    grid = {"family": "two_cluster_grid", "b11": 4, "b10": 4, "C_local": 2, "T": 2, "masked": 3}
+    moving = verdict("Section 6", **grid)
+    assert moving.measured == pytest.approx(0.980, abs=1e-3)
+    assert "settles" not in moving.evidence["reason"]
+    assert "after one step it is at 0.98 of its last value" in moving.evidence["reason"]
+    assert "settles" in verdict("Section 6", **SMALL).evidence["reason"]
+
+
+def test_powers_of_p_are_compared_where_there_are_several_sizes():
+    sizes = (256, 1024)
+    assert compared(sizes[:1], {"E2": [1.0]}) == ""
+    assert compared(sizes, {"E1": [np.nan, np.nan], "E2": [0.0, 0.0]}) == ""
+    same = compared(sizes, {"E2": [1.3, 1.25], "E4": [3.6, 3.5]})
+    assert same == "in that unit E2 goes as P^-0.028, E4 goes as P^-0.02: the same power of P"
+    assert compared(sizes, {"E2": [1, 2], "E4": [1, 1]}).endswith("different powers of P")
+    assert compared(sizes, {"E2": [1, 2], "E4": [1, np.nan]}) == "in that unit E2 goes as P^0.5"
+
+
+@pytest.mark.parametrize(
+    ("options", "told", "untold"),
+    [
+        ({"sizes": (64,)}, ["at P=64: E1 1.31; E2 1.52"], ["power of P", "nan"]),
+        (
+            {"sizes": (512, 1024), "kappa_c": 0.6, "kappa_s": 0.4},
+            ["E1 not reached", "E2 at the start, there is no phase before it"],
+            ["power of P", "nan"],
+        ),
+        ({"sizes": (512, 1024)}, ["the same power of P"], ["nan"]),
+    ],
+)
+def test_the_caption_of_the_scaling_follows_its_numbers(options, told, untold):
+    caption = draw(SYSTEM, "scaling", options=options).caption
+    assert all(words in caption for words in told)
+    assert not any(words in caption for words in untold)
