@@ -102,6 +102,8 @@ def convergence(system: System, protocol: Protocol) -> Finding:
         f"its floor ends at {listed([row['left'] for row in rows], 2)} of its start, "
         f"{powers([(case, True) for case in cases])}"
     )
+    if open_ and np.max(slopes) > AS_ONE_OVER_T:
+        reason += ", and still faster and faster"
     curves = [
         curve(f"$P = {c.parameters.P}$", c.run["A_m"][1:], c.run["alpha_m"][1:]) for c in cases
     ]

@@ -1,6 +1,7 @@
 """Masked image modelling: what decides a verdict is what it prints, and reasons follow numbers."""
 
 import dataclasses
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 
 import dynamics
 from dynamics.experiments.figure import draw
+from dynamics.experiments.masked_image_modeling import identities
 from dynamics.experiments.masked_image_modeling.runs import compared, trained
+from dynamics.experiments.masked_image_modeling.statements import seconds, stated
 from dynamics.systems.masked_image_modeling.population import ReducedPopulation
 from theory.systems.masked_image_modeling.data_law import unavoidable_error
 
@@ -196,3 +199,34 @@ def test_the_caption_of_the_scaling_follows_its_numbers(options, told, untold):
     caption = draw(SYSTEM, "scaling", options=options).caption
     assert all(words in caption for words in told)
     assert not any(words in caption for words in untold)
+
+
+def test_what_would_take_too_long_is_not_begun():
+    """41 664 masked images, at 1.75 s a gradient: said at once, and descent is as long as fits."""
+    many = {"P": 64, "C_global": 32, "C_local": 4, "masked": 3}
+    begun = time.process_time()
+    for claim in ("Appendix A.1", "Equation (5.1)"):
+        found = verdict(claim, **many)
+        assert found.holds is None
+        assert "41,664 masked images of P=64 patches would take about" in found.evidence["reason"]
+    assert time.process_time() - begun < 2
+
+
+def test_descent_has_as_many_steps_as_fit(monkeypatch):
+    steps = []
+    for most in (0.02, 20.0):
+        monkeypatch.setattr(identities, "MOST_SECONDS", most)
+        found = verdict("Appendix A.1", **SMALL)
+        assert found.holds
+        steps.append(found.evidence["table"][0]["steps"])
+    assert identities.LEAST_STEPS < steps[0] < 100 < steps[1] == identities.STEPS
+
+
+def test_the_time_of_a_statement_is_predicted_within_a_factor():
+    parameters = law(P=16, C_global=8, C_local=4, masked=6)
+    phi, ups = np.zeros((16, parameters.features)), np.zeros((16, 16))
+    stated(parameters, phi, ups)
+    begun = time.process_time()
+    stated(parameters, phi, ups)
+    taken = time.process_time() - begun
+    assert 0.1 < taken / seconds(parameters) < 20
