@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """Slope of log values against log sizes; NaN with fewer than two sizes."""
-    if len(sizes) < 2:
+    """Slope of log values against log sizes; NaN of less than two, or without a logarithm."""
+    if len(sizes) < 2 or not np.all(np.isfinite(values) & (np.asarray(values) > 0)):
         return float("nan")
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
@@ -35,6 +35,11 @@ def line(x: ArrayLike, y: ArrayLike) -> Line:
     left = two - slope * one - level
     r2 = 1 - float(left @ left) / float(((two - two.mean()) ** 2).sum())
     return Line(float(slope), float(level), r2)
+
+
+def known(value: float) -> float | None:
+    """A number of the evidence; None where it is none."""
+    return None if np.isnan(value) else value
 
 
 def curve(label: str, x: Any, y: Any) -> dict[str, Any]:
