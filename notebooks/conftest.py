@@ -2,7 +2,12 @@
 
 import pytest
 
-LONG = ("03_realistic.ipynb", "04_transfer.ipynb", "06_masked_image_modeling.ipynb")
+LONG = (
+    "03_realistic.ipynb",
+    "04_transfer.ipynb",
+    "06_masked_image_modeling.ipynb",
+    "07_shallow_vit.ipynb",
+)
 
 
 @pytest.hookimpl(tryfirst=True)

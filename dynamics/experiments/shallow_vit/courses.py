@@ -69,11 +69,12 @@ def figure_2(system: System, request: FigureRequest) -> Drawing:
     held = (
         f"the law itself ({law.data}), $L = {law.L}$, $M = {law.M}$, $m = {law.m}$, "
         rf"$\sigma = {law.sigma:g}$, $\delta = {law.delta:g}$, margin {law.margin:g}, "
-        rf"$\eta = {eta:g}$, no noise; mean of {many} starts, bars from least to greatest"
+        rf"$\eta = {eta:g}$, no noise; "
+        + (f"mean of {many} starts, bars from least to greatest" if many > 1 else "one start")
     )
     caption = (
         f"Steps to zero training loss against 1/alpha_* and 1/(alpha_* - alpha_#) (L={law.L}, "
-        f"m={law.m}, eta={eta:g}, {many} starts). {told}."
+        f"m={law.m}, eta={eta:g}, {many} start(s)). {told}."
     )
     data = {
         name: {"alpha_star": one.alphas, "gap": one.gaps, "steps": one.steps}
