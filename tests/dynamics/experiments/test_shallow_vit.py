@@ -304,7 +304,7 @@ def test_verdicts_at_the_sizes_of_the_paper():
 REFERENCE = {
     ("rest", "none"): {0.27: 52.6, 0.28: 24.2, 0.3: 10.1, 0.32: 5.4},
     ("rest", "attention"): {0.28: 45.0, 0.3: 21.0, 0.32: 13.5, 0.37: 5.2},
-    ("proportion", "none"): {0.05: 8.4, 0.07: 8.7, 0.1: 5.1, 0.15: 5.3, 0.3: 2.5},
+    ("proportion", "none"): {0.05: 8.4, 0.07: 8.7, 0.1: 5.1, 0.15: 5.3, 0.2: 4.4, 0.3: 2.5},
     ("proportion", "attention"): {0.05: 50.0, 0.07: 56.0, 0.1: 75.0, 0.15: 33.0, 0.2: 13.5,
                                   0.3: 5.5},
 }  # fmt: skip
@@ -316,5 +316,5 @@ def test_n50_of_another_program_within_a_factor(family, frozen):
     expected = REFERENCE[family, frozen]
     usual = SYSTEM.Parameters(m=300, L=100, data="fixed_disc", frozen=frozen)
     laws = [_law(usual, family, a) for a in expected]
-    found = success.climb(SYSTEM, laws, trials=20).values
+    found = success.climb(SYSTEM, laws, trials=60).values
     assert np.abs(np.log(found / list(expected.values()))).max() < np.log(1.5)
