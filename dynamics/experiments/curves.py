@@ -1,18 +1,45 @@
-"""What the evidence of checks is made of: curves over time, exponents of power laws."""
+"""What the evidence of checks is made of: curves over time, power laws and straight lines."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """Slope of log values against log sizes; NaN with fewer than two sizes."""
-    if len(sizes) < 2:
+    """Slope of log values against log sizes; NaN of less than two, or without a logarithm."""
+    if len(sizes) < 2 or not np.all(np.isfinite(values) & (np.asarray(values) > 0)):
         return float("nan")
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+@dataclass(frozen=True)
+class Line:
+    """A straight line through points: ``y = slope x + level``, and its share of the variance."""
+
+    slope: float
+    level: float
+    r2: float
+
+
+def line(x: ArrayLike, y: ArrayLike) -> Line:
+    """Least squares; all NaN with fewer than three points, or values of y that are all equal."""
+    one, two = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if one.size < 3 or np.ptp(two) == 0 or np.ptp(one) == 0:
+        return Line(float("nan"), float("nan"), float("nan"))
+    slope, level = np.polyfit(one, two, 1)
+    left = two - slope * one - level
+    r2 = 1 - float(left @ left) / float(((two - two.mean()) ** 2).sum())
+    return Line(float(slope), float(level), r2)
+
+
+def known(value: float) -> float | None:
+    """A number of the evidence; None where it is none."""
+    return None if np.isnan(value) else value
 
 
 def curve(label: str, x: Any, y: Any) -> dict[str, Any]:

@@ -33,7 +33,8 @@ LOOKS = (
     (BLUE, "o"), (VERMILION, "s"), (GREEN, "^"), (PURPLE, "D"), (ORANGE, "v"), (GREY, "o"),
 )  # fmt: skip
 """Colour and marker by the number of a look."""
-DASHES = ("-", "--", "-.", ":")
+DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (5, 1.5, 1, 1.5, 1, 1.5)))
+"""Of the curves of a panel, in turn; dotted is what seeds are."""
 MOST_INSIDE = 2
 """Curves up to which the legend is inside the panel."""
 PLAIN = "0"

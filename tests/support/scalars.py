@@ -17,7 +17,7 @@ class Scalars:
 
     system, view, parameters = "toy", "reduced", Nothing()
     events, order_names, settings = (), (), {}
-    has_jacobian = False
+    has_jacobian, flows = False, True
 
     def __init__(self, names, gradient, start, bound=None):
         self.layout = Layout(names, ((),) * len(names), names)

@@ -9,6 +9,7 @@ from dynamics.experiments.masked_image_modeling import (
     gap,
     growth,
     identities,
+    late,
     maps,
     stages,
 )
@@ -29,8 +30,8 @@ CHECKS: Mapping[str, Check] = {
     "Section 5.2, separation": stages.separation,
     "Section 5.3, rapid growth": growth.rapid_growth,
     "Section 5.3, convergence": growth.convergence,
-    "Theorem 4.1, loss": growth.loss,
-    "Theorem 4.1, attention": growth.attention,
+    "Theorem 4.1, loss": late.loss,
+    "Theorem 4.1, attention": late.attention,
     "Theorem F.3, local areas": gap.theorem_f_3_local,
     "Theorem F.3, frozen": growth.frozen,
     "Theorem F.3, global areas": gap.theorem_f_3_global,

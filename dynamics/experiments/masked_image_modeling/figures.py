@@ -22,12 +22,15 @@ from dynamics.experiments.masked_image_modeling.runs import (
     MORE_SIZES,
     POSITIVE,
     along,
+    compared,
     trained,
 )
 from dynamics.plotting.correlations import Group, correlations
 from dynamics.plotting.gap import gap_plane
 from dynamics.plotting.spread import spread
 from dynamics.plotting.times import times
+from dynamics.problem import FloatArray
+from dynamics.systems.masked_image_modeling.attention import grid_of
 from dynamics.validation import integer, refuse
 from theory.systems.masked_image_modeling.information_gap import leading_motion, rho0
 
@@ -154,7 +157,7 @@ def diversity(system: System, request: FigureRequest) -> Drawing:
         if (event := run.events[name]) is not None
     }
     measures = {k: values["diversity"] for k, values in found.items()}
-    high, wide = maps.grid_of(law.P)
+    high, wide = grid_of(law.P)
     held = (
         f"{high} × {wide} patches, cluster image with nothing masked, $P = {law.P}$, "
         f"$C_{{\\mathrm{{global}}}} = {law.C_global}$, $C_{{\\mathrm{{local}}}} = {law.C_local}$"
@@ -192,16 +195,27 @@ def scaling(system: System, request: FigureRequest) -> Drawing:
         rf"one cluster, half masked, $\kappa_c = {exponents[0]:g}$, $\kappa_s = {exponents[1]:g}$ "
         rf"($\Delta = {(1 - exponents[1]) - 2 * (1 - exponents[0]):.3g}$), $z = 1$"
     )
-    told = "; ".join(
-        f"{name} {values[0]:.3g} to {values[-1]:.3g}"
-        for name, values in zip(EVENTS, found.values(), strict=True)
-    )
+    told = "; ".join(_along(name, v) for name, v in zip(EVENTS, found.values(), strict=True))
     caption = (
-        f"Times of the events in units of K P / C_s from P={sizes[0]:g} to {sizes[-1]:g}: {told}. "
-        "All phases take the same power of P."
+        f"Times of the events in units of K P / C_s at P={', '.join(f'{P:g}' for P in sizes)}: "
+        f"{told}."
     )
+    powers = compared(
+        sizes.tolist(), {n: v.tolist() for n, v in zip(EVENTS, found.values(), strict=True)}
+    )
+    caption += f" {powers[0].upper()}{powers[1:]}." if powers else ""
     data = {"P": sizes, **found, "limit": limit}
     return Drawing(times(sizes, found, lines, held), data, caption)
+
+
+def _along(name: str, values: FloatArray) -> str:
+    """Times of an event along P, in words."""
+    if np.isnan(values).all():
+        return f"{name} not reached"
+    if not values.any():
+        return f"{name} at the start, there is no phase before it"
+    shown = ["not reached" if np.isnan(value) else f"{value:.3g}" for value in values]
+    return f"{name} {', '.join(shown)}"
 
 
 def _one_family(law: Any) -> None:

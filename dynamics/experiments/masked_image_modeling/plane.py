@@ -76,7 +76,6 @@ def _line(law: Any, size: int, core: int) -> list[Any]:
 
 
 def _seen(system: System, law: Any) -> tuple[float, float, float, float]:
-    """How many phases a run has: two where rho starts above 1 and crosses it once."""
-    rho = trained(system, law, horizon=5.0).run["rho"]
-    crossings = int((np.diff(np.sign(rho - 1)) != 0).sum())
-    return law.kappa_c, law.kappa_s, float(crossings == 1), float(rho[0] > 1)
+    """Exponents of a law, whether its run had two phases, and whether rho says so at the start."""
+    case = trained(system, law, horizon=5.0)
+    return law.kappa_c, law.kappa_s, float(case.two_phases), float(case.run["rho"][0] > 1)

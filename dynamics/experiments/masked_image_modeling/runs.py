@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.descend import descend
+from dynamics.experiments.curves import exponent, over_time
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
 from dynamics.trajectory import Trajectory
@@ -44,6 +45,12 @@ LEAST_TIME = 500.0
 RECORDS = 800
 DENSE = 5.0
 """Largest time between records over K: rapid growth takes a time of about 30 K."""
+DECIDED = 0.1
+"""Size of Delta below which it is not of order one."""
+SAME_POWER = 0.1
+"""Difference up to which two exponents of P are the same: constants still count."""
+SMALL_SHARE = 0.1
+"""Share of the leading correlation up to which another one is small, close to 0."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,22 @@ class Case:
     def unit(self) -> float:
         """K P / C_s, the unit of time."""
         return unit(self.parameters)
+
+    @property
+    def scaled(self) -> FloatArray:
+        """Times of the records after the start in that unit."""
+        return np.asarray(self.run.time[1:] / self.unit)
+
+    @property
+    def crossings(self) -> int:
+        """How often rho passes 1."""
+        rho = self.run["rho"]
+        return int(np.count_nonzero(np.diff(np.sign(rho[np.isfinite(rho)] - 1))))
+
+    @property
+    def two_phases(self) -> bool:
+        """Whether training starts in Phase I (E0) and leaves it once, for good."""
+        return self.time("E0") == 0.0 and self.crossings == 1
 
     @property
     def shown(self) -> str:
@@ -180,7 +203,14 @@ def sizes_of(parameters: Any) -> dict[str, Any]:
     return found | {"z": list(parameters.z)}
 
 
-def outside(protocol: Protocol, quantity: str, bound: float, sign: int = 0) -> Finding | None:
+def outside(
+    protocol: Protocol,
+    quantity: str,
+    bound: float,
+    sign: int = 0,
+    large: bool = False,
+    local: bool = True,
+) -> Finding | None:
     """Nothing is decided where the user's parameters do not meet the hypothesis; else None.
 
     Parameters
@@ -189,17 +219,30 @@ def outside(protocol: Protocol, quantity: str, bound: float, sign: int = 0) -> F
     quantity, bound : str, float
         Of the check.
     sign : int
-        Sign that Delta must have, 0 for any; a local patch needs a mate in every case.
+        Sign that Delta must have, 0 for any.
+    large : bool
+        Delta must be of order one, of either sign.
+    local : bool
+        Whether the claim is about a local patch, which needs a mate, or about a global one.
     """
     given = protocol.parameters
     if given is None:
         return None
-    reason = ""
-    if isnan(given.Delta_eff):
+    areas, reason = given.area_ids, ""
+    if not (areas > 0).any():
+        reason = "there is no local area, and no information gap"
+    elif local and isnan(given.Delta_eff):
         reason = "no local patch has a mate from which to draw its content"
-    elif sign * given.Delta < 0 or (sign and given.Delta == 0):
+    elif not local and (areas == 0).sum(axis=1).max() < 2:
+        reason = "no global patch has a mate from which to draw its content"
+    elif sign and sign * given.Delta <= 0:
         needed = "positive" if sign > 0 else "negative"
         reason = f"the claim is about a {needed} information gap, here Delta={given.Delta:.3g}"
+    elif large and abs(given.Delta) < DECIDED:
+        reason = (
+            f"the claim is about an information gap of order one, here Delta={given.Delta:.3g}, "
+            f"less than {DECIDED:g}"
+        )
     if not reason:
         return None
     evidence = {"parameters": sizes_of(given)}
@@ -208,7 +251,33 @@ def outside(protocol: Protocol, quantity: str, bound: float, sign: int = 0) -> F
 
 def listed(values: Sequence[float], digits: int = 3) -> str:
     """Numbers of a reason."""
-    return ", ".join(f"{value:.{digits}g}" for value in values)
+    return ", ".join("not seen" if isnan(value) else f"{value:.{digits}g}" for value in values)
+
+
+def compared(sizes: Sequence[float], times: Mapping[str, Sequence[float]]) -> str:
+    """How times in units of K P / C_s go with P, in words; empty where that is not seen."""
+    powers = {name: exponent(sizes, values) for name, values in times.items()}
+    seen = {name: power for name, power in powers.items() if not isnan(power)}
+    if not seen:
+        return ""
+    told = ", ".join(f"{name} goes as P^{power:.2g}" for name, power in seen.items())
+    if len(seen) == 1:
+        return f"in that unit {told}"
+    same = max(seen.values()) - min(seen.values()) <= SAME_POWER
+    return f"in that unit {told}: {'the same power' if same else 'different powers'} of P"
+
+
+def patches_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """P of every row of a table, in words."""
+    return ", ".join(str(row["P"]) for row in rows)
+
+
+def over_units(
+    y_label: str, curves: Sequence[Any], lines: Sequence[Any] = (), y_scale: str = "log"
+) -> dict[str, Any]:
+    """A plot over time in units of K P / C_s."""
+    plot = over_time(y_label, curves, lines, y_scale)
+    return plot | {"x_label": r"time in units of $K P / C_s$"}
 
 
 def slope_after(time: FloatArray, values: FloatArray) -> float:

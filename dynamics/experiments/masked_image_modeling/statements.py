@@ -22,6 +22,11 @@ from theory.systems.masked_image_modeling.lemmas import (
 )
 from theory.systems.masked_image_modeling.recursion import MASKED, OTHER, OWN
 
+PER_AREA = 2.5e-4
+"""Seconds for each patch and feature, on one core."""
+PER_KEY = 5e-8
+"""The same for each key of each masked patch of an image."""
+
 
 @dataclass(frozen=True)
 class Stated:
@@ -77,6 +82,12 @@ def stated(parameters: Any, phi: FloatArray, ups: FloatArray) -> Stated:
                 found.alpha[p, features.start + i] += weight @ rate
             found.beta[k, p] += weight @ _positions((latents, A, m), cluster, u, masked)
     return found
+
+
+def seconds(parameters: Any) -> float:
+    """Predicted time of `stated`."""
+    keys = float(sampling.number(parameters) * parameters.masked * parameters.P)
+    return PER_AREA * parameters.P * parameters.features + PER_KEY * keys
 
 
 def _loss(areas: int) -> Any:

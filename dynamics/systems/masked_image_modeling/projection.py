@@ -12,15 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray, Layout
-from dynamics.systems.masked_image_modeling.expectation.blocks import unreachable
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from theory.notation import Letter, Notation
+from theory.systems.masked_image_modeling.data_law import (
+    fully_masked,
+    latent_moment,
+    unavoidable_error,
+)
 from theory.systems.masked_image_modeling.notation import NOTATION, entries_of_row
 from theory.systems.masked_image_modeling.symmetry import RowType, View, row_types, view
 
@@ -121,18 +126,24 @@ class Rows:
     @cached_property
     def hidden(self) -> FloatArray:
         """Chance that the own area is all masked, given that p is, shape (rows, K)."""
-        chance = np.vectorize(self._hidden, otypes=[float])
-        return np.asarray(chance(self.own_sizes))
-
-    def _hidden(self, size: int) -> float:
-        return unreachable(self.parameters.P, self.parameters.masked, int(size))
+        law = self.parameters
+        given = Fraction(law.masked, law.P)
+        chances = [
+            [float(fully_masked(law.P, law.masked, size) / given) for size in sizes]
+            for sizes in self.own_sizes.tolist()
+        ]
+        return np.array(chances)
 
     @cached_property
     def floors(self) -> FloatArray:
         """L*_p of every row type: the loss where no mate is unmasked, which nothing can avoid."""
         law = self.parameters
-        square = float(np.dot(law.odds, np.square(law.z)))
-        return np.asarray(0.5 * law.gamma * square * self.hidden.mean(axis=1))
+        square = latent_moment(law.z, law.odds, 2)
+        floors = [
+            float(unavoidable_error(law.P, law.masked, sizes, square))
+            for sizes in self.own_sizes.tolist()
+        ]
+        return np.array(floors)
 
     @property
     def floor(self) -> float:

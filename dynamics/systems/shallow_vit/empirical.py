@@ -14,13 +14,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from functools import cache, cached_property
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import pydantic
 from numpy.random import Generator
 from numpy.typing import ArrayLike
-from pydantic import BeforeValidator
 
 from dynamics import batches, codegen
 from dynamics.kernels import exponential
@@ -31,124 +29,21 @@ from dynamics.systems.shallow_vit import (
     empirical_kernels,
     projection,
     sampling,
-    sparsify,
-    start,
     unrolled,
 )
+from dynamics.systems.shallow_vit.instance import SYMMETRIC, start_of
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.validation import STRICT, integer, number, refuse, whole
+from dynamics.systems.shallow_vit.tokens import Training, drawn
+from dynamics.validation import integer
 from theory.systems.shallow_vit.events import EVENTS, ORDER_PARAMETERS, RATES
 from theory.systems.shallow_vit.notation import NOTATION
 
 SHARED_FROM = 200_000
 """Neurons times tokens of a batch from which a step is worth sharing among threads."""
-NARROW, WIDE = 128, 320
-"""Neurons of a chunk: its weights and a few of its rows fit into the first cache."""
-
-
-def _sparsifier(value: object) -> str | None:
-    if value in (None, "none"):
-        return None
-    if value not in sparsify.SPARSIFIERS:
-        words = ", ".join(sparsify.SPARSIFIERS)
-        refuse("sparsify", value, "is unknown", f"none, {words}", sparsify.SPARSIFIERS[0])
-    return str(value)
-
-
-@pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
-class Training:
-    """How the empirical problem is trained, and what is done to its tokens.
-
-    Attributes
-    ----------
-    start : int or None
-        Another seed, for the weights alone.
-    batch : int or None
-        Samples of a mini-batch. Batches are fixed; every epoch takes them in a new random order.
-    sparsify : str or None
-        Which tokens go first, of training and test samples: ``"random"``, ``"irrelevant"``,
-        ``"noisiest"``; see `sparsify`.
-    removed : float
-        Share of the tokens of every sample that go.
-    noisy_share : float
-        Share of the tokens of every sample, in random places, whose noise is ``noisy_std``.
-    noisy_std : float
-        Standard deviation per coordinate of their noise.
-    test_samples : int
-        Fresh samples for test loss and test error.
-    """
-
-    start: whole(0, optional=True) = None  # type: ignore[valid-type]
-    batch: whole(1, optional=True) = None  # type: ignore[valid-type]
-    sparsify: Annotated[str | None, BeforeValidator(_sparsifier)] = None
-    removed: number(at_least=0.0) = 0.0  # type: ignore[valid-type]
-    noisy_share: number(at_least=0.0, at_most=1.0) = 0.0  # type: ignore[valid-type]
-    noisy_std: number(at_least=0.0) = 1.0  # type: ignore[valid-type]
-    test_samples: whole(1) = 1000  # type: ignore[valid-type]
-
-
-@dataclasses.dataclass(frozen=True)
-class Tokens:
-    """Samples as the network sees them.
-
-    Attributes
-    ----------
-    values : float array, shape (N, L', d)
-        Tokens.
-    places : int array, shape (N, L')
-        Their patterns, from 0.
-    kinds : int array, shape (N, L')
-        0 relevant, 1 confusion, 2 another.
-    labels : float array, shape (N,)
-    """
-
-    values: FloatArray
-    places: sampling.IntArray
-    kinds: sampling.IntArray
-    labels: FloatArray
-
-    def compiled(self) -> tuple[Any, ...]:
-        """What the kernels read: tokens, the same with queries contiguous, labels, kinds."""
-        many, length, depth = self.values.shape
-        rows = unrolled.aligned(many, depth, unrolled.padded(length))
-        rows[:, :, :length] = self.values.transpose(0, 2, 1)
-        return np.ascontiguousarray(self.values), rows, self.labels, self.kinds
-
-
-def drawn(
-    parameters: Parameters,
-    samples: int,
-    training: Training,
-    counts: Generator,
-    tokens: Generator,
-) -> Tokens:
-    """Noisy tokens of samples of the data law, some of them removed.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    samples : int
-        N.
-    training : Training
-    counts, tokens : numpy Generator
-        Of the counts, and of places and noise; which tokens are noisy and which go have streams of
-        their own, so that they change nothing else.
-    """
-    left = sparsify.remaining(parameters, training.sparsify, training.removed)
-    found = sampling.drawn(parameters, samples, counts)
-    places, noise = sampling.places_and_noise(parameters, found.counts, tokens)
-    for_noisy, for_removed = tokens.spawn(2)
-    noisy = round(training.noisy_share * parameters.L)
-    rank = np.argsort(for_noisy.random(places.shape), axis=1, kind="stable")
-    spread = np.full(places.shape, parameters.noise)
-    np.put_along_axis(spread, rank[:, :noisy], training.noisy_std, axis=1)
-    noise *= spread[:, :, None]
-    kinds = sparsify.kinds(places, found.labels)
-    distance = np.linalg.norm(noise, axis=2)
-    stay = sparsify.kept(training.sparsify, left, kinds, distance, for_removed)
-    places, kinds = (np.take_along_axis(part, stay, axis=1) for part in (places, kinds))
-    values = np.eye(parameters.d)[places] + np.take_along_axis(noise, stay[:, :, None], axis=1)
-    return Tokens(values, places, kinds, found.labels)
+CHUNK = 3200
+"""Weights of a chunk of neurons: with a few rows beside them they fit into the first cache."""
+WIDE = 320
+"""Neurons of a chunk at most."""
 
 
 class FullEmpirical(CompiledProblem):
@@ -198,8 +93,9 @@ class FullEmpirical(CompiledProblem):
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
         self.training = Training(**training)
         self.autonomous = self.training.batch is None
-        self.streams = sampling.streams(seed, self.training.start)
-        self.start = start.drawn(parameters, self.streams.start)
+        begun = self.training.start
+        self.streams = sampling.streams(seed, begun if isinstance(begun, int) else None)
+        self.start = start_of(parameters, self.streams.start, begun == SYMMETRIC)
         self.tokens = drawn(
             parameters, self.samples, self.training, self.streams.training, self.streams.tokens
         )
@@ -236,7 +132,7 @@ class FullEmpirical(CompiledProblem):
     def _room(self, lanes: int, length: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """What kernels work in, neurons in chunks, every row on a cache line of its own."""
         depth, neurons = self.parameters.d, self.parameters.m
-        width = chunk_width(neurons)
+        width = chunk_width(neurons, depth)
         chunks = -(-neurons // width)
         output = np.atleast_2d(self.start.a.T)[:length]
         signs = unrolled.aligned(chunks, len(output), width)
@@ -304,10 +200,12 @@ class FullEmpirical(CompiledProblem):
         weights = np.full(many, 1.0 / many)
         return projection.Reader(self.parameters, self.start, counts, found.labels, weights)
 
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Order parameters, errors on fresh samples, attention, scores, neurons at a state.
 
         Attention is that of the noisy training tokens, gates and scores are those of the patterns.
+        The last finite state of a run that diverged may be too large for some of them.
         """
         flat = self.layout.flatten(state)
         parts = tuple(self.orbit_values(flat).values())
@@ -351,19 +249,21 @@ class FullEmpirical(CompiledProblem):
         constants[1] *= not hinge
         constants[2] = 0.0
         with self.on((constants, *data, *self._data[3:])):
-            unused = self.gradient(state)
-            self.module.order_parameters(state, unused, self._data, out)
+            self.module.gradient(state, self._data, np.empty(state.size))
+            self.module.order_parameters(state, state, self._data, out)
         queries = np.bincount(data[0][3].ravel(), minlength=len(projection.QUERIES))
         sums = self._data[4][7][3:]
         return out, np.divide(sums, queries, out=np.full(queries.size, np.nan), where=queries > 0)
 
 
-def chunk_width(neurons: int) -> int:
-    """Neurons of a chunk: a whole number of cache lines, and few places left empty."""
-    if neurons <= WIDE:
+def chunk_width(neurons: int, depth: int) -> int:
+    """Neurons of a chunk: whole cache lines, few places left empty, and few chunks."""
+    line = unrolled.LINE
+    widest = max(line, min(WIDE, CHUNK // depth) // line * line)
+    if neurons <= widest:
         return unrolled.padded(neurons)
-    widths = range(WIDE, NARROW - 1, -unrolled.LINE)
-    return min(widths, key=lambda width: -(-neurons // width) * width)
+    widths = range(widest, widest // 2, -line)
+    return min(widths, key=lambda width: -(-neurons // width) * (width + line))
 
 
 def _batching(samples: int, batch: int | None) -> tuple[Any, ...]:
@@ -376,18 +276,15 @@ def _batching(samples: int, batch: int | None) -> tuple[Any, ...]:
 
 @cache
 def _module(depth: int, threaded: bool) -> codegen.CompiledModule:
-    shared = "parallel_kernel" if threaded else "kernel"
     own = empirical_kernels
+    before = (own.prepare, own.attend, own.masses, own.attend_back, own.add_samples, own.gather)
     parts = [
         codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
         codegen.constants(own, "DEEPEST"),
         codegen.inline(exponentials, "exact_kernel"),
         *unrolled.sources(depth),
-        *[codegen.inline(part) for part in (own.prepare, own.attend, own.masses)],
-        codegen.inline(own.attend_back),
-        codegen.inline(own.add_samples),
-        codegen.inline(own.accumulate, shared),
-        *[codegen.inline(part) for part in (own.gather, own.survey, own.gradient)],
+        *[codegen.inline(function) for function in (*before, own.leave, own.finish)],
+        codegen.inline(own.gradient, "parallel_kernel" if threaded else "kernel"),
         codegen.inline(own.order_parameters),
         codegen.inline(advance, "exact_kernel"),
     ]

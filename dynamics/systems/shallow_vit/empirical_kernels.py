@@ -163,8 +163,8 @@ def add_samples(model, samples, bounds, constants, room):  # type: ignore[no-unt
         B (d, d), W (chunks, d, width), a (chunks, 1 or L, width).
     samples : (tokens, rows, labels, kinds)
         (N, L, d), (N, d, queries), (N,), (N, L); kind 0 is relevant, 1 confusion, 2 another.
-    bounds : (first, last)
-        The samples of the lane.
+    bounds : (first, last, learning)
+        The samples of the lane, and whether slopes are summed.
     constants : float array
         Margin; flags: the loss is linear, slopes are wanted, W_K and W_Q are trained, W_V is.
     room : (by_neuron, by_score, numbers, gates, squares, strips, entering)
@@ -175,14 +175,15 @@ def add_samples(model, samples, bounds, constants, room):  # type: ignore[no-unt
     every_token, every_row, labels, kinds = samples
     by_neuron, by_score, numbers, gates, squares, strips, entering = room
     margin, linear = constants[0], constants[1] > 0.0
-    learning, attending = constants[2] > 0.0, constants[3] > 0.0
+    first, last, learning = bounds
+    attending = constants[3] > 0.0
     length, depth, chunks = every_token.shape[1], every_token.shape[2], inner.shape[0]
     attention, change = squares[0], squares[1]
     mixed, strip, top, total = strips[0], strips[1], strips[2, 0], strips[3, 0]
     by_neuron[:] = 0.0
     by_score[:] = 0.0
     numbers[:] = 0.0
-    for n in range(bounds[0], bounds[1]):
+    for n in range(first, last):
         tokens, rows, y = every_token[n], every_row[n], labels[n]
         attend(scores, tokens, rows, (attention, mixed, strip, top, total, change))
         masses(attention, kinds[n], top, numbers[3:])
@@ -220,17 +221,6 @@ def add_samples(model, samples, bounds, constants, room):  # type: ignore[no-unt
             attend_back(tokens, rows, (attention, mixed, strip, top, change), by_score)
 
 
-def accumulate(model, samples, bounds, constants, work):  # type: ignore[no-untyped-def]
-    """The samples of a batch shared out to lanes; room and sums of `add_samples`, by lane."""
-    by_neuron, by_score, numbers, gates, squares, strips, inputs = work
-    first, many, lanes = bounds[0], bounds[1] - bounds[0], numbers.shape[0]
-    for lane in prange(lanes):
-        part = (first + lane * many // lanes, first + (lane + 1) * many // lanes)
-        sums = (by_neuron[lane], by_score[lane], numbers[lane])
-        room = (*sums, gates[lane], squares[lane], strips[lane], inputs[lane])
-        add_samples(model, samples, part, constants, room)
-
-
 def gather(parts):  # type: ignore[no-untyped-def]
     """Sum the lanes, in their order, into the first."""
     flat = parts.reshape(parts.shape[0], parts.size // parts.shape[0])
@@ -241,49 +231,30 @@ def gather(parts):  # type: ignore[no-untyped-def]
             first[k] += row[k]
 
 
-def survey(model, data):  # type: ignore[no-untyped-def]
-    """Passes over the samples: one for the gradient; before it, over a batch, one over them all.
-
-    The one over all leaves the order parameters in the last part of ``work``. Returns the batch,
-    which is the next of ``order``; 0 is all samples.
-    """
-    constants, samples, batches, work = data[0], data[1], data[2], data[4]
-    numbers, seen = work[2], work[7]
-    bounds, shares, order, cursor = batches
-    batch = order[cursor[0] % order.size]
-    cursor[0] += 1
-    each = constants.copy()
-    for turn in range(1 if batch == 0 else 0, 2):
-        chosen = batch if turn == 1 else 0
-        each[2] = constants[2] if turn == 1 else 0.0
-        accumulate(model, samples, bounds[chosen], each, work[:7])
-        gather(numbers)
-        if chosen == 0:
-            for k in range(seen.size):
-                seen[k] = numbers[0, k]
-    return batch
+def leave(numbers, seen):  # type: ignore[no-untyped-def]
+    """The numbers of all lanes, summed in their order, left in ``seen``."""
+    for k in range(seen.size):
+        seen[k] = 0.0
+        for lane in range(numbers.shape[0]):
+            seen[k] += numbers[lane, k]
 
 
-def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Gradient of the loss of a batch; frozen parts have none.
+def finish(state, share, data, out):  # type: ignore[no-untyped-def]
+    """Gradient of a batch from the sums E and T of all lanes; ``share`` is 1 / its size.
 
     Where an output is not finite nothing of the gradient is a number, so that the run ends.
     """
-    constants, samples, batches, model, work = data
-    scores, inner, outer, values, turned, signs = model
+    constants, model, work = data[0], data[3], data[4]
+    scores, inner, outer, values = model[:4]
     by_neuron, by_score, numbers = work[:3]
     depth, width = scores.shape[0], inner.shape[2]
     square = depth * depth
     neurons = state.size // depth - 3 * depth
-    prepare(state, (neurons, depth), (scores, inner, outer, values, turned))
-    batch = survey((scores, inner, signs), data)
-    share = batches[1][batch]
-    out[:] = 0.0
-    if constants[2] == 0.0:
-        return
+    gather(numbers)
     if not isfinite(numbers[0, 0]):
         out[:] = np.nan
         return
+    out[:] = 0.0
     gather(by_neuron)
     gather(by_score)
     first = neurons * depth
@@ -312,6 +283,36 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
                 for i in range(depth):
                     by_key[j, k] += share * queries[j, i] * pushed[k, i]
                     by_query[j, k] += share * keys[j, i] * pushed[i, k]
+
+
+def gradient(state, data, out):  # type: ignore[no-untyped-def]
+    """Gradient of the loss of a batch, the next of ``order``; frozen parts have none.
+
+    Batch 0 is all samples. Before another there is a pass without slopes over all of them, for the
+    order parameters. Where no slopes are wanted ``out`` is left as it is.
+    """
+    constants, samples, batches, model, work = data
+    scores, inner, outer, values, turned, signs = model
+    by_neuron, by_score, numbers, gates, squares, strips, inputs, seen = work
+    bounds, shares, order, cursor = batches
+    lanes, depth, wanted = numbers.shape[0], scores.shape[0], constants[2] > 0.0
+    batch = order[cursor[0] % order.size]
+    cursor[0] += 1
+    neurons = state.size // depth - 3 * depth
+    prepare(state, (neurons, depth), (scores, inner, outer, values, turned))
+    for turn in range(1 if batch == 0 else 0, 2):
+        chosen = batch if turn == 1 else 0
+        learning = wanted and turn == 1
+        first, many = bounds[chosen, 0], bounds[chosen, 1] - bounds[chosen, 0]
+        for lane in prange(lanes):
+            part = (first + lane * many // lanes, first + (lane + 1) * many // lanes, learning)
+            sums = (by_neuron[lane], by_score[lane], numbers[lane])
+            room = (*sums, gates[lane], squares[lane], strips[lane], inputs[lane])
+            add_samples((scores, inner, signs), samples, part, constants, room)
+        if chosen == 0:
+            leave(numbers, seen)
+    if wanted:
+        finish(state, shares[batch], data, out)
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]

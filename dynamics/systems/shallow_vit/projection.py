@@ -165,5 +165,6 @@ class Reader:
         if self.parameters.data != "fixed" or self.parameters.n_confusion == 0:
             return float("nan")
         share = self.parameters.n_star / self.parameters.n_confusion
-        found = (both[0, 0] / both[0, 1]) * (both[1, 1] / both[1, 0])
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            found = (both[0, 0] / both[0, 1]) * (both[1, 1] / both[1, 0])
         return float(np.abs(found / share**2 - 1.0).max())

@@ -15,6 +15,7 @@ from dynamics.experiments.masked_image_modeling import maps
 from dynamics.experiments.masked_image_modeling.runs import NEGATIVE, POSITIVE, SLIGHT, along
 from dynamics.experiments.masked_image_modeling.statements import stated
 from dynamics.experiments.verify import checks
+from dynamics.systems.masked_image_modeling.attention import attention_map
 from dynamics.systems.masked_image_modeling.brute import FullPopulation
 from dynamics.systems.masked_image_modeling.population import ReducedPopulation
 from dynamics.validation import InvalidRequest
@@ -126,7 +127,7 @@ def test_an_attention_map_is_that_of_single_scores():
     parameters = SYSTEM.Parameters(P=10, C_global=4, C_local=3, masked=4)
     problem = SYSTEM.ReducedPopulation(parameters)
     state = np.random.default_rng(2).normal(size=problem.layout.size)
-    found = maps.attention_map(problem.rows, state, z=1.2)
+    found = attention_map(problem.rows, state, z=1.2)
     values = dict(zip(problem.layout.names, state, strict=True))
     area = parameters.area_ids[0].tolist()
     for p in range(10):

@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from math import comb
 
 import sympy
@@ -55,6 +56,7 @@ def latent_moment(values: Sequence[float], odds: Sequence[float], order: int) ->
     return sum(chance * value**order for value, chance in zip(values, odds, strict=True))
 
 
+@cache
 def fully_masked(P: int, masked: int, size: int) -> Fraction:
     """Chance that all patches of an area are masked, :math:`C(P-C, M-C) / C(P, M)`.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,20 +112,6 @@ def blocks_of(rows: Sequence[RowType]) -> tuple[Block, ...]:
 def _slot(area: Area, ups: int, phi: int, own: bool) -> Slot:
     cells = [(ups + cell, n) for cell, n in area.cells if not (own and cell == 0)]
     return Slot(phi + area.phi, area.multiplicity, tuple(cells))
-
-
-def unreachable(patches: int, masked: int, size: int) -> float:
-    """Chance that all of an area is masked, given that one patch of it is.
-
-    Parameters
-    ----------
-    patches, masked : int
-    size : int
-        Patches of the area.
-    """
-    if size > masked:
-        return 0.0
-    return comb(patches - size, masked - size) / comb(patches - 1, masked - 1)
 
 
 def flattened(

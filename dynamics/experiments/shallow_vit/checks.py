@@ -1,0 +1,42 @@
+"""One function a claim of Li, Wang, Liu, Chen (2023): what could contradict it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dynamics.experiments.shallow_vit import (
+    attention,
+    complexity,
+    exact,
+    iterations,
+    neurons,
+    sparsification,
+)
+from dynamics.experiments.verify import Check
+
+CHECKS: Mapping[str, Check] = {
+    "Pattern closure": exact.pattern_closure,
+    "Gram form": exact.gram_form,
+    "Odds identity": exact.odds_identity,
+    "Symmetric collapse": exact.symmetric_collapse,
+    "Margin and output weights": exact.margin_and_weights,
+    "Theorem 1, generalization": complexity.generalization,
+    "Theorem 1, iterations": iterations.theorem_1,
+    "Theorem 1, samples": complexity.samples,
+    "Figure 1a": complexity.figure_1a,
+    "Figure 2": iterations.figure_2,
+    "Proposition 1": complexity.proposition_1,
+    "Remark 1": complexity.remark_1,
+    "Remark 2": sparsification.remark_2,
+    "Remark 3": complexity.remark_3,
+    "Proposition 2": attention.proposition_2,
+    "Proposition 2, rate": attention.rate,
+    "Figure 4": attention.figure_4,
+    "Figures 7 and 8": attention.figures_7_and_8,
+    "Lemma 2, claim 1": neurons.growth_of_neurons,
+    "Lemma 2, claim 2": neurons.growth_of_keys,
+    "Lemma 2, claim 3": neurons.growth_of_values,
+    "Lemma 3": neurons.lemma_3,
+    "Lemma 4": neurons.lemma_4,
+    "Section 4.1, initialization": exact.initialization,
+}

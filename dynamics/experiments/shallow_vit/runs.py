@@ -1,0 +1,144 @@
+r"""What the checks share: laws, descents that several of them read, words of their findings.
+
+The paper's margin is 1 and its output weights are :math:`\pm 1/\sqrt m`; its proof sums
+:math:`\pm 1/m`, which is the margin :math:`\sqrt m` at the same step. Both conventions are run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.descend import descend
+from dynamics.experiments.verify import Finding, Protocol
+from dynamics.problem import FloatArray
+from dynamics.systems.shallow_vit.projection import PARTS, attention
+from dynamics.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from dynamics.systems import System
+
+ETA = 0.1
+STEPS = 3000
+"""Steps at most; a run stands still once its training loss is zero."""
+SAMPLES = 200
+"""N of Section 4.1."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A reduced problem with its descent, every step recorded until the training loss is zero.
+
+    Attributes
+    ----------
+    parameters : Parameters
+    problem : ReducedPopulation
+    run : Trajectory
+    """
+
+    parameters: Any
+    problem: Any
+    run: Trajectory
+
+    @property
+    def last(self) -> int:
+        """The record at which the training loss is first zero, or the last one."""
+        found = self.run.events["t_zero"]
+        return len(self.run.time) - 1 if found is None or found.step is None else found.step
+
+    @property
+    def shown(self) -> str:
+        """The margin in words."""
+        return margin_word(self.parameters)
+
+    def parts(self, record: int) -> tuple[FloatArray, ...]:
+        """W_O, V, K, Q at a record."""
+        return tuple(self.run[name][record] for name in PARTS)
+
+    def attention(self, record: int) -> FloatArray:
+        """P of every distinct training vector, shape (S, M, M)."""
+        _, _, keys, queries = self.parts(record)
+        return attention(keys.T @ queries, self.problem.instance.vectors.counts)
+
+    def gates(self, record: int) -> NDArray[np.bool_]:
+        """Whether a neuron is open to query j of the + and of the - sample, shape (m, 2, M)."""
+        hidden, values, keys, queries = self.parts(record)
+        seen = attention(keys.T @ queries, self.problem.instance.reader.pair)
+        return np.stack([hidden @ values @ one for one in seen], axis=1) > 0
+
+    def lucky(self, record: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """W and U by their gates: a > 0 and open to query 1 of +, a < 0 and to query 2 of -."""
+        positive, open_ = self.problem.instance.start.a > 0, self.gates(record)
+        return positive & open_[:, 0, 0], ~positive & open_[:, 1, 1]
+
+
+def margin_word(parameters: Any) -> str:
+    """The margin as it is written: 1, or the root of m."""
+    same = abs(parameters.margin - sqrt(parameters.m)) < 1e-9 * parameters.margin
+    return "margin sqrt m" if same else f"margin {parameters.margin:g}"
+
+
+def proofs_margin(parameters: Any) -> Any:
+    """The same law in the convention of the proof: the margin times the root of m."""
+    return replace(parameters, margin=sqrt(parameters.m) * parameters.margin)
+
+
+def trained(
+    system: System, parameters: Any, seed: int, eta: float = ETA, steps: int = STEPS
+) -> Case:
+    """The descent of the reduced problem on `SAMPLES` samples; kept, because checks share runs."""
+    make: Any = system.ReducedPopulation
+    return _trained(make, parameters, seed, eta, steps)
+
+
+@lru_cache(maxsize=16)
+def _trained(make: Callable[..., Any], parameters: Any, seed: int, eta: float, steps: int) -> Case:
+    problem = make(parameters, samples=SAMPLES, seed=seed)
+    stop = descend(problem, eta, steps, record=[steps]).events["t_zero"]
+    end = steps if stop is None or stop.step is None else max(1, stop.step)
+    return Case(parameters, problem, descend(problem, eta, end, record=1))
+
+
+def both(system: System, protocol: Protocol, **usual: Any) -> list[Case]:
+    """The user's parameters, or the usual ones at both margins."""
+    if protocol.parameters is not None:
+        return [trained(system, protocol.parameters, protocol.seed)]
+    law = system.Parameters(**usual)
+    return [trained(system, each, protocol.seed) for each in (law, proofs_margin(law))]
+
+
+def sizes_of(parameters: Any) -> dict[str, Any]:
+    """The parameters that a verdict is about, as plain values."""
+    return {name: getattr(parameters, name) for name in parameters.__dataclass_fields__}
+
+
+def undecided(quantity: str, bound: float, reason: str, parameters: Any = None) -> Finding:
+    """A finding that says why nothing can be decided."""
+    evidence = {} if parameters is None else {"parameters": sizes_of(parameters)}
+    return Finding(None, quantity, float("nan"), bound, reason, evidence)
+
+
+def listed(values: Iterable[float], digits: int = 3) -> str:
+    """Numbers of a reason."""
+    return ", ".join(f"{value:.{digits}g}" for value in values)
+
+
+def plot(
+    x: str,
+    y: str,
+    curves: Sequence[Mapping[str, Any]],
+    lines: Mapping[str, float] | None = None,
+    scales: tuple[str, str] = ("linear", "linear"),
+) -> dict[str, Any]:
+    """What `dynamics.plotting.evidence` draws."""
+    marks = [{"label": label, "y": value} for label, value in (lines or {}).items()]
+    return {
+        "x_label": x, "y_label": y, "x_scale": scales[0], "y_scale": scales[1],
+        "curves": list(curves), "lines": marks,
+    }  # fmt: skip

@@ -1,0 +1,230 @@
+r"""The level at which half of the trials succeed: logistic regression on its logarithm.
+
+With k of n trials that succeed at a level N (a number of samples),
+
+.. math:: p(N) = \frac{1}{1 + (N_{50}/N)^s}, \qquad
+   \ell(N_{50}, s) = \sum_N k \ln p + (n - k) \ln (1 - p), \qquad 0 \leq s \leq 50.
+
+The interval is that of the profile likelihood, :math:`\{N_{50} : \max_s \ell \geq \max \ell -
+\tfrac12 \chi^2_{95\,\%}\}`: it stays right where success jumps from never to always between two
+levels, where a quadratic approximation has no curvature to go by. It is one interval: the
+likelihood is concave in s and :math:`s \ln N_{50}`. Where success is never, or always, half or
+more, :math:`N_{50}` lies outside the levels: then only a bound is known, and no number is given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, inf, log, nan, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics.problem import FloatArray
+from dynamics.validation import InvalidRequest
+
+MOST_SLOPE = 50.0
+"""Largest s: success rises from 12 % to 88 % within 8 % of N."""
+DROP = 1.920729410347062
+"""Half of the 95 % quantile of chi squared with one degree of freedom."""
+NORMAL = 1.959963984540054
+"""The 97.5 % quantile of a normal variable."""
+THIRDS = 60
+BEYOND = 12.0
+"""How far outside the levels an end of the interval is looked for, in units of ln N."""
+MEASURED, ABOVE, BELOW, NOWHERE = "measured", "above", "below", "nowhere"
+
+
+@dataclass(frozen=True, eq=False)
+class Threshold:
+    """Where half of the trials succeed.
+
+    Attributes
+    ----------
+    kind : str
+        ``"measured"``; ``"above"`` or ``"below"`` all levels; ``"nowhere"``, where success does
+        not grow with the level.
+    value : float
+        N50; NaN unless it was measured.
+    low, high : float
+        95 % interval; 0 and infinity where there is no bound.
+    slope : float
+        s.
+    levels, shares, trials : float arrays, shape (n,)
+        Ascending levels, share of their trials that succeeded, number of trials.
+    """
+
+    kind: str
+    value: float
+    low: float
+    high: float
+    slope: float
+    levels: FloatArray
+    shares: FloatArray
+    trials: FloatArray
+
+    @property
+    def error(self) -> float:
+        """Standard error of ln N50, from the length of the interval; infinite without one."""
+        if self.kind != MEASURED or self.low == 0 or self.high == inf:
+            return inf
+        return log(self.high / self.low) / (2 * NORMAL)
+
+    def chance(self, levels: ArrayLike) -> FloatArray:
+        """Fitted chance of success at levels; NaN where N50 was not measured."""
+        z = self.slope * (np.log(np.asarray(levels, dtype=np.float64)) - log(self.value))
+        return np.asarray(0.5 * (1 + np.tanh(0.5 * z)))
+
+    def __str__(self) -> str:
+        if self.kind == MEASURED:
+            return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]"
+        bounds = {ABOVE: f"> {self.low:.3g}", BELOW: f"< {self.high:.3g}"}
+        return bounds.get(self.kind, "no rise")
+
+
+def threshold(levels: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Threshold:
+    """Fit N50.
+
+    Parameters
+    ----------
+    levels : float array, shape (n,)
+        N, positive, each once.
+    successes, trials : float array, shape (n,), or one number of trials for all
+        Levels without trials are left out.
+
+    Raises
+    ------
+    InvalidRequest
+        If no trials are left, a level is not positive, or more succeed than were tried.
+    """
+    N, k = np.asarray(levels, dtype=np.float64), np.asarray(successes, dtype=np.float64)
+    n = np.broadcast_to(np.asarray(trials, dtype=np.float64), N.shape)
+    used = np.isfinite(k) & (n > 0)
+    order = np.argsort(N[used])
+    N, k, n = N[used][order], k[used][order], n[used][order]
+    if not N.size or (N <= 0).any() or (k < 0).any() or (k > n).any():
+        raise InvalidRequest(
+            "threshold needs positive levels with trials, of which none to all succeed; "
+            f"got levels {N.tolist()}, successes {k.tolist()}, trials {n.tolist()}"
+        )
+    fit = _Fit(np.log(N), k, n)
+    place, slope = fit.best()
+    low, high = fit.interval(place)
+    kind = MEASURED
+    if place > fit.x[-1]:
+        kind = ABOVE
+    elif place < fit.x[0]:
+        kind = BELOW
+    if 0 < k.sum() < n.sum() and not fit.grows():
+        kind, low, high = NOWHERE, 0.0, inf
+    value = exp(place) if kind == MEASURED else nan
+    return Threshold(kind, value, low, high, slope, N, k / n, n)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """The likelihood of u = ln N50 and s."""
+
+    x: FloatArray
+    k: FloatArray
+    n: FloatArray
+
+    def grows(self) -> bool:
+        """Whether success is more frequent at larger levels."""
+        centred = self.x - (self.n * self.x).sum() / self.n.sum()
+        return float((self.k * centred).sum()) > 0
+
+    def profile(self, u: float) -> tuple[float, float]:
+        """Largest likelihood over s at one u, and that s: the likelihood is concave in s."""
+        from scipy.optimize import brentq
+
+        z, s = self.x - u, MOST_SLOPE
+        if self._rise(z, 0.0) <= 0:
+            s = 0.0
+        elif self._rise(z, s) < 0:
+            s = float(brentq(lambda s: self._rise(z, s), 0.0, s, xtol=1e-10))
+        return self._value(z, s), s
+
+    def best(self) -> tuple[float, float]:
+        """The likeliest u and its s: the profile rises to one top, so thirds are left out."""
+        low, high = self.x[0] - BEYOND, self.x[-1] + BEYOND
+        for _ in range(THIRDS):
+            one, two = low + (high - low) / 3, high - (high - low) / 3
+            low, high = (one, high) if self.profile(one)[0] < self.profile(two)[0] else (low, two)
+        u = 0.5 * (low + high)
+        return u, self.profile(u)[1]
+
+    def interval(self, top: float) -> tuple[float, float]:
+        """Both ends of the interval, as N; 0 and infinity where it has none."""
+        from scipy.optimize import brentq
+
+        least = self.profile(top)[0] - DROP
+        ends = []
+        for outside, none in ((self.x[0] - BEYOND, 0.0), (self.x[-1] + BEYOND, inf)):
+            if self.profile(outside)[0] >= least:
+                ends.append(none)
+            else:
+                ends.append(exp(brentq(lambda u: self.profile(u)[0] - least, outside, top)))
+        return ends[0], ends[1]
+
+    def _value(self, z: FloatArray, s: float) -> float:
+        lost = self.k * np.logaddexp(0.0, -s * z) + (self.n - self.k) * np.logaddexp(0.0, s * z)
+        return -float(lost.sum())
+
+    def _rise(self, z: FloatArray, s: float) -> float:
+        """Derivative of the likelihood by s."""
+        p = 0.5 * (1 + np.tanh(0.5 * s * z))
+        return float(((self.k - self.n * p) * z).sum())
+
+
+@dataclass(frozen=True)
+class Power:
+    """A power law through measured values with errors.
+
+    Attributes
+    ----------
+    exponent, error : float
+        And its standard error: that of the values' errors, or of their scatter where that is more.
+    prefactor : float
+    misfit : float
+        Chi squared over the degrees of freedom; NaN with two values.
+    """
+
+    exponent: float
+    error: float
+    prefactor: float
+    misfit: float
+
+    def __str__(self) -> str:
+        return f"{self.exponent:.2f} +- {self.error:.2f}"
+
+
+def power(levels: ArrayLike, values: ArrayLike, errors: ArrayLike) -> Power:
+    """Fit ``values = prefactor * levels ** exponent`` with weights.
+
+    Parameters
+    ----------
+    levels, values : float array, shape (n,)
+        Positive.
+    errors : float array, shape (n,)
+        Standard errors of the logarithms of the values, positive; infinite ones do not count.
+
+    Returns
+    -------
+    Power
+        All NaN with fewer than two values.
+    """
+    x, y, e = (np.asarray(part, dtype=np.float64) for part in (levels, values, errors))
+    used = np.isfinite(e) & np.isfinite(y)
+    if used.sum() < 2:
+        return Power(nan, nan, nan, nan)
+    x, y, weight = np.log(x[used]), np.log(y[used]), e[used] ** -2.0
+    middle = float((weight * x).sum() / weight.sum())
+    spread = float((weight * (x - middle) ** 2).sum())
+    exponent = float((weight * (x - middle) * y).sum()) / spread
+    height = float((weight * y).sum() / weight.sum())
+    residual = y - height - exponent * (x - middle)
+    free = x.size - 2
+    misfit = float((weight * residual**2).sum()) / free if free else nan
+    error = sqrt(max(1.0, misfit if free else 1.0) / spread)
+    return Power(exponent, error, exp(height - exponent * middle), misfit)
