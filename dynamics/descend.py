@@ -73,7 +73,8 @@ def descend(
     Raises
     ------
     InvalidRequest
-        If eta, steps or record is not valid, the records do not fit in memory, or the checkpoint is of another run or damaged.
+        If eta, steps or record is not valid, the records do not fit in memory, or the checkpoint is
+        of another run or damaged.
     """
     rates = learning_rate(eta, problem.layout.group_names)
     steps = check_steps(steps)

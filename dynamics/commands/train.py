@@ -254,7 +254,8 @@ def _descent(made: Settings) -> Result:
 def _print_config(made: Settings) -> int:
     """The request as TOML; defaults that follow other parameters are left out to follow them."""
     given, fields = made.asked.flags, dataclasses.fields(made.parameters)
-    shown = {f.name: getattr(made.parameters, f.name) for f in fields if f.default is not None}
+    names = [f.name for f in fields if f.default not in (None, ())]
+    shown = {name: getattr(made.parameters, name) for name in names}
     shown |= {f.name: given[f.name] for f in fields if f.name in given}
     if made.full is None or made.asked.command == "compare":
         shown["expectation"] = given.get("expectation", "auto")
