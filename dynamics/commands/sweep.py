@@ -26,8 +26,8 @@ ENTRIES = {
     "tolerance": "of the spectral, truncated or auto expectation (default 1e-10)",
     "dropped": "probability that a truncation leaves out for good",
     "full": "population or empirical, instead of the reduced problem",
-    "samples": "N of the full empirical problem, or of the sampled expectation",
-    "seed": "of the full empirical problem, or of the sampled expectation",
+    "samples": "N of {}",
+    "seed": "of {}",
 }
 TOLD = 5
 """Reasons that are printed; --json has all."""
@@ -49,8 +49,9 @@ def flags(parser: request.Parser, command: str, system: System) -> None:
         words |= {"eta": "learning rate (default: that of attdyn run)"}
     if system.drawn:
         words |= {"samples": "N of every problem", "seed": "of every problem"}
-    for name, meaning in {**ENTRIES, **words, **system.realistic}.items():
-        run.add_argument(f"--{name}", metavar="X", help=meaning)
+    offered = {n: m for n, m in ENTRIES.items() if n not in TAKEN or n in system.taken}
+    for name, meaning in {**offered, **words, **system.realistic}.items():
+        run.add_argument(f"--{name}", metavar="X", help=meaning.replace("{}", system.draws))
     run.add_argument(
         "--let", action="append", metavar="NAME=X", help="a free letter for formulas: m=2:16:8:log"
     )

@@ -185,7 +185,7 @@ def planned(system: System, given: Mapping[str, Any], paired: bool, records: int
     sampled = full == "empirical" or words.get("expectation") == "sampled"
     for name in DRAWN:
         if name in numbers and not sampled and name not in system.drawn:
-            raise InvalidRequest(f"{name} is of --full empirical or --expectation sampled")
+            raise InvalidRequest(f"{name} is of {system.draws}")
     numbers = _with_run(system, full, numbers)
     usual = {name: value for name, value in parameters.items() if isinstance(value, Real)}
     order = {name: k for k, name in enumerate((*parameters, *RUN))}
