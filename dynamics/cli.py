@@ -158,7 +158,9 @@ def _parser(command: str, system: System) -> request.Parser:
     law = parser.add_argument_group("parameters")
     for parameter in dataclasses.fields(system.Parameters):
         row = system.notation[parameter.name]
-        default = "" if parameter.default is None else f" (default {parameter.default})"
+        usual = parameter.default
+        usual = ",".join(map(str, usual)) or None if isinstance(usual, tuple) else usual
+        default = "" if usual is None else f" (default {usual})"
         text = f"{row.meaning}{default}".replace("%", "%%")
         law.add_argument(f"--{parameter.name}", type=kind, metavar="X", help=text)
     parser.add_argument("--config", metavar="FILE", help="flat TOML file of these names")

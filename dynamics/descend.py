@@ -18,7 +18,7 @@ from dynamics.checkpoint import Checkpoint, request_of
 from dynamics.interruption import interruption
 from dynamics.iterate import Run
 from dynamics.problem import FloatArray, Problem
-from dynamics.schedule import check_steps, record_schedule
+from dynamics.schedule import check_memory, check_steps, record_schedule
 from dynamics.settle import observed, settled
 from dynamics.trajectory import Trajectory
 from dynamics.validation import learning_rate, refuse
@@ -73,11 +73,13 @@ def descend(
     Raises
     ------
     InvalidRequest
-        If eta, steps or record is not valid, or the checkpoint is of another run or damaged.
+        If eta, steps or record is not valid, the records do not fit in memory, or the checkpoint is
+        of another run or damaged.
     """
     rates = learning_rate(eta, problem.layout.group_names)
     steps = check_steps(steps)
     schedule = record_schedule(steps, record)
+    check_memory(schedule, problem.layout.size, record)
     start = starting_state(problem, initial)
     run = Run(problem, rates, start, schedule)
     store, request = None, {}

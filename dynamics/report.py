@@ -12,6 +12,7 @@ from dynamics.compare import Comparison
 from dynamics.overlay import Overlay
 from dynamics.store import Result
 from dynamics.trajectory import Event, Trajectory
+from dynamics.validation import brief
 
 if TYPE_CHECKING:
     from dynamics.systems import System
@@ -119,7 +120,7 @@ def table(system: System, result: Result) -> str:
     """A short table: parameters, events, deviations, how it ended."""
     first = _first(result)
     law = {n: entry for n, entry in first.parameters.items() if entry not in (None, (), [])}
-    shown = ", ".join(f"{name}={_entry(entry)}" for name, entry in law.items())
+    shown = ", ".join(f"{name}={brief(_entry(entry))}" for name, entry in law.items())
     made = ", ".join(f"{k}={v}" for k, v in first.settings.items() if not isinstance(v, list))
     lines = [system.title, shown, made, ""]
     runs = (result.reduced, result.full) if isinstance(result, Comparison) else (first,)

@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics.validation import integer, refuse
 
 RECORDS = 400
+MOST_RECORDED = 2**30
+"""Numbers that the records of a run may hold: 8 GiB."""
 
 
 def check_steps(steps: object) -> int:
@@ -36,3 +38,25 @@ def record_schedule(steps: int, record: int | str | ArrayLike | None) -> NDArray
         if spaced.size and spaced.max() > steps:
             refuse("record", spaced.max(), "is after the last step", f"0..{steps}", steps)
     return np.unique(np.concatenate([[0], spaced, [steps]])).astype(np.int64)
+
+
+def check_memory(schedule: NDArray[np.int64], size: int, record: object) -> None:
+    """Refuse records that do not fit, before the first step.
+
+    Parameters
+    ----------
+    schedule : int array
+        Steps that are recorded.
+    size : int
+        Numbers of a state.
+    record : object
+        As it was asked for.
+    """
+    if schedule.size * size <= MOST_RECORDED:
+        return
+    memory = schedule.size * size * 8 / 2**30
+    problem = f"keeps {schedule.size:,} states of {size:,} numbers, {memory:,.3g} GiB"
+    few = max(1, MOST_RECORDED // size - 2)
+    allowed = f"every so many steps, with at most {MOST_RECORDED * 8 / 2**30:g} GiB of states"
+    shown = "log" if record is None else record
+    refuse("record", shown, problem, allowed, -(-int(schedule[-1]) // few))

@@ -21,6 +21,15 @@ class InvalidRequest(ValueError):
     """A request that cannot be served; the message is one line for the user."""
 
 
+BRIEF = 60
+"""Letters of a long list that are shown."""
+
+
+def brief(text: str) -> str:
+    """A text, or the begin of a long one."""
+    return text if len(text) <= BRIEF else f"{text[: BRIEF - 4]} ..."
+
+
 def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: object) -> NoReturn:
     """Raise `InvalidRequest` in the one form that every refusal has.
 

@@ -1,6 +1,7 @@
 """``attdyn diversity FILE ...``: attention diversity and total variation of attention maps.
 
 Each file is a layer of a model, with an array (images, heads, P, P); several files are compared.
+Of three axes the first are images of one head: the heads of one image are array[None].
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ if TYPE_CHECKING:
 def flags(parser: request.Parser) -> None:
     """Flags beside the first file."""
     number: dict[str, Any] = {"type": request.value, "metavar": "N"}
-    parser.add_argument("others", nargs="*", metavar="FILE", help="more files, to compare")
+    parser.add_argument(
+        "others",
+        nargs="*",
+        metavar="FILE",
+        help="more files, to compare; each holds (images, heads, P, P), (images, P, P) of one head "
+        "(save the heads of one image as array[None]), or one map (P, P)",
+    )
     parser.add_argument("--name", metavar="X", help="array of .npz files (default: the only one)")
     parser.add_argument("--grid", metavar="HxW", help="grid of patches (default: the square one)")
     parser.add_argument("--k", **number, help="keys of greatest weight of a query (default 10)")
@@ -89,7 +96,7 @@ def _setting(given: dict[str, Any]) -> Setting:
     }
     if "grid" in given:
         sides = [request.value(side) for side in str(given["grid"]).lower().split("x")]
-        if len(sides) != 2 or not all(isinstance(side, int) for side in sides):
+        if len(sides) != 2 or not all(isinstance(side, int) and side > 0 for side in sides):
             raise InvalidRequest(f"grid={given['grid']!r} is not HxW; grid can be like 14x14")
         chosen["grid"] = tuple(sides)
     return Setting(**chosen)

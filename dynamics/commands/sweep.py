@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics import request
 from dynamics.systems import DRAWN, TAKEN
-from dynamics.validation import InvalidRequest
+from dynamics.validation import InvalidRequest, brief
 
 if TYPE_CHECKING:
     from dynamics.commands import Asked
@@ -26,8 +26,8 @@ ENTRIES = {
     "tolerance": "of the spectral, truncated or auto expectation (default 1e-10)",
     "dropped": "probability that a truncation leaves out for good",
     "full": "population or empirical, instead of the reduced problem",
-    "samples": "N of the full empirical problem, or of the sampled expectation",
-    "seed": "of the full empirical problem, or of the sampled expectation",
+    "samples": "N of {}",
+    "seed": "of {}",
 }
 TOLD = 5
 """Reasons that are printed; --json has all."""
@@ -36,10 +36,12 @@ TOLD = 5
 def flags(parser: request.Parser, command: str, system: System) -> None:
     """Flags beside the parameters; every number may be an axis or a formula."""
     assert set(ENTRIES) >= {*TAKEN, *DRAWN}
+    lists = [f.name for f in dataclasses.fields(system.Parameters) if isinstance(f.default, tuple)]
     run = parser.add_argument_group(
         "run",
         "Parameters and numbers below take a number, a grid a:b:n or a:b:n:log, a list with commas,"
-        " or a formula of other names.",
+        " or a formula of other names."
+        + (f" Lists themselves, and one for all points: {', '.join(lists)}." if lists else ""),
     )
     words = {"expectation": f"of the reduced problem: {' or '.join(system.expectations)} (default)"}
     if not system.flows:
@@ -47,8 +49,9 @@ def flags(parser: request.Parser, command: str, system: System) -> None:
         words |= {"eta": "learning rate (default: that of attdyn run)"}
     if system.drawn:
         words |= {"samples": "N of every problem", "seed": "of every problem"}
-    for name, meaning in {**ENTRIES, **words, **system.realistic}.items():
-        run.add_argument(f"--{name}", metavar="X", help=meaning)
+    offered = {n: m for n, m in ENTRIES.items() if n not in TAKEN or n in system.taken}
+    for name, meaning in {**offered, **words, **system.realistic}.items():
+        run.add_argument(f"--{name}", metavar="X", help=meaning.replace("{}", system.draws))
     run.add_argument(
         "--let", action="append", metavar="NAME=X", help="a free letter for formulas: m=2:16:8:log"
     )
@@ -145,7 +148,7 @@ def table(document: Mapping[str, Any]) -> list[str]:
         lines.append(f"  {name:<10} {shown}" + (f"  ({len(values)} values)" if many else ""))
     for name, formula in request_["derived"].items():
         lines.append(f"  {name:<10} = {formula}")
-    fixed = ", ".join(f"{name}={value}" for name, value in request_["fixed"].items())
+    fixed = ", ".join(f"{name}={brief(str(value))}" for name, value in request_["fixed"].items())
     lines += [f"  held fixed {fixed}"] if fixed else []
     lines += [f"{number:7d}  {kind}" for kind, number in document["outcomes"].items()]
     for entry in document["invalid"][:TOLD]:

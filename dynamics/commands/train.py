@@ -24,10 +24,7 @@ EXPECTATION = {
     "tolerance": "of the spectral, truncated or auto expectation (default 1e-10)",
     "dropped": "probability that a truncation leaves out for good; else it refines itself",
 }
-DRAWN = {
-    "samples": "N of the full empirical problem, or of the sampled expectation",
-    "seed": "of the full empirical problem, or of the sampled expectation (default 0)",
-}
+DRAWN = {"samples": "N of {}", "seed": "of {} (default 0)"}
 
 
 def flags(parser: request.Parser, command: str, system: System) -> None:
@@ -39,7 +36,7 @@ def flags(parser: request.Parser, command: str, system: System) -> None:
     run.add_argument(
         "--eta",
         **rates,
-        help="learning rate, or one for each group of parameters as 0.02,0.01 "
+        help="learning rate, or where there are groups of parameters one for each, as 0.02,0.01 "
         f"(default {showcase.eta})"
         + (
             "; with --time: gradient descent at these is laid over the flow" if system.flows else ""
@@ -57,7 +54,9 @@ def flags(parser: request.Parser, command: str, system: System) -> None:
     )
     usual = "population" if command == "compare" else "run the reduced one"
     run.add_argument("--full", metavar="X", help=f"{' or '.join(FULL)} (default: {usual})")
-    for name, meaning in (EXPECTATION | DRAWN).items():
+    options = {name: meaning for name, meaning in EXPECTATION.items() if name in system.taken}
+    drawn = {name: meaning.format(system.draws) for name, meaning in DRAWN.items()}
+    for name, meaning in (options | drawn).items():
         run.add_argument(f"--{name}", **number, help=meaning)
     everywhere = f" ({', '.join(system.drawn)}: of every problem)" if system.drawn else ""
     real = parser.add_argument_group(f"with --full empirical{everywhere}")
@@ -176,7 +175,7 @@ def _check_meaning(asked: Asked, full: str | None) -> None:
         )
     for name in given.keys() & DRAWN.keys() - {*drawn}:
         if not realistic and not sampled:
-            raise InvalidRequest(f"{name} is of --full empirical or --expectation sampled")
+            raise InvalidRequest(f"{name} is of {asked.system.draws}")
     for name in given.keys() & {"seeds", *asked.system.realistic} - {*drawn}:
         if not realistic:
             raise InvalidRequest(f"{name} is of --full empirical")
@@ -254,7 +253,8 @@ def _descent(made: Settings) -> Result:
 def _print_config(made: Settings) -> int:
     """The request as TOML; defaults that follow other parameters are left out to follow them."""
     given, fields = made.asked.flags, dataclasses.fields(made.parameters)
-    shown = {f.name: getattr(made.parameters, f.name) for f in fields if f.default is not None}
+    names = [f.name for f in fields if f.default not in (None, ())]
+    shown = {name: getattr(made.parameters, name) for name in names}
     shown |= {f.name: given[f.name] for f in fields if f.name in given}
     if made.full is None or made.asked.command == "compare":
         shown["expectation"] = given.get("expectation", "auto")

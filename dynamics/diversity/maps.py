@@ -92,7 +92,8 @@ def settle(array: NDArray[Any], setting: Setting) -> Setting:
     Raises
     ------
     InvalidRequest
-        If the grid has not as many places as there are patches, or k is more than these.
+        If the grid is no two sides or has not as many places as there are patches, or k is more
+        than these.
     """
     count = patches(array, setting)
     k = integer("k", setting.k, 1, count)
@@ -106,12 +107,22 @@ def settle(array: NDArray[Any], setting: Setting) -> Setting:
             f"grid is needed, {count} patches being no square; grid can be HxW with H*W={count}; "
             f"nearest: {nearest}"
         )
-    high, wide = setting.grid or (side, side)
-    grid = integer("grid", high, at_least=1), integer("grid", wide, at_least=1)
-    if grid[0] * grid[1] != count:
-        problem = f"does not hold {count} patches"
-        refuse("grid", f"{high}x{wide}", problem, f"HxW with H*W={count}", nearest)
+    grid = (side, side) if setting.grid is None else _sides(setting.grid)
+    if grid is None or grid[0] * grid[1] != count:
+        shown = setting.grid if grid is None else f"{grid[0]}x{grid[1]}"
+        wrong = "is no two whole numbers of at least 1"
+        problem = wrong if grid is None else f"does not hold {count} patches"
+        refuse("grid", shown, problem, f"HxW with H*W={count}", nearest)
     return replace(setting, grid=grid, k=k, skip=array.shape[-1] - count)
+
+
+def _sides(grid: Any) -> tuple[int, int] | None:
+    """Rows and columns, if they can be."""
+    try:
+        high, wide = (integer("grid", side, at_least=1) for side in grid)
+    except (TypeError, ValueError):
+        return None
+    return high, wide
 
 
 def factor(count: int, off_diagonal: bool) -> float:

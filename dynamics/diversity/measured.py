@@ -73,6 +73,8 @@ def measure(attention: ArrayLike, setting: Setting | None = None, name: str = ""
     Parameters
     ----------
     attention : array_like, shape (P, P), (images, P, P) or (images, heads, P, P)
+        Of three axes the first are images of one head; the heads of one image are
+        ``attention[None]``.
     setting : Setting, optional
     name : str
         What the result is called in pictures and tables.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics.phases.quantity import TIME, Quantity
 from dynamics.systems import load_system, system_names
+from dynamics.validation import brief
 
 if TYPE_CHECKING:
     from theory.notation import Notation
@@ -105,7 +106,7 @@ def fixed(
 
 def _item(system: str, name: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return f"{name.replace('_', ' ')} {value}"
+        return f"{name.replace('_', ' ')} {brief(str(value))}"
     if name == "time":
         return f"up to time ${number(value)}$"
     return f"${letter(system, name)} = {number(value)}$"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics.sweep.place import reason
-from dynamics.validation import InvalidRequest
+from dynamics.validation import InvalidRequest, brief
 
 FORMAT = 1
 KIND = "sweep"
@@ -89,4 +89,4 @@ def _shown(value: Any) -> str:
         return f"{value[0]:g} ... {value[-1]:g} ({len(value)} values)"
     if isinstance(value, list):
         return ",".join(f"{entry:g}" for entry in value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else brief(str(value))

@@ -16,6 +16,8 @@ from math import ceil, prod
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from dynamics.expression import Expression
 from dynamics.sweep.axes import Axis, Grid, grid
 from dynamics.sweep.measure import Work
@@ -157,7 +159,8 @@ def planned(system: System, given: Mapping[str, Any], paired: bool, records: int
     system : System
     given : mapping
         Name -> number, values or text, for parameters, settings of the run (`RUN`), options of the
-        empirical problem, and free letters that expressions use; words for ``full`` and such.
+        empirical problem, and free letters that expressions use; words for ``full`` and such; one
+        list, or its text, for a parameter that is a list.
     paired : bool
         Walk all axes together.
     records : int
@@ -169,7 +172,11 @@ def planned(system: System, given: Mapping[str, Any], paired: bool, records: int
         For a name that nothing uses, settings that exclude each other, or an entry that is wrong.
     """
     parameters: dict[str, Any] = {f.name: f.default for f in fields(system.Parameters)}
-    words = {n: v for n, v in given.items() if _is_word(n, v, system, parameters)}
+    words = {
+        name: _listed(value) if isinstance(parameters.get(name), tuple) else value
+        for name, value in given.items()
+        if _is_word(name, value, system, parameters)
+    }
     numbers = {n: v for n, v in given.items() if n not in words}
     full = words.get("full")
     if full not in (None, *FULL):
@@ -178,7 +185,7 @@ def planned(system: System, given: Mapping[str, Any], paired: bool, records: int
     sampled = full == "empirical" or words.get("expectation") == "sampled"
     for name in DRAWN:
         if name in numbers and not sampled and name not in system.drawn:
-            raise InvalidRequest(f"{name} is of --full empirical or --expectation sampled")
+            raise InvalidRequest(f"{name} is of {system.draws}")
     numbers = _with_run(system, full, numbers)
     usual = {name: value for name, value in parameters.items() if isinstance(value, Real)}
     order = {name: k for k, name in enumerate((*parameters, *RUN))}
@@ -201,10 +208,33 @@ def whole_names(system: System) -> set[str]:
 
 
 def _is_word(name: str, value: Any, system: System, parameters: Mapping[str, Any]) -> bool:
-    """Whether an entry is a word of an option or a parameter, not a number or a formula."""
-    if name in WORDS or isinstance(parameters.get(name), str):
+    """Whether an entry is a word of an option or a parameter, not a number or a formula.
+
+    A parameter that is a list, as its default is, is one word, and never an axis.
+    """
+    if name in WORDS or isinstance(parameters.get(name), (str, tuple)):
         return True
     return name in system.realistic and isinstance(value, str) and value.isidentifier()
+
+
+def _listed(value: Any) -> str:
+    """A list as text, equal for equal lists: entries with commas, rows with semicolons."""
+    rows: Any = [[value]]
+    if isinstance(value, str):
+        rows = [row.split(",") for row in value.split(";")]
+    elif isinstance(value, (Sequence, np.ndarray)):
+        nested = any(isinstance(row, (Sequence, np.ndarray)) for row in value)
+        rows = value if nested else [value]
+    many = [row if isinstance(row, (Sequence, np.ndarray)) else [row] for row in rows]
+    return ";".join(",".join(map(_written, row)) for row in many)
+
+
+def _written(entry: Any) -> str:
+    try:
+        number = float(entry)
+    except (TypeError, ValueError, OverflowError):
+        return str(entry).strip()
+    return str(int(number)) if number.is_integer() else repr(number)
 
 
 def _with_run(system: System, full: str | None, numbers: Mapping[str, Any]) -> dict[str, Any]:

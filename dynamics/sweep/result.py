@@ -99,8 +99,9 @@ def sweep(
         Names are parameters, settings of the run (``time`` for the flow, ``eta`` and ``steps`` for
         gradient descent, ``rtol``, ``tolerance``, ``samples``, ``seed``), ``full`` and
         ``expectation`` with a word, options of the empirical problem, and free letters that
-        formulas use. Without a ``time``, ``eta`` or ``steps``: the flow, for as long as ``attdyn
-        run`` goes; with ``full``, gradient descent.
+        formulas use; a parameter that is a list takes one, and is no axis. Without a ``time``,
+        ``eta`` or ``steps``: the flow, for as long as ``attdyn run`` goes; with ``full``, gradient
+        descent.
     out : path-like, optional
         The zarr store. If it holds a part of the same sweep, that part is not run again. Without
         one, nothing is kept on disk.

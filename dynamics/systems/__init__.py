@@ -153,6 +153,18 @@ class System:
         """Whether there is a gradient flow beside gradient descent."""
         return bool(self.ReducedPopulation.flows)
 
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """Options that its reduced problem takes, of `TAKEN`."""
+        known = signature(self.ReducedPopulation).parameters
+        return tuple(name for name in TAKEN if name in known)
+
+    @property
+    def draws(self) -> str:
+        """What has samples and a seed, beside what has them always (`drawn`)."""
+        sampled = " or --expectation sampled" if "sampled" in self.expectations else ""
+        return f"--full empirical{sampled}"
+
     def problem(self, parameters: Any, full: str | None, options: Mapping[str, Any]) -> Any:
         """The problem that options ask for; those of other problems are passed over.
 

@@ -337,6 +337,32 @@ def test_derivations_are_of_the_parameters_that_are_given(capsys, words, part):
     assert (out == letters) == ("--" not in words)
 
 
+@pytest.mark.parametrize(
+    ("name", "taken", "sampled"),
+    [
+        ("positional_attention", {"--tolerance", "--dropped"}, True),
+        ("masked_image_modeling", set(), False),
+        ("shallow_vit", set(), True),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "compare", "sweep"])
+def test_help_offers_what_the_system_has(capsys, command, name, taken, sampled):
+    with pytest.raises(SystemExit):
+        main([command, name, "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert {flag for flag in ("--tolerance", "--dropped") if flag in told} == taken
+    assert ("expectation sampled" in told or "every problem" in told) == sampled
+    if not taken:
+        code, _, err = call(capsys, command, name, "--tolerance", "1e-3")
+        assert (code, err.count("\n")) == (2, 1)
+        assert "flag '--tolerance' is unknown" in err
+
+
+def test_samples_are_of_what_draws_them(capsys):
+    code, _, err = call(capsys, "run", "masked_image_modeling", "--samples", "9")
+    assert (code, err) == (2, "attdyn: samples is of --full empirical\n")
+
+
 def test_systems_and_help(capsys):
     assert "positional_attention" in call(capsys, "systems")[1]
     for words in (["--help"], ["compare", "--help"], ["systems", "--help"], ["--version"]):

@@ -208,3 +208,17 @@ def test_results_are_bitwise_equal_twice_and_for_one_or_two_threads():
         )
         digests.append(done.stdout)
     assert digests[0] == digests[1] == digests[2]
+
+
+def test_records_that_do_not_fit_are_refused_before_the_first_step(problem, monkeypatch):
+    from dynamics import schedule
+
+    monkeypatch.setattr(schedule, "MOST_RECORDED", 60)
+    with pytest.raises(InvalidRequest) as caught:
+        dynamics.descend(problem, 0.02, 100)
+    assert "record='log' keeps" in str(caught.value)
+    near = int(str(caught.value).rsplit(": ", 1)[1])
+    run = dynamics.descend(problem, 0.02, 100, record=near)
+    assert run.states.size <= 60
+    with pytest.raises(InvalidRequest, match="record=1 keeps 101 states of 3 numbers"):
+        dynamics.descend(problem, 0.02, 100, record=1)

@@ -14,10 +14,12 @@ import numpy as np
 
 from dynamics import codegen
 from dynamics.kernels.advance import advance
-from dynamics.systems.masked_image_modeling import brute_kernels, kernels, sampling
+from dynamics.systems.masked_image_modeling import brute_kernels, cost, kernels, sampling
 from dynamics.systems.masked_image_modeling.full import FullProblem, random_basis
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.validation import integer, refuse
+
+MOST_DIGITS = 15.0
 
 
 class FullPopulation(FullProblem):
@@ -34,7 +36,8 @@ class FullPopulation(FullProblem):
     Raises
     ------
     InvalidRequest
-        If the enumeration is larger than that, with the number it needs.
+        If the enumeration is larger than that, with the number it needs; or if memory or the time
+        of a gradient are too much (`cost`).
     """
 
     view = "full population"
@@ -45,23 +48,9 @@ class FullPopulation(FullProblem):
         max_configurations: int = 200_000,
         basis: int | None = 0,
     ) -> None:
-        needed = sampling.number(parameters)
-        if needed > max_configurations:
-            masks = comb(parameters.P, parameters.masked)
-            near = [
-                m
-                for m in range(parameters.masked)
-                if _masks(parameters, m, needed // masks, max_configurations)
-            ]
-            refuse(
-                "masked",
-                parameters.masked,
-                f"needs {needed:,} masked images in the full population problem at "
-                f"P={parameters.P}",
-                f"a number with at most {max_configurations:,} of them "
-                "(the reduced problem has no such limit)",
-                near[-1] if near else "a smaller P",
-            )
+        cost.check_matrices(parameters)
+        needed = _enumerable(parameters, max_configurations)
+        cost.check_images(parameters, needed, needed, "population", ("masked", parameters.masked))
         self.settings = {"images": needed, "basis": "unit" if basis is None else basis}
         axes = None
         if basis is not None:
@@ -70,8 +59,24 @@ class FullPopulation(FullProblem):
         super().__init__(parameters, sampling.every(parameters), _module(), axes)
 
 
-def _masks(parameters: Parameters, masked: int, latents: int, limit: int) -> bool:
-    return masked > 0 and comb(parameters.P, masked) * latents <= limit
+def _enumerable(parameters: Parameters, limit: int) -> int:
+    """The number of masked images, if there are not too many."""
+    # Numbers of thousands of digits are slow to make, and not for reading.
+    few = sampling.digits(parameters) < MOST_DIGITS
+    needed = sampling.number(parameters) if few else None
+    if needed is not None and needed <= limit:
+        return needed
+    hidden = 0
+    while comb(parameters.P, hidden + 1) * sampling.latents(parameters) <= limit:
+        hidden += 1
+    told = f"{needed:,}" if few else f"about 1e{sampling.digits(parameters):.0f}"
+    refuse(
+        "masked",
+        parameters.masked,
+        f"needs {told} masked images in the full population problem at P={parameters.P}",
+        f"a number with at most {limit:,} of them (the reduced problem has no such limit)",
+        hidden or "a smaller P",
+    )
 
 
 @cache

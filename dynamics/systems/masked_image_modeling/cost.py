@@ -1,13 +1,19 @@
-"""What a gradient costs, predicted: the order in which the points of a sweep are run."""
+"""What a gradient costs, predicted: the order of the points of a sweep, and what is refused.
+
+Full problems that would not fit, or whose gradients would not end, are refused before anything of
+their size is made.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 from dynamics.systems.masked_image_modeling import sampling
 from dynamics.systems.masked_image_modeling.expectation import blocks, choose
 from dynamics.systems.masked_image_modeling.projection import rows_of
+from dynamics.validation import refuse
 
 if TYPE_CHECKING:
     from dynamics.systems.masked_image_modeling.parameters import Parameters
@@ -16,6 +22,12 @@ PER_KEY = 8e-9
 """Seconds for each key of each masked query of an image."""
 PER_PRODUCT = 3e-9
 """The same for each dimension, in the full population problem."""
+MOST_NUMBERS = 2**29
+"""Numbers that the images or the matrices of a full problem may hold: 4 GiB."""
+MOST_SECONDS = 60.0
+"""Longest gradient of a full problem."""
+MATRICES = 12
+"""Matrices d x d that a run holds: states, slopes, rates, the basis, what is recorded at least."""
 
 
 def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
@@ -24,7 +36,69 @@ def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[
     if full == "empirical":
         return PER_KEY * keys * float(options.get("samples", 1))
     if full == "population":
-        return PER_PRODUCT * keys * parameters.d * sampling.number(parameters)
+        return PER_PRODUCT * keys * parameters.d * 10.0 ** min(sampling.digits(parameters), 250.0)
     name = str(options.get("expectation", "auto"))
     found = blocks.blocks_of(rows_of(parameters).types)
     return sum(choose.seconds(block, parameters, name) for block in found)
+
+
+def check_matrices(parameters: Parameters) -> None:
+    """Refuse a dimension at which a dense Q does not fit.
+
+    Raises
+    ------
+    InvalidRequest
+    """
+    depth, side = parameters.d, isqrt(MOST_NUMBERS // MATRICES)
+    if depth <= side:
+        return
+    least = parameters.P + parameters.features
+    problem = f"needs {MATRICES} matrices of {depth:,} x {depth:,} entries in a full problem"
+    problem += f", {_memory(MATRICES * depth**2)}"
+    allowed = f"a size with at most {side:,} rows (the reduced problem has no such limit)"
+    if least <= side:
+        refuse("d", depth, problem, allowed, side)
+    refuse("P", parameters.P, problem, allowed, f"about {parameters.P * side // depth}")
+
+
+def check_images(
+    parameters: Parameters, images: int, taken: int, full: str, asked: tuple[str, int]
+) -> None:
+    """Refuse images that do not fit, or gradients of a full problem that take too long.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    images : int
+        Masked images that are held.
+    taken : int
+        Those of one step.
+    full : str
+        ``"population"`` or ``"empirical"``.
+    asked : (name, value)
+        What decides how many there are.
+
+    Raises
+    ------
+    InvalidRequest
+    """
+    # Latents, what they are drawn from, masks; see `sampling`.
+    each = 3 * parameters.P + 2 * parameters.masked + 3 * parameters.features
+    seconds = gradient_seconds(parameters, full, {"samples": taken})
+    share, problem, allowed = 1.0, "", ""
+    if images * each > MOST_NUMBERS:
+        share = MOST_NUMBERS / (images * each)
+        problem = f"needs {images * each:,} numbers at P={parameters.P}, {_memory(images * each)}"
+        allowed = f"a number that needs at most {_memory(MOST_NUMBERS)}"
+    elif seconds > MOST_SECONDS:
+        share = MOST_SECONDS / seconds
+        problem = f"needs about {seconds:,.0f} s for each gradient at P={parameters.P}"
+        allowed = f"a number that needs at most {MOST_SECONDS:g} s"
+    if problem:
+        near = int(images * share) if full == "empirical" else "a smaller P"
+        allowed += " (the reduced problem has no such limit)"
+        refuse(*asked, f"{problem} in the full {full} problem", allowed, near)
+
+
+def _memory(numbers: int) -> str:
+    return f"{numbers * 8 / 2**30:,.3g} GiB"

@@ -24,6 +24,7 @@ from dynamics.kernels.exponential import exponentials
 from dynamics.problem import FloatArray
 from dynamics.systems.masked_image_modeling import (
     brute_kernels,
+    cost,
     empirical_kernels,
     kernels,
     sampling,
@@ -68,7 +69,7 @@ class FullEmpirical(FullProblem):
     Raises
     ------
     InvalidRequest, pydantic.ValidationError
-        In one line, for a number of samples or an option that cannot be.
+        In one line, for a number of samples or an option that cannot be, or sizes that do not fit.
 
     Notes
     -----
@@ -90,6 +91,9 @@ class FullEmpirical(FullProblem):
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
         self.training = Training(**training)
         self.autonomous = self.training.batch is None
+        cost.check_matrices(parameters)
+        taken = min(self.samples, self.training.batch or self.samples)
+        cost.check_images(parameters, self.samples, taken, "empirical", ("samples", self.samples))
         streams = np.random.default_rng(seed).spawn(3)
         images = sampling.drawn(parameters, self.samples, streams[0])
         super().__init__(parameters, images, _module())

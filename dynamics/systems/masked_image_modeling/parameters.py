@@ -63,14 +63,15 @@ def _latents(value: object) -> tuple[float, ...]:
     return _numbers("z", value, at_least=LEAST_LATENT, at_most=MOST_LATENT)
 
 
-def _odds(value: object) -> tuple[float, ...] | None:
-    return None if value is None else _numbers("odds", value, above=0.0)
+def _odds(value: object) -> tuple[float, ...]:
+    missing = value is None or (isinstance(value, (Sequence, np.ndarray)) and len(value) == 0)
+    return () if missing else _numbers("odds", value, above=0.0)
 
 
-def _areas(value: object) -> tuple[tuple[int, ...], ...] | None:
+def _areas(value: object) -> tuple[tuple[int, ...], ...]:
     """Area of each patch, for each cluster."""
     if value is None:
-        return None
+        return ()
     allowed = f"a list of area numbers for each cluster ({TEXT})"
     rows: Any = value
     if isinstance(value, str):
@@ -133,10 +134,10 @@ class Parameters:
     b11: whole(0, optional=True) = None  # type: ignore[valid-type]
     b10: whole(0, optional=True) = None  # type: ignore[valid-type]
     T: whole(0, optional=True) = None  # type: ignore[valid-type]
-    areas: Annotated[Any, BeforeValidator(_areas)] = None
+    areas: Annotated[Any, BeforeValidator(_areas)] = ()
     masked: whole(0, optional=True) = None  # type: ignore[valid-type]
-    z: Annotated[Any, BeforeValidator(_latents)] = 1.0
-    odds: Annotated[Any, BeforeValidator(_odds)] = None
+    z: Annotated[Any, BeforeValidator(_latents)] = (1.0,)
+    odds: Annotated[Any, BeforeValidator(_odds)] = ()
     d: whole(1, optional=True) = None  # type: ignore[valid-type]
 
     @model_validator(mode="after")
@@ -193,7 +194,7 @@ class Parameters:
         return follow | {"areas": ()}
 
     def _custom(self) -> dict[str, Any]:
-        clusters = self.areas or ()
+        clusters = self.areas
         if not clusters or not clusters[0]:
             refuse("areas", "", "has no cluster", f"one or more ({TEXT})", "'0,0,1,1'")
         count = len(clusters[0])
@@ -215,7 +216,7 @@ class Parameters:
         if len(set(self.z)) < len(self.z):
             refuse("z", self.z, "has a value twice", "each value once", sorted(set(self.z)))
         many = len(self.z)
-        if self.odds is None:
+        if not self.odds:
             self._set("odds", (1.0 / many,) * many)
         if len(self.odds) != many:
             allowed = f"{many} probabilities, one for each z"

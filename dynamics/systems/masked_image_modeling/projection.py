@@ -3,9 +3,10 @@ r"""How a full state is read by the reduced one: rows of one type, and their cla
 The live entries of Q are :math:`\Upsilon_{p \to q} = e_p^\top Q e_q` and
 :math:`\Phi_{p \to v} = e_p^\top Q v`. A scalar of the reduced problem is named
 ``<row>_Ups_<class>`` or ``<row>_Phi_<class>``. Rows are named by where their patches lie:
-``local`` and ``global`` where there is one cluster (``patch`` where both are alike); else ``B``
-with, for each cluster, 1 where they are in its global area and 0 elsewhere (``B10``), and a letter
-where several types have that in common.
+``local`` and ``global`` where there is one cluster; else ``B`` with, for each cluster, 1 where they
+are in its global area and 0 elsewhere (``B10``, which stands for ``B01`` where these are alike);
+``patch`` where patches of a type are in different numbers of global areas. Types that have that in
+common are numbered (``local_1``, ``local_2``).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from theory.systems.masked_image_modeling.data_law import (
     latent_moment,
     unavoidable_error,
 )
-from theory.systems.masked_image_modeling.notation import NOTATION, entries_of_row
+from theory.systems.masked_image_modeling.notation import NOTATION, entries_of_row, row_in_latex
 from theory.systems.masked_image_modeling.symmetry import RowType, View, row_types, view
 
 IntArray = NDArray[np.int64]
@@ -60,12 +61,11 @@ class Rows:
         for row in self.types:
             inside = areas[:, row.patches] == 0
             pattern = "B" + "".join("1" if one else "0" for one in inside[:, 0])
-            mixed = inside.any() and not inside.all()
-            one_cluster = "patch" if mixed else "global" if inside.any() else "local"
-            plain.append(one_cluster if len(inside) == 1 else pattern)
-        letters = "abcdefghijklmnopqrstuvwxyz"
+            one_cluster = "global" if inside[0, 0] else "local"
+            mixed = np.ptp(inside.sum(axis=0)) > 0
+            plain.append("patch" if mixed else one_cluster if len(inside) == 1 else pattern)
         return tuple(
-            name if plain.count(name) == 1 else name + _letters(plain[:k].count(name), letters)
+            name if plain.count(name) == 1 else f"{name}_{plain[: k + 1].count(name)}"
             for k, name in enumerate(plain)
         )
 
@@ -245,35 +245,28 @@ def _rate(letter: Letter) -> Letter:
 
 def _attention(row: str, name: str) -> Letter:
     """Of the attention of a row on the unmasked patches of a class of areas."""
-    latex = rf"A^{{\mathrm{{{row}}}}}_{{\mathrm{{{name}}}}}"
-    meaning = f"attention of a masked {row} patch on unmasked patches: {name}"
+    word = name.replace("_", r"\ ")
+    latex = rf"A^{{\mathrm{{{row_in_latex(row)}}}}}_{{\mathrm{{{word}}}}}"
+    said = row.replace("_", " ")
+    meaning = f"attention of a masked {said} patch on unmasked patches: {name}"
     return Letter(f"{row}_A_{_word(name)}", f"A({row}→{name})", latex, meaning)
 
 
 def _numbers(row: str) -> tuple[Letter, ...]:
     """Of what is reported of a whole row."""
-    up = rf"^{{\mathrm{{{row}}}}}"
+    up, said = rf"^{{\mathrm{{{row_in_latex(row)}}}}}", row.replace("_", " ")
     return (
-        Letter(f"{row}_gap", f"gap({row})", rf"(L_p - L_p^\star){up}", f"gap of a {row} patch"),
+        Letter(f"{row}_gap", f"gap({row})", rf"(L_p - L_p^\star){up}", f"gap of a {said} patch"),
         Letter(
             f"{row}_own_attention", f"A_own({row})", rf"A_{{\mathrm{{own}}}}{up}",
-            f"attention of a {row} patch on its own area, given that a mate is unmasked",
+            f"attention of a {said} patch on its own area, given that a mate is unmasked",
         ),
         Letter(
             f"{row}_masked", f"A_masked({row})", rf"A_{{\mathrm{{masked}}}}{up}",
-            f"attention of a masked {row} patch on masked patches",
+            f"attention of a masked {said} patch on masked patches",
         ),
     )  # fmt: skip
 
 
 def _word(name: str) -> str:
     return name.replace("-", "_")
-
-
-def _letters(number: int, letters: str) -> str:
-    """a, b, ..., z, ba, bb, ..."""
-    text = letters[number % len(letters)]
-    while number >= len(letters):
-        number //= len(letters)
-        text = letters[number % len(letters)] + text
-    return text

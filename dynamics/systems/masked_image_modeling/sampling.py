@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from math import comb
+from math import comb, lgamma, log, log10
 
 import numpy as np
 from numpy.random import Generator
@@ -44,9 +44,23 @@ class Images:
 
 
 def number(parameters: Parameters) -> int:
-    """Masked images that there are: masks times the latents of every cluster."""
-    latents = sum(len(parameters.z) ** (int(row.max()) + 1) for row in parameters.area_ids)
-    return comb(parameters.P, parameters.masked) * latents
+    """Masked images that there are: masks times the latents of every cluster.
+
+    At a large P the number has thousands of digits; see `digits`.
+    """
+    return comb(parameters.P, parameters.masked) * latents(parameters)
+
+
+def latents(parameters: Parameters) -> int:
+    """Latents of the areas of all clusters, every choice of them."""
+    return sum(len(parameters.z) ** (int(row.max()) + 1) for row in parameters.area_ids)
+
+
+def digits(parameters: Parameters) -> float:
+    """Decimal logarithm of `number`, at once."""
+    size, hidden = parameters.P, parameters.masked
+    masks = lgamma(size + 1) - lgamma(hidden + 1) - lgamma(size - hidden + 1)
+    return masks / log(10) + log10(latents(parameters))
 
 
 def every(parameters: Parameters) -> Images:

@@ -82,6 +82,13 @@ def test_names_grids_and_shapes(folder, capsys):
     assert "two: 1 image, 1 head, 1x17 patches, k=2, all P^2 pairs" in out
 
 
+def test_help_says_what_the_first_of_three_axes_is(capsys):
+    with pytest.raises(SystemExit):
+        main(["diversity", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "(images, P, P) of one head (save the heads of one image as array[None])" in told
+
+
 def test_equal_stems_are_told_apart(folder, capsys):
     np.save("dino.npy", attention((5, 2, 17, 17), 2))
     code, out, _ = said(capsys, ["dino.npy", "dino.npz", "--skip", "1", "--json"])
@@ -116,7 +123,8 @@ def test_a_mapped_file_is_not_read_before_it_is_measured(folder):
         (["mae.npy"], "mae.npy: grid is needed, 17 patches being no square"),
         (["mae.npy", "--grid", "4x4"], "mae.npy: grid='4x4' does not hold 17 patches"),
         (["mae.npy", "--grid", "4by4"], "grid='4by4' is not HxW; grid can be like 14x14"),
-        (["mae.npy", "--grid", "0x17"], "grid=0 is too small"),
+        (["mae.npy", "--grid", "0x17"], "grid='0x17' is not HxW; grid can be like 14x14"),
+        (["mae.npy", "--skip", "1", "--grid", "-4x-4"], "grid='-4x-4' is not HxW; grid can be"),
         (["mae.npy", "--skip", "1", "--k", "17"], "k=17 is too large; k can be at most 16"),
         (["mae.npy", "--skip", "1", "--k", "many"], "k='many' is not a number"),
         (["mae.npy", "--skip", "x"], "skip='x' is not a number"),

@@ -14,6 +14,11 @@ NATURAL = (("integer", True), ("positive", True))
 COUNT = (("integer", True), ("nonnegative", True))
 
 
+def row_in_latex(row: str) -> str:
+    """Name of a row inside upright letters; types are numbered as ``local_1``."""
+    return row.replace("_", r"\ ")
+
+
 def entries_of_row(row: str, ups: Iterable[str], phi: Iterable[str]) -> tuple[Letter, ...]:
     """Letters of the scalars of one row, ``<row>_Ups_<class>`` and ``<row>_Phi_<class>``.
 
@@ -32,8 +37,8 @@ def entries_of_row(row: str, ups: Iterable[str], phi: Iterable[str]) -> tuple[Le
         for name in names:
             word = name.replace("_", r"\ ").replace("-", r"\,/\,")
             entry = f"{row}_{code}_{name.replace('-', '_')}"
-            place = rf"^{{\mathrm{{{row}}}}}_{{\mathrm{{{word}}}}}"
-            meaning = f"correlation of a {row} patch with {what}: {name}"
+            place = rf"^{{\mathrm{{{row_in_latex(row)}}}}}_{{\mathrm{{{word}}}}}"
+            meaning = f"correlation of a {row.replace('_', ' ')} patch with {what}: {name}"
             short = f"{letter}({row}→{name})"
             letters += [
                 Letter(entry, short, latex + place, meaning),

@@ -1,12 +1,13 @@
 """The empirical problem against the full population, loops, and the reduction."""
 
 import itertools
+import time
 
 import numpy as np
 import pytest
 
 import dynamics
-from dynamics.systems.masked_image_modeling import empirical, sampling
+from dynamics.systems.masked_image_modeling import cost, empirical, sampling
 from dynamics.systems.masked_image_modeling.full import FullProblem
 from dynamics.validation import InvalidRequest
 
@@ -136,3 +137,42 @@ def test_options_are_refused_in_one_line(system, small):
         system.FullEmpirical(small, batch=0)
     with pytest.raises(ValueError, match="start"):
         system.FullEmpirical(small, start="ones")
+
+
+TOO_LARGE = [
+    ({}, "FullEmpirical", {"samples": 10**8}, "samples=100000000 needs 112,300,000,000 numbers"),
+    ({}, "FullEmpirical", {"samples": 300_000}, "nearest: 228881"),
+    ({"P": 65536, "C_global": 32768, "C_local": 32}, "FullEmpirical", {"samples": 10}, "396 GiB"),
+    ({"P": 65536, "C_global": 32768, "C_local": 32}, "FullPopulation", {}, "396 GiB"),
+    ({"P": 16384, "C_global": 8192, "C_local": 32, "masked": 1}, "FullPopulation", {}, "P=16384"),
+    ({"P": 6000, "C_global": 5000, "C_local": 100, "masked": 1}, "FullPopulation", {},
+     "masked=1 needs about 649 s for each gradient"),
+    ({"P": 4096, "C_global": 2048, "C_local": 16}, "FullPopulation", {}, "needs about 1e1231 mask"),
+    ({"d": 10_000}, "FullEmpirical", {"samples": 10}, "nearest: 6688"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sizes", "kind", "options", "said"), TOO_LARGE)
+def test_what_does_not_fit_is_refused_at_once(system, sizes, kind, options, said):
+    parameters = system.Parameters(**sizes)
+    before = time.perf_counter()
+    with pytest.raises(InvalidRequest) as caught:
+        getattr(system, kind)(parameters, **options)
+    assert time.perf_counter() - before < 1.0
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "nearest: " in str(caught.value)
+
+
+def test_digits_of_the_number_of_images(system, crossed):
+    for parameters in (system.Parameters(P=12, C_global=8, C_local=2), crossed(z="0.5,1.5")):
+        many = sampling.number(parameters)
+        assert 10 ** sampling.digits(parameters) == pytest.approx(many, rel=1e-12)
+    assert system.seconds(system.Parameters(P=4096, C_global=2048), "population", {}) > 1e200
+
+
+def test_mini_batches_are_as_dear_as_their_images(system, monkeypatch):
+    monkeypatch.setattr(cost, "MOST_SECONDS", 1e-3)
+    with pytest.raises(InvalidRequest, match="for each gradient at P=256"):
+        system.FullEmpirical(system.Parameters(), samples=10)
+    assert system.FullEmpirical(system.Parameters(), samples=10, batch=2).samples == 10

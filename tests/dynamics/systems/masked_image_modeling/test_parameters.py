@@ -68,6 +68,38 @@ def test_families_fill_in_what_follows(system):
         assert parameters.C_local in sizes[0][1:]
 
 
+def test_rows_of_one_kind_are_numbered(system):
+    def names(areas):
+        from dynamics.systems.masked_image_modeling.projection import rows_of
+
+        rows = rows_of(system.Parameters(family="custom", areas=areas))
+        letters = rows.notation
+        assert all(letters.label(name) for name in rows.layout.names)
+        assert all("local\\ 1" in letters[n].latex for n in rows.layout.names if "local_1" in n)
+        return rows.names
+
+    assert names("0,0,0,0,1,1,2,2,2") == ("global", "local_1", "local_2")
+    assert names("0,0,0,0,1,1,2,2") == ("global", "local")
+    # Areas of one size in every cluster: a patch is as good in a local area as in a global one.
+    assert names("0,0,1,1") == names("0,0,1,1;0,1,0,1;0,1,1,0") == ("patch",)
+
+
+def test_what_a_family_has_not_is_no_parameter_of_it(system, tmp_path, capsys):
+    from dynamics.cli import main
+
+    for words in ([], ["--family", "custom", "--areas", "0,0,0,0"]):
+        out = ["--steps", "3", "--out", str(tmp_path / "run")]
+        assert main(["run", "masked_image_modeling", *words, *out]) == 0
+        told = capsys.readouterr().out.splitlines()[1]
+        shown = {part.split("=")[0] for part in told.split(", ") if "=" in part}
+        assert not shown & {"b11", "b10", "T"}
+        assert ("areas" in shown) == bool(words)
+        assert ("C_local" in shown) != bool(words)
+    one = system.Parameters()
+    assert (one.b11, one.b10, one.T, one.areas) == (None, None, None, ())
+    assert system.Parameters(b11=0, T=0, areas=()) == one
+
+
 def test_parameters_survive_json(system):
     for given in ({}, {"z": "0.7,1.3"}, {"family": "custom", "areas": "0,0,1,1"}):
         made = system.Parameters(**given)

@@ -205,3 +205,57 @@ def test_options_of_other_systems_are_refused(system):
 
     with pytest.raises(InvalidRequest, match="tolerance is no option of the reduced population"):
         system.problem(system.Parameters(), None, {"tolerance": 1e-8})
+
+
+CROSSED = [[0, 0, 1, 1], [0, 1, 0, 1]]
+LISTS = [
+    ({"family": "custom", "areas": "0,0,1,1;0,1,0,1"}, {"areas": CROSSED, "family": "custom"}),
+    ({"z": "0.7, 1.3", "odds": [0.4, 0.6], "P": 12, "C_global": 8, "C_local": 2},
+     {"z": np.array([0.7, 1.3]), "odds": "0.4,0.6", "P": 12, "C_global": 8, "C_local": 2}),
+    ({"z": 1.5, "P": 12, "C_global": 8, "C_local": 2},
+     {"z": (1.5,), "P": 12, "C_global": 8, "C_local": 2}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("law", "other"), LISTS)
+def test_what_is_a_list_is_one_word_of_a_sweep(system, law, other, tmp_path):
+    how = {"masked": "1,2,3", "eta": 4.0, "steps": 5}
+    found = dynamics.sweep(system, law | how, tmp_path / "law.zarr", workers=0)
+    assert found.plan.grid.dims == ("masked",)
+    parameters = system.Parameters(**law, masked=2)
+    run = dynamics.descend(system.ReducedPopulation(parameters), eta=4.0, steps=5)
+    assert found.dataset["risk"].values[1] == run["risk"][-1]
+    # The same list in another form is the same sweep, and the store holds it.
+    again = dynamics.sweep(system, other | how, tmp_path / "law.zarr", workers=0)
+    assert again.plan.description == found.plan.description
+    from dynamics.sweep import load
+
+    loaded = load(tmp_path / "law.zarr")
+    assert loaded.plan.description == found.plan.description
+    point = loaded.plan.work.parts(loaded.plan.grid.at((1,)))[0]
+    assert system.Parameters(**point) == parameters
+
+
+def test_a_list_is_no_axis(system):
+    from dynamics.sweep.plan import planned
+    from dynamics.validation import InvalidRequest
+
+    plan = planned(system, {"z": "0.5:1.5:3", "masked": "1,2", "eta": 1, "steps": 1}, False, 0)
+    with pytest.raises(InvalidRequest, match="is not a list of numbers; z can be"):
+        _ = plan.objections
+
+
+def test_the_command_sweeps_a_custom_law_and_shows_it(tmp_path, capsys):
+    from dynamics.cli import main
+
+    store = str(tmp_path / "s.zarr")
+    words = ["sweep", "masked_image_modeling", "--family", "custom", "--masked", "1,2,3"]
+    areas = ",".join(["0"] * 20 + ["1"] * 20)
+    words += ["--steps", "3", "--eta", "1", "--workers", "0", "--out", store]
+    assert main([*words, "--areas", areas]) == 0
+    told = capsys.readouterr().out
+    assert "held fixed" in told
+    assert f"areas={areas[:56]} ..." in told
+    assert main([*words, "--areas", f"{areas},1"]) == 2
+    assert "areas: 0,0" in capsys.readouterr().err
+    assert main(["status", store]) == 0
