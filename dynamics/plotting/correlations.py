@@ -8,6 +8,7 @@ from typing import Any
 
 import matplotlib as mpl
 
+from dynamics.plotting.marks import NARROW, logarithmic
 from dynamics.plotting.style import (
     BLUE,
     GREEN,
@@ -17,6 +18,7 @@ from dynamics.plotting.style import (
     RC,
     VERMILION,
     new_figure,
+    offset_in_label,
     positive_time,
     time_axis,
 )
@@ -25,6 +27,8 @@ from dynamics.problem import FloatArray
 from dynamics.systems import Story
 from dynamics.trajectory import Trajectory
 
+FEW = 12
+"""Records up to which curves show them."""
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, GREY)
 DASHES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)), ":")
 
@@ -69,13 +73,21 @@ def correlations(run: Trajectory, groups: Sequence[Group], story: Story, held: s
         for panel, group in zip(axes, groups, strict=True):
             for k, (label, values) in enumerate(group.curves):
                 time, shown = positive_time(run, values)
-                panel.plot(time, shown, color=COLOURS[k], ls=DASHES[k], label=label)
+                # Rings of several sizes, so that equal values do not hide each other.
+                ring: dict[str, Any] = {"marker": "o", "mfc": "none", "ms": 10 - 2 * k}
+                look = ring if len(time) <= FEW else {}
+                panel.plot(time, shown, color=COLOURS[k], ls=DASHES[k], label=label, **look)
             panel.set_ylabel(group.label)
             if group.logarithmic:
                 panel.set_yscale("log")
+            else:
+                offset_in_label(panel)
             panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
         shade(axes, run, story)
         time_axis(axes[-1], run)
+        first, last = run.time[run.time > 0].min(), run.time[-1]
+        if last < NARROW * first:
+            logarithmic(axes[-1].xaxis, last / first)
         for panel in axes[:-1]:
             panel.set_xlabel("")
         figure.suptitle(held, fontsize=8, x=0.01, ha="left")

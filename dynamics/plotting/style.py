@@ -78,6 +78,17 @@ def logarithmic(axes: Axes) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
+def offset_in_label(axes: Axes) -> None:
+    """Put the power of ten of a linear vertical axis into its label, not above the panel."""
+    axes.yaxis.get_major_formatter().set_locs(list(axes.get_yticks()))
+    power = axes.yaxis.get_major_formatter().get_offset()
+    if power:
+        number, _, exponent = power.replace("\N{MINUS SIGN}", "-").partition("e")
+        shown = rf"$\times 10^{{{int(exponent)}}}$" if exponent else power
+        axes.set_ylabel(f"{axes.get_ylabel()}  ({number if number != '1' else ''}{shown})")
+        axes.yaxis.get_offset_text().set_visible(False)
+
+
 def positive_time(run: Trajectory, series: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Time and a series without the start, which a logarithmic axis cannot show."""
     kept = run.time[: len(series)] > 0

@@ -22,6 +22,7 @@ from dynamics.plotting.style import (
     band,
     logarithmic,
     new_figure,
+    offset_in_label,
     positive_time,
     sparse,
     time_axis,
@@ -90,6 +91,9 @@ def training(
             _level(panel, run, drawn)
         shade(axes, run, system.story)
         time_axis(axes[-1], run)
+        for panel, drawn in zip(axes, panels, strict=True):
+            if not drawn.logarithmic:
+                offset_in_label(panel)
         for panel in axes[:-1]:
             panel.set_xlabel("")
     return axes

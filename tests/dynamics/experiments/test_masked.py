@@ -205,7 +205,7 @@ def test_names_with_commas_are_asked_for_as_they_are_written():
 @pytest.mark.parametrize(
     ("name", "given", "told"),
     [
-        ("phases", {"family": "two_cluster_grid"}, "family is an axis"),
+        ("phases", {"family": "two_cluster_grid"}, "is not what this figure is about"),
         ("phases", {"P": 8, "C_global": 4, "C_local": 1}, "no local patch with a mate"),
         ("gap", {"C_local": 4}, "C_local is an axis"),
         ("5", {}, "known are phases, gap, diversity, scaling"),
