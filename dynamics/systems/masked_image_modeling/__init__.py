@@ -9,6 +9,9 @@ from dynamics.systems.masked_image_modeling.population import ReducedPopulation,
 from theory.systems.masked_image_modeling.claims import CLAIMS
 from theory.systems.masked_image_modeling.notation import NOTATION
 
+ONE = {"family": "one_cluster"}
+"""What the sizes of showcases are of: who asks for another family is not given them."""
+
 SYSTEM = System(
     name="masked_image_modeling",
     title="Masked image modelling, feature-position correlations (Huang, Wen, Chi, Liang 2024)",
@@ -22,10 +25,15 @@ SYSTEM = System(
     showcases={
         "run": Showcase(parameters={}, eta=1.0, steps=4000),
         "compare": Showcase(
-            parameters={"P": 12, "C_global": 8, "C_local": 2, "masked": 3}, eta=1.0, steps=3000
+            parameters=ONE | {"P": 12, "C_global": 8, "C_local": 2, "masked": 3},
+            eta=1.0,
+            steps=3000,
         ),
         "empirical": Showcase(
-            parameters={"P": 64, "C_global": 32, "C_local": 4}, eta=4.0, steps=300, samples=500
+            parameters=ONE | {"P": 64, "C_global": 32, "C_local": 4},
+            eta=4.0,
+            steps=300,
+            samples=500,
         ),
     },
     expectations=("counts", "contour", "auto"),

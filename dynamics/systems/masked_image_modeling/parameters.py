@@ -24,6 +24,12 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "custom": ("areas",),
 }
 """What the partitions of each family are made of; the rest follows."""
+ABSENT: Mapping[str, tuple[str, ...]] = {
+    "one_cluster": ("b11", "b10", "T"),
+    "two_cluster_grid": (),
+    "custom": ("b11", "b10", "T"),
+}
+"""What a family does not have."""
 USUAL: Mapping[str, Mapping[str, int]] = {
     "one_cluster": {"P": 256, "C_global": 128, "C_local": 4},
     "two_cluster_grid": {"b11": 8, "b10": 8, "C_local": 4, "T": 1},
@@ -178,7 +184,7 @@ class Parameters:
             near = min(sizes, key=lambda c: (abs(c - self.C_local), c))
             problem = f"does not divide P - C_global = {left}: areas do not partition the patches"
             refuse("C_local", self.C_local, problem, ", ".join(map(str, sizes)), near)
-        return {"b11": None, "b10": None, "T": None, "areas": ()}
+        return dict.fromkeys(ABSENT[self.family]) | {"areas": ()}
 
     def _grid(self) -> dict[str, Any]:
         size = self.C_local
@@ -210,7 +216,7 @@ class Parameters:
         sizes = {"P": count, "C_global": clusters[0].count(0), "C_local": None}
         if near is not None:
             sizes |= {"C_global": near.globally, "C_local": near.own}
-        return sizes | {"b11": None, "b10": None, "T": None}
+        return sizes | dict.fromkeys(ABSENT[self.family])
 
     def _law(self) -> None:
         if len(set(self.z)) < len(self.z):
@@ -232,6 +238,11 @@ class Parameters:
             problem = f"has no room for {self.features} features and {self.P} positions"
             allowed = f"at least {least}, so that they can be orthonormal"
             refuse("d", self.d, problem, allowed, least)
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Names of parameters that the family does not have; they are None."""
+        return ABSENT[self.family]
 
     @property
     def area_ids(self) -> NDArray[np.int64]:

@@ -100,6 +100,19 @@ def test_what_a_family_has_not_is_no_parameter_of_it(system, tmp_path, capsys):
     assert system.Parameters(b11=0, T=0, areas=()) == one
 
 
+def test_sizes_that_were_not_asked_for_are_not_refused(tmp_path, capsys):
+    from dynamics.cli import main
+
+    how = ["--steps", "3", "--out", str(tmp_path / "run")]
+    words = ["masked_image_modeling", "--family", "custom", "--areas", "0,0,0,0,1,2,2,2"]
+    assert main(["compare", *words, *how]) == 0
+    assert "P=8, C_global=4, C_local=3" in capsys.readouterr().out
+    empirical = ["--full", "empirical", "--samples", "20"]
+    assert main(["run", *words, *empirical, *how]) == 0
+    assert main(["compare", "masked_image_modeling", "--areas", "0,0,1,1", *how]) == 2
+    assert "does not fit family='one_cluster'" in capsys.readouterr().err
+
+
 def test_parameters_survive_json(system):
     for given in ({}, {"z": "0.7,1.3"}, {"family": "custom", "areas": "0,0,1,1"}):
         made = system.Parameters(**given)
