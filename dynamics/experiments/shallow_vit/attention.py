@@ -23,6 +23,7 @@ from dynamics.experiments.shallow_vit.runs import (
 )
 from dynamics.experiments.shallow_vit.sparsification import order
 from dynamics.experiments.verify import Finding, Protocol
+from dynamics.problem import FloatArray
 from dynamics.trajectory import Trajectory
 from theory.systems.shallow_vit.attention_limits import ceiling
 
@@ -99,8 +100,7 @@ def rate(system: System, protocol: Protocol) -> Finding:
     for case in _long(system, protocol):
         left = 1 - case.run["relevant_by_relevant"][: case.last + 1]
         time = case.run.time[: case.last + 1]
-        late = time >= 0.75 * time[-1]
-        slope = float(np.polyfit(np.log(time[late]), np.log(left[late]), 1)[0])
+        slope = late_slope(time, left)
         name = rf"$\alpha_\# = {case.parameters.alpha_confusion:g}$"
         rows.append({
             "alpha_confusion": case.parameters.alpha_confusion, "exponent": slope,
@@ -118,6 +118,17 @@ def rate(system: System, protocol: Protocol) -> Finding:
     drawn = plot(time_label, "1 - attention of relevant queries", curves, None, ("log", "log"))
     evidence = {"table": rows, "plot": drawn}
     return Finding(bool(slope <= -1), quantity, slope, -1.0, reason, evidence)
+
+
+def late_slope(time: FloatArray, values: FloatArray) -> float:
+    """Exponent in time between the medians of both halves of the last quarter.
+
+    Medians, because steps can be unstable for a moment just before the loss is zero.
+    """
+    halves = [time >= share * time[-1] for share in (0.75, 0.875)]
+    parts = halves[0] & ~halves[1], halves[1]
+    times, middles = zip(*[(np.median(time[k]), np.median(values[k])) for k in parts], strict=True)
+    return float(np.log(middles[1] / middles[0]) / np.log(times[1] / times[0]))
 
 
 def _long(system: System, protocol: Protocol) -> list[Case]:

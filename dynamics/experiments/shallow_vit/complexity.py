@@ -6,7 +6,7 @@ N50 over alpha_* in two families: the other tokens a fixed half, so that :math:`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -83,11 +83,23 @@ def _table(laws: Sequence[Any], rows: Rows) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _evidence(laws: Sequence[Any], tables: dict[str, Rows], x: str, at: FloatArray) -> Any:
+def _evidence(
+    laws: Sequence[Any],
+    tables: dict[str, Rows],
+    x: str,
+    at: FloatArray,
+    claimed: Mapping[str, float],
+) -> Any:
+    """Tables, and N50 with the claimed power of every table through its middle."""
     curves = []
     for name, rows in tables.items():
         known = np.isfinite(rows.values)
         curves.append(curve(name, at[known], rows.values[known]))
+        if name in claimed and known.any():
+            power_law = at[known] ** claimed[name]
+            level = np.exp(np.mean(np.log(rows.values[known] / power_law)))
+            label = f"claimed: power {claimed[name]:g}"
+            curves.append(curve(label, at[known], level * power_law))
     return {
         "parameters": sizes_of(laws[0]),
         "table": {name: _table(laws, rows) for name, rows in tables.items()},
@@ -157,7 +169,7 @@ def _exponent(system: System, protocol: Protocol, claimed: float, frozen: str = 
         reason += f"; steps over those with attention {listed(rows.medians / trained.medians, 2)}"
     holds = bool(abs(fit.exponent - claimed) <= TWICE * fit.error)
     name = "attention frozen" if frozen != "none" else "trained"
-    evidence = _evidence(laws, {name: rows}, ALPHA, 1 / alphas(laws))
+    evidence = _evidence(laws, {name: rows}, ALPHA, 1 / alphas(laws), {name: claimed})
     return Finding(holds, quantity, fit.exponent, claimed, reason, evidence)
 
 
@@ -181,7 +193,8 @@ def remark_1(system: System, protocol: Protocol) -> Finding:
         f"{listed(alphas(laws)[known])}: exponent {fit}"
     )
     tables = {"trained": trained, "attention frozen": frozen}
-    evidence = _evidence(laws, tables, ALPHA, 1 / alphas(laws))
+    claimed = {"trained": 2.0, "attention frozen": 4.0}
+    evidence = _evidence(laws, tables, ALPHA, 1 / alphas(laws), claimed)
     return Finding(holds, quantity, fit.exponent, 2.0, reason, evidence)
 
 
@@ -206,7 +219,7 @@ def figure_1a(system: System, protocol: Protocol) -> Finding:
         f"1/alpha_*, {fits['gap']} in 1/(alpha_* - alpha_#); R^2 of a line {straight[0]:.2f} over "
         f"alpha_*^-2 and {straight[1]:.3f} over (alpha_* - alpha_#)^-2"
     )
-    evidence = _evidence(laws, {r"trained": rows}, r"$1/(\alpha_* - \alpha_\#)$", 1 / gaps(laws))
+    evidence = _evidence(laws, {"trained": rows}, ALPHA, 1 / alphas(laws), {"trained": 2.0})
     return Finding(holds, quantity, fits["alpha"].exponent, 2.0, reason, evidence)
 
 
@@ -226,5 +239,5 @@ def remark_3(system: System, protocol: Protocol) -> Finding:
         f"N50 = {_told(rows)} at sigma = {listed(SIGMAS)}: exponent {fit}, claimed is 2; steps "
         f"{listed(rows.medians)}"
     )
-    evidence = _evidence(laws, {"trained": rows}, r"$1/(1 - \sigma)$", at)
+    evidence = _evidence(laws, {"trained": rows}, r"$1/(1 - \sigma)$", at, {"trained": 2.0})
     return Finding(holds, quantity, fit.exponent, 2.0, reason, evidence)
