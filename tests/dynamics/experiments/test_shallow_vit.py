@@ -318,3 +318,12 @@ def test_n50_of_another_program_within_a_factor(family, frozen):
     laws = [_law(usual, family, a) for a in expected]
     found = success.climb(SYSTEM, laws, trials=60).values
     assert np.abs(np.log(found / list(expected.values()))).max() < np.log(1.5)
+
+
+def test_a_panel_leaves_out_the_curve_of_a_class_without_members():
+    """With M = 3 there is one other pattern, and no B between two of them."""
+    problem = SYSTEM.ReducedPopulation(SYSTEM.Parameters(M=3, m=12))
+    run = dynamics.descend(problem, 0.1, 5)
+    assert "B_kl" not in run.observables
+    labels = [line.get_label() for axes in plotting.training(run) for line in axes.lines]
+    assert not any("B_{kl}" in label for label in labels)
