@@ -70,7 +70,9 @@ class Kept:
             self.discard()
 
 
-def kept(command: str, out: Path, chosen: Mapping[str, Any], fulls: int = 1) -> Kept | None:
+def kept(
+    command: str, out: Path, chosen: Mapping[str, Any], fulls: int = 1, reduced: int = 1
+) -> Kept | None:
     """The checkpoint of a request, checked before anything is compiled; None for a flow.
 
     Parameters
@@ -83,6 +85,8 @@ def kept(command: str, out: Path, chosen: Mapping[str, Any], fulls: int = 1) -> 
         Flags as given.
     fulls : int
         Full runs of a comparison.
+    reduced : int
+        Its reduced runs.
 
     Raises
     ------
@@ -101,7 +105,8 @@ def kept(command: str, out: Path, chosen: Mapping[str, Any], fulls: int = 1) -> 
             f"checkpoint={str(path)!r} is inside the result; checkpoint can be {allowed}"
         )
     place = Checkpoint(path, keep=True)
-    found = Kept(place, tuple(parts(place, fulls)) if command == "compare" else (place,))
+    files = tuple(parts(place, fulls, reduced)) if command == "compare" else (place,)
+    found = Kept(place, files)
     for file in found.files:
         file.check()
     if chosen.get("resume") and not found.exists():

@@ -1,7 +1,8 @@
 """Results on disk: xarray datasets in zarr v3, whole or not at all.
 
 A `Trajectory` is one group, a `Comparison` a group with the sub-groups ``reduced``, ``full`` and,
-of more seeds, ``full_1``, ..., an `Overlay` one with ``flow`` and ``run_0``, ``run_1``, ...
+of more seeds, ``full_1``, ... (with ``reduced_1``, ... where each has its own), an `Overlay` one
+with ``flow`` and ``run_0``, ``run_1``, ...
 The command line keeps such a store as ``result.zarr`` in a folder with pictures; `load` takes both.
 Variables hold what was computed; parameters, settings, events and outcome are attributes, as JSON,
 with the versions of the programs. No clock reading is stored: equal runs give equal stores.
@@ -82,12 +83,16 @@ def write_groups(result: Result, folder: Path) -> None:
     if isinstance(result, Comparison):
         deviations = {name: ("record", series) for name, series in result.deviations.items()}
         attributes = {"kind": "comparison", "format": FORMAT, "seeds": len(result.fulls)}
+        attributes["partners"] = len(result.partners)
         groups = {
             None: xarray.Dataset(deviations, {"time": ("record", result.time)}, attributes),
             "reduced": _stamped(result.reduced.to_xarray()),
             "full": _stamped(result.full.to_xarray()),
         }
         groups |= {f"full_{k}": _stamped(r.to_xarray()) for k, r in enumerate(result.others, 1)}
+        groups |= {
+            f"reduced_{k}": _stamped(r.to_xarray()) for k, r in enumerate(result.partners, 1)
+        }
     elif isinstance(result, Overlay):
         distances = {name: ("run", values) for name, values in result.deviations.items()}
         attributes = {"kind": "overlay", "format": FORMAT}
@@ -211,4 +216,6 @@ def _read(store: Path) -> Result:
         return Overlay(Trajectory.from_xarray(group("flow")), tuple(runs), deviations)
     names = ["reduced", "full", *(f"full_{k}" for k in range(1, root.attrs.get("seeds", 1)))]
     reduced, full, *others = (Trajectory.from_xarray(group(name)) for name in names)
-    return Comparison(reduced, full, deviations, tuple(others))
+    more = range(1, 1 + root.attrs.get("partners", 0))
+    partners = tuple(Trajectory.from_xarray(group(f"reduced_{k}")) for k in more)
+    return Comparison(reduced, full, deviations, tuple(others), partners)

@@ -61,7 +61,9 @@ def flags(parser: request.Parser, command: str, system: System) -> None:
     everywhere = f" ({', '.join(system.drawn)}: of every problem)" if system.drawn else ""
     real = parser.add_argument_group(f"with --full empirical{everywhere}")
     if command == "compare":
-        real.add_argument("--seeds", **number, help="runs: seed, seed + 1, ... (default 3)")
+        real.add_argument(
+            "--seeds", **number, help=f"runs: seed, seed + 1, ... (default {_usual(system)})"
+        )
     for name, meaning in system.realistic.items():
         real.add_argument(f"--{name}", **number, help=meaning)
     parser.add_argument("--out", metavar="DIR", help=f"result (default results/{command}-SYSTEM)")
@@ -111,16 +113,27 @@ class Settings:
             given.setdefault("samples", self.showcase.samples)
         return system.problem(self.parameters, None, given)
 
+    def partners(self) -> list[Any]:
+        """The reduced problems beside the full ones: one, or one for each seed it draws from."""
+        if not _own_seeds(self.asked.system, self.full):
+            return [self.reduced()]
+        system, given = self.asked.system, {"samples": self.showcase.samples}
+        given |= dict(self.asked.flags)
+        return [system.problem(self.parameters, None, given | {"seed": s}) for s in self._seeds()]
+
+    def _seeds(self) -> range:
+        first = integer("seed", self.asked.flags.get("seed", 0), at_least=0)
+        return range(first, first + seeds(self.asked))
+
     def fulls(self) -> list[Any]:
         """The full problems: one, or one for each seed."""
         system, given = self.asked.system, self.asked.flags
         if self.full != "empirical":
             return [system.problem(self.parameters, self.full, given)]
         options = {"samples": self.showcase.samples} | dict(given)
-        first = integer("seed", given.get("seed", 0), at_least=0)
         return [
-            system.problem(self.parameters, self.full, options | {"seed": first + k})
-            for k in range(seeds(self.asked))
+            system.problem(self.parameters, self.full, options | {"seed": seed})
+            for seed in self._seeds()
         ]
 
 
@@ -131,8 +144,18 @@ def showcase(asked: Asked, full: str | None) -> Showcase:
 
 def seeds(asked: Asked) -> int:
     """Runs of the empirical problem."""
-    usual = 3 if asked.command == "compare" else 1
+    usual = _usual(asked.system) if asked.command == "compare" else 1
     return integer("seeds", asked.flags.get("seeds", usual), at_least=1, at_most=1000)
+
+
+def _own_seeds(system: System, full: str | None) -> bool:
+    """Whether each seed of the full problem has a reduced run of its own."""
+    return full == "empirical" and "seed" in system.drawn
+
+
+def _usual(system: System) -> int:
+    """Seeds of a comparison: one, where the reduced run is of that seed and no other."""
+    return 1 if _own_seeds(system, "empirical") else 3
 
 
 def settings(asked: Asked) -> Settings:
@@ -161,7 +184,9 @@ def settings(asked: Asked) -> Settings:
     out = Path(str(given.get("out", f"results/{asked.command}-{asked.system.name}")))
     check_writable(out)
     many = seeds(asked) if full == "empirical" else 1
-    return Settings(asked, full, parameters, how, out, resume.kept(asked.command, out, given, many))
+    alone = many if _own_seeds(asked.system, full) else 1
+    kept = resume.kept(asked.command, out, given, many, alone)
+    return Settings(asked, full, parameters, how, out, kept)
 
 
 def _check_meaning(asked: Asked, full: str | None) -> None:
@@ -227,7 +252,7 @@ def _flow(made: Settings) -> Result:
     if made.asked.command == "compare":
         from dynamics.compare import compare
 
-        return compare(made.reduced(), made.fulls(), time=time, rtol=rtol)
+        return compare(made.partners(), made.fulls(), time=time, rtol=rtol)
     problem = made.fulls()[0] if made.full else made.reduced()
     if "eta" in made.asked.flags:
         from dynamics.overlay import overlay
@@ -243,7 +268,7 @@ def _descent(made: Settings) -> Result:
     if made.asked.command == "compare":
         from dynamics.compare import compare
 
-        return compare(made.reduced(), made.fulls(), **made.how, checkpoint=made.kept.place)
+        return compare(made.partners(), made.fulls(), **made.how, checkpoint=made.kept.place)
     from dynamics.descend import descend
 
     problem = made.fulls()[0] if made.full else made.reduced()

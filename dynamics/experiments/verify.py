@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from dynamics.systems import load_system
@@ -178,7 +179,15 @@ def verdicts(
     table = checks(chosen.name)
     protocol = Protocol(parameters, thorough, seed)
     for source in asked:
-        yield Verdict(known[source], table[source](chosen, protocol))
+        yield Verdict(known[source], _decided(table[source](chosen, protocol)))
+
+
+def _decided(finding: Finding) -> Finding:
+    """A measured value that is not a number decides nothing, whatever it was compared with."""
+    if finding.holds is None or not isnan(finding.measured):
+        return finding
+    reason = f"what is measured has no value here: {finding.reason}"
+    return replace(finding, holds=None, reason=reason)
 
 
 def sources(system: System, claims: Sequence[str] | None) -> list[str]:

@@ -23,9 +23,10 @@ def comparison(result: Comparison) -> Any:
     array of Axes
     """
     few, many = result.reduced.layout.size, result.full.layout.size
+    alone = f", seed {result.reduced.settings['seed']}" if result.partners else ""
     scalar = not any(result.reduced.layout.shapes)
     what = "scalars" if scalar else "entries"
-    lines = Line2D([], [], color=GREY, label=f"{result.reduced.view}: {few} {what}")
+    lines = Line2D([], [], color=GREY, label=f"{result.reduced.view}: {few} {what}{alone}")
     if "samples" in result.full.settings:
         axes = training(result.reduced, seeds=result.fulls)
         seeds = f", {len(result.fulls)} seeds" if result.others else ""

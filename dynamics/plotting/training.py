@@ -47,6 +47,8 @@ def training(
 ) -> Any:
     """The panels of a system's story over logarithmic time; see `dynamics.systems.Story`.
 
+    A curve that the run does not have (of a class without members) is left out of its panel.
+
     Parameters
     ----------
     run : Trajectory
@@ -65,7 +67,10 @@ def training(
     with mpl.rc_context(RC):
         _, axes = new_figure(6.4, 1.9 * len(panels), nrows=len(panels), sharex=True)
         for panel, drawn in zip(axes, panels, strict=True):
+            known = {*run.observables, *run.layout.names}
             for k, (name, look) in enumerate(drawn.curves):
+                if name not in known:
+                    continue
                 (colour, marker), dash = LOOKS[look], DASHES[k % len(DASHES)]
                 words = drawn.words[k] if drawn.words else ""
                 label = f"{_label(system.notation.label(name), drawn, run, name)} {words}".strip()

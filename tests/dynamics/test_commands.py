@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import dynamics
 from dynamics.cli import main
 
 
@@ -73,3 +74,18 @@ def test_figure_writes_one_file_and_prints_its_caption(tmp_path, capsys):
     assert out.stat().st_size > 1000
     assert main(["figure", "positional_attention", "3", "--json", "--out", str(out)]) == 0
     assert json.loads(capsys.readouterr().out)["figure"] == "3"
+
+
+def test_every_seed_is_beside_the_reduced_run_of_its_own_start(tmp_path, capsys):
+    """Without noise each pair is equal; beside the start of another seed it is of order 1."""
+    words = ["compare", "shallow_vit", "--full", "empirical", "--m", "24", "--L", "10", "--d", "5"]
+    words += ["--alpha_confusion", "0.1", "--noise", "0", "--samples", "6", "--steps", "20"]
+    words += ["--out", str(tmp_path / "r"), "--json"]
+    assert main(words) == 0
+    assert [row["seed"] for row in json.loads(capsys.readouterr().out)["seeds"]] == [0]
+    assert main([*words, "--seeds", "2"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [row["seed"] for row in document["seeds"]] == [0, 1]
+    assert max(document["deviation"].values()) < 1e-12
+    found = dynamics.load(tmp_path / "r")
+    assert [run.settings["seed"] for run in (found.reduced, *found.partners)] == [0, 1]

@@ -51,6 +51,18 @@ def _no_sides(protocol: Protocol, quantity: str, bound: float) -> Finding | None
     return undecided(quantity, bound, "neurons have a sign for every position", given)
 
 
+def _no_lucky(
+    cases: list[Case], quantity: str, bound: float, sides: tuple[int, ...] = (0, 1)
+) -> Finding | None:
+    """Undecided where a set that the claim is about is empty at the start."""
+    for case in cases:
+        sizes = [int(found.sum()) for found in case.lucky(0)]
+        if any(sizes[side] == 0 for side in sides):
+            reason = f"no lucky neurons: |W| = {sizes[0]}, |U| = {sizes[1]} of {case.parameters.m}"
+            return undecided(quantity, bound, reason, case.parameters)
+    return None
+
+
 def _curves(case: Case, series: list[tuple[str, FloatArray]]) -> list[dict[str, Any]]:
     steps = np.arange(case.last + 1)
     return [curve(f"{label}, {case.shown}", steps, values) for label, values in series]
@@ -60,6 +72,7 @@ def growth_of_neurons(system: System, protocol: Protocol) -> Finding:
     """Lemma 2, claim 1: lucky neurons along p_1 and along the others, and other neurons."""
     quantity = "growth of lucky neurons along another pattern, over that along p_1"
     refused = _no_sides(protocol, quantity, 1.0)
+    refused = refused or _no_lucky(both(system, protocol), quantity, 1.0, (0,))
     if refused is not None:
         return refused
     curves, holds = [], True
@@ -160,6 +173,7 @@ def growth_of_values(system: System, protocol: Protocol) -> Finding:
     """Lemma 2, claim 3: values of the discriminative patterns, and the others'."""
     quantity = "change of another value, over that of V_1 or V_2, the lesser"
     refused = _no_sides(protocol, quantity, 1.0)
+    refused = refused or _no_lucky(both(system, protocol), quantity, 1.0)
     if refused is not None:
         return refused
     curves, holds = [], True
@@ -229,6 +243,7 @@ def lemma_4(system: System, protocol: Protocol) -> Finding:
     """Neurons that are lucky at the start and not at a later step."""
     quantity = "most neurons of W(0) and U(0) that are not lucky at a later step"
     refused = _no_sides(protocol, quantity, 0.0)
+    refused = refused or _no_lucky(both(system, protocol), quantity, 0.0)
     if refused is not None:
         return refused
     curves: list[Any] = []

@@ -319,3 +319,20 @@ def test_n50_of_another_program_within_a_factor(family, frozen):
     trials = 60 if frozen == "none" else 20
     found = success.climb(SYSTEM, laws, trials=trials).values
     assert np.abs(np.log(found / list(expected.values()))).max() < np.log(1.5)
+
+
+def test_a_panel_leaves_out_the_curve_of_a_class_without_members():
+    """With M = 3 there is one other pattern, and no B between two of them."""
+    problem = SYSTEM.ReducedPopulation(SYSTEM.Parameters(M=3, m=12))
+    run = dynamics.descend(problem, 0.1, 5)
+    assert "B_kl" not in run.observables
+    labels = [line.get_label() for axes in plotting.training(run) for line in axes.lines]
+    assert not any("B_{kl}" in label for label in labels)
+
+
+def test_without_lucky_neurons_nothing_is_said_of_them():
+    law = SYSTEM.Parameters(m=1, L=20)
+    claims = ["Lemma 2, claim 1", "Lemma 2, claim 3", "Lemma 4"]
+    for verdict in dynamics.verify(SYSTEM, law, claims):
+        assert verdict.holds is None
+        assert "|W| = 0" in verdict.evidence["reason"]
