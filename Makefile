@@ -8,7 +8,7 @@ run: .venv/run.stamp
 	$(BIN)/attdyn compare positional_attention
 
 test: .venv/test.stamp
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadfile
 
 check: .venv/lint.stamp
 	$(BIN)/ruff check .
