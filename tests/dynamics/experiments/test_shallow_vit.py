@@ -335,3 +335,20 @@ def test_without_lucky_neurons_nothing_is_said_of_them():
     for verdict in dynamics.verify(SYSTEM, law, claims):
         assert verdict.holds is None
         assert "|W| = 0" in verdict.evidence["reason"]
+
+
+def test_points_that_short_samples_do_not_have_are_left_out():
+    law = SYSTEM.Parameters(m=60, L=20)
+    alphas, laws = iterations.possible(law, "proportion")
+    assert alphas == [0.05, 0.1, 0.2, 0.4, 0.8]
+    short, laws = iterations.possible(dataclasses.replace(law, L=5), "proportion")
+    assert short == [0.1, 0.4, 0.8]
+    assert all(one.n_star > one.n_confusion for one in laws)
+    none = SYSTEM.Parameters(m=12, L=1, alpha_star=1.0, alpha_confusion=0.0)
+    for verdict in dynamics.verify(SYSTEM, none, ["Figure 2", "Theorem 1, iterations"]):
+        assert verdict.holds is None
+        assert "L=1 tokens" in verdict.evidence["reason"]
+    drawing = draw(SYSTEM, "2", given={"m": 24, "L": 20}, options={"seeds": 1, "workers": 0,
+                   "families": ("rest", "none")})  # fmt: skip
+    for family in drawing.data.values():
+        assert len(family["alpha_star"]) == len(family["steps"]) >= 3
