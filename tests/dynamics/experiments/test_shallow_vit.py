@@ -9,7 +9,7 @@ from verdicts import verdicts
 import dynamics
 from dynamics import plotting
 from dynamics.experiments.figure import FigureRequest, draw
-from dynamics.experiments.shallow_vit import complexity, iterations, kept, success
+from dynamics.experiments.shallow_vit import complexity, iterations, kept, runs, success
 from dynamics.experiments.verify import checks
 from dynamics.systems.shallow_vit.population import ReducedPopulation
 from dynamics.validation import InvalidRequest
@@ -352,3 +352,51 @@ def test_points_that_short_samples_do_not_have_are_left_out():
                    "families": ("rest", "none")})  # fmt: skip
     for family in drawing.data.values():
         assert len(family["alpha_star"]) == len(family["steps"]) >= 3
+
+
+def test_the_linear_loss_goes_on_past_its_zero(monkeypatch):
+    law = SYSTEM.Parameters(m=60, L=20)
+    for loss, whole in (("linear", True), ("hinge", False)):
+        case = runs.trained(SYSTEM, dataclasses.replace(law, loss=loss), 0, steps=200)
+        assert case.run.events["t_zero"].step < 200
+        assert (case.last == 200) == whole
+    monkeypatch.setattr(success, "FIRST_STEPS", 120)
+    monkeypatch.setattr(success, "STEPS", 150)
+    problem = SYSTEM.ReducedPopulation(dataclasses.replace(law, loss="linear"))
+    run, stop = success._trained(problem)
+    assert stop is not None
+    assert run.steps[-1] == 150
+
+
+@pytest.mark.parametrize(
+    ("claim", "given", "told"),
+    [
+        ("Proposition 2, rate", {"L": 1}, "nothing is left"),
+        ("Lemma 2, claim 2", {"L": 20, "margin": 1e-7}, "no value"),
+        ("Lemma 3", {"xi": 0.0}, "no direction"),
+    ],
+)
+def test_what_is_not_a_number_decides_nothing(claim, given, told):
+    verdict = dynamics.verify(SYSTEM, SYSTEM.Parameters(m=60, **given), [claim])[0]
+    assert verdict.holds is None
+    assert told in verdict.evidence["reason"]
+
+
+def test_reasons_are_of_the_law_that_was_asked_for():
+    law = SYSTEM.Parameters(m=60, L=20)
+
+    def reason(claim, **given):
+        verdict = dynamics.verify(SYSTEM, dataclasses.replace(law, **given), [claim])[0]
+        return verdict.evidence["reason"]
+
+    assert "cannot pass" in reason("Proposition 2")
+    for share in (0.05, 0.01):
+        varied = reason("Proposition 2", data="iid", alpha_confusion=share)
+        assert "cannot pass" not in varied
+        assert "without confusion" not in varied
+    assert "frozen" in reason("Proposition 2, rate", frozen="attention")
+    assert "confusion tokens" not in reason("Proposition 2, rate", alpha_confusion=0.0)
+    few = SYSTEM.Parameters(m=60, L=20, margin=0.01)
+    verdict = dynamics.verify(SYSTEM, few, ["Proposition 2, rate"])[0]
+    assert verdict.holds is None
+    assert "a line needs" in verdict.evidence["reason"]
