@@ -9,8 +9,9 @@ from verdicts import verdicts
 import dynamics
 from dynamics import plotting
 from dynamics.experiments.figure import FigureRequest, draw
-from dynamics.experiments.shallow_vit import complexity, iterations, kept, runs, success
+from dynamics.experiments.shallow_vit import complexity, exact, iterations, kept, runs, success
 from dynamics.experiments.verify import checks
+from dynamics.systems.shallow_vit.brute import FullPopulation
 from dynamics.systems.shallow_vit.population import ReducedPopulation
 from dynamics.validation import InvalidRequest
 
@@ -38,12 +39,12 @@ Uphill = scaled(W_O=-1.0)
 Standing = scaled(W_O=0.0, V=0.0, K=0.0, Q=0.0)
 
 
-class Uneven(ReducedPopulation):
+class Uneven(FullPopulation):
     """One training sample has another number of confusion tokens."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        self.instance.vectors.counts[0, 1] += 1
+        self.instance.vectors.counts[0, 1:3] += (1, -1)
 
 
 def with_(problem):
@@ -68,8 +69,25 @@ def test_what_is_exact_holds_and_fails_for_another_step():
 def test_the_odds_rest_on_the_law():
     law = SYSTEM.Parameters(**SMALL)
     assert verdicts(SYSTEM, "Odds identity", parameters=law) == [True]
-    assert verdicts(with_(Turned), "Odds identity", parameters=law) == [True]
-    assert verdicts(with_(Uneven), "Odds identity", parameters=law) == [False]
+    varied = dataclasses.replace(law, data="fixed_disc")
+    assert verdicts(SYSTEM, "Odds identity", parameters=varied) == [True]
+    uneven = dataclasses.replace(SYSTEM, FullPopulation=Uneven)
+    assert verdicts(uneven, "Odds identity", parameters=law) == [False]
+
+
+def test_the_odds_are_those_of_the_softmax_over_tokens():
+    """Each query against each token, in loops."""
+    problem = SYSTEM.FullPopulation(SYSTEM.Parameters(**SMALL))
+    keys, queries = np.random.default_rng(1).standard_normal((2, 10, 10))
+    found = exact._log_odds(problem, keys, queries)
+    for sample, counts in enumerate(problem.instance.vectors.counts):
+        for query in range(problem.parameters.M):
+            powers = [
+                np.exp(keys[:, pattern] @ queries[:, query])
+                for pattern, many in enumerate(counts) for _ in range(many)
+            ]  # fmt: skip
+            one, two = sum(powers[: counts[0]]), sum(powers[counts[0] : counts[0] + counts[1]])
+            assert found[sample, query] == pytest.approx(np.log(one / two), abs=1e-12)
 
 
 def test_concentration_needs_that_there_are_no_confusion_tokens():
