@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 from verdicts import verdicts
 
 import dynamics
@@ -418,3 +419,23 @@ def test_reasons_are_of_the_law_that_was_asked_for():
     verdict = dynamics.verify(SYSTEM, few, ["Proposition 2, rate"])[0]
     assert verdict.holds is None
     assert "a line needs" in verdict.evidence["reason"]
+
+
+@pytest.mark.parametrize(
+    ("name", "axis"),
+    [
+        ("1a", {"alphas": (0.35, 0.4)}),
+        ("1b", {"sigmas": (0.0, 0.5)}),
+        ("3", {"alphas": (0.1, 0.2)}),
+    ],
+)
+def test_where_nothing_was_fitted_the_caption_says_so(name, axis, tmp_path):
+    few = QUICK | {"samples": (2, 4)} | axis
+    drawing = draw(SYSTEM, name, given={"m": 40, "L": 40}, options=few)
+    assert "nan" not in drawing.caption
+    assert "not fitted (too few N50)" in drawing.caption
+    assert "> 4" in drawing.caption
+    words = [text.get_text() for text in drawing.axes[0].figure.findobj(Text)]
+    assert not any("nan" in word for word in words)
+    figure = plotting.write(drawing.axes, tmp_path / "a.png")
+    assert figure.exists()
