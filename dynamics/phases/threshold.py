@@ -15,7 +15,7 @@ more, :math:`N_{50}` lies outside the levels: then only a bound is known, and no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, inf, log, nan, sqrt
+from math import exp, inf, isnan, log, nan, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -78,8 +78,14 @@ class Threshold:
     def __str__(self) -> str:
         if self.kind == MEASURED:
             return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]"
-        bounds = {ABOVE: f"> {self.low:.3g}", BELOW: f"< {self.high:.3g}"}
+        bounds = {ABOVE: f"> {self.bound:g}", BELOW: f"< {self.bound:g}"}
         return bounds.get(self.kind, "no rise")
+
+    @property
+    def bound(self) -> float:
+        """The largest level that was run where N50 is above, the smallest where it is below."""
+        ends = {ABOVE: -1, BELOW: 0}
+        return float(self.levels[ends[self.kind]]) if self.kind in ends else nan
 
 
 def threshold(levels: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Threshold:
@@ -196,6 +202,8 @@ class Power:
     misfit: float
 
     def __str__(self) -> str:
+        if isnan(self.exponent):
+            return "not fitted (too few N50)"
         return f"{self.exponent:.2f} +- {self.error:.2f}"
 
 

@@ -30,13 +30,13 @@ class Course:
     ----------
     runs : sequence of Trajectory
         Seeds, all of the same records.
-    ceiling : float
-        What the mean attention cannot pass without noise.
+    ceiling : float or None
+        What the mean attention cannot pass without noise, if there is such a bound.
     title : str
     """
 
     runs: Sequence[Trajectory]
-    ceiling: float
+    ceiling: float | None
     title: str
 
 
@@ -92,8 +92,9 @@ def _course(panel: Axes, course: Course) -> None:
         middle = np.mean([run[name] for run in course.runs], axis=0)
         if np.isfinite(middle).all():
             panel.plot(steps, middle, dash, color=colour, lw=1.2, label=f"to relevant, {label}")
-    panel.axhline(course.ceiling, color=GREY, lw=0.9, ls=(0, (1, 1)), zorder=0,
-                  label="ceiling of the mean, without noise")  # fmt: skip
+    if course.ceiling is not None:
+        panel.axhline(course.ceiling, color=GREY, lw=0.9, ls=(0, (1, 1)), zorder=0,
+                      label="ceiling of the mean, without noise")  # fmt: skip
     stops = [event.step for run in course.runs if (event := run.events["t_zero"]) is not None]
     if stops:
         panel.axvspan(max(s for s in stops if s is not None), steps[-1], color="#EEEEEE", zorder=-1,

@@ -84,7 +84,7 @@ def _points(panel: Axes, x: FloatArray, family: Family, colour: str, marker: str
         mfc="white", capsize=2, elinewidth=1.0, label=family.label,
     )  # fmt: skip
     if not known.all():
-        top = np.full(int((~known).sum()), np.nanmax(family.steps))
+        top = np.full(int((~known).sum()), np.nanmax(family.steps) if known.any() else 1.0)
         panel.plot(x[~known], top, "x", color=colour, label=f"{family.label}: not reached")
 
 

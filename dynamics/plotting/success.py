@@ -186,7 +186,7 @@ def _points(
             panel.errorbar([at], [one.value], yerr=bars, color=colour, marker=marker, zorder=5,
                            **POINT)  # fmt: skip
         elif one.kind in (ABOVE, BELOW):
-            place = one.high if one.kind == BELOW else one.low
+            place = one.bound
             if ends is not None:
                 place = float(np.clip(place, ends[0] * 1.05, ends[-1] / 1.05))
             arrow = "v" if one.kind == BELOW else "^"

@@ -12,7 +12,7 @@ from dynamics.descend import descend
 from dynamics.experiments.curves import exponent, line
 from dynamics.experiments.figure import Drawing, FigureRequest
 from dynamics.experiments.shallow_vit.attention import limit
-from dynamics.experiments.shallow_vit.iterations import CONFUSION, FAMILIES
+from dynamics.experiments.shallow_vit.iterations import CONFUSION, FAMILIES, FEWEST, possible
 from dynamics.experiments.shallow_vit.kept import folder, plain, swept, values
 from dynamics.experiments.shallow_vit.runs import SAMPLES, proofs_margin
 from dynamics.plotting.attention_mass import Course, attention_mass
@@ -43,12 +43,14 @@ def figure_2(system: System, request: FigureRequest) -> Drawing:
     options = request.settled(usual, {"seeds": 20})
     law = request.law(system, ("alpha_star", "alpha_confusion"), L=100)
     eta, many = float(options["eta"]), integer("seeds", options["seeds"], at_least=1)
-    workers, found = integer("workers", options["workers"], at_least=0), []
+    workers, found = integer("workers", options["workers"], at_least=0), {}
     with folder("2", request, options) as where:
         for name in options["families"]:
             if name not in FAMILIES:
                 refuse("families", name, "is unknown", ", ".join(FAMILIES), "rest")
-            label, alphas = FAMILIES[name]
+            alphas, _ = possible(law, name)
+            if len(alphas) < FEWEST:
+                continue
             given = plain(law) | {
                 "alpha_star": list(alphas), "alpha_confusion": CONFUSION[name], "eta": eta,
                 "steps": options["steps"],
@@ -57,15 +59,19 @@ def figure_2(system: System, request: FigureRequest) -> Drawing:
             done = swept(system, given, where / f"{name}.zarr", workers)
             steps = values(done, "time_t_zero", ("alpha_star", "seed")) / eta
             gaps = _gaps(system, law, done)
-            found.append(Family(label, np.array(alphas), gaps, steps))
-    lines = [[line(1 / at, one.mean) for at in (one.alphas, one.gaps)] for one in found]
+            found[name] = Family(FAMILIES[name][0], np.array(alphas), gaps, steps)
+    if not found:
+        refuse("L", law.L, "leaves fewer than three points in every family", "larger", 100)
+    shown = list(found.values())
+    lines = [[line(1 / at, one.mean) for at in (one.alphas, one.gaps)] for one in shown]
+    without = [name for name in options["families"] if name not in found]
     told = "; ".join(
         f"{name}: R^2 {by_alpha.r2:.4f} over 1/alpha_*, {by_gap.r2:.4f} over x = 1/(alpha_* - "
         f"alpha_#), T = {by_gap.slope:.1f} x {by_gap.level:+.1f} (eta T = "
         f"{by_gap.slope * eta:.2f} x), log slope "
         f"{-exponent(one.gaps.tolist(), one.mean.tolist()):.2f}"
-        for name, one, (by_alpha, by_gap) in zip(options["families"], found, lines, strict=True)
-    )
+        for (name, one), (by_alpha, by_gap) in zip(found.items(), lines, strict=True)
+    ) + (f"; too few points with L={law.L}: {', '.join(without)}" if without else "")
     held = (
         f"the law itself ({law.data}), $L = {law.L}$, $M = {law.M}$, $m = {law.m}$, "
         rf"$\sigma = {law.sigma:g}$, $\delta = {law.delta:g}$, margin {law.margin:g}, "
@@ -78,9 +84,9 @@ def figure_2(system: System, request: FigureRequest) -> Drawing:
     )
     data = {
         name: {"alpha_star": one.alphas, "gap": one.gaps, "steps": one.steps}
-        for name, one in zip(options["families"], found, strict=True)
+        for name, one in found.items()
     }
-    return Drawing(iterations(found, held), data, caption)
+    return Drawing(iterations(shown, held), data, caption)
 
 
 def _gaps(system: System, law: Any, done: Any) -> np.ndarray:
@@ -164,8 +170,10 @@ def _attention(
     caption = (
         f"Attention to label-relevant tokens, mean over all queries of the training samples, on "
         f"noisy tokens (N={options['samples']}, L={law.L}, m={law.m}, eta={options['eta']:g}, "
-        f"{many} seed(s)). {'; '.join(told)}. Without noise it cannot pass {limit(law):.3f}."
+        f"{many} seed(s)). {'; '.join(told)}."
     )
+    if (top := limit(law)) is not None:
+        caption += f" Without noise it cannot pass {top:.3f}."
     return Drawing(attention_mass(grid, held), data, caption)
 
 

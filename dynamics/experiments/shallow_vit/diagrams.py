@@ -7,7 +7,7 @@ N50 is where half of the trials succeed, with its 95 % interval (`dynamics.phase
 from __future__ import annotations
 
 from dataclasses import replace
-from math import exp
+from math import exp, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +94,27 @@ def _through(x: FloatArray, found: Rows, power: float) -> FloatArray:
     return np.asarray(exp(level) * x**power)
 
 
+TOO_FEW = "too few $N_{50}$ to fit"
+
+
+def _straight(r2: float, digits: int) -> str:
+    return f"$R^2 = {r2:.{digits}f}$" if isfinite(r2) else TOO_FEW
+
+
+def _steps(medians: FloatArray) -> str:
+    """Least and most of the steps that are known."""
+    known = medians[np.isfinite(medians)]
+    return f"{known.min():.0f} to {known.max():.0f}" if known.size else "not reached"
+
+
+def _ratios(values: FloatArray) -> str:
+    known = values[np.isfinite(values)]
+    return ", ".join(f"{value:.2g}" for value in known) if known.size else "none known"
+
+
 def _power(fit: Power, name: str = "trained") -> str:
+    if not isfinite(fit.exponent):
+        return f"{name}: {TOO_FEW}"
     return rf"{name}: exponent ${fit.exponent:.2f} \pm {fit.error:.2f}$"
 
 
@@ -125,20 +145,26 @@ def figure_1a(system: System, request: FigureRequest) -> Drawing:
     panels = (
         Panel(by_alpha, r"$\alpha_*^{-2}$", found.share, found.thresholds,
               {r"$N \propto \alpha_*^{-2}$": _through(by_alpha, found, 1.0)},
-              f"the paper's variable, $R^2 = {straight[0]:.2f}$"),
+              f"the paper's variable, {_straight(straight[0], 2)}"),
         Panel(by_gap, r"$(\alpha_* - \alpha_\#)^{-2}$", found.share, found.thresholds,
               {r"$N \propto (\alpha_* - \alpha_\#)^{-2}$": law_gap},
-              f"what orders the data, $R^2 = {straight[1]:.3f}$"),
+              f"what orders the data, {_straight(straight[1], 3)}"),
     )  # fmt: skip
     held = _held(law, options, rf"$\sigma = {law.sigma:g}$", WORDS["rest"])
     caption = (
         f"Share of {options['trials']} trials with a test loss below 1e-3 over N and alpha_*, "
         f"alpha_# = 1/2 - alpha_* (L={law.L}, m={law.m}, {law.data}, eta={ETA:g}). N50 by "
         f"alpha_*: {_told(options['alphas'], found)}. Exponent of N50 in 1/alpha_*: {powers[0]}, "
-        f"in 1/(alpha_* - alpha_#): {powers[1]}; R^2 of a straight line {straight[0]:.3f} over "
-        f"alpha_*^-2, {straight[1]:.4f} over (alpha_* - alpha_#)^-2; N50 = "
-        f"{law_gap[0] / by_gap[0]:.3g} (alpha_* - alpha_#)^-2."
+        f"in 1/(alpha_* - alpha_#): {powers[1]}"
     )
+    if np.isfinite(straight).all():
+        caption += (
+            f"; R^2 of a straight line {straight[0]:.3f} over alpha_*^-2, {straight[1]:.4f} over "
+            "(alpha_* - alpha_#)^-2"
+        )
+    if isfinite(law_gap[0]):
+        caption += f"; N50 = {law_gap[0] / by_gap[0]:.3g} (alpha_* - alpha_#)^-2"
+    caption += "."
     data = {"alpha_star": options["alphas"], "r2": straight, **_table(found)}
     return Drawing(success(found.counts, panels, held), data, caption)
 
@@ -162,12 +188,12 @@ def figure_1b(system: System, request: FigureRequest) -> Drawing:
     x = (1 - values) ** -2.0
     fit, flat = growth(found, 1 / (1 - values)), _through(x, found, 0.0)
     first = flat[0] * x / x[0]
-    told = rf"exponent in $1/(1 - \sigma)$: ${fit.exponent:.2f} \pm {fit.error:.2f}$"
+    told = _power(fit, r"in $1/(1 - \sigma)$")
     panels = (
         Panel(x, r"$(1 - \sigma)^{-2}$", found.share, found.thresholds,
               {"constant": flat}, "the paper's variable"),
         Curves(values, r"$\sigma$", {"trained": found.thresholds},
-               {f"constant, {flat[0]:.3g}": flat,
+               {f"constant, {flat[0]:.3g}" if isfinite(flat[0]) else f"constant: {TOO_FEW}": flat,
                 r"$\propto (1 - \sigma)^{-2}$": np.where(first < 4 * flat[0], first, np.nan)},
                ("linear", "linear"), told),
     )  # fmt: skip
@@ -177,7 +203,7 @@ def figure_1b(system: System, request: FigureRequest) -> Drawing:
         f"(alpha_*={law.alpha_star:g}, alpha_#={law.alpha_confusion:g}, L={law.L}, m={law.m}, "
         f"{law.data}, eta={ETA:g}). N50 by sigma: {_told(values, found)}. Exponent of N50 in "
         f"1/(1 - sigma): {fit}, claimed is 2. Median steps "
-        f"{np.nanmin(found.medians):.0f} to {np.nanmax(found.medians):.0f}."
+        f"{_steps(found.medians)}."
     )
     data = {"sigma": values, **_table(found)}
     return Drawing(success(found.counts, panels, _held(law, options, shares)), data, caption)
@@ -220,16 +246,15 @@ def figure_3(system: System, request: FigureRequest) -> Drawing:
                 _power(lines[1], "frozen"): lines[1].prefactor * last ** lines[1].exponent},
                title=f"fitted exponents in ${variable}$"),
     )  # fmt: skip
-    known = np.isfinite(ratio)
     caption = (
         f"Share of {options['trials']} trials with a test loss below 1e-3, attention trained and "
         f"frozen, the same seeds (alpha_# = {CONFUSION[family]}, L={law.L}, m={law.m}, {law.data}, "
         f"eta={ETA:g}). N50 by alpha_*, trained: {_told(options['alphas'], trained)}; frozen: "
         f"{_told(options['alphas'], frozen)}. Exponents in 1/alpha_*: {fits[0]} and {fits[1]} "
         "(2 and 4 are claimed); frozen over trained: "
-        + ", ".join(f"{r:.2g}" for r in ratio[known])
+        + _ratios(ratio)
         + "; median steps frozen over trained: "
-        + ", ".join(f"{r:.2g}" for r in frozen.medians / trained.medians) + "."
+        + _ratios(frozen.medians / trained.medians) + "."
     )  # fmt: skip
     held = _held(law, options, rf"$\sigma = {law.sigma:g}$", WORDS[family])
     data = {

@@ -16,7 +16,7 @@ from dynamics.descend import descend
 from dynamics.experiments.curves import curve
 from dynamics.experiments.shallow_vit.runs import (
     ETA,
-    both,
+    margin_word,
     plot,
     proofs_margin,
     sizes_of,
@@ -24,6 +24,7 @@ from dynamics.experiments.shallow_vit.runs import (
 )
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
+from dynamics.systems.shallow_vit.brute import placed
 from dynamics.systems.shallow_vit.collapse import collapse
 from dynamics.systems.shallow_vit.gram import gram
 from dynamics.systems.shallow_vit.projection import PARTS, attention
@@ -68,7 +69,7 @@ def _cases(
 
 def _equal(quantity: str, rows: list[dict[str, Any]], curves: list[Any], what: str) -> Finding:
     """A finding about differences that can only be rounding."""
-    most = max(row["difference"] for row in rows)
+    most = float(np.max([row["difference"] for row in rows]))
     word = "equal to rounding" if most <= ROUNDING else "different"
     cases = "; ".join(f"{row['case']}: {row['difference']:.1e}" for row in rows)
     reason = f"{word} over {STEPS} steps ({cases})"
@@ -112,26 +113,42 @@ def gram_form(system: System, protocol: Protocol) -> Finding:
 
 
 def odds_identity(system: System, protocol: Protocol) -> Finding:
-    """The product of the odds over every pair of training samples of both labels, at every step."""
+    """The product of the odds over every pair of training samples of both labels, at every step.
+
+    Of the attention of a full run, whose softmax is over the tokens of a sample.
+    """
     quantity = "largest relative change of the product of the odds"
-    law = protocol.parameters or system.Parameters()
+    law = protocol.parameters or system.Parameters(**SMALL)
     if law.n_confusion == 0 or law.data == "iid":
         reason = "needs confusion tokens, as many in every sample"
         return undecided(quantity, ROUNDING, reason, law)
     curves: list[Any] = []
     rows: list[dict[str, Any]] = []
-    for case in both(system, protocol):
-        found = case.problem.instance.vectors
-        positive, ratio = found.labels > 0, case.parameters.n_star / case.parameters.n_confusion
-        series = []
-        for record in range(case.last + 1):
-            seen = case.attention(record)
-            logs = np.log(seen[:, 0] / seen[:, 1])
+    training = {"seed": protocol.seed} | ({} if law.data == "fixed" else {"samples": FEW})
+    for each in [law] if protocol.parameters is not None else [law, proofs_margin(law)]:
+        problem = system.FullPopulation(each, **training)
+        run = descend(problem, ETA, STEPS, record=1)
+        positive = problem.instance.vectors.labels > 0
+        twice, series = 2 * np.log(each.n_star / each.n_confusion), []
+        for keys, queries in zip(run["W_K"], run["W_Q"], strict=True):
+            logs = _log_odds(problem, keys, queries)
             total = logs[positive][:, None] - logs[~positive][None]
-            series.append(float(np.abs(np.expm1(total - 2 * np.log(ratio))).max()))
-        rows.append({"case": case.shown, "difference": max(series)})
-        curves.append(_curve(case.shown, np.array(series)))
+            series.append(float(np.abs(np.expm1(total - twice)).max()))
+        rows.append({"case": margin_word(each), "difference": float(np.max(series))})
+        curves.append(_curve(margin_word(each), np.array(series)))
     return _equal(quantity, rows, curves, "largest relative change")
+
+
+def _log_odds(problem: Any, keys: FloatArray, queries: FloatArray) -> FloatArray:
+    """Log odds of tokens of pattern 1 against 2, samples by query patterns, shape (S, M)."""
+    patterns, places = np.eye(problem.parameters.d), placed(problem.instance.vectors)
+    tokens, asked = patterns[places], patterns[: problem.parameters.M]
+    with np.errstate(all="ignore"):
+        scores = (tokens @ keys.T) @ (asked @ queries.T).T
+        powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+        seen = powers / powers.sum(axis=1, keepdims=True)
+        one, two = (np.where((places == k)[:, :, None], seen, 0.0).sum(axis=1) for k in (0, 1))
+        return np.asarray(np.log(one) - np.log(two))
 
 
 def symmetric_collapse(system: System, protocol: Protocol) -> Finding:

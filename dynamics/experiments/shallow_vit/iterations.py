@@ -42,6 +42,8 @@ STRAIGHT = 0.99
 """R^2 from which points are on a line."""
 PROPORTIONAL = 0.1
 """How far an exponent of 1 may be off: numbers of tokens are whole."""
+FEWEST = 3
+"""Points that a line needs."""
 GROWS = 0.5
 """Share of the claimed growth with sigma that counts as such growth."""
 
@@ -52,6 +54,35 @@ def confusion(family: str, alpha: float) -> float:
 
     value = Expression(CONFUSION[family], "alpha_confusion").value({"alpha_star": alpha})
     return round(float(value), 9)
+
+
+def possible(law: Any, family: str) -> tuple[list[float], list[Any]]:
+    """The alpha_* of a family at which there is a law with whole numbers of tokens, and the laws.
+
+    Short samples have no strict majority of one token at small alpha_*; of several alpha_* that
+    are the same tokens the first is kept.
+    """
+    kept: list[float] = []
+    laws: list[Any] = []
+    for alpha in FAMILIES[family][1]:
+        try:
+            at = replace(law, alpha_star=alpha, alpha_confusion=confusion(family, alpha))
+        except ValueError:
+            continue
+        if law.data != "iid" and _tokens(at) in map(_tokens, laws):
+            continue
+        kept.append(alpha)
+        laws.append(at)
+    return kept, laws
+
+
+def _tokens(law: Any) -> tuple[int, int]:
+    return law.n_star, law.n_confusion
+
+
+def _share(law: Any) -> float:
+    """alpha_* of the tokens that there are."""
+    return float(law.alpha_star if law.data == "iid" else law.n_star / law.L)
 
 
 def steps_to_zero(
@@ -86,8 +117,12 @@ def figure_2(system: System, protocol: Protocol) -> Finding:
     law = protocol.parameters or system.Parameters(**USUAL)
     curves: list[Any] = []
     rows: list[dict[str, Any]] = []
-    for family, (label, alphas) in FAMILIES.items():
-        laws = [replace(law, alpha_star=a, alpha_confusion=confusion(family, a)) for a in alphas]
+    without = []
+    for family, (label, _) in FAMILIES.items():
+        alphas, laws = possible(law, family)
+        if len(laws) < FEWEST:
+            without.append(family)
+            continue
         steps = _means(system, laws, protocol)
         if not np.isfinite(steps).all():
             reason = f"zero training loss is not reached in {STEPS} steps"
@@ -100,13 +135,19 @@ def figure_2(system: System, protocol: Protocol) -> Finding:
             "level": by_gap.level, "exponent": -exponent(gaps, steps.tolist()),
         })  # fmt: skip
         curves.append(curve(label, 1 / np.array(alphas), steps))
-    least = min(row["r2_alpha"] for row in rows)
+    if not rows:
+        reason = f"samples of L={law.L} tokens have fewer than {FEWEST} points in every family"
+        return undecided(quantity, STRAIGHT, reason, law)
+    least = float(np.min([row["r2_alpha"] for row in rows]))
     reason = "; ".join(
         f"{r['family']}: R^2 {r['r2_alpha']:.3f} over 1/alpha_*, {r['r2_gap']:.4f} over "
         f"x = 1/(alpha_* - alpha_#), T = {r['slope']:.1f} x {r['level']:+.1f}, log slope "
         f"{r['exponent']:.2f}" for r in rows
     )  # fmt: skip
-    reason += f"; eta T is about {np.mean([r['slope'] for r in rows[1:]]) * ETA:.3g} x"
+    slopes = [r["slope"] for r in rows if r["family"] != "rest"]
+    reason += f"; eta T is about {np.mean(slopes) * ETA:.3g} x" if slopes else ""
+    if without:
+        reason += f"; too few points with L={law.L}: {', '.join(without)}"
     drawn = plot(r"$1/\alpha_*$", "steps to zero training loss", curves, None, ("log", "log"))
     evidence = {"parameters": sizes_of(law), "table": rows, "plot": drawn}
     return Finding(bool(least >= STRAIGHT), quantity, least, STRAIGHT, reason, evidence)
@@ -119,8 +160,11 @@ def theorem_1(system: System, protocol: Protocol) -> Finding:
     claimed = 1 / (1 - SIGMAS[-1] * law.M / pi)
     if claimed <= 0:
         return undecided(quantity, 1.0, "sigma M / pi is more than 1 at sigma = 0.2", law)
-    alphas = FAMILIES["proportion"][1]
-    laws = [replace(law, alpha_star=a, alpha_confusion=confusion("proportion", a)) for a in alphas]
+    laws = possible(law, "proportion")[1]
+    shares = [_share(each) for each in laws]
+    if len(laws) < FEWEST:
+        reason = f"samples of L={law.L} tokens have fewer than {FEWEST} points of alpha_*"
+        return undecided(quantity, claimed, reason, law)
     errors = [replace(law, sigma=sigma) for sigma in SIGMAS]
     along = _means(system, laws, protocol)
     rates = np.array([_means(system, [law], protocol, eta)[0] for eta in RATES])
@@ -129,7 +173,7 @@ def theorem_1(system: System, protocol: Protocol) -> Finding:
         return undecided(
             quantity, claimed, f"zero training loss is not reached in {STEPS} steps", law
         )
-    by_alpha, by_eta = -exponent(alphas, along.tolist()), -exponent(RATES, rates.tolist())
+    by_alpha, by_eta = -exponent(shares, along.tolist()), -exponent(RATES, rates.tolist())
     ratio = float(sigmas[-1] / sigmas[0])
     exact = abs(by_alpha - 1) <= PROPORTIONAL and abs(by_eta - 1) <= PROPORTIONAL
     holds = bool(exact and ratio - 1 >= GROWS * (claimed - 1))

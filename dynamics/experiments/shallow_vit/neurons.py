@@ -216,7 +216,10 @@ def lemma_3(system: System, protocol: Protocol) -> Finding:
     if promised <= 0:
         return undecided(quantity, promised, "sigma M / pi is 1 or more: nothing is promised", law)
     start = system.ReducedPopulation(law, seed=protocol.seed).instance.start
-    cosines = start.W_O @ start.p[:, :2] / np.linalg.norm(start.W_O, axis=1)[:, None]
+    lengths = np.linalg.norm(start.W_O, axis=1)
+    if not lengths.all():
+        return undecided(quantity, promised, "neurons of length zero have no direction", law)
+    cosines = start.W_O @ start.p[:, :2] / lengths[:, None]
     angles = np.arccos(np.clip(cosines, -1, 1))
     counts = (angles <= law.sigma).sum(axis=0)
     expected = law.m * cap_share(law.d, law.sigma)

@@ -19,21 +19,21 @@ from dynamics.descend import descend
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
 from dynamics.systems.shallow_vit.projection import PARTS, attention
-from dynamics.trajectory import Trajectory
+from dynamics.trajectory import Event, Trajectory
 
 if TYPE_CHECKING:
     from dynamics.systems import System
 
 ETA = 0.1
 STEPS = 3000
-"""Steps at most; a run stands still once its training loss is zero."""
+"""Steps at most; with the hinge a run stands still once its training loss is zero."""
 SAMPLES = 200
 """N of Section 4.1."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A reduced problem with its descent, every step recorded until the training loss is zero.
+    """A reduced problem with its descent, every step recorded until it stands still.
 
     Attributes
     ----------
@@ -48,8 +48,8 @@ class Case:
 
     @property
     def last(self) -> int:
-        """The record at which the training loss is first zero, or the last one."""
-        found = self.run.events["t_zero"]
+        """The record from which the run stands still, or the last one."""
+        found = stands(self.problem, self.run)
         return len(self.run.time) - 1 if found is None or found.step is None else found.step
 
     @property
@@ -78,6 +78,11 @@ class Case:
         return positive & open_[:, 0, 0], ~positive & open_[:, 1, 1]
 
 
+def stands(problem: Any, run: Trajectory) -> Event | None:
+    """The event from which nothing moves: zero hinge. The linear loss goes on past its zero."""
+    return run.events["t_zero"] if problem.parameters.loss == "hinge" else None
+
+
 def margin_word(parameters: Any) -> str:
     """The margin as it is written: 1, or the root of m."""
     same = abs(parameters.margin - sqrt(parameters.m)) < 1e-9 * parameters.margin
@@ -100,7 +105,7 @@ def trained(
 @lru_cache(maxsize=16)
 def _trained(make: Callable[..., Any], parameters: Any, seed: int, eta: float, steps: int) -> Case:
     problem = make(parameters, samples=SAMPLES, seed=seed)
-    stop = descend(problem, eta, steps, record=[steps]).events["t_zero"]
+    stop = stands(problem, descend(problem, eta, steps, record=[steps]))
     end = steps if stop is None or stop.step is None else max(1, stop.step)
     return Case(parameters, problem, descend(problem, eta, end, record=1))
 

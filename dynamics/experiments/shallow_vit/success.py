@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.descend import descend
+from dynamics.experiments.shallow_vit.runs import stands
 from dynamics.phases.threshold import Threshold, threshold
 from dynamics.problem import FloatArray
 from dynamics.trajectory import Event, Trajectory
@@ -148,10 +149,10 @@ def _row(
 
 
 def _trained(problem: Any) -> tuple[Trajectory, Event | None]:
-    """A run until its training loss is zero, or to the last step, and that event."""
+    """A run until it stands still, or to the last step, and the event of zero training loss."""
     for steps in (FIRST_STEPS, STEPS):
         run = descend(problem, ETA, steps, record=[steps])
         stop = run.events["t_zero"]
-        if stop is not None:
+        if stands(problem, run) is not None:
             break
     return run, stop

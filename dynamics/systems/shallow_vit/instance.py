@@ -96,10 +96,10 @@ class Instance:
     def tested(self, reached: FloatArray) -> dict[str, float]:
         """Test loss (hinge, over the margin) and test error, from y F of every test vector."""
         margin, weights = self.parameters.margin, self.test.weights
-        return {
-            "test_loss": float(weights @ np.maximum(margin - reached, 0.0)) / margin,
-            "test_error": float(weights @ (reached <= 0.0)),
-        }
+        with np.errstate(invalid="ignore", over="ignore"):
+            loss = float(weights @ np.maximum(margin - reached, 0.0)) / margin
+        # What is not a number, of a run that diverged, is an error as well.
+        return {"test_loss": loss, "test_error": float(weights @ ~(reached > 0.0))}
 
 
 def start_of(parameters: Parameters, generator: Generator, symmetric: bool) -> starts.Start:

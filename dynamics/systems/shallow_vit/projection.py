@@ -98,8 +98,9 @@ class Reader:
         both = np.tile(sampling.even(self.parameters), (2, 1))
         return sampling.arranged(both, np.array([1.0, -1.0]))
 
+    @np.errstate(all="ignore")
     def read(self, parts: tuple[FloatArray, ...]) -> dict[str, float]:
-        """Everything but risk and errors.
+        """Everything but risk and errors; not a number where a run has diverged.
 
         Parameters
         ----------

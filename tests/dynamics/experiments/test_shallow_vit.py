@@ -4,13 +4,15 @@ import dataclasses
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 from verdicts import verdicts
 
 import dynamics
 from dynamics import plotting
 from dynamics.experiments.figure import FigureRequest, draw
-from dynamics.experiments.shallow_vit import complexity, iterations, kept, success
+from dynamics.experiments.shallow_vit import complexity, exact, iterations, kept, runs, success
 from dynamics.experiments.verify import checks
+from dynamics.systems.shallow_vit.brute import FullPopulation
 from dynamics.systems.shallow_vit.population import ReducedPopulation
 from dynamics.validation import InvalidRequest
 
@@ -38,12 +40,12 @@ Uphill = scaled(W_O=-1.0)
 Standing = scaled(W_O=0.0, V=0.0, K=0.0, Q=0.0)
 
 
-class Uneven(ReducedPopulation):
+class Uneven(FullPopulation):
     """One training sample has another number of confusion tokens."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        self.instance.vectors.counts[0, 1] += 1
+        self.instance.vectors.counts[0, 1:3] += (1, -1)
 
 
 def with_(problem):
@@ -68,8 +70,25 @@ def test_what_is_exact_holds_and_fails_for_another_step():
 def test_the_odds_rest_on_the_law():
     law = SYSTEM.Parameters(**SMALL)
     assert verdicts(SYSTEM, "Odds identity", parameters=law) == [True]
-    assert verdicts(with_(Turned), "Odds identity", parameters=law) == [True]
-    assert verdicts(with_(Uneven), "Odds identity", parameters=law) == [False]
+    varied = dataclasses.replace(law, data="fixed_disc")
+    assert verdicts(SYSTEM, "Odds identity", parameters=varied) == [True]
+    uneven = dataclasses.replace(SYSTEM, FullPopulation=Uneven)
+    assert verdicts(uneven, "Odds identity", parameters=law) == [False]
+
+
+def test_the_odds_are_those_of_the_softmax_over_tokens():
+    """Each query against each token, in loops."""
+    problem = SYSTEM.FullPopulation(SYSTEM.Parameters(**SMALL))
+    keys, queries = np.random.default_rng(1).standard_normal((2, 10, 10))
+    found = exact._log_odds(problem, keys, queries)
+    for sample, counts in enumerate(problem.instance.vectors.counts):
+        for query in range(problem.parameters.M):
+            powers = [
+                np.exp(keys[:, pattern] @ queries[:, query])
+                for pattern, many in enumerate(counts) for _ in range(many)
+            ]  # fmt: skip
+            one, two = sum(powers[: counts[0]]), sum(powers[counts[0] : counts[0] + counts[1]])
+            assert found[sample, query] == pytest.approx(np.log(one / two), abs=1e-12)
 
 
 def test_concentration_needs_that_there_are_no_confusion_tokens():
@@ -336,3 +355,88 @@ def test_without_lucky_neurons_nothing_is_said_of_them():
     for verdict in dynamics.verify(SYSTEM, law, claims):
         assert verdict.holds is None
         assert "|W| = 0" in verdict.evidence["reason"]
+
+
+def test_points_that_short_samples_do_not_have_are_left_out():
+    law = SYSTEM.Parameters(m=60, L=20)
+    alphas, laws = iterations.possible(law, "proportion")
+    assert alphas == [0.05, 0.1, 0.2, 0.4, 0.8]
+    short, laws = iterations.possible(dataclasses.replace(law, L=5), "proportion")
+    assert short == [0.1, 0.4, 0.8]
+    assert all(one.n_star > one.n_confusion for one in laws)
+    none = SYSTEM.Parameters(m=12, L=1, alpha_star=1.0, alpha_confusion=0.0)
+    for verdict in dynamics.verify(SYSTEM, none, ["Figure 2", "Theorem 1, iterations"]):
+        assert verdict.holds is None
+        assert "L=1 tokens" in verdict.evidence["reason"]
+    drawing = draw(SYSTEM, "2", given={"m": 24, "L": 20}, options={"seeds": 1, "workers": 0,
+                   "families": ("rest", "none")})  # fmt: skip
+    for family in drawing.data.values():
+        assert len(family["alpha_star"]) == len(family["steps"]) >= 3
+
+
+def test_the_linear_loss_goes_on_past_its_zero(monkeypatch):
+    law = SYSTEM.Parameters(m=60, L=20)
+    for loss, whole in (("linear", True), ("hinge", False)):
+        case = runs.trained(SYSTEM, dataclasses.replace(law, loss=loss), 0, steps=200)
+        assert case.run.events["t_zero"].step < 200
+        assert (case.last == 200) == whole
+    monkeypatch.setattr(success, "FIRST_STEPS", 120)
+    monkeypatch.setattr(success, "STEPS", 150)
+    problem = SYSTEM.ReducedPopulation(dataclasses.replace(law, loss="linear"))
+    run, stop = success._trained(problem)
+    assert stop is not None
+    assert run.steps[-1] == 150
+
+
+@pytest.mark.parametrize(
+    ("claim", "given", "told"),
+    [
+        ("Proposition 2, rate", {"L": 1}, "nothing is left"),
+        ("Lemma 2, claim 2", {"L": 20, "margin": 1e-7}, "no value"),
+        ("Lemma 3", {"xi": 0.0}, "no direction"),
+    ],
+)
+def test_what_is_not_a_number_decides_nothing(claim, given, told):
+    verdict = dynamics.verify(SYSTEM, SYSTEM.Parameters(m=60, **given), [claim])[0]
+    assert verdict.holds is None
+    assert told in verdict.evidence["reason"]
+
+
+def test_reasons_are_of_the_law_that_was_asked_for():
+    law = SYSTEM.Parameters(m=60, L=20)
+
+    def reason(claim, **given):
+        verdict = dynamics.verify(SYSTEM, dataclasses.replace(law, **given), [claim])[0]
+        return verdict.evidence["reason"]
+
+    assert "cannot pass" in reason("Proposition 2")
+    for share in (0.05, 0.01):
+        varied = reason("Proposition 2", data="iid", alpha_confusion=share)
+        assert "cannot pass" not in varied
+        assert "without confusion" not in varied
+    assert "frozen" in reason("Proposition 2, rate", frozen="attention")
+    assert "confusion tokens" not in reason("Proposition 2, rate", alpha_confusion=0.0)
+    few = SYSTEM.Parameters(m=60, L=20, margin=0.01)
+    verdict = dynamics.verify(SYSTEM, few, ["Proposition 2, rate"])[0]
+    assert verdict.holds is None
+    assert "a line needs" in verdict.evidence["reason"]
+
+
+@pytest.mark.parametrize(
+    ("name", "axis"),
+    [
+        ("1a", {"alphas": (0.35, 0.4)}),
+        ("1b", {"sigmas": (0.0, 0.5)}),
+        ("3", {"alphas": (0.1, 0.2)}),
+    ],
+)
+def test_where_nothing_was_fitted_the_caption_says_so(name, axis, tmp_path):
+    few = QUICK | {"samples": (2, 4)} | axis
+    drawing = draw(SYSTEM, name, given={"m": 40, "L": 40}, options=few)
+    assert "nan" not in drawing.caption
+    assert "not fitted (too few N50)" in drawing.caption
+    assert "> 4" in drawing.caption
+    words = [text.get_text() for text in drawing.axes[0].figure.findobj(Text)]
+    assert not any("nan" in word for word in words)
+    figure = plotting.write(drawing.axes, tmp_path / "a.png")
+    assert figure.exists()

@@ -146,3 +146,14 @@ def test_batches_share_out_the_samples(system):
             gradients.append(problem.gradient(problem.initial_state))
     mean = np.average(gradients, axis=0, weights=[64, 64, 64, 8])
     assert mean == pytest.approx(problem.gradient(problem.initial_state), abs=1e-15)
+
+
+@pytest.mark.parametrize("view", ["ReducedPopulation", "FullPopulation"])
+def test_a_run_that_diverged_is_read_without_warnings(system, view):
+    """And an output that is not a number is an error, in training and on fresh samples."""
+    problem = getattr(system, view)(system.Parameters(m=12, L=20, alpha_confusion=0.1))
+    run = dynamics.descend(problem, eta=1e200, steps=20)
+    assert run.outcome.failed
+    assert problem.instance.tested(np.full(2, np.nan))["test_error"] == 1.0
+    lost = problem.observables(np.full(problem.layout.size, np.nan))
+    assert lost["test_error"] == lost["error"] == 1.0
