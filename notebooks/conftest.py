@@ -5,6 +5,7 @@ import pytest
 LONG = (
     "03_realistic.ipynb",
     "04_transfer.ipynb",
+    "05_phase_diagrams.ipynb",
     "06_masked_image_modeling.ipynb",
     "07_shallow_vit.ipynb",
 )

@@ -11,7 +11,6 @@ from functools import cache, partial
 import numba
 import numpy as np
 import pytest
-from jax_shallow_vit import descender
 from numba import njit
 from timing import best
 
@@ -100,6 +99,8 @@ def test_noisy_step_against_its_products_and_jax(capsys):
 
     def ours():
         problem.advance(state.copy(), np.full(state.size, ETA), 0, STEPS, buffers)
+
+    from jax_shallow_vit import descender
 
     run = descender(problem, ETA, STEPS)
     end = np.concatenate([np.asarray(part).ravel() for part in run(begun)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf, isnan
 from typing import Any
 
 from dynamics.experiments.verify import Finding
@@ -27,7 +28,7 @@ class Criterion:
     quantity : str
         In words.
     measured : float
-        NaN where it was not seen, which meets no bound.
+        NaN where it was not seen, which meets no bound: it counts as infinitely far from it.
     relation : str
         One of `RELATIONS`, to be read between the measured value and the bound.
     bound : float
@@ -62,4 +63,7 @@ def decided(
     failed = [criterion for criterion in criteria if not criterion.met]
     shown = (failed or list(criteria))[0]
     holds = None if failed and open_ else not failed
-    return Finding(holds, shown.quantity, float(shown.measured), shown.bound, reason, evidence)
+    measured = float(shown.measured)
+    if isnan(measured):
+        measured = -inf if shown.relation.startswith(">") else inf
+    return Finding(holds, shown.quantity, measured, shown.bound, reason, evidence)

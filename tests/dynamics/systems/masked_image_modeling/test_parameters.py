@@ -84,6 +84,7 @@ def test_rows_of_one_kind_are_numbered(system):
     assert names("0,0,1,1") == names("0,0,1,1;0,1,0,1;0,1,1,0") == ("patch",)
 
 
+@pytest.mark.long
 def test_what_a_family_has_not_is_no_parameter_of_it(system, tmp_path, capsys):
     from dynamics.cli import main
 
@@ -100,6 +101,7 @@ def test_what_a_family_has_not_is_no_parameter_of_it(system, tmp_path, capsys):
     assert system.Parameters(b11=0, T=0, areas=()) == one
 
 
+@pytest.mark.long
 def test_sizes_that_were_not_asked_for_are_not_refused(tmp_path, capsys):
     from dynamics.cli import main
 

@@ -63,6 +63,7 @@ def test_gradient_equals_central_differences_of_the_risk(size, degree):
         assert abs(extrapolated - gradient @ direction) < 1e-10 * max(1.0, gross)
 
 
+@pytest.mark.long
 def test_single_precision_is_near_double():
     one, two = problem(samples=500), problem(samples=500, dtype="float32")
     exact, rounded = one.gradient(one.initial_state), two.gradient(two.initial_state)

@@ -66,7 +66,8 @@ def gradient_or_reason(size, p, beta, expectation, state):
         assert given_problem.failure()
 
 
-@drawn(25, 150)
+@pytest.mark.long
+@pytest.mark.parametrize("examples", [150])
 def test_a_run_from_there_ends_with_a_name(examples):
     settings(max_examples=examples, deadline=None, derandomize=True)(run_with_a_name)()
 
