@@ -3,6 +3,7 @@
 import pytest
 
 LONG = (
+    "02_rare_events.ipynb",
     "03_realistic.ipynb",
     "04_transfer.ipynb",
     "05_phase_diagrams.ipynb",

@@ -194,6 +194,7 @@ print(digest.hexdigest())
 """
 
 
+@pytest.mark.long
 def test_results_are_bitwise_equal_twice_and_for_one_or_two_threads():
     """Both problems above the size from which a step is shared among threads."""
     digests = []

@@ -32,13 +32,7 @@ def large(limit):
     return st.builds(lambda order, sign: sign * 10.0**order, orders, st.sampled_from([-1, 0, 1]))
 
 
-def drawn(few, many):
-    """Fewer examples in the suite, more in the long validations."""
-    marks = [pytest.param(few), pytest.param(many, marks=pytest.mark.long)]
-    return pytest.mark.parametrize("examples", marks)
-
-
-@drawn(300, 2500)
+@pytest.mark.parametrize("examples", [60, pytest.param(2500, marks=pytest.mark.long)])
 def test_a_finite_gradient_or_a_reason(examples):
     settings(max_examples=examples, deadline=None, derandomize=True)(gradient_or_reason)()
 
