@@ -130,7 +130,8 @@ def _remedy(run: Run, start: FloatArray, steps: int) -> str:
     for _ in range(20):
         eta = eta / 2
         state, width = start.copy(), len(problem.order_names)
-        schedule = record_schedule(calm, "log")[::8]
+        # Contiguous: another layout would be compiled anew.
+        schedule = record_schedule(calm, "log")[::8].copy()
         rows, records = np.empty((calm, width)), np.empty((schedule.size, state.size))
         done = problem.advance(state, eta, 0, calm, (rows, schedule, records))
         rate = rows[calm // 2 :, run.oscillation.column]
