@@ -7,8 +7,7 @@ reduced problem (alpha, gamma, rho) and a full one (alpha, A) look the same to a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -186,15 +185,6 @@ class CompiledProblem:
         self.layout = layout
         self._data = data
 
-    @contextmanager
-    def on(self, data: tuple[Any, ...]) -> Iterator[None]:
-        """The problem on other data for a while, such as one mini-batch a step."""
-        every, self._data = self._data, data
-        try:
-            yield
-        finally:
-            self._data = every
-
     @property
     def state_names(self) -> tuple[str, ...]:
         """Names of the parts of the state, in order."""
@@ -307,8 +297,13 @@ class CompiledProblem:
         first, last : int
         buffers : (tracked, record_steps, records)
         """
+        data = self._data if self.autonomous else self._stepped(first, last)
         work = (np.empty_like(state), np.empty_like(state), self.autonomous)
-        return int(self.module.advance(state, eta, first, last, (self._data, *work, *buffers)))
+        return int(self.module.advance(state, eta, first, last, (data, *work, *buffers)))
+
+    def _stepped(self, first: int, last: int) -> tuple[Any, ...]:
+        """The data of steps first, ..., last - 1, where every step has its own (mini-batches)."""
+        return self._data
 
 
 def _differences(gradient: Callable[[FloatArray], FloatArray], state: FloatArray) -> FloatArray:

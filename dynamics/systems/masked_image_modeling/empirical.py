@@ -121,12 +121,7 @@ class FullEmpirical(FullProblem):
         drawn = batches.fingerprint((*self._data[1], self._start))
         return dict(super().identity) | {"drawn": drawn}
 
-    def advance(
-        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
-    ) -> int:
-        """Steps first, ..., last - 1, each on its batch; see `CompiledProblem.advance`."""
-        if self.autonomous:
-            return super().advance(state, eta, first, last, buffers)
+    def _stepped(self, first: int, last: int) -> tuple[Any, ...]:
         sizes = np.diff(self._bounds, axis=1).ravel()
         whole = np.array([[0, self.samples]])
         each = (
@@ -135,8 +130,7 @@ class FullEmpirical(FullProblem):
             1 + self.batch_order(first, last),
             np.zeros(1, np.int64),
         )
-        with self.on((*self._data[:2], each, *self._data[3:])):
-            return super().advance(state, eta, first, last, buffers)
+        return (*self._data[:2], each, *self._data[3:])
 
     def batch_order(self, first: int, last: int) -> np.ndarray:
         """The batch of every step first, ..., last - 1."""

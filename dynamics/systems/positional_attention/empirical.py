@@ -208,15 +208,9 @@ class FullEmpirical(CompiledProblem):
         """V and A of Parametrization 3.1, realistic case, or the symmetric start."""
         return self._start.copy()
 
-    def advance(
-        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
-    ) -> int:
-        """Steps first, ..., last - 1, each on its batch; see `CompiledProblem.advance`."""
-        if self.autonomous:
-            return super().advance(state, eta, first, last, buffers)
+    def _stepped(self, first: int, last: int) -> tuple[Any, ...]:
         each = (*self._batches, self.batch_order(first, last), np.zeros(1, int))
-        with self.on((*self._data[:2], each, *self._data[3:])):
-            return super().advance(state, eta, first, last, buffers)
+        return (*self._data[:2], each, *self._data[3:])
 
     def batch_order(self, first: int, last: int) -> np.ndarray:
         """The batch of every step first, ..., last - 1."""

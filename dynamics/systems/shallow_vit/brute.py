@@ -12,20 +12,17 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from dynamics import codegen
 from dynamics.kernels.advance import advance
-from dynamics.problem import CompiledProblem, FloatArray
+from dynamics.problem import FloatArray, Layout
 from dynamics.systems.shallow_vit import brute_kernels, projection
 from dynamics.systems.shallow_vit.expectation import Vectors
-from dynamics.systems.shallow_vit.instance import Instance
-from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.systems.shallow_vit.population import ReducedPopulation
+from dynamics.systems.shallow_vit.noise_free import NoiseFreeProblem
 
 
-class FullPopulation(CompiledProblem):
+class FullPopulation(NoiseFreeProblem):
     """Every weight trained, on tokens without noise.
 
     Parameters
@@ -40,28 +37,10 @@ class FullPopulation(CompiledProblem):
         In one line, for an option that cannot be.
     """
 
-    system = "shallow_vit"
     view = "full population"
-    notation = ReducedPopulation.notation
-    events = ReducedPopulation.events
-    order_names = ReducedPopulation.order_names
-    rates = ReducedPopulation.rates
-    flows = False
 
-    def __init__(
-        self,
-        parameters: Parameters,
-        expectation: str = "auto",
-        samples: int | None = None,
-        seed: int | Generator = 0,
-        start: int | str | None = None,
-        batch: int | None = None,
-    ) -> None:
-        self.parameters = parameters
-        self.instance = Instance(parameters, expectation, samples, seed, start, batch)
-        self.settings = self.instance.settings
-        self.autonomous = self.instance.batch is None
-        super().__init__(_module(), self._arrays(), projection.full_layout(parameters))
+    def _compiled(self) -> tuple[Any, tuple[Any, ...], Layout]:
+        return _module(), self._arrays(), projection.full_layout(self.parameters)
 
     def _arrays(self) -> tuple[Any, ...]:
         parameters, found = self.parameters, self.instance
@@ -69,7 +48,6 @@ class FullPopulation(CompiledProblem):
         places = placed(found.vectors)
         trained = (parameters.frozen != "attention", parameters.frozen != "values")
         sizes = (many, depth, parameters.M, parameters.loss == "hinge", *trained)
-        none = np.zeros(1, np.int64)
         room = (
             np.empty((3, length, depth)), np.empty((length, length)), np.empty((length, depth)),
             np.empty((length, depth)), np.empty((many, length)), np.empty((length, depth)),
@@ -78,7 +56,7 @@ class FullPopulation(CompiledProblem):
         entries = many * depth + 3 * depth * depth
         return (
             (np.eye(depth)[places], places, found.vectors.labels, self._weights),
-            (found.bounds, found.index, found.share, none, none.copy()),
+            self._whole,
             (np.array([parameters.margin]), np.array(sizes, dtype=np.int64)),
             (
                 room, np.empty(entries), np.empty(len(self.order_names)), np.full(entries, np.nan),
@@ -98,36 +76,13 @@ class FullPopulation(CompiledProblem):
         start = self.instance.start
         return self.layout.flatten((start.W_O, start.W_V, start.W_K, start.W_Q))
 
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """What a resumed run must find again: beside the settings, the numbers drawn."""
-        return dict(super().identity) | {"drawn": self.instance.fingerprint}
-
-    def advance(
-        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
-    ) -> int:
-        """Steps first, ..., last - 1, each on its batch; see `CompiledProblem.advance`."""
-        if self.autonomous:
-            return super().advance(state, eta, first, last, buffers)
-        lists = self._data[1][:3]
-        each = (*lists, self.instance.batch_order(first, last), np.zeros(1, np.int64))
-        with self.on((self._data[0], each, *self._data[2:])):
-            return super().advance(state, eta, first, last, buffers)
-
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Reduced state -> the entries beside it, shape (records, ...)."""
         return projection.orbit_values(self.parameters, states)
 
-    def observables(self, state: ArrayLike) -> dict[str, float]:
-        """What `ReducedPopulation` reports, of the full state."""
-        flat = self.layout.flatten(state)
-        order = dict(zip(self.order_names, self.order_parameters(flat), strict=True))
-        parts = tuple(self.orbit_values(flat).values())
-        return (
-            self.instance.reader.read(parts)
-            | {name: float(value) for name, value in order.items()}
-            | self.instance.tested(self.reached(flat))
-        )
+    def parts(self, state: FloatArray) -> tuple[FloatArray, ...]:
+        """W_O, V, K, Q of a flat state: what the weights do to the patterns."""
+        return tuple(self.orbit_values(state).values())
 
     def reached(self, state: ArrayLike) -> FloatArray:
         """Of every vector of the test set y F, shape (S,)."""

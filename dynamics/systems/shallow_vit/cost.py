@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 PER_NEURON = 2e-10
 """Seconds for each neuron and pair of patterns of a count vector."""
-PER_TOKEN = 3.5e-9
+PER_TOKEN = 1.7e-9
 """Seconds for each neuron and token of a sample, of the problem with noise."""
 PER_PRODUCT = 3e-9
 """Seconds for each neuron, token and dimension of a sample, by brute force."""

@@ -173,16 +173,10 @@ class FullEmpirical(CompiledProblem):
         parts = (self.tokens.values, self.tokens.labels, self.test.values, self.start.a)
         return dict(super().identity) | {"drawn": batches.fingerprint((*parts, self.initial_state))}
 
-    def advance(
-        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
-    ) -> int:
-        """Steps first, ..., last - 1, each on its batch; see `CompiledProblem.advance`."""
-        if self.autonomous:
-            return super().advance(state, eta, first, last, buffers)
+    def _stepped(self, first: int, last: int) -> tuple[Any, ...]:
         bounds, shares = self._data[2][:2]
         each = (bounds, shares, 1 + self.batch_order(first, last), np.zeros(1, np.int64))
-        with self.on((*self._data[:2], each, *self._data[3:])):
-            return super().advance(state, eta, first, last, buffers)
+        return (*self._data[:2], each, *self._data[3:])
 
     def batch_order(self, first: int, last: int) -> np.ndarray:
         """The batch of every step first, ..., last - 1."""
@@ -248,9 +242,9 @@ class FullEmpirical(CompiledProblem):
         constants, out = self._data[0].copy(), np.empty(len(self.order_names))
         constants[1] *= not hinge
         constants[2] = 0.0
-        with self.on((constants, *data, *self._data[3:])):
-            self.module.gradient(state, self._data, np.empty(state.size))
-            self.module.order_parameters(state, state, self._data, out)
+        one_pass = (constants, *data, *self._data[3:])
+        self.module.gradient(state, one_pass, np.empty(state.size))
+        self.module.order_parameters(state, state, one_pass, out)
         queries = np.bincount(data[0][3].ravel(), minlength=len(projection.QUERIES))
         sums = self._data[4][7][3:]
         return out, np.divide(sums, queries, out=np.full(queries.size, np.nan), where=queries > 0)

@@ -12,22 +12,19 @@ from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from dynamics import codegen
 from dynamics.kernels.advance import advance
-from dynamics.problem import CompiledProblem, FloatArray
+from dynamics.problem import FloatArray, Layout
 from dynamics.systems.shallow_vit import kernels
 from dynamics.systems.shallow_vit.expectation import Vectors, weight_table
-from dynamics.systems.shallow_vit.instance import Instance
 from dynamics.systems.shallow_vit.kernels import FIVE
+from dynamics.systems.shallow_vit.noise_free import NoiseFreeProblem
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.projection import PARTS, layout
 from theory.reduction import ReducedSystem
 from theory.systems.shallow_vit import recursion
-from theory.systems.shallow_vit.events import EVENTS, ORDER_PARAMETERS, RATES
-from theory.systems.shallow_vit.notation import NOTATION
 
 
 def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSystem]:
@@ -35,7 +32,7 @@ def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSys
     return recursion.derivations(parameters)
 
 
-class ReducedPopulation(CompiledProblem):
+class ReducedPopulation(NoiseFreeProblem):
     """Gradient descent on patterns.
 
     Parameters
@@ -65,28 +62,10 @@ class ReducedPopulation(CompiledProblem):
     read off the pass that makes the gradient where that is over all.
     """
 
-    system = "shallow_vit"
     view = "reduced population"
-    notation = NOTATION
-    events = EVENTS
-    order_names = ORDER_PARAMETERS
-    rates = RATES
-    flows = False
 
-    def __init__(
-        self,
-        parameters: Parameters,
-        expectation: str = "auto",
-        samples: int | None = None,
-        seed: int | Generator = 0,
-        start: int | str | None = None,
-        batch: int | None = None,
-    ) -> None:
-        self.parameters = parameters
-        self.instance = Instance(parameters, expectation, samples, seed, start, batch)
-        self.settings = self.instance.settings
-        self.autonomous = self.instance.batch is None
-        super().__init__(_module(), self._arrays(), layout(parameters))
+    def _compiled(self) -> tuple[Any, tuple[Any, ...], Layout]:
+        return _module(), self._arrays(), layout(self.parameters)
 
     def _arrays(self) -> tuple[Any, ...]:
         parameters, found = self.parameters, self.instance
@@ -101,12 +80,6 @@ class ReducedPopulation(CompiledProblem):
     @property
     def _sizes(self) -> tuple[int, int, int]:
         return self.parameters.m, self.parameters.d, self.parameters.M
-
-    @property
-    def _whole(self) -> tuple[Any, ...]:
-        """Every step on all samples."""
-        found, none = self.instance, np.zeros(1, np.int64)
-        return found.bounds, found.index, found.share, none, none.copy()
 
     def _work(self) -> tuple[Any, ...]:
         many, depth, patterns = self._sizes
@@ -137,32 +110,9 @@ class ReducedPopulation(CompiledProblem):
         """Weights of the start, on the patterns."""
         return self.layout.flatten(self.instance.start.on_patterns(self.parameters.M))
 
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """What a resumed run must find again: beside the settings, the numbers drawn."""
-        return dict(super().identity) | {"drawn": self.instance.fingerprint}
-
-    def advance(
-        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
-    ) -> int:
-        """Steps first, ..., last - 1, each on its batch; see `CompiledProblem.advance`."""
-        if self.autonomous:
-            return super().advance(state, eta, first, last, buffers)
-        lists = self._data[1][:3]
-        each = (*lists, self.instance.batch_order(first, last), np.zeros(1, np.int64))
-        with self.on((self._data[0], each, *self._data[2:])):
-            return super().advance(state, eta, first, last, buffers)
-
-    def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Order parameters, errors on fresh samples, attention, scores, neurons at a state."""
-        flat = self.layout.flatten(state)
-        order = dict(zip(self.order_names, self.order_parameters(flat), strict=True))
-        parts = tuple(self.layout.part(flat, name) for name in PARTS)
-        return (
-            self.instance.reader.read(parts)
-            | {name: float(value) for name, value in order.items()}
-            | self.instance.tested(self.reached(flat))
-        )
+    def parts(self, state: FloatArray) -> tuple[FloatArray, ...]:
+        """W_O, V, K, Q of a flat state."""
+        return tuple(self.layout.part(state, name) for name in PARTS)
 
     def reached(self, state: ArrayLike) -> FloatArray:
         """Of every vector of the test set y F, shape (S,)."""
