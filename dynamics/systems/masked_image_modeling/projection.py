@@ -28,7 +28,8 @@ from theory.systems.masked_image_modeling.data_law import (
     unavoidable_error,
 )
 from theory.systems.masked_image_modeling.notation import NOTATION, entries_of_row, row_in_latex
-from theory.systems.masked_image_modeling.symmetry import RowType, View, row_types, view
+from theory.systems.masked_image_modeling.reference import View, view
+from theory.systems.masked_image_modeling.symmetry import RowType, row_types
 
 IntArray = NDArray[np.int64]
 

@@ -40,7 +40,7 @@ ORDER_PARAMETERS = (
 )
 """What the rules are written in; every problem of this system reports them at every step.
 
-The local patch and the cluster that m and 0 refer to are those of `symmetry.reference`; ``A_g`` and
+The local patch and the cluster that m and 0 refer to are those of `reference`; ``A_g`` and
 ``gap_g`` are of the global one. ``A_m`` and ``A_g`` are means over masks that hold p and leave a
 patch of its area unmasked, NaN where no mask does. Where no patch is in a local area, all but
 ``A_g`` and ``gap_g`` are NaN. There is always a global patch.

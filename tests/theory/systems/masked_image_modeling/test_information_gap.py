@@ -16,12 +16,8 @@ from theory.systems.masked_image_modeling.data_law import (
     unmasked_moment,
 )
 from theory.systems.masked_image_modeling.notation import NOTATION
-from theory.systems.masked_image_modeling.symmetry import (
-    one_cluster,
-    row_types,
-    two_cluster_grid,
-    view,
-)
+from theory.systems.masked_image_modeling.reference import view
+from theory.systems.masked_image_modeling.symmetry import one_cluster, row_types, two_cluster_grid
 
 P, C_global, C_local, masked, gamma = NOTATION.symbols("P C_global C_local masked gamma")
 K, time, rho0 = NOTATION.symbols("K time rho0")
