@@ -90,6 +90,8 @@ def rates(make, shape, threads):
 
 def test_noisy_step_against_its_products_and_jax(capsys):
     """One step at N=200 L=50 m=1000 d=10, all samples active."""
+    from jax_shallow_vit import descender
+
     parameters = Parameters()
     shape = (parameters.L, parameters.m, parameters.d)
     problem = FullEmpirical(parameters, SAMPLES, test_samples=1)
@@ -99,8 +101,6 @@ def test_noisy_step_against_its_products_and_jax(capsys):
 
     def ours():
         problem.advance(state.copy(), np.full(state.size, ETA), 0, STEPS, buffers)
-
-    from jax_shallow_vit import descender
 
     run = descender(problem, ETA, STEPS)
     end = np.concatenate([np.asarray(part).ravel() for part in run(begun)])

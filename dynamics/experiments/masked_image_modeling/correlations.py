@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dynamics.experiments.criteria import Criterion, decided, listed
 from dynamics.experiments.curves import curve, over_time
-from dynamics.experiments.masked_image_modeling.criteria import Criterion, decided
 from dynamics.experiments.masked_image_modeling.runs import (
     NEGATIVE,
     POSITIVE,
     SMALL,
     Case,
     chosen,
-    listed,
     outside,
     sizes_of,
 )

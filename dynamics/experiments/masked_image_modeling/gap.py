@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dynamics.experiments.criteria import Criterion, decided, listed
 from dynamics.experiments.curves import curve, exponent, known, over_time
-from dynamics.experiments.masked_image_modeling.criteria import Criterion, decided
 from dynamics.experiments.masked_image_modeling.runs import (
     EXPONENTS,
     MORE_SIZES,
@@ -20,7 +20,6 @@ from dynamics.experiments.masked_image_modeling.runs import (
     along,
     chosen,
     family,
-    listed,
     outside,
     sizes_of,
 )

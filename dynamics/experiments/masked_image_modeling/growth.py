@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dynamics.experiments.criteria import Criterion, decided, listed
 from dynamics.experiments.curves import curve
-from dynamics.experiments.masked_image_modeling.criteria import Criterion, decided
 from dynamics.experiments.masked_image_modeling.late import (
     AS_ONE_OVER_T,
     SLOWEST,
@@ -18,7 +18,6 @@ from dynamics.experiments.masked_image_modeling.late import (
 )
 from dynamics.experiments.masked_image_modeling.runs import (
     family,
-    listed,
     outside,
     over_units,
     patches_of,

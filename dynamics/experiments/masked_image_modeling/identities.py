@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.descend import descend
+from dynamics.experiments.criteria import listed
 from dynamics.experiments.curves import curve, over_time
 from dynamics.experiments.masked_image_modeling.runs import (
     CROSSED,
     SMALL,
-    listed,
     sizes_of,
     trained,
 )

@@ -7,21 +7,23 @@ from math import isnan, log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sympy
 
+from dynamics.experiments.criteria import Criterion, decided, listed
 from dynamics.experiments.curves import curve, exponent, known, over_time
-from dynamics.experiments.masked_image_modeling.criteria import Criterion, decided
 from dynamics.experiments.masked_image_modeling.runs import (
     NEGATIVE,
     POSITIVE,
     Case,
     chosen,
     family,
-    listed,
     outside,
     sizes_of,
     slope_after,
 )
 from dynamics.experiments.verify import Finding, Protocol
+from theory.systems.masked_image_modeling.information_gap import late_loss
+from theory.systems.masked_image_modeling.notation import NOTATION
 
 if TYPE_CHECKING:
     from dynamics.systems import System
@@ -89,8 +91,8 @@ def loss(system: System, protocol: Protocol) -> Finding:
     law = [c["x"] for c in curves if len(c["x"])]
     if law:
         x = np.array(law[0])
-        size = cases[0].parameters.K / 4
-        curves.append(curve(r"$K / (4 \tau)$", x, size / x))
+        late = sympy.lambdify(NOTATION.symbols("K time"), late_loss())
+        curves.append(curve(r"$K / (4 \tau)$", x, late(cases[0].parameters.K, x)))
     plot = over_time("$L_p - L_p^*$", curves) | {"x_label": r"time since $A \geq 1/2$"}
     evidence = {"table": rows, "exponent_of_time": known(grows), "plot": plot}
     return decided(criteria, reason, evidence, open_)

@@ -249,11 +249,6 @@ def outside(
     return Finding(None, quantity, float("nan"), bound, reason, evidence)
 
 
-def listed(values: Sequence[float], digits: int = 3) -> str:
-    """Numbers of a reason."""
-    return ", ".join("not seen" if isnan(value) else f"{value:.{digits}g}" for value in values)
-
-
 def compared(sizes: Sequence[float], times: Mapping[str, Sequence[float]]) -> str:
     """How times in units of K P / C_s go with P, in words; empty where that is not seen."""
     powers = {name: exponent(sizes, values) for name, values in times.items()}

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dynamics.experiments.criteria import Criterion, decided, listed
 from dynamics.experiments.curves import curve
-from dynamics.experiments.masked_image_modeling.criteria import Criterion, decided
 from dynamics.experiments.masked_image_modeling.runs import (
     SMALL_SHARE,
     Case,
     compared,
     family,
-    listed,
     outside,
     over_units,
     patches_of,

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.descend import descend
+from dynamics.experiments.criteria import listed
 from dynamics.experiments.curves import curve
 from dynamics.experiments.shallow_vit.runs import (
     ETA,
     SAMPLES,
     Case,
     both,
-    listed,
     margin_word,
     plot,
     proofs_margin,

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dynamics.experiments.criteria import listed
 from dynamics.experiments.curves import curve, line
-from dynamics.experiments.shallow_vit.runs import listed, plot, sizes_of, undecided
+from dynamics.experiments.shallow_vit.runs import plot, sizes_of, undecided
 from dynamics.experiments.shallow_vit.success import NEURONS, TRIALS, Rows, climb
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.phases.threshold import Power, power

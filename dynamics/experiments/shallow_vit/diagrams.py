@@ -16,7 +16,7 @@ import numpy as np
 from dynamics.experiments.curves import line
 from dynamics.experiments.figure import Drawing, FigureRequest
 from dynamics.experiments.shallow_vit.complexity import alphas, gaps, growth
-from dynamics.experiments.shallow_vit.iterations import CONFUSION, confusion
+from dynamics.experiments.shallow_vit.iterations import CONFUSION, at
 from dynamics.experiments.shallow_vit.kept import folder, plain, rows
 from dynamics.experiments.shallow_vit.success import COUNTS, ETA, NEURONS, STEPS, TRIALS, Rows
 from dynamics.phases.threshold import Power
@@ -68,8 +68,7 @@ def _along_alpha(
     found = rows(
         system, request, ("alpha_star", values), options["samples"], (where, options["workers"])
     )
-    laws = [replace(law, alpha_star=a, alpha_confusion=confusion(family, a)) for a in values]
-    return laws, found
+    return [at(law, family, a) for a in values], found
 
 
 def _held(law: Any, options: dict[str, Any], *parts: str) -> str:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.descend import descend
+from dynamics.experiments.criteria import listed
 from dynamics.experiments.curves import curve, exponent, line
-from dynamics.experiments.shallow_vit.runs import listed, plot, sizes_of, undecided
+from dynamics.experiments.shallow_vit.runs import plot, sizes_of, undecided
 from dynamics.experiments.verify import Finding, Protocol
 
 if TYPE_CHECKING:
@@ -56,6 +57,11 @@ def confusion(family: str, alpha: float) -> float:
     return round(float(value), 9)
 
 
+def at(law: Any, family: str, alpha: float) -> Any:
+    """The law of a family at alpha_*."""
+    return replace(law, alpha_star=alpha, alpha_confusion=confusion(family, alpha))
+
+
 def possible(law: Any, family: str) -> tuple[list[float], list[Any]]:
     """The alpha_* of a family at which there is a law with whole numbers of tokens, and the laws.
 
@@ -66,13 +72,13 @@ def possible(law: Any, family: str) -> tuple[list[float], list[Any]]:
     laws: list[Any] = []
     for alpha in FAMILIES[family][1]:
         try:
-            at = replace(law, alpha_star=alpha, alpha_confusion=confusion(family, alpha))
+            one = at(law, family, alpha)
         except ValueError:
             continue
-        if law.data != "iid" and _tokens(at) in map(_tokens, laws):
+        if law.data != "iid" and _tokens(one) in map(_tokens, laws):
             continue
         kept.append(alpha)
-        laws.append(at)
+        laws.append(one)
     return kept, laws
 
 

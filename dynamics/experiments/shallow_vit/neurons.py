@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.descend import descend
+from dynamics.experiments.criteria import listed
 from dynamics.experiments.curves import curve
 from dynamics.experiments.shallow_vit.runs import (
     Case,
     both,
-    listed,
     plot,
     proofs_margin,
     sizes_of,

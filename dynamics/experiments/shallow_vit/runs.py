@@ -6,7 +6,7 @@ The paper's margin is 1 and its output weights are :math:`\pm 1/\sqrt m`; its pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import sqrt
@@ -127,11 +127,6 @@ def undecided(quantity: str, bound: float, reason: str, parameters: Any = None) 
     """A finding that says why nothing can be decided."""
     evidence = {} if parameters is None else {"parameters": sizes_of(parameters)}
     return Finding(None, quantity, float("nan"), bound, reason, evidence)
-
-
-def listed(values: Iterable[float], digits: int = 3) -> str:
-    """Numbers of a reason."""
-    return ", ".join(f"{value:.{digits}g}" for value in values)
 
 
 def plot(

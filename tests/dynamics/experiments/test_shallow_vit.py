@@ -1,20 +1,16 @@
-"""The shallow ViT: verdicts are measured and flip with the dynamics; rows, sweeps, figures."""
+"""The shallow ViT: verdicts are measured, and flip with the dynamics."""
 
 import dataclasses
 
 import numpy as np
 import pytest
-from matplotlib.text import Text
 from verdicts import verdicts
 
 import dynamics
-from dynamics import plotting
-from dynamics.experiments.figure import FigureRequest, draw
-from dynamics.experiments.shallow_vit import complexity, exact, iterations, kept, runs, success
+from dynamics.experiments.shallow_vit import complexity, exact, iterations, success
 from dynamics.experiments.verify import checks
 from dynamics.systems.shallow_vit.brute import FullPopulation
 from dynamics.systems.shallow_vit.population import ReducedPopulation
-from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("shallow_vit")
 SMALL = {"m": 60, "L": 20, "alpha_confusion": 0.1}
@@ -145,19 +141,18 @@ def test_generalization_rests_on_training():
 
 def test_iterations_follow_the_difference_of_the_shares():
     law = SYSTEM.Parameters(m=300, L=100)
+
+    def steps_of(one):
+        return iterations.steps_to_zero(SYSTEM, one, (0,))[0]
+
     rest, share, none = (
-        np.array([iterations.steps_to_zero(SYSTEM, _law(law, name, a), (0,))[0] for a in alphas])
+        np.array([steps_of(iterations.at(law, name, a)) for a in alphas])
         for name, alphas in (("rest", (0.3, 0.4)), ("proportion", (0.2, 0.4)),
                              ("none", (0.2, 0.4)))
     )  # fmt: skip
     assert share[0] / share[1] == pytest.approx(2, rel=0.1)
     assert none[0] / none[1] == pytest.approx(2, rel=0.1)
     assert rest[0] / rest[1] == pytest.approx(3, rel=0.15)
-
-
-def _law(law, family, alpha):
-    confusion = iterations.confusion(family, alpha)
-    return dataclasses.replace(law, alpha_star=alpha, alpha_confusion=confusion)
 
 
 def test_where_numbers_decide_nothing():
@@ -173,34 +168,9 @@ LAW = SYSTEM.Parameters(m=40, L=40, alpha_star=0.3, alpha_confusion=0.2, data="f
 COUNTS = (2, 8, 24, 48)
 
 
-def test_rows_end_after_two_full_numbers():
-    assert not success.ended([1.0])
-    assert success.ended([0.2, 1.0, 1.0])
-    assert not success.ended([1.0, 0.9, 1.0])
-    loss = np.where(np.arange(4)[None, :, None] < [[[1]], [[0]]], 0.5, 0.0) * np.ones((2, 4, 3))
-    cut = success.cut(success.Rows(np.array(COUNTS), loss, loss))
-    assert np.isnan(cut.share).tolist() == [[False] * 3 + [True], [False] * 2 + [True] * 2]
-    assert [found.kind for found in cut.thresholds] == ["measured", "below"]
-
-
-def test_a_sweep_has_the_trials_of_the_loop(tmp_path):
-    """The same runs, N by N here, and there in stores that a second call only reads."""
-    shares = (0.3, 0.45)
-    laws = [_law(LAW, "rest", a) for a in shares]
-    loop = success.climb(SYSTEM, laws, seed=3, trials=4, counts=COUNTS)
-    asked = kept.plain(LAW, ("alpha_star",)) | {
-        "alpha_confusion": iterations.CONFUSION["rest"], "seed": [3, 4, 5, 6],
-    }  # fmt: skip
-    for _ in range(2):
-        swept = kept.rows(SYSTEM, asked, ("alpha_star", shares), COUNTS, (tmp_path / "a", 0))
-        np.testing.assert_array_equal(swept.loss, loop.loss)
-        np.testing.assert_array_equal(swept.steps, loop.steps)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a-2.zarr", "a-48.zarr"]
-
-
 def test_frozen_attention_has_no_advantage_over_itself(monkeypatch):
     """Remark 1 compares two trainings: where attention never moves, the ratio is 1."""
-    laws = [_law(LAW, "proportion", a) for a in (0.15, 0.25, 0.4)]
+    laws = [iterations.at(LAW, "proportion", a) for a in (0.15, 0.25, 0.4)]
 
     def few(system, given, protocol):
         frozen = [dataclasses.replace(law, frozen=given[0].frozen) for law in laws]
@@ -216,98 +186,6 @@ def test_frozen_attention_has_no_advantage_over_itself(monkeypatch):
     assert ratio.holds is False
 
 
-def test_sweeps_of_a_figure_stay_until_it_is_drawn(tmp_path):
-    request = FigureRequest(given={"m": 40})
-    first = _folder_of_one_that_stops(request)
-    assert (first / "part").exists()
-    with kept.folder("1a", request, {"store": ""}) as again:
-        assert again == first
-    assert not first.exists()
-    with kept.folder("1a", FigureRequest(), {"store": ""}) as other:
-        assert other != first
-    with kept.folder("1a", request, {"store": str(tmp_path / "mine")}) as own:
-        own.mkdir()
-    assert own.exists()
-
-
-def _folder_of_one_that_stops(request):
-    try:
-        with kept.folder("1a", request, {"store": ""}) as found:
-            (found / "part").mkdir(parents=True)
-            raise kept.Interrupted("now")
-    except kept.Interrupted:
-        return found
-
-
-QUICK = {"trials": 3, "samples": (2, 24), "workers": 0}
-
-
-def test_figures_of_success_show_what_was_measured(tmp_path):
-    given = {"m": 40, "L": 40}
-    drawing = draw(SYSTEM, "1a", given=given, options=QUICK | {"alphas": (0.35, 0.4, 0.45)})
-    share, left = drawing.data["share"], drawing.axes[0].collections[0]
-    # The variable grows as alpha_* falls.
-    np.testing.assert_array_equal(np.ma.filled(left.get_array(), np.nan), share[::-1].T)
-    loop = success.climb(SYSTEM, [_law(_with(given), "rest", 0.35)], 0, 3, (2, 24))
-    np.testing.assert_array_equal(share[0], loop.share[0])
-    sigma = draw(SYSTEM, "1b", given=given, options=QUICK | {"sigmas": (0.0, 0.5)})
-    assert "Exponent of N50 in 1/(1 - sigma)" in sigma.caption
-    both = draw(SYSTEM, "3", given=given, options=QUICK | {"alphas": (0.15, 0.3, 0.6)})
-    assert both.data["trained"]["share"].shape == (3, 2)
-    for name, one in (("a", drawing), ("b", sigma), ("c", both)):
-        assert plotting.write(one.axes, tmp_path / f"{name}.png").stat().st_size > 10_000
-
-
-def _with(given):
-    return SYSTEM.Parameters(**({"data": "fixed_disc"} | given))
-
-
-def test_figure_2_is_that_of_single_runs():
-    drawing = draw(SYSTEM, "2", given={"m": 40}, options={"seeds": 2, "workers": 0,
-                                                          "families": ("none",)})  # fmt: skip
-    found = drawing.data["none"]
-    law = SYSTEM.Parameters(m=40, L=100)
-    for alpha, steps in zip(found["alpha_star"][2:], found["steps"][2:], strict=True):
-        alone = iterations.steps_to_zero(SYSTEM, _law(law, "none", alpha), (0, 1))
-        assert tuple(np.rint(steps)) == alone
-    np.testing.assert_allclose(found["gap"], found["alpha_star"])
-
-
-def test_figures_of_noisy_tokens(tmp_path):
-    given = {"m": 40, "L": 20, "d": 5}
-    options = {"samples": 10, "steps": 40, "seeds": 2}
-    attention = draw(SYSTEM, "4", given=given, options=options)
-    run = attention.data["margin 1"]["relevant"]
-    lines = attention.axes[0, 0].lines
-    np.testing.assert_array_equal(lines[0].get_ydata(), np.mean(run, axis=0))
-    np.testing.assert_allclose(lines[1].get_ydata(), 1 - np.mean(run, axis=0), rtol=1e-14)
-    quick = options | {"removed": (0.0, 0.5), "workers": 0}
-    tokens = draw(SYSTEM, "5", given=given, options=quick)
-    found = tokens.data["loss"][0]["irrelevant first"]
-    np.testing.assert_array_equal(tokens.axes[0, 0].lines[3].get_ydata(), found.mean(axis=1))
-    assert found[0].tolist() == tokens.data["loss"][0]["at random"][0].tolist()
-    for name, drawing in (("a", attention), ("t", tokens)):
-        assert plotting.write(drawing.axes, tmp_path / f"{name}.png").stat().st_size > 10_000
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "options", "told"),
-    [
-        ("1a", {"alpha_star": 0.4}, {}, "alpha_star is an axis"),
-        ("7", {"M": 4}, {}, "M is an axis"),
-        ("3", {}, {"family": "half"}, "family='half' is unknown"),
-        ("2", {}, {"families": ("half",)}, "families='half' is unknown"),
-        ("4", {}, {"margins": ("two",)}, "margins='two' is unknown"),
-        ("1b", {}, {"sigmas": (0.0, 1.0)}, "below 1"),
-        ("5", {}, {"seeds": 0}, "seeds=0"),
-        ("6", {}, {}, "known are 1a, 1b, 2, 3, 4, 5, 7, 8"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(name, given, options, told):
-    with pytest.raises(InvalidRequest, match=told):
-        draw(SYSTEM, name, given=given, options=options)
-
-
 @pytest.mark.long
 def test_verdicts_at_the_sizes_of_the_paper():
     """The five differences: concentration, what T and N follow, sigma, exponents, lucky neurons."""
@@ -320,72 +198,12 @@ def test_verdicts_at_the_sizes_of_the_paper():
     assert verdicts(SYSTEM, *true) == [True] * len(true)
 
 
-REFERENCE = {
-    ("rest", "none"): {0.27: 52.6, 0.28: 24.2, 0.3: 10.1, 0.32: 5.4},
-    ("rest", "attention"): {0.28: 45.0, 0.3: 21.0, 0.32: 13.5, 0.37: 5.2},
-    ("proportion", "none"): {0.05: 8.4, 0.07: 8.7, 0.1: 5.1, 0.15: 5.3, 0.2: 4.4, 0.3: 2.5},
-    ("proportion", "attention"): {0.05: 50.0, 0.07: 56.0, 0.1: 75.0, 0.15: 33.0, 0.2: 13.5,
-                                  0.3: 5.5},
-}  # fmt: skip
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("family", "frozen"), REFERENCE)
-def test_n50_of_another_program_within_a_factor(family, frozen):
-    expected = REFERENCE[family, frozen]
-    usual = SYSTEM.Parameters(m=300, L=100, data="fixed_disc", frozen=frozen)
-    laws = [_law(usual, family, a) for a in expected]
-    trials = 60 if frozen == "none" else 20
-    found = success.climb(SYSTEM, laws, trials=trials).values
-    assert np.abs(np.log(found / list(expected.values()))).max() < np.log(1.5)
-
-
-def test_a_panel_leaves_out_the_curve_of_a_class_without_members():
-    """With M = 3 there is one other pattern, and no B between two of them."""
-    problem = SYSTEM.ReducedPopulation(SYSTEM.Parameters(M=3, m=12))
-    run = dynamics.descend(problem, 0.1, 5)
-    assert "B_kl" not in run.observables
-    labels = [line.get_label() for axes in plotting.training(run) for line in axes.lines]
-    assert not any("B_{kl}" in label for label in labels)
-
-
 def test_without_lucky_neurons_nothing_is_said_of_them():
     law = SYSTEM.Parameters(m=1, L=20)
     claims = ["Lemma 2, claim 1", "Lemma 2, claim 3", "Lemma 4"]
     for verdict in dynamics.verify(SYSTEM, law, claims):
         assert verdict.holds is None
         assert "|W| = 0" in verdict.evidence["reason"]
-
-
-def test_points_that_short_samples_do_not_have_are_left_out():
-    law = SYSTEM.Parameters(m=60, L=20)
-    alphas, laws = iterations.possible(law, "proportion")
-    assert alphas == [0.05, 0.1, 0.2, 0.4, 0.8]
-    short, laws = iterations.possible(dataclasses.replace(law, L=5), "proportion")
-    assert short == [0.1, 0.4, 0.8]
-    assert all(one.n_star > one.n_confusion for one in laws)
-    none = SYSTEM.Parameters(m=12, L=1, alpha_star=1.0, alpha_confusion=0.0)
-    for verdict in dynamics.verify(SYSTEM, none, ["Figure 2", "Theorem 1, iterations"]):
-        assert verdict.holds is None
-        assert "L=1 tokens" in verdict.evidence["reason"]
-    drawing = draw(SYSTEM, "2", given={"m": 24, "L": 20}, options={"seeds": 1, "workers": 0,
-                   "families": ("rest", "none")})  # fmt: skip
-    for family in drawing.data.values():
-        assert len(family["alpha_star"]) == len(family["steps"]) >= 3
-
-
-def test_the_linear_loss_goes_on_past_its_zero(monkeypatch):
-    law = SYSTEM.Parameters(m=60, L=20)
-    for loss, whole in (("linear", True), ("hinge", False)):
-        case = runs.trained(SYSTEM, dataclasses.replace(law, loss=loss), 0, steps=200)
-        assert case.run.events["t_zero"].step < 200
-        assert (case.last == 200) == whole
-    monkeypatch.setattr(success, "FIRST_STEPS", 120)
-    monkeypatch.setattr(success, "STEPS", 150)
-    problem = SYSTEM.ReducedPopulation(dataclasses.replace(law, loss="linear"))
-    run, stop = success._trained(problem)
-    assert stop is not None
-    assert run.steps[-1] == 150
 
 
 @pytest.mark.parametrize(
@@ -420,23 +238,3 @@ def test_reasons_are_of_the_law_that_was_asked_for():
     verdict = dynamics.verify(SYSTEM, few, ["Proposition 2, rate"])[0]
     assert verdict.holds is None
     assert "a line needs" in verdict.evidence["reason"]
-
-
-@pytest.mark.parametrize(
-    ("name", "axis"),
-    [
-        ("1a", {"alphas": (0.35, 0.4)}),
-        ("1b", {"sigmas": (0.0, 0.5)}),
-        ("3", {"alphas": (0.1, 0.2)}),
-    ],
-)
-def test_where_nothing_was_fitted_the_caption_says_so(name, axis, tmp_path):
-    few = QUICK | {"samples": (2, 4)} | axis
-    drawing = draw(SYSTEM, name, given={"m": 40, "L": 40}, options=few)
-    assert "nan" not in drawing.caption
-    assert "not fitted (too few N50)" in drawing.caption
-    assert "> 4" in drawing.caption
-    words = [text.get_text() for text in drawing.axes[0].figure.findobj(Text)]
-    assert not any("nan" in word for word in words)
-    figure = plotting.write(drawing.axes, tmp_path / "a.png")
-    assert figure.exists()

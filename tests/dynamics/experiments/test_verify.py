@@ -15,7 +15,7 @@ from dynamics.systems.positional_attention.empirical import FullEmpirical
 from dynamics.systems.positional_attention.population import ReducedPopulation
 
 SYSTEM = dynamics.load_system("positional_attention")
-AT = SYSTEM.Parameters(D=32, C=4, q=0.5)
+AT = SYSTEM.Parameters(D=24, C=4, q=0.5)
 
 
 class Backwards(ReducedPopulation):

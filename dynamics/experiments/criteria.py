@@ -1,9 +1,12 @@
-"""Several measurements against their bounds: the verdict prints the one that decides it."""
+"""Several measurements against their bounds: the verdict prints the one that decides it.
+
+And how numbers are written in its reason.
+"""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isnan
 from typing import Any
@@ -67,3 +70,8 @@ def decided(
     if isnan(measured):
         measured = -inf if shown.relation.startswith(">") else inf
     return Finding(holds, shown.quantity, measured, shown.bound, reason, evidence)
+
+
+def listed(values: Iterable[float], digits: int = 3) -> str:
+    """Numbers of a reason; what is not a number was not seen."""
+    return ", ".join("not seen" if isnan(value) else f"{value:.{digits}g}" for value in values)
