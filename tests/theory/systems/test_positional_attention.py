@@ -153,7 +153,8 @@ def test_update_divides_by_the_number_of_entries():
     assert theta_step.has(sympy.Function("E"))
     integrand = system.gradient_integrand(gamma)
     whole = sympy.diff(system.expand(system.risk_integrand), gamma)
-    assert sympy.simplify(whole / integrand - D * (C - 1)) == 0
+    equal = whole - D * (C - 1) * integrand == 0
+    assert equal
     assert step.coeff(eta) == -sympy.Function("E")(integrand)
 
 

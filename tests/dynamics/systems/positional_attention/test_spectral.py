@@ -14,7 +14,7 @@ def both(system, tolerance, **settings):
     return exact, system.ReducedPopulation(parameters, "spectral", tolerance)
 
 
-@pytest.mark.parametrize("p", [3, 5])
+@pytest.mark.parametrize("p", [3, pytest.param(5, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("D", "C", "q"), [(16, 4, 0.5), (32, 8, 0.25), (18, 3, 0.3)])
 def test_equals_enumeration_along_a_trajectory(system, D, C, q, p):
     """50 states to time 1e12: within the tolerance, and never outside the reported bound."""
