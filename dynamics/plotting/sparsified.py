@@ -72,4 +72,5 @@ def _lines(panel: Axes, shares: FloatArray, found: Mapping[str, FloatArray]) -> 
             shares, values.mean(axis=1), yerr=error, color=colour, marker=marker, ls=dash, ms=5,
             mfc="white", capsize=2, elinewidth=1.0, label=label,
         )  # fmt: skip
-    panel.set_ylim(bottom=0.0)
+    # A little below zero, so that marks on the axis are whole.
+    panel.set_ylim(bottom=-0.03 * panel.get_ylim()[1])

@@ -151,8 +151,10 @@ def _diagram(panel: Axes, counts: ArrayLike, one: Panel) -> Any:
 
 def _curves(panel: Axes, one: Curves) -> None:
     handles = []
-    for (label, found), (colour, marker) in zip(one.families.items(), LOOKS, strict=False):
-        _points(panel, one.x, found, colour, marker)
+    for k, (label, found) in enumerate(one.families.items()):
+        colour, marker = LOOKS[k]
+        # Bounds of several families often coincide: later ones lie inside earlier ones.
+        _points(panel, one.x, found, colour, marker, arrow=6.0 + 5.0 * (len(one.families) - 1 - k))
         handles.append(Line2D([], [], color=colour, marker=marker, mec="white", ls="", label=label))
     own = len(one.laws) == len(one.families)
     dashes = [(colour, "--") for colour, _ in LOOKS] if own else LAWS
@@ -177,6 +179,7 @@ def _points(
     colour: str,
     marker: str,
     ends: FloatArray | None = None,
+    arrow: float = 6.0,
 ) -> None:
     """N50 with 95 % intervals; an arrow where there is only a bound."""
     for at, one in zip(x, found, strict=True):
@@ -189,8 +192,8 @@ def _points(
             place = one.bound
             if ends is not None:
                 place = float(np.clip(place, ends[0] * 1.05, ends[-1] / 1.05))
-            arrow = "v" if one.kind == BELOW else "^"
-            panel.plot([at], [place], arrow, color=colour, mec="white", mew=0.6, ms=6, zorder=5)
+            look = "v" if one.kind == BELOW else "^"
+            panel.plot([at], [place], look, color=colour, mec="white", mew=0.6, ms=arrow, zorder=5)
 
 
 def _bounds(found: Sequence[Threshold]) -> list[Any]:
