@@ -14,8 +14,10 @@ from difflib import get_close_matches
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from dynamics.systems import load_system
-from dynamics.validation import InvalidRequest
+from dynamics.validation import InvalidRequest, first_problem
 
 if TYPE_CHECKING:
     from dynamics.systems import System
@@ -179,7 +181,19 @@ def verdicts(
     table = checks(chosen.name)
     protocol = Protocol(parameters, thorough, seed)
     for source in asked:
-        yield Verdict(known[source], _decided(table[source](chosen, protocol)))
+        yield Verdict(known[source], _decided(_checked(table[source], chosen, protocol)))
+
+
+def _checked(check: Check, system: System, protocol: Protocol) -> Finding:
+    """The finding; undecided where a check needs sizes that the user's ones do not allow."""
+    try:
+        return check(system, protocol)
+    except (InvalidRequest, ValidationError) as error:
+        if protocol.parameters is None:
+            raise
+        told = first_problem(error) if isinstance(error, ValidationError) else str(error)
+        reason = f"needs other sizes beside those given, and they cannot be: {told}"
+        return Finding(None, "not measured", float("nan"), float("nan"), reason)
 
 
 def _decided(finding: Finding) -> Finding:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING
 
 from dynamics.experiments.shallow_vit import (
     attention,
@@ -12,9 +15,34 @@ from dynamics.experiments.shallow_vit import (
     neurons,
     sparsification,
 )
-from dynamics.experiments.verify import Check
+from dynamics.experiments.verify import Check, Finding, Protocol
 
-CHECKS: Mapping[str, Check] = {
+if TYPE_CHECKING:
+    from dynamics.systems import System
+
+NOISY = {"Remark 2", "Figure 4", "Figures 7 and 8", "Section 4.1, initialization"}
+"""Claims that are measured on noisy tokens."""
+FREEZING = {"Theorem 1, samples", "Proposition 1", "Remark 1"}
+"""Claims that say themselves what is frozen."""
+
+
+def _telling(source: str, check: Check) -> Check:
+    """The check, which tells what of the user's parameters it did not take."""
+
+    @wraps(check)
+    def told(system: System, protocol: Protocol) -> Finding:
+        finding, given = check(system, protocol), protocol.parameters
+        words = [finding.reason]
+        if given is not None and given.noise > 0 and source not in NOISY:
+            words.append("on tokens without noise")
+        if given is not None and given.frozen != "none" and source in FREEZING:
+            words.append(f"frozen as the claim says, not frozen={given.frozen}")
+        return replace(finding, reason="; ".join(words))
+
+    return told
+
+
+_MEASURED: Mapping[str, Check] = {
     "Pattern closure": exact.pattern_closure,
     "Gram form": exact.gram_form,
     "Odds identity": exact.odds_identity,
@@ -39,4 +67,8 @@ CHECKS: Mapping[str, Check] = {
     "Lemma 3": neurons.lemma_3,
     "Lemma 4": neurons.lemma_4,
     "Section 4.1, initialization": exact.initialization,
+}
+
+CHECKS: Mapping[str, Check] = {
+    source: _telling(source, check) for source, check in _MEASURED.items()
 }

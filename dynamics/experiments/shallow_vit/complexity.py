@@ -14,7 +14,7 @@ import numpy as np
 
 from dynamics.experiments.criteria import listed
 from dynamics.experiments.curves import curve, line
-from dynamics.experiments.shallow_vit.runs import plot, sizes_of, undecided
+from dynamics.experiments.shallow_vit.runs import plot, possible, sizes_of, undecided
 from dynamics.experiments.shallow_vit.success import NEURONS, TRIALS, Rows, climb
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.phases.threshold import Power, power
@@ -31,6 +31,8 @@ SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
 PROPORTION = 0.2
 SIGMAS = (0.0, 0.2, 0.4, 0.6, 0.8)
 FIGURE_1B = {"m": NEURONS, "L": 50, "alpha_star": 0.3, "alpha_confusion": 0.2, "data": "fixed_disc"}
+FEWEST = 3
+"""Points of a power law."""
 TWICE = 2.0
 """Standard errors within which an exponent is the claimed one."""
 SAMPLES = "samples $N_{50}$"
@@ -42,7 +44,7 @@ def figure_laws(system: System, protocol: Protocol) -> list[Any]:
     law = protocol.parameters or system.Parameters(**USUAL)
     both = 0.5 if protocol.parameters is None else law.alpha_star + law.alpha_confusion
     shares = [round(both * (0.5 + gap), 6) for gap in GAPS]
-    return [replace(law, alpha_star=a, alpha_confusion=round(both - a, 6)) for a in shares]
+    return possible(law, ((a, round(both - a, 6)) for a in shares))
 
 
 def theorem_laws(system: System, protocol: Protocol, **changed: Any) -> list[Any]:
@@ -51,7 +53,7 @@ def theorem_laws(system: System, protocol: Protocol, **changed: Any) -> list[Any
     law = given or system.Parameters(**USUAL)
     ratio = PROPORTION if given is None else law.alpha_confusion / law.alpha_star
     kept = replace(law, **changed)
-    return [replace(kept, alpha_star=a, alpha_confusion=round(a * ratio, 9)) for a in SHARES]
+    return possible(kept, ((a, round(a * ratio, 9)) for a in SHARES))
 
 
 def _climb(system: System, laws: Sequence[Any], protocol: Protocol) -> Rows:
@@ -112,8 +114,16 @@ def _told(rows: Rows) -> str:
     return ", ".join(map(str, rows.thresholds))
 
 
+def _short(laws: Sequence[Any], quantity: str, bound: float) -> Finding | None:
+    """Nothing is decided where samples are so short that few alpha_* have a majority."""
+    if len(laws) >= FEWEST:
+        return None
+    reason = f"fewer than {FEWEST} of the alpha_* have whole numbers of tokens and a majority"
+    return undecided(quantity, bound, reason, laws[0] if laws else None)
+
+
 def _too_few(
-    rows: Rows, quantity: str, bound: float, laws: Sequence[Any], least: int = 3
+    rows: Rows, quantity: str, bound: float, laws: Sequence[Any], least: int = FEWEST
 ) -> Finding | None:
     """Nothing is decided where N50 is a number in too few rows."""
     if np.isfinite(rows.values).sum() >= least:
@@ -157,6 +167,9 @@ def proposition_1(system: System, protocol: Protocol) -> Finding:
 def _exponent(system: System, protocol: Protocol, claimed: float, frozen: str = "none") -> Finding:
     quantity = "exponent of N50 in 1/alpha_*" + (", attention frozen" if frozen != "none" else "")
     laws = theorem_laws(system, protocol, frozen=frozen)
+    refused = _short(laws, quantity, claimed)
+    if refused is not None:
+        return refused
     rows = _climb(system, laws, protocol)
     refused = _too_few(rows, quantity, claimed, laws)
     if refused is not None:
@@ -178,6 +191,9 @@ def remark_1(system: System, protocol: Protocol) -> Finding:
     """N50 without over N50 with trained attention, along alpha_*."""
     quantity = "exponent in 1/alpha_* of N50 without over N50 with trained attention"
     laws = theorem_laws(system, protocol, frozen="none")
+    refused = _short(laws, quantity, 2.0)
+    if refused is not None:
+        return refused
     trained = _climb(system, laws, protocol)
     frozen = _climb(system, theorem_laws(system, protocol, frozen="attention"), protocol)
     ratio, errors = frozen.values / trained.values, np.hypot(trained.errors, frozen.errors)
@@ -203,6 +219,9 @@ def figure_1a(system: System, protocol: Protocol) -> Finding:
     """N50 against alpha_*^-2 and against (alpha_* - alpha_#)^-2."""
     quantity = "exponent of N50 in 1/alpha_*, the other tokens a fixed share"
     laws = figure_laws(system, protocol)
+    refused = _short(laws, quantity, 2.0)
+    if refused is not None:
+        return refused
     rows = _climb(system, laws, protocol)
     refused = _too_few(rows, quantity, 2.0, laws)
     if refused is not None:

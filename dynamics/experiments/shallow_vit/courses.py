@@ -12,7 +12,7 @@ from dynamics.descend import descend
 from dynamics.experiments.curves import exponent, line
 from dynamics.experiments.figure import Drawing, FigureRequest
 from dynamics.experiments.shallow_vit.attention import limit
-from dynamics.experiments.shallow_vit.iterations import CONFUSION, FAMILIES, FEWEST, possible
+from dynamics.experiments.shallow_vit.iterations import CONFUSION, FAMILIES, FEWEST, family_of
 from dynamics.experiments.shallow_vit.kept import folder, plain, swept, values
 from dynamics.experiments.shallow_vit.runs import SAMPLES, proofs_margin
 from dynamics.plotting.attention_mass import Course, attention_mass
@@ -48,7 +48,7 @@ def figure_2(system: System, request: FigureRequest) -> Drawing:
         for name in options["families"]:
             if name not in FAMILIES:
                 refuse("families", name, "is unknown", ", ".join(FAMILIES), "rest")
-            alphas, _ = possible(law, name)
+            alphas, _ = family_of(law, name)
             if len(alphas) < FEWEST:
                 continue
             given = plain(law) | {

@@ -17,7 +17,7 @@ import numpy as np
 from dynamics.descend import descend
 from dynamics.experiments.criteria import listed
 from dynamics.experiments.curves import curve, exponent, line
-from dynamics.experiments.shallow_vit.runs import plot, sizes_of, undecided
+from dynamics.experiments.shallow_vit.runs import plot, possible, sizes_of, undecided
 from dynamics.experiments.verify import Finding, Protocol
 
 if TYPE_CHECKING:
@@ -62,28 +62,10 @@ def at(law: Any, family: str, alpha: float) -> Any:
     return replace(law, alpha_star=alpha, alpha_confusion=confusion(family, alpha))
 
 
-def possible(law: Any, family: str) -> tuple[list[float], list[Any]]:
-    """The alpha_* of a family at which there is a law with whole numbers of tokens, and the laws.
-
-    Short samples have no strict majority of one token at small alpha_*; of several alpha_* that
-    are the same tokens the first is kept.
-    """
-    kept: list[float] = []
-    laws: list[Any] = []
-    for alpha in FAMILIES[family][1]:
-        try:
-            one = at(law, family, alpha)
-        except ValueError:
-            continue
-        if law.data != "iid" and _tokens(one) in map(_tokens, laws):
-            continue
-        kept.append(alpha)
-        laws.append(one)
-    return kept, laws
-
-
-def _tokens(law: Any) -> tuple[int, int]:
-    return law.n_star, law.n_confusion
+def family_of(law: Any, family: str) -> tuple[list[float], list[Any]]:
+    """The alpha_* of a family that whole numbers of tokens have, and the laws."""
+    laws = possible(law, ((alpha, confusion(family, alpha)) for alpha in FAMILIES[family][1]))
+    return [one.alpha_star for one in laws], laws
 
 
 def _share(law: Any) -> float:
@@ -125,7 +107,7 @@ def figure_2(system: System, protocol: Protocol) -> Finding:
     rows: list[dict[str, Any]] = []
     without = []
     for family, (label, _) in FAMILIES.items():
-        alphas, laws = possible(law, family)
+        alphas, laws = family_of(law, family)
         if len(laws) < FEWEST:
             without.append(family)
             continue
@@ -166,7 +148,7 @@ def theorem_1(system: System, protocol: Protocol) -> Finding:
     claimed = 1 / (1 - SIGMAS[-1] * law.M / pi)
     if claimed <= 0:
         return undecided(quantity, 1.0, "sigma M / pi is more than 1 at sigma = 0.2", law)
-    laws = possible(law, "proportion")[1]
+    laws = family_of(law, "proportion")[1]
     shares = [_share(each) for each in laws]
     if len(laws) < FEWEST:
         reason = f"samples of L={law.L} tokens have fewer than {FEWEST} points of alpha_*"

@@ -120,7 +120,8 @@ def rows(
         path = where[0].with_name(f"{where[0].name}-{counts[first]}.zarr")
         found = swept(system, given, path, where[1])
         dims = (name, "samples", "seed")
-        loss[going, part] = values(found, "test_loss", dims)
+        ends = values(found, "test_loss", dims)
+        loss[going, part] = np.where(np.isnan(ends), np.inf, ends)
         steps[going, part] = values(found, "time_t_zero", dims) / ETA
         done = Rows(np.array(counts), loss, steps).share[:, : part.stop]
         going = [

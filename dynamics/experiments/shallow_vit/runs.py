@@ -6,7 +6,7 @@ The paper's margin is 1 and its output weights are :math:`\pm 1/\sqrt m`; its pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import sqrt
@@ -116,6 +116,28 @@ def both(system: System, protocol: Protocol, **usual: Any) -> list[Case]:
         return [trained(system, protocol.parameters, protocol.seed)]
     law = system.Parameters(**usual)
     return [trained(system, each, protocol.seed) for each in (law, proofs_margin(law))]
+
+
+def possible(law: Any, points: Iterable[tuple[float, float]]) -> list[Any]:
+    """The law at every (alpha_*, alpha_#) that whole numbers of tokens have.
+
+    Short samples have no strict majority of one token at small alpha_*; of several points that are
+    the same tokens the first is kept.
+    """
+    laws: list[Any] = []
+    for alpha, confusion in points:
+        try:
+            one = replace(law, alpha_star=alpha, alpha_confusion=confusion)
+        except ValueError:
+            continue
+        if law.data != "iid" and _tokens(one) in map(_tokens, laws):
+            continue
+        laws.append(one)
+    return laws
+
+
+def _tokens(law: Any) -> tuple[int, int]:
+    return law.n_star, law.n_confusion
 
 
 def sizes_of(parameters: Any) -> dict[str, Any]:

@@ -46,7 +46,8 @@ class Rows:
     counts : int array, shape (counts,)
         N, ascending.
     loss : float array, shape (rows, counts, trials)
-        Test loss at the end; NaN where a row had ended, or a run did not finish.
+        Test loss at the end; infinite where a run diverged, which is no success; NaN where a row
+        had ended.
     steps : float array, same shape
         Steps to zero training loss; NaN where it was not reached.
     """
@@ -138,8 +139,7 @@ def _row(
         for j in range(trials):
             problem = make(law, samples=samples, seed=seed + j)
             run, stop = _trained(problem)
-            if not run.outcome.failed:
-                loss[i, j] = run["test_loss"][-1]
+            loss[i, j] = np.inf if run.outcome.failed else run["test_loss"][-1]
             if stop is not None and stop.step is not None:
                 steps[i, j] = stop.step
         shares.append(float((loss[i] < SUCCESS).mean()))

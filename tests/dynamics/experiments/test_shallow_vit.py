@@ -8,7 +8,7 @@ from verdicts import verdicts
 
 import dynamics
 from dynamics.experiments.shallow_vit import complexity, exact, iterations, success
-from dynamics.experiments.verify import checks
+from dynamics.experiments.verify import Protocol, checks
 from dynamics.systems.shallow_vit.brute import FullPopulation
 from dynamics.systems.shallow_vit.population import ReducedPopulation
 
@@ -211,11 +211,11 @@ def test_without_lucky_neurons_nothing_is_said_of_them():
     [
         ("Proposition 2, rate", {"L": 1}, "nothing is left"),
         ("Lemma 2, claim 2", {"L": 20, "margin": 1e-7}, "no value"),
-        ("Lemma 3", {"xi": 0.0}, "no direction"),
+        ("Lemma 3", {"xi": 0.0, "m": 1000}, "no direction"),
     ],
 )
 def test_what_is_not_a_number_decides_nothing(claim, given, told):
-    verdict = dynamics.verify(SYSTEM, SYSTEM.Parameters(m=60, **given), [claim])[0]
+    verdict = dynamics.verify(SYSTEM, SYSTEM.Parameters(**({"m": 60} | given)), [claim])[0]
     assert verdict.holds is None
     assert told in verdict.evidence["reason"]
 
@@ -238,3 +238,43 @@ def test_reasons_are_of_the_law_that_was_asked_for():
     verdict = dynamics.verify(SYSTEM, few, ["Proposition 2, rate"])[0]
     assert verdict.holds is None
     assert "a line needs" in verdict.evidence["reason"]
+
+
+def test_where_training_is_unstable_long_runs_do_not_deny_an_identity():
+    law = SYSTEM.Parameters(m=60, L=20, margin=1000.0)
+    (verdict,) = dynamics.verify(SYSTEM, law, ["Pattern closure"])
+    assert verdict.holds is None
+    assert "unstable" in verdict.evidence["reason"]
+    calm = SYSTEM.Parameters(m=60, L=20)
+    assert verdicts(with_(Turned), "Pattern closure", parameters=calm) == [False]
+
+
+def test_lemma_3_promises_nothing_to_few_neurons():
+    assert verdicts(SYSTEM, "Lemma 3", parameters=SYSTEM.Parameters(m=60)) == [None]
+    verdict = dynamics.verify(SYSTEM, claims=["Lemma 3"])[0]
+    assert verdict.bound == pytest.approx(95.4, abs=0.1)
+
+
+def test_points_beside_those_that_were_asked_for_may_be_impossible():
+    near = SYSTEM.Parameters(m=60, alpha_star=0.3, alpha_confusion=0.27)
+    short = SYSTEM.Parameters(m=60, L=9)
+    for law in (near, short):
+        laws = complexity.theorem_laws(SYSTEM, Protocol(law, False, 0))
+        assert 3 <= len(laws) < len(complexity.SHARES)
+        assert all(one.n_star > one.n_confusion for one in laws)
+    shortest = SYSTEM.Parameters(m=12, L=1, alpha_star=1.0, alpha_confusion=0.0)
+    claims = ["Theorem 1, samples", "Remark 1", "Figure 1a"]
+    for verdict in dynamics.verify(SYSTEM, shortest, claims):
+        assert verdict.holds is None
+        assert "fewer than 3" in verdict.evidence["reason"]
+
+
+def test_what_was_not_taken_is_told():
+    law = SYSTEM.Parameters(m=60, L=20, noise=0.5)
+    (verdict,) = dynamics.verify(SYSTEM, law, ["Pattern closure"])
+    assert verdict.evidence["reason"].endswith("on tokens without noise")
+    bare = dataclasses.replace(law, noise=0.0)
+    assert "noise" not in dynamics.verify(SYSTEM, bare, ["Pattern closure"])[0].evidence["reason"]
+    frozen = dataclasses.replace(law, L=1, alpha_star=1.0, alpha_confusion=0.0, frozen="values")
+    (verdict,) = dynamics.verify(SYSTEM, frozen, ["Remark 1"])
+    assert "not frozen=values" in verdict.evidence["reason"]

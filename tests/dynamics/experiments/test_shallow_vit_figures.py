@@ -93,9 +93,9 @@ def test_a_panel_leaves_out_the_curve_of_a_class_without_members():
 
 def test_points_that_short_samples_do_not_have_are_left_out():
     law = SYSTEM.Parameters(m=60, L=20)
-    alphas, laws = iterations.possible(law, "proportion")
+    alphas, laws = iterations.family_of(law, "proportion")
     assert alphas == [0.05, 0.1, 0.2, 0.4, 0.8]
-    short, laws = iterations.possible(dataclasses.replace(law, L=5), "proportion")
+    short, laws = iterations.family_of(dataclasses.replace(law, L=5), "proportion")
     assert short == [0.1, 0.4, 0.8]
     assert all(one.n_star > one.n_confusion for one in laws)
     none = SYSTEM.Parameters(m=12, L=1, alpha_star=1.0, alpha_confusion=0.0)

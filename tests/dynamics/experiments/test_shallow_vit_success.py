@@ -94,3 +94,21 @@ def test_the_linear_loss_goes_on_past_its_zero(monkeypatch):
     run, stop = success._trained(problem)
     assert stop is not None
     assert run.steps[-1] == 150
+
+
+def test_a_trial_that_diverges_is_no_success(monkeypatch):
+    loss = np.array([[[np.inf, 1e-9], [1e-9, 1e-9], [1e-9, 1e-9], [np.nan, np.nan]]])
+    rows = success.Rows(np.array(COUNTS), loss, loss)
+    np.testing.assert_array_equal(rows.share, [[0.5, 1.0, 1.0, np.nan]])
+    trained, calls = success._trained, []
+
+    def every_second_fails(problem):
+        run, stop = trained(problem)
+        calls.append(problem)
+        failed = dataclasses.replace(run.outcome, kind="diverged")
+        return (dataclasses.replace(run, outcome=failed) if len(calls) % 2 else run), stop
+
+    monkeypatch.setattr(success, "_trained", every_second_fails)
+    easy = dataclasses.replace(LAW, m=41, alpha_star=0.48, alpha_confusion=0.02)
+    share = success.climb(SYSTEM, [easy], trials=2, counts=(8, 16)).share
+    assert share.tolist() == [[0.5, 0.5]]

@@ -9,10 +9,12 @@ from verdicts import verdicts
 
 import dynamics
 from dynamics.cli import main
+from dynamics.experiments import verify
 from dynamics.experiments.verify import checks
 from dynamics.systems.positional_attention.brute import FullPopulation
 from dynamics.systems.positional_attention.empirical import FullEmpirical
 from dynamics.systems.positional_attention.population import ReducedPopulation
+from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("positional_attention")
 AT = SYSTEM.Parameters(D=24, C=4, q=0.5)
@@ -173,3 +175,17 @@ def test_wrong_requests_are_one_line(words, told, tmp_path, capsys):
     assert told in said
     assert said.count("\n") == 1
     assert not (tmp_path / "x").exists()
+
+
+def test_a_check_that_cannot_be_made_there_does_not_stop_the_others(monkeypatch):
+    def refused(system, protocol):
+        raise InvalidRequest("D=7 is too small")
+
+    table = dict(checks("positional_attention")) | {"Lemma 4.1": refused}
+    monkeypatch.setattr(verify, "checks", lambda name: table)
+    first, second = dynamics.verify(SYSTEM, AT, ["Lemma 4.1", "Lemma 4.3"])
+    assert first.holds is None
+    assert "D=7 is too small" in first.evidence["reason"]
+    assert second.holds
+    with pytest.raises(InvalidRequest):
+        dynamics.verify(SYSTEM, None, ["Lemma 4.1"])

@@ -121,9 +121,8 @@ CLAIMS = (
         ),
         hypothesis=THEOREM_1,
         falsified_by=(
-            "eta T alpha_* that moves by more than the hypothesis lets alpha_* - alpha_# move "
-            "relative to alpha_*, along alpha_* or along eta; or that does not grow with sigma "
-            "as 1 / (1 - sigma M / pi)"
+            "an exponent of T in 1/alpha_* (alpha_# in proportion) or in 1/eta other than 1 by "
+            "more than 0.1; or T that does not grow with sigma as 1 / (1 - sigma M / pi)"
         ),
     ),
     Claim(
@@ -237,13 +236,13 @@ CLAIMS = (
     Claim(
         source="Proposition 2, rate",
         statement=(
-            r"[The attention to label-relevant tokens tends to its limit] at a sublinear rate of "
-            r"$O(1/t)$."
+            r"[The attention to label-relevant tokens tends to $1 - \eta^C$] at a sublinear rate "
+            r"of $O(1/t)$."
         ),
         hypothesis=THEOREM_1,
         falsified_by=(
-            "1 minus the attention of label-relevant queries that falls more slowly than 1/t, or "
-            "stops while training goes on"
+            "1 minus the attention of label-relevant queries, which is eta^C in the limit and "
+            "small, that falls more slowly than 1/t in the last quarter of training"
         ),
     ),
     Claim(
@@ -304,8 +303,8 @@ CLAIMS = (
         ),
         hypothesis=LUCKY,
         falsified_by=(
-            "a length of q_1 that falls, a direction that turns, or |q_1|^2 that is not linear in "
-            "log t over decades of t"
+            "a length of q_1 that falls, a direction that turns, or growth of |q_1|^2 in a "
+            "doubling of t that is not that in the doubling before, as growth with log t would be"
         ),
     ),
     Claim(
@@ -335,8 +334,8 @@ CLAIMS = (
         ),
         hypothesis=LUCKY + r" $W_O^{(0)}$ has entries $N(0, \xi^2)$.",
         falsified_by=(
-            "fewer neurons within the angle sigma + tau of p_1 than that; the share of a sphere "
-            "in d dimensions inside such an angle"
+            "fewer neurons within the angle sigma + tau of p_1 than that, with the least epsilon_m "
+            "that is allowed; the share of a sphere in d dimensions inside such an angle"
         ),
         proof=starts.lemma_3,
     ),

@@ -7,12 +7,14 @@ The rows of :math:`W_O^{(0)}` are Gaussian, so their directions are uniform on t
    \theta \leq \tfrac\pi2,
 
 I the regularised incomplete beta function: of the order of :math:`\theta^{m_a - 1}`. Lemma 3 gives
-:math:`\frac1M (1 - \theta M / \pi)`, which grows as theta falls.
+:math:`\frac1M (1 - \epsilon_m - \theta M / \pi)`, which grows as theta falls; its hypothesis
+:math:`m \geq \epsilon_m^{-2} M^2 \log N` allows no :math:`\epsilon_m` below
+:math:`M \sqrt{\log N / m}`.
 """
 
 from __future__ import annotations
 
-from math import exp, pi, sin
+from math import exp, log, pi, sin, sqrt
 
 from theory.claims import Evidence
 
@@ -33,13 +35,23 @@ def cap_share(dimension: int, angle: float) -> float:
     return inside if angle <= pi / 2 else 1 - inside
 
 
-def claimed_share(M: int, angle: float) -> float:
-    """Share of lucky neurons that Lemma 3 promises, epsilon_m left out."""
-    return (1 - angle * M / pi) / M
+def least_epsilon(M: int, neurons: int, samples: int) -> float:
+    """The least epsilon_m that the hypothesis of Lemma 3 allows."""
+    return M * sqrt(log(samples) / neurons)
+
+
+def claimed_share(M: int, angle: float, epsilon: float = 0.0) -> float:
+    """Share of lucky neurons that Lemma 3 promises."""
+    return (1 - epsilon - angle * M / pi) / M
 
 
 def lemma_3(
-    dimension: int = 10, M: int = 5, neurons: int = 1000, sigma: float = 0.1, tau: float = 0.0
+    dimension: int = 10,
+    M: int = 5,
+    neurons: int = 1000,
+    sigma: float = 0.1,
+    tau: float = 0.0,
+    samples: int = 200,
 ) -> Evidence:
     """Lucky neurons of Definition 2 at the start: what the lemma promises, and what there are.
 
@@ -51,16 +63,22 @@ def lemma_3(
         Patterns, m.
     sigma, tau : float
         Error of the initial values, noise of a token.
+    samples : int
+        N, which epsilon_m depends on.
     """
-    angle = sigma + tau
-    promised, found = neurons * claimed_share(M, angle), neurons * cap_share(dimension, angle)
+    angle, epsilon = sigma + tau, least_epsilon(M, neurons, samples)
+    promised = neurons * claimed_share(M, angle, epsilon)
+    found = neurons * cap_share(dimension, angle)
     findings = (
         f"promised: at least {promised:.0f} of {neurons}",
         f"expected: {found:.2g} in {dimension} dimensions, {neurons * angle / pi:.0f} in a plane",
-        f"at half the angle: {neurons * claimed_share(M, angle / 2):.0f} promised, "
+        f"at half the angle: {neurons * claimed_share(M, angle / 2, epsilon):.0f} promised, "
         f"{neurons * cap_share(dimension, angle / 2):.2g} expected",
     )
-    case = f"m_a = {dimension}, M = {M}, sigma + tau = {angle:g}; directions uniform on the sphere"
+    case = (
+        f"m_a = {dimension}, M = {M}, sigma + tau = {angle:g}, N = {samples}, epsilon_m = "
+        f"{epsilon:.3g}; directions uniform on the sphere"
+    )
     return Evidence(found >= promised, case, findings)
 
 

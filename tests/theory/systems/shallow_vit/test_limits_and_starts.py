@@ -75,8 +75,9 @@ def test_share_of_a_cap():
 def test_lemma_3_promises_more_than_there_are():
     evidence = starts.lemma_3()
     assert evidence.holds is False
-    assert evidence.findings[0] == "promised: at least 168 of 1000"
+    assert evidence.findings[0] == "promised: at least 95 of 1000"
     assert starts.lemma_3(dimension=2, M=4, sigma=0.7).holds
+    assert starts.least_epsilon(5, 1000, 200) == pytest.approx(5 * math.sqrt(math.log(200) / 1000))
 
 
 def test_the_printed_start():
