@@ -53,7 +53,8 @@ class NoiseFreeProblem(CompiledProblem):
     ) -> None:
         self.parameters = parameters
         self.instance = Instance(parameters, expectation, samples, seed, start, batch)
-        self.settings = self.instance.settings
+        said = {"tokens": "without noise"} if parameters.noise > 0 else {}
+        self.settings = {**self.instance.settings, **said}
         self.autonomous = self.instance.batch is None
         super().__init__(*self._compiled())
 

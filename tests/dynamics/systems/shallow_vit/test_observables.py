@@ -158,3 +158,12 @@ def test_a_run_that_diverged_is_read_without_warnings(system, view):
     assert problem.instance.tested(np.full(2, np.nan))["test_error"] == 1.0
     lost = problem.observables(np.full(problem.layout.size, np.nan))
     assert lost["test_error"] == lost["error"] == 1.0
+
+
+@pytest.mark.parametrize("view", ["ReducedPopulation", "FullPopulation"])
+def test_a_run_without_the_noise_of_its_law_says_so(system, view):
+    said = [
+        getattr(system, view)(system.Parameters(m=12, noise=noise)).settings.get("tokens")
+        for noise in (0.5, 0.0)
+    ]
+    assert said == ["without noise", None]
