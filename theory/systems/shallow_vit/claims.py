@@ -28,7 +28,8 @@ ASSUMPTION_1 = (
 THEOREM_1 = ASSUMPTION_1 + (
     r" $\tau \leq \min(\sigma, \delta)$; $m \gtrsim \epsilon^{-2} M^2 \log N$; $\alpha_* \geq "
     r"\alpha_\# / (\epsilon_S e^{-(\delta + \tau)} (1 - (\sigma + \tau)))$ for some $\epsilon_S "
-    r"\in (0, 1/2)$; $B \geq \Omega((\alpha_* - e^{-(\delta + \tau)} (\tau + \sigma))^{-2})$."
+    r"\in (0, 1/2)$; $B \geq \Omega((\alpha_* - e^{-(\delta + \tau)} (\tau + \sigma))^{-2})$, "
+    r"$|S^n| \geq \Omega(1)$."
 )
 LUCKY = THEOREM_1 + (
     r" $\mathcal{W}(t) = \{i: \angle(W_{O(i,\cdot)}, p_1) \leq \sigma + \tau\}$ and "
