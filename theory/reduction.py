@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import sympy
 from sympy.core.function import AppliedUndef
@@ -51,7 +52,8 @@ class ReducedSystem:
     functions : mapping
         Name -> `sympy.Lambda`, for the functions that `risk_integrand` is written with.
     risk_integrand : sympy.Expr
-        The risk is its expectation over the data law.
+        The risk, which gradient descent descends, is its expectation over the data law. None where
+        the risk is no function of the state.
     order_parameters : mapping
         Name -> expression in state, definitions and rates; what event rules speak of. The rate
         ``d_<state>`` is minus the per-entry gradient.
@@ -65,6 +67,8 @@ class ReducedSystem:
     steps : mapping
         State -> its value after one step, where that is not the descent above: states that are
         matrices, or products of what is trained.
+    remarks : tuple of (str, tuple)
+        What the equations take as given: sentences with a place, ``{}``, for each expression.
     """
 
     title: str
@@ -76,12 +80,13 @@ class ReducedSystem:
     definitions: Mapping[sympy.Symbol, sympy.Expr]
     blocks: Mapping[str, sympy.Expr]
     functions: Mapping[str, sympy.Lambda]
-    risk_integrand: sympy.Expr
+    risk_integrand: sympy.Expr | None
     order_parameters: Mapping[str, sympy.Expr]
     observables: Mapping[str, sympy.Expr]
     shift_invariant: tuple[sympy.Symbol, ...] = field(default=())
     invariants: tuple[sympy.Expr, ...] = field(default=())
     steps: Mapping[sympy.Symbol, sympy.Expr] = field(default_factory=dict)
+    remarks: tuple[tuple[str, tuple[Any, ...]], ...] = field(default=())
 
     def expand(self, expression: sympy.Expr) -> sympy.Expr:
         """Replace functions and definitions by what they stand for, in state and parameters."""

@@ -16,6 +16,8 @@ Equation = tuple[str, str]
 def as_text(system: ReducedSystem) -> str:
     """Plain text, one equation a line, code names as they are in the generated source."""
     lines = [system.title, "=" * len(system.title), ""]
+    remarks = [sentence.format(*parts) for sentence, parts in system.remarks]
+    lines += [*remarks, ""] if remarks else []
     for heading, equations in _sections(system, str, lambda value: _signed(str(value))):
         lines += [heading, *(f"    {left} = {right}" for left, right in equations), ""]
     return "\n".join(lines)
@@ -41,6 +43,8 @@ def as_latex(system: ReducedSystem) -> str:
         return _signed(str(sympy.latex(value.xreplace(used), symbol_names=names)))
 
     lines = [rf"% {system.title}"]
+    for sentence, parts in system.remarks:
+        lines.append(sentence.format(*[f"${expression(part)}$" for part in parts]))
     for heading, equations in _sections(system, name, expression):
         body = " \\\\\n".join(f"  {left} &= {right}" for left, right in equations)
         lines += [rf"\paragraph{{{heading}}}", r"\begin{align*}", body, r"\end{align*}"]
@@ -85,7 +89,8 @@ def _sections(
     if system.blocks:
         blocks = system.blocks.items()
         yield "Pieces that are compiled", [(name(key), expression(value)) for key, value in blocks]
-    yield "Risk", [(expression(risk), f"E[{expression(system.risk_integrand)}]")]
+    if system.risk_integrand is not None:
+        yield "Risk", [(expression(risk), f"E[{expression(system.risk_integrand)}]")]
     counts = system.multiplicity.items()
     if system.multiplicity:
         shared = [(f"n({name(s)})", expression(n)) for s, n in counts]

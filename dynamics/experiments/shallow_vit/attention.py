@@ -13,6 +13,7 @@ from dynamics.experiments.criteria import listed
 from dynamics.experiments.curves import curve
 from dynamics.experiments.shallow_vit.runs import (
     ETA,
+    PATTERNS,
     SAMPLES,
     Case,
     both,
@@ -48,7 +49,6 @@ APART = 0.05
 """By how much the attention at the end may differ between numbers of patterns."""
 STEPS = 600
 RECORD = 10
-PATTERNS = (10, 15, 20)
 TO_RELEVANT = "attention to relevant tokens"
 
 

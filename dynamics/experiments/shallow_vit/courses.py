@@ -14,7 +14,7 @@ from dynamics.experiments.figure import Drawing, FigureRequest
 from dynamics.experiments.shallow_vit.attention import limit
 from dynamics.experiments.shallow_vit.iterations import CONFUSION, FAMILIES, FEWEST, family_of
 from dynamics.experiments.shallow_vit.kept import folder, plain, swept, values
-from dynamics.experiments.shallow_vit.runs import SAMPLES, proofs_margin
+from dynamics.experiments.shallow_vit.runs import PATTERNS, SAMPLES, proofs_margin
 from dynamics.plotting.attention_mass import Course, attention_mass
 from dynamics.plotting.iterations import Family, iterations
 from dynamics.sweep.result import cores
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 ENDS = {"one": 110, "root": 210}
 """Steps that show each margin to its end."""
 RECORDS = 5
-PATTERNS = (10, 15, 20)
 
 
 def figure_2(system: System, request: FigureRequest) -> Drawing:

@@ -29,6 +29,8 @@ STEPS = 3000
 """Steps at most; with the hinge a run stands still once its training loss is zero."""
 SAMPLES = 200
 """N of Section 4.1."""
+PATTERNS = (10, 15, 20)
+"""M of Figures 7 and 8."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from dynamics.experiments.figure import Drawing, FigureRequest
 from dynamics.experiments.shallow_vit.kept import folder, plain, swept, values
+from dynamics.experiments.shallow_vit.runs import PATTERNS
 from dynamics.experiments.shallow_vit.sparsification import (
     ALL_REMOVED,
     ETA,
@@ -23,8 +24,6 @@ from dynamics.validation import integer
 
 if TYPE_CHECKING:
     from dynamics.systems import System
-
-PATTERNS = (10, 15, 20)
 
 
 def figure_5(system: System, request: FigureRequest) -> Drawing:

@@ -22,7 +22,7 @@ from dynamics.systems.shallow_vit.slopes import Slopes
 from dynamics.validation import InvalidRequest, integer, real
 from theory.systems.shallow_vit.data_law import Law
 from theory.systems.shallow_vit.notation import PAIRS
-from theory.systems.shallow_vit.symmetry import Start, broken, class_means, conditions, scalars
+from theory.systems.shallow_vit.symmetry import Weights, broken, class_means, conditions, scalars
 
 
 def objection(problem: ReducedPopulation) -> str:
@@ -33,7 +33,7 @@ def objection(problem: ReducedPopulation) -> str:
     vectors = found.vectors
     law = Law(vectors.counts, vectors.labels.astype(np.int64), vectors.weights)
     hidden, values, keys, queries = parts_of(problem, problem.initial_state)
-    weights = Start(hidden, values, keys, queries, start.a)
+    weights = Weights(hidden, values, keys, queries, start.a)
     return broken(conditions(weights, law)) or ""
 
 

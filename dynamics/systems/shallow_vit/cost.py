@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dynamics.systems.shallow_vit.sampling import law_shares
 from theory.systems.shallow_vit.data_law import support_size
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ PER_PRODUCT = 3e-9
 
 def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
     """Predicted time of one gradient; see `dynamics.systems.System`."""
-    vectors = float(support_size(law_shares(parameters), parameters.data))
+    vectors = float(support_size(parameters.shares, parameters.data))
     samples = float(options.get("samples") or vectors)
     placed = parameters.output_weights == "per_position"
     many = samples if placed else min(samples, vectors)

@@ -111,11 +111,11 @@ def vectors(parameters: Parameters, samples: int | None, streams: Streams) -> Ve
     """
     placed = parameters.output_weights == "per_position"
     if samples is None:
-        size = data_law.support_size(sampling.law_shares(parameters), parameters.data)
+        size = data_law.support_size(parameters.shares, parameters.data)
         if size > MOST_VECTORS:
             problem = f"has {size:,} count vectors, more than are enumerated ({MOST_VECTORS:,})"
             refuse("data", parameters.data, problem, "fixed, or any with samples=N", "samples=1000")
-        law = data_law.law(sampling.law_shares(parameters), parameters.data)
+        law = data_law.law(parameters.shares, parameters.data)
         found = Samples(law.counts, law.labels.astype(np.float64))
         weights, member = law.probability, np.empty(0, dtype=np.int64)
     else:

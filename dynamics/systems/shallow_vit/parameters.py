@@ -8,10 +8,10 @@ from pydantic import BeforeValidator, model_validator
 from pydantic.dataclasses import dataclass
 
 from dynamics.validation import STRICT, number, refuse, whole
-from theory.systems.shallow_vit.data_law import rounded
+from theory.systems.shallow_vit.data_law import DATA, Shares
 
 WORDS = {
-    "data": ("fixed", "fixed_disc", "iid"),
+    "data": DATA,
     "output_weights": ("shared", "per_position"),
     "loss": ("hinge", "linear"),
     "frozen": ("none", "attention", "values"),
@@ -119,11 +119,16 @@ class Parameters:
         return self
 
     @property
+    def shares(self) -> Shares:
+        """What the law of the counts is made from."""
+        return Shares(self.M, self.L, self.alpha_star, self.alpha_confusion)
+
+    @property
     def n_star(self) -> int:
         """Tokens of a sample with the pattern of its label."""
-        return rounded(self.alpha_star, self.L)
+        return self.shares.n_star
 
     @property
     def n_confusion(self) -> int:
         """Tokens of a sample with the pattern of the other label."""
-        return rounded(self.alpha_confusion, self.L)
+        return self.shares.n_confusion

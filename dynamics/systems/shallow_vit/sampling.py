@@ -8,8 +8,9 @@ confusion pattern. A sample has counts c of the M patterns, of sum L (`Parameter
 - ``iid``: all counts multinomial; ties of patterns 1 and 2 are rejected, and the two are exchanged
   so that the pattern of the label has the majority.
 
-Labels are exactly balanced: they alternate, beginning with +1. Token l of a sample is
-:math:`\mu_{\mathrm{pattern}(l)}` and noise :math:`N(0, c_0^2)` in every coordinate.
+Labels alternate, beginning with +1: as many + as -, or one more where N is odd (one sample is of
+one class). Token l of a sample is :math:`\mu_{\mathrm{pattern}(l)}` and noise :math:`N(0, c_0^2)`
+in every coordinate.
 
 Everything is drawn sample by sample: with one seed, more samples begin with the fewer ones. The
 `streams` of a seed are the same in every problem, so that problems share start and data.
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 from dynamics.problem import FloatArray
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.validation import integer
-from theory.systems.shallow_vit.data_law import Shares, even_rest
+from theory.systems.shallow_vit.data_law import chances, even_rest
 
 IntArray = NDArray[np.int64]
 
@@ -88,23 +89,10 @@ def _root(name: str, seed: int | Generator) -> Generator:
     return np.random.default_rng(integer(name, seed, at_least=0, at_most=2**62))
 
 
-def law_shares(parameters: Parameters) -> Shares:
-    """What the law of the theory is made from."""
-    return Shares(parameters.M, parameters.L, parameters.alpha_star, parameters.alpha_confusion)
-
-
 def even(parameters: Parameters) -> IntArray:
     """Counts (relevant, confusion, others) of every sample of ``fixed``, shape (M,)."""
-    given = law_shares(parameters)
+    given = parameters.shares
     return np.array([given.n_star, given.n_confusion, *even_rest(given)], dtype=np.int64)
-
-
-def shares(parameters: Parameters) -> FloatArray:
-    """Chances (relevant, confusion, others) of a token of ``iid``, shape (M,)."""
-    stars, many = (parameters.alpha_star, parameters.alpha_confusion), parameters.M - 2
-    left = max(0.0, 1.0 - sum(stars))
-    chances = np.array([*stars, *(left / many,) * many])
-    return np.asarray(chances / chances.sum())
 
 
 def arranged(counts: IntArray, labels: FloatArray) -> IntArray:
@@ -138,7 +126,7 @@ def _without_ties(parameters: Parameters, samples: int, generator: Generator) ->
     """The first draws without a tie, the majority of patterns 1 and 2 first, shape (N, M)."""
     kept, found = [], 0
     while found < samples:
-        counts = generator.multinomial(parameters.L, shares(parameters), size=samples)
+        counts = generator.multinomial(parameters.L, chances(parameters.shares), size=samples)
         kept.append(counts[counts[:, 0] != counts[:, 1]])
         found += len(kept[-1])
     counts = np.concatenate(kept)[:samples].astype(np.int64)

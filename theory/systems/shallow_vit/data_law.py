@@ -118,6 +118,14 @@ def even_rest(shares: Shares) -> IntArray:
     return each + (np.arange(shares.M - 2) < more).astype(np.int64)
 
 
+def chances(shares: Shares) -> FloatArray:
+    """Chances (relevant, confusion, others) of a token of ``iid``, of sum 1, shape (M,)."""
+    stars, others = (shares.alpha_star, shares.alpha_confusion), shares.M - 2
+    rest = max(0.0, 1.0 - sum(stars))
+    found = np.array([*stars, *(rest / others,) * others])
+    return np.asarray(found / found.sum())
+
+
 def _fixed(shares: Shares) -> tuple[IntArray, FloatArray]:
     row = [shares.n_star, shares.n_confusion, *even_rest(shares).tolist()]
     return np.array([row], dtype=np.int64), np.ones(1)
@@ -131,13 +139,11 @@ def _fixed_disc(shares: Shares) -> tuple[IntArray, FloatArray]:
 
 
 def _iid(shares: Shares) -> tuple[IntArray, FloatArray]:
-    others = shares.M - 2
-    rest = max(0.0, 1.0 - shares.alpha_star - shares.alpha_confusion) / others
-    chances = np.array([shares.alpha_star, shares.alpha_confusion, *[rest] * others])
     counts = compositions(shares.L, shares.M)
     counts = counts[counts[:, 0] > counts[:, 1]]
     swapped = counts[:, [1, 0, *range(2, shares.M)]]
-    chance = multinomial(counts, chances) + multinomial(swapped, chances)
+    each = chances(shares)
+    chance = multinomial(counts, each) + multinomial(swapped, each)
     return counts, chance / chance.sum()
 
 

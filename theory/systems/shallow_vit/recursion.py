@@ -70,6 +70,9 @@ INNER = {
 Steps = Mapping[Any, Any]
 """Matrix or scalar -> its value after one step, all from the values before."""
 
+RISK = sympy.Symbol("R")
+DESCENDED = ("The steps descend {}, not divided by {}; what is reported is.", (RISK, margin))
+
 weighted = sympy.Function("mean")
 """Mean over samples with their weights; of one sample, itself."""
 
@@ -266,10 +269,11 @@ def _reduced(title: str, steps: Steps, **more: Any) -> ReducedSystem:
         "multiplicity": {},
         "blocks": {},
         "functions": _gate(),
-        "risk_integrand": sympy.Max(margin - y * NOTATION.symbol("F"), 0) / margin,
+        "risk_integrand": sympy.Max(margin - y * NOTATION.symbol("F"), 0),
         "order_parameters": {},
-        "observables": {},
+        "observables": {"risk": RISK / margin},
         "steps": steps,
+        "remarks": (DESCENDED,),
     }
     return ReducedSystem(title=title, **(given | more))
 
@@ -294,6 +298,27 @@ def _collapse() -> ReducedSystem:
         collapse(),
         definitions=means,
         functions={},
+        risk_integrand=None,
         multiplicity=class_sizes(),
         observables=relevant_masses(),
+        remarks=_taken_as_given(),
+    )
+
+
+def _taken_as_given() -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    """Of which samples T is, what Gamma is, and what the scalars leave open."""
+    slope, *indices = sympy.symbols("T_ij i j k l")
+    return (
+        (
+            "{}, of key {} and query {} ({} and {} are any two of the patterns from 3 on), is that "
+            "of the positive sample alone (or the mean of several); in the forms above it is the "
+            "mean over all samples.",
+            (slope, *indices),
+        ),
+        ("Patterns are orthonormal: {} = 1.", (GAMMA,)),
+        (
+            "{}, and so {}, depends on {} = {} too, whose steps are those above: given {}, the 16 "
+            "scalars close the attention.",
+            (NOTATION.symbol("F"), T, H, W_O * V, T),
+        ),
     )

@@ -168,7 +168,7 @@ def orbit_means(M: int) -> Mapping[str, sympy.Expr]:
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class Weights:
     """Weights at which the conditions are measured.
 
     Attributes
@@ -209,12 +209,12 @@ class Condition:
         return self.deviation <= TOLERANCE
 
 
-def conditions(start: Start, law: Law) -> tuple[Condition, ...]:
+def conditions(start: Weights, law: Law) -> tuple[Condition, ...]:
     """Every condition of the collapse, measured; all samples of a step, or of a batch, in ``law``.
 
     Parameters
     ----------
-    start : Start
+    start : Weights
     law : Law
     """
     M = law.counts.shape[1]
@@ -272,7 +272,7 @@ def _entries(name: str, matrix: FloatArray, found: Classes) -> Condition:
     return Condition(name, float(off.max()) / scale, f" at the patterns {i + 1}, {j + 1}")
 
 
-def _neurons(start: Start, M: int) -> Condition:
+def _neurons(start: Weights, M: int) -> Condition:
     r"""Every permutation of values, as a map of rows of W_O, maps neurons onto neurons.
 
     The map is :math:`V \Pi V^+` on the span of the values and the identity across it.

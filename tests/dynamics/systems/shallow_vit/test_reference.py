@@ -44,22 +44,3 @@ def test_iterations_go_with_the_difference_of_the_shares(system):
             given = {"L": 100, "alpha_star": share, "alpha_confusion": confusion * share}
             times.append(0.05 * _ends(system, 0.05, 4000, **given)[0] * share * (1 - confusion))
         assert times == pytest.approx([3.5] * 3, rel=0.1)
-
-
-def test_half_of_the_runs_succeed_with_so_many_samples(system):
-    """Figures 1a and 3 at alpha_* = 0.3: half of the trials succeed at 10.1 and at 21 samples."""
-    for frozen, half in (("none", 10.1), ("attention", 21.0)):
-        share = {}
-        for samples in (round(half / 3), round(3 * half)):
-            won = []
-            for seed in range(20):
-                parameters = system.Parameters(
-                    m=300, L=100, data="fixed_disc", alpha_star=0.3, alpha_confusion=0.2,
-                    frozen=frozen,
-                )  # fmt: skip
-                problem = system.ReducedPopulation(parameters, samples=samples, seed=seed)
-                run = dynamics.descend(problem, 0.5, 2000, record=2000)
-                won.append(run["test_loss"][-1] < 1e-3)
-            share[samples] = np.mean(won)
-        few, many = share.values()
-        assert few < 0.5 < many

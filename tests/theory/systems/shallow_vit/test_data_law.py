@@ -7,7 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from theory.systems.shallow_vit.data_law import DATA, Shares, compositions, law, support_size
+from theory.systems.shallow_vit.data_law import (
+    DATA,
+    Shares,
+    chances,
+    compositions,
+    law,
+    support_size,
+)
 
 SMALL = Shares(M=4, L=6, alpha_star=0.5, alpha_confusion=0.2)
 
@@ -75,6 +82,13 @@ def test_sizes_of_the_paper():
 )
 def test_halves_are_rounded_up_whatever_a_float_makes_of_them(share, tokens, number):
     assert Shares(5, tokens, share, 0.0).n_star == number
+
+
+def test_chances_of_shares_that_are_decimals_sum_to_one():
+    found = chances(Shares(5, 50, 0.7, 0.3 + 5e-10))
+    assert found.sum() == pytest.approx(1, abs=1e-15)
+    assert found == pytest.approx([0.7, 0.3, 0, 0, 0], abs=1e-9)
+    assert chances(Shares(5, 50, 0.5, 0.2)) == pytest.approx([0.5, 0.2, 0.1, 0.1, 0.1], abs=1e-15)
 
 
 def test_compositions_are_all_and_in_order():

@@ -1,5 +1,7 @@
 """Steps of the three recursions against central differences of the loss of tokens."""
 
+import itertools
+
 import bags
 import numpy as np
 import pytest
@@ -10,11 +12,12 @@ from theory.symmetry import classes
 from theory.systems.shallow_vit import recursion as r
 from theory.systems.shallow_vit.data_law import Shares, law
 from theory.systems.shallow_vit.model import W_O
-from theory.systems.shallow_vit.notation import PAIRS
+from theory.systems.shallow_vit.notation import NOTATION, PAIRS
 from theory.systems.shallow_vit.products import evaluate
 from theory.systems.shallow_vit.symmetry import asymmetry, class_means, named, pattern_group
 
 MARGIN = 1.0
+GATE = [{"gate": lambda u: float(u > 0)}, "math"]
 
 
 def stepped(expression, values, eta):
@@ -35,15 +38,51 @@ def case():
     return patterns, weights, rng.choice([-0.5, 0.5], size=6), samples
 
 
-@pytest.mark.parametrize("margin", [MARGIN, 0.05])
-def test_one_step_on_patterns_is_a_step_on_tokens(case, margin):
+def printed_loss(margin):
+    """The loss of a sample that stands above the steps, as a function of F and y."""
+    integrand = r.derivations()["pattern"].risk_integrand.subs(r.margin, margin)
+    return sympy.lambdify([NOTATION.symbol("F"), r.y], integrand, "math")
+
+
+def printed_slopes(weights, a, sample, margin):
+    """E and T of one sample by what is printed, definition by definition, indices from 1."""
+    counts, y, _ = sample
+    values = dict(zip((W_O, r.V, r.K, r.Q), weights, strict=True))
+    known = {"y": y, "margin": margin, "L": sum(counts), "M": len(counts), "m": len(a)}
+    known |= {"a": [0, *a], "c": [0, *counts]}
+    for name, value in r.derivations()["pattern"].definitions.items():
+        plain = value.args[0] if value.func == r.weighted else value
+        if isinstance(name, sympy.MatrixSymbol):
+            values[name] = stepped(plain, values, 0)
+            known[name.name] = np.pad(values[name], ((1, 0), (1, 0)))
+        elif name.is_Symbol:
+            known[name.name] = sympy.lambdify(list(known), value, GATE)(**known)
+        else:
+            base, rows = str(name.args[0]), r.m if str(name.args[0]) == "D" else r.M
+            entry = sympy.lambdify(["i", "j", *known], plain, GATE)
+            places = itertools.product(range(1, known[rows.name] + 1), range(1, known["M"] + 1))
+            found = np.reshape([entry(i, j, **known) for i, j in places], (-1, known["M"]))
+            values[sympy.MatrixSymbol(base, rows, r.M)] = found
+            known[base] = np.pad(found, ((1, 0), (1, 0)))
+    return values[r.E], values[r.T]
+
+
+@pytest.mark.parametrize("margin", [MARGIN, 0.05, 3.0])
+def test_one_step_on_patterns_descends_the_printed_loss_on_tokens(case, margin):
     patterns, weights, a, samples = case
     tokens = [(bags.tokens_of(c, patterns), y, w) for c, y, w in samples]
-    slopes = bags.central_differences(lambda w: bags.loss(w, tokens, a, margin), weights)
+    loss = printed_loss(margin)
+    slopes = bags.central_differences(
+        lambda now: sum(w * loss(bags.output(now, x, a), y) for x, y, w in tokens), weights
+    )
     assert max(np.abs(slope).max() for slope in slopes) > 1e-3
     eta, (W_O_now, *others) = 0.1, weights
     V, K, Q = (matrix @ patterns for matrix in others)
-    E, T, _ = bags.pattern_slopes(W_O_now @ V, K.T @ Q, samples, a, margin)
+    each = [printed_slopes((W_O_now, V, K, Q), a, sample, margin) for sample in samples]
+    E, T = (
+        sum(w * part for (*_, w), part in zip(samples, of_all, strict=True))
+        for of_all in zip(*each, strict=True)
+    )
     values = {W_O: W_O_now, r.V: V, r.K: K, r.Q: Q, r.E: E, r.T: T}
     values[r.GAMMA] = patterns.T @ patterns
     moved = {name: stepped(step, values, eta) for name, step in r.closure().items()}
@@ -167,6 +206,9 @@ def test_derivations_are_printed():
     found = r.derivations()
     assert tuple(found) == ("pattern", "gram", "collapse")
     text = as_text(found["pattern"])
+    assert "The steps descend R, not divided by margin; what is reported is.\n\n" in text
+    assert "    R(W_O, V, K, Q) = E[Max(0, -F*y + margin)]\n" in text
+    assert "    risk = R/margin\n" in text
     assert "    K' = -eta*Q*T.T*Gamma + K\n" in text
     assert "Entries that share a state" not in text
     assert "B' = -eta*G_K*T*Gamma - eta*Gamma*T*G_Q + eta**2*Gamma*T*B.T*T*Gamma + B" in as_text(
@@ -174,5 +216,11 @@ def test_derivations_are_printed():
     )
     latex = as_latex(found["collapse"])
     assert r"t_{11} &= \frac{T_{11} + T_{22}}{2}" in latex
+    assert "$T_{ij}$, of key $i$ and query $j$ ($k$ and $l$" in latex
+    assert r"Patterns are orthonormal: $\Gamma$ = 1." in latex
+    assert "Risk" not in latex
+    collapsed = as_text(found["collapse"])
+    assert "F, and so T, depends on H = W_O*V too" in collapsed
+    assert "Risk" not in collapsed
     assert r"n(B_{kl}) &= \left(M - 3\right) \left(M - 2\right)" in latex
     assert "+ -" not in as_latex(found["gram"])

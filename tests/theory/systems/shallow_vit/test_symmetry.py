@@ -11,7 +11,7 @@ from theory.symmetry import classes
 from theory.systems.shallow_vit.data_law import Law, Shares, law
 from theory.systems.shallow_vit.notation import EVEN_PAIRS, NOTATION, PAIRS
 from theory.systems.shallow_vit.symmetry import (
-    Start,
+    Weights,
     asymmetry,
     broken,
     class_means,
@@ -116,7 +116,7 @@ def start():
     rng = np.random.default_rng(0)
     V, K = (np.linalg.qr(rng.normal(size=(7, 7)))[0][:, :5] for _ in range(2))
     neurons, a = bags.closed_ensemble(V, rng.normal(size=(3, 7)), np.array([1.0, 1.0, -1.0]))
-    return Start(neurons, V, K, K, a)
+    return Weights(neurons, V, K, K, a)
 
 
 def test_the_conditions_hold_where_they_should(start):
