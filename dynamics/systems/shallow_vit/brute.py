@@ -64,6 +64,9 @@ class FullPopulation(NoiseFreeProblem):
             ),
         )  # fmt: skip
 
+    def _forget(self) -> None:
+        self._data[3][4][0] = -1
+
     @property
     def _weights(self) -> FloatArray:
         """Output weights at every position, shape (m, L)."""

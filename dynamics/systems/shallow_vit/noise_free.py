@@ -72,13 +72,17 @@ class NoiseFreeProblem(CompiledProblem):
     @property
     def _whole(self) -> tuple[Any, ...]:
         """Every step on all samples."""
-        found, none = self.instance, np.zeros(1, np.int64)
-        return found.bounds, found.index, found.share, none, none.copy()
+        return (*self.instance.vectors.batches(), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
     def _stepped(self, first: int, last: int) -> tuple[Any, ...]:
-        order = self.instance.batch_order(first, last)
-        each = (*self._data[1][:3], order, np.zeros(1, np.int64))
+        self._forget()
+        found = self.instance.vectors.batches(self.instance.members(first, last))
+        each = (*found, np.arange(1, last - first + 1), np.zeros(1, np.int64))
         return (self._data[0], each, *self._data[2:])
+
+    def _forget(self) -> None:
+        """Drop the mark of the last pass: numbers of batches are those of one call of advance."""
+        raise NotImplementedError
 
     @property
     def identity(self) -> Mapping[str, Any]:

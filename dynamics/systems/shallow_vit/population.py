@@ -49,7 +49,8 @@ class ReducedPopulation(NoiseFreeProblem):
         Another seed for the weights alone; or the start of the seed, completed to a set of neurons
         that the symmetries of the law map onto itself (`start.symmetric`).
     batch : int or None
-        Samples of a mini-batch. Batches are fixed; every epoch takes them in a new random order.
+        Samples of a mini-batch. Every epoch deals the samples out anew, each to one batch; a batch
+        of all samples or more is all of them.
 
     Raises
     ------
@@ -104,6 +105,9 @@ class ReducedPopulation(NoiseFreeProblem):
                 np.full(1, -1, dtype=np.int64),
             ),
         )  # fmt: skip
+
+    def _forget(self) -> None:
+        self._data[4][3][2][0] = -1
 
     @property
     def initial_state(self) -> FloatArray:
