@@ -199,6 +199,7 @@ class FullEmpirical(CompiledProblem):
         """Order parameters, errors on fresh samples, attention, scores, neurons at a state.
 
         Attention is that of the noisy training tokens, gates and scores are those of the patterns.
+        With noise ``odds`` is how far it is from what is exact without.
         The last finite state of a run that diverged may be too large for some of them.
         """
         flat = self.layout.flatten(state)
@@ -208,10 +209,18 @@ class FullEmpirical(CompiledProblem):
         names = [f"relevant_by_{query}" for query in projection.QUERIES]
         return (
             self.reader.read(parts)
+            | {"odds": self.reader.odds(*self.attended(flat))}
             | {name: float(mass) for name, mass in zip(names, masses, strict=True)}
             | {name: float(value) for name, value in zip(self.order_names, order, strict=True)}
             | {"test_loss": float(tested[0]), "test_error": float(tested[2])}
         )
+
+    def attended(self, state: FloatArray) -> tuple[FloatArray, sampling.IntArray, FloatArray]:
+        """Attention to relevant and confusion keys, of every token; see `Reader.odds`."""
+        places = self.tokens.places
+        masses = np.empty((self.samples, 2, places.shape[1]))
+        self.module.attended(state, self._data, masses)
+        return masses, places, np.ones(places.shape)
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
         """Risk over the margin, active, error, relevant, of all training samples.
@@ -279,6 +288,7 @@ def _module(depth: int, threaded: bool) -> codegen.CompiledModule:
         *[codegen.inline(function) for function in (*before, own.leave, own.finish)],
         codegen.inline(own.gradient, "parallel_kernel" if threaded else "kernel"),
         codegen.inline(own.order_parameters),
+        codegen.inline(own.attended),
         codegen.inline(advance, "exact_kernel"),
     ]
     return codegen.build("Shallow ViT, empirical problem.", projection.GROUPS, parts)

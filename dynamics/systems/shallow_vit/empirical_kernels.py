@@ -327,3 +327,20 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     out[1] = share * seen[1]
     out[2] = share * seen[2]
     out[3] = share * (seen[3] + seen[4] + seen[5]) / samples[3].shape[1]
+
+
+def attended(state, data, out):  # type: ignore[no-untyped-def]
+    """Of the training samples, attention of every token to relevant and to confusion tokens."""
+    tokens, rows, labels, kinds = data[1]
+    scores, inner, outer, values, turned = data[3][:5]
+    squares, strips = data[4][4][0], data[4][5][0]
+    room = (squares[0], strips[0], strips[1], strips[2, 0], strips[3, 0], squares[1])
+    depth = scores.shape[0]
+    prepare(state, (state.size // depth - 3 * depth, depth), (scores, inner, outer, values, turned))
+    out[:] = 0.0
+    for n in range(labels.size):
+        attend(scores, tokens[n], rows[n], room)
+        for i in range(kinds.shape[1]):
+            if kinds[n, i] < 2:
+                for q in range(kinds.shape[1]):
+                    out[n, kinds[n, i], q] += squares[0, i, q]

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from dynamics.problem import CompiledProblem, FloatArray, Layout
 from dynamics.systems.shallow_vit.instance import Instance
 from dynamics.systems.shallow_vit.parameters import Parameters
+from dynamics.systems.shallow_vit.sampling import IntArray
 from theory.systems.shallow_vit.events import EVENTS, ORDER_PARAMETERS, RATES
 from theory.systems.shallow_vit.notation import NOTATION
 
@@ -65,6 +66,10 @@ class NoiseFreeProblem(CompiledProblem):
         """W_O, V, K, Q of a flat state."""
         raise NotImplementedError
 
+    def attended(self, state: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Attention to relevant and confusion keys as training has it; see `Reader.odds`."""
+        raise NotImplementedError
+
     def reached(self, state: ArrayLike) -> FloatArray:
         """Of every vector of the test set y F, shape (S,)."""
         raise NotImplementedError
@@ -95,6 +100,7 @@ class NoiseFreeProblem(CompiledProblem):
         order = dict(zip(self.order_names, self.order_parameters(flat), strict=True))
         return (
             self.instance.reader.read(self.parts(flat))
+            | {"odds": self.instance.reader.odds(*self.attended(flat))}
             | {name: float(value) for name, value in order.items()}
             | self.instance.tested(self.reached(flat))
         )

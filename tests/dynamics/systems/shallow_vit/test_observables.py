@@ -85,17 +85,6 @@ def test_definition_2_counts_angles(system):
     assert problem.observables(problem.initial_state)["lucky_angle"] == expected
 
 
-@pytest.mark.parametrize("margin", [1.0, 10.0])
-def test_the_odds_of_relevant_to_confusion_never_change(system, margin):
-    parameters = system.Parameters(m=100, margin=margin)
-    run = dynamics.descend(system.ReducedPopulation(parameters), eta=0.1, steps=300, record=1)
-    assert run["odds"].max() < 1e-12
-    assert np.ptp(run["B_11"]) > 0.2
-    varied = system.Parameters(m=24, data="fixed_disc")
-    seen = system.ReducedPopulation(varied, samples=4)
-    assert np.isnan(seen.observables(seen.initial_state)["odds"])
-
-
 def test_a_run_stands_still_at_zero_loss(system):
     run = dynamics.descend(system.ReducedPopulation(system.Parameters(m=100)), eta=0.1, steps=400)
     zero = run.events["t_zero"]
