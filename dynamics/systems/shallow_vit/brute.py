@@ -20,6 +20,7 @@ from dynamics.problem import FloatArray, Layout
 from dynamics.systems.shallow_vit import brute_kernels, projection
 from dynamics.systems.shallow_vit.expectation import Vectors
 from dynamics.systems.shallow_vit.noise_free import NoiseFreeProblem
+from dynamics.systems.shallow_vit.sampling import IntArray
 
 
 class FullPopulation(NoiseFreeProblem):
@@ -64,6 +65,9 @@ class FullPopulation(NoiseFreeProblem):
             ),
         )  # fmt: skip
 
+    def _forget(self) -> None:
+        self._data[3][4][0] = -1
+
     @property
     def _weights(self) -> FloatArray:
         """Output weights at every position, shape (m, L)."""
@@ -83,6 +87,13 @@ class FullPopulation(NoiseFreeProblem):
     def parts(self, state: FloatArray) -> tuple[FloatArray, ...]:
         """W_O, V, K, Q of a flat state: what the weights do to the patterns."""
         return tuple(self.orbit_values(state).values())
+
+    def attended(self, state: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Attention to relevant and confusion keys, of every token."""
+        found, places = self.instance.vectors, self._data[0][1]
+        masses = np.empty((len(places), 2, places.shape[1]))
+        self.module.attended(state, self._data, masses)
+        return masses, places, np.broadcast_to(found.weights[:, None], places.shape)
 
     def reached(self, state: ArrayLike) -> FloatArray:
         """Of every vector of the test set y F, shape (S,)."""
@@ -106,7 +117,7 @@ def _module() -> codegen.CompiledModule:
     functions = (
         brute_kernels.parts_of, brute_kernels.forward, brute_kernels.backward,
         brute_kernels.evaluate, brute_kernels.gradient, brute_kernels.order_parameters,
-        brute_kernels.summary, brute_kernels.outputs,
+        brute_kernels.summary, brute_kernels.outputs, brute_kernels.attended,
     )  # fmt: skip
     parts = [
         *[codegen.inline(function) for function in functions],

@@ -175,3 +175,20 @@ def outputs(state, tokens, labels, a, data, out):  # type: ignore[no-untyped-def
     data[3][4][0] = -1
     for s in range(labels.size):
         out[s] = labels[s] * forward(state, tokens[s], a, data[2][1], data[3][0])
+
+
+def attended(state, data, out):  # type: ignore[no-untyped-def]
+    """Of the training samples, attention of every token to relevant and to confusion tokens."""
+    tokens, places, labels, a = data[0]
+    sizes, room = data[2][1], data[3][0]
+    data[3][4][0] = -1
+    out[:] = 0.0
+    for s in range(labels.size):
+        forward(state, tokens[s], a, sizes, room)
+        relevant = 0 if labels[s] > 0.0 else 1
+        for k in range(tokens.shape[1]):
+            for q in range(tokens.shape[1]):
+                if places[s, k] == relevant:
+                    out[s, 0, q] += room[1][k, q]
+                elif places[s, k] == 1 - relevant:
+                    out[s, 1, q] += room[1][k, q]

@@ -12,7 +12,7 @@ W_O and what W_V, W_K, W_Q do to the patterns; attention is that of the noisy to
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any
 
@@ -124,9 +124,8 @@ class FullEmpirical(CompiledProblem):
             ]
         )
         model, room = self._room(lanes, length)
-        self._test = (self.test.compiled(), _batching(self.training.test_samples, None))
-        batching = _batching(self.samples, self.training.batch)
-        data = (constants, self.tokens.compiled(), batching, model, room)
+        self._test = (self.test.compiled(), _batching(self.training.test_samples))
+        data = (constants, self.tokens.compiled(), _batching(self.samples), model, room)
         super().__init__(_module(parameters.d, threaded), data, layout)
 
     def _room(self, lanes: int, length: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -170,17 +169,18 @@ class FullEmpirical(CompiledProblem):
     @property
     def identity(self) -> Mapping[str, Any]:
         """What a resumed run must find again: beside the settings, the numbers drawn."""
-        parts = (self.tokens.values, self.tokens.labels, self.test.values, self.start.a)
+        dealt = () if self.training.batch is None else (np.array([self._order_seed]),)
+        parts = (self.tokens.values, self.tokens.labels, self.test.values, self.start.a, *dealt)
         return dict(super().identity) | {"drawn": batches.fingerprint((*parts, self.initial_state))}
 
     def _stepped(self, first: int, last: int) -> tuple[Any, ...]:
-        bounds, shares = self._data[2][:2]
-        each = (bounds, shares, 1 + self.batch_order(first, last), np.zeros(1, np.int64))
+        each = _batching(self.samples, self.members(first, last))
         return (*self._data[:2], each, *self._data[3:])
 
-    def batch_order(self, first: int, last: int) -> np.ndarray:
-        """The batch of every step first, ..., last - 1."""
-        return batches.order(self._order_seed, len(self._data[2][0]) - 1, first, last)
+    def members(self, first: int, last: int) -> list[sampling.IntArray]:
+        """Samples of the batch of every step first, ..., last - 1; see `batches.dealt`."""
+        size = self.training.batch or self.samples
+        return batches.dealt(self._order_seed, self.samples, size, first, last)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Reduced state -> the entries beside it, shape (records, ...)."""
@@ -199,6 +199,7 @@ class FullEmpirical(CompiledProblem):
         """Order parameters, errors on fresh samples, attention, scores, neurons at a state.
 
         Attention is that of the noisy training tokens, gates and scores are those of the patterns.
+        With noise ``odds`` is how far it is from what is exact without.
         The last finite state of a run that diverged may be too large for some of them.
         """
         flat = self.layout.flatten(state)
@@ -208,10 +209,18 @@ class FullEmpirical(CompiledProblem):
         names = [f"relevant_by_{query}" for query in projection.QUERIES]
         return (
             self.reader.read(parts)
+            | {"odds": self.reader.odds(*self.attended(flat))}
             | {name: float(mass) for name, mass in zip(names, masses, strict=True)}
             | {name: float(value) for name, value in zip(self.order_names, order, strict=True)}
             | {"test_loss": float(tested[0]), "test_error": float(tested[2])}
         )
+
+    def attended(self, state: FloatArray) -> tuple[FloatArray, sampling.IntArray, FloatArray]:
+        """Attention to relevant and confusion keys, of every token; see `Reader.odds`."""
+        places = self.tokens.places
+        masses = np.empty((self.samples, 2, places.shape[1]))
+        self.module.attended(state, self._data, masses)
+        return masses, places, np.ones(places.shape)
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
         """Risk over the margin, active, error, relevant, of all training samples.
@@ -260,12 +269,11 @@ def chunk_width(neurons: int, depth: int) -> int:
     return min(widths, key=lambda width: -(-neurons // width) * (width + line))
 
 
-def _batching(samples: int, batch: int | None) -> tuple[Any, ...]:
-    """Bounds of all samples and of every batch, 1 / its size, an order, where it stands."""
-    starts = np.arange(0, samples, batch or samples)
-    ends = np.append(starts[1:], samples)
-    bounds = np.concatenate([[[0, samples]], np.column_stack([starts, ends])])
-    return bounds, 1.0 / np.diff(bounds, axis=1).ravel(), np.zeros(1, np.int64), np.zeros(1, int)
+def _batching(samples: int, dealt: Sequence[sampling.IntArray] = ()) -> tuple[Any, ...]:
+    """Bounds of the whole and of every batch, 1 / its size, members, an order, where it stands."""
+    bounds, index = batches.joined([np.arange(samples), *dealt])
+    order = np.arange(1, len(bounds)) if dealt else np.zeros(1, np.int64)
+    return bounds, 1.0 / np.diff(bounds, axis=1).ravel(), index, order, np.zeros(1, np.int64)
 
 
 @cache
@@ -280,6 +288,7 @@ def _module(depth: int, threaded: bool) -> codegen.CompiledModule:
         *[codegen.inline(function) for function in (*before, own.leave, own.finish)],
         codegen.inline(own.gradient, "parallel_kernel" if threaded else "kernel"),
         codegen.inline(own.order_parameters),
+        codegen.inline(own.attended),
         codegen.inline(advance, "exact_kernel"),
     ]
     return codegen.build("Shallow ViT, empirical problem.", projection.GROUPS, parts)

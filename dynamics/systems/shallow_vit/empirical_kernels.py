@@ -154,7 +154,7 @@ def attend_back(tokens, rows, room, out):  # type: ignore[no-untyped-def]
     moments(turned, rows, out)
 
 
-def add_samples(model, samples, bounds, constants, room):  # type: ignore[no-untyped-def]
+def add_samples(model, samples, part, constants, room):  # type: ignore[no-untyped-def]
     """E, T and what is read off on the way, summed over the samples of one lane.
 
     Parameters
@@ -163,8 +163,8 @@ def add_samples(model, samples, bounds, constants, room):  # type: ignore[no-unt
         B (d, d), W (chunks, d, width), a (chunks, 1 or L, width).
     samples : (tokens, rows, labels, kinds)
         (N, L, d), (N, d, queries), (N,), (N, L); kind 0 is relevant, 1 confusion, 2 another.
-    bounds : (first, last, learning)
-        The samples of the lane, and whether slopes are summed.
+    part : (members, learning)
+        The samples of the lane, int array; whether slopes are summed.
     constants : float array
         Margin; flags: the loss is linear, slopes are wanted, W_K and W_Q are trained, W_V is.
     room : (by_neuron, by_score, numbers, gates, squares, strips, entering)
@@ -175,7 +175,7 @@ def add_samples(model, samples, bounds, constants, room):  # type: ignore[no-unt
     every_token, every_row, labels, kinds = samples
     by_neuron, by_score, numbers, gates, squares, strips, entering = room
     margin, linear = constants[0], constants[1] > 0.0
-    first, last, learning = bounds
+    members, learning = part
     attending = constants[3] > 0.0
     length, depth, chunks = every_token.shape[1], every_token.shape[2], inner.shape[0]
     attention, change = squares[0], squares[1]
@@ -183,7 +183,7 @@ def add_samples(model, samples, bounds, constants, room):  # type: ignore[no-unt
     by_neuron[:] = 0.0
     by_score[:] = 0.0
     numbers[:] = 0.0
-    for n in range(first, last):
+    for n in members:
         tokens, rows, y = every_token[n], every_row[n], labels[n]
         attend(scores, tokens, rows, (attention, mixed, strip, top, total, change))
         masses(attention, kinds[n], top, numbers[3:])
@@ -294,7 +294,7 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     constants, samples, batches, model, work = data
     scores, inner, outer, values, turned, signs = model
     by_neuron, by_score, numbers, gates, squares, strips, inputs, seen = work
-    bounds, shares, order, cursor = batches
+    bounds, shares, index, order, cursor = batches
     lanes, depth, wanted = numbers.shape[0], scores.shape[0], constants[2] > 0.0
     batch = order[cursor[0] % order.size]
     cursor[0] += 1
@@ -305,7 +305,8 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
         learning = wanted and turn == 1
         first, many = bounds[chosen, 0], bounds[chosen, 1] - bounds[chosen, 0]
         for lane in prange(lanes):
-            part = (first + lane * many // lanes, first + (lane + 1) * many // lanes, learning)
+            begin, end = lane * many // lanes, (lane + 1) * many // lanes
+            part = (index[first + begin : first + end], learning)
             sums = (by_neuron[lane], by_score[lane], numbers[lane])
             room = (*sums, gates[lane], squares[lane], strips[lane], inputs[lane])
             add_samples((scores, inner, signs), samples, part, constants, room)
@@ -326,3 +327,20 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     out[1] = share * seen[1]
     out[2] = share * seen[2]
     out[3] = share * (seen[3] + seen[4] + seen[5]) / samples[3].shape[1]
+
+
+def attended(state, data, out):  # type: ignore[no-untyped-def]
+    """Of the training samples, attention of every token to relevant and to confusion tokens."""
+    tokens, rows, labels, kinds = data[1]
+    scores, inner, outer, values, turned = data[3][:5]
+    squares, strips = data[4][4][0], data[4][5][0]
+    room = (squares[0], strips[0], strips[1], strips[2, 0], strips[3, 0], squares[1])
+    depth = scores.shape[0]
+    prepare(state, (state.size // depth - 3 * depth, depth), (scores, inner, outer, values, turned))
+    out[:] = 0.0
+    for n in range(labels.size):
+        attend(scores, tokens[n], rows[n], room)
+        for i in range(kinds.shape[1]):
+            if kinds[n, i] < 2:
+                for q in range(kinds.shape[1]):
+                    out[n, kinds[n, i], q] += squares[0, i, q]

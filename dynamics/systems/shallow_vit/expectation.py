@@ -12,11 +12,13 @@ one order of its tokens, drawn, and samples are only merged where counts decide 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics import batches
 from dynamics.problem import FloatArray
 from dynamics.systems.shallow_vit import sampling
 from dynamics.systems.shallow_vit.parameters import Parameters
@@ -33,7 +35,7 @@ MOST_VECTORS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """Distinct weighted vectors, and those of every batch.
+    """Distinct weighted vectors, and which of them every sample is.
 
     Attributes
     ----------
@@ -52,28 +54,28 @@ class Vectors:
     places: IntArray | None
     member: IntArray
 
-    def batches(self, size: int | None) -> tuple[IntArray, IntArray, FloatArray]:
+    def batches(self, dealt: Sequence[IntArray] = ()) -> tuple[IntArray, IntArray, FloatArray]:
         """First and one after last place of every batch in a list of vectors, with their shares.
 
-        The first batch is the whole; the others are consecutive samples, if a size is given.
+        Parameters
+        ----------
+        dealt : sequence of int arrays
+            Samples of every batch.
 
         Returns
         -------
         bounds : int array, shape (1 + batches, 2)
+            The first row is the whole.
         index : int array
         share : float array
             Of a vector in its batch.
         """
         index, share = [np.arange(self.labels.size)], [self.weights]
-        width = size or self.member.size + 1
-        starts = range(0, self.member.size, width) if size else ()
-        for start in starts:
-            found, many = np.unique(self.member[start : start + width], return_counts=True)
+        for samples in dealt:
+            found, many = np.unique(self.member[samples], return_counts=True)
             index.append(found)
-            share.append(many / many.sum())
-        ends = np.cumsum([part.size for part in index])
-        bounds = np.column_stack([np.append(0, ends[:-1]), ends])
-        return bounds.astype(np.int64), np.concatenate(index), np.concatenate(share)
+            share.append(many / samples.size)
+        return *batches.joined(index), np.concatenate(share)
 
 
 def chosen(expectation: str, samples: int | None) -> str:

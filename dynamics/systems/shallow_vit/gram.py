@@ -87,8 +87,8 @@ def gram(problem: ReducedPopulation, eta: float, steps: int) -> Beside:
     state = problem.initial_state
     found = inner_products(parts_of(problem, state))
     gaps: dict[str, list[float]] = {name: [0.0] for name in NAMES}
-    for reached, batch in stepping(problem, state, rate, many):
-        by_response, by_score = slopes.of(found["H"], found["B"], batch)
+    for reached, step in stepping(problem, state, rate, many):
+        by_response, by_score = slopes.of(found["H"], found["B"], step)
         found = _step()(found, by_response, by_score, rate)
         for name, exact in inner_products(parts_of(problem, reached)).items():
             gaps[name].append(float(np.abs(found[name] - exact).max()))
@@ -98,15 +98,13 @@ def gram(problem: ReducedPopulation, eta: float, steps: int) -> Beside:
 def stepping(
     problem: ReducedPopulation, state: FloatArray, eta: float, steps: int
 ) -> Iterator[tuple[FloatArray, int]]:
-    """The states of a run after every step, each with the batch that led there."""
+    """The states of a run after every step, each with the number of the step that led there."""
     rates = np.full(state.size, eta)
     none = np.empty(0, dtype=np.int64), np.empty((0, state.size))
     rows = np.empty((1, len(problem.order_names)))
     for step in range(steps):
-        whole = problem.autonomous
-        batch = 0 if whole else int(problem.instance.batch_order(step, step + 1)[0])
         problem.advance(state, rates, step, step + 1, (rows, *none))
-        yield state, batch
+        yield state, step
 
 
 @cache

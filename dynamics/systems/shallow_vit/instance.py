@@ -63,7 +63,6 @@ class Instance:
             "seed": seed if isinstance(seed, int) else "generator",
             **{key: value for key, value in drawn.items() if value is not None},
         }
-        self.bounds, self.index, self.share = self.vectors.batches(self.batch)
         self._order_seed = int(self._streams.order.integers(2**62))
 
     @cached_property
@@ -87,11 +86,26 @@ class Instance:
         found, start = self.vectors, self.start
         places = () if found.places is None else (found.places,)
         weights = (start.a, start.W_O, start.W_V, start.W_K, start.W_Q)
-        return batches.fingerprint((found.counts, found.labels, self.share, *weights, *places))
+        dealt = () if self.batch is None else (found.member, np.array([self._order_seed]))
+        drawn = (found.counts, found.labels, found.weights, *weights, *places, *dealt)
+        return batches.fingerprint(drawn)
 
-    def batch_order(self, first: int, last: int) -> IntArray:
-        """The batch of every step first, ..., last - 1, counted from 1; 0 is the whole."""
-        return 1 + batches.order(self._order_seed, len(self.bounds) - 1, first, last)
+    def members(self, first: int, last: int) -> list[IntArray]:
+        """Samples of the batch of every step first, ..., last - 1; no lists without mini-batches.
+
+        Every epoch deals the samples out anew; see `batches.dealt`.
+        """
+        if self.batch is None:
+            return []
+        samples = self.vectors.member.size
+        return batches.dealt(self._order_seed, samples, self.batch, first, last)
+
+    def taken(self, step: int | None) -> tuple[IntArray, FloatArray]:
+        """Vectors of the batch of a step, and their shares; of all samples where it is None."""
+        dealt = [] if step is None else self.members(step, step + 1)
+        bounds, index, share = self.vectors.batches(dealt)
+        place = slice(*bounds[-1])
+        return index[place], share[place]
 
     def tested(self, reached: FloatArray) -> dict[str, float]:
         """Test loss (hinge, over the margin) and test error, from y F of every test vector."""

@@ -358,3 +358,18 @@ def outputs(state, vectors, table, data, out):  # type: ignore[no-untyped-def]
     shared = (work[0][2], work[0][3], work[0][4], table)
     for s in range(labels.size):
         out[s] = labels[s] * output(counts[s], rows[s], scale[s], shared, work[1])
+
+
+def attended(state, data, out):  # type: ignore[no-untyped-def]
+    """Of the training vectors, attention of every pattern to relevant and to confusion keys."""
+    counts, labels = data[0][0], data[0][1]
+    work = data[4]
+    work[3][2][0] = -1
+    set_responses(state, data)
+    scores, powers, attention = work[0][3], work[0][4], work[1][0]
+    for s in range(labels.size):
+        attention_of(counts[s], scores, powers, attention)
+        relevant = 0 if labels[s] > 0.0 else 1
+        for j in range(scores.shape[1]):
+            out[s, 0, j] = attention[relevant, j]
+            out[s, 1, j] = attention[1 - relevant, j]

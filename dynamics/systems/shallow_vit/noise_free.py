@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from dynamics.problem import CompiledProblem, FloatArray, Layout
 from dynamics.systems.shallow_vit.instance import Instance
 from dynamics.systems.shallow_vit.parameters import Parameters
+from dynamics.systems.shallow_vit.sampling import IntArray
 from theory.systems.shallow_vit.events import EVENTS, ORDER_PARAMETERS, RATES
 from theory.systems.shallow_vit.notation import NOTATION
 
@@ -66,6 +67,10 @@ class NoiseFreeProblem(CompiledProblem):
         """W_O, V, K, Q of a flat state."""
         raise NotImplementedError
 
+    def attended(self, state: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Attention to relevant and confusion keys as training has it; see `Reader.odds`."""
+        raise NotImplementedError
+
     def reached(self, state: ArrayLike) -> FloatArray:
         """Of every vector of the test set y F, shape (S,)."""
         raise NotImplementedError
@@ -73,13 +78,17 @@ class NoiseFreeProblem(CompiledProblem):
     @property
     def _whole(self) -> tuple[Any, ...]:
         """Every step on all samples."""
-        found, none = self.instance, np.zeros(1, np.int64)
-        return found.bounds, found.index, found.share, none, none.copy()
+        return (*self.instance.vectors.batches(), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
     def _stepped(self, first: int, last: int) -> tuple[Any, ...]:
-        order = self.instance.batch_order(first, last)
-        each = (*self._data[1][:3], order, np.zeros(1, np.int64))
+        self._forget()
+        found = self.instance.vectors.batches(self.instance.members(first, last))
+        each = (*found, np.arange(1, last - first + 1), np.zeros(1, np.int64))
         return (self._data[0], each, *self._data[2:])
+
+    def _forget(self) -> None:
+        """Drop the mark of the last pass: numbers of batches are those of one call of advance."""
+        raise NotImplementedError
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -92,6 +101,7 @@ class NoiseFreeProblem(CompiledProblem):
         order = dict(zip(self.order_names, self.order_parameters(flat), strict=True))
         return (
             self.instance.reader.read(self.parts(flat))
+            | {"odds": self.instance.reader.odds(*self.attended(flat))}
             | {name: float(value) for name, value in order.items()}
             | self.instance.tested(self.reached(flat))
         )

@@ -23,6 +23,7 @@ from dynamics.systems.shallow_vit.kernels import FIVE
 from dynamics.systems.shallow_vit.noise_free import NoiseFreeProblem
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.projection import PARTS, layout
+from dynamics.systems.shallow_vit.sampling import IntArray
 from theory.reduction import ReducedSystem
 from theory.systems.shallow_vit import recursion
 
@@ -49,7 +50,8 @@ class ReducedPopulation(NoiseFreeProblem):
         Another seed for the weights alone; or the start of the seed, completed to a set of neurons
         that the symmetries of the law map onto itself (`start.symmetric`).
     batch : int or None
-        Samples of a mini-batch. Batches are fixed; every epoch takes them in a new random order.
+        Samples of a mini-batch. Every epoch deals the samples out anew, each to one batch; a batch
+        of all samples or more is all of them.
 
     Raises
     ------
@@ -105,6 +107,9 @@ class ReducedPopulation(NoiseFreeProblem):
             ),
         )  # fmt: skip
 
+    def _forget(self) -> None:
+        self._data[4][3][2][0] = -1
+
     @property
     def initial_state(self) -> FloatArray:
         """Weights of the start, on the patterns."""
@@ -113,6 +118,14 @@ class ReducedPopulation(NoiseFreeProblem):
     def parts(self, state: FloatArray) -> tuple[FloatArray, ...]:
         """W_O, V, K, Q of a flat state."""
         return tuple(self.layout.part(state, name) for name in PARTS)
+
+    def attended(self, state: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Attention to relevant and confusion keys, of every pattern that a vector has."""
+        found, patterns = self.instance.vectors, np.arange(self.parameters.M)
+        masses = np.empty((found.labels.size, 2, patterns.size))
+        self.module.attended(state, self._data, masses)
+        asked = np.broadcast_to(patterns, found.counts.shape)
+        return masses, asked, found.weights[:, None] * found.counts
 
     def reached(self, state: ArrayLike) -> FloatArray:
         """Of every vector of the test set y F, shape (S,)."""
@@ -141,7 +154,7 @@ def _module() -> codegen.CompiledModule:
         kernels.open_column, kernels.output, kernels.set_responses, kernels.differs,
         kernels.count, kernels.pull, kernels.evaluate, kernels.survey, kernels.gradient,
         kernels.order_parameters, kernels.summary,
-        kernels.outputs,
+        kernels.outputs, kernels.attended,
     )  # fmt: skip
     parts = [
         codegen.constants(kernels, "FIVE", "LEAST", "CHUNK"),

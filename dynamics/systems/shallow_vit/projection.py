@@ -5,6 +5,9 @@ lucky neurons are those of the two samples of the ``fixed`` law, whatever the tr
 ``lucky_W`` counts the neurons with a > 0 that are open to query 1 of the positive one, ``lucky_U``
 those with a < 0 open to query 2 of the negative one, ``lucky_angle`` those within an angle sigma of
 p_1 (Definition 2). Where a neuron has a weight for every position the first two are not numbers.
+
+``odds`` is no function of the scores: it is read off the attention that training computes for its
+own samples (`Reader.odds`).
 """
 
 from __future__ import annotations
@@ -100,7 +103,7 @@ class Reader:
 
     @np.errstate(all="ignore")
     def read(self, parts: tuple[FloatArray, ...]) -> dict[str, float]:
-        """Everything but risk and errors; not a number where a run has diverged.
+        """Everything but risk, errors and odds; not a number where a run has diverged.
 
         Parameters
         ----------
@@ -117,7 +120,6 @@ class Reader:
             | {f"B_{name}": float(mean) for name, mean in zip(names, means, strict=True)}
             | {"q1_norm2": float(keys[:, 0] @ keys[:, 0]), "symmetry": asymmetry(scores, found)}
             | self._neurons(hidden, values, both)
-            | {"odds": self._odds(both)}
         )
 
     def _masses(self, scores: FloatArray) -> dict[str, float]:
@@ -161,11 +163,41 @@ class Reader:
             "gate_classes": float(len(np.unique(np.packbits(gates, axis=1), axis=0))),
         }
 
-    def _odds(self, both: FloatArray) -> float:
-        """Largest relative error of the odds identity; not a number where it says nothing."""
-        if self.parameters.data != "fixed" or self.parameters.n_confusion == 0:
+    @cached_property
+    def ratio(self) -> float:
+        """n_* / n_#; not a number where there are no confusion tokens, or not always as many."""
+        positive = (self.labels > 0)[:, None]
+        pairs = np.where(positive, self.counts[:, :2], self.counts[:, 1::-1])
+        star, confusion = pairs[0]
+        if (pairs != pairs[0]).any() or star == 0 or confusion == 0:
             return float("nan")
-        share = self.parameters.n_star / self.parameters.n_confusion
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = (both[0, 0] / both[0, 1]) * (both[1, 1] / both[1, 0])
-        return float(np.abs(found / share**2 - 1.0).max())
+        return float(star / confusion)
+
+    @np.errstate(all="ignore")
+    def odds(self, masses: FloatArray, patterns: IntArray, weights: FloatArray) -> float:
+        """Largest relative change of the product of the odds, over query patterns.
+
+        The mean log odds of relevant against confusion keys, over the queries of a pattern in the
+        positive samples, and that in the negative ones have the sum 2 log(n_* / n_#) where tokens
+        have no noise. Not a number where that says nothing: see `ratio`; or with one label alone.
+
+        Parameters
+        ----------
+        masses : float array, shape (S, 2, queries)
+            Attention of every query to all relevant and to all confusion keys of its sample.
+        patterns : int array, shape (S, queries)
+            Of the queries, from 0.
+        weights : float array, shape (S, queries)
+            Of the queries in a mean.
+        """
+        if np.isnan(self.ratio):
+            return float("nan")
+        logs, positive = np.log(masses[:, 0]) - np.log(masses[:, 1]), (self.labels > 0)[:, None]
+        found = []
+        for pattern in np.unique(patterns[weights > 0]):
+            asked = (patterns == pattern) & (weights > 0)
+            sides = [asked & positive, asked & ~positive]
+            if all(side.any() for side in sides):
+                total = sum(np.average(logs[side], weights=weights[side]) for side in sides)
+                found.append(abs(np.expm1(total - 2.0 * np.log(self.ratio))))
+        return float(np.max(found)) if found else float("nan")

@@ -28,7 +28,7 @@ class Slopes:
     instance: Instance
 
     def of(
-        self, responses: FloatArray, scores: FloatArray, batch: int = 0
+        self, responses: FloatArray, scores: FloatArray, step: int | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """E (m, M) and T (M, M); T is 0 where attention is frozen.
 
@@ -38,12 +38,11 @@ class Slopes:
             H.
         scores : float array, shape (M, M)
             B.
-        batch : int
-            Counted from 1; 0 is all samples.
+        step : int or None
+            Whose batch it is of; None is all samples.
         """
         found, parameters = self.instance, self.instance.parameters
-        place = slice(*found.bounds[batch])
-        index, share = found.index[place], found.share[place]
+        index, share = found.taken(step)
         counts, labels = found.vectors.counts[index], found.vectors.labels[index]
         table, rows, scale = weight_table(found.start.a, found.vectors, parameters.L)
         weights = (scale[index][:, :, None] * table[rows[index]]).transpose(0, 2, 1)

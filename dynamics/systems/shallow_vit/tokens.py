@@ -47,7 +47,8 @@ class Training:
     start : int, "symmetric" or None
         Another seed, for the weights alone; or a symmetric start, as of `ReducedPopulation`.
     batch : int or None
-        Samples of a mini-batch. Batches are fixed; every epoch takes them in a new random order.
+        Samples of a mini-batch. Every epoch deals the samples out anew, each to one batch; a batch
+        of all samples or more is all of them.
     sparsify : str or None
         Which tokens go first, of training and test samples: ``"random"``, ``"irrelevant"``,
         ``"noisiest"``; see `sparsify`.

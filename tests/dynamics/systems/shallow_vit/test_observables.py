@@ -85,17 +85,6 @@ def test_definition_2_counts_angles(system):
     assert problem.observables(problem.initial_state)["lucky_angle"] == expected
 
 
-@pytest.mark.parametrize("margin", [1.0, 10.0])
-def test_the_odds_of_relevant_to_confusion_never_change(system, margin):
-    parameters = system.Parameters(m=100, margin=margin)
-    run = dynamics.descend(system.ReducedPopulation(parameters), eta=0.1, steps=300, record=1)
-    assert run["odds"].max() < 1e-12
-    assert np.ptp(run["B_11"]) > 0.2
-    varied = system.Parameters(m=24, data="fixed_disc")
-    seen = system.ReducedPopulation(varied, samples=4)
-    assert np.isnan(seen.observables(seen.initial_state)["odds"])
-
-
 def test_a_run_stands_still_at_zero_loss(system):
     run = dynamics.descend(system.ReducedPopulation(system.Parameters(m=100)), eta=0.1, steps=400)
     zero = run.events["t_zero"]
@@ -118,35 +107,6 @@ def test_two_margins_are_one_after_rescaling(system):
     again = dynamics.descend(other, eta=0.4, steps=100)
     assert again.final_state == pytest.approx(run.final_state, abs=1e-12)
     assert again["risk"] == pytest.approx(run["risk"], abs=1e-12)
-
-
-def test_a_run_can_be_cut_anywhere_with_mini_batches(system):
-    parameters = system.Parameters(m=24, data="fixed_disc")
-    problem = system.ReducedPopulation(parameters, samples=13, batch=4)
-    assert len(problem.instance.bounds) == 5
-    whole = dynamics.descend(problem, eta=0.1, steps=50)
-    state, eta = problem.initial_state, np.full(problem.layout.size, 0.1)
-    for first, last in ((0, 7), (7, 8), (8, 50)):
-        rows = np.empty((last - first, 4))
-        none = np.empty(0, np.int64), np.empty((0, state.size))
-        problem.advance(state, eta, first, last, (rows, *none))
-    assert (state == whole.final_state).all()
-
-
-def test_batches_share_out_the_samples(system):
-    parameters = system.Parameters(m=24, data="fixed_disc", L=12, alpha_confusion=0.1)
-    problem = system.ReducedPopulation(parameters, samples=200, batch=64)
-    found = problem.instance
-    assert len(found.vectors.labels) < 200
-    gradients = []
-    for b in range(1, 5):
-        bounds, index, share = found.bounds, found.index, found.share
-        each = (bounds, index, share, np.array([b]), np.zeros(1, np.int64))
-        data = (problem._data[0], each, *problem._data[2:])
-        gradients.append(np.empty(problem.layout.size))
-        problem.module.gradient(problem.initial_state, data, gradients[-1])
-    mean = np.average(gradients, axis=0, weights=[64, 64, 64, 8])
-    assert mean == pytest.approx(problem.gradient(problem.initial_state), abs=1e-15)
 
 
 @pytest.mark.parametrize("view", ["ReducedPopulation", "FullPopulation"])

@@ -1,0 +1,143 @@
+"""Mini-batches of the three problems: each epoch deals the samples out anew."""
+
+import itertools
+
+import numpy as np
+import pytest
+from runs import same
+
+import dynamics
+from dynamics import iterate
+
+LAW = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0, "data": "fixed_disc"}
+VIEWS = ["ReducedPopulation", "FullPopulation", "FullEmpirical"]
+SAMPLES, BATCH = 13, 4
+EPOCH = 4
+"""Steps of an epoch: batches of 4, 4, 4 and 1."""
+
+
+def problem(system, view, batch=BATCH, seed=0, **law):
+    return getattr(system, view)(
+        system.Parameters(**(LAW | law)), samples=SAMPLES, seed=seed, batch=batch
+    )
+
+
+def members(made, first, last):
+    return (made if hasattr(made, "members") else made.instance).members(first, last)
+
+
+def stepped(made, state, eta, *cuts):
+    """The state after advancing from cut to cut."""
+    state, rates = state.copy(), np.full(state.size, eta)
+    none = np.empty(0, np.int64), np.empty((0, state.size))
+    for first, last in itertools.pairwise(cuts):
+        made.advance(state, rates, first, last, (np.empty((last - first, 4)), *none))
+    return state
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_step_is_on_the_samples_that_it_is_dealt(system, view):
+    """Beside the mean over each of them, of the pattern problem's plain matrices."""
+    from dynamics.systems.shallow_vit.slopes import Slopes
+
+    made, reduced = problem(system, view), problem(system, "ReducedPopulation", batch=None)
+    start, vectors = made.initial_state, reduced.instance.vectors
+    hidden, values, keys, queries = reduced.parts(reduced.initial_state)
+    seen = []
+    for step in range(3 * EPOCH):
+        (dealt,) = members(made, step, step + 1)
+        seen.append(dealt.tolist())
+        moved = start - stepped(made, start, 1.0, step, step + 1)
+        expected = np.zeros_like(hidden)
+        for sample in dealt:
+            alone = problem(system, "ReducedPopulation", batch=None).instance
+            alone.taken = lambda _, s=sample: (vectors.member[[s]], np.ones(1))
+            by_response, _ = Slopes(alone).of(hidden @ values, keys.T @ queries)
+            expected += by_response @ values.T / len(dealt)
+        found = made.layout.part(moved, "W_O")
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+        assert expected.any()
+    for epoch in range(3):
+        parts = seen[epoch * EPOCH : (epoch + 1) * EPOCH]
+        assert sorted(itertools.chain(*parts)) == list(range(SAMPLES))
+    assert sorted(seen[:EPOCH]) != sorted(seen[EPOCH : 2 * EPOCH])
+
+
+@pytest.mark.parametrize("data", ["fixed", "fixed_disc", "iid"])
+def test_problems_of_one_seed_take_the_same_samples(system, data):
+    made = [problem(system, view, seed=5, data=data) for view in VIEWS]
+    for one, *others in zip(*[members(each, 0, 20) for each in made], strict=True):
+        assert all((one == other).all() for other in others)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("cuts", [(0, 7, 8, 50), (0, 1, 2, 3, 4, 5, 50), (0, 4, 50)])
+def test_a_run_cut_anywhere_ends_in_the_same_bits(system, view, cuts):
+    made = problem(system, view)
+    whole = dynamics.descend(made, eta=0.1, steps=50)
+    assert (stepped(made, made.initial_state, 0.1, *cuts) == whole.final_state).all()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_batch_is_not_taken_for_that_of_another_call(system, view):
+    """Where a batch is past the margin the state stands still, and only the samples change."""
+    made = problem(system, view)
+    run = dynamics.descend(made, eta=0.1, steps=200, record=1)
+    state = run.states[np.flatnonzero(run["active"])[-1]]
+    moving = [(stepped(made, state, 0.1, k, k + 1) != state).any() for k in range(40)]
+    still = next(k for k in range(39) if not moving[k] and moving[k + 1])
+    both = stepped(made, state, 0.1, still, still + 2)
+    assert (both != state).any()
+    assert (stepped(made, state, 0.1, still, still + 1, still + 2) == both).all()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_the_last_pass_is_forgotten_with_its_batches(system, view):
+    """A gradient alone leaves the mark of its batch, the first of its call."""
+    made = problem(system, view)
+    state, found = made.initial_state, np.empty((2, made.layout.size))
+    for step in range(2):
+        made.module.gradient(state, made._stepped(step, step + 1), found[step])
+        expected = state - stepped(problem(system, view), state, 1.0, step, step + 1)
+        np.testing.assert_allclose(found[step], expected, rtol=0, atol=1e-14)
+    assert abs(found[1] - found[0]).max() > 1e-6
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_batches_share_out_the_samples(system, view):
+    made, whole = problem(system, view), problem(system, view, batch=None)
+    state = made.initial_state
+    steps = [state - stepped(made, state, 1.0, k, k + 1) for k in range(EPOCH)]
+    mean = np.average(steps, axis=0, weights=[4, 4, 4, 1])
+    assert mean == pytest.approx(whole.gradient(state), abs=1e-15)
+    assert made.gradient(state) == pytest.approx(whole.gradient(state), abs=1e-15)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_batch_of_more_samples_than_there_are_is_all_of_them(system, view):
+    whole, more = problem(system, view, batch=None), problem(system, view, batch=SAMPLES + 5)
+    runs = [dynamics.descend(each, eta=0.1, steps=30) for each in (whole, more)]
+    assert (runs[0].states == runs[1].states).all()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_checkpoint_goes_on_in_the_same_bits(system, tmp_path, monkeypatch, view):
+    monkeypatch.setattr(iterate, "LARGEST_CHUNK", 16)
+    monkeypatch.setattr(iterate, "FIRST_CHUNK", 16)
+    reference = dynamics.descend(problem(system, view), 0.1, 90, 7)
+    advance, count = iterate.Run._advance, iter(range(1000))
+
+    def counted(self, last):
+        advance(self, last)
+        if next(count) == 2:
+            raise KeyboardInterrupt
+
+    path = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(iterate.Run, "_advance", counted)
+        patch.setattr("dynamics.checkpoint.SECONDS", 0.0)
+        patch.setattr("dynamics.checkpoint.SHARE", 0.0)
+        with pytest.raises(KeyboardInterrupt):
+            dynamics.descend(problem(system, view), 0.1, 90, 7, checkpoint=path)
+    assert path.exists()
+    same(dynamics.descend(problem(system, view), 0.1, 90, 7, checkpoint=path), reference)
