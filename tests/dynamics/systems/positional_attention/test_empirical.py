@@ -44,7 +44,7 @@ def test_any_number_of_samples_fills_blocks(samples):
 
 
 @pytest.mark.parametrize("degree", [3, 5])
-@pytest.mark.parametrize("size", [8, 16, 64])
+@pytest.mark.parametrize("size", [8, 16, pytest.param(64, marks=pytest.mark.long)])
 def test_gradient_equals_central_differences_of_the_risk(size, degree):
     made = problem(size, 4, 8, 700, degree)
     state, generator = made.initial_state, np.random.default_rng(0)
