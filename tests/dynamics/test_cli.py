@@ -204,7 +204,10 @@ def test_odd_starts_run(capsys, words):
     assert json.loads(out)["final"]["risk"] > 0
 
 
-@pytest.mark.parametrize("words", [["--alpha0", "1e200"], ["--eta", "1e308"], ["--p", "1001"]])
+LARGE = pytest.param(["--p", "1001"], marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize("words", [["--alpha0", "1e200"], ["--eta", "1e308"], LARGE])
 def test_divergence_at_the_first_steps_is_an_outcome(capsys, words):
     words = [*words, "--steps", "50", "--json", "--out", "x"]
     code, out, err = call(capsys, "run", "positional_attention", *words)

@@ -138,6 +138,7 @@ def test_cache_directory_that_cannot_be_written_falls_back(tmp_path, monkeypatch
     assert codegen.cache_directory().is_dir()
 
 
+@pytest.mark.long
 def test_threads_are_up_when_only_the_callee_was_cached(tmp_path):
     """A gradient cached by one process, a loop compiled around it by another: this crashed."""
     make = (
