@@ -240,7 +240,7 @@ def lemma_3(system: System, protocol: Protocol) -> Finding:
     )
     sweep = np.linspace(0.02, min(pi / 2, pi / law.M), 40)
     drawn = plot(
-        "angle", "share of neurons within the angle of $p_1$",
+        "angle, in radians", "share of neurons within the angle of $p_1$",
         [
             curve("measured", np.sort(angles[:, 0]), np.arange(1, law.m + 1) / law.m),
             curve(f"sphere in {law.d} dimensions", sweep, [cap_share(law.d, x) for x in sweep]),
