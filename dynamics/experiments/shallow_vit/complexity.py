@@ -14,6 +14,7 @@ import numpy as np
 
 from dynamics.experiments.criteria import listed
 from dynamics.experiments.curves import curve, line
+from dynamics.experiments.shallow_vit.iterations import FEWEST
 from dynamics.experiments.shallow_vit.runs import plot, possible, sizes_of, undecided
 from dynamics.experiments.shallow_vit.success import NEURONS, TRIALS, Rows, climb
 from dynamics.experiments.verify import Finding, Protocol
@@ -31,8 +32,6 @@ SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
 PROPORTION = 0.2
 SIGMAS = (0.0, 0.2, 0.4, 0.6, 0.8)
 FIGURE_1B = {"m": NEURONS, "L": 50, "alpha_star": 0.3, "alpha_confusion": 0.2, "data": "fixed_disc"}
-FEWEST = 3
-"""Points of a power law."""
 TWICE = 2.0
 """Standard errors within which an exponent is the claimed one."""
 SAMPLES = "samples $N_{50}$"

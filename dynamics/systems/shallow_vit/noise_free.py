@@ -6,6 +6,7 @@ that of `brute.FullPopulation`, its oracle, on tokens.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ from theory.systems.shallow_vit.events import EVENTS, ORDER_PARAMETERS, RATES
 from theory.systems.shallow_vit.notation import NOTATION
 
 
-class NoiseFreeProblem(CompiledProblem):
+class NoiseFreeProblem(CompiledProblem, ABC):
     """Training on an `Instance`; its kernels have the batches as second part of their data.
 
     Parameters
@@ -59,21 +60,21 @@ class NoiseFreeProblem(CompiledProblem):
         self.autonomous = self.instance.batch is None
         super().__init__(*self._compiled())
 
+    @abstractmethod
     def _compiled(self) -> tuple[Any, tuple[Any, ...], Layout]:
         """Module, data and layout of `CompiledProblem`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def parts(self, state: FloatArray) -> tuple[FloatArray, ...]:
         """W_O, V, K, Q of a flat state."""
-        raise NotImplementedError
 
+    @abstractmethod
     def attended(self, state: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
         """Attention to relevant and confusion keys as training has it; see `Reader.odds`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reached(self, state: ArrayLike) -> FloatArray:
         """Of every vector of the test set y F, shape (S,)."""
-        raise NotImplementedError
 
     @property
     def _whole(self) -> tuple[Any, ...]:
@@ -86,9 +87,9 @@ class NoiseFreeProblem(CompiledProblem):
         each = (*found, np.arange(1, last - first + 1), np.zeros(1, np.int64))
         return (self._data[0], each, *self._data[2:])
 
+    @abstractmethod
     def _forget(self) -> None:
         """Drop the mark of the last pass: numbers of batches are those of one call of advance."""
-        raise NotImplementedError
 
     @property
     def identity(self) -> Mapping[str, Any]:
