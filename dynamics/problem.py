@@ -158,7 +158,65 @@ class FullProblem(Problem, Protocol):
         ...
 
 
-class CompiledProblem:
+class BaseProblem:
+    """What problems share, whatever computes their gradient: names, curvature, plain answers."""
+
+    order_names: tuple[str, ...]
+    rates: tuple[str, ...]
+    settings: Mapping[str, Any]
+    """How the problem was made, kept with every run."""
+    layout: Layout
+    flows = True
+    """Whether there is a gradient flow: not of a loss with kinks that training stays at."""
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """Names of the parts of the state, in order."""
+        return self.layout.names
+
+    @property
+    def has_jacobian(self) -> bool:
+        """Whether the Jacobian of the gradient is known, not taken from differences."""
+        return False
+
+    def gradient(self, state: ArrayLike) -> FloatArray:
+        """What one step of gradient descent subtracts, divided by eta; shape (n,)."""
+        raise TypeError(f"{type(self).__name__} has no gradient")
+
+    def jacobian(self, state: ArrayLike) -> FloatArray:
+        """Derivative of the gradient by the state, shape (n, n), from central differences."""
+        return _differences(self.gradient, self.layout.flatten(state))
+
+    def curvature(self, state: ArrayLike) -> float:
+        """Largest eigenvalue of the Jacobian of the gradient at a state; NaN if it is not finite.
+
+        Of a large problem without an analytic Jacobian, by power iteration on differences.
+        """
+        flat = self.layout.flatten(state)
+        if flat.size > SMALL and not self.has_jacobian:
+            return _power_iteration(self.gradient, flat)
+        matrix = self.jacobian(flat)
+        if not np.isfinite(matrix).all():
+            return float("nan")
+        return float(np.linalg.eigvals(matrix).real.max())
+
+    def gradient_bound(self, state: ArrayLike) -> FloatArray | None:
+        """Bound on the error of each entry of the gradient, where the problem knows one."""
+        return None
+
+    def failure(self) -> str:
+        """Why the last gradient is not a number, where the problem itself knows; else empty."""
+        return ""
+
+    def reconsidered(self, state: ArrayLike) -> Any:
+        """The problem with which a driver goes on from a state, itself or a better form of it.
+
+        Drivers ask where the gradient is not a number, and whenever the time has doubled.
+        """
+        return self
+
+
+class CompiledProblem(BaseProblem):
     """A problem whose gradient, order parameters, summary and loop are in one generated file.
 
     Parameters
@@ -171,12 +229,6 @@ class CompiledProblem:
         Parts of the state.
     """
 
-    order_names: tuple[str, ...]
-    rates: tuple[str, ...]
-    settings: Mapping[str, Any]
-    """How the problem was made, kept with every run."""
-    flows = True
-    """Whether there is a gradient flow: not of a loss with kinks that training stays at."""
     autonomous = True
     """Whether every step has the same data, so that a step that moves nothing is the last."""
 
@@ -184,11 +236,6 @@ class CompiledProblem:
         self.module = module
         self.layout = layout
         self._data = data
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        """Names of the parts of the state, in order."""
-        return self.layout.names
 
     @property
     def source(self) -> str:
@@ -248,34 +295,6 @@ class CompiledProblem:
         out = np.empty((flat.size, flat.size))
         self.module.hessian(flat, self._data, out)
         return out
-
-    def curvature(self, state: ArrayLike) -> float:
-        """Largest eigenvalue of the Jacobian of the gradient at a state; NaN if it is not finite.
-
-        Of a large problem without an analytic Jacobian, by power iteration on differences.
-        """
-        flat = self.layout.flatten(state)
-        if flat.size > SMALL and not self.has_jacobian:
-            return _power_iteration(self.gradient, flat)
-        matrix = self.jacobian(flat)
-        if not np.isfinite(matrix).all():
-            return float("nan")
-        return float(np.linalg.eigvals(matrix).real.max())
-
-    def gradient_bound(self, state: ArrayLike) -> FloatArray | None:
-        """Bound on the error of each entry of the gradient, where the problem knows one."""
-        return None
-
-    def failure(self) -> str:
-        """Why the last gradient is not a number, where the problem itself knows; else empty."""
-        return ""
-
-    def reconsidered(self, state: ArrayLike) -> Any:
-        """The problem with which a driver goes on from a state, itself or a better form of it.
-
-        Drivers ask where the gradient is not a number, and whenever the time has doubled.
-        """
-        return self
 
     def risk(self, state: ArrayLike) -> float:
         """Risk at a state."""

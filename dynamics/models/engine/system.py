@@ -1,0 +1,153 @@
+"""A system made of a model: what commands and drivers expect, from its one file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dynamics.models.engine import problems
+from dynamics.models.engine.definition import Definition
+from dynamics.models.engine.letters import notation_of
+from dynamics.models.engine.tracing_errors import refusals
+from dynamics.presentation import PlotDescription
+from dynamics.registry import Showcase, System
+from dynamics.validation import InvalidRequest
+from theory.claims import Claim
+from theory.events import Crossing, EventRule
+from theory.model import Model, ModelError, read_model
+
+EMPIRICAL_SAMPLES = 1000
+
+
+def load(path: str | os.PathLike[str]) -> System:
+    """The system of a model file.
+
+    Raises
+    ------
+    InvalidRequest
+        If the file holds no model, or cannot be run; in one line.
+    """
+    with refusals():
+        model = read_model(Path(path))
+    return system_of(model)
+
+
+def system_of(model: Model) -> System:
+    """The system of a model.
+
+    Raises
+    ------
+    InvalidRequest
+        If its claims are none.
+    """
+    definition = Definition(model)
+    with refusals():
+        claims, checks = _claims(model)
+        named = tuple(model.table("names", model.constants))
+        events = _rules_by_name(model)
+    kinds = {
+        name: type(
+            name,
+            (getattr(problems, name),),
+            {
+                "definition": definition, "system": model.name, "events": events,
+                "__doc__": getattr(problems, name).__doc__, "__module__": problems.__name__,
+            },
+        )
+        for name in ("ReducedPopulation", "FullPopulation", "FullEmpirical")
+    }  # fmt: skip
+    drawn = model.law is None and model.sample is not None and model.risk is None
+    return System(
+        name=model.name,
+        title=model.title or model.name,
+        notation=notation_of(model, named, ()),
+        claims=claims,
+        derivations=_no_derivations,
+        Parameters=definition.Parameters,
+        **kinds,  # type: ignore[arg-type]
+        showcases={
+            "run": Showcase({}, model.eta, model.steps),
+            "compare": Showcase({}, model.eta, model.steps),
+            "empirical": Showcase({}, model.eta, model.steps, EMPIRICAL_SAMPLES),
+        },
+        expectations=(),
+        realistic={
+            "omega": "standard deviation of the noise on every entry of the start (default 1e-3)",
+            "batch": "samples of a mini-batch (default: all)",
+        },
+        plot_description=PlotDescription(overlaid=(*named[:4], "risk")),
+        seconds=_seconds,
+        drawn=("samples", "seed") if drawn else (),
+        origin=definition.origin,
+        model=model,
+        checks=checks,
+        reduced_options=("eta", "steps", "coordinates"),
+        full_options=("eta", "steps", "coordinates"),
+        closure=_closure_of(definition),
+    )
+
+
+def _closure_of(definition: Definition) -> Callable[..., Any]:
+    def closure(
+        parameters: Any = None, eta: Any = None, steps: Any = None, samples: Any = None, seed: Any = 0
+    ) -> Any:
+        """What training closes on at some parameters; see `theory.closure.Closure`."""
+        chosen = definition.Parameters() if parameters is None else parameters
+        return definition.realization(chosen, samples, seed).closure(definition.walk(eta, steps))
+
+    return closure
+
+
+def _no_derivations(parameters: Any = None) -> Mapping[str, Any]:
+    """A model of one's own is derived by `theory.own_derivation`, at its constants."""
+    return {}
+
+
+def _seconds(parameters: Any, full: str | None, options: Mapping[str, Any]) -> float:
+    """Predicted cost of a gradient: larger whole numbers first."""
+    sizes = [v for v in vars(parameters).values() if isinstance(v, int) and v > 0]
+    return 1e-6 * float(max(sizes, default=1)) ** 2 * (100.0 if full else 1.0)
+
+
+def _rules_by_name(model: Model) -> tuple[EventRule, ...]:
+    """The events by name alone, for what is known before any problem is made."""
+    import sympy
+
+    one = sympy.Integer(1)
+    table = model.table("events", model.constants)
+    return tuple(Crossing(str(n), str(text), "", None, one, one) for n, text in table.items())
+
+
+def _claims(model: Model) -> tuple[tuple[Claim, ...], dict[str, Callable[..., Any]]]:
+    """The claims of a model file, and the functions that check them."""
+    given = model.claims
+    if given is None:
+        return (), {}
+    items = given.items() if isinstance(given, Mapping) else [(None, f) for f in given]
+    checks: dict[str, Callable[..., Any]] = {}
+    claims = []
+    for name, function in items:
+        if not callable(function):
+            raise ModelError(f"claims: {function!r} is no function (system, protocol) -> Finding")
+        source = name or function.__name__.replace("_", " ")
+        statement = " ".join((function.__doc__ or source).split())
+        checks[source] = _guarded(function, model)
+        claims.append(Claim(source, statement, "stated in the model file", "its own check"))
+    return tuple(claims), checks
+
+
+def _guarded(function: Callable[..., Any], model: Model) -> Callable[..., Any]:
+    """A check whose errors are one line, and which must give a Finding."""
+
+    def check(system: Any, protocol: Any) -> Any:
+        with refusals(), model.blamed(f"claim {function.__name__}"):
+            finding = function(system, protocol)
+        if not all(hasattr(finding, name) for name in ("holds", "measured", "bound", "reason")):
+            raise InvalidRequest(
+                f"claim {function.__name__} gives {type(finding).__name__}, not a Finding"
+            )
+        return finding
+
+    return check

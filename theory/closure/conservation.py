@@ -1,0 +1,306 @@
+r"""Conserved quantities of training on a closed set of scalars.
+
+*Linear.* A combination :math:`c \cdot z` of scalars is constant under gradient descent and under
+the flow if :math:`c` is orthogonal to the gradient (per entry) at every state. The null space of
+gradients at random states is brought to reduced echelon form with complete pivoting, and its
+coefficients are written as fractions where these reproduce it.
+
+*Quadratic.* :math:`z^T S z` is constant along the flow if :math:`g(z)^T S z = 0` at every state.
+Products of scalars of the same array are tried, less those that follow from linear laws. Gradient
+descent breaks such a law at order :math:`\eta` (`break_by_descent` measures it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from theory.closure.linear import LinearSpace
+from theory.closure.partition import (
+    MOST_HALVINGS,
+    SCALES,
+    EntryClasses,
+    FloatArray,
+    Training,
+)
+
+MOST_LINEAR = 600
+"""Scalars up to which linear laws are sought."""
+MOST_PRODUCTS = 1000
+"""Products of scalars up to which quadratic laws are sought."""
+NULL = 1e-9
+"""Singular values below this, relative to the largest, belong to the null space."""
+GAP = 1e3
+"""Ratio between the least singular value that is kept and the largest of the null space."""
+DENOMINATOR = 64
+FRACTION = 1e-9
+"""Relative distance up to which a coefficient is a fraction."""
+
+
+@dataclass(frozen=True)
+class ConservationLaw:
+    """A quantity that training leaves as it is.
+
+    Attributes
+    ----------
+    terms : tuple of tuple of int
+        Scalars of each term: one of a linear law, two of a quadratic one.
+    coefficients : tuple of float
+        Of each term.
+    fractions : tuple of Fraction
+        The same as fractions; empty where they are decimal.
+    value : float
+        Of the law at the start.
+    """
+
+    terms: tuple[tuple[int, ...], ...]
+    coefficients: tuple[float, ...]
+    fractions: tuple[Fraction, ...]
+    value: float
+
+    @property
+    def degree(self) -> int:
+        """1 for a linear law, which gradient descent keeps; 2 for one of the flow."""
+        return len(self.terms[0])
+
+    @property
+    def exact(self) -> bool:
+        """Whether the coefficients are known as fractions."""
+        return bool(self.fractions)
+
+    def at(self, scalars: FloatArray) -> FloatArray:
+        """Its value at scalars of shape (..., count)."""
+        parts = [
+            factor * np.prod(np.asarray(scalars)[..., list(term)], axis=-1)
+            for factor, term in zip(self.coefficients, self.terms, strict=True)
+        ]
+        return np.asarray(sum(parts))
+
+    def text(self, names: Sequence[str]) -> str:
+        """``u**2 - 4*s**2``, in the names of the scalars; decimal factors have an ``~``."""
+        written = []
+        for k, term in enumerate(self.terms):
+            factor = self.fractions[k] if self.exact else self.coefficients[k]
+            size = abs(factor)
+            letters = [names[j] for j in term]
+            same = len(letters) == 2 and letters[0] == letters[1]
+            product = f"{letters[0]}**2" if same else "*".join(letters)
+            shown = str(size) if self.exact else f"~{size:.6g}"
+            sign = "-" if factor < 0 else "+"
+            written.append(f"{sign} {product}" if size == 1 else f"{sign} {shown}*{product}")
+        text = " ".join(written)
+        return text[2:] if text.startswith("+ ") else "-" + text[2:]
+
+
+def conservation_laws(
+    training: Training,
+    classes: EntryClasses,
+    space: LinearSpace,
+    generator: np.random.Generator,
+) -> tuple[ConservationLaw, ...]:
+    """Linear laws, then quadratic ones, of training on the closed scalars.
+
+    Parameters
+    ----------
+    training : Training
+    classes : EntryClasses
+    space : LinearSpace
+        Where the scalars stay.
+    generator : numpy Generator
+        Draws the states.
+
+    Returns
+    -------
+    tuple of ConservationLaw
+    """
+    count = classes.count
+    if not 0 < count <= MOST_LINEAR:
+        return ()
+    groups = training.groups[classes.first]
+    arrays = training.arrays[classes.first]
+    products = [
+        pair
+        for pair in combinations_with_replacement(range(count), 2)
+        if arrays[pair[0]] == arrays[pair[1]]
+    ]
+    if len(products) > MOST_PRODUCTS:
+        products = []
+    needed = max(count, len(products)) + 20
+    if space.free == 0:
+        return ()
+    states, rates = _rates(training, classes, space, generator, needed)
+    at_start = classes.start[classes.first]
+    found: list[ConservationLaw] = []
+    linear: list[FloatArray] = []
+    if space.free < count:
+        for group in np.unique(groups):
+            inside = np.flatnonzero(groups == group)
+            for vector in _null_space(rates[:, inside]):
+                whole = np.zeros(count)
+                whole[inside] = vector
+                linear.append(whole)
+                found.append(_law([(int(k),) for k in inside], vector, at_start))
+    if products and len(np.unique(groups)) == 1:
+        found += _quadratic(products, states, rates, linear, at_start)
+    return tuple(found)
+
+
+def _quadratic(
+    products: list[tuple[int, int]],
+    states: FloatArray,
+    rates: FloatArray,
+    linear: list[FloatArray],
+    at_start: FloatArray,
+) -> list[ConservationLaw]:
+    """Quadratic laws that do not follow from linear ones."""
+    first, second = np.array(products).T
+    change = rates[:, first] * states[:, second] + rates[:, second] * states[:, first]
+    null = _null_space(change)
+    if not null.size:
+        return []
+    trivial = _products_of_linear(products, linear, at_start)
+    if trivial.size:
+        # What is left of the null space beside the products of linear laws.
+        basis = np.linalg.svd(trivial, full_matrices=False)
+        kept = basis[2][basis[1] > 1e-10 * basis[1].max()]
+        rest = null - (null @ kept.T) @ kept
+        vectors, sizes = np.linalg.svd(rest, full_matrices=False)[1:][::-1]
+        null = _echelon(vectors[sizes > 1e-6 * max(1.0, sizes.max(initial=0.0))])
+    return [_law(products, vector, at_start) for vector in null]
+
+
+def _products_of_linear(
+    products: list[tuple[int, int]], linear: list[FloatArray], at_start: FloatArray
+) -> FloatArray:
+    """Quadratic forms that linear laws make constant, shape (forms, products).
+
+    The product of two linear laws, and of one whose value is 0 with any scalar.
+    """
+    count = at_start.size
+    position = {pair: k for k, pair in enumerate(products)}
+    forms = []
+    scalars = np.eye(count)
+    for law in linear:
+        vanishing = abs(law @ at_start) <= 1e-12 * np.abs(law * at_start).sum()
+        others = [*linear, *scalars] if vanishing else linear
+        for other in others:
+            form, within = np.zeros(len(products)), True
+            for i, j in zip(*np.nonzero(np.outer(law, other)), strict=True):
+                pair = (int(min(i, j)), int(max(i, j)))
+                if pair not in position:
+                    within = False
+                    break
+                form[position[pair]] += law[i] * other[j]
+            if within:
+                forms.append(form)
+    return np.array(forms)
+
+
+def _rates(
+    training: Training,
+    classes: EntryClasses,
+    space: LinearSpace,
+    generator: np.random.Generator,
+    needed: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Random states of the closed scalars and the gradient per entry there, (needed, count)."""
+    at_start = classes.start[classes.first]
+    states, rates = [], []
+    for k in range(needed):
+        scale = SCALES[k % len(SCALES)]
+        for _ in range(MOST_HALVINGS):
+            moved = space.basis @ generator.standard_normal(space.free)
+            moved *= scale / max(np.sqrt(np.mean(moved**2)), 1e-300)
+            gradient, _floor = training.probe(classes.lift(at_start + moved))
+            if np.isfinite(gradient).all():
+                states.append(at_start + moved)
+                rates.append(classes.project(gradient))
+                break
+            scale /= 2
+    return np.array(states), np.array(rates)
+
+
+def _null_space(rows: FloatArray) -> FloatArray:
+    """Vectors that every row annihilates, in reduced echelon form, shape (laws, columns).
+
+    Empty where singular values leave no gap between rounding and signal.
+    """
+    if not rows.size:
+        return np.zeros((0, rows.shape[1]))
+    lengths = np.linalg.norm(rows, axis=1)
+    scaled = rows[lengths > 0] / lengths[lengths > 0][:, None]
+    columns = np.linalg.norm(scaled, axis=0)
+    columns[columns == 0] = 1.0
+    values, vectors = np.linalg.svd(scaled / columns, full_matrices=True)[1:]
+    values = np.concatenate([values, np.zeros(rows.shape[1] - values.size)])
+    small = values < NULL * values.max(initial=0.0)
+    if not small.any():
+        return np.zeros((0, rows.shape[1]))
+    if not small.all() and values[~small].min() < GAP * max(
+        values[small].max(), np.finfo(float).eps * values.max()
+    ):
+        return np.zeros((0, rows.shape[1]))
+    return _echelon(vectors[small] / columns)
+
+
+def _echelon(vectors: FloatArray) -> FloatArray:
+    """Reduced echelon form by complete pivoting: sparse combinations of the same vectors."""
+    rows = np.array(vectors, dtype=np.float64)
+    free = np.ones(rows.shape[1], dtype=bool)
+    for k in range(len(rows)):
+        block = np.abs(rows[k:]) * free
+        pivot, column = divmod(int(block.argmax()), rows.shape[1])
+        rows[[k, k + pivot]] = rows[[k + pivot, k]]
+        rows[k] /= rows[k, column]
+        free[column] = False
+        for other in range(len(rows)):
+            if other != k:
+                rows[other] -= rows[other, column] * rows[k]
+    rows[np.abs(rows) < 1e-9] = 0.0
+    return rows
+
+
+def _law(
+    terms: Sequence[tuple[int, ...]], vector: FloatArray, at_start: FloatArray
+) -> ConservationLaw:
+    """A law from its coefficients, as fractions where these reproduce them, first term positive."""
+    used = np.flatnonzero(vector)
+    least = np.abs(vector[used]).min()
+    scaled = vector[used] / least * np.sign(vector[used[0]])
+    fractions = [Fraction(float(c)).limit_denominator(DENOMINATOR) for c in scaled]
+    close = all(
+        abs(float(f) - c) <= FRACTION * abs(c) for f, c in zip(fractions, scaled, strict=True)
+    )
+    coefficients = tuple(float(f) for f in fractions) if close else tuple(map(float, scaled))
+    named = tuple(tuple(terms[k]) for k in used)
+    law = ConservationLaw(named, coefficients, tuple(fractions) if close else (), 0.0)
+    return ConservationLaw(named, coefficients, law.fractions, float(law.at(at_start)))
+
+
+def break_by_descent(
+    law: ConservationLaw, run: Callable[[float], FloatArray], rates: Sequence[float]
+) -> tuple[FloatArray, float]:
+    """How far gradient descent breaks a law, and the power of eta with which it does.
+
+    Parameters
+    ----------
+    law : ConservationLaw
+    run : callable
+        Learning rate -> scalars of a run to one time, shape (records, count).
+    rates : sequence of float
+        Learning rates.
+
+    Returns
+    -------
+    float array, shape (rates,), and float
+        Largest change of the law along each run; slope of log(change) against log(eta).
+    """
+    changes = np.array([float(np.abs(law.at(run(eta)) - law.value).max()) for eta in rates])
+    if (changes <= 0).any():
+        return changes, float("nan")
+    return changes, float(np.polyfit(np.log(rates), np.log(changes), 1)[0])
+

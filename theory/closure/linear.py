@@ -1,0 +1,203 @@
+r"""Second stage of a closure: the smallest linear space that gradient descent does not leave.
+
+Beyond equal entries, training may stay in a smaller linear space through the start:
+:math:`v = \alpha w_*` for a general :math:`w_*`, the eigenvectors of a covariance, the aligned modes
+of a deep linear network. In the coordinates of the classes (`theory.closure.partition`), gradients
+at points of the space found so far are added to it until three rounds of six points add nothing.
+
+A direction is added only above `theory.closure.partition.FLOORS` rounding errors, and the whole is
+accepted only with a clear gap between what was added and what was left; otherwise the classes stand
+as they are. Where parameter groups have learning rates of their own, each group is closed for
+itself. It is a statement on plain gradient descent: a rule that treats coordinates one by one, such
+as Adam, keeps the classes and leaves the linear space.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from theory.closure.partition import (
+    FLOORS,
+    MOST_HALVINGS,
+    QUIET,
+    SCALES,
+    EntryClasses,
+    FloatArray,
+    IntArray,
+    Training,
+    random_state,
+)
+
+POINTS = 6
+"""Random points of a round."""
+GAP = 1e4
+"""Ratio between the least direction that was added and the largest that was not."""
+MOST_SCALARS = 600
+"""Classes up to which the second stage is tried."""
+
+
+@dataclass(frozen=True)
+class LinearSpace:
+    """A linear space through the start, in the coordinates of the classes.
+
+    Attributes
+    ----------
+    basis : float array, shape (count, free)
+        Columns: directions of the scalars; displacements of the scalars are combinations of them.
+    clear : bool
+        Whether noise and signal were told apart; else the basis is the identity.
+    remark : str
+        Why the second stage was left out, where it was.
+    """
+
+    basis: FloatArray
+    clear: bool = True
+    remark: str = ""
+
+    @property
+    def free(self) -> int:
+        """Dimension of the space."""
+        return int(self.basis.shape[1])
+
+
+def linear_space(
+    training: Training, classes: EntryClasses, generator: np.random.Generator
+) -> LinearSpace:
+    """The smallest linear space through the start that the gradient does not leave.
+
+    Parameters
+    ----------
+    training : Training
+    classes : EntryClasses
+        Closed under gradient descent.
+    generator : numpy Generator
+        Draws the points.
+
+    Returns
+    -------
+    LinearSpace
+    """
+    count = classes.count
+    if count == 0:
+        return LinearSpace(np.eye(0))
+    if count > MOST_SCALARS:
+        return LinearSpace(np.eye(count), False, f"more than {MOST_SCALARS} scalars")
+    roots = np.sqrt(classes.sizes)
+    scale = _scales(training, classes, generator)
+    groups = training.groups[classes.first]
+    search = _Search(np.zeros((count, 0)))
+    quiet = rounds = 0
+    while quiet < QUIET and search.basis.shape[1] < count:
+        residuals, errors = [], []
+        for _ in range(POINTS if search.basis.shape[1] else 1):
+            point = _point(training, classes, generator, search.basis * scale[:, None], rounds)
+            if point is None:
+                continue
+            gradient, floor = point
+            for group in np.unique(groups):
+                inside = groups == group
+                residuals.append(np.where(inside, classes.project(gradient) * roots / scale, 0.0))
+                spread = classes.project(floor * classes.signs) * roots / scale
+                errors.append(float(np.linalg.norm(np.where(inside, spread, 0.0))))
+        added = search.add(residuals, errors)
+        quiet = 0 if added else quiet + 1
+        rounds += 1
+    if search.basis.shape[1] == count:
+        return LinearSpace(np.eye(count))
+    if not search.clear:
+        return LinearSpace(np.eye(count), False, "noise and signal were not told apart")
+    return LinearSpace(search.basis * scale[:, None] / roots[:, None])
+
+
+class _Search:
+    """Directions found so far, orthonormal in scaled coordinates, and how clear each was."""
+
+    def __init__(self, basis: FloatArray) -> None:
+        self.basis = basis
+        self.added: list[float] = []
+        self.left: list[float] = []
+
+    @property
+    def clear(self) -> bool:
+        noise = max([1.0, *self.left])
+        return min(self.added, default=np.inf) >= GAP * noise
+
+    def add(self, vectors: list[FloatArray], errors: list[float]) -> bool:
+        """Append what of some vectors lies outside the space; whether anything did."""
+        rest = [self._outside(vector) for vector in vectors]
+        noise = [max(e, np.finfo(float).eps * float(np.linalg.norm(v))) for e, v in
+                 zip(errors, vectors, strict=True)]  # fmt: skip
+        some = False
+        while rest:
+            lengths = np.array([np.linalg.norm(vector) for vector in rest])
+            ratios = [
+                length / error if error > 0 else (np.inf if length > 0 else 0.0)
+                for length, error in zip(lengths, noise, strict=True)
+            ]
+            k = int(np.argmax(ratios))
+            if not ratios[k] > FLOORS or self.basis.shape[1] == self.basis.shape[0]:
+                self.left.append(float(ratios[k]))
+                break
+            some = True
+            self.added.append(float(ratios[k]))
+            direction = self._outside(rest[k] / lengths[k])
+            direction /= np.linalg.norm(direction)
+            self.basis = np.column_stack([self.basis, direction])
+            for j in range(len(rest)):
+                along = float(direction @ rest[j])
+                noise[j] += abs(along) / lengths[k] * noise[k] if j != k else 0.0
+                rest[j] = rest[j] - along * direction
+            del rest[k], noise[k]
+        return some
+
+    def _outside(self, vector: FloatArray) -> FloatArray:
+        for _ in range(2):
+            vector = vector - self.basis @ (self.basis.T @ vector)
+        return vector
+
+
+def _scales(
+    training: Training, classes: EntryClasses, generator: np.random.Generator
+) -> FloatArray:
+    """Typical size of the gradient along each class, shape (count,)."""
+    sizes = []
+    for k in range(2 * len(SCALES)):
+        gradient, _ = training.probe(random_state(classes, generator, SCALES[k % len(SCALES)]))
+        if np.isfinite(gradient).all():
+            sizes.append(np.abs(classes.project(gradient)) * np.sqrt(classes.sizes))
+    if not sizes:
+        return np.ones(classes.count)
+    typical = np.sqrt(np.mean(np.square(sizes), axis=0))
+    least = float(typical[typical > 0].min(initial=np.inf))
+    return np.where(typical > 0, typical, least if np.isfinite(least) else 1.0)
+
+
+def _point(
+    training: Training,
+    classes: EntryClasses,
+    generator: np.random.Generator,
+    basis: FloatArray,
+    rounds: int,
+) -> tuple[FloatArray, FloatArray] | None:
+    """Gradient and floors at a random point of the space; None where none is finite."""
+    roots = np.sqrt(classes.sizes)
+    at_start = classes.start[classes.first]
+    scale = SCALES[rounds % len(SCALES)]
+    for _ in range(MOST_HALVINGS):
+        moved = basis @ generator.standard_normal(basis.shape[1])
+        size = float(np.sqrt(np.mean(moved**2))) if basis.shape[1] else 0.0
+        if size > 0:
+            moved *= scale / size
+        gradient, floor = training.probe(classes.lift(at_start + moved / roots))
+        if np.isfinite(gradient).all() and np.isfinite(floor).all():
+            return gradient, floor
+        scale /= 2
+    return None
+
+
+def group_numbers(names: list[str]) -> IntArray:
+    """Numbers of names, in the order of first appearance."""
+    order = {name: k for k, name in enumerate(dict.fromkeys(names))}
+    return np.array([order[name] for name in names], dtype=np.int64)

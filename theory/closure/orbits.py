@@ -1,0 +1,177 @@
+r"""Classes of entries from a stated symmetry: orbits under signed permutations of index sets.
+
+A law that can only be drawn from has no exact symmetry in any finite draw, so the user states it.
+``axes`` gives the index set of each axis of each array (None for an axis that is not permuted), and
+each generator maps index sets to permutations, or to pairs (permutation, signs). An entry
+:math:`A_{ij}` goes to :math:`\sigma_i \tau_j A_{\pi(i)\pi'(j)}`; an entry that an element of the
+group maps to minus itself is 0 on the fixed space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from theory.closure.partition import FROZEN, EntryClasses, FloatArray, IntArray
+from theory.model import ModelError
+
+
+@dataclass(frozen=True)
+class Generator:
+    """A signed permutation of all entries.
+
+    Attributes
+    ----------
+    images : int array, shape (n,)
+        Entry -> the entry it goes to.
+    signs : float array, shape (n,)
+        Sign with which it goes there.
+    text : str
+        For messages.
+    """
+
+    images: IntArray
+    signs: FloatArray
+    text: str
+
+    def moved(self, state: FloatArray) -> FloatArray:
+        """The state after the generator, shape (n,)."""
+        out = np.empty_like(state)
+        out[self.images] = self.signs * state
+        return out
+
+
+def generators_of(
+    stated: Any, axes: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]
+) -> list[Generator]:
+    """The generators of a model as signed permutations of its flat state.
+
+    Parameters
+    ----------
+    stated : sequence, or an object with ``generators``
+        Mappings from index sets to permutations or (permutation, signs); plain permutations where
+        there is one index set.
+    axes : mapping
+        Array -> index set of each axis.
+    shapes : mapping
+        Array -> its shape, in the order of the flat state.
+
+    Raises
+    ------
+    ModelError
+        If a generator is no permutation of its index set, or the sizes do not fit.
+    """
+    for name, shape in shapes.items():
+        if name not in axes:
+            raise ModelError(f"axes does not name the array {name}; axes can have {name!r}: (...)")
+        if len(_axes(axes[name])) != len(shape):
+            raise ModelError(f"axes of {name} are {axes[name]!r}, and it has {len(shape)} axes")
+    sets = list(dict.fromkeys(a for name in shapes for a in _axes(axes[name]) if a is not None))
+    items: Iterable[Any] = getattr(stated, "generators", stated)
+    found = []
+    for k, item in enumerate(items):
+        if not isinstance(item, Mapping):
+            if len(sets) != 1:
+                raise ModelError(f"generator {k} of symmetry names no index set of {sets}")
+            item = {sets[0]: item}
+        found.append(_generator(k, item, axes, shapes))
+    return found
+
+
+def _axes(entry: Any) -> tuple[Any, ...]:
+    return tuple(entry) if isinstance(entry, (tuple, list)) else (entry,)
+
+
+def _generator(
+    number: int,
+    item: Mapping[str, Any],
+    axes: Mapping[str, Any],
+    shapes: Mapping[str, tuple[int, ...]],
+) -> Generator:
+    known = {a for name in shapes for a in _axes(axes[name])}
+    for name in item:
+        if name not in known:
+            raise ModelError(f"generator {number} of symmetry moves {name!r}, which axes lacks")
+    images: list[IntArray] = []
+    signs: list[FloatArray] = []
+    first = 0
+    for array, shape in shapes.items():
+        grids: Sequence[IntArray] = np.indices(shape)
+        moved, factor = [], np.ones(shape)
+        for axis, (index_set, size) in enumerate(zip(_axes(axes[array]), shape, strict=True)):
+            entry = item.get(index_set) if index_set is not None else None
+            permutation, sign = _parts(number, index_set, entry, size)
+            moved.append(permutation[grids[axis]])
+            factor = factor * sign[grids[axis]]
+        count = int(np.prod(shape, dtype=int))
+        flat = np.ravel_multi_index(moved, shape).ravel() if shape else np.zeros(1, dtype=np.int64)
+        images.append(first + flat)
+        signs.append(np.asarray(factor, dtype=np.float64).ravel())
+        first += count
+    return Generator(np.concatenate(images), np.concatenate(signs), f"generator {number}")
+
+
+def _parts(
+    number: int, index_set: Any, entry: Any, size: int
+) -> tuple[IntArray, FloatArray]:
+    if entry is None:
+        return np.arange(size), np.ones(size)
+    signed = isinstance(entry, (tuple, list)) and len(entry) == 2 and np.ndim(entry[0]) == 1
+    permutation = np.asarray(entry[0] if signed else entry)
+    sign = np.asarray(entry[1] if signed else np.ones(size), dtype=np.float64)
+    good = permutation.shape == (size,) and permutation.dtype.kind in "iu"
+    if not good or not np.array_equal(np.sort(permutation), np.arange(size)):
+        raise ModelError(
+            f"generator {number} of symmetry is no permutation of 0..{size - 1} on {index_set!r}"
+        )
+    if sign.shape != (size,) or not np.isin(sign, (-1.0, 1.0)).all():
+        raise ModelError(f"generator {number} of symmetry has signs other than 1 and -1")
+    return permutation.astype(np.int64), sign
+
+
+def orbit_classes(start: FloatArray, generators: Sequence[Generator]) -> EntryClasses:
+    """Orbits of the entries, with signs, through a start that the group fixes.
+
+    Raises
+    ------
+    ModelError
+        If a generator moves the start.
+    """
+    for generator in generators:
+        moved = generator.moved(start)
+        if not np.allclose(moved, start, rtol=1e-12, atol=0.0):
+            entry = int(np.flatnonzero(moved != start)[0])
+            raise ModelError(f"the start is not symmetric: {generator.text} moves entry {entry}")
+    size = start.size
+    labels, signs = np.full(size, FROZEN, dtype=np.int64), np.zeros(size)
+    edges = [(g.images, g.signs) for g in generators]
+    inverse = [(np.argsort(i), s[np.argsort(i)]) for i, s in edges]
+    steps = edges + inverse
+    count = 0
+    visited = np.zeros(size, dtype=bool)
+    for root in range(size):
+        if visited[root]:
+            continue
+        members, stack, vanishing = [root], [root], False
+        visited[root] = True
+        signs[root] = 1.0
+        while stack:
+            k = stack.pop()
+            for image, factor in steps:
+                target, sign = int(image[k]), signs[k] * factor[k]
+                if not visited[target]:
+                    visited[target] = True
+                    signs[target] = sign
+                    members.append(target)
+                    stack.append(target)
+                elif signs[target] != sign:
+                    vanishing = True
+        if vanishing:
+            signs[members] = 0.0
+        else:
+            labels[members] = count
+            count += 1
+    return EntryClasses(labels, signs, start)

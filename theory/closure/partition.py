@@ -1,0 +1,301 @@
+r"""First stage of a closure: which trained entries stay equal, by refinement on the gradient.
+
+Entries of one array with one size :math:`|\theta_i(0)|` begin as one class, with the sign of their
+start; an entry at 0 gets its sign from its first clear gradient. At random points of the space in
+which every class has one value, the full gradient is taken, and a class is split where the signed
+gradients of its entries differ. When no point splits any more, gradient descent from the start
+cannot leave the space: this is colour refinement with the gradient as the colour.
+
+What counts as different is decided class by class, because gradients of two arrays may differ by
+ten orders of magnitude: `FLOORS` times the rounding error of the class, measured against a run in
+single precision, plus `ROUNDING` units in the last place of the class's largest gradient.
+
+An entry whose gradient vanishes at every point is *frozen*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theory.model import ModelError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+FLOORS = 300.0
+"""Measured rounding errors from which a difference counts."""
+ROUNDING = 64 * np.finfo(np.float64).eps
+SCALES = (0.1, 0.3, 1.0)
+"""Sizes of the random points, in turn."""
+QUIET = 3
+"""Points in a row that must split nothing."""
+MOST_HALVINGS = 40
+UNCLEAR = 30.0
+"""A gap within this factor of the tolerance is unclear, and reported."""
+FROZEN = -1
+"""Label of an entry that never moves."""
+
+
+class Training(Protocol):
+    """The full training problem, as the closure sees it.
+
+    Attributes
+    ----------
+    start : float array, shape (n,)
+        Every trained entry at step 0.
+    arrays : int array, shape (n,)
+        Number of the array to which each entry belongs.
+    groups : int array, shape (n,)
+        Number of its parameter group.
+    """
+
+    start: FloatArray
+    arrays: IntArray
+    groups: IntArray
+
+    def probe(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Gradient at a state and the rounding error of each of its entries, both shape (n,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Split:
+    """Two entries that a closure first held equal, and the point that told them apart.
+
+    Attributes
+    ----------
+    first, second : int
+        Entries, as positions in the flat state.
+    values : tuple of float
+        Their signed gradients.
+    unclear : bool
+        Whether the difference is within a factor `UNCLEAR` of what counts as rounding.
+    """
+
+    first: int
+    second: int
+    values: tuple[float, float]
+    unclear: bool = False
+
+
+@dataclass(frozen=True)
+class EntryClasses:
+    """Classes of trained entries that gradient descent keeps equal up to a sign.
+
+    Attributes
+    ----------
+    labels : int array, shape (n,)
+        Class of each entry, in the order of first entries; `FROZEN` for one that never moves.
+    signs : float array, shape (n,)
+        Sign of each entry relative to the first of its class; 0 for a frozen one.
+    start : float array, shape (n,)
+        Every entry at step 0.
+    rounds : int
+        Points at which the gradient was taken.
+    splits : tuple of Split
+        The last differences found, for the report.
+    """
+
+    labels: IntArray
+    signs: FloatArray
+    start: FloatArray
+    rounds: int = 0
+    splits: tuple[Split, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Number of classes that move."""
+        return int(self.labels.max(initial=FROZEN)) + 1
+
+    @property
+    def sizes(self) -> IntArray:
+        """Entries of each class, shape (count,)."""
+        return np.bincount(self.labels[self.labels >= 0], minlength=self.count)
+
+    @property
+    def first(self) -> IntArray:
+        """The first entry of each class, shape (count,)."""
+        moving = np.flatnonzero(self.labels >= 0)
+        return moving[np.unique(self.labels[moving], return_index=True)[1]]
+
+    def lift(self, scalars: FloatArray) -> FloatArray:
+        """States of every entry, shape (..., n), from one value for each class, (..., count)."""
+        scalars = np.asarray(scalars, dtype=np.float64)
+        states = np.broadcast_to(self.start, (*scalars.shape[:-1], self.start.size)).copy()
+        moving = self.labels >= 0
+        states[..., moving] = self.signs[moving] * scalars[..., self.labels[moving]]
+        return states
+
+    def project(self, vectors: FloatArray) -> FloatArray:
+        """Signed mean over each class, shape (..., count), of vectors of shape (..., n)."""
+        moving = np.flatnonzero(self.labels >= 0)
+        signed = np.asarray(vectors)[..., moving] * self.signs[moving]
+        order = np.argsort(self.labels[moving], kind="stable")
+        if not self.count:
+            return np.zeros((*signed.shape[:-1], 0))
+        edges = np.searchsorted(self.labels[moving][order], np.arange(self.count))
+        # Pairwise sums: means of many equal numbers keep their digits.
+        return np.add.reduceat(signed[..., order], edges, axis=-1) / self.sizes
+
+    def residual(self, vector: FloatArray) -> FloatArray:
+        """What of a gradient, shape (n,), lies outside the space in which classes are equal."""
+        inside = np.zeros_like(vector)
+        moving = self.labels >= 0
+        inside[moving] = self.signs[moving] * self.project(vector)[self.labels[moving]]
+        return vector - inside
+
+
+def refine_entries(
+    training: Training,
+    generator: np.random.Generator,
+    extra: Sequence[FloatArray] = (),
+    before: EntryClasses | None = None,
+) -> EntryClasses:
+    """Classes of entries that stay equal, up to a sign.
+
+    Parameters
+    ----------
+    training : Training
+    generator : numpy Generator
+        Draws the points.
+    extra : sequence of float arrays, shape (n,)
+        States that must be looked at too: those at which a run left the classes found before.
+    before : EntryClasses, optional
+        Classes found before, to be refined.
+
+    Raises
+    ------
+    ModelError
+        If the gradient is not finite at the start, or nowhere near it.
+    """
+    start, size = training.start, training.start.size
+    if before is None:
+        labels = np.unique(
+            np.stack([training.arrays, _ranks(np.abs(start))]), axis=1, return_inverse=True
+        )[1].ravel()
+        signs, seen = np.sign(start), np.zeros(size, dtype=bool)
+    else:
+        seen = before.labels >= 0
+        labels = np.where(seen, before.labels, before.count + training.arrays)
+        labels = np.unique(
+            np.stack([labels, np.where(seen, 0, _ranks(np.abs(start)))]),
+            axis=1, return_inverse=True,
+        )[1].ravel()  # fmt: skip
+        signs = np.where(seen, before.signs, np.sign(start))
+    pending = list(extra)
+    quiet = rounds = 0
+    splits: list[Split] = []
+    while quiet < QUIET or pending:
+        if pending:
+            gradient, floor = training.probe(pending.pop())
+            if not _finite(gradient, floor):
+                continue
+        else:
+            scale = SCALES[rounds % len(SCALES)] if rounds else 0.0
+            gradient, floor = _random_probe(training, generator, (labels, signs * seen), scale)
+        count = int(labels.max()) + 1
+        tolerance = _tolerances(labels, count, gradient, floor)
+        woken = (np.abs(gradient) > tolerance[labels]) & ~seen
+        signs = np.where(woken & (signs == 0), np.sign(gradient), signs)
+        seen = seen | woken
+        labels, found = _split(labels, seen, np.where(seen, signs, 0) * gradient, tolerance)
+        splits = (splits + found)[-8:]
+        quiet = 0 if found or woken.any() else quiet + 1
+        rounds += 1
+    moving = np.flatnonzero(seen)
+    ordered = np.full(size, FROZEN, dtype=np.int64)
+    oriented = np.zeros(size)
+    if moving.size:
+        _, first, inverse = np.unique(labels[moving], return_index=True, return_inverse=True)
+        rank = np.empty_like(first)
+        rank[np.argsort(first)] = np.arange(first.size)
+        ordered[moving] = rank[inverse]
+        oriented[moving] = signs[moving] * signs[moving[first]][inverse]
+    return EntryClasses(ordered, oriented, start, rounds, tuple(splits))
+
+
+def class_tolerances(
+    training: Training, classes: EntryClasses, gradient: FloatArray, floor: FloatArray
+) -> FloatArray:
+    """What counts as a difference for each entry, by its class, shape (n,).
+
+    Entries that are frozen are a class of their own in each array.
+    """
+    labels = np.where(classes.labels >= 0, classes.labels, classes.count + training.arrays)
+    return _tolerances(labels, int(labels.max()) + 1, gradient, floor)[labels]
+
+
+def random_state(
+    classes: EntryClasses, generator: np.random.Generator, scale: float
+) -> FloatArray:
+    """A random state in which every class has one value, shape (n,)."""
+    at_start = classes.start[classes.first] if classes.count else np.zeros(0)
+    return classes.lift(at_start + scale * generator.standard_normal(classes.count))
+
+
+def _random_probe(
+    training: Training,
+    generator: np.random.Generator,
+    classes: tuple[IntArray, FloatArray],
+    scale: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Gradient and floors at a random point of the classes, nearer to the start where needed."""
+    labels, signs = classes
+    if scale == 0.0:
+        gradient, floor = training.probe(training.start)
+        if not _finite(gradient, floor):
+            bad = int(np.flatnonzero(~np.isfinite(gradient) | ~np.isfinite(floor))[0])
+            raise ModelError(
+                f"the gradient at the start is {gradient[bad]:g} (entry {bad}), not finite"
+            )
+        return gradient, floor
+    for _ in range(MOST_HALVINGS):
+        values = scale * generator.standard_normal(int(labels.max()) + 1)
+        gradient, floor = training.probe(training.start + signs * values[labels])
+        if _finite(gradient, floor):
+            return gradient, floor
+        scale /= 2
+    raise ModelError("the gradient is finite at the start and at no point near it")
+
+
+def _finite(gradient: FloatArray, floor: FloatArray) -> bool:
+    return bool(np.isfinite(gradient).all() and np.isfinite(floor).all())
+
+
+def _ranks(values: FloatArray) -> IntArray:
+    return np.unique(values, return_inverse=True)[1].ravel()
+
+
+def _tolerances(
+    labels: IntArray, count: int, gradient: FloatArray, floor: FloatArray
+) -> FloatArray:
+    """What counts as a difference in each class, shape (count,)."""
+    error, largest = np.zeros(count), np.zeros(count)
+    np.maximum.at(error, labels, floor)
+    np.maximum.at(largest, labels, np.abs(gradient))
+    return FLOORS * error + ROUNDING * largest
+
+
+def _split(
+    labels: IntArray, seen: NDArray[np.bool_], values: FloatArray, tolerance: FloatArray
+) -> tuple[IntArray, list[Split]]:
+    """Finer labels, and one pair of entries for each class that was split."""
+    order = np.lexsort((values, seen, labels))
+    before, after = order[:-1], order[1:]
+    same = labels[before] == labels[after]
+    gap = values[after] - values[before]
+    apart = same & ((seen[before] != seen[after]) | (gap > tolerance[labels[after]]))
+    fresh = np.empty(labels.size, dtype=np.int64)
+    fresh[order] = np.concatenate([[0], np.cumsum(~same | apart)])
+    found = []
+    for k in np.flatnonzero(apart)[:8]:
+        one, two = sorted((int(before[k]), int(after[k])))
+        limit = tolerance[labels[one]]
+        unclear = bool(gap[k] < UNCLEAR * limit and seen[before[k]] == seen[after[k]])
+        found.append(Split(one, two, (float(values[one]), float(values[two])), unclear))
+    return fresh, found

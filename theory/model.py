@@ -1,0 +1,500 @@
+r"""A model as a theorist writes it: what is trained, from which start, on which law, which loss.
+
+A model is a few functions. Their keyword arguments are the constants of the model, and the defaults
+of these arguments are the defaults of the constants. One of three doors gives the expectation:
+
+1. ``law`` and ``loss``: a finite law, :math:`R(\theta) = \sum_s P_s\, \ell(\theta, s)`, exact;
+2. ``risk``: the population risk in closed form;
+3. ``sample``, ``loss`` and ``symmetry``: a law that can be drawn from, with the symmetry stated.
+
+Nothing is compiled here. `theory.closure` finds which entries stay equal under gradient descent,
+and the engine of `dynamics` runs the model.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+import sys
+import traceback
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+LEADING: Mapping[str, tuple[str, ...]] = {
+    "start": (),
+    "fixed": (),
+    "law": (),
+    "loss": ("theta", "sample", "xp"),
+    "risk": ("theta", "xp"),
+    "sample": ("rng",),
+    "observables": ("theta", "xp"),
+    "observe": ("theta", "sample", "xp"),
+    "names": (),
+    "events": (),
+    "symmetry": (),
+}
+"""Functions of a model, and the arguments that are not constants."""
+TABLES = ("names", "events", "groups", "axes", "panels", "claims")
+"""What may be given as a plain value; ``names`` and ``events`` also as a function."""
+SETTINGS = ("eta", "steps")
+RESERVED = frozenset({
+    "time", "rtol", "eta", "steps", "record", "samples", "seed", "seeds", "full", "expectation",
+    "tolerance", "dropped", "omega", "batch", "out", "json", "config", "resume", "checkpoint",
+    "prove", "sizes", "name", "option", "claims", "thorough", "let", "paired", "strict", "workers",
+    "scheduler", "repair", "trajectory", "theta", "sample", "xp", "rng", "print_config", "at",
+    "pieces", "standalone", "force", "csv",
+})  # fmt: skip
+"""Names of flags and of arguments, which no constant may have."""
+SUM_TOLERANCE = 1e-12
+
+
+class ModelError(ValueError):
+    """A model that cannot be used; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law with every sample in one array.
+
+    Attributes
+    ----------
+    weights : float array, shape (N,)
+        Probabilities; their sum is 1.
+    samples : nested dict, tuple or list of arrays, each of shape (N, ...)
+    """
+
+    weights: FloatArray
+    samples: Any
+
+    @property
+    def size(self) -> int:
+        """Number of samples N."""
+        return int(self.weights.size)
+
+
+@dataclass(frozen=True)
+class Model:
+    """The functions of a model; each constant is a keyword argument of some of them.
+
+    Attributes
+    ----------
+    start : callable
+        ``start(**constants)`` -> dict of trained arrays at step 0.
+    law : callable, optional
+        ``law(**constants)`` -> (probability, sample) pairs.
+    loss : callable, optional
+        ``loss(theta, sample, xp, **constants)`` -> one number; ``xp`` is the array namespace.
+    risk : callable, optional
+        ``risk(theta, xp, **constants)`` -> the population risk.
+    sample : callable, optional
+        ``sample(rng, **constants)`` -> one sample, drawn from a numpy Generator.
+    fixed : callable, optional
+        ``fixed(**constants)`` -> dict of arrays that are not trained, beside those of ``start``.
+    observables : callable, optional
+        ``observables(theta, xp, **constants)`` -> dict of numbers.
+    observe : callable, optional
+        ``observe(theta, sample, xp, **constants)`` -> dict of numbers, averaged over the law.
+    names : mapping or callable, optional
+        Name -> an entry of its scalar: ``{"alpha": ("v", 0), "gamma": ("A", 0, 1)}``.
+    events : mapping or callable, optional
+        Name -> rule, as text: ``{"T1": "G >= D/2"}``; see `theory.event_text`.
+    groups : mapping, optional
+        Array -> parameter group; groups may have learning rates of their own.
+    symmetry : callable, optional
+        ``symmetry(**constants)`` -> generators; each maps index sets to permutations.
+    axes : mapping, optional
+        Array -> the index set of each of its axes, for ``symmetry``.
+    panels : sequence, optional
+        What a run is drawn as: tuples of names, one a panel.
+    claims : mapping or sequence, optional
+        Functions ``claim(system, protocol) -> Finding``, their docstring the statement.
+    eta, steps : float, int
+        Learning rate and steps of a run where none are given.
+    name, title, source : str
+        Code name, a line for readers, and the paper.
+    path : Path or None
+        File of the model.
+
+    Raises
+    ------
+    ModelError
+        If the expectation is not given by one of the three doors, a function has other arguments,
+        or a constant has no default, two different ones, or a name that is taken.
+    """
+
+    start: Callable[..., Any]
+    law: Callable[..., Any] | None = None
+    loss: Callable[..., Any] | None = None
+    risk: Callable[..., Any] | None = None
+    sample: Callable[..., Any] | None = None
+    fixed: Callable[..., Any] | None = None
+    observables: Callable[..., Any] | None = None
+    observe: Callable[..., Any] | None = None
+    names: Any = None
+    events: Any = None
+    groups: Mapping[str, str] = field(default_factory=dict)
+    symmetry: Callable[..., Any] | None = None
+    axes: Mapping[str, Any] = field(default_factory=dict)
+    panels: Any = None
+    claims: Any = None
+    eta: float = 0.02
+    steps: int = 3000
+    name: str = "model"
+    title: str = ""
+    source: str = ""
+    path: Path | None = None
+
+    def __post_init__(self) -> None:
+        for role in LEADING:
+            function = getattr(self, role)
+            if function is None or (role in TABLES and not callable(function)):
+                continue
+            if not callable(function):
+                raise ModelError(f"{role} is {type(function).__name__}, not a function")
+        if not callable(self.start):
+            raise ModelError("a model needs start(...), the trained arrays at step 0")
+        if self.risk is None:
+            if self.loss is None or (self.law is None and self.sample is None):
+                raise ModelError(
+                    "a model needs law and loss, or risk, or sample, loss and symmetry"
+                )
+            if self.law is None and self.symmetry is None:
+                raise ModelError(
+                    "sample needs symmetry: a finite draw has no exact symmetry of its own; "
+                    "give symmetry(...) and axes, or a finite law(...)"
+                )
+        elif self.law is not None:
+            raise ModelError("a model has a law or a closed risk, not both; leave one of them out")
+        if self.observe is not None and self.law is None and self.sample is None:
+            raise ModelError("observe is averaged over a law, and this model has a closed risk")
+        if self.symmetry is not None and not self.axes:
+            raise ModelError("symmetry needs axes: the index set of each axis of each array")
+        rate_ok = isinstance(self.eta, numbers.Real) and 0 < self.eta < math.inf
+        if not rate_ok or not isinstance(self.steps, int) or self.steps < 1:
+            raise ModelError("eta is a positive number and steps a whole number of at least 1")
+        self.constants  # refuses constants that cannot be  # noqa: B018
+
+    @cached_property
+    def constants(self) -> dict[str, Any]:
+        """Constants and their defaults, in the order in which the functions name them."""
+        found: dict[str, Any] = {}
+        first: dict[str, str] = {}
+        missing: dict[str, str] = {}
+        for role, names in self._arguments.items():
+            for name, parameter in names.items():
+                if name in RESERVED:
+                    raise ModelError(
+                        f"constant {name!r} of {role} has the name of a setting of runs; "
+                        f"rename it, as {name}_0"
+                    )
+                if parameter.default is inspect.Parameter.empty:
+                    missing.setdefault(name, role)
+                    continue
+                default = _plain(name, parameter.default)
+                if name in found and not _same(found[name], default):
+                    raise ModelError(
+                        f"constant {name!r} has two defaults, {found[name]!r} in {first[name]} and "
+                        f"{default!r} in {role}; give it one"
+                    )
+                found.setdefault(name, default)
+                first.setdefault(name, role)
+        for name, role in missing.items():
+            if name not in found:
+                raise ModelError(
+                    f"constant {name!r} of {role} has no default anywhere; give it one: {name}=..."
+                )
+        order = dict.fromkeys(name for names in self._arguments.values() for name in names)
+        return {name: found[name] for name in order}
+
+    @cached_property
+    def _arguments(self) -> dict[str, dict[str, inspect.Parameter]]:
+        """Function -> its constants."""
+        found: dict[str, dict[str, inspect.Parameter]] = {}
+        for role, leading in LEADING.items():
+            function = getattr(self, role)
+            if not callable(function):
+                continue
+            parameters = list(inspect.signature(function).parameters.values())
+            names = [parameter.name for parameter in parameters]
+            shown = f"{role}({', '.join((*leading, '...'))})"
+            if tuple(names[: len(leading)]) != leading and len(names) < len(leading):
+                raise ModelError(f"{role}({', '.join(names)}) can be {shown}")
+            for parameter in parameters:
+                if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                    raise ModelError(
+                        f"{role} takes *{parameter.name}; constants are named arguments"
+                    )
+            found[role] = {p.name: p for p in parameters[len(leading) :]}
+        return found
+
+    def call(self, role: str, *leading: Any, constants: Mapping[str, Any]) -> Any:
+        """A function of the model at some constants.
+
+        Raises
+        ------
+        ModelError
+            With the line of the file where the function itself raises.
+        """
+        given = {name: constants[name] for name in self._arguments[role]}
+        with self.blamed(role):
+            return getattr(self, role)(*leading, **given)
+
+    def blamed(self, role: str) -> _Blamed:
+        """A context in which an error of the user's function becomes one line with its place."""
+        return _Blamed(role, self.path)
+
+    def starting_arrays(self, constants: Mapping[str, Any]) -> dict[str, FloatArray]:
+        """The trained arrays at step 0.
+
+        Raises
+        ------
+        ModelError
+            If there are none, or an entry is no finite number.
+        """
+        return _arrays("start", self.call("start", constants=constants))
+
+    def fixed_arrays(self, constants: Mapping[str, Any]) -> dict[str, FloatArray]:
+        """The arrays that are not trained; none where the model has no ``fixed``."""
+        if self.fixed is None:
+            return {}
+        return _arrays("fixed", self.call("fixed", constants=constants))
+
+    def enumerated_law(self, constants: Mapping[str, Any]) -> Law:
+        """Every sample of a finite law.
+
+        Raises
+        ------
+        ModelError
+            If the probabilities do not sum to 1, or the samples differ in shape.
+        """
+        weights: list[float] = []
+        samples: list[Any] = []
+        with self.blamed("law"):
+            for pair in _pairs(self.call("law", constants=constants)):
+                probability, sample = pair
+                value = float(probability)
+                if not value >= 0 or math.isinf(value):
+                    raise ModelError(f"law gives the probability {value:g} to a sample")
+                if value > 0:
+                    weights.append(value)
+                    samples.append(sample)
+        if not samples:
+            raise ModelError("law gives no sample")
+        total = math.fsum(weights)
+        if abs(total - 1) > SUM_TOLERANCE:
+            raise ModelError(f"the probabilities of law sum to {total:.12g}, not to 1")
+        return Law(np.array(weights), stacked(samples, "law"))
+
+    def drawn_samples(self, constants: Mapping[str, Any], count: int, seed: int) -> Law:
+        """Samples drawn from ``sample``, or from ``law``, with equal weights."""
+        generator = np.random.default_rng(seed)
+        if self.sample is not None:
+            drawn = [self.call("sample", generator, constants=constants) for _ in range(count)]
+            return Law(np.full(count, 1 / count), stacked(drawn, "sample"))
+        law = self.enumerated_law(constants)
+        chosen = generator.choice(law.size, size=count, p=law.weights / law.weights.sum())
+        return Law(np.full(count, 1 / count), gathered(law.samples, chosen))
+
+    def table(self, role: str, constants: Mapping[str, Any]) -> dict[str, Any]:
+        """``names`` or ``events`` at some constants, as a dict."""
+        value = getattr(self, role)
+        if callable(value):
+            value = self.call(role, constants=constants)
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            raise ModelError(f"{role} is {type(value).__name__}; {role} can be a dict")
+        return dict(value)
+
+
+class _Blamed:
+    """Turns an error of a user's function into a `ModelError` with the line where it rose."""
+
+    def __init__(self, role: str, path: Path | None) -> None:
+        self.role, self.path = role, path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if error is None or isinstance(error, (ModelError, MemoryError)):
+            return
+        if isinstance(error, Exception):
+            place = line_of(error, self.path)
+            raise ModelError(f"{self.role} raises {told_error(error)}{place}") from error
+
+
+def told_error(error: BaseException) -> str:
+    """The kind of an error and the first line of what it says."""
+    lines = str(error).strip().splitlines()
+    return type(error).__name__ + (f": {lines[0][:160]}" if lines else "")
+
+
+def line_of(error: BaseException, path: Path | None) -> str:
+    """`` (my.py, line 7)``: the last line of the model's file that an error went through."""
+    if path is None:
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+    if isinstance(error, SyntaxError) and error.lineno:
+        lines.append(error.lineno)
+    return f" ({path.name}, line {lines[-1]})" if lines else f" ({path.name})"
+
+
+def read_model(path: str | Path) -> Model:
+    """The model of a Python file.
+
+    Parameters
+    ----------
+    path : path-like
+        A file with ``start`` and one of the three doors as functions of these names.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read or run, or holds no model.
+    """
+    file = Path(path).absolute()
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise ModelError(f"{str(path)!r} cannot be read ({reason.lower()})") from None
+    module = types.ModuleType(f"attdyn_model_{file.stem}")
+    module.__file__ = str(file)
+    sys.path.insert(0, str(file.parent))
+    # Dataclasses and the like look their module up by name.
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(text, str(file), "exec"), module.__dict__)
+    except (Exception, SystemExit) as error:
+        raise ModelError(
+            f"{file.name} cannot be run: {told_error(error)}{line_of(error, file)}"
+        ) from error
+    finally:
+        sys.path.remove(str(file.parent))
+    content = vars(module)
+    known = [*LEADING, *TABLES, *SETTINGS]
+    given = {name: content[name] for name in known if content.get(name) is not None}
+    if "start" not in given:
+        raise ModelError(f"{file.name} holds no model: it has no function start(...)")
+    lines = (module.__doc__ or "").strip().splitlines()
+    title = lines[0].rstrip(".") if lines else file.stem
+    source = str(content.get("SOURCE", ""))
+    try:
+        return Model(**given, name=file.stem, title=title, source=source, path=file)
+    except ModelError as error:
+        raise ModelError(f"{file.name}: {error}") from None
+
+
+def stacked(samples: list[Any], role: str) -> Any:
+    """Samples of one structure as one structure of arrays with a leading axis.
+
+    Raises
+    ------
+    ModelError
+        If two samples differ in structure or shape, or one is no number.
+    """
+    first = samples[0]
+    if isinstance(first, Mapping):
+        for k, sample in enumerate(samples):
+            if not isinstance(sample, Mapping) or sample.keys() != first.keys():
+                raise ModelError(f"{role}: sample {k} has other parts than sample 0")
+        return {name: stacked([s[name] for s in samples], f"{role}, {name}") for name in first}
+    if isinstance(first, (tuple, list)) and not _is_row(first):
+        for k, sample in enumerate(samples):
+            if not isinstance(sample, (tuple, list)) or len(sample) != len(first):
+                raise ModelError(f"{role}: sample {k} has other parts than sample 0")
+        parts = [stacked([s[j] for s in samples], f"{role}, {j}") for j in range(len(first))]
+        return tuple(parts)
+    arrays = [np.asarray(sample) for sample in samples]
+    for k, array in enumerate(arrays):
+        if array.dtype.kind not in "biuf":
+            raise ModelError(f"{role}: sample {k} holds {array.dtype}, not numbers")
+        if array.shape != arrays[0].shape:
+            raise ModelError(
+                f"{role}: the shape of a sample changes, from {arrays[0].shape} to {array.shape} "
+                f"(sample {k})"
+            )
+    whole = np.stack(arrays)
+    if whole.dtype.kind == "f":
+        whole = whole.astype(np.float64)
+        if not np.isfinite(whole).all():
+            raise ModelError(f"{role}: a sample holds a number that is not finite")
+    return whole
+
+
+def gathered(samples: Any, index: Any) -> Any:
+    """Some of the samples, by an index of the leading axis."""
+    if isinstance(samples, Mapping):
+        return {name: gathered(part, index) for name, part in samples.items()}
+    if isinstance(samples, (tuple, list)):
+        return tuple(gathered(part, index) for part in samples)
+    return samples[index]
+
+
+def _is_row(value: Any) -> bool:
+    """Whether a list is a row of plain numbers, which is an array and no structure."""
+    return isinstance(value, list) and all(isinstance(v, numbers.Real) for v in value)
+
+
+def _pairs(law: Any) -> Iterable[tuple[Any, Any]]:
+    try:
+        iterator = iter(law)
+    except TypeError:
+        raise ModelError(
+            f"law gives {type(law).__name__}; law can yield (probability, sample) pairs"
+        ) from None
+    for pair in iterator:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise ModelError("law can yield (probability, sample) pairs")
+        yield pair[0], pair[1]
+
+
+def _arrays(role: str, value: Any) -> dict[str, FloatArray]:
+    if not isinstance(value, Mapping) or not value:
+        raise ModelError(f"{role} gives {type(value).__name__}; {role} can give a dict of arrays")
+    found = {}
+    for name, entry in value.items():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ModelError(f"{role} names an array {name!r}; names are words, as A or W_1")
+        array = np.array(entry)
+        if array.dtype.kind not in "iuf" or array.size == 0:
+            raise ModelError(f"{role}: {name} holds no real numbers")
+        if not np.isfinite(array).all():
+            raise ModelError(f"{role}: {name} has an entry that is not finite")
+        found[name] = array.astype(np.float64)
+    return found
+
+
+def _plain(name: str, default: Any) -> Any:
+    """A default as a plain value: whole number, real number, word, truth value or None."""
+    if isinstance(default, np.generic):
+        default = default.item()
+    if isinstance(default, (bool, str)) or default is None:
+        return default
+    if isinstance(default, numbers.Integral):
+        return int(default)
+    if isinstance(default, numbers.Real) and math.isfinite(default):
+        return float(default)
+    raise ModelError(
+        f"constant {name!r} has the default {default!r}; defaults can be numbers and words"
+    )
+
+
+def _same(one: Any, two: Any) -> bool:
+    return type(one) is type(two) and one == two
