@@ -19,11 +19,11 @@ import pydantic
 from dynamics import request
 from dynamics.commands import COMMANDS, MODULES, OF_STORES, Asked
 from dynamics.interruption import termination
-from dynamics.systems import load_system, system_names
+from dynamics.registry import load_system, system_names
 from dynamics.validation import InvalidRequest, first_problem
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 SWITCHES = (
     "json", "prove", "print_config", "resume", "thorough", "paired", "strict", "repair", "refine",

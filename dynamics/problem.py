@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
+    from dynamics.presentation import Presentation
     from theory.events import EventRule
     from theory.notation import Notation
 
@@ -103,7 +104,7 @@ class Problem(Protocol):
     view: str
     parameters: Any
     layout: Layout
-    notation: Notation
+    presentation: Presentation
     events: tuple[EventRule, ...]
     order_names: tuple[str, ...]
     rates: tuple[str, ...]
@@ -171,6 +172,8 @@ class CompiledProblem:
         Parts of the state.
     """
 
+    presentation: Presentation
+    """How its results are shown."""
     order_names: tuple[str, ...]
     rates: tuple[str, ...]
     settings: Mapping[str, Any]
@@ -189,6 +192,11 @@ class CompiledProblem:
     def state_names(self) -> tuple[str, ...]:
         """Names of the parts of the state, in order."""
         return self.layout.names
+
+    @property
+    def notation(self) -> Notation:
+        """The table of letters, of `presentation`."""
+        return self.presentation.notation
 
     @property
     def source(self) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import sympy
+if TYPE_CHECKING:
+    import sympy
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,8 @@ class Notation(Mapping[str, Letter]):
 
     def symbol(self, name: str) -> sympy.Symbol:
         """The sympy symbol of a code name, with the table's assumptions."""
+        import sympy  # a stored table is read without it
+
         return sympy.Symbol(name, **dict(self[name].assumptions))
 
     def symbols(self, names: str) -> Any:

@@ -14,7 +14,7 @@ from dynamics.validation import InvalidRequest, integer
 
 if TYPE_CHECKING:
     from dynamics.commands import Asked
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 
 def flags(parser: request.Parser, command: str, system: System) -> None:

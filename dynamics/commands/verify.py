@@ -17,7 +17,7 @@ from dynamics.validation import integer
 if TYPE_CHECKING:
     from dynamics.commands import Asked
     from dynamics.experiments.verify import Verdict
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 WIDTH = 110
 CLAIM = 30

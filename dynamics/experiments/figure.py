@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dynamics.systems import load_system
+from dynamics.registry import load_system
 from dynamics.validation import InvalidRequest, integer
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 
 @dataclass(frozen=True)

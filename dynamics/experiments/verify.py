@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from dynamics.systems import load_system
+from dynamics.registry import load_system
 from dynamics.validation import InvalidRequest, first_problem
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
     from theory.claims import Claim
 
 WORDS = {True: "holds", False: "does not hold here", None: "not decidable at this size"}

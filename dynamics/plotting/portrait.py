@@ -18,7 +18,6 @@ from dynamics.portrait.fixed import DEGENERATE, SADDLE, SINK, SOURCE
 from dynamics.portrait.hidden import HELD, RUN, Treatment
 from dynamics.portrait.plane import Portrait
 from dynamics.problem import FloatArray
-from dynamics.systems import load_system
 from dynamics.trajectory import Trajectory
 from theory.notation import Notation
 
@@ -54,7 +53,7 @@ def portrait(found: Portrait, axes: Axes | None = None, shown: Sequence[str] | N
     -------
     Axes
     """
-    notation = load_system(found.system).notation
+    notation = found.presentation.notation
     with mpl.rc_context(RC | {"axes.spines.top": True, "axes.spines.right": True}):
         if axes is None:
             _, axes = new_figure(5.4, 5.4)
