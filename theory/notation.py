@@ -84,6 +84,13 @@ class Notation(Mapping[str, Letter]):
         """Several symbols at once, from a space-separated list of code names."""
         return tuple(self.symbol(name) for name in names.split())
 
+    def latex(self, name: str) -> str:
+        """LaTeX of a code name without dollar signs; upright words for a name without a row."""
+        if name in self:
+            return self[name].latex
+        spaced = name.replace("_", r"\ ")
+        return name if len(name) == 1 else rf"\mathrm{{{spaced}}}"
+
     def label(self, name: str) -> str:
         """Label for an axis or a legend: the LaTeX form between dollar signs.
 
