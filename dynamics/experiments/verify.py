@@ -169,7 +169,7 @@ def verify(
     Raises
     ------
     InvalidRequest
-        For a claim that the paper does not have.
+        For a claim that the paper does not have, or that nothing checks.
     """
     return list(verdicts(system, parameters, claims, thorough, seed))
 
@@ -186,6 +186,9 @@ def verdicts(
     known = {claim.source: claim for claim in chosen.claims}
     asked = sources(chosen, claims)
     table = checks(chosen)
+    for source in asked:
+        if source not in table:
+            raise InvalidRequest(f"{chosen.name} has no check of claim {source!r}")
     protocol = Protocol(parameters, thorough, seed)
     for source in asked:
         yield Verdict(known[source], _decided(_checked(table[source], chosen, protocol)))
@@ -217,13 +220,14 @@ def sources(system: System, claims: Sequence[str] | None) -> list[str]:
     Raises
     ------
     InvalidRequest
-        For a claim that the paper does not have, with the nearest that it has.
+        For a claim that the paper does not have, with the nearest that it has; where there are no
+        claims.
     """
     known = {claim.source.lower(): claim.source for claim in system.claims}
-    if claims is None:
-        return list(known.values())
     if not known:
         raise InvalidRequest(f"{system.name} has no claims")
+    if claims is None:
+        return list(known.values())
     for source in claims:
         if source.lower() not in known:
             near = known[get_close_matches(source.lower(), list(known), 1, 0.0)[0]]
