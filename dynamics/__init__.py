@@ -23,11 +23,11 @@ from dynamics.experiments.verify import Verdict, verify
 from dynamics.flow import flow
 from dynamics.onsets import Branches, Onsets, branches, onsets
 from dynamics.overlay import Overlay, overlay
+from dynamics.registry import System, load_system, system_names
 from dynamics.results import load
 from dynamics.stability import stability_limit
 from dynamics.store import save
 from dynamics.sweep import Sweep, sweep
-from dynamics.systems import System, load_system, system_names
 from dynamics.trajectory import Event, Trajectory
 
 __all__ = [

@@ -27,6 +27,7 @@ from dynamics.descend import (
     starting_state,
 )
 from dynamics.outcome import Outcome
+from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray, Problem
 from dynamics.trajectory import Trajectory, series
 from dynamics.validation import learning_rate
@@ -134,6 +135,7 @@ def adam(
         events={rule.name: None for rule in problem.events},
         outcome=_outcome(kind, step, rates[0]),
         reasons={rule.name: NO_EVENTS for rule in problem.events},
+        presentation=Presentation.of(problem),
     )
 
 

@@ -19,11 +19,11 @@ import pydantic
 from dynamics import request
 from dynamics.commands import COMMANDS, MODULES, OF_STORES, Asked
 from dynamics.interruption import termination
-from dynamics.systems import load_system, system_names
+from dynamics.registry import is_model_file, load_system, system_names, title
 from dynamics.validation import InvalidRequest, first_problem
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 SWITCHES = (
     "json", "prove", "print_config", "resume", "thorough", "paired", "strict", "repair", "refine",
@@ -72,7 +72,8 @@ def _dispatch(words: list[str]) -> int:
         for name, meaning in COMMANDS.items():
             print(f"  {name:<10}{meaning}")
         print(
-            f"\nsystems: {', '.join(system_names())}; attdyn COMMAND SYSTEM --help lists the flags"
+            f"\nsystems: {', '.join(system_names())}, or a model file (my.py); "
+            "attdyn COMMAND SYSTEM --help lists the flags"
         )
         return 0 if words else 2
     command = words.pop(0)
@@ -89,10 +90,10 @@ def _dispatch(words: list[str]) -> int:
         return _of_store(command, words)
     if not words or words[0] in ("-h", "--help"):
         print(f"usage: attdyn {command} SYSTEM [--name value ...]\n\n{COMMANDS[command]}")
-        print(f"\nsystems: {', '.join(system_names())}")
+        print(f"\nsystems: {', '.join(system_names())}, or a model file (my.py)")
         return 0 if words else 2
     name = words.pop(0)
-    if name not in system_names():
+    if name not in system_names() and not is_model_file(name):
         request.unknown("system", name, system_names())
     system = load_system(name)
     parser = _parser(command, system)
@@ -157,11 +158,11 @@ def _parser(command: str, system: System) -> request.Parser:
     kind: Any = str if command == "sweep" else request.value
     law = parser.add_argument_group("parameters")
     for parameter in dataclasses.fields(system.Parameters):
-        row = system.notation[parameter.name]
+        row = system.notation.get(parameter.name)
         usual = parameter.default
         usual = ",".join(map(str, usual)) or None if isinstance(usual, tuple) else usual
         default = "" if usual is None else f" (default {usual})"
-        text = f"{row.meaning}{default}".replace("%", "%%")
+        text = f"{row.meaning if row else ''}{default}".replace("%", "%%")
         law.add_argument(f"--{parameter.name}", type=kind, metavar="X", help=text)
     parser.add_argument("--config", metavar="FILE", help="flat TOML file of these names")
     importlib.import_module(f"dynamics.commands.{MODULES[command]}").flags(parser, command, system)
@@ -175,5 +176,5 @@ def _systems(words: list[str]) -> int:
     if words:
         raise InvalidRequest(f"word {words[0]!r} is not expected; attdyn systems takes no words")
     for name in system_names():
-        print(f"{name:<24}{load_system(name).title}")
+        print(f"{name:<24}{title(name)}")
     return 0

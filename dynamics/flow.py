@@ -19,6 +19,7 @@ from dynamics.forms import Forms
 from dynamics.interruption import interruption
 from dynamics.locate import Path, locate
 from dynamics.outcome import Outcome
+from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray, Problem
 from dynamics.trajectory import Event, Trajectory, series
 from dynamics.validation import integer, real, refuse
@@ -101,6 +102,7 @@ def flow(
         events=events,
         outcome=Outcome(kind, None, horizon, remedy),
         reasons={name: spot.reason for name, spot in found.items() if spot.time is None},
+        presentation=Presentation.of(problem),
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray, Problem
 from dynamics.stability import stability_limit
 from dynamics.validation import integer
@@ -121,6 +122,8 @@ class Branches:
     values : float array, shape (n, 64)
         The last values of the state; NaN where a state was not finite.
     onsets : Onsets
+    presentation : Presentation
+        That of the problem.
     """
 
     system: str
@@ -128,6 +131,7 @@ class Branches:
     etas: FloatArray
     values: FloatArray
     onsets: Onsets
+    presentation: Presentation
 
 
 def branches(
@@ -155,4 +159,4 @@ def branches(
         settled = late_states(problem, start, float(eta), steps)
         if settled is not None:
             values[k] = settled[:, place]
-    return Branches(problem.system, name, etas, values, found)
+    return Branches(problem.system, name, etas, values, found, Presentation.of(problem))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
+    from dynamics.presentation import Presentation
     from theory.events import EventRule
     from theory.notation import Notation
 
@@ -103,7 +104,7 @@ class Problem(Protocol):
     view: str
     parameters: Any
     layout: Layout
-    notation: Notation
+    presentation: Presentation
     events: tuple[EventRule, ...]
     order_names: tuple[str, ...]
     rates: tuple[str, ...]
@@ -161,6 +162,8 @@ class FullProblem(Problem, Protocol):
 class BaseProblem:
     """What problems share, whatever computes their gradient: names, curvature, plain answers."""
 
+    presentation: Presentation
+    """How its results are shown."""
     order_names: tuple[str, ...]
     rates: tuple[str, ...]
     settings: Mapping[str, Any]
@@ -173,6 +176,11 @@ class BaseProblem:
     def state_names(self) -> tuple[str, ...]:
         """Names of the parts of the state, in order."""
         return self.layout.names
+
+    @property
+    def notation(self) -> Notation:
+        """The table of letters, of `presentation`."""
+        return self.presentation.notation
 
     @property
     def has_jacobian(self) -> bool:

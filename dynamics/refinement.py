@@ -23,7 +23,6 @@ from dynamics.problem import FloatArray
 from dynamics.sweep import Sweep, load, sweep
 from dynamics.sweep.axes import PAIRED
 from dynamics.sweep.plan import planned, whole_names
-from dynamics.systems import load_system
 from dynamics.validation import InvalidRequest
 
 
@@ -117,7 +116,7 @@ def refinement(
             f"{question.quantity}<1 or reached(NAME)"
         )
     for name in (question.x, question.y):
-        if name in whole_names(load_system(found.plan.work.system)):
+        if name in whole_names(found.plan.work.system):
             raise InvalidRequest(f"{name} takes whole numbers; refine needs two continuous axes")
     slice_ = select(found.dataset, question.quantity, question.x, question.y, question.at)
     if slice_.seeds > 1:
@@ -176,10 +175,10 @@ class _Waves:
             own = wave.plan.description
             x, y = (np.array(own["axes"].get(n, [])) for n in (self.question.x, self.question.y))
             asked = planned(
-                load_system(wave.plan.work.system), self._given(np.column_stack([x, y])), True, 0
+                self.found.plan.work.system, self._given(np.column_stack([x, y])), True, 0
             ).description
-            same = ("system", "fixed", "derived", "versions")
-            if all(own[name] == asked[name] for name in same):
+            same = ("system", "model", "fixed", "derived", "versions")
+            if all(own.get(name) == asked.get(name) for name in same):
                 known |= {
                     _key(*point): answer
                     for point, answer in zip(zip(x, y, strict=True), self._read(wave), strict=True)

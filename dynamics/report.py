@@ -15,7 +15,7 @@ from dynamics.trajectory import Event, Trajectory
 from dynamics.validation import brief
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
     from theory.claims import Claim
 
 
@@ -139,7 +139,7 @@ def table(system: System, result: Result) -> str:
         lines += ["", *_distances(result)]
     scalars = _scalars(first)
     few = [name for name in first.layout.names if name in scalars]
-    shown_at_end = dict.fromkeys((*(few or system.story.overlaid), "G", "risk", "error"))
+    shown_at_end = dict.fromkeys((*(few or system.plot_description.overlaid), "G", "risk", "error"))
     final = [f"{name}={scalars[name][-1]:.6g}" for name in shown_at_end if name in scalars]
     lines += ["", f"{_place(result):<20}" + ", ".join(final)]
     drawn = result.fulls if isinstance(result, Comparison) else (first,)

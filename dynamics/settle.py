@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dynamics import outcome as ends
 from dynamics.iterate import Run
 from dynamics.outcome import Outcome
+from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray
 from dynamics.schedule import record_schedule
 from dynamics.stability import stability_limit
@@ -83,6 +84,7 @@ def settled(
         events={rule.name: _event(run, rule, recorded, states) for rule in problem.events},
         outcome=result,
         reasons={n: f.reason for n, f in run.detector.found.items() if f.step is None},
+        presentation=Presentation.of(problem),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.outcome import INTERRUPTED, Outcome
+from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray, Layout
 
 if TYPE_CHECKING:
@@ -79,10 +80,12 @@ class Trajectory:
         Name -> float array, shape (records,).
     events : mapping
         Name -> `Event`, or None where `reasons` says why not.
-    reasons : mapping
-        Name -> why an event was not seen.
     outcome : Outcome
         How the run ended.
+    reasons : mapping
+        Name -> why an event was not seen.
+    presentation : Presentation
+        How it is shown: that of its problem, or a plain one.
     """
 
     system: str
@@ -97,6 +100,11 @@ class Trajectory:
     events: Mapping[str, Event | None]
     outcome: Outcome
     reasons: Mapping[str, str] = field(default_factory=dict)
+    presentation: Presentation = None  # type: ignore[assignment]  # made below
+
+    def __post_init__(self) -> None:
+        if self.presentation is None:
+            object.__setattr__(self, "presentation", Presentation.plain(self))
 
     def __getitem__(self, name: str) -> FloatArray:
         """A part of the state, shape (records, ...), or an observable, shape (records,).
@@ -154,6 +162,7 @@ class Trajectory:
         }
         attributes = {"kind": "trajectory", "system": self.system, "view": self.view}
         attributes |= {name: json.dumps(value) for name, value in described.items()}
+        attributes |= self.presentation.attributes()
         coordinates: dict[str, Any] = {"time": ("record", self.time)}
         if self.steps.size:
             coordinates["steps"] = ("record", self.steps)
@@ -161,7 +170,7 @@ class Trajectory:
 
     @classmethod
     def from_xarray(cls, dataset: xarray.Dataset) -> Trajectory:
-        """The run that `to_xarray` made a dataset of."""
+        """The run that `to_xarray` made a dataset of; an older one has a plain presentation."""
         read = {name: json.loads(dataset.attrs[name]) for name in DESCRIBED}
         names, shapes, groups = read["layout"]
         layout = Layout(tuple(names), tuple(map(tuple, shapes)), tuple(groups))
@@ -187,6 +196,7 @@ class Trajectory:
             events=events,
             outcome=Outcome(**read["outcome"]),
             reasons=read["reasons"],
+            presentation=Presentation.from_attributes(dataset.attrs),  # type: ignore[arg-type]
         )
 
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.registry import built_in_names
 from theory.claims import Claim
 from theory.events import EventRule
 from theory.notation import Notation
 from theory.reduction import ReducedSystem
 
-SYSTEMS = dynamics.system_names()
+SYSTEMS = built_in_names()
 THEORY_FILES = ("notation", "data_law", "model", "symmetry", "recursion", "claims", "events")
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import sympy
+if TYPE_CHECKING:
+    import sympy
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,20 @@ class Notation(Mapping[str, Letter]):
 
     def symbol(self, name: str) -> sympy.Symbol:
         """The sympy symbol of a code name, with the table's assumptions."""
+        import sympy  # a stored table is read without it
+
         return sympy.Symbol(name, **dict(self[name].assumptions))
 
     def symbols(self, names: str) -> Any:
         """Several symbols at once, from a space-separated list of code names."""
         return tuple(self.symbol(name) for name in names.split())
+
+    def latex(self, name: str) -> str:
+        """LaTeX of a code name without dollar signs; upright words for a name without a row."""
+        if name in self:
+            return self[name].latex
+        spaced = name.replace("_", r"\ ")
+        return name if len(name) == 1 else rf"\mathrm{{{spaced}}}"
 
     def label(self, name: str) -> str:
         """Label for an axis or a legend: the LaTeX form between dollar signs.

@@ -8,7 +8,7 @@ from dynamics import report, request
 
 if TYPE_CHECKING:
     from dynamics.commands import Asked
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 FORMS = ("text", "latex", "source")
 

@@ -14,14 +14,14 @@ from dynamics.validation import InvalidRequest, integer
 
 if TYPE_CHECKING:
     from dynamics.commands import Asked
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 
 def flags(parser: request.Parser, command: str, system: System) -> None:
     """Flags beside the parameters."""
     from dynamics.experiments.figure import figures
 
-    known = ", ".join(figures(system.name))
+    known = ", ".join(figures(system))
     parser.add_argument("name", nargs="?", metavar="NAME", help=known)
     parser.add_argument("--thorough", action="store_true", help="the full protocol")
     parser.add_argument(
@@ -40,7 +40,9 @@ def execute(asked: Asked) -> int:
     from dynamics.experiments.figure import draw, figures
 
     given, system = asked.flags, asked.system
-    known = list(figures(system.name))
+    known = list(figures(system))
+    if not known:
+        raise InvalidRequest(f"{system.name} has no figures")
     name = given.get("name")
     if name is None:
         raise InvalidRequest(f"figure takes a name: {', '.join(known)}")

@@ -176,9 +176,9 @@ def _refined(found: Sweep, store: str, given: Mapping[str, Any]) -> tuple[Any, d
     question = Question(asked, chosen["x"], chosen["y"], held, **lattice)
     place = Path(str(store).rstrip("/") + ".refined")
     made = refinement(found, question, place, given.get("workers"), given.get("scheduler"))
-    system = found.plan.work.system
-    name = words.quantity(system, Quantity.read(asked, found.dataset))
-    axes = plotting.refined(made.refined, name, system, made.held)
+    notation = found.presentation.notation
+    name = words.quantity(notation, Quantity.read(asked, found.dataset))
+    axes = plotting.refined(made.refined, name, notation, made.held)
     return axes, _refined_document(made, question)
 
 
@@ -233,7 +233,6 @@ def _plane(found: Sweep, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]
     from dynamics import plotting
     from dynamics.phases.select import hold
     from dynamics.portrait import described, portrait, sentence
-    from dynamics.systems import load_system
 
     grid, work = found.plan.grid, found.plan.work
     if grid.paired or "full" in work.words:
@@ -245,7 +244,7 @@ def _plane(found: Sweep, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]
         raise InvalidRequest(f"a phase plane is of one point; give {', '.join(free)} in --at")
     point = grid.at([places.get(name, 0) for name in grid.dims])
     parameters, options = work.parts(point)
-    system = load_system(work.system)
+    system = work.system
     why = work.objection(point)
     if why:
         raise InvalidRequest(why)

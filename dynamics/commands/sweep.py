@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dynamics import request
-from dynamics.systems import DRAWN, TAKEN
+from dynamics.registry import DRAWN, TAKEN
 from dynamics.validation import InvalidRequest, brief
 
 if TYPE_CHECKING:
     from dynamics.commands import Asked
+    from dynamics.registry import System
     from dynamics.sweep import Sweep
-    from dynamics.systems import System
 
 ENTRIES = {
     "time": "gradient flow to this time (the default, for as long as attdyn run goes)",

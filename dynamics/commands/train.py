@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics import report, request, resume
 from dynamics.outcome import INTERRUPTED
-from dynamics.systems import FULL
+from dynamics.registry import FULL
 from dynamics.validation import InvalidRequest, integer
 
 if TYPE_CHECKING:
     from dynamics.commands import Asked
+    from dynamics.registry import Showcase, System
     from dynamics.store import Result
-    from dynamics.systems import Showcase, System
 
 EXPECTATION = {
     "tolerance": "of the spectral, truncated or auto expectation (default 1e-10)",

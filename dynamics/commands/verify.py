@@ -17,7 +17,7 @@ from dynamics.validation import integer
 if TYPE_CHECKING:
     from dynamics.commands import Asked
     from dynamics.experiments.verify import Verdict
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 WIDTH = 110
 CLAIM = 30
@@ -44,9 +44,9 @@ def execute(asked: Asked) -> int:
     out = Path(str(given.get("out", f"results/verify-{asked.system.name}")))
     store.check_writable(out)
     seed = integer("seed", given.get("seed", 0), at_least=0)
-    chosen = None
+    chosen = sources(asked.system, None)
     if "claims" in given:
-        words = separated(str(given["claims"]), [claim.source for claim in asked.system.claims])
+        words = separated(str(given["claims"]), chosen)
         chosen = sources(asked.system, words or [str(given["claims"])])
     parameters = asked.parameters() if asked.names_parameters else None
     checked = verdicts(asked.system, parameters, chosen, given.get("thorough", False), seed)

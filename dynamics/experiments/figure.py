@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dynamics.systems import load_system
+from dynamics.registry import built_in_names, load_system
 from dynamics.validation import InvalidRequest, integer
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,17 @@ class Drawing:
 Figure = Callable[["System", FigureRequest], Drawing]
 
 
-def figures(name: str) -> Mapping[str, Figure]:
-    """The figures of a system's paper: name -> function; empty where there are none."""
-    module = f"dynamics.experiments.{name}.figures"
-    parent = f"dynamics.experiments.{name}"
+def figures(system: System) -> Mapping[str, Figure]:
+    """The figures of a system: name -> function; empty where there are none.
+
+    They are its own where it brings them, else those of the paper's folder here.
+    """
+    if system.figures is not None:
+        return system.figures
+    if system.origin is not None or system.name not in built_in_names():
+        return {}
+    module = f"dynamics.experiments.{system.name}.figures"
+    parent = f"dynamics.experiments.{system.name}"
     if importlib.util.find_spec(parent) is None or importlib.util.find_spec(module) is None:
         return {}
     found: Mapping[str, Figure] = importlib.import_module(module).FIGURES
@@ -116,7 +123,7 @@ def figures(name: str) -> Mapping[str, Figure]:
 
 
 def draw(
-    system: System | str,
+    system: Any,
     name: str,
     parameters: Any = None,
     seed: int = 0,
@@ -128,7 +135,8 @@ def draw(
 
     Parameters
     ----------
-    system : System or str
+    system : System, str, path-like or Model
+        As of `dynamics.load_system`.
     name : str
         As in the paper: ``"4"``, ``"1b"``.
     parameters : Parameters, optional
@@ -151,8 +159,8 @@ def draw(
     InvalidRequest
         For a figure that there is not, a seed or an option that cannot be.
     """
-    chosen = load_system(system) if isinstance(system, str) else system
-    table = figures(chosen.name)
+    chosen = load_system(system)
+    table = figures(chosen)
     if name not in table:
         known = ", ".join(table) or "none"
         raise InvalidRequest(f"figure {name!r} of {chosen.name} is unknown; known are {known}")

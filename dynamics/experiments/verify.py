@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from dynamics.systems import load_system
+from dynamics.registry import built_in_names, load_system
 from dynamics.validation import InvalidRequest, first_problem
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
     from theory.claims import Claim
 
 WORDS = {True: "holds", False: "does not hold here", None: "not decidable at this size"}
@@ -126,16 +126,22 @@ class Verdict:
 Check = Callable[["System", Protocol], Finding]
 
 
-def checks(name: str) -> Mapping[str, Check]:
-    """The checks of a system: source of the claim -> function."""
-    found: Mapping[str, Check] = importlib.import_module(
-        f"dynamics.experiments.{name}.checks"
-    ).CHECKS
+def checks(system: System) -> Mapping[str, Check]:
+    """The checks of a system: source of the claim -> function; empty where there are none.
+
+    They are its own where it brings them, else those of the paper's folder here.
+    """
+    if system.checks is not None:
+        return system.checks
+    if system.origin is not None or system.name not in built_in_names():
+        return {}
+    module = importlib.import_module(f"dynamics.experiments.{system.name}.checks")
+    found: Mapping[str, Check] = module.CHECKS
     return found
 
 
 def verify(
-    system: System | str,
+    system: Any,
     parameters: Any = None,
     claims: Sequence[str] | None = None,
     thorough: bool = False,
@@ -145,7 +151,8 @@ def verify(
 
     Parameters
     ----------
-    system : System or str
+    system : System, str, path-like or Model
+        As of `dynamics.load_system`.
     parameters : Parameters, optional
         Where to check; by default each claim has the sizes of its own protocol.
     claims : sequence of str, optional
@@ -162,23 +169,26 @@ def verify(
     Raises
     ------
     InvalidRequest
-        For a claim that the paper does not have.
+        For a claim that the paper does not have, or that nothing checks.
     """
     return list(verdicts(system, parameters, claims, thorough, seed))
 
 
 def verdicts(
-    system: System | str,
+    system: Any,
     parameters: Any = None,
     claims: Sequence[str] | None = None,
     thorough: bool = False,
     seed: int = 0,
 ) -> Iterator[Verdict]:
     """The verdicts of `verify`, each as soon as it is known."""
-    chosen = load_system(system) if isinstance(system, str) else system
+    chosen = load_system(system)
     known = {claim.source: claim for claim in chosen.claims}
     asked = sources(chosen, claims)
-    table = checks(chosen.name)
+    table = checks(chosen)
+    for source in asked:
+        if source not in table:
+            raise InvalidRequest(f"{chosen.name} has no check of claim {source!r}")
     protocol = Protocol(parameters, thorough, seed)
     for source in asked:
         yield Verdict(known[source], _decided(_checked(table[source], chosen, protocol)))
@@ -210,9 +220,12 @@ def sources(system: System, claims: Sequence[str] | None) -> list[str]:
     Raises
     ------
     InvalidRequest
-        For a claim that the paper does not have, with the nearest that it has.
+        For a claim that the paper does not have, with the nearest that it has; where there are no
+        claims.
     """
     known = {claim.source.lower(): claim.source for claim in system.claims}
+    if not known:
+        raise InvalidRequest(f"{system.name} has no claims")
     if claims is None:
         return list(known.values())
     for source in claims:

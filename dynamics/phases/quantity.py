@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.outcome import CONVERGED, HORIZON, POINT_KINDS
+from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest, refuse
 
@@ -144,6 +145,12 @@ def complete(outcome: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.boo
 def described(dataset: xarray.Dataset, name: str) -> Mapping[str, Any]:
     """An attribute that is a JSON object: ``fixed`` or ``derived``; empty where there is none."""
     return dict(_unpacked(dataset.attrs.get(name, {})))
+
+
+def presentation_of(dataset: xarray.Dataset) -> Presentation:
+    """How the dataset is shown; names are written out where it does not say."""
+    title = str(dataset.attrs.get("system", ""))
+    return Presentation.from_attributes(dataset.attrs) or Presentation.empty(title)
 
 
 def numbers(held: Mapping[str, Any]) -> dict[str, float]:

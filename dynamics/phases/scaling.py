@@ -28,8 +28,10 @@ from dynamics.phases.quantity import (
     kinds,
     numbers,
     outcomes,
+    presentation_of,
 )
 from dynamics.phases.select import hold
+from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest, refuse
 
@@ -51,6 +53,8 @@ class Scaling:
     Attributes
     ----------
     system : str
+    presentation : Presentation
+        That of the dataset.
     quantity : Quantity
     factors : tuple of str
         Names or formulas.
@@ -79,6 +83,7 @@ class Scaling:
     """
 
     system: str
+    presentation: Presentation
     quantity: Quantity
     factors: tuple[str, ...]
     exponents: FloatArray
@@ -165,6 +170,7 @@ def scaling(
     fit = _least_squares(logs, np.log(values[used]))
     return Scaling(
         system=str(dataset.attrs.get("system", "")),
+        presentation=presentation_of(dataset),
         quantity=asked,
         factors=tuple(factors),
         left_out=left_out,

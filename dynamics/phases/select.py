@@ -27,7 +27,9 @@ from dynamics.phases.quantity import (
     kinds,
     numbers,
     outcomes,
+    presentation_of,
 )
+from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest, real, refuse
 
@@ -47,6 +49,8 @@ class Slice:
     ----------
     system : str
         Name of the system; empty where the dataset has none.
+    presentation : Presentation
+        That of the dataset.
     quantity : Quantity
     x : Axis
     y, facet : Axis or None
@@ -68,6 +72,7 @@ class Slice:
     """
 
     system: str
+    presentation: Presentation
     quantity: Quantity
     x: Axis
     y: Axis | None
@@ -146,6 +151,7 @@ def select(
     assert made["x"] is not None
     return Slice(
         system=str(dataset.attrs.get("system", "")),
+        presentation=presentation_of(dataset),
         quantity=asked,
         x=made["x"],
         y=made["y"],

@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 
 from dynamics.onsets import Branches
 from dynamics.plotting.style import BLUE, GREY, RC, VERMILION, new_figure
-from dynamics.systems import load_system
 
 
 def branches(result: Branches, axes: Axes | None = None) -> Axes:
@@ -23,7 +22,7 @@ def branches(result: Branches, axes: Axes | None = None) -> Axes:
     -------
     Axes
     """
-    label, onsets = load_system(result.system).notation.label(result.name), result.onsets
+    label, onsets = result.presentation.notation.label(result.name), result.onsets
     with mpl.rc_context(RC):
         if axes is None:
             _, axes = new_figure(5.6, 3.4)

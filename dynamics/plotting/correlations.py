@@ -1,4 +1,4 @@
-"""Groups of curves of one run over time, a panel each, with the phases of its story shaded."""
+"""Groups of curves of one run over time, a panel each, with its phases shaded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from dynamics.plotting.style import (
 )
 from dynamics.plotting.training import shade
 from dynamics.problem import FloatArray
-from dynamics.systems import Story
 from dynamics.trajectory import Trajectory
 
 FEW = 12
@@ -51,7 +50,7 @@ class Group:
     logarithmic: bool = False
 
 
-def correlations(run: Trajectory, groups: Sequence[Group], story: Story, held: str) -> Any:
+def correlations(run: Trajectory, groups: Sequence[Group], held: str) -> Any:
     """Panels of curves over logarithmic time.
 
     Parameters
@@ -59,8 +58,6 @@ def correlations(run: Trajectory, groups: Sequence[Group], story: Story, held: s
     run : Trajectory
     groups : sequence of Group
         The n-th curves of all groups have one colour.
-    story : Story
-        Whose phases are shaded.
     held : str
         What is held fixed, for the title.
 
@@ -83,7 +80,7 @@ def correlations(run: Trajectory, groups: Sequence[Group], story: Story, held: s
             else:
                 offset_in_label(panel)
             panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
-        shade(axes, run, story)
+        shade(axes, run)
         time_axis(axes[-1], run)
         first, last = run.time[run.time > 0].min(), run.time[-1]
         if last < NARROW * first:

@@ -18,7 +18,6 @@ from dynamics.plotting.style import (
     new_figure,
     time_axis,
 )
-from dynamics.systems import load_system
 
 LOOKS = (
     (BLUE, "-", "o"), (VERMILION, "-", "s"), (GREEN, "--", "^"), (PURPLE, "-.", "D"),
@@ -42,7 +41,7 @@ def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
     -------
     Axes
     """
-    notation = load_system(result.reduced.system).notation
+    notation = result.reduced.presentation.notation
     with mpl.rc_context(RC):
         if axes is None:
             _, axes = new_figure(5.6, 3.4)

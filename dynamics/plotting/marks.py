@@ -18,7 +18,7 @@ from dynamics.phases.axis import Axis
 from dynamics.phases.quantity import COMPLETE
 from dynamics.phases.select import Slice
 from dynamics.plotting.style import GREY
-from dynamics.plotting.words import label
+from dynamics.plotting.words import Letters, label
 from dynamics.problem import FloatArray
 
 MARKS = {
@@ -70,7 +70,7 @@ class Place:
             return self.axis.index(values)
         return np.asarray(values, dtype=np.float64)
 
-    def draw(self, panel: Axes, which: str, system: str, labelled: bool = True) -> None:
+    def draw(self, panel: Axes, which: str, notation: Letters, labelled: bool = True) -> None:
         """Give one axis ("x" or "y") of a panel its scale, limits, ticks and label."""
         ticks = panel.xaxis if which == "x" else panel.yaxis
         values = self.axis.values
@@ -84,7 +84,7 @@ class Place:
         elif self.axis.logarithmic:
             logarithmic(ticks, values[-1] / values[0])
         if labelled:
-            panel.set(**{f"{which}label": label(system, self.axis.name)})
+            panel.set(**{f"{which}label": label(notation, self.axis.name)})
 
 
 def logarithmic(ticks: Any, ratio: float) -> None:

@@ -19,7 +19,6 @@ from dynamics.plotting.style import (
     logarithmic,
     new_figure,
 )
-from dynamics.systems import load_system
 from dynamics.trajectory import Trajectory
 
 COLOURS = (VERMILION, BLUE, GREEN, PURPLE, ORANGE)
@@ -36,13 +35,13 @@ def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
     ----------
     result : Overlay
     names : sequence of str, optional
-        States and observables, one panel each; those of the system's story by default.
+        States and observables, one panel each; by default those of the plot description.
 
     Returns
     -------
     array of Axes
     """
-    names = load_system(result.flow.system).story.overlaid if names is None else names
+    names = result.flow.presentation.plot.overlaid if names is None else names
     labelled = {"flow": result.flow} | {
         rf"$\eta = {run.settings['eta']:g}$": run for run in result.runs
     }
@@ -64,10 +63,9 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str]) -> Any:
     array of Axes
     """
     first = next(iter(runs.values()))
-    system = load_system(first.system)
-    notation, panels = system.notation, system.story.panels
-    drawn = [name for panel in panels if panel.logarithmic for name in panel.names]
-    steep = {*LOGARITHMIC, *(name for name in drawn if name in system.story.overlaid)}
+    notation, plot = first.presentation.notation, first.presentation.plot
+    drawn = [name for panel in plot.panels if panel.logarithmic for name in panel.names]
+    steep = {*LOGARITHMIC, *(name for name in drawn if name in plot.overlaid)}
     with mpl.rc_context(RC):
         figure, grid = new_figure(5.6, 1.0 + 1.45 * len(names), nrows=len(names), sharex=True)
         axes = np.atleast_1d(grid)

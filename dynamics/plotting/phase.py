@@ -85,8 +85,8 @@ def phase(
         image: Any = None
         for k, panel in enumerate(every[:panels]):
             panel.spines[:].set_visible(True)
-            x.draw(panel, "x", result.system, labelled=k + columns >= panels)
-            y.draw(panel, "y", result.system, labelled=k % columns == 0)
+            x.draw(panel, "x", result.presentation.notation, labelled=k + columns >= panels)
+            y.draw(panel, "y", result.presentation.notation, labelled=k % columns == 0)
             panel.tick_params(labelbottom=k + columns >= panels)
             shown = np.ma.masked_invalid(result.values[k])
             image = panel.pcolormesh(x.edges, y.edges, shown, cmap=colours, norm=norm)
@@ -98,13 +98,13 @@ def phase(
                 handles |= _boundary(panel, (x, y), boundary, k)
             if result.facet is not None:
                 value = words.number(float(result.facet.values[k]))
-                name = words.letter(result.system, result.facet.name)
+                name = words.letter(result.presentation.notation, result.facet.name)
                 panel.set_title(f"${name} = {value}$", fontsize=9)
         for panel in every[panels:]:
             panel.set_visible(False)
         _key(figure, every[:panels], image, result, handles)
         seeds = result.seeds if not result.quantity.yes_no else 0
-        held = words.fixed(result.system, result.held, result.derived, width, seeds)
+        held = words.fixed(result.presentation.notation, result.held, result.derived, width, seeds)
         _title(figure, every, held, panels)
     return every[:panels] if result.facet is not None else every[0]
 
@@ -172,7 +172,7 @@ def _contour(
         texts = panel.clabel(drawn, fontsize=7, inline=False, fmt=_level, manual=spots)
         for text in texts:
             text.set_path_effects(HALO)
-    name = words.quantity(curve.system, curve.quantity)
+    name = words.quantity(curve.presentation.notation, curve.quantity)
     return {name: Line2D([], [], color="black", lw=1.1, ls=dash, label=name)}
 
 
@@ -208,7 +208,7 @@ def _boundary(
             at = x.at(line[:, 0]), y.at(line[:, 1])
             panel.plot(*at, path_effects=HALO, zorder=3, **style)
     else:
-        name = f"boundary: {words.quantity(found.system, found.quantity)}"
+        name = f"boundary: {words.quantity(found.presentation.notation, found.quantity)}"
         sides = [
             [(x.edges[c + (way == 0)], y.edges[r + (way == 1)]), (x.edges[c + 1], y.edges[r + 1])]
             for r, c, way in crossings(found.values[k])
@@ -222,7 +222,7 @@ def _boundary(
 
 def _key(figure: Any, panels: Any, image: Any, result: Slice, handles: dict[str, Any]) -> None:
     """The colour bar, or the two colours of a yes or no; the legend of everything else."""
-    name = words.quantity(result.system, result.quantity)
+    name = words.quantity(result.presentation.notation, result.quantity)
     if _two_colours(result):
         pair = {
             name: Patch(facecolor=YES_COLOUR, label=name),

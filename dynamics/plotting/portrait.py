@@ -18,7 +18,6 @@ from dynamics.portrait.fixed import DEGENERATE, SADDLE, SINK, SOURCE
 from dynamics.portrait.hidden import HELD, RUN, Treatment
 from dynamics.portrait.plane import Portrait
 from dynamics.problem import FloatArray
-from dynamics.systems import load_system
 from dynamics.trajectory import Trajectory
 from theory.notation import Notation
 
@@ -54,7 +53,7 @@ def portrait(found: Portrait, axes: Axes | None = None, shown: Sequence[str] | N
     -------
     Axes
     """
-    notation = load_system(found.system).notation
+    notation = found.presentation.notation
     with mpl.rc_context(RC | {"axes.spines.top": True, "axes.spines.right": True}):
         if axes is None:
             _, axes = new_figure(5.4, 5.4)
@@ -74,7 +73,7 @@ def portrait(found: Portrait, axes: Axes | None = None, shown: Sequence[str] | N
         axes.set_xlabel(notation.label(found.plane[0]))
         axes.set_ylabel(notation.label(found.plane[1]))
         names = list(found.parameters) if shown is None else shown
-        held = [rf"{notation.label(n)[:-1]} = {found.parameters[n]:g}$" for n in names]
+        held = [rf"${notation.latex(n)} = {found.parameters[n]:g}$" for n in names]
         lines = [*_wrapped(held), *treated(found.hidden, notation)]
         axes.set_title("\n".join(lines), fontsize=8, loc="left")
         axes.legend(
@@ -109,7 +108,7 @@ def treated(hidden: Mapping[str, Treatment], notation: Notation) -> list[str]:
     for name, how in hidden.items():
         label = notation.label(name)
         if how.kind == HELD:
-            lines.append(rf"{label[:-1]} = {how.value:g}$, held")
+            lines.append(rf"${notation.latex(name)} = {how.value:g}$, held")
         elif how.kind == RUN:
             along, until = notation.label(how.along), moment(how.until)
             lines.append(
@@ -124,7 +123,7 @@ def treated(hidden: Mapping[str, Treatment], notation: Notation) -> list[str]:
 
 def dotted(name: str, notation: Notation) -> str:
     """The letter of a scalar with the dot of a rate."""
-    return rf"$\dot{{{notation[name].latex}}}$"
+    return rf"$\dot{{{notation.latex(name)}}}$"
 
 
 def moment(time: float) -> str:

@@ -23,7 +23,10 @@ WIDTH = 5.4
 
 
 def refined(
-    result: Refined, name: str, system: str = "", held: Mapping[str, Any] | None = None
+    result: Refined,
+    name: str,
+    notation: words.Letters | None = None,
+    held: Mapping[str, Any] | None = None,
 ) -> Axes:
     """Yes and no in two colours, inferred where there is no dot; the boundary as a line.
 
@@ -32,8 +35,8 @@ def refined(
     result : Refined
     name : str
         What is asked, as it stands in the legend (``"$T_1$ reached"``).
-    system : str
-        Whose letters label the axes.
+    notation : Notation, optional
+        The letters that label the axes.
     held : mapping, optional
         What is the same in every run: name -> value.
 
@@ -41,6 +44,7 @@ def refined(
     -------
     Axes
     """
+    letters = notation or {}
     x, y = result.x.values, result.y.values
     line: dict[str, Any] = {"color": VERMILION, "lw": 1.8, "path_effects": HALO}
     dot: dict[str, Any] = {"ls": "", "marker": ".", "ms": 2.4, "color": "black", "mew": 0}
@@ -50,7 +54,7 @@ def refined(
         for which, axis in (("x", result.x), ("y", result.y)):
             axes.set(**{
                 f"{which}scale": "log" if axis.logarithmic else "linear",
-                f"{which}label": words.label(system, axis.name),
+                f"{which}label": words.label(letters, axis.name),
                 f"{which}lim": (axis.values[0], axis.values[-1]),
             })  # fmt: skip
             if axis.logarithmic:
@@ -60,11 +64,11 @@ def refined(
         axes.plot(x[columns], y[rows], zorder=3, clip_on=False, **dot)
         for path in result.lines:
             axes.plot(path[:, 0], path[:, 1], zorder=4, **line)
-        axes.set_title(words.fixed(system, held or {}, {}, WIDTH), fontsize=8, loc="left")
+        axes.set_title(words.fixed(letters, held or {}, {}, WIDTH), fontsize=8, loc="left")
         runs = f"{len(rows)} of {result.values.size} points run"
         if result.runs > len(rows):
             runs += f", {result.runs - len(rows)} more on the boundary"
-        handles.insert(2, Line2D([], [], label=_boundary(result, system), **line))
+        handles.insert(2, Line2D([], [], label=_boundary(result, letters), **line))
         handles.insert(3, Line2D([], [], label=runs, **dot | {"ms": 5}))
         figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8)
     return axes
@@ -107,10 +111,10 @@ def _piece(result: Refined, row: int, column: int) -> Any:
     return np.column_stack([result.x.at(columns), result.y.at(rows)])
 
 
-def _boundary(result: Refined, system: str) -> str:
+def _boundary(result: Refined, notation: words.Letters) -> str:
     parts = [
         rf"{100 * width:.2g} % in" if axis.logarithmic else f"{width:.2g} in"
         for axis, width in zip((result.x, result.y), result.tolerance, strict=True)
     ]
-    names = [words.letter(system, axis.name) for axis in (result.x, result.y)]
+    names = [words.letter(notation, axis.name) for axis in (result.x, result.y)]
     return rf"boundary, $\pm$ {parts[0]} ${names[0]}$, {parts[1]} ${names[1]}$"

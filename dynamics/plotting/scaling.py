@@ -32,7 +32,7 @@ def scaling(result: Scaling) -> Any:
     """
     count = len(result.factors)
     width = 3.4 * (1 + count) if count < 3 else 2.8 * (1 + count)
-    name = words.quantity(result.system, result.quantity)
+    name = words.quantity(result.presentation.notation, result.quantity)
     with mpl.rc_context(RC):
         figure, axes = new_figure(width, 3.7, ncols=1 + count)
         _panel(axes[0], result.fitted, result.measured)
@@ -56,7 +56,7 @@ def _factor(panel: Axes, result: Scaling, k: int, name: str) -> None:
     divided = np.prod(result.levels[:, others] ** result.exponents[others], axis=1)
     _panel(panel, level, result.measured / divided)
     ends = np.array([level.min(), level.max()])
-    factor = words.formula(result.system, result.factors[k])
+    factor = words.formula(result.presentation.notation, result.factors[k])
     shown = [_decimals(v, result.errors[k]) for v in (exponent, result.errors[k])]
     low, high = (_decimals(v, result.errors[k]) for v in result.intervals[k])
     text = f"exponent ${shown[0]} \\pm {shown[1]}$\n95 %: ${low}$ to ${high}$"
@@ -74,7 +74,7 @@ def _factor(panel: Axes, result: Scaling, k: int, name: str) -> None:
 
 def _power(result: Scaling, k: int) -> str:
     """A factor with its exponent, as LaTeX without dollar signs."""
-    factor = words.formula(result.system, result.factors[k])
+    factor = words.formula(result.presentation.notation, result.factors[k])
     base = factor if result.factors[k].isidentifier() else f"({factor})"
     return f"{base}^{{{_decimals(result.exponents[k], result.errors[k])}}}"
 
@@ -98,5 +98,5 @@ def _title(result: Scaling, width: float) -> str:
     if result.left_out:
         why = ", ".join(f"{count} {word}" for word, count in result.left_out.items())
         runs += f"; left out: {why}"
-    held = words.fixed(result.system, result.held, result.derived, width)
+    held = words.fixed(result.presentation.notation, result.held, result.derived, width)
     return f"{held}\n{runs}" if held else runs

@@ -69,20 +69,22 @@ def slices(result: Slice) -> Any:
                 _strip(below[k], place, here, (_marked_rows(marked), colours))
             last = k + columns >= panels
             for part in {panel, below[k]}:
-                place.draw(part, "x", result.system, labelled=last and part is below[k])
+                place.draw(
+                    part, "x", result.presentation.notation, labelled=last and part is below[k]
+                )
                 part.tick_params(labelbottom=last and part is below[k])
             if k % columns == 0:
                 panel.set_ylabel(_name(result))
             if result.facet is not None:
                 value = words.number(float(result.facet.values[k]))
-                name = words.letter(result.system, result.facet.name)
+                name = words.letter(result.presentation.notation, result.facet.name)
                 panel.set_title(f"${name} = {value}$", fontsize=9)
         _scale(every[0], result)
         for panel in (*every[panels:], *below[panels:]):
             panel.set_visible(False)
         _key(figure, every[:panels], result, list(marked), colours)
         seeds = result.seeds if not result.quantity.yes_no else 0
-        held = words.fixed(result.system, result.held, result.derived, width, seeds)
+        held = words.fixed(result.presentation.notation, result.held, result.derived, width, seeds)
         if panels == 1:
             every[0].set_title(held, fontsize=8, loc="left")
         else:
@@ -117,7 +119,7 @@ def _marked_rows(marked: dict[str, Any]) -> list[int]:
 
 
 def _name(result: Slice) -> str:
-    name = words.quantity(result.system, result.quantity)
+    name = words.quantity(result.presentation.notation, result.quantity)
     if result.quantity.yes_no and result.seeds > 1:
         return f"share of {result.seeds} seeds with\n{name}"
     return name
@@ -181,7 +183,7 @@ def _key(figure: Any, panels: Any, result: Slice, marked: list[str], colours: li
     """Legend of the lines, or a colour bar where they are many, and of the marks."""
     handles = []
     if result.y is not None and len(colours) <= len(COLOURS):
-        name = words.letter(result.system, result.y.name)
+        name = words.letter(result.presentation.notation, result.y.name)
         for value, (colour, marker) in zip(result.y.values, colours, strict=True):
             text = f"${name} = {words.number(float(value))}$"
             handles.append(Line2D([], [], color=colour, marker=marker, mfc="white", label=text))
@@ -189,7 +191,7 @@ def _key(figure: Any, panels: Any, result: Slice, marked: list[str], colours: li
         shades = mpl.colors.ListedColormap(mpl.colormaps["viridis"](np.linspace(0, 0.92, 256)))
         bar = figure.colorbar(
             ScalarMappable(_norm(result), shades), ax=panels,
-            label=words.label(result.system, result.y.name),
+            label=words.label(result.presentation.notation, result.y.name),
         )  # fmt: skip
         bar.outline.set_linewidth(0.6)
     grey = {"color": GREY, "mfc": GREY}

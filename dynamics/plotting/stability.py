@@ -9,7 +9,6 @@ import numpy as np
 
 from dynamics.plotting.style import BLUE, GREY, RC, VERMILION, logarithmic, new_figure, time_axis
 from dynamics.problem import FloatArray
-from dynamics.systems import load_system
 from dynamics.trajectory import Trajectory
 
 
@@ -31,7 +30,7 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
     -------
     array of Axes
     """
-    notation, eta = load_system(run.system).notation, float(run.settings["eta"])
+    notation, eta = run.presentation.notation, float(run.settings["eta"])
     begin = run.time[run.time > 0].min()
     kept = (calm.time >= begin) & (limits > 0) & np.isfinite(limits)
     time, limit, shown = calm.time[kept], limits[kept], run.time > 0

@@ -1,4 +1,4 @@
-"""A run against time: the panels of its system's story, with the phases shaded."""
+"""A run against time: the panels of its plot description, with the phases shaded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dynamics.plotting.style import (
     sparse,
     time_axis,
 )
-from dynamics.systems import Panel, Story, load_system
+from dynamics.presentation import Panel
 from dynamics.trajectory import Trajectory
 
 LOOKS = (
@@ -45,7 +45,7 @@ PLAIN = "0"
 def training(
     run: Trajectory, markers: Trajectory | None = None, seeds: Sequence[Trajectory] = ()
 ) -> Any:
-    """The panels of a system's story over logarithmic time; see `dynamics.systems.Story`.
+    """The panels of a run over logarithmic time; see `dynamics.presentation.PlotDescription`.
 
     A curve that the run does not have (of a class without members) is left out of its panel.
 
@@ -62,10 +62,10 @@ def training(
     -------
     array of Axes
     """
-    system = load_system(run.system)
-    panels = system.story.panels
+    notation, panels = run.presentation.notation, run.presentation.plot.panels
     with mpl.rc_context(RC):
-        _, axes = new_figure(6.4, 1.9 * len(panels), nrows=len(panels), sharex=True)
+        _, grid = new_figure(6.4, 1.9 * len(panels), nrows=len(panels), sharex=True, squeeze=False)
+        axes = grid[:, 0]
         for panel, drawn in zip(axes, panels, strict=True):
             known = {*run.observables, *run.layout.names}
             for k, (name, look) in enumerate(drawn.curves):
@@ -73,7 +73,7 @@ def training(
                     continue
                 (colour, marker), dash = LOOKS[look], DASHES[k % len(DASHES)]
                 words = drawn.words[k] if drawn.words else ""
-                label = f"{_label(system.notation.label(name), drawn, run, name)} {words}".strip()
+                label = f"{_label(notation.label(name), drawn, run, name)} {words}".strip()
                 time, values = positive_time(run, _shown(drawn, run, name))
                 absent = _invisible(drawn, values)
                 panel.plot(
@@ -91,10 +91,10 @@ def training(
                 panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
             elif len(drawn.curves) > 1:
                 panel.legend(loc="best")
-            letters = ",  ".join(map(system.notation.label, drawn.names))
+            letters = ",  ".join(map(notation.label, drawn.names))
             panel.set_ylabel(drawn.label or letters)
             _level(panel, run, drawn)
-        shade(axes, run, system.story)
+        shade(axes, run)
         time_axis(axes[-1], run)
         for panel, drawn in zip(axes, panels, strict=True):
             if not drawn.logarithmic:
@@ -146,31 +146,32 @@ def _mark(panel: Axes, run: Trajectory, series: Any, colour: str, marker: str) -
     )
 
 
-def shade(axes: Any, run: Trajectory, story: Story) -> None:
+def shade(axes: Any, run: Trajectory) -> None:
     """Shade the phases and name the events that divide them above the first panel.
 
     An event at the start divides nothing, and has no place on a logarithmic axis.
     """
+    plot = run.presentation.plot
     first, last = run.time[run.time > 0].min(), run.time[-1]
     at = {name: max(event.time, first) for name, event in run.events.items() if event is not None}
     before = True
-    for (name, begins, ends), shade in zip(story.spans, SHADES.values(), strict=False):
+    for (name, begins, ends), shade in zip(plot.spans, SHADES.values(), strict=False):
         begin = first if begins is None else at.get(begins)
         if begin is None:
-            _absent(axes[0], run, story, name)
+            _absent(axes[0], run, name)
             before = False
             continue
         end = last if ends is None else at.get(ends, last)
         if end > begin:
             for panel in axes:
                 panel.axvspan(begin, end, color=shade, lw=0, zorder=0)
-            called = name if before else story.alone.get(name, name)
+            called = name if before else plot.alone.get(name, name)
             _above(axes[0], np.sqrt(begin * end), called, 14)
         before = end > begin
-    for name, label in {**story.marks, **story.asides}.items():
+    for name, label in {**plot.marks, **plot.asides}.items():
         event = run.events.get(name)
         if event is not None and event.time > 0:
-            dotted = name in story.asides
+            dotted = name in plot.asides
             for panel in axes:
                 panel.axvline(at[name], color="black", lw=0.8, ls=":" if dotted else "-", zorder=1)
             if dotted:
@@ -183,20 +184,22 @@ def shade(axes: Any, run: Trajectory, story: Story) -> None:
                 _above(axes[0], at[name], label, 2)
 
 
-def _absent(panel: Axes, run: Trajectory, story: Story, name: str) -> None:
+def _absent(panel: Axes, run: Trajectory, name: str) -> None:
     """Say why a phase did not begin: the first on the left, others where the one before ended."""
-    number = [span[0] for span in story.spans].index(name)
-    begins = story.spans[number][1]
+    spans = run.presentation.plot.spans
+    number = [span[0] for span in spans].index(name)
+    begins = spans[number][1]
     assert begins is not None
     reason = run.reasons.get(begins, "")
     if number == 0:
-        rules = {rule.name: rule for rule in load_system(run.system).ReducedPopulation.events}
+        latex = run.presentation.event_latex.get(begins, "")
+        condition = f"${latex}$" if latex else begins.replace("_", " ")
         panel.annotate(
-            f"no {name}: ${rules[begins].latex}$ {reason}", (0.0, 1.0), (0, 26),
+            f"no {name}: {condition} {reason}", (0.0, 1.0), (0, 26),
             xycoords="axes fraction", textcoords="offset points", fontsize=7,
         )  # fmt: skip
         return
-    ended = story.spans[number - 1][2]
+    ended = spans[number - 1][2]
     event = None if ended is None else run.events.get(ended)
     if event is not None:
         place = np.sqrt(max(event.time, run.time[run.time > 0].min()) * run.time[-1])

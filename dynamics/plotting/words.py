@@ -1,22 +1,21 @@
 """Words on pictures of sweeps: labels of parameters and quantities, and what is held fixed.
 
-Letters come from the notation table of the system; a name that is not in it, such as the name of a
-free axis of a sweep, is written out.
+Letters come from the notation table that a result carries; a name that is not in it, such as the
+name of a free axis of a sweep, is written out.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamics.phases.quantity import TIME, Quantity
-from dynamics.systems import load_system, system_names
 from dynamics.validation import brief
+from theory.notation import Letter
 
-if TYPE_CHECKING:
-    from theory.notation import Notation
-
+Letters = Mapping[str, Letter]
+"""A notation table, or nothing."""
 WORDS = {
     "samples": "samples $N$",
     "patch_association": "share of associated rows",
@@ -36,9 +35,8 @@ SIGNS = {
 }  # fmt: skip
 
 
-def letter(system: str, name: str) -> str:
+def letter(notation: Letters, name: str) -> str:
     """A name as LaTeX without dollar signs, as short as can be."""
-    notation = _notation(system)
     if name in LETTERS:
         return LETTERS[name]
     if name in notation:
@@ -47,9 +45,8 @@ def letter(system: str, name: str) -> str:
     return name if len(name) == 1 else rf"\mathrm{{{spaced}}}"
 
 
-def label(system: str, name: str) -> str:
+def label(notation: Letters, name: str) -> str:
     """A name on an axis: its letter, with its meaning where that is short."""
-    notation = _notation(system)
     if name in WORDS:
         return WORDS[name]
     if name not in notation:
@@ -59,13 +56,13 @@ def label(system: str, name: str) -> str:
     return f"{meaning} {symbol}" if len(meaning) <= SHORT else symbol
 
 
-def quantity(system: str, asked: Quantity) -> str:
+def quantity(notation: Letters, asked: Quantity) -> str:
     """A quantity on an axis, a colour bar or in a legend; a time is said to be one."""
     event = asked.name.removeprefix(TIME)
     written = WORDS.get(event, f"of {event.replace('_', ' ')}")
     if asked.relation == "reached":
         return f"{written.removeprefix('of ')} reached"
-    name = f"time {written}" if asked.is_time else label(system, asked.name)
+    name = f"time {written}" if asked.is_time else label(notation, asked.name)
     if asked.yes_no:
         return f"{name} ${SIGNS[asked.relation]} {number(asked.number)}$"
     return name
@@ -82,34 +79,38 @@ def number(value: float) -> str:
     return {"1": ten, "-1": f"-{ten}"}.get(mantissa, rf"{mantissa} \times {ten}")
 
 
-def formula(system: str, text: str) -> str:
+def formula(notation: Letters, text: str) -> str:
     """A formula of `dynamics.expression` as LaTeX without dollar signs."""
     functions = r"([A-Za-z_]\w*)(?=\s*\()"
     written = re.sub(functions, lambda found: rf"\mathrm{{{found[1]}}}", text)
     names = r"(?<![\w.{\\])([A-Za-z_]\w*)(?![\w}])"
-    written = re.sub(names, lambda found: letter(system, found[1]).replace("*", STAR), written)
+    written = re.sub(names, lambda found: letter(notation, found[1]).replace("*", STAR), written)
     written = re.sub(r"\s*\*\*\s*(-?[\w.]+)", r"^{\1}", written)
     written = written.replace("**", r"{\ast\ast}").replace("*", r"\,").replace("%", r"\%")
     return written.replace(STAR, "*")
 
 
 def fixed(
-    system: str, held: Mapping[str, Any], derived: Mapping[str, str], width: float, seeds: int = 0
+    notation: Letters,
+    held: Mapping[str, Any],
+    derived: Mapping[str, str],
+    width: float,
+    seeds: int = 0,
 ) -> str:
     """What is held fixed, in lines that fit into a width in inches."""
-    items = [_item(system, name, value) for name, value in held.items() if value is not None]
-    items += [f"${letter(system, name)} = {formula(system, f)}$" for name, f in derived.items()]
+    items = [_item(notation, name, value) for name, value in held.items() if value is not None]
+    items += [f"${letter(notation, name)} = {formula(notation, f)}$" for name, f in derived.items()]
     if seeds:
         items.append(f"median of {seeds} seeds")
     return "\n".join(_lines(items, int(width * 14)))
 
 
-def _item(system: str, name: str, value: Any) -> str:
+def _item(notation: Letters, name: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return f"{name.replace('_', ' ')} {brief(str(value))}"
     if name == "time":
         return f"up to time ${number(value)}$"
-    return f"${letter(system, name)} = {number(value)}$"
+    return f"${letter(notation, name)} = {number(value)}$"
 
 
 def _lines(items: Iterable[str], width: int) -> list[str]:
@@ -122,7 +123,3 @@ def _lines(items: Iterable[str], width: int) -> list[str]:
         else:
             lines.append(item)
     return lines
-
-
-def _notation(system: str) -> Notation | Mapping[str, Any]:
-    return load_system(system).notation if system in system_names() else {}

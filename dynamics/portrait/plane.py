@@ -33,6 +33,7 @@ from dynamics.portrait.hidden import (
 )
 from dynamics.portrait.nullclines import Nullcline, interval, nullcline
 from dynamics.portrait.slow import Graded, SlowManifold, polished, scalars
+from dynamics.presentation import Presentation
 from dynamics.problem import FloatArray, Problem
 from dynamics.trajectory import Trajectory
 from dynamics.validation import integer, refuse
@@ -80,6 +81,8 @@ class Portrait:
         The main run first.
     gradients : int
         Taken for all but the runs.
+    presentation : Presentation
+        That of the problem.
     """
 
     system: str
@@ -96,6 +99,7 @@ class Portrait:
     slow: SlowManifold | None
     runs: tuple[Trajectory, ...]
     gradients: int
+    presentation: Presentation
 
 
 class Counted:
@@ -260,6 +264,7 @@ def portrait(
         slow=manifold,
         runs=(main, *runs),
         gradients=counted.taken,
+        presentation=Presentation.of(problem),
     )
 
 

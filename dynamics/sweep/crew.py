@@ -8,15 +8,18 @@ and another worker takes its place.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import queue
 import subprocess
 import sys
 import threading
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from dynamics.registry import System
 from dynamics.sweep.points import answer_text
 
 SINGLE = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -44,9 +47,15 @@ class Workers(Protocol):
 
 
 class Here:
-    """The process that asks, for small sweeps."""
+    """The process that asks, for small sweeps and for models that are in no file.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    system : System
+    """
+
+    def __init__(self, system: System) -> None:
+        self._system = system
         self._waiting: deque[tuple[int, str]] = deque()
 
     def submit(self, ticket: int, request: str) -> None:
@@ -58,7 +67,7 @@ class Here:
         if not self._waiting:
             return None
         ticket, request = self._waiting.popleft()
-        return Answer(ticket, answer_text(request))
+        return Answer(ticket, answer_text(request, self._system))
 
     def close(self) -> None:
         """Drop what is left."""
@@ -72,12 +81,14 @@ class Crew:
     ----------
     size : int
         How many.
-    system : str
-        Name of the system that they will run.
+    reference : str
+        What the system that they will run is found by.
+    digests : mapping
+        Hashes of the parts of its model.
     """
 
-    def __init__(self, size: int, system: str) -> None:
-        self._system = system
+    def __init__(self, size: int, reference: str, digests: Mapping[str, str]) -> None:
+        self._system = [reference, json.dumps(dict(digests))]
         self._requests: queue.SimpleQueue[tuple[int, str] | None] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
         self._processes: dict[int, subprocess.Popen[str]] = {}
@@ -130,7 +141,7 @@ class Crew:
                 return None
             # A session of its own: Ctrl-C reaches the sweep, which then ends its workers.
             self._processes[number] = subprocess.Popen(
-                [sys.executable, "-m", "dynamics.sweep.worker", self._system],
+                [sys.executable, "-m", "dynamics.sweep.worker", *self._system],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",
                 env=os.environ | dict.fromkeys(SINGLE, "1"), start_new_session=True,
             )  # fmt: skip

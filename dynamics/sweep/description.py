@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dynamics.presentation import Presentation
 from dynamics.sweep.place import reason
 from dynamics.validation import InvalidRequest, brief
 
@@ -17,10 +18,20 @@ PARTS = {
     "versions": dict,
 }  # fmt: skip
 """What describes a request beside the system, and of which type it is."""
+MODEL = "model"
+"""What only the request of a user's own model has: part of the model -> hash."""
 
 
 def described(path: Path) -> dict[str, Any]:
     """The request that a store was made by.
+
+    See `read_head` for errors.
+    """
+    return read_head(path)[0]
+
+
+def read_head(path: Path) -> tuple[dict[str, Any], Presentation | None]:
+    """The request that a store was made by, and how it is shown; older ones do not say that.
 
     Raises
     ------
@@ -41,12 +52,13 @@ def described(path: Path) -> dict[str, Any]:
         was = found.get("format")
         raise InvalidRequest(f"{str(path)!r} has format {was}, this program reads {FORMAT}")
     try:
-        request = {name: json.loads(found[name]) for name in PARTS}
-        for name, kind in PARTS.items():
+        parts = PARTS | ({MODEL: dict} if MODEL in found else {})
+        request = {name: json.loads(found[name]) for name in parts}
+        for name, kind in parts.items():
             if not isinstance(request[name], kind):
                 raise ValueError(f"its {name} are no {kind.__name__}")
-        return {"system": found["system"]} | request
-    except (KeyError, ValueError, TypeError) as error:
+        return {"system": found["system"]} | request, Presentation.from_attributes(found)
+    except (AttributeError, KeyError, ValueError, TypeError) as error:
         raise InvalidRequest(f"{str(path)!r} cannot be read ({reason(error)})") from None
 
 
@@ -77,6 +89,8 @@ def _flat(description: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in description.items():
         if name == "versions":
             found |= {f"version of {program}": version for program, version in value.items()}
+        elif name == MODEL:
+            found |= {f"{part} of the model": digest for part, digest in value.items()}
         else:
             found |= value if isinstance(value, dict) else {name: value}
     return found

@@ -9,7 +9,8 @@ holds the same scalars at logarithmically spaced times.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from dynamics.descend import check_settings, descend
 from dynamics.flow import check_flow, flow
 from dynamics.outcome import INVALID, POINT_KINDS
 from dynamics.problem import FloatArray
-from dynamics.systems import System, load_system
+from dynamics.registry import System, load_unchanged
 from dynamics.trajectory import Trajectory
 from dynamics.validation import InvalidRequest, first_problem, integer
 
@@ -33,22 +34,39 @@ class Work:
 
     Attributes
     ----------
-    system : str
-        Name of the system.
+    reference : str
+        What the system is found by: its name, or the path of its model file.
     words : mapping
         Options that are words: ``full``, ``expectation``, those of the empirical problem, and
         parameters that are words.
     records : int
         Records of the path after the start; 0 for no path.
+    digests : mapping
+        Part of the model -> short hash; empty for a built-in system.
+    loaded : System or None
+        The system itself, where it is known; else it is loaded when it is needed.
     """
 
-    system: str
+    reference: str
     words: Mapping[str, str]
     records: int = 0
+    digests: Mapping[str, str] = field(default_factory=dict)
+    loaded: System | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def system(self) -> System:
+        """The system.
+
+        Raises
+        ------
+        InvalidRequest
+            If it has to be loaded and cannot be, or its model is not what it was.
+        """
+        return self.loaded or load_unchanged(self.reference, self.digests)
 
     def parts(self, point: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Parameters, and options of the run; free letters are in neither."""
-        names, given = _names(load_system(self.system)), {**point, **self.words}
+        names, given = _names(self.system), {**point, **self.words}
         parameters = {name: value for name, value in given.items() if name in names}
         options = {name: value for name, value in given.items() if name not in names}
         return parameters, options
@@ -57,8 +75,8 @@ class Work:
         """Why a point cannot be run, before anything is made; empty if nothing is wrong."""
         parameters, options = self.parts(point)
         try:
-            load_system(self.system).Parameters(**parameters)
-            _check_run(options, load_system(self.system).flows)
+            self.system.Parameters(**parameters)
+            _check_run(options, self.system.flows)
         except ValidationError as error:
             return first_problem(error)
         except InvalidRequest as error:
@@ -67,7 +85,7 @@ class Work:
 
     def measure(self, point: Mapping[str, Any]) -> tuple[Row, Path, str]:
         """Row and path of a point, and why it could not be made (then both are bare)."""
-        system = load_system(self.system)
+        system = self.system
         parameters, options = self.parts(point)
         try:
             problem = system.problem(system.Parameters(**parameters), options.get("full"), options)

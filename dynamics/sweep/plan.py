@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from dynamics.expression import Expression
+from dynamics.presentation import Presentation
+from dynamics.registry import DRAWN, FULL, System
 from dynamics.sweep.axes import Axis, Grid, grid
 from dynamics.sweep.measure import Work
-from dynamics.systems import DRAWN, FULL, System, load_system
 from dynamics.validation import InvalidRequest, integer, refuse
 from dynamics.versions import versions
 
@@ -46,11 +47,14 @@ class Plan:
     work : Work
     block : tuple of int
         Points of a block along each dimension.
+    presentation : Presentation or None
+        How its results are shown; None for stores that do not say.
     """
 
     grid: Grid
     work: Work
     block: tuple[int, ...] = field(default=())
+    presentation: Presentation | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.block:
@@ -60,8 +64,10 @@ class Plan:
     def description(self) -> dict[str, Any]:
         """All that the values in the store rest on, as plain values."""
         grid = self.grid
+        own = {"model": dict(self.work.digests)} if self.work.digests else {}
         return {
-            "system": self.work.system,
+            "system": self.work.reference,
+            **own,
             "axes": {axis.name: list(axis.values) for axis in grid.axes},
             "fixed": {**grid.fixed, **dict(sorted(self.work.words.items()))},
             "derived": {name: str(formula) for name, formula in grid.derived.items()},
@@ -112,7 +118,7 @@ class Plan:
         """Predicted seconds of a point; 0 for one that cannot be run."""
         if index in self.objections:
             return 0.0
-        system = load_system(self.work.system)
+        system = self.work.system
         parameters, options = self.work.parts(self.grid.at(index))
         steps = FLOW_GRADIENTS if "time" in options else float(options["steps"])
         made = system.Parameters(**parameters)
@@ -131,7 +137,7 @@ class Plan:
             return
         index = min((i for i in self.grid if i not in self.objections), key=self.cost)
         parameters, options = self.work.parts(self.grid.at(index))
-        system = load_system(self.work.system)
+        system = self.work.system
         problem = system.problem(system.Parameters(**parameters), options.get("full"), options)
         taken = {"done", "block", "record", "point", "outcome", "end_time"}
         if letters:
@@ -142,7 +148,7 @@ class Plan:
 
     def _known(self) -> set[str]:
         """Names that are not free letters."""
-        system = load_system(self.work.system)
+        system = self.work.system
         return {*(f.name for f in fields(system.Parameters)), *RUN, *system.realistic}
 
     def order(self, numbers: Sequence[int]) -> list[int]:
@@ -198,7 +204,9 @@ def planned(system: System, given: Mapping[str, Any], paired: bool, records: int
         if name not in known and name not in used:
             near = get_close_matches(name, known, 1, 0.0)[0]
             refuse("name", name, "is unknown, and no formula uses it", ", ".join(known), near)
-    return Plan(made, Work(system.name, words, integer("trajectory", records, at_least=0)))
+    count = integer("trajectory", records, at_least=0)
+    work = Work(system.reference, words, count, dict(system.digests), system)
+    return Plan(made, work, presentation=system.presentation)
 
 
 def whole_names(system: System) -> set[str]:
@@ -255,15 +263,16 @@ def _with_run(system: System, full: str | None, numbers: Mapping[str, Any]) -> d
     return {"time": usual.eta * usual.steps} | found
 
 
-def restored(description: Mapping[str, Any]) -> Plan:
-    """The plan that a store describes."""
+def restored(description: Mapping[str, Any], presentation: Presentation | None = None) -> Plan:
+    """The plan that a store describes; its system is loaded when something needs it."""
     words = {n: v for n, v in description["fixed"].items() if isinstance(v, str)}
     fixed = {n: v for n, v in description["fixed"].items() if n not in words}
     axes = tuple(Axis(name, tuple(values)) for name, values in description["axes"].items())
     derived = {name: Expression(text, name) for name, text in description["derived"].items()}
     made = Grid(axes, fixed, derived, description["paired"])
-    work = Work(description["system"], words, description["records"])
-    return Plan(made, work, tuple(description["block"]))
+    digests = description.get("model", {})
+    work = Work(description["system"], words, description["records"], digests)
+    return Plan(made, work, tuple(description["block"]), presentation)
 
 
 def block_shape(shape: Sequence[int]) -> tuple[int, ...]:

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from dynamics.outcome import PENDING
 from dynamics.sweep.axes import PAIRED
 from dynamics.sweep.place import reason
-from dynamics.systems import load_system
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
@@ -197,11 +196,11 @@ def derived(plan: Plan) -> dict[str, NDArray[np.float64]]:
 
 
 def events(plan: Plan) -> list[str]:
-    """Names of the events that a run of the plan looks for."""
-    system, full = load_system(plan.work.system), plan.work.words.get("full")
-    kinds = {"population": system.FullPopulation, "empirical": system.FullEmpirical}
-    rules = getattr(kinds.get(str(full), system.ReducedPopulation), "events", ())
-    return [rule.name for rule in rules]
+    """Names of the events that a run of the plan looks for.
+
+    Older stores do not name them; those are all of built-in systems, which do.
+    """
+    return list((plan.presentation or plan.work.system.presentation).event_latex)
 
 
 def dataset(path: Path, plan: Plan, contents: Contents) -> xarray.Dataset:

@@ -7,20 +7,22 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dynamics.outcome import FAILURES, INVALID, KILLED, PENDING, POINT_KINDS
+from dynamics.presentation import Presentation
+from dynamics.registry import System, can_be_loaded_again, load_system
 from dynamics.sweep import reading
 from dynamics.sweep.cluster import Cluster, address
 from dynamics.sweep.crew import Crew, Here, Workers
-from dynamics.sweep.description import described
+from dynamics.sweep.description import described, read_head
 from dynamics.sweep.plan import Plan, planned, restored
 from dynamics.sweep.run import Progress, run
 from dynamics.sweep.store import SweepStore
-from dynamics.systems import System, load_system
 from dynamics.validation import InvalidRequest, integer
 
 if TYPE_CHECKING:
@@ -39,16 +41,26 @@ class Sweep:
         -2 where it cannot be. Also the manifest ``done``, one entry for each block.
     plan : Plan
         What was asked.
-    reasons : mapping
-        Index of a point -> why it cannot be run.
+    refusals : mapping
+        Index of a point -> why it could not be made; of this call.
     interrupted : bool
         Whether this call ended early; the same call goes on.
     """
 
     dataset: xarray.Dataset
     plan: Plan
-    reasons: Mapping[tuple[int, ...], str] = field(default_factory=dict)
+    refusals: Mapping[tuple[int, ...], str] = field(default_factory=dict)
     interrupted: bool = False
+
+    @cached_property
+    def reasons(self) -> Mapping[tuple[int, ...], str]:
+        """Index of a point -> why it cannot be run; needs the system."""
+        return {**self.plan.objections, **self.refusals}
+
+    @property
+    def presentation(self) -> Presentation:
+        """How it is shown; in older stores names are written out."""
+        return self.plan.presentation or Presentation.empty(self.plan.work.reference)
 
     @property
     def outcomes(self) -> dict[str, int]:
@@ -79,7 +91,7 @@ def _dims(dataset: xarray.Dataset) -> list[str]:
 
 
 def sweep(
-    system: System | str,
+    system: Any,
     given: Mapping[str, Any],
     out: str | os.PathLike[str] | None = None,
     *,
@@ -93,7 +105,8 @@ def sweep(
 
     Parameters
     ----------
-    system : System or str
+    system : System, str, path-like or Model
+        As of `dynamics.load_system`.
     given : mapping
         Name -> number, values, or text: ``"a:b:n"``, ``"a:b:n:log"``, a formula of other names.
         Names are parameters, settings of the run (``time`` for the flow, ``eta`` and ``steps`` for
@@ -112,7 +125,8 @@ def sweep(
     trajectory : int
         Also keep so many records of each run, at logarithmically spaced times.
     workers : int, optional
-        Processes; one for each core by default, 0 for this process itself.
+        Processes; one for each core by default, 0 for this process itself. A model that is in no
+        file, or a system that was changed in memory, runs in this process only.
     scheduler : str, optional
         Address of a dask scheduler whose workers are used instead.
 
@@ -123,11 +137,13 @@ def sweep(
     Raises
     ------
     InvalidRequest
-        If the request is wrong, all points are, or the store is another sweep's.
+        If the request is wrong, all points are, the store is another sweep's, or the model file is
+        changed while the sweep goes on.
     dynamics.sweep.place.StoreError
         If the store cannot be written.
     """
-    chosen = load_system(system) if isinstance(system, str) else system
+    chosen = load_system(system)
+    workers = _here(chosen, workers, scheduler)
     plan = planned(chosen, given, paired, trajectory)
     told = plan.objections
     if strict and told:
@@ -144,14 +160,14 @@ def sweep(
 
 
 def _swept(plan: Plan, path: Path, staff: Workers) -> Sweep:
-    kept, told = SweepStore(path, plan), Progress()
-    with kept.open():
+    store, told = SweepStore(path, plan), Progress()
+    with store.open():
         contents = _whole(path, plan)
         if (contents.done == 0).any():
-            told = run(plan, kept, staff)
+            told = run(plan, store, staff)
             contents = reading.read(path, plan)
         found = reading.dataset(path, plan, contents)
-    return Sweep(found, plan, {**plan.objections, **told.reasons}, told.interrupted)
+    return Sweep(found, plan, told.reasons, told.interrupted)
 
 
 def _whole(path: Path, plan: Plan) -> reading.Contents:
@@ -174,7 +190,30 @@ def _staff(workers: int | None, scheduler: str | None, plan: Plan) -> Workers:
     if place is not None:
         return Cluster(place)
     size = cores() if workers is None else integer("workers", workers, at_least=0, at_most=4096)
-    return Crew(min(size, len(plan.blocks)), plan.work.system) if size else Here()
+    if not size:
+        return Here(plan.work.system)
+    return Crew(min(size, len(plan.blocks)), plan.work.reference, plan.work.digests)
+
+
+def _here(system: System, workers: int | None, scheduler: str | None) -> int | None:
+    """Workers as given; 0 where no other process could load the system, however many are usual.
+
+    Raises
+    ------
+    InvalidRequest
+        If others are asked for all the same.
+    """
+    if can_be_loaded_again(system):
+        return workers
+    asked = {"workers": workers or None, "scheduler": scheduler}
+    for name, value in asked.items():
+        if value is not None:
+            raise InvalidRequest(
+                f"{name}={value!r} needs a system that other processes can load, and "
+                f"{system.name!r} is in this one only; {name} can be left out, or the model put "
+                "into a file"
+            )
+    return 0
 
 
 def cores() -> int:
@@ -192,9 +231,9 @@ def load(path: str | os.PathLike[str]) -> Sweep:
     InvalidRequest
         If there is none, it is of another format, or damaged.
     """
-    plan = restored(described(Path(path)))
+    plan = restored(*read_head(Path(path)))
     contents = _whole(Path(path), plan)
-    return Sweep(reading.dataset(Path(path), plan, contents), plan, plan.objections)
+    return Sweep(reading.dataset(Path(path), plan, contents), plan)
 
 
 def repaired(path: str | os.PathLike[str]) -> int:
@@ -205,13 +244,13 @@ def repaired(path: str | os.PathLike[str]) -> int:
     InvalidRequest
         If there is no sweep, or one of other versions.
     """
-    plan = restored(described(Path(path)))
-    kept = SweepStore(Path(path), plan)
-    with kept.open():
+    plan = restored(*read_head(Path(path)))
+    store = SweepStore(Path(path), plan)
+    with store.open():
         for name in reading.read(Path(path), plan).broken:
-            kept.mend(name)
+            store.mend(name)
         bad = reading.read(Path(path), plan).damage
-        kept.forget(list(bad))
+        store.forget(list(bad))
     return len(bad)
 
 

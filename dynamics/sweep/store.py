@@ -160,4 +160,5 @@ def _attributes(plan: Plan) -> dict[str, Any]:
         plain
         | {name: json.dumps(value) for name, value in described.items()}
         | {"kinds": json.dumps(list(POINT_KINDS))}
+        | ({} if plan.presentation is None else plan.presentation.attributes())
     )

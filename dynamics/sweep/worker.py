@@ -6,39 +6,53 @@ when the sweep is gone, however it went, its workers go at once.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
+from collections.abc import Mapping
 from queue import SimpleQueue
 from typing import TextIO
 
-from dynamics.sweep.points import answer_text
-from dynamics.systems import load_system
+from dynamics.registry import load_unchanged
+from dynamics.sweep.points import answer_text, refusal_text
+from dynamics.validation import InvalidRequest
 
 
-def main(system: str) -> None:
+def main(reference: str, digests: str = "{}") -> None:
     """Serve until the input ends.
 
     Parameters
     ----------
-    system : str
-        Name of the system that will be asked for, loaded before the first request comes.
+    reference : str
+        What the system that will be asked for is found by; it is loaded once, before the first
+        request comes.
+    digests : str
+        Hashes of the parts of its model, as JSON; without one for a built-in system.
     """
     # What libraries print goes to stderr; the answers have the pipe to themselves.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     requests: SimpleQueue[str] = SimpleQueue()
-    threading.Thread(target=_serve, args=(system, requests, answers), daemon=True).start()
+    work = (reference, json.loads(digests), requests, answers)
+    threading.Thread(target=_serve, args=work, daemon=True).start()
     for line in sys.stdin:
         requests.put(line)
     os._exit(0)
 
 
-def _serve(system: str, requests: SimpleQueue[str], answers: TextIO) -> None:
+def _serve(
+    reference: str, digests: Mapping[str, str], requests: SimpleQueue[str], answers: TextIO
+) -> None:
     try:
-        load_system(system)
+        refused = ""
+        try:
+            system = load_unchanged(reference, digests)
+        except InvalidRequest as error:
+            refused = refusal_text(error)
         while True:
-            answers.write(answer_text(requests.get()) + "\n")
+            request = requests.get()
+            answers.write((refused or answer_text(request, system)) + "\n")
             answers.flush()
     except BaseException:
         import traceback
@@ -48,4 +62,4 @@ def _serve(system: str, requests: SimpleQueue[str], answers: TextIO) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

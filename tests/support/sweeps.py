@@ -6,6 +6,8 @@ from itertools import product
 import numpy as np
 import xarray
 
+import dynamics
+
 KINDS = (
     "converged", "reached horizon", "oscillating", "diverged", "certificate lost", "interrupted",
     "killed its worker",
@@ -29,6 +31,8 @@ def sweep(axes, variables, outcome=HORIZON, fixed=None, derived=None):
         "derived": json.dumps(derived or {}),
         "kinds": json.dumps(KINDS),
     }
+    shown = dynamics.load_system("positional_attention").presentation
+    attributes |= shown.attributes()
     return xarray.Dataset(data, {name: list(values) for name, values in axes.items()}, attributes)
 
 

@@ -20,7 +20,7 @@ from dynamics.experiments.masked_image_modeling.runs import (
 from dynamics.experiments.verify import Finding, Protocol
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 NEGLIGIBLE = 0.1
 """Share of Phi_m up to which a correlation of positions is nearly zero."""

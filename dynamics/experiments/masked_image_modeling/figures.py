@@ -35,7 +35,7 @@ from dynamics.validation import InvalidRequest, integer, real, refuse
 from theory.systems.masked_image_modeling.information_gap import leading_motion, rho0
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
     from dynamics.trajectory import Trajectory
 
 LARGE = 1e12
@@ -90,7 +90,7 @@ def phases(system: System, request: FigureRequest) -> Drawing:
         f"C_local={law.C_local}, {law.masked} masked, eta={options['eta']:g}). Events: {told}. "
         f"{_values(problem, run)}"
     )
-    return Drawing(correlations(run, groups, system.story, held), data, caption)
+    return Drawing(correlations(run, groups, held), data, caption)
 
 
 def _present(run: Trajectory, table: Mapping[str, str]) -> list[tuple[str, FloatArray]]:

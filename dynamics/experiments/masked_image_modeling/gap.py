@@ -26,7 +26,7 @@ from dynamics.experiments.masked_image_modeling.runs import (
 from dynamics.experiments.verify import Finding, Protocol
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 NEAR = 0.05
 """How far an exponent of P may be from Delta: constants still count."""

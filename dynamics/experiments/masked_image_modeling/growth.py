@@ -26,7 +26,7 @@ from dynamics.experiments.masked_image_modeling.runs import (
 from dynamics.experiments.verify import Finding, Protocol
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 BOOST = 2.0
 """Factor from which on a rate has grown, not only wavered."""

@@ -27,7 +27,7 @@ from dynamics.systems.masked_image_modeling import sampling
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 ROUNDING = 1e-12
 EXACT = 1e-17

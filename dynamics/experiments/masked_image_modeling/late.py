@@ -26,7 +26,7 @@ from theory.systems.masked_image_modeling.information_gap import late_loss
 from theory.systems.masked_image_modeling.notation import NOTATION
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 AS_ONE_OVER_T = -0.9
 """Exponent in time from which on a loss falls as 1/t."""

@@ -15,7 +15,7 @@ from dynamics.problem import FloatArray
 from dynamics.systems.masked_image_modeling.attention import attention_map, grid_of
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
     from dynamics.systems.masked_image_modeling.projection import Rows
     from dynamics.trajectory import Trajectory
 

@@ -12,7 +12,7 @@ from dynamics.experiments.masked_image_modeling.runs import trained
 from dynamics.problem import FloatArray
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 LEAST_CORE = 0.5
 MOST_CORE = 0.98

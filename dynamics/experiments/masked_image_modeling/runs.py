@@ -21,7 +21,7 @@ from dynamics.problem import FloatArray
 from dynamics.trajectory import Trajectory
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 POSITIVE = {"P": 4096, "C_global": 2048, "C_local": 16}
 NEGATIVE = {"P": 4096, "C_global": 128, "C_local": 64}

@@ -26,7 +26,7 @@ from dynamics.experiments.masked_image_modeling.runs import (
 from dynamics.experiments.verify import Finding, Protocol
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 REST = "largest other correlation at the end of Phase I over Phi_m"
 FACTOR = 2.0

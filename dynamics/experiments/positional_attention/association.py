@@ -19,7 +19,7 @@ from dynamics.plotting.matrices import entries, true_sets
 from dynamics.plotting.style import BLUE, GREY, PURPLE, RC, VERMILION, logarithmic, new_figure
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
     from dynamics.trajectory import Trajectory
 
 QUICK = {"samples": 16_000, "eta": 0.02, "steps": 20_000, "dtype": "float32"}

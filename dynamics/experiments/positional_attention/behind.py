@@ -21,7 +21,7 @@ from dynamics.plotting.samples import against_samples, association_phase
 from dynamics.plotting.transverse import transverse as draw_transverse
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 COUNTS = (1000, 3162, 10_000, 31_623, 100_000)
 CELLS = {

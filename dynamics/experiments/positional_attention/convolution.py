@@ -33,7 +33,7 @@ from dynamics.systems.positional_attention.sampling import Convolution
 from dynamics.validation import integer
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
     from dynamics.trajectory import Trajectory
     from theory.symmetry import Partition
 

@@ -18,7 +18,7 @@ from dynamics.systems.positional_attention.projection import own_attention, soft
 from theory.symmetry import Partition
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
     from dynamics.systems.positional_attention.parameters import Parameters
     from dynamics.trajectory import Trajectory
 

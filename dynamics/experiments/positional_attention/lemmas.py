@@ -24,7 +24,7 @@ from dynamics.experiments.verify import Finding, Protocol
 from dynamics.systems.positional_attention.brute import brute_configurations
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 STEPS = 3000
 ROUNDING = 1e-12

@@ -19,7 +19,7 @@ from theory.systems.positional_attention import constructions, linear_rules
 from theory.systems.positional_attention.data_law import bayes_error
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 BOUND = float(linear_rules.BOUND)
 

@@ -18,7 +18,7 @@ from dynamics.systems.positional_attention.sampling import SignalSets
 from theory.symmetry import Partition
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 DRAWS = 1000
 """Data points among which Figure 3 seeks one like that of the paper."""

@@ -23,7 +23,7 @@ from dynamics.experiments.verify import Finding, Protocol
 from theory.systems.positional_attention.linear_rules import sign_rule_error
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 LONG = 1e6
 NEAR = 0.1

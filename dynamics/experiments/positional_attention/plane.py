@@ -15,7 +15,7 @@ from dynamics.portrait import described, portrait, sentence
 from dynamics.validation import refuse
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 PLANES = {"gamma-rho": ("gamma", "rho"), "alpha-gamma": ("alpha", "gamma")}
 BOTH = "both"

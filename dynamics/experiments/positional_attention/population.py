@@ -18,7 +18,7 @@ from dynamics.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from dynamics.experiments.verify import Protocol
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 REGIME = (32, 64, 128)
 THOROUGH = (*REGIME, 256, 512)

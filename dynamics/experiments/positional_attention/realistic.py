@@ -28,7 +28,7 @@ from dynamics.trajectory import Trajectory
 from theory.systems.positional_attention.linear_rules import sign_rule_error
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 TIME = 400.0
 SAMPLES = 16_000

@@ -39,7 +39,7 @@ from theory.systems.positional_attention.linear_rules import sign_rule_error
 from theory.systems.positional_attention.unknown_sets import least_samples
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 PRE_TRAINING = 100.0
 """Time of pre-training over D^2."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.flow import flow
-from dynamics.systems import System
+from dynamics.registry import System
 from dynamics.systems.positional_attention.manifold import Manifold
 from dynamics.trajectory import Trajectory
 from dynamics.transverse import Transverse, transverse

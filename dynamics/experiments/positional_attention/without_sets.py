@@ -34,7 +34,7 @@ from dynamics.systems.positional_attention import sampling
 from theory.systems.positional_attention.linear_rules import sign_rule_error
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
     from dynamics.systems.positional_attention.parameters import Parameters
 
 ERROR = 0.05

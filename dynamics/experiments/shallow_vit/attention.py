@@ -31,7 +31,7 @@ from dynamics.trajectory import Trajectory
 from theory.systems.shallow_vit.attention_limits import ceiling
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 CLOSE = 0.95
 """What is close to 1, for every query."""

@@ -18,7 +18,7 @@ from dynamics.experiments.shallow_vit import (
 from dynamics.experiments.verify import Check, Finding, Protocol
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 NOISY = {"Remark 2", "Figure 4", "Figures 7 and 8", "Section 4.1, initialization"}
 """Claims that are measured on noisy tokens."""

@@ -22,7 +22,7 @@ from dynamics.phases.threshold import Power, power
 
 if TYPE_CHECKING:
     from dynamics.problem import FloatArray
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 USUAL = {"m": NEURONS, "L": 100, "data": "fixed_disc"}
 GAPS = (0.06, 0.1, 0.14, 0.18, 0.24, 0.3)

@@ -21,7 +21,7 @@ from dynamics.sweep.result import cores
 from dynamics.validation import integer, refuse
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
     from dynamics.trajectory import Trajectory
 
 ENDS = {"one": 110, "root": 210}

@@ -26,7 +26,7 @@ from dynamics.sweep.result import cores
 from dynamics.validation import integer, refuse
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 ALPHAS = {
     "rest": (0.27, 0.28, 0.29, 0.3, 0.32, 0.34, 0.37, 0.4, 0.45),

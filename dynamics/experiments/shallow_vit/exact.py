@@ -31,7 +31,7 @@ from dynamics.systems.shallow_vit.projection import PARTS, attention
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 ROUNDING = 1e-12
 TOUCH = 1e-15

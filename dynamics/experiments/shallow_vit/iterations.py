@@ -21,7 +21,7 @@ from dynamics.experiments.shallow_vit.runs import plot, possible, sizes_of, unde
 from dynamics.experiments.verify import Finding, Protocol
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 USUAL = {"L": 100}
 ETA, STEPS = 0.05, 20_000

@@ -27,7 +27,7 @@ from dynamics.versions import versions
 if TYPE_CHECKING:
     from dynamics.experiments.figure import FigureRequest
     from dynamics.problem import FloatArray
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 AT_ONCE = 3
 """Numbers of samples that are swept before it is looked which rows have ended."""
@@ -68,7 +68,7 @@ def swept(system: System, given: Mapping[str, Any], path: Path, workers: int) ->
         If it was stopped; what is done stays in the store.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    found = sweep(system.name, given, path, workers=workers)
+    found = sweep(system, given, path, workers=workers)
     if found.interrupted:
         raise Interrupted("interrupted: the same figure goes on from here")
     return found

@@ -32,7 +32,7 @@ from dynamics.problem import FloatArray
 from theory.systems.shallow_vit.starts import cap_share, claimed_share, least_epsilon
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 ALONG = 0.9
 """Least cosine of the growth of a value with the mean lucky neuron."""

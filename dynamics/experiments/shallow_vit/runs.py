@@ -22,7 +22,7 @@ from dynamics.systems.shallow_vit.projection import PARTS, attention
 from dynamics.trajectory import Event, Trajectory
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 ETA = 0.1
 STEPS = 3000

@@ -20,7 +20,7 @@ from dynamics.problem import FloatArray
 from dynamics.systems.shallow_vit.sparsify import SPARSIFIERS
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 LAW: dict[str, Any] = {"alpha_star": 0.3, "alpha_confusion": 0.1, "m": 300, "data": "fixed_disc"}
 TRAINING: dict[str, Any] = {"samples": 20, "noisy_share": 0.2, "noisy_std": 1.0}

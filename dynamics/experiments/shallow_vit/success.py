@@ -22,7 +22,7 @@ from dynamics.problem import FloatArray
 from dynamics.trajectory import Event, Trajectory
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 SUCCESS = 1e-3
 """Test loss below which a trial succeeds (Section 4.1)."""

@@ -23,7 +23,7 @@ from dynamics.sweep.result import cores
 from dynamics.validation import integer
 
 if TYPE_CHECKING:
-    from dynamics.systems import System
+    from dynamics.registry import System
 
 
 def figure_5(system: System, request: FigureRequest) -> Drawing:

@@ -24,11 +24,10 @@ from dynamics.models.engine.realization import Realization, representative_data
 from dynamics.models.engine.tracing_errors import refusals
 from dynamics.presentation import Presentation
 from dynamics.problem import BaseProblem, FloatArray, Layout
-from dynamics.validation import InvalidRequest, integer, learning_rate, real, refuse
+from dynamics.validation import InvalidRequest, integer, real, refuse
 from theory.closure import Closure
 from theory.event_text import event_rules
 from theory.events import EventRule
-from theory.notation import Notation
 
 MOST_NAMED = 256
 """Scalars that have names of their own; more are parts of their arrays."""
@@ -108,11 +107,6 @@ class ModelProblem(BaseProblem):
     def presentation(self) -> Presentation:
         """Letters, panels and events of this problem."""
         return self.definition.presentation(self.scalars, self.realization, self.events)
-
-    @property
-    def notation(self) -> Notation:
-        """The table of letters."""
-        return self.presentation.notation
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -500,8 +494,3 @@ def drawn_settings(made: Realization, samples: Any, seed: Any) -> dict[str, Any]
     if not made.drawn or made.law is None:
         return {}
     return {"samples": made.law.size, "seed": int(seed)}
-
-
-def check_rates(eta: Any) -> tuple[float, ...]:
-    """Learning rates as a tuple."""
-    return learning_rate(eta, None)

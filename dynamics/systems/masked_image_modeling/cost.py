@@ -31,7 +31,7 @@ MATRICES = 12
 
 
 def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
-    """Predicted time of one gradient; see `dynamics.systems.System`."""
+    """Predicted time of one gradient; see `dynamics.registry.System`."""
     keys = float(parameters.P * parameters.masked)
     if full == "empirical":
         return PER_KEY * keys * float(options.get("samples", 1))

@@ -7,6 +7,7 @@ which the live entries are :math:`e_p^\top Q e_q` and :math:`e_p^\top Q v`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +21,7 @@ from dynamics.systems.masked_image_modeling.population import (
     ReducedPopulation,
     observed,
 )
+from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
 from dynamics.systems.masked_image_modeling.projection import Rows, rows_of
 from dynamics.systems.masked_image_modeling.sampling import Images
 from theory.systems.masked_image_modeling.events import EVENTS, ORDER_PARAMETERS
@@ -38,6 +40,7 @@ class FullProblem(CompiledProblem):
     """
 
     system = "masked_image_modeling"
+    presentation = PRESENTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
     rates = ReducedPopulation.rates
@@ -47,7 +50,7 @@ class FullProblem(CompiledProblem):
     ) -> None:
         self.parameters = parameters
         self.rows: Rows = rows_of(parameters)
-        self.notation = self.rows.notation
+        self.presentation = replace(PRESENTATION, notation=self.rows.notation)
         size, depth, features = parameters.P, parameters.d, parameters.features
         axes = np.eye(depth) if basis is None else np.ascontiguousarray(basis)
         self.positions, self.features = axes[:size], axes[size : size + features]

@@ -7,6 +7,7 @@ contour integral (`expectation`), block by block. Its oracle is `brute.FullPopul
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -24,6 +25,7 @@ from dynamics.systems.masked_image_modeling.expectation import (
     counts_kernels,
 )
 from dynamics.systems.masked_image_modeling.parameters import Parameters
+from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
 from dynamics.systems.masked_image_modeling.projection import Rows, rows_of
 from theory.reduction import ReducedSystem
 from theory.systems.masked_image_modeling import recursion
@@ -69,6 +71,7 @@ class ReducedPopulation(CompiledProblem):
     """
 
     system = "masked_image_modeling"
+    presentation = PRESENTATION
     view = "reduced population"
     events = EVENTS
     order_names = ORDER_PARAMETERS
@@ -77,7 +80,7 @@ class ReducedPopulation(CompiledProblem):
     def __init__(self, parameters: Parameters, expectation: str = "auto") -> None:
         self.parameters = parameters
         self.rows: Rows = rows_of(parameters)
-        self.notation = self.rows.notation
+        self.presentation = replace(PRESENTATION, notation=self.rows.notation)
         name = choose.checked(expectation)
         parts = choose.parts(blocks.blocks_of(self.rows.types), parameters, name)
         self.settings = choose.described(parts)

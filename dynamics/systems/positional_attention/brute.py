@@ -21,12 +21,12 @@ from dynamics.systems.positional_attention import brute_kernels
 from dynamics.systems.positional_attention.attention import attention_sources
 from dynamics.systems.positional_attention.hessian import Law, hessian
 from dynamics.systems.positional_attention.parameters import Parameters
+from dynamics.systems.positional_attention.presentation import PRESENTATION
 from dynamics.systems.positional_attention.projection import associated_rows, orbit_values
 from dynamics.validation import refuse
 from theory.symmetry import Partition
 from theory.systems.positional_attention.data_law import bayes_error
 from theory.systems.positional_attention.events import EVENTS, ORDER_PARAMETERS, RATES
-from theory.systems.positional_attention.notation import NOTATION
 
 
 class FullPopulation(CompiledProblem):
@@ -54,7 +54,7 @@ class FullPopulation(CompiledProblem):
 
     system = "positional_attention"
     view = "full population"
-    notation = NOTATION
+    presentation = PRESENTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
     rates = RATES

@@ -16,7 +16,7 @@ PER_PRODUCT = 4e-10
 
 
 def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
-    """Predicted time of one gradient; see `dynamics.systems.System`."""
+    """Predicted time of one gradient; see `dynamics.registry.System`."""
     entries = PER_PRODUCT * parameters.D**2
     if full == "empirical":
         return entries * parameters.d * float(options.get("samples", 1))

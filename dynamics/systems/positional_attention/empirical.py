@@ -26,6 +26,7 @@ from dynamics.problem import CompiledProblem, FloatArray, Layout
 from dynamics.systems.positional_attention import empirical_kernels, sampling
 from dynamics.systems.positional_attention.attention import attention_sources
 from dynamics.systems.positional_attention.parameters import Parameters
+from dynamics.systems.positional_attention.presentation import PRESENTATION
 from dynamics.systems.positional_attention.projection import (
     associated_rows,
     orbit_values,
@@ -36,7 +37,6 @@ from dynamics.validation import STRICT, integer, whole
 from theory.symmetry import Partition
 from theory.systems.positional_attention.data_law import bayes_error
 from theory.systems.positional_attention.events import EVENTS, ORDER_PARAMETERS, RATES
-from theory.systems.positional_attention.notation import NOTATION
 
 CACHE = 1 << 20
 """Bytes of a block of samples, which is read twice."""
@@ -104,7 +104,7 @@ class FullEmpirical(CompiledProblem):
 
     system = "positional_attention"
     view = "full empirical"
-    notation = NOTATION
+    presentation = PRESENTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
     rates = RATES

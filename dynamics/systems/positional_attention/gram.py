@@ -57,7 +57,7 @@ class GramEmpirical(CompiledProblem):
 
     system = FullEmpirical.system
     view = "full empirical, A = P^T P"
-    notation = FullEmpirical.notation
+    presentation = FullEmpirical.presentation
     events = FullEmpirical.events
     order_names = FullEmpirical.order_names
     rates = FullEmpirical.rates

@@ -18,11 +18,11 @@ from dynamics.problem import CompiledProblem, FloatArray, Layout
 from dynamics.systems.positional_attention.expectation import choose
 from dynamics.systems.positional_attention.expectation.taken import Expectation
 from dynamics.systems.positional_attention.parameters import Parameters
+from dynamics.systems.positional_attention.presentation import PRESENTATION
 from theory.reduction import ReducedSystem
 from theory.systems.positional_attention import recursion
 from theory.systems.positional_attention.data_law import bayes_error
 from theory.systems.positional_attention.events import EVENTS, ORDER_PARAMETERS, RATES
-from theory.systems.positional_attention.notation import NOTATION
 
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
 
@@ -67,7 +67,7 @@ class ReducedPopulation(CompiledProblem):
 
     system = "positional_attention"
     view = "reduced population"
-    notation = NOTATION
+    presentation = PRESENTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
     rates = RATES

@@ -19,7 +19,7 @@ PER_PRODUCT = 3e-9
 
 
 def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
-    """Predicted time of one gradient; see `dynamics.systems.System`."""
+    """Predicted time of one gradient; see `dynamics.registry.System`."""
     vectors = float(support_size(parameters.shares, parameters.data))
     samples = float(options.get("samples") or vectors)
     placed = parameters.output_weights == "per_position"

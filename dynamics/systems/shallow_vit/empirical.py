@@ -33,10 +33,10 @@ from dynamics.systems.shallow_vit import (
 )
 from dynamics.systems.shallow_vit.instance import SYMMETRIC, start_of
 from dynamics.systems.shallow_vit.parameters import Parameters
+from dynamics.systems.shallow_vit.presentation import PRESENTATION
 from dynamics.systems.shallow_vit.tokens import Training, drawn
 from dynamics.validation import integer
 from theory.systems.shallow_vit.events import EVENTS, ORDER_PARAMETERS, RATES
-from theory.systems.shallow_vit.notation import NOTATION
 
 SHARED_FROM = 200_000
 """Neurons times tokens of a batch from which a step is worth sharing among threads."""
@@ -76,7 +76,7 @@ class FullEmpirical(CompiledProblem):
 
     system = "shallow_vit"
     view = "full empirical"
-    notation = NOTATION
+    presentation = PRESENTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
     rates = RATES

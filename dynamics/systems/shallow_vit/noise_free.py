@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 from dynamics.problem import CompiledProblem, FloatArray, Layout
 from dynamics.systems.shallow_vit.instance import Instance
 from dynamics.systems.shallow_vit.parameters import Parameters
+from dynamics.systems.shallow_vit.presentation import PRESENTATION
 from dynamics.systems.shallow_vit.sampling import IntArray
 from theory.systems.shallow_vit.events import EVENTS, ORDER_PARAMETERS, RATES
-from theory.systems.shallow_vit.notation import NOTATION
 
 
 class NoiseFreeProblem(CompiledProblem, ABC):
@@ -38,7 +38,7 @@ class NoiseFreeProblem(CompiledProblem, ABC):
     """
 
     system = "shallow_vit"
-    notation = NOTATION
+    presentation = PRESENTATION
     events = EVENTS
     order_names = ORDER_PARAMETERS
     rates = RATES

@@ -47,7 +47,7 @@ class Heavier(FullPopulation):
 
 
 def test_every_claim_has_a_check_and_nothing_else_has():
-    assert set(checks(SYSTEM.name)) == {claim.source for claim in SYSTEM.claims}
+    assert set(checks(SYSTEM)) == {claim.source for claim in SYSTEM.claims}
 
 
 def test_a_turned_phi_0_flips_what_rests_on_it():

@@ -49,7 +49,7 @@ def with_(problem):
 
 
 def test_every_claim_has_a_check_and_nothing_else_has():
-    assert set(checks(SYSTEM.name)) == {claim.source for claim in SYSTEM.claims}
+    assert set(checks(SYSTEM)) == {claim.source for claim in SYSTEM.claims}
 
 
 def test_what_is_exact_holds_and_fails_for_another_step():

@@ -51,7 +51,7 @@ class Drifting(FullEmpirical):
 
 
 def test_every_claim_has_a_check_and_nothing_else_has():
-    assert set(checks("positional_attention")) == {claim.source for claim in SYSTEM.claims}
+    assert set(checks(SYSTEM)) == {claim.source for claim in SYSTEM.claims}
 
 
 def test_a_backwards_gamma_flips_what_rests_on_it():
@@ -181,8 +181,8 @@ def test_a_check_that_cannot_be_made_there_does_not_stop_the_others(monkeypatch)
     def refused(system, protocol):
         raise InvalidRequest("D=7 is too small")
 
-    table = dict(checks("positional_attention")) | {"Lemma 4.1": refused}
-    monkeypatch.setattr(verify, "checks", lambda name: table)
+    table = dict(checks(SYSTEM)) | {"Lemma 4.1": refused}
+    monkeypatch.setattr(verify, "checks", lambda system: table)
     first, second = dynamics.verify(SYSTEM, AT, ["Lemma 4.1", "Lemma 4.3"])
     assert first.holds is None
     assert "D=7 is too small" in first.evidence["reason"]

@@ -11,6 +11,7 @@ from dynamics.phases import Axis, Span, refine, scaling, select
 from dynamics.plotting import words
 from dynamics.plotting.marks import Place
 from dynamics.validation import InvalidRequest
+from theory.systems.positional_attention.notation import NOTATION
 
 QS, CS = np.linspace(0.1, 0.9, 9), [2, 4, 8]
 NUS = np.geomspace(1e-5, 1e-1, 9)
@@ -164,7 +165,7 @@ def test_refined_boundaries_are_drawn_as_they_are(tmp_path):
         lambda p: np.where(p[:, 1] > 0.95, -1, SHAPES["wave"](np.log10(p[:, 0]) / 4 + 1, p[:, 1])),
         Span("nu", 1e-4, 1.0, True), Span("q", 0.0, 1.0), tolerance=1e-3,
     )  # fmt: skip
-    axes = plotting.refined(found, "$T_1$ reached", "positional_attention", {"D": 16})
+    axes = plotting.refined(found, "$T_1$ reached", NOTATION, {"D": 16})
     lines = [line for line in axes.lines if line.get_linestyle() == "-"]
     for line, expected in zip(lines, found.lines, strict=True):
         np.testing.assert_array_equal(line.get_xydata(), expected)
@@ -266,17 +267,18 @@ def test_scaling_divides_the_other_factors_out(grid):
 
 
 def test_words_are_those_of_the_notation_table():
-    name = "positional_attention"
-    assert words.label(name, "m") == "$m$"
-    assert words.label(name, "samples") == "samples $N$"
-    assert words.label("", "weight_decay") == "weight decay"
-    assert words.formula(name, "nu*(D-C)**2 % samples") == r"\nu\,(D-C)^{2} \% N"
-    assert words.formula(name, "round(D/8)") == r"\mathrm{round}(D/8)"
+    assert words.label(NOTATION, "m") == "$m$"
+    assert words.label(NOTATION, "samples") == "samples $N$"
+    assert words.label({}, "weight_decay") == "weight decay"
+    assert words.formula(NOTATION, "nu*(D-C)**2 % samples") == r"\nu\,(D-C)^{2} \% N"
+    assert words.formula(NOTATION, "round(D/8)") == r"\mathrm{round}(D/8)"
     shown = [words.number(v) for v in (0.5, 1e5, 2e-7, -1e-3, 1234.0, 0.0, 196, 0.0815)]
     assert shown == ["0.5", "10^{5}", r"2 \times 10^{-7}", "-10^{-3}", "1234", "0", "196", "0.0815"]
-    held = words.fixed(name, {"p": 3, "expectation": "auto", "d": None}, {"q": "m/(D-C)"}, 6.0, 4)
+    held = words.fixed(
+        NOTATION, {"p": 3, "expectation": "auto", "d": None}, {"q": "m/(D-C)"}, 6.0, 4
+    )
     assert held == "$p = 3$, expectation auto, $q = m/(D-C)$, median of 4 seeds"
-    assert words.fixed(name, {f"x{k}": k for k in range(20)}, {}, 3.0).count("\n") > 2
+    assert words.fixed(NOTATION, {f"x{k}": k for k in range(20)}, {}, 3.0).count("\n") > 2
 
 
 def test_pictures_can_be_written(grid, tmp_path):

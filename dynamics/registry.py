@@ -1,0 +1,349 @@
+"""Every system there is: by name, from a model file, or made of a `Model` object.
+
+A built-in system is a folder of `dynamics.systems` with a ``SYSTEM``, a library model a file of
+`dynamics.models`. Systems are looked up here once, where a request names one; everything after that
+is given the `System`, and results carry what they are drawn with (`dynamics.presentation`).
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dynamics.presentation import Origin, PlotDescription, Presentation, conditions
+from dynamics.validation import InvalidRequest, refuse
+
+if TYPE_CHECKING:
+    from theory.claims import Claim
+    from theory.notation import Notation
+    from theory.reduction import ReducedSystem
+
+FULL = ("population", "empirical")
+"""Full problems by name."""
+TAKEN = ("expectation", "tolerance", "dropped")
+"""Options of the reduced problem."""
+DRAWN = ("samples", "seed")
+"""Options of everything that is drawn."""
+ENGINE = "dynamics.models.engine"
+"""The module that turns model files and `Model` objects into systems."""
+HERE = Path(__file__).parent
+STARTS = re.compile(r"^(def start\b|start\s*=)", re.MULTILINE)
+"""What tells a library model from other modules of its folder."""
+
+
+@dataclass(frozen=True)
+class Showcase:
+    """What a command does when nothing else is asked for.
+
+    A user who names one of ``parameters`` gets the defaults of ``Parameters`` for the others.
+    """
+
+    parameters: Mapping[str, Any]
+    eta: float
+    steps: int
+    samples: int = 0
+
+
+@dataclass(frozen=True)
+class System:
+    """Everything that a driver, a command or a picture may ask of a system.
+
+    Attributes
+    ----------
+    name, title : str
+        Code name, and the paper in one line.
+    notation : Notation
+        The table of letters.
+    claims : tuple of Claim
+        The paper's statements.
+    derivations : callable
+        Parameters or None -> the reductions, by name.
+    Parameters : type
+        Frozen, validated on construction.
+    ReducedPopulation, FullPopulation, FullEmpirical : type
+        The problems, made from a ``Parameters``; the empirical one also from a number of samples
+        and a seed.
+    showcases : mapping
+        Command (``"run"``, ``"compare"``) -> what it does by default; ``"empirical"``, with its
+        number of samples, is what both do with the full empirical problem.
+    expectations : tuple of str
+        How the reduced problem can take its expectation, the default last.
+    realistic : mapping
+        Options of ``FullEmpirical`` that the command line offers -> their meaning.
+    drawn : tuple of str
+        Those options, ``samples`` and ``seed`` among them, that every problem of the system takes:
+        where starts are random, or few samples stand for the population.
+    plot_description : PlotDescription
+        What its runs are drawn as.
+    seconds : callable
+        Parameters, the name of a full problem or None, options -> predicted time of one gradient:
+        which point of a sweep to begin with, and nothing else, rests on it.
+    origin : Origin or None
+        The model file of a model of one's own; None for a built-in system.
+    model : object
+        The model itself, where the system was made of one.
+    reduced_options, full_options : tuple of str
+        Options of the reduced problem, and of both full ones, beside those above.
+    closure : callable or None
+        Parameters -> what training closes on (`theory.closure.Closure`), of a model of one's own.
+    checks, figures : mapping or None
+        Source of a claim -> its check, name -> figure; those of the paper's folder in
+        `dynamics.experiments` where None.
+    """
+
+    name: str
+    title: str
+    notation: Notation
+    claims: tuple[Claim, ...]
+    derivations: Callable[..., Mapping[str, ReducedSystem]]
+    Parameters: type[Any]
+    ReducedPopulation: type[Any]
+    FullPopulation: type[Any]
+    FullEmpirical: type[Any]
+    showcases: Mapping[str, Showcase]
+    expectations: tuple[str, ...]
+    realistic: Mapping[str, str]
+    plot_description: PlotDescription
+    seconds: Callable[[Any, str | None, Mapping[str, Any]], float]
+    drawn: tuple[str, ...] = ()
+    origin: Origin | None = None
+    model: Any = None
+    checks: Mapping[str, Callable[..., Any]] | None = None
+    reduced_options: tuple[str, ...] = TAKEN
+    full_options: tuple[str, ...] = ()
+    closure: Callable[..., Any] | None = None
+    figures: Mapping[str, Callable[..., Any]] | None = None
+
+    @property
+    def reference(self) -> str:
+        """What `load_system` finds it by: the path of its model file, else its name."""
+        return self.origin.path if self.origin is not None and self.origin.path else self.name
+
+    @property
+    def digests(self) -> Mapping[str, str]:
+        """Part of the model -> short hash; empty for a built-in system."""
+        return {} if self.origin is None else self.origin.digests
+
+    @property
+    def presentation(self) -> Presentation:
+        """How results of the whole system are shown, such as sweeps."""
+        rules = getattr(self.ReducedPopulation, "events", ())
+        return Presentation(
+            title=self.title,
+            notation=self.notation,
+            plot=self.plot_description,
+            event_latex=conditions(rules),
+            origin=self.origin,
+        )
+
+    @property
+    def flows(self) -> bool:
+        """Whether there is a gradient flow beside gradient descent."""
+        return bool(self.ReducedPopulation.flows)
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """Options that its reduced problem takes, of `TAKEN`."""
+        known = signature(self.ReducedPopulation).parameters
+        return tuple(name for name in self.reduced_options if name in known and name in TAKEN)
+
+    @property
+    def draws(self) -> str:
+        """What has samples and a seed, beside what has them always (`drawn`)."""
+        sampled = " or --expectation sampled" if "sampled" in self.expectations else ""
+        return f"--full empirical{sampled}"
+
+    def problem(self, parameters: Any, full: str | None, options: Mapping[str, Any]) -> Any:
+        """The problem that options ask for; those of other problems are passed over.
+
+        Parameters
+        ----------
+        parameters : Parameters
+        full : str or None
+            ``"population"``, ``"empirical"``, or the reduced problem.
+        options : mapping
+            Name -> value, as on the command line.
+
+        Raises
+        ------
+        InvalidRequest
+            If the problem cannot be made.
+        """
+        names: tuple[str, ...]
+        if full == "population":
+            names, kind = (*self.drawn, *self.full_options), self.FullPopulation
+        elif full == "empirical":
+            names = (*DRAWN, *self.realistic, *self.full_options)
+            kind = self.FullEmpirical
+        else:
+            drawn = DRAWN if options.get("expectation") == "sampled" else ()
+            names = (*self.reduced_options, *dict.fromkeys((*drawn, *self.drawn)))
+            kind = self.ReducedPopulation
+        chosen = {name: options[name] for name in names if name in options}
+        known = signature(kind).parameters
+        for name in chosen:
+            if name not in known and not any(p.kind is p.VAR_KEYWORD for p in known.values()):
+                raise InvalidRequest(
+                    f"{name} is no option of the {kind.view} problem of {self.name}"
+                )
+        return kind(parameters, **chosen)
+
+
+def built_in_names() -> tuple[str, ...]:
+    """Names of the built-in systems."""
+    return tuple(sorted(p.parent.name for p in (HERE / "systems").glob("*/parameters.py")))
+
+
+def library_names() -> tuple[str, ...]:
+    """Names of the library models."""
+    files = sorted((HERE / "models").glob("[!_]*.py"))
+    return tuple(p.stem for p in files if STARTS.search(p.read_text(encoding="utf-8")))
+
+
+def system_names() -> tuple[str, ...]:
+    """Names of the built-in systems, then of the library models."""
+    return (*built_in_names(), *library_names())
+
+
+def title(name: str) -> str:
+    """The title of a built-in system or a library model; of a model, without loading it.
+
+    Parameters
+    ----------
+    name : str
+        One of `system_names`.
+    """
+    if name in built_in_names():
+        return load_system(name).title
+    module = ast.parse(_library_file(name).read_text(encoding="utf-8"))
+    return (ast.get_docstring(module) or name).splitlines()[0]
+
+
+def is_model_file(source: str) -> bool:
+    """Whether a word is the path of a model file: it ends in ``.py``, or there is such a file."""
+    return source.endswith(".py") or os.path.isfile(source)
+
+
+def load_system(source: Any) -> System:
+    """The system of a name, of a model file, or of a model.
+
+    Parameters
+    ----------
+    source : str, path-like, Model or System
+        Name of a built-in system or of a library model; path of a model file, which is anything
+        that ends in ``.py`` or is a file; a `Model`; a `System` is returned as it is.
+
+    Returns
+    -------
+    System
+
+    Raises
+    ------
+    InvalidRequest
+        If there is none of that name, the file is missing, or it is none of these.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> dynamics.load_system("positional_attention").Parameters().D
+    16
+    """
+    if isinstance(source, System):
+        return source
+    if isinstance(source, (str, os.PathLike)):
+        return _named(os.fspath(source))
+    if hasattr(source, "start") and (hasattr(source, "loss") or hasattr(source, "risk")):
+        made: System = importlib.import_module(ENGINE).system_of(source)
+        return made
+    raise InvalidRequest(
+        f"system={source!r} is no system; system can be a name, the path of a model file, a Model "
+        f"or a System; nearest: {built_in_names()[0]!r}"
+    )
+
+
+def load_unchanged(reference: str, digests: Mapping[str, str]) -> System:
+    """The system of a reference, if its model still is what it was.
+
+    Parameters
+    ----------
+    reference : str
+        `System.reference`.
+    digests : mapping
+        `System.digests` of then; empty for a built-in system.
+
+    Raises
+    ------
+    InvalidRequest
+        If it cannot be loaded, or with the parts of the model that are different now.
+    """
+    system = load_system(reference)
+    if _changed(system, digests) and is_model_file(reference):
+        # What a model imports may have changed although its file has not.
+        system = _from_file(reference, anew=True)
+    if changed := _changed(system, digests):
+        name = os.path.basename(reference)
+        raise InvalidRequest(
+            f"model {name!r} was changed since the sweep began: {', '.join(changed)}"
+        )
+    return system
+
+
+def can_be_loaded_again(system: System) -> bool:
+    """Whether another process finds the very system by its reference."""
+    if system.origin is not None:
+        return bool(system.origin.path)
+    return system.name in built_in_names() and load_system(system.name) is system
+
+
+def _changed(system: System, digests: Mapping[str, str]) -> list[str]:
+    """Parts of the model that are not what they were; none where nothing is known of them."""
+    if not digests:
+        return []
+    parts = dict.fromkeys([*digests, *system.digests])
+    return [part for part in parts if digests.get(part) != system.digests.get(part)]
+
+
+def _named(source: str) -> System:
+    if source in built_in_names():
+        system: System = importlib.import_module(f"dynamics.systems.{source}").SYSTEM
+        return system
+    if source in library_names():
+        return _from_file(str(_library_file(source)))
+    if is_model_file(source):
+        return _from_file(source)
+    names = system_names()
+    near = get_close_matches(source, names, 1, 0.0)[0]
+    refuse("system", source, "is unknown", f"{', '.join(names)}, or a model file", near)
+
+
+def _library_file(name: str) -> Path:
+    return HERE / "models" / f"{name}.py"
+
+
+_FILES: dict[tuple[str, int, int], System] = {}
+"""Path, time of change and size of a model file -> its system."""
+
+
+def _from_file(source: str, anew: bool = False) -> System:
+    path = os.path.abspath(source)
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        beside = Path(path).parent
+        files = [p.name for p in beside.glob("*.py")] if beside.is_dir() else []
+        near = get_close_matches(Path(path).name, files, 1, 0.0) or [*built_in_names()]
+        missing = isinstance(error, FileNotFoundError)
+        why = "is missing" if missing else f"cannot be read ({str(error.strerror).lower()})"
+        refuse("system", source, why, "a model file or a name", near[0])
+    key = (path, found.st_mtime_ns, found.st_size)
+    if anew or key not in _FILES:
+        _FILES[key] = importlib.import_module(ENGINE).load(path)
+    return _FILES[key]

@@ -1,0 +1,46 @@
+"""Stands for what turns model files into systems: a built-in system, with hashes of a file's parts.
+
+A model file is lines ``start = 1``, ``law = 2``, ``loss = 3``. Other processes find this module
+where `sitecustomize` is on their path; see `elsewhere`.
+"""
+
+import hashlib
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+MODULE = "dynamics.models.engine"
+TEXT = "start = 1\nlaw = 2\nloss = 3\n"
+PRETEND = "ATTDYN_TEST_LOSS_OF_WORKERS"
+"""Environment: hash of the loss as workers see it."""
+
+
+def load(path):
+    """The system of a model file."""
+    text = Path(path).read_text(encoding="utf-8")
+    pairs = (line.split("=") for line in text.splitlines() if "=" in line)
+    digests = {k.strip(): hashlib.sha256(v.encode()).hexdigest()[:12] for k, v in pairs}
+    if PRETEND in os.environ and sys.argv[0].endswith("worker.py"):
+        digests["loss"] = os.environ[PRETEND]
+    from dynamics.presentation import Origin
+
+    return replace(system_of(None), name=Path(path).stem, origin=Origin(str(path), digests))
+
+
+def system_of(model):
+    """The system of a model in memory."""
+    import dynamics
+
+    built_in = dynamics.load_system("positional_attention")
+    return replace(built_in, name="model", title="A model of mine", model=model, claims=())
+
+
+def elsewhere(folder):
+    """Environment of other processes that are to use this module, by a folder of their own."""
+    here = Path(__file__).parent
+    lines = ["import sys", f"sys.path.append({str(here)!r})", "import file_engine"]
+    lines += [f"sys.modules[{MODULE!r}] = file_engine"]
+    (folder / "sitecustomize.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    paths = [str(folder), str(here.parents[1]), os.environ.get("PYTHONPATH", "")]
+    return {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
