@@ -13,6 +13,7 @@ from dynamics.overlay import Overlay
 from dynamics.store import Result
 from dynamics.trajectory import Event, Trajectory
 from dynamics.validation import brief
+from theory.closure import closure_lines
 
 if TYPE_CHECKING:
     from dynamics.registry import System
@@ -53,11 +54,13 @@ def document(result: Result) -> dict[str, Any]:
     head = {
         "system": first.system,
         "parameters": dict(first.parameters),
-        "settings": dict(first.settings),
+        "settings": {n: entry for n, entry in first.settings.items() if n != "closure"},
         "outcome": result.outcome.kind,
         "outcome_step": result.outcome.step,
         "remedy": result.outcome.remedy,
     }
+    if "closure" in first.settings:
+        head["closure"] = first.settings["closure"]
     return finite(head | content)
 
 
@@ -103,17 +106,19 @@ def pictures(result: Result) -> Iterator[tuple[str, Any]]:
         yield "overlay.png", plotting.overlay(result)
     elif isinstance(result, Comparison):
         yield "training.png", plotting.comparison(result)
-        if "A" in result.full.layout.names:
+        if "sets" in result.full.settings and "A" in result.full.layout.names:
             yield "attention.png", plotting.attention(result.full)
         yield "deviation.png", plotting.deviation(result)
         if set(result.full.observables) >= REALISTIC:
             yield "realistic.png", plotting.realistic(result)
     else:
         yield "training.png", plotting.training(result)
-        if "A" in result.layout.names:
+        if "sets" in result.settings and "A" in result.layout.names:
             yield "attention.png", plotting.attention(result)
         if set(result.observables) >= REALISTIC:
             yield "realistic.png", plotting.realistic([result])
+    if first.settings.get("closure", {}).get("labels"):
+        yield "classes.png", plotting.entry_classes(first.settings["closure"])
 
 
 def table(system: System, result: Result) -> str:
@@ -121,8 +126,11 @@ def table(system: System, result: Result) -> str:
     first = _first(result)
     law = {n: entry for n, entry in first.parameters.items() if entry not in (None, (), [])}
     shown = ", ".join(f"{name}={brief(_entry(entry))}" for name, entry in law.items())
-    made = ", ".join(f"{k}={v}" for k, v in first.settings.items() if not isinstance(v, list))
+    plain_settings = {k: v for k, v in first.settings.items() if not isinstance(v, (list, dict))}
+    made = ", ".join(f"{k}={v}" for k, v in plain_settings.items())
     lines = [system.title, shown, made, ""]
+    if "closure" in first.settings:
+        lines[-1:] = [*closure_lines(first.settings["closure"]), ""]
     runs = (result.reduced, result.full) if isinstance(result, Comparison) else (first,)
     lines.append(f"{'event':<20}" + "".join(f"{'time, ' + run.view:<28}" for run in runs) + "step")
     for name, event in first.events.items():

@@ -18,12 +18,18 @@ from dynamics.validation import InvalidRequest, integer
 if TYPE_CHECKING:
     from dynamics.commands import Asked
     from dynamics.registry import Showcase, System
+    from dynamics.compare import Comparison
     from dynamics.store import Result
+    from dynamics.trajectory import Trajectory
 
 EXPECTATION = {
     "tolerance": "of the spectral, truncated or auto expectation (default 1e-10)",
     "dropped": "probability that a truncation leaves out for good; else it refines itself",
 }
+COORDINATES = (
+    "of the reduced problem: classes of equal entries, linear (directions of the smallest linear "
+    "space), or auto (default)"
+)
 DRAWN = {"samples": "N of {}", "seed": "of {} (default 0)"}
 
 
@@ -47,11 +53,14 @@ def flags(parser: request.Parser, command: str, system: System) -> None:
     flow = "gradient flow to this time, instead of steps" if system.flows else "no flow here"
     run.add_argument("--time", **number, help=flow)
     run.add_argument("--rtol", **number, help="tolerance of the flow (default 1e-8)")
-    run.add_argument(
-        "--expectation",
-        metavar="X",
-        help=f"of the reduced problem: {' or '.join(system.expectations)} (default)",
-    )
+    if system.expectations:
+        run.add_argument(
+            "--expectation",
+            metavar="X",
+            help=f"of the reduced problem: {' or '.join(system.expectations)} (default)",
+        )
+    if "coordinates" in system.reduced_options:
+        run.add_argument("--coordinates", metavar="X", help=COORDINATES)
     usual = "population" if command == "compare" else "run the reduced one"
     run.add_argument("--full", metavar="X", help=f"{' or '.join(FULL)} (default: {usual})")
     options = {name: meaning for name, meaning in EXPECTATION.items() if name in system.taken}
@@ -106,9 +115,18 @@ class Settings:
         """What is run by default."""
         return showcase(self.asked, self.full)
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of problems: what was given, with the run along which a closure is looked at."""
+        given = dict(self.asked.flags)
+        if "time" in given:
+            given.pop("eta", None)
+            return given
+        return given | {name: self.how[name] for name in ("eta", "steps")}
+
     def reduced(self) -> Any:
         """The reduced problem; on as many samples as the empirical one where they share seeds."""
-        system, given = self.asked.system, dict(self.asked.flags)
+        system, given = self.asked.system, self.options
         if self.full == "empirical" and "samples" in system.drawn:
             given.setdefault("samples", self.showcase.samples)
         return system.problem(self.parameters, None, given)
@@ -118,7 +136,7 @@ class Settings:
         if not _own_seeds(self.asked.system, self.full):
             return [self.reduced()]
         system, given = self.asked.system, {"samples": self.showcase.samples}
-        given |= dict(self.asked.flags)
+        given |= self.options
         return [system.problem(self.parameters, None, given | {"seed": s}) for s in self._seeds()]
 
     def _seeds(self) -> range:
@@ -127,7 +145,7 @@ class Settings:
 
     def fulls(self) -> list[Any]:
         """The full problems: one, or one for each seed."""
-        system, given = self.asked.system, self.asked.flags
+        system, given = self.asked.system, self.options
         if self.full != "empirical":
             return [system.problem(self.parameters, self.full, given)]
         options = {"samples": self.showcase.samples} | dict(given)
@@ -250,9 +268,7 @@ def execute(asked: Asked) -> int:
 def _flow(made: Settings) -> Result:
     time, rtol = made.asked.flags["time"], made.asked.flags.get("rtol", 1e-8)
     if made.asked.command == "compare":
-        from dynamics.compare import compare
-
-        return compare(made.partners(), made.fulls(), time=time, rtol=rtol)
+        return _compared(made, time=time, rtol=rtol)
     problem = made.fulls()[0] if made.full else made.reduced()
     if "eta" in made.asked.flags:
         from dynamics.overlay import overlay
@@ -260,32 +276,55 @@ def _flow(made: Settings) -> Result:
         return overlay(problem, time, made.how["eta"], rtol)
     from dynamics.flow import flow
 
-    return flow(problem, time, rtol)
+    return _looked_at(problem, flow(problem, time, rtol))
+
+
+def _looked_at(problem: Any, run: Trajectory) -> Trajectory:
+    """Say on stderr where a reduced run leaves what it was reduced to; returns the run."""
+    leaving = getattr(problem, "leaving", None)
+    told = leaving(run) if leaving is not None else ""
+    if told:
+        print(f"attdyn: {told}", file=sys.stderr)
+    return run
+
+
+def _compared(made: Settings, **how: Any) -> Comparison:
+    """Both problems run; a deviation beyond rounding is explained on stderr where that can be."""
+    from dynamics.compare import compare
+
+    partners, fulls = made.partners(), made.fulls()
+    result = compare(partners, fulls, **how)
+    if made.full == "population" and hasattr(fulls[0], "hessian_product"):
+        from dynamics.transverse_growth import explanation
+
+        told = explanation(result, partners[0], fulls[0])
+        if told:
+            print(f"attdyn: {told}", file=sys.stderr)
+    return result
 
 
 def _descent(made: Settings) -> Result:
     assert made.kept is not None
     if made.asked.command == "compare":
-        from dynamics.compare import compare
-
-        return compare(made.partners(), made.fulls(), **made.how, checkpoint=made.kept.place)
+        return _compared(made, **made.how, checkpoint=made.kept.place)
     from dynamics.descend import descend
 
     problem = made.fulls()[0] if made.full else made.reduced()
-    return descend(problem, **made.how, checkpoint=made.kept.place)
+    return _looked_at(problem, descend(problem, **made.how, checkpoint=made.kept.place))
 
 
 def _print_config(made: Settings) -> int:
     """The request as TOML; defaults that follow other parameters are left out to follow them."""
     given, fields = made.asked.flags, dataclasses.fields(made.parameters)
+    system = made.asked.system
     names = [f.name for f in fields if f.default not in (None, ())]
     shown = {name: getattr(made.parameters, name) for name in names}
     shown |= {f.name: given[f.name] for f in fields if f.name in given}
-    if made.full is None or made.asked.command == "compare":
+    if system.expectations and (made.full is None or made.asked.command == "compare"):
         shown["expectation"] = given.get("expectation", "auto")
     if made.full:
         shown["full"] = made.full
-    others = [*EXPECTATION, *DRAWN, "seeds", *made.asked.system.realistic]
+    others = [*EXPECTATION, *DRAWN, "seeds", "coordinates", *system.realistic]
     shown |= {name: given[name] for name in others if name in given}
     flow = {name: given[name] for name in ("time", "rtol", "eta") if name in given}
     print(request.toml_text(shown | (flow if "time" in given else dict(made.how))))

@@ -9,6 +9,7 @@ from dynamics.plotting.comparison import comparison
 from dynamics.plotting.cost import cost
 from dynamics.plotting.deviation import deviation
 from dynamics.plotting.diversity import diversity
+from dynamics.plotting.entry_classes import entry_classes
 from dynamics.plotting.evidence import evidence
 from dynamics.plotting.overlay import overlay, several
 from dynamics.plotting.phase import phase
@@ -32,6 +33,7 @@ __all__ = [
     "cost",
     "deviation",
     "diversity",
+    "entry_classes",
     "evidence",
     "overlay",
     "phase",

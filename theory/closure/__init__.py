@@ -9,15 +9,25 @@ constant. Nothing is assumed of the model but its gradient, and no group is decl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from theory.closure.conservation import ConservationLaw
 from theory.closure.linear import LinearSpace
 from theory.closure.partition import EntryClasses
 from theory.closure.samples import SampleClasses
 
-__all__ = ["Closure", "ConservationLaw", "EntryClasses", "LinearSpace", "SampleClasses"]
+__all__ = [
+    "Closure",
+    "ConservationLaw",
+    "EntryClasses",
+    "LinearSpace",
+    "SampleClasses",
+    "closure_lines",
+]
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,8 @@ class Closure:
         Steps of gradient descent along which the gradient was looked at.
     remarks : tuple of str
         What the user should know.
+    shapes : mapping
+        Trained array -> its shape, in the order of the entries.
     proof : mapping or None
         The residual at many digits, where it was asked for.
     """
@@ -58,6 +70,7 @@ class Closure:
     floor: float
     walked: int
     remarks: tuple[str, ...] = ()
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     proof: dict[str, Any] | None = None
 
     @property
@@ -100,6 +113,21 @@ class Closure:
         """Classes of samples with equal losses."""
         return 0 if self.sample_groups is None else self.sample_groups.count
 
+    def labels(self) -> dict[str, Any]:
+        """Array -> nested lists: the scalar of each entry, negative where the sign is.
+
+        Scalars are numbered from 1; 0 is an entry that never moves. Empty for many entries.
+        """
+        if self.entries > MOST_LABELLED:
+            return {}
+        found, first = {}, 0
+        numbers = (self.classes.labels + 1) * np.where(self.classes.signs < 0, -1, 1)
+        for name, shape in self.shapes.items():
+            count = int(np.prod(shape, dtype=int))
+            found[name] = numbers[first : first + count].reshape(shape).tolist()
+            first += count
+        return found
+
     def document(self) -> dict[str, Any]:
         """The closure as plain values."""
         return {
@@ -120,18 +148,63 @@ class Closure:
             "walked": self.walked,
             "remarks": list(self.remarks),
             "proof": self.proof,
+            "labels": self.labels(),
         }
 
     def summary(self) -> str:
         """One line: ``closes on 3 scalars of 82 entries (1, 18, 54; 9 frozen)``."""
-        shown = ", ".join(map(str, self.sizes[:12])) + (", ..." if self.scalars > 12 else "")
-        still = f"; {self.frozen} frozen" if self.frozen else ""
-        if self.scalars == self.entries:
-            line = f"closes on {self.entries} of {self.entries}: no two entries stay equal"
-        else:
-            line = f"closes on {self.scalars} scalars of {self.entries} entries ({shown}{still})"
-        if self.free < self.scalars:
-            line += f", {self.free} of them free"
-        if self.samples:
-            line += f"; {self.samples} samples in {self.sample_classes} classes"
-        return line
+        return closure_lines(self.document())[0]
+
+
+MOST_LABELLED = 20_000
+"""Entries up to which the class of each is listed."""
+MOST_SHOWN = 12
+"""Sizes and laws that a summary lists."""
+
+
+def closure_lines(document: Mapping[str, Any]) -> list[str]:
+    """A closure in a few lines for a reader, from its plain values.
+
+    Parameters
+    ----------
+    document : mapping
+        Of `Closure.document`.
+
+    Returns
+    -------
+    list of str
+        What training closes on; samples; what it keeps; how far the gradient was looked at;
+        remarks.
+    """
+    scalars, entries, sizes = document["scalars"], document["entries"], document["sizes"]
+    shown = ", ".join(map(str, sizes[:MOST_SHOWN])) + (", ..." if scalars > MOST_SHOWN else "")
+    still = f"; {document['frozen']} never move" if document["frozen"] else ""
+    if scalars == entries:
+        first = f"closes on {entries} of {entries}: no two entries stay equal"
+    else:
+        first = f"closes on {scalars} scalars of {entries} entries (sizes {shown}{still})"
+    if document["free"] < scalars:
+        first += f", in a linear space of {document['free']}"
+    lines = [first]
+    if document["samples"]:
+        lines.append(f"{document['samples']} samples in {document['sample_classes']} classes")
+    laws = [f"{law['law']} = {law['value']:.6g}" for law in document["conserved"] if law["exact"]]
+    for degree, words in ((1, "kept"), (2, "kept by the flow")):
+        exact = [
+            f"{law['law']} = {law['value']:.6g}"
+            for law in document["conserved"]
+            if law["exact"] and law["degree"] == degree
+        ]
+        lines += [f"{words}: {law}" for law in exact[:MOST_SHOWN]]
+        if len(exact) > MOST_SHOWN:
+            lines.append(f"{words}: {len(exact) - MOST_SHOWN} more")
+    decimal = len(document["conserved"]) - len(laws)
+    if decimal:
+        lines.append(f"kept: {decimal} more, with decimal coefficients")
+    lines.append(
+        f"gradient outside the classes: {document['residual']:.1e} of the largest gradient "
+        f"(rounding {document['floor']:.1e}), looked at to step {document['walked']}"
+    )
+    if document.get("proof"):
+        lines.append(str(document["proof"]["text"]))
+    return [*lines, *document["remarks"]]

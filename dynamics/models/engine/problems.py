@@ -24,6 +24,7 @@ from dynamics.models.engine.realization import Realization, representative_data
 from dynamics.models.engine.tracing_errors import refusals
 from dynamics.presentation import Presentation
 from dynamics.problem import BaseProblem, FloatArray, Layout
+from dynamics.trajectory import Trajectory
 from dynamics.validation import InvalidRequest, integer, real, refuse
 from theory.closure import Closure
 from theory.event_text import event_rules
@@ -36,6 +37,8 @@ MOST_WHOLE = 256
 LINEAR_FROM = 8
 """Scalars from which a linear space of at most half as many directions is used instead."""
 DEFAULT_GROUP = "entries"
+LOOKS_ALONG = 24
+"""States of a run at which the gradient of every entry is looked at afterwards."""
 
 
 class ModelProblem(BaseProblem):
@@ -274,28 +277,6 @@ class ModelProblem(BaseProblem):
     def _batches(self, first: int, last: int) -> NDArray[np.int64] | None:
         return None
 
-    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Scalar -> every entry that stands for it, with its sign, shape (records, entries).
-
-        Beside a direction of a linear space stands the projection, shape (records, 1).
-        """
-        classes = self.closure.classes
-        if self.coordinates == "linear":
-            inside = (states - self._plain.offset) @ self._plain.matrix
-            return {name: inside[:, [k]] for k, name in enumerate(self.scalars)}
-        if len(self.scalars) > MOST_NAMED:
-            means = classes.project(states)
-            arrays = [self.realization.entry_position(int(k))[0] for k in classes.first]
-            return {
-                name: means[:, [array == name for array in arrays]]
-                for name in dict.fromkeys(arrays)
-            }
-        order = np.argsort(classes.labels, kind="stable")
-        order = order[classes.labels[order] >= 0]
-        edges = np.searchsorted(classes.labels[order], np.arange(1, classes.count))
-        signed = states[:, order] * classes.signs[order]
-        return dict(zip(self.scalars, np.split(signed, edges, axis=1), strict=True))
-
 
 class _Nothing:
     free_symbols: frozenset[Any] = frozenset()
@@ -366,6 +347,31 @@ class ReducedPopulation(ModelProblem):
         classes = self.closure.classes
         return np.asarray(classes.start[classes.first])
 
+    def leaving(self, run: Trajectory) -> str:
+        """Where the gradient of every entry leaves the space along a run; empty if nowhere.
+
+        Of a run no longer than the one that the closure was looked at along, nothing is new.
+
+        Parameters
+        ----------
+        run : Trajectory
+            Of this problem.
+        """
+        if run.steps.size and run.steps[-1] <= self.closure.walked:
+            return ""
+        if self.realization.drawn or self.realization.generators:
+            return ""
+        chosen = np.unique(np.linspace(0, len(run.time) - 1, LOOKS_ALONG).astype(int))
+        found = self.realization.first_leaving(self.closure, self.lift(run.states[chosen]))
+        if found is None:
+            return ""
+        number, entry = found
+        return (
+            f"the reduction does not hold to the end: at time {run.time[chosen[number]]:.4g} the "
+            f"gradient of {self.realization.entry_name(entry)} is another than that of its class; "
+            "looked at along gradient descent with these --eta and --steps, the classes are finer"
+        )
+
     def lift(self, states: FloatArray) -> FloatArray:
         """Every trained entry, shape (..., n), of reduced states, shape (..., scalars)."""
         if self.coordinates == "linear":
@@ -373,7 +379,33 @@ class ReducedPopulation(ModelProblem):
         return self.closure.classes.lift(states)
 
 
-class FullPopulation(ModelProblem):
+class FullModelProblem(ModelProblem):
+    """A problem with every trained entry, which can be laid beside the reduced one."""
+
+    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """Scalar -> every entry that stands for it, with its sign, shape (records, entries).
+
+        Beside a direction of a linear space stands the projection, shape (records, 1).
+        """
+        classes = self.closure.classes
+        if self.coordinates == "linear":
+            inside = (states - self._plain.offset) @ self._plain.matrix
+            return {name: inside[:, [k]] for k, name in enumerate(self.scalars)}
+        if len(self.scalars) > MOST_NAMED:
+            means = classes.project(states)
+            arrays = [self.realization.entry_position(int(k))[0] for k in classes.first]
+            return {
+                name: means[:, [array == name for array in arrays]]
+                for name in dict.fromkeys(arrays)
+            }
+        order = np.argsort(classes.labels, kind="stable")
+        order = order[classes.labels[order] >= 0]
+        edges = np.searchsorted(classes.labels[order], np.arange(1, classes.count))
+        signed = states[:, order] * classes.signs[order]
+        return dict(zip(self.scalars, np.split(signed, edges, axis=1), strict=True))
+
+
+class FullPopulation(FullModelProblem):
     """Every trained entry, over every sample of the law, by automatic differentiation.
 
     Parameters
@@ -409,7 +441,7 @@ class FullPopulation(ModelProblem):
         return self.realization.flat_start.copy()
 
 
-class FullEmpirical(ModelProblem):
+class FullEmpirical(FullModelProblem):
     """Every trained entry on N draws of the law, from a start with noise.
 
     Parameters

@@ -267,6 +267,25 @@ class Realization:
                 self._closures[walk] = _Closing(self, walk).closure()
         return self._closures[walk]
 
+    def first_leaving(self, closure: Closure, states: FloatArray) -> tuple[int, int] | None:
+        """The first of some states at which the full gradient leaves the classes, and an entry.
+
+        Parameters
+        ----------
+        closure : Closure
+        states : float array, shape (states, n)
+            Of every entry.
+        """
+        for number, state in enumerate(states):
+            gradient, floor = self.training.probe(state)
+            if not np.isfinite(gradient).all():
+                return None
+            off = np.abs(closure.classes.residual(gradient))
+            tolerance = class_tolerances(self.training, closure.classes, gradient, floor)
+            if (off > tolerance).any():
+                return number, int(np.argmax(off - tolerance))
+        return None
+
     def numbers_of_a_sample(self) -> int:
         """Numbers that the loss of one sample needs, roughly."""
         import jax
@@ -310,7 +329,7 @@ class _Closing:
         size = self.size or 1.0
         return Closure(
             classes, space, groups, laws, scalar_names(made, classes), self.residual / size,
-            self.floor / size, self.walked, tuple(self.remarks),
+            self.floor / size, self.walked, tuple(self.remarks), made.shapes,
         )  # fmt: skip
 
     def _stated(self) -> EntryClasses:
