@@ -1,0 +1,287 @@
+r"""The derivation of a model: its traced loss on the scalars, read into sympy, as a page.
+
+The jaxpr of the loss restricted to the closed space is read by `theory.tracing`; real constants and,
+where the loss is small, the entries of the sample are symbols, else the numbers of one sample of the
+largest probability. Derivatives are sympy's, of that expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from dynamics.models.engine.definition import Definition
+from dynamics.models.engine.letters import latex_of
+from dynamics.models.engine.realization import Realization, Walk
+from dynamics.validation import InvalidRequest
+from theory.closure import Closure
+from theory.model import gathered
+from theory.model_derivation import (
+    MOST_SCALARS,
+    Page,
+    Section,
+    multiplicities,
+    what_stays_equal,
+)
+from theory.tracing import UntracedPrimitive, to_sympy
+
+SYMBOLIC_NUMBERS = 2500
+"""Numbers of one loss up to which the entries of the sample are symbols."""
+LONGEST = 2400
+"""Characters of an expression up to which it is written out."""
+SHOWN_CLASSES = 6
+
+
+def page(definition: Definition, parameters: Any, walk: Walk) -> Page:
+    """The derivation of a model at some parameters.
+
+    Parameters
+    ----------
+    definition : Definition
+    parameters : Parameters
+    walk : Walk
+        The run along which the closure is looked at.
+    """
+    made = definition.realization(parameters)
+    closure = made.closure(walk)
+    model = made.model
+    names = [made.entry_name(k) for k in range(closure.entries)]
+    constants = ", ".join(f"{name} = {value}" for name, value in made.constants.items())
+    sections = [Section("Constants", (constants,))] if constants else []
+    sections += what_stays_equal(closure, names)
+    if closure.scalars:
+        sections += [*_samples(made, closure), *_recursion(made, closure)]
+    letters = {name: latex_of(name) for name in (*closure.names, *made.constants)}
+    return Page(model.title or model.name, model.source, tuple(sections), letters)
+
+
+def _samples(made: Realization, closure: Closure) -> Iterator[Section]:
+    groups = closure.sample_groups
+    if groups is None or made.law is None:
+        return
+    weights = groups.summed(made.law.weights)
+    order = np.argsort(-weights, kind="stable")
+    lines = [f"{groups.labels.size} samples; on these scalars {groups.count} losses are different"]
+    for k in order[:SHOWN_CLASSES]:
+        members = int((groups.labels == k).sum())
+        sample = _sample_text(gathered(made.law.samples, int(groups.first[k])))
+        lines.append(f"P = {weights[k]:.6g}: {members} samples like {sample}")
+    if groups.count > SHOWN_CLASSES:
+        lines.append(f"and {groups.count - SHOWN_CLASSES} more")
+    yield Section("Classes of samples", tuple(lines))
+
+
+def _sample_text(sample: Any) -> str:
+    if isinstance(sample, Mapping):
+        text = ", ".join(f"{name} {_sample_text(part)}" for name, part in sample.items())
+    elif isinstance(sample, tuple):
+        text = ", ".join(map(_sample_text, sample))
+    else:
+        text = np.array2string(np.asarray(sample), precision=4, separator=" ", threshold=40)
+    text = " ".join(text.split())
+    return text if len(text) < 120 else text[:117] + "..."
+
+
+def _recursion(made: Realization, closure: Closure) -> Iterator[Section]:
+    """The loss on the scalars, the risk, and one step."""
+    symbols = [sympy.Symbol(name, real=True) for name in closure.names]
+    heading, loss = _restricted(made, closure, symbols)
+    eta = sympy.Symbol("eta", positive=True)
+    risk = sympy.Symbol("R")
+    if loss is None:
+        yield Section(heading, ("it cannot be written in elementary functions here",))
+    else:
+        shared, (short,) = _shared([loss])
+        left = "R" if not made.program.has_law else "loss"
+        if len(str(short)) + sum(len(str(v)) for _, v in shared) > LONGEST * 4:
+            yield Section(heading, (f"an expression of {len(str(loss))} characters",))
+        else:
+            yield Section(heading, (), (*shared, (left, short)))
+    counts = closure.sizes
+    sentences = []
+    if made.program.has_law:
+        count = closure.sample_classes
+        sentences.append(f"R = sum over the {count} classes c of P_c loss(scalars; s_c)")
+    steps = [
+        (f"{name}'", symbol - eta / sympy.Integer(n) * sympy.Derivative(sympy.Function("R")(symbol), symbol))
+        for name, symbol, n in zip(closure.names, symbols, counts, strict=True)
+    ][:MOST_SCALARS]  # fmt: skip
+    written = [(left, str(right).replace(f"R({s})", "R")) for (left, right), s in
+               zip(steps, symbols, strict=False)]  # fmt: skip
+    yield Section("Gradient descent", tuple(sentences), tuple(written))
+    del risk
+    if loss is None or len(symbols) > MOST_SCALARS:
+        return
+    slopes = [sympy.diff(loss, symbol) for symbol in symbols]
+    shared, shorts = _shared(slopes)
+    length = sum(len(str(value)) for _, value in shared) + sum(len(str(s)) for s in shorts)
+    of = "R" if not made.program.has_law else "loss"
+    if length > LONGEST * 4:
+        yield Section("Derivatives", (f"{length} characters; compiled, not written out",))
+        return
+    rows = [(f"d {of}/d {name}", short) for name, short in zip(closure.names, shorts, strict=True)]
+    yield Section("Derivatives", (), (*shared, *rows))
+
+
+def _shared(expressions: Sequence[sympy.Expr]) -> tuple[list[tuple[Any, Any]], list[sympy.Expr]]:
+    """Common parts by name, and the expressions in them."""
+    names = (sympy.Symbol(f"t{k}", real=True) for k in range(10**6))
+    return sympy.cse(list(expressions), symbols=names, optimizations="basic")  # type: ignore[no-any-return]
+
+
+def _restricted(
+    made: Realization, closure: Closure, symbols: Sequence[sympy.Symbol]
+) -> tuple[str, sympy.Expr | None]:
+    """The loss of one sample, or the risk, on the scalars."""
+    if not made.program.has_law:
+        return "Risk on the scalars", _read(made, closure, symbols, None)
+    assert made.law is not None
+    groups = closure.sample_groups
+    number = 0
+    if groups is not None:
+        weights = groups.summed(made.law.weights)
+        number = int(groups.first[int(np.argmax(weights))])
+    sample = gathered(made.law.samples, number)
+    if made.numbers_of_a_sample() <= SYMBOLIC_NUMBERS and _all_real(sample):
+        named = _named(sample, "")
+        found = _read(made, closure, symbols, (sample, named))
+        if found is not None:
+            return "Loss of a sample on the scalars", found
+    text = _sample_text(sample)
+    return f"Loss of one sample on the scalars ({text})", _read(
+        made, closure, symbols, (sample, sample)
+    )
+
+
+def _all_real(sample: Any) -> bool:
+    import jax
+
+    return all(np.asarray(leaf).dtype.kind == "f" for leaf in jax.tree.leaves(sample))
+
+
+def _named(sample: Any, name: str) -> Any:
+    """The sample with a symbol for each number: ``X_0``, ``y``."""
+    if isinstance(sample, Mapping):
+        return {key: _named(part, str(key)) for key, part in sample.items()}
+    if isinstance(sample, tuple):
+        return tuple(_named(part, f"s{k}") for k, part in enumerate(sample))
+    shape = np.shape(sample)
+    if shape == ():
+        return sympy.Symbol(name or "s", real=True)
+    out = np.empty(shape, dtype=object)
+    for index in np.ndindex(*shape):
+        out[index] = sympy.Symbol("_".join([name or "s", *map(str, index)]), real=True)
+    return out
+
+
+def _read(
+    made: Realization, closure: Closure, symbols: Sequence[sympy.Symbol], sample: Any
+) -> sympy.Expr | None:
+    """The traced loss at the scalars, in sympy; None where a primitive has no expression."""
+    import jax
+
+    classes, program, data = closure.classes, made.program, made.data
+    moving = classes.labels >= 0
+    entries = np.array(
+        [
+            int(sign) * symbols[label] if label >= 0 else sympy.nsimplify(value, rational=True)
+            for label, sign, value in zip(
+                classes.labels, np.where(moving, classes.signs, 0), classes.start, strict=True
+            )
+        ],
+        dtype=object,
+    )
+    reals = {name: sympy.Symbol(name, real=True) for name in made.reals}
+    fixed = {name: np.asarray(value) for name, value in data.fixed.items()}
+
+    def loss(flat: Any, one: Any, untrained: Any, constants: Any) -> Any:
+        here = data._replace(fixed=untrained, reals=constants)
+        return (
+            program._closed_risk(flat, here)
+            if sample is None
+            else program.sample_loss(flat, one, here)
+        )
+
+    concrete = 0.0 if sample is None else sample[0]
+    with jax.enable_x64(True):
+        traced = jax.make_jaxpr(loss)(classes.start, concrete, fixed, dict(made.reals))
+    inputs = [entries]
+    inputs += [0.0] if sample is None else jax.tree.leaves(sample[1], is_leaf=_is_leaf)
+    inputs += [fixed[name] for name in sorted(fixed)]
+    inputs += [reals[name] for name in sorted(reals)]
+    try:
+        (value,) = to_sympy(traced, inputs)
+    except (UntracedPrimitive, ValueError, TypeError):
+        return None
+    return sympy.sympify(value.item())
+
+
+def _is_leaf(part: Any) -> bool:
+    return isinstance(part, (np.ndarray, sympy.Basic))
+
+
+def size_table(
+    definition: Definition, grids: Mapping[str, Sequence[int]], given: Mapping[str, Any], walk: Walk
+) -> Section:
+    """Multiplicities at several sizes, as polynomials of the constants.
+
+    Parameters
+    ----------
+    definition : Definition
+    grids : mapping
+        Constant -> values.
+    given : mapping
+        The other constants.
+    walk : Walk
+
+    Raises
+    ------
+    InvalidRequest
+        If the model cannot be made at fewer than two of the sizes.
+    """
+    from itertools import product
+
+    names = list(grids)
+    found: dict[tuple[int, ...], Closure] = {}
+    left_out: list[str] = []
+    for values in product(*grids.values()):
+        point = dict(zip(names, values, strict=True))
+        try:
+            parameters = definition.Parameters(**{**given, **point})
+            made = definition.realization(parameters)
+            found[values] = made.closure(walk)
+        except ValueError as error:
+            where = ", ".join(f"{n}={v}" for n, v in point.items())
+            left_out.append(f"{where} is left out: {str(error).splitlines()[0][:120]}")
+    if len(found) < 2:
+        raise InvalidRequest(f"sizes: fewer than two can be made; {'; '.join(left_out)}")
+    lines = []
+    for values, closure in found.items():
+        where = ", ".join(f"{n}={v}" for n, v in zip(names, values, strict=True))
+        sizes = ", ".join(
+            f"{name} {n}" for name, n in zip(closure.names, closure.sizes, strict=True)
+        )
+        lines.append(f"{where}: {closure.scalars} of {closure.entries} ({sizes})"[:160])
+    usual = max(closure.scalars for closure in found.values())
+    for values, closure in found.items():
+        if closure.scalars < usual:
+            where = ", ".join(f"{n}={v}" for n, v in zip(names, values, strict=True))
+            lines.append(f"{where} has fewer scalars than other sizes: a coincidence of this size")
+    rows: list[tuple[Any, Any]] = []
+    every = dict.fromkeys(name for closure in found.values() for name in closure.names)
+    for name in every:
+        sizes_of = {
+            values: closure.sizes[closure.names.index(name)]
+            for values, closure in found.items()
+            if name in closure.names
+        }
+        polynomial, checks = multiplicities(sizes_of, names)
+        if polynomial is None:
+            lines.append(f"{name}: no polynomial is fixed by these {len(sizes_of)} sizes")
+        else:
+            rows.append((f"n({name})", polynomial))
+            lines.append(f"n({name}) fits all {len(sizes_of)} sizes, {checks} of them as a check")
+    return Section("Multiplicities over sizes", (*lines, *left_out), tuple(rows))
