@@ -233,6 +233,12 @@ def test_where_with_a_symbol_is_a_piecewise():
     assert read(lambda v: jnp.where(v == 0, 1.0, v), sympy.Symbol("p", positive=True)).is_Symbol
 
 
+def test_expressions_with_symbols_are_finite():
+    x = sympy.Symbol("x")
+    assert read(lambda v: jnp.where(1 / v < jnp.inf, v, 0.0), x) == x
+    assert read(jax.grad(lambda v: jax.nn.softplus(1 / v)), x).has(sympy.Piecewise) is False
+
+
 def test_conditions_with_symbols_combine():
     x = symbols((2,))
     inside = read(lambda v: jnp.where(jnp.all(v > 0) & ~(v[0] > 1), jnp.sum(v), 0.0), x)
@@ -378,7 +384,8 @@ def test_decimals_are_exact():
     x = sympy.Symbol("x")
     expression = read(program, x)
     assert expression.coeff(x) == sympy.Rational(1, 10)
-    assert abs(expression.subs(x, 0) - sympy.Rational("0.123456789012345")) < 1e-28
+    constant = sympy.Rational(expression.subs(x, 0))
+    assert abs(constant - sympy.Rational("0.123456789012345")) < sympy.Rational(1, 10**28)
     assert read(lambda v: v / 3 + 0.25, x) == x / 3 + sympy.Rational(1, 4)
 
 
