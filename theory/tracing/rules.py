@@ -1,0 +1,252 @@
+"""Primitives on arrays of numbers that are neither elementwise functions nor mere movements.
+
+A rule takes the arithmetic, the equation and the values of its operands, at least one of which is
+not an ordinary array of integers, and returns the result, or the list of results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cmp_to_key, partial, reduce
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from theory.tracing.arithmetic import (
+    RELATIONS,
+    Arithmetic,
+    UntracedPrimitive,
+    Value,
+    array,
+    conditions,
+    is_number,
+    lanes,
+    mapped,
+    reduced,
+)
+from theory.tracing.movement import destinations, gather
+
+# primitive -> elementwise function that it repeats, and its value on nothing
+REDUCTIONS = {"reduce_prod": ("mul", 1.0), "reduce_min": ("min", np.inf)}
+RUNNING = {
+    "cumsum": "add",
+    "cumprod": "mul",
+    "cummax": "max",
+    "cummin": "min",
+    "cumlogsumexp": "logaddexp",
+}
+SCATTERS = {
+    "scatter": None,
+    "scatter-add": "add",
+    "scatter-sub": "sub",
+    "scatter-mul": "mul",
+    "scatter-min": "min",
+    "scatter-max": "max",
+}
+
+
+def _function(arithmetic: Arithmetic, name: str) -> Callable[..., Any]:
+    function = arithmetic.function(name, {})
+    if function is None:
+        raise UntracedPrimitive(name)
+    return function
+
+
+def _sum(arithmetic: Arithmetic, equation: Any, value: Value) -> Value:
+    return reduced(arithmetic.total, value, equation.params["axes"])
+
+
+def _maximum(arithmetic: Arithmetic, equation: Any, value: Value) -> Value:
+    def of(row: list[Any]) -> Any:
+        return arithmetic.largest(row) if row else arithmetic.number(-np.inf)
+
+    return reduced(of, value, equation.params["axes"])
+
+
+def _reduction(arithmetic: Arithmetic, equation: Any, value: Value) -> Value:
+    name, empty = REDUCTIONS[equation.primitive.name]
+    function = _function(arithmetic, name)
+
+    def of(row: list[Any]) -> Any:
+        return reduce(function, row) if row else arithmetic.number(empty)
+
+    return reduced(of, value, equation.params["axes"])
+
+
+def _all_or_any(arithmetic: Arithmetic, equation: Any, value: Value) -> Value:
+    connect = arithmetic.connective(equation.primitive.name.removeprefix("reduce_"))
+    return conditions(reduced(lambda row: connect(*row), value, equation.params["axes"]))
+
+
+def _running(arithmetic: Arithmetic, equation: Any, value: Value) -> Value:
+    function = _function(arithmetic, RUNNING[equation.primitive.name])
+    axis, step = equation.params["axis"], -1 if equation.params["reverse"] else 1
+    rows = np.moveaxis(value, axis, -1)[..., ::step]
+    flat = rows.reshape(-1, rows.shape[-1])
+    entries = [entry for row in flat for entry in accumulate(row, function)]
+    return np.moveaxis(array(entries, rows.shape)[..., ::step], -1, axis)
+
+
+def _dot_general(arithmetic: Arithmetic, equation: Any, left: Value, right: Value) -> Value:
+    (contract_left, contract_right), (batch_left, batch_right) = equation.params[
+        "dimension_numbers"
+    ]
+
+    def rows(value: Value, contract: Any, batch: Any) -> tuple[Value, tuple[int, ...]]:
+        """Axes batch, free, contracted; the free ones flattened, and their sizes."""
+        free = [k for k in range(value.ndim) if k not in (*contract, *batch)]
+        shape = tuple(value.shape[k] for k in free)
+        whole = value.transpose([*batch, *free, *contract])
+        sizes = [int(np.prod([value.shape[k] for k in axes], dtype=int)) for axes in (free, batch)]
+        length = int(np.prod([value.shape[k] for k in contract], dtype=int))
+        return whole.reshape(sizes[1], sizes[0], length), shape
+
+    lefts, free_left = rows(left, contract_left, batch_left)
+    rights, free_right = rows(right, contract_right, batch_right)
+    entries = [arithmetic.dot(a, b) for k in range(len(lefts)) for a in lefts[k] for b in rights[k]]
+    shape = (*(left.shape[k] for k in batch_left), *free_left, *free_right)
+    return array(entries, shape)
+
+
+def _compare(arithmetic: Arithmetic, equation: Any, *values: Value) -> Value:
+    name = equation.primitive.name
+    if not all(is_number(variable.aval) for variable in equation.invars):
+        raise UntracedPrimitive(name, "of conditions with symbols")
+    return conditions(mapped(lambda a, b: arithmetic.compare(name, a, b), *values))
+
+
+def _connect(arithmetic: Arithmetic, equation: Any, *values: Value) -> Value:
+    return conditions(mapped(arithmetic.connective(equation.primitive.name), *values))
+
+
+def _finite(arithmetic: Arithmetic, equation: Any, value: Value) -> Value:
+    return conditions(mapped(_function(arithmetic, "is_finite"), value))
+
+
+def _select(arithmetic: Arithmetic, equation: Any, which: Value, *cases: Value) -> Value:
+    aval = equation.outvars[0].aval
+    if which.dtype == object and not is_number(aval) and aval.dtype != bool:
+        raise UntracedPrimitive("select_n", "of integers by a condition with symbols")
+    if which.dtype == object or which.dtype == bool:
+        chosen = mapped(arithmetic.select, which, *cases)
+    else:
+        chosen = mapped(lambda k, *entries: entries[k], which, *cases)
+    return chosen if is_number(aval) else conditions(chosen)
+
+
+def _convert(arithmetic: Arithmetic, equation: Any, value: Value) -> Value:
+    """Between floating types it is the identity: numbers here are not rounded."""
+    source, target = equation.invars[0].aval, equation.outvars[0].aval
+    if is_number(source) and is_number(target):
+        return value
+    if is_number(target) and value.dtype != object:
+        return mapped(lambda entry: arithmetic.number(int(entry)), value)
+    if is_number(target):
+        zero, one = arithmetic.number(0), arithmetic.number(1)
+        return mapped(lambda condition: arithmetic.select(condition, zero, one), value)
+    if not is_number(source):
+        raise UntracedPrimitive("convert_element_type", "a condition with symbols, to an integer")
+    if target.dtype == bool:
+        zero = arithmetic.number(0)
+        return conditions(mapped(lambda entry: arithmetic.compare("ne", entry, zero), value))
+    integers = mapped(arithmetic.integer, value)
+    if any(entry is None for entry in integers.flat):
+        raise UntracedPrimitive("convert_element_type", "an expression with symbols, to an integer")
+    return integers.astype(target.dtype)
+
+
+def _iota(arithmetic: Arithmetic, equation: Any) -> Value:
+    shape, dimension = equation.params["shape"], equation.params["dimension"]
+    index = np.indices(shape)[dimension]
+    return mapped(lambda entry: arithmetic.number(int(entry)), index)
+
+
+def _less(arithmetic: Arithmetic, name: str, left: Any, right: Any) -> bool:
+    """Comparison of two numbers, or of two integers; refused if symbols decide it."""
+    if isinstance(left, np.generic):
+        return bool(left < right)
+    answer = arithmetic.compare("lt", left, right)
+    if not isinstance(answer, bool):
+        raise UntracedPrimitive(name, "the order depends on symbols")
+    return answer
+
+
+def _sort(arithmetic: Arithmetic, equation: Any, *values: Value) -> list[Value]:
+    dimension, keys = equation.params["dimension"], equation.params["num_keys"]
+    rows = [np.moveaxis(value, dimension, -1) for value in values]
+    flat = [row.reshape(-1, row.shape[-1]) for row in rows]
+
+    def order(line: int, first: int, second: int) -> int:
+        for key in flat[:keys]:
+            left, right = key[line, first], key[line, second]
+            if _less(arithmetic, "sort", left, right):
+                return -1
+            if _less(arithmetic, "sort", right, left):
+                return 1
+        return first - second
+
+    places = [
+        sorted(range(flat[0].shape[1]), key=cmp_to_key(partial(order, line)))
+        for line in range(flat[0].shape[0])
+    ]
+    index = np.asarray(places, dtype=int).reshape(flat[0].shape)
+    return [
+        np.moveaxis(np.take_along_axis(value, index, 1).reshape(row.shape), -1, dimension)
+        for value, row in zip(flat, rows, strict=True)
+    ]
+
+
+def _place_of_extreme(arithmetic: Arithmetic, equation: Any, value: Value) -> Value:
+    name, sign = equation.primitive.name, 1 if equation.primitive.name == "argmax" else -1
+    rows = lanes(value, equation.params["axes"])
+    flat = rows.reshape(-1, rows.shape[-1])
+
+    def place(row: Value) -> int:
+        best = 0
+        for k in range(1, len(row)):
+            if _less(arithmetic, name, sign * row[best], sign * row[k]):
+                best = k
+        return best
+
+    places = [place(row) for row in flat]
+    return np.asarray(places, dtype=equation.params["index_dtype"]).reshape(rows.shape[:-1])
+
+
+def _gather(arithmetic: Arithmetic, equation: Any, value: Value, indices: Value) -> Value:
+    filling = equation.params["fill_value"]
+    missing = arithmetic.number(float("nan") if filling is None else filling)
+    return gather(equation.params, value, indices, missing)
+
+
+def _scatter(
+    arithmetic: Arithmetic, equation: Any, value: Value, indices: Value, updates: Value
+) -> Value:
+    name = SCATTERS[equation.primitive.name]
+    combine = _function(arithmetic, name) if name else lambda old, new: new
+    where = destinations(equation.params, value, indices, updates)
+    result = value.reshape(-1).copy()
+    for place, update in zip(where.flat, updates.flat, strict=True):
+        if place >= 0:
+            result[place] = combine(result[place], update)
+    return result.reshape(value.shape)
+
+
+RULES: dict[str, Callable[..., Value | list[Value]]] = {
+    "reduce_sum": _sum,
+    "reduce_max": _maximum,
+    **dict.fromkeys(REDUCTIONS, _reduction),
+    **dict.fromkeys(("reduce_and", "reduce_or", "reduce_xor"), _all_or_any),
+    **dict.fromkeys(RUNNING, _running),
+    "dot_general": _dot_general,
+    **dict.fromkeys(RELATIONS, _compare),
+    **dict.fromkeys(("and", "or", "xor", "not"), _connect),
+    "is_finite": _finite,
+    "select_n": _select,
+    "convert_element_type": _convert,
+    "iota": _iota,
+    "sort": _sort,
+    **dict.fromkeys(("argmax", "argmin"), _place_of_extreme),
+    "gather": _gather,
+    **dict.fromkeys(SCATTERS, _scatter),
+}
