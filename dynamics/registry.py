@@ -124,8 +124,12 @@ class System:
 
     @property
     def reference(self) -> str:
-        """What `load_system` finds it by: the path of its model file, else its name."""
-        return self.origin.path if self.origin is not None and self.origin.path else self.name
+        """What `load_system` finds it by: the path of a model file of one's own, else a name."""
+        if self.origin is None or not self.origin.path:
+            return self.name
+        path = Path(self.origin.path)
+        # A store that names a library model is read on every machine.
+        return path.stem if path.parent == HERE / "models" else self.origin.path
 
     @property
     def digests(self) -> Mapping[str, str]:
@@ -285,9 +289,9 @@ def load_unchanged(reference: str, digests: Mapping[str, str]) -> System:
         If it cannot be loaded, or with the parts of the model that are different now.
     """
     system = load_system(reference)
-    if _changed(system, digests) and is_model_file(reference):
+    if _changed(system, digests) and system.origin is not None:
         # What a model imports may have changed although its file has not.
-        system = _from_file(reference, anew=True)
+        system = _from_file(system.origin.path, anew=True)
     if changed := _changed(system, digests):
         name = os.path.basename(reference)
         raise InvalidRequest(

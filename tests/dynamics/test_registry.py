@@ -134,7 +134,10 @@ def test_library_models_are_listed(system, engine, tmp_path, monkeypatch, capsys
     assert dynamics.system_names() == ("wells",)
     assert main(["systems"]) == 0
     assert capsys.readouterr().out.split(maxsplit=1) == ["wells", "Two wells (Nobody 2000).\n"]
-    assert dynamics.load_system("wells").reference == str(models / "wells.py")
+    loaded = dynamics.load_system("wells")
+    assert loaded.origin.path == str(models / "wells.py")
+    assert loaded.reference == "wells"
+    assert registry.can_be_loaded_again(loaded)
 
 
 def test_commands_take_a_file(engine, mine, capsys):
