@@ -26,6 +26,17 @@ MOST_LAWS = 12
 
 
 @dataclass(frozen=True)
+class Written:
+    """A side of an equation that is written by hand: as text, and as LaTeX."""
+
+    text: str
+    latex: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
 class Section:
     """A heading, sentences and equations.
 
@@ -35,7 +46,7 @@ class Section:
     sentences : tuple of str
         Plain text, before the equations.
     equations : tuple of (left, right)
-        Strings or sympy expressions.
+        Strings, sympy expressions, or `Written`.
     drawn : tuple of str
         Lines in a fixed pitch, after the equations.
     """
@@ -78,6 +89,8 @@ class Page:
         names = {sympy.Symbol(name, real=True): latex for name, latex in self.letters.items()}
 
         def written(side: Any) -> str:
+            if isinstance(side, Written):
+                return side.latex
             if isinstance(side, sympy.Basic):
                 return str(sympy.latex(side, symbol_names=names))
             return self.letters.get(str(side), rf"\mathrm{{{_escaped(str(side))}}}")

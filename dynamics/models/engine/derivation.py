@@ -23,6 +23,7 @@ from theory.model_derivation import (
     MOST_SCALARS,
     Page,
     Section,
+    Written,
     multiplicities,
     what_stays_equal,
 )
@@ -89,13 +90,11 @@ def _recursion(made: Realization, closure: Closure) -> Iterator[Section]:
     """The loss on the scalars, the risk, and one step."""
     symbols = [sympy.Symbol(name, real=True) for name in closure.names]
     heading, loss = _restricted(made, closure, symbols)
-    eta = sympy.Symbol("eta", positive=True)
-    risk = sympy.Symbol("R")
     if loss is None:
         yield Section(heading, ("it cannot be written in elementary functions here",))
     else:
         shared, (short,) = _shared([loss])
-        left = "R" if not made.program.has_law else "loss"
+        left = Written("R", "R") if not made.program.has_law else Written("loss", r"\ell")
         if len(str(short)) + sum(len(str(v)) for _, v in shared) > LONGEST * 4:
             yield Section(heading, (f"an expression of {len(str(loss))} characters",))
         else:
@@ -105,14 +104,8 @@ def _recursion(made: Realization, closure: Closure) -> Iterator[Section]:
     if made.program.has_law:
         count = closure.sample_classes
         sentences.append(f"R = sum over the {count} classes c of P_c loss(scalars; s_c)")
-    steps = [
-        (f"{name}'", symbol - eta / sympy.Integer(n) * sympy.Derivative(sympy.Function("R")(symbol), symbol))
-        for name, symbol, n in zip(closure.names, symbols, counts, strict=True)
-    ][:MOST_SCALARS]  # fmt: skip
-    written = [(left, str(right).replace(f"R({s})", "R")) for (left, right), s in
-               zip(steps, symbols, strict=False)]  # fmt: skip
-    yield Section("Gradient descent", tuple(sentences), tuple(written))
-    del risk
+    steps = [_step(name, n) for name, n in zip(closure.names, counts, strict=True)]
+    yield Section("Gradient descent", tuple(sentences), tuple(steps[:MOST_SCALARS]))
     if loss is None or len(symbols) > MOST_SCALARS:
         return
     slopes = [sympy.diff(loss, symbol) for symbol in symbols]
@@ -122,8 +115,20 @@ def _recursion(made: Realization, closure: Closure) -> Iterator[Section]:
     if length > LONGEST * 4:
         yield Section("Derivatives", (f"{length} characters; compiled, not written out",))
         return
-    rows = [(f"d {of}/d {name}", short) for name, short in zip(closure.names, shorts, strict=True)]
+    rows = [(_slope(of, name), short) for name, short in zip(closure.names, shorts, strict=True)]
     yield Section("Derivatives", (), (*shared, *rows))
+
+
+def _step(name: str, count: int) -> tuple[Written, Written]:
+    """One step of gradient descent on a scalar that stands for some entries."""
+    letter, share = latex_of(name), "" if count == 1 else f"/{count}"
+    right = rf"{letter} - \frac{{\eta}}{{{count}}} \frac{{\partial R}}{{\partial {letter}}}"
+    return Written(f"{name}'", f"{letter}'"), Written(f"{name} - eta{share} * dR/d{name}", right)
+
+
+def _slope(of: str, name: str) -> Written:
+    letter = "R" if of == "R" else r"\ell"
+    return Written(f"d{of}/d{name}", rf"\frac{{\partial {letter}}}{{\partial {latex_of(name)}}}")
 
 
 def _shared(expressions: Sequence[sympy.Expr]) -> tuple[list[tuple[Any, Any]], list[sympy.Expr]]:
