@@ -24,6 +24,9 @@ from dynamics.registry import System, load_unchanged
 from dynamics.trajectory import Trajectory
 from dynamics.validation import InvalidRequest, first_problem, integer
 
+CLOSED = ("scalars", "free", "sample_classes")
+"""What is kept of the closure of a model of one's own."""
+
 Row = dict[str, float]
 Path = dict[str, list[float]]
 
@@ -142,6 +145,8 @@ def _row(run: Trajectory) -> Row:
             row[f"time_{name}"] = float(event.time)
             if event.step is None:
                 row[f"uncertainty_{name}"] = float(event.uncertainty)
+    closure = run.settings.get("closure", {})
+    row |= {name: float(closure[name]) for name in CLOSED if name in closure}
     return row | {name: float(series[-1]) for name, series in _scalars(run).items()}
 
 
