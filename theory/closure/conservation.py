@@ -21,6 +21,7 @@ import numpy as np
 
 from theory.closure.linear import LinearSpace
 from theory.closure.partition import (
+    FLOORS,
     MOST_HALVINGS,
     SCALES,
     EntryClasses,
@@ -34,8 +35,12 @@ MOST_PRODUCTS = 1000
 """Products of scalars up to which quadratic laws are sought."""
 NULL = 1e-9
 """Singular values below this, relative to the largest, belong to the null space."""
+NOISE = 1e-11
+"""Part of a row that counts as rounding, beside its floors."""
 GAP = 1e3
 """Ratio between the least singular value that is kept and the largest of the null space."""
+Visited = tuple[FloatArray, FloatArray, FloatArray]
+"""Scalars, gradient per entry and its rounding error at a state of a run."""
 DENOMINATOR = 64
 FRACTION = 1e-9
 """Relative distance up to which a coefficient is a fraction."""
@@ -101,6 +106,7 @@ def conservation_laws(
     classes: EntryClasses,
     space: LinearSpace,
     generator: np.random.Generator,
+    visited: Sequence[FloatArray] = (),
 ) -> tuple[ConservationLaw, ...]:
     """Linear laws, then quadratic ones, of training on the closed scalars.
 
@@ -112,6 +118,8 @@ def conservation_laws(
         Where the scalars stay.
     generator : numpy Generator
         Draws the states.
+    visited : sequence of float arrays, shape (n,)
+        States of a run, at which a law must hold too.
 
     Returns
     -------
@@ -133,33 +141,39 @@ def conservation_laws(
     if space.free == 0:
         return ()
     states, rates = _rates(training, classes, space, generator, needed)
+    held = [_visited(training, classes, state) for state in visited]
     at_start = classes.start[classes.first]
     found: list[ConservationLaw] = []
     linear: list[FloatArray] = []
     if space.free < count:
         for group in np.unique(groups):
             inside = np.flatnonzero(groups == group)
-            for vector in _null_space(rates[:, inside]):
+            own = [(rate[inside], floor[inside]) for _, rate, floor in held]
+            for vector in _null_space(rates[:, inside], own):
                 whole = np.zeros(count)
                 whole[inside] = vector
                 linear.append(whole)
                 found.append(_law([(int(k),) for k in inside], vector, at_start))
     if products and len(np.unique(groups)) == 1:
-        found += _quadratic(products, states, rates, linear, at_start)
+        found += _quadratic(products, (states, rates), linear, at_start, held)
     return tuple(found)
 
 
 def _quadratic(
     products: list[tuple[int, int]],
-    states: FloatArray,
-    rates: FloatArray,
+    sampled: tuple[FloatArray, FloatArray],
     linear: list[FloatArray],
     at_start: FloatArray,
+    held: Sequence[Visited],
 ) -> list[ConservationLaw]:
     """Quadratic laws that do not follow from linear ones."""
     first, second = np.array(products).T
-    change = rates[:, first] * states[:, second] + rates[:, second] * states[:, first]
-    null = _null_space(change)
+
+    def change(state: FloatArray, rate: FloatArray) -> FloatArray:
+        return rate[..., first] * state[..., second] + rate[..., second] * state[..., first]
+
+    own = [(change(s, r), change(np.abs(s), f)) for s, r, f in held]
+    null = _null_space(change(*sampled), own)
     if not null.size:
         return []
     trivial = _products_of_linear(products, linear, at_start)
@@ -224,11 +238,31 @@ def _rates(
     return np.array(states), np.array(rates)
 
 
-def _null_space(rows: FloatArray) -> FloatArray:
+def _visited(training: Training, classes: EntryClasses, state: FloatArray) -> Visited:
+    """Scalars, gradient per entry and its rounding error at a state of a run."""
+    gradient, floor = training.probe(state)
+    return state[classes.first], classes.project(gradient), classes.project(floor * classes.signs)
+
+
+def _null_space(rows: FloatArray, held: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
     """Vectors that every row annihilates, in reduced echelon form, shape (laws, columns).
 
-    Empty where singular values leave no gap between rounding and signal.
+    Rows of a run, each with its rounding error, come to rest: one is added where it shows more than
+    rounding. Empty where singular values leave no gap between rounding and signal.
     """
+    null = _annihilated(rows)
+    for row, error in held:
+        if not null.size or not np.isfinite(row).all():
+            continue
+        noise = FLOORS * (np.abs(null) @ error) + NOISE * (np.abs(null) @ np.abs(row))
+        if (np.abs(null @ row) > noise).any():
+            rows = np.concatenate([rows, row[None, :]])
+            null = _annihilated(rows)
+    return null
+
+
+def _annihilated(rows: FloatArray) -> FloatArray:
+    """Vectors that every row annihilates, whatever a run shows."""
     if not rows.size:
         return np.zeros((0, rows.shape[1]))
     lengths = np.linalg.norm(rows, axis=1)

@@ -14,6 +14,7 @@ as Adam, keeps the classes and leaves the linear space.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,7 +64,10 @@ class LinearSpace:
 
 
 def linear_space(
-    training: Training, classes: EntryClasses, generator: np.random.Generator
+    training: Training,
+    classes: EntryClasses,
+    generator: np.random.Generator,
+    visited: Sequence[FloatArray] = (),
 ) -> LinearSpace:
     """The smallest linear space through the start that the gradient does not leave.
 
@@ -74,6 +78,8 @@ def linear_space(
         Closed under gradient descent.
     generator : numpy Generator
         Draws the points.
+    visited : sequence of float arrays, shape (n,)
+        States of a run: random points may not reach what training reaches.
 
     Returns
     -------
@@ -88,22 +94,20 @@ def linear_space(
     scale = _scales(training, classes, generator)
     groups = training.groups[classes.first]
     search = _Search(np.zeros((count, 0)))
+    pending = list(visited)
     quiet = rounds = 0
     while quiet < QUIET and search.basis.shape[1] < count:
-        residuals, errors = [], []
+        points = []
         for _ in range(POINTS if search.basis.shape[1] else 1):
-            point = _point(training, classes, generator, search.basis * scale[:, None], rounds)
-            if point is None:
-                continue
-            gradient, floor = point
-            for group in np.unique(groups):
-                inside = groups == group
-                residuals.append(np.where(inside, classes.project(gradient) * roots / scale, 0.0))
-                spread = classes.project(floor * classes.signs) * roots / scale
-                errors.append(float(np.linalg.norm(np.where(inside, spread, 0.0))))
+            basis = search.basis * scale[:, None]
+            points.append(_point(training, classes, generator, basis, rounds))
+        residuals, errors = _parts(points, classes, groups, scale)
         added = search.add(residuals, errors)
         quiet = 0 if added else quiet + 1
         rounds += 1
+        if quiet == QUIET and pending:
+            points, pending = [training.probe(state) for state in pending], []
+            quiet = 0 if search.add(*_parts(points, classes, groups, scale), False) else quiet
     if search.basis.shape[1] == count:
         return LinearSpace(np.eye(count))
     if not search.clear:
@@ -124,8 +128,11 @@ class _Search:
         noise = max([1.0, *self.left])
         return min(self.added, default=np.inf) >= GAP * noise
 
-    def add(self, vectors: list[FloatArray], errors: list[float]) -> bool:
-        """Append what of some vectors lies outside the space; whether anything did."""
+    def add(self, vectors: list[FloatArray], errors: list[float], random: bool = True) -> bool:
+        """Append what of some vectors lies outside the space; whether anything did.
+
+        Of states of a run, which come to rest, what is left over is not compared with the rest.
+        """
         rest = [self._outside(vector) for vector in vectors]
         noise = [max(e, np.finfo(float).eps * float(np.linalg.norm(v))) for e, v in
                  zip(errors, vectors, strict=True)]  # fmt: skip
@@ -138,7 +145,7 @@ class _Search:
             ]
             k = int(np.argmax(ratios))
             if not ratios[k] > FLOORS or self.basis.shape[1] == self.basis.shape[0]:
-                self.left.append(float(ratios[k]))
+                self.left += [float(ratios[k])] if random else []
                 break
             some = True
             self.added.append(float(ratios[k]))
@@ -156,6 +163,27 @@ class _Search:
         for _ in range(2):
             vector = vector - self.basis @ (self.basis.T @ vector)
         return vector
+
+
+def _parts(
+    points: list[tuple[FloatArray, FloatArray]],
+    classes: EntryClasses,
+    groups: IntArray,
+    scale: FloatArray,
+) -> tuple[list[FloatArray], list[float]]:
+    """Gradients in scaled coordinates, each parameter group for itself, and their errors."""
+    roots = np.sqrt(classes.sizes)
+    vectors, errors = [], []
+    for gradient, floor in points:
+        if not (np.isfinite(gradient).all() and np.isfinite(floor).all()):
+            continue
+        along = classes.project(gradient) * roots / scale
+        spread = classes.project(floor * classes.signs) * roots / scale
+        for group in np.unique(groups):
+            inside = groups == group
+            vectors.append(np.where(inside, along, 0.0))
+            errors.append(float(np.linalg.norm(np.where(inside, spread, 0.0))))
+    return vectors, errors
 
 
 def _scales(
@@ -180,8 +208,8 @@ def _point(
     generator: np.random.Generator,
     basis: FloatArray,
     rounds: int,
-) -> tuple[FloatArray, FloatArray] | None:
-    """Gradient and floors at a random point of the space; None where none is finite."""
+) -> tuple[FloatArray, FloatArray]:
+    """Gradient and floors at a random point of the space; not finite where none is found."""
     roots = np.sqrt(classes.sizes)
     at_start = classes.start[classes.first]
     scale = SCALES[rounds % len(SCALES)]
@@ -192,9 +220,9 @@ def _point(
             moved *= scale / size
         gradient, floor = training.probe(classes.lift(at_start + moved / roots))
         if np.isfinite(gradient).all() and np.isfinite(floor).all():
-            return gradient, floor
+            break
         scale /= 2
-    return None
+    return gradient, floor
 
 
 def group_numbers(names: list[str]) -> IntArray:

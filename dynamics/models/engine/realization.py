@@ -61,6 +61,8 @@ LEFT = 1e-13
 """Part of a class's gradient that counts as leaving, beside the floors."""
 SAMPLE_STATES = 6
 """States near the start, and as many of the walk, at which samples are told apart."""
+VISITED = 12
+"""States of the walk at which the linear space and the laws are held too."""
 MOST_ROUNDS = 60
 
 
@@ -305,6 +307,7 @@ class _Closing:
         self.generator = np.random.default_rng(SEED)
         self.signatures: list[Signature] = []
         self.remarks: list[str] = []
+        self.visited: list[FloatArray] = []
         self.residual, self.floor, self.size, self.walked = 0.0, 0.0, 0.0, 0
 
     def closure(self) -> Closure:
@@ -320,11 +323,11 @@ class _Closing:
                 f"{one} and {two} are held apart by a difference near rounding "
                 f"({split.values[0]:.3g}, {split.values[1]:.3g}); --prove decides"
             )
-        space = linear_space(training, classes, np.random.default_rng(SEED + 1))
+        space = linear_space(training, classes, np.random.default_rng(SEED + 1), self.visited)
         if space.remark and classes.count:
             self.remarks.append(f"the linear space was not sought: {space.remark}")
         laws = () if made.drawn else conservation_laws(
-            training, classes, space, np.random.default_rng(SEED + 2)
+            training, classes, space, np.random.default_rng(SEED + 2), self.visited
         )  # fmt: skip
         size = self.size or 1.0
         return Closure(
@@ -395,6 +398,7 @@ class _Closing:
             if groups is None or again is None or again.count == groups.count:
                 break
             groups = again
+        self.visited = states[:: max(1, len(states) // VISITED)][-VISITED:] + states[-1:]
         self._certify(classes)
         return classes, groups
 
