@@ -19,6 +19,9 @@ from dynamics.validation import InvalidRequest, integer
 if TYPE_CHECKING:
     from dynamics.registry import System
 
+OWN_MODELS = "dynamics.experiments.own_models.figures"
+"""Figures of every model of one's own."""
+
 
 @dataclass(frozen=True)
 class FigureRequest:
@@ -112,6 +115,9 @@ def figures(system: System) -> Mapping[str, Figure]:
     """
     if system.figures is not None:
         return system.figures
+    if system.model is not None:
+        own: Mapping[str, Figure] = importlib.import_module(OWN_MODELS).FIGURES
+        return own
     if system.origin is not None or system.name not in built_in_names():
         return {}
     module = f"dynamics.experiments.{system.name}.figures"

@@ -23,6 +23,7 @@ from dynamics.plotting.stability import stability
 from dynamics.plotting.style import write
 from dynamics.plotting.training import training
 from dynamics.plotting.transverse import transverse
+from dynamics.plotting.transverse_growth import transverse_growth
 
 __all__ = [
     "against_samples",
@@ -47,5 +48,6 @@ __all__ = [
     "stability",
     "training",
     "transverse",
+    "transverse_growth",
     "write",
 ]

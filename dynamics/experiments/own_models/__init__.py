@@ -1,0 +1,1 @@
+"""Figures that every model of one's own has."""

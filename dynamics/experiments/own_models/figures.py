@@ -1,0 +1,116 @@
+"""Figures of any model: classes of entries, phase plane, transverse curvature, stability limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynamics.experiments.figure import Drawing, Figure, FigureRequest
+from dynamics.validation import InvalidRequest, real
+
+if TYPE_CHECKING:
+    from dynamics.registry import System
+
+GRID = 24
+ROUNDING = 1e-12
+"""Curvatures below this are rounding."""
+
+
+def classes(system: System, request: FigureRequest) -> Drawing:
+    """Which trained entries are one scalar: each array, coloured by class."""
+    from dynamics import plotting
+
+    request.settled({}, {})
+    assert system.closure is not None
+    closure = system.closure(request.law(system))
+    document = closure.document()
+    if not document["labels"]:
+        raise InvalidRequest(f"{closure.entries} entries are too many to be drawn one by one")
+    return Drawing(
+        plotting.entry_classes(document), {"labels": document["labels"]},
+        f"{system.title}: {closure.summary()}.",
+    )  # fmt: skip
+
+
+def plane(system: System, request: FigureRequest) -> Drawing:
+    """Phase plane of two scalars. Options: ``x``, ``y``, ``time``, ``starts``, ``grid``."""
+    from dynamics import plotting
+    from dynamics.portrait import portrait
+
+    usual = system.showcases["run"]
+    time = usual.eta * usual.steps
+    options = request.settled(
+        {"x": "", "y": "", "time": time, "starts": 4, "grid": GRID}, {"grid": 2 * GRID}
+    )
+    problem = system.ReducedPopulation(request.law(system))
+    names = problem.state_names
+    if len(names) < 2:
+        raise InvalidRequest(f"{system.name} closes on one scalar, {names[0]}: there is no plane")
+    axes = (str(options["x"] or names[0]), str(options["y"] or names[1]))
+    found = portrait(
+        problem, real("time", options["time"], above=0.0), axes, starts=int(options["starts"]),
+        grid=int(options["grid"]),
+    )  # fmt: skip
+    points = [asdict(point) for point in found.fixed_points]
+    caption = f"{system.title}: phase plane of {axes[0]} and {axes[1]}, {len(points)} fixed points."
+    return Drawing(plotting.portrait(found), {"fixed_points": points}, caption)
+
+
+def transverse(system: System, request: FigureRequest) -> Drawing:
+    """How fast deviations from the closed space grow. Options: ``eta``, ``steps``, ``records``."""
+    from dynamics import plotting
+    from dynamics.descend import descend
+    from dynamics.transverse_growth import transverse_growth
+
+    usual = system.showcases["run"]
+    options = request.settled(
+        {"eta": usual.eta, "steps": usual.steps, "records": 32}, {"records": 120}
+    )
+    parameters = request.law(system)
+    reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+    if reduced.closure.scalars == reduced.closure.entries:
+        raise InvalidRequest(
+            f"{system.name} closes on all of its entries: nothing lies across the closed space"
+        )
+    run = descend(reduced, options["eta"], int(options["steps"]))
+    growth = transverse_growth(reduced, full, run, int(options["records"]))
+    worst = float(growth.least.min())
+    said = (
+        f"the least is {worst:.3g}, and a deviation grows by at most {growth.amplification[-1]:.3g}"
+        if worst < -ROUNDING * max(1.0, float(np.abs(growth.least).max()))
+        else f"none is negative (least {worst:.3g}): the closed space attracts or holds"
+    )
+    caption = f"{system.title}: least curvature across the closed space along one run; {said}."
+    data = {name: np.asarray(values) for name, values in vars(growth).items()}
+    return Drawing(plotting.transverse_growth(growth, run), data, caption)
+
+
+def stability(system: System, request: FigureRequest) -> Drawing:
+    """Stability limit along a run. Options: ``eta``, ``steps``."""
+    from dynamics import plotting
+    from dynamics.descend import descend
+    from dynamics.flow import flow
+    from dynamics.stability import limits_along
+
+    usual = system.showcases["run"]
+    options = request.settled({"eta": usual.eta, "steps": usual.steps}, {})
+    problem = system.ReducedPopulation(request.law(system))
+    eta = real("eta", options["eta"], above=0.0)
+    run = descend(problem, eta, int(options["steps"]))
+    calm = flow(problem, eta * int(options["steps"]))
+    limits = limits_along(problem, calm)
+    least = float(np.nanmin(np.where(limits > 0, limits, np.inf)))
+    caption = f"{system.title}: stability limit 2 / largest curvature along the flow; least {least:.4g}."
+    axes = plotting.stability(run, calm, limits, problem.state_names[0])
+    return Drawing(axes, {"time": calm.time, "limit": limits}, caption)
+
+
+FIGURES: Mapping[str, Figure] = {
+    "classes": classes,
+    "plane": plane,
+    "transverse": transverse,
+    "stability": stability,
+}
