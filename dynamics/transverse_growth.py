@@ -1,4 +1,4 @@
-r"""Off the closed space: how fast do deviations from a reduced run grow?
+r"""Off the closed space: how fast deviations from a reduced run grow.
 
 A small deviation of every entry moves by :math:`\dot\xi = -H_\perp \xi`, with :math:`H_\perp` the
 Hessian of the risk on the complement of the closed space, along the reduced run. Its most negative

@@ -10,7 +10,7 @@
 ``"... after T0"``                        sought from the time of another event on
 ========================================  =====================================================
 
-Names are scalars, observables, ``risk``, rates (``d_alpha``: change per unit of time) and constants.
+Names are scalars, observables, ``risk``, rates (``d_alpha``: change per unit of time), constants.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ def multiplicities(
         if matrix.row_join(values).rank() > rank:
             continue
         solution, free = matrix.gauss_jordan_solve(values)
-        solution = solution.subs({symbol: 0 for symbol in free})
+        solution = solution.subs(dict.fromkeys(free, 0))
         terms = [
             factor * sympy.prod([symbols[k] for k in term])
             for factor, term in zip(solution, monomials, strict=True)

@@ -61,7 +61,9 @@ def _own(asked: Asked, form: str, parameters: Any) -> int:
     from dynamics.models.engine.proof import prove
 
     if form == "source":
-        raise InvalidRequest("a model of one's own has no generated source; as can be text or latex")
+        raise InvalidRequest(
+            "a model of one's own has no generated source; as can be text or latex"
+        )
     given, definition = asked.flags, asked.system.ReducedPopulation.definition
     walk = definition.walk(given.get("eta"), given.get("steps"))
     sizes = None

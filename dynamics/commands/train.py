@@ -17,8 +17,8 @@ from dynamics.validation import InvalidRequest, integer
 
 if TYPE_CHECKING:
     from dynamics.commands import Asked
-    from dynamics.registry import Showcase, System
     from dynamics.compare import Comparison
+    from dynamics.registry import Showcase, System
     from dynamics.store import Result
     from dynamics.trajectory import Trajectory
 

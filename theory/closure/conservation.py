@@ -310,7 +310,7 @@ def _law(
         abs(float(f) - c) <= FRACTION * abs(c) for f, c in zip(fractions, scaled, strict=True)
     )
     coefficients = tuple(float(f) for f in fractions) if close else tuple(map(float, scaled))
-    named = tuple(tuple(terms[k]) for k in used)
+    named = tuple(tuple(terms[int(k)]) for k in used)
     law = ConservationLaw(named, coefficients, tuple(fractions) if close else (), 0.0)
     return ConservationLaw(named, coefficients, law.fractions, float(law.at(at_start)))
 
@@ -337,4 +337,3 @@ def break_by_descent(
     if (changes <= 0).any():
         return changes, float("nan")
     return changes, float(np.polyfit(np.log(rates), np.log(changes), 1)[0])
-

@@ -1,9 +1,10 @@
 r"""Second stage of a closure: the smallest linear space that gradient descent does not leave.
 
 Beyond equal entries, training may stay in a smaller linear space through the start:
-:math:`v = \alpha w_*` for a general :math:`w_*`, the eigenvectors of a covariance, the aligned modes
-of a deep linear network. In the coordinates of the classes (`theory.closure.partition`), gradients
-at points of the space found so far are added to it until three rounds of six points add nothing.
+:math:`v = \alpha w_*` for a general :math:`w_*`, the eigenvectors of a covariance, the aligned
+modes of a deep linear network. In the coordinates of the classes (`theory.closure.partition`),
+gradients at points of the space found so far are added to it until three rounds of six points add
+nothing.
 
 A direction is added only above `theory.closure.partition.FLOORS` rounding errors, and the whole is
 accepted only with a clear gap between what was added and what was left; otherwise the classes stand

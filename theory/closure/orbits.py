@@ -99,7 +99,7 @@ def _generator(
     signs: list[FloatArray] = []
     first = 0
     for array, shape in shapes.items():
-        grids: Sequence[IntArray] = np.indices(shape)
+        grids: Any = np.indices(shape)
         moved, factor = [], np.ones(shape)
         for axis, (index_set, size) in enumerate(zip(_axes(axes[array]), shape, strict=True)):
             entry = item.get(index_set) if index_set is not None else None
@@ -114,9 +114,7 @@ def _generator(
     return Generator(np.concatenate(images), np.concatenate(signs), f"generator {number}")
 
 
-def _parts(
-    number: int, index_set: Any, entry: Any, size: int
-) -> tuple[IntArray, FloatArray]:
+def _parts(number: int, index_set: Any, entry: Any, size: int) -> tuple[IntArray, FloatArray]:
     if entry is None:
         return np.arange(size), np.ones(size)
     signed = isinstance(entry, (tuple, list)) and len(entry) == 2 and np.ndim(entry[0]) == 1

@@ -230,9 +230,7 @@ def class_tolerances(
     return _tolerances(labels, int(labels.max()) + 1, gradient, floor)[labels]
 
 
-def random_state(
-    classes: EntryClasses, generator: np.random.Generator, scale: float
-) -> FloatArray:
+def random_state(classes: EntryClasses, generator: np.random.Generator, scale: float) -> FloatArray:
     """A random state in which every class has one value, shape (n,)."""
     at_start = classes.start[classes.first] if classes.count else np.zeros(0)
     return classes.lift(at_start + scale * generator.standard_normal(classes.count))

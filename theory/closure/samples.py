@@ -44,7 +44,7 @@ class SampleClasses:
 
     def summed(self, weights: FloatArray) -> FloatArray:
         """Sum of weights over each class, shape (count,)."""
-        return np.bincount(self.labels, weights, minlength=self.count)
+        return np.asarray(np.bincount(self.labels, weights, minlength=self.count), dtype=float)
 
 
 def split_samples(labels: IntArray, signatures: Iterable[Signature]) -> SampleClasses:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -103,7 +103,9 @@ def stability(system: System, request: FigureRequest) -> Drawing:
     calm = flow(problem, eta * int(options["steps"]))
     limits = limits_along(problem, calm)
     least = float(np.nanmin(np.where(limits > 0, limits, np.inf)))
-    caption = f"{system.title}: stability limit 2 / largest curvature along the flow; least {least:.4g}."
+    caption = (
+        f"{system.title}: stability limit 2 / largest curvature along the flow; least {least:.4g}."
+    )
     axes = plotting.stability(run, calm, limits, problem.state_names[0])
     return Drawing(axes, {"time": calm.time, "limit": limits}, caption)
 

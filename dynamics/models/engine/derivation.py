@@ -1,8 +1,8 @@
 r"""The derivation of a model: its traced loss on the scalars, read into sympy, as a page.
 
-The jaxpr of the loss restricted to the closed space is read by `theory.tracing`; real constants and,
-where the loss is small, the entries of the sample are symbols, else the numbers of one sample of the
-largest probability. Derivatives are sympy's, of that expression.
+The jaxpr of the loss restricted to the closed space is read by `theory.tracing`; real constants
+and, where the loss is small, the entries of the sample are symbols, else the numbers of one sample
+of the largest probability. Derivatives are sympy's, of that expression.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _slope(of: str, name: str) -> Written:
 def _shared(expressions: Sequence[sympy.Expr]) -> tuple[list[tuple[Any, Any]], list[sympy.Expr]]:
     """Common parts by name, and the expressions in them."""
     names = (sympy.Symbol(f"t{k}", real=True) for k in range(10**6))
-    return sympy.cse(list(expressions), symbols=names, optimizations="basic")  # type: ignore[no-any-return]
+    return sympy.cse(list(expressions), symbols=names, optimizations="basic")
 
 
 def _restricted(
@@ -213,7 +213,7 @@ def _read(
     concrete = 0.0 if sample is None else sample[0]
     with jax.enable_x64(True):
         traced = jax.make_jaxpr(loss)(classes.start, concrete, fixed, dict(made.reals))
-    inputs = [entries]
+    inputs: list[Any] = [entries]
     inputs += [0.0] if sample is None else jax.tree.leaves(sample[1], is_leaf=_is_leaf)
     inputs += [fixed[name] for name in sorted(fixed)]
     inputs += [reals[name] for name in sorted(reals)]

@@ -13,7 +13,7 @@ from dynamics.models.engine.loop import Loop
 from dynamics.models.engine.program import Program
 
 Columns = tuple[tuple[str, Any], ...]
-"""Order parameters: ("state", k), ("rate", k), ("seen", name), ("seen_rate", name), ("risk", "")."""
+"""Order parameters: ("state", k), ("rate", k), ("seen", name), ("seen_rate", name), ("risk",)."""
 
 
 class Functions:
@@ -88,7 +88,10 @@ class Functions:
 
         data, embedding = payload
         flat = self.flat(state, payload)
-        found = {"risk": self.program.risk(flat, data), "observed": self.program.observed(flat, data)}
+        found = {
+            "risk": self.program.risk(flat, data),
+            "observed": self.program.observed(flat, data),
+        }
         if not self.reduced:
             inside = embedding.project(flat)
             found["scalars"] = inside

@@ -7,17 +7,16 @@ import re
 from theory.model import Model
 from theory.notation import Letter, Notation
 
-GREEK = (
-    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda",
-    "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
-)  # fmt: skip
-PLAIN = dict(
-    zip(GREEK, "α β γ δ ε ζ η θ ι κ λ μ ν ξ π ρ σ τ υ φ χ ψ ω".split(), strict=True)
-)
+GREEK = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ",
+    "eta": "η", "theta": "θ", "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν",
+    "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "upsilon": "υ", "phi": "φ",
+    "chi": "χ", "psi": "ψ", "omega": "ω",
+}  # fmt: skip
 
 
 def latex_of(name: str) -> str:
-    """A code name as LaTeX: ``alpha0`` is ``\\alpha_{0}``, ``A_0_1`` is ``A_{0,1}``."""
+    r"""A code name as LaTeX: ``alpha0`` is ``\alpha_{0}``, ``A_0_1`` is ``A_{0,1}``."""
     base, *below = name.split("_")
     digits = re.fullmatch(r"([A-Za-z]+?)(\d+)", base)
     if digits:
@@ -51,4 +50,4 @@ def notation_of(model: Model, scalars: tuple[str, ...], seen: tuple[str, ...]) -
 
 
 def _row(name: str, meaning: str) -> Letter:
-    return Letter(name, PLAIN.get(name, name), latex_of(name), meaning)
+    return Letter(name, GREEK.get(name, name), latex_of(name), meaning)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,13 +22,14 @@ from dynamics.models.engine.functions import Columns, functions_of
 from dynamics.models.engine.program import Data, device_data
 from dynamics.models.engine.realization import Realization, representative_data
 from dynamics.models.engine.tracing_errors import refusals
-from dynamics.presentation import Presentation
 from dynamics.problem import BaseProblem, FloatArray, Layout
-from dynamics.trajectory import Trajectory
 from dynamics.validation import InvalidRequest, integer, real, refuse
 from theory.closure import Closure
 from theory.event_text import event_rules
 from theory.events import EventRule
+
+if TYPE_CHECKING:
+    from dynamics.trajectory import Trajectory
 
 MOST_NAMED = 256
 """Scalars that have names of their own; more are parts of their arrays."""
@@ -94,6 +95,7 @@ class ModelProblem(BaseProblem):
             else closure.names
         )
         self.events = self._rules()
+        self.presentation = self.definition.presentation(self.scalars, made, self.events)
         self._columns = self._columns_of_rules()
         self.order_names = tuple(_column_name(self.scalars, column) for column in self._columns)
         self.rates = tuple(name for name in self.order_names if name.startswith("d_"))
@@ -105,11 +107,6 @@ class ModelProblem(BaseProblem):
         self.settings: Mapping[str, Any] = {"closure": closure.document()}
 
     # What the problem is called.
-
-    @cached_property
-    def presentation(self) -> Presentation:
-        """Letters, panels and events of this problem."""
-        return self.definition.presentation(self.scalars, self.realization, self.events)
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -156,9 +153,7 @@ class ModelProblem(BaseProblem):
             return Layout(self.scalars, ((),) * len(self.scalars), tuple(groups))
         names = tuple(dict.fromkeys(arrays))
         sizes = tuple((arrays.count(name),) for name in names)
-        return Layout(
-            names, sizes, tuple(model.groups.get(name, DEFAULT_GROUP) for name in names)
-        )
+        return Layout(names, sizes, tuple(model.groups.get(name, DEFAULT_GROUP) for name in names))
 
     def _full_layout(self) -> Layout:
         shapes, model = self.realization.shapes, self.realization.model

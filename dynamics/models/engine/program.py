@@ -161,7 +161,7 @@ class Program:
         weights, samples, number = self.blocks(data)
         if number == 1:
             return self._weighted(flat, data.weights, data.samples, data)
-        parts = jax.lax.map(lambda wx: self._weighted(flat, *wx, data), (weights, samples))
+        parts = jax.lax.map(lambda wx: self._weighted(flat, wx[0], wx[1], data), (weights, samples))
         return parts.sum()
 
     def value_and_gradient(self, embed: Any, state: Any, data: Data) -> tuple[Any, Any]:
@@ -178,7 +178,7 @@ class Program:
 
         def add(total: Any, block: Any) -> tuple[Any, None]:
             value, slope = jax.value_and_grad(
-                lambda z: self._weighted(embed(z), *block, data)
+                lambda z: self._weighted(embed(z), block[0], block[1], data)
             )(state)
             return (total[0] + value, total[1] + slope), None
 

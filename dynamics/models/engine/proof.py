@@ -3,7 +3,7 @@
 The gradient of the whole law is evaluated by mpmath from the traced program, at a random state of
 the closed space. The law is *exact* where its function takes constants as exact decimals and gives
 probabilities of the same kind; then what lies outside the classes is rounding of that precision.
-Probabilities in double precision already differ by 3e-16 between samples that are equal by symmetry.
+Probabilities in double precision already differ by 3e-16 between samples equal by symmetry.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _gradient(made: Realization, state: Any, weights: list[Any], digits: int) ->
 
     program, data = made.program, made.data
     fixed = {name: np.asarray(value) for name, value in data.fixed.items()}
-    shared = [fixed[name] for name in sorted(fixed)]
+    shared: list[Any] = [fixed[name] for name in sorted(fixed)]
     shared += [made.reals[name] for name in sorted(made.reals)]
 
     def risk(flat: Any, w: Any, samples: Any, untrained: Any, constants: Any) -> Any:
@@ -137,7 +137,12 @@ def _gradient(made: Realization, state: Any, weights: list[Any], digits: int) ->
             traced = jax.make_jaxpr(jax.grad(risk))(
                 flat, np.zeros(len(weights[part])), samples, fixed, dict(made.reals)
             )
-        inputs = [state, np.array(weights[part], dtype=object), *jax.tree.leaves(samples), *shared]
+        inputs: list[Any] = [
+            state,
+            np.array(weights[part], dtype=object),
+            *jax.tree.leaves(samples),
+            *shared,
+        ]
         (slope,) = to_mpmath(traced, inputs, digits + 10)
         total = [a + b for a, b in zip(total, slope.ravel().tolist(), strict=True)]
     return total

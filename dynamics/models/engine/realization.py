@@ -1,8 +1,8 @@
 r"""A model at one set of constants: its arrays, its law, and what it closes on.
 
-`Realization.closure` is the algorithm of `theory.closure` as a whole: classes of entries, classes of
-samples, and the walk along the reduced run, which goes back to the first stage with every state at
-which the full gradient leaves the classes, until none does.
+`Realization.closure` is the algorithm of `theory.closure` as a whole: classes of entries, classes
+of samples, and the walk along the reduced run, which goes back to the first stage with every state
+at which the full gradient leaves the classes, until none does.
 """
 
 from __future__ import annotations
@@ -389,7 +389,9 @@ class _Closing:
             if leaving is not None:
                 finer = refine_entries(self.training, self.generator, [leaving], classes)
                 if finer.count == classes.count:
-                    self.remarks.append("the gradient leaves the classes by little more than rounding")
+                    self.remarks.append(
+                        "the gradient leaves the classes by little more than rounding"
+                    )
                     break
                 classes, groups = finer, self._sample_classes(finer, [])
                 continue

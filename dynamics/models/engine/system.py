@@ -91,7 +91,11 @@ def system_of(model: Model) -> System:
 
 def _closure_of(definition: Definition) -> Callable[..., Any]:
     def closure(
-        parameters: Any = None, eta: Any = None, steps: Any = None, samples: Any = None, seed: Any = 0
+        parameters: Any = None,
+        eta: Any = None,
+        steps: Any = None,
+        samples: Any = None,
+        seed: Any = 0,
     ) -> Any:
         """What training closes on at some parameters; see `theory.closure.Closure`."""
         chosen = definition.Parameters() if parameters is None else parameters

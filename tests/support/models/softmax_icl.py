@@ -22,8 +22,11 @@ def law(K, N=6, p1=1 / 3, p2=0.0):
     p = [p1, *[(1 - p1) / (K - 1)] * (K - 1)] if not p2 else [p1, p2, 1 - p1 - p2]
     for query in range(K):
         for n in _counts(N, K):
-            chance = math.factorial(N) * math.prod(p[k] ** n[k] / math.factorial(n[k]) for k in range(K))
-            yield p[query] * chance, {"n": np.array(n, float), "query": query}
+            parts = (p[k] ** n[k] / math.factorial(n[k]) for k in range(K))
+            yield (
+                p[query] * math.factorial(N) * math.prod(parts),
+                {"n": np.array(n, float), "query": query},
+            )
 
 
 def loss(theta, sample, xp, K):
