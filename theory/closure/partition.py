@@ -37,6 +37,7 @@ QUIET = 3
 MOST_HALVINGS = 40
 UNCLEAR = 30.0
 """A gap within this factor of the tolerance is unclear, and reported."""
+MOST_SPLITS = 8
 FROZEN = -1
 """Label of an entry that never moves."""
 
@@ -82,6 +83,12 @@ class Split:
     values: tuple[float, float]
     unclear: bool = False
 
+    @property
+    def share(self) -> float:
+        """Difference of the two gradients as a part of the larger."""
+        largest = max(map(abs, self.values))
+        return abs(self.values[0] - self.values[1]) / largest if largest else 0.0
+
 
 @dataclass(frozen=True)
 class EntryClasses:
@@ -98,7 +105,7 @@ class EntryClasses:
     rounds : int
         Points at which the gradient was taken.
     splits : tuple of Split
-        The last differences found, for the report.
+        Pairs that were told apart by the smallest parts of their gradients, smallest first.
     """
 
     labels: IntArray
@@ -204,7 +211,7 @@ def refine_entries(
         signs = np.where(woken & (signs == 0), np.sign(gradient), signs)
         seen = seen | woken
         labels, found = _split(labels, seen, np.where(seen, signs, 0) * gradient, tolerance)
-        splits = (splits + found)[-8:]
+        splits = sorted(splits + found, key=lambda split: split.share)[:MOST_SPLITS]
         quiet = 0 if found or woken.any() else quiet + 1
         rounds += 1
     moving = np.flatnonzero(seen)
@@ -291,7 +298,8 @@ def _split(
     fresh = np.empty(labels.size, dtype=np.int64)
     fresh[order] = np.concatenate([[0], np.cumsum(~same | apart)])
     found = []
-    for k in np.flatnonzero(apart)[:8]:
+    order_of_gaps = np.flatnonzero(apart)[np.argsort(gap[apart], kind="stable")]
+    for k in order_of_gaps[:MOST_SPLITS]:
         one, two = sorted((int(before[k]), int(after[k])))
         limit = tolerance[labels[one]]
         unclear = bool(gap[k] < UNCLEAR * limit and seen[before[k]] == seen[after[k]])

@@ -63,6 +63,8 @@ SAMPLE_STATES = 6
 """States near the start, and as many of the walk, at which samples are told apart."""
 VISITED = 12
 """States of the walk at which the linear space and the laws are held too."""
+NEAR = 0.01
+"""Part of a gradient below which a difference that splits a class is named."""
 MOST_ROUNDS = 60
 
 
@@ -317,12 +319,7 @@ class _Closing:
             groups = self._sample_classes(classes, []) if not made.drawn else None
         else:
             classes, groups = self._found()
-        for split in [s for s in classes.splits if s.unclear][:1]:
-            one, two = made.entry_name(split.first), made.entry_name(split.second)
-            self.remarks.append(
-                f"{one} and {two} are held apart by a difference near rounding "
-                f"({split.values[0]:.3g}, {split.values[1]:.3g}); --prove decides"
-            )
+        self._name_splits(classes)
         space = linear_space(training, classes, np.random.default_rng(SEED + 1), self.visited)
         if space.remark and classes.count:
             self.remarks.append(f"the linear space was not sought: {space.remark}")
@@ -334,6 +331,16 @@ class _Closing:
             classes, space, groups, laws, scalar_names(made, classes), self.residual / size,
             self.floor / size, self.walked, tuple(self.remarks), made.shapes,
         )  # fmt: skip
+
+    def _name_splits(self, classes: EntryClasses) -> None:
+        """Say which entries are told apart by little."""
+        for split in [s for s in classes.splits if 0 < s.share < NEAR][:1]:
+            one, two = self.made.entry_name(split.first), self.made.entry_name(split.second)
+            how = "near rounding; --prove decides" if split.unclear else f"{split.share:.1e} of it"
+            self.remarks.append(
+                f"{one} and {two} part: gradients {split.values[0]:.9g} and {split.values[1]:.9g}, "
+                f"a difference of {how}"
+            )
 
     def _stated(self) -> EntryClasses:
         """Classes from the symmetry that the model states, held against the risk."""
