@@ -19,8 +19,9 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 from dynamics.compare import Comparison, compare
 from dynamics.descend import descend
 from dynamics.diversity import diversity, total_variation
-from dynamics.experiments.verify import Verdict, verify
+from dynamics.experiments.verify import Finding, Verdict, verify
 from dynamics.flow import flow
+from dynamics.models import Model
 from dynamics.onsets import Branches, Onsets, branches, onsets
 from dynamics.overlay import Overlay, overlay
 from dynamics.registry import System, load_system, system_names
@@ -34,6 +35,8 @@ __all__ = [
     "Branches",
     "Comparison",
     "Event",
+    "Finding",
+    "Model",
     "Onsets",
     "Overlay",
     "Sweep",

@@ -1,5 +1,51 @@
-"""The library of published models, a file each; `dynamics.load_system` takes their names.
+"""Models of one file: the library of published ones, and what turns a file into a system.
 
-A library model is a module here whose name does not begin with an underscore and which defines
-``start``, as every model file does; other modules turn model files into systems.
+A file of this folder that has a function ``start`` is found by its name, like a system; a user's
+own file by its path. `Model` makes a system of functions that are in no file.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dynamics.registry import System
+
+
+def Model(**functions: Any) -> System:  # noqa: N802 (it stands for what it makes)
+    """A system from the functions of a model.
+
+    Parameters
+    ----------
+    **functions
+        ``start``, and ``law`` and ``loss``, or ``risk``, or ``sample``, ``loss`` and ``symmetry``;
+        whatever else a model file may hold. See `theory.model.Model`.
+
+    Returns
+    -------
+    System
+        Its sweeps run in this process: other processes cannot find functions without a file.
+
+    Raises
+    ------
+    InvalidRequest
+        In one line, for anything that is wrong with the model.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> def start(w0=0.1):
+    ...     return {"w": [w0, w0]}
+    >>> def risk(theta, xp, target=1.0):
+    ...     return (theta["w"][0] * theta["w"][1] - target) ** 2 / 2
+    >>> system = dynamics.Model(start=start, risk=risk)
+    >>> system.closure().summary()
+    'closes on 1 scalars of 2 entries (sizes 2)'
+    """
+    from dynamics.models.engine import system_of
+    from dynamics.models.engine.tracing_errors import refusals
+    from theory.model import Model as Functions
+
+    with refusals():
+        made = Functions(**functions)
+    return system_of(made)
