@@ -40,7 +40,7 @@ def Model(**functions: Any) -> System:  # noqa: N802 (it stands for what it make
     ...     return (theta["w"][0] * theta["w"][1] - target) ** 2 / 2
     >>> system = dynamics.Model(start=start, risk=risk)
     >>> system.closure().summary()
-    'closes on 1 scalars of 2 entries (sizes 2)'
+    'closes on 1 scalar of 2 entries (sizes 2)'
     """
     from dynamics.models.engine import system_of
     from dynamics.models.engine.tracing_errors import refusals

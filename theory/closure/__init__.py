@@ -182,7 +182,8 @@ def closure_lines(document: Mapping[str, Any]) -> list[str]:
     if scalars == entries:
         first = f"closes on {entries} of {entries}: no two entries stay equal"
     else:
-        first = f"closes on {scalars} scalars of {entries} entries (sizes {shown}{still})"
+        plural = "" if scalars == 1 else "s"
+        first = f"closes on {scalars} scalar{plural} of {entries} entries (sizes {shown}{still})"
     if document["free"] < scalars:
         first += f", in a linear space of {document['free']}"
     lines = [first]
