@@ -143,6 +143,8 @@ def table(system: System, result: Result) -> str:
     if isinstance(result, Comparison):
         lines += ["", f"{'state':<20}largest |reduced - full| over {len(result.time)} records"]
         lines += [f"{name:<20}{value:.1e}" for name, value in result.deviation.items()]
+        if "outside" in result.full.observables:
+            lines.append(f"{'outside the space':<20}{result.full['outside'].max():.1e}")
     if isinstance(result, Overlay):
         lines += ["", *_distances(result)]
     scalars = _scalars(first)

@@ -83,31 +83,30 @@ def least_curvature(reduced: Any, full: Any, state: FloatArray) -> float:
 
     Infinite where the space has no complement.
     """
-    classes = reduced.closure.classes
     size = state.size
-    if classes.count == size:
+    if len(reduced.scalars) == size:
         return float("inf")
 
     def product(vector: FloatArray) -> FloatArray:
-        across = classes.residual(np.asarray(vector, dtype=np.float64).ravel())
-        return np.asarray(classes.residual(full.hessian_product(state, across)))
+        across = reduced.outside(np.asarray(vector, dtype=np.float64).ravel())
+        return np.asarray(reduced.outside(full.hessian_product(state, across)))
 
     if size <= DENSE:
         matrix = np.column_stack([product(row) for row in np.eye(size)])
-        basis = np.column_stack([classes.residual(row) for row in np.eye(size)])
+        basis = np.column_stack([reduced.outside(row) for row in np.eye(size)])
         vectors, lengths, _ = np.linalg.svd(basis)
         across = vectors[:, lengths > 0.5]
         return float(np.linalg.eigvalsh(across.T @ (matrix + matrix.T) @ across / 2).min())
     from scipy.sparse.linalg import LinearOperator, eigsh
 
-    start = classes.residual(np.random.default_rng(0).standard_normal(size))
+    start = reduced.outside(np.random.default_rng(0).standard_normal(size))
     # The closed directions have eigenvalue 0 here: shifted, so that they are never the least.
     scale = abs(float(start @ product(start)) / float(start @ start)) + 1.0
     bound = _largest(product, start) + scale
 
     def shifted(vector: FloatArray) -> FloatArray:
         plain = np.asarray(vector, dtype=np.float64).ravel()
-        return product(plain) - bound * classes.residual(plain)
+        return product(plain) - bound * reduced.outside(plain)
 
     operator = LinearOperator((size, size), matvec=shifted, dtype=np.float64)
     least = eigsh(operator, k=1, which="SA", v0=start, tol=TOLERANCE, return_eigenvectors=False)
@@ -142,7 +141,8 @@ def explanation(result: Comparison, reduced: Any, full: Any) -> str:
         a manifold that repels, with the rate measured and the rate of the linearised flow.
     """
     scale = max(1.0, float(np.abs(result.reduced.states).max()))
-    largest = max(result.deviation.values())
+    outside = result.full.observables.get("outside", np.zeros(1))
+    largest = max(*result.deviation.values(), float(outside.max()))
     if not largest > ROUNDING * scale:
         return ""
     run = result.reduced
@@ -171,7 +171,10 @@ def explanation(result: Comparison, reduced: Any, full: Any) -> str:
 
 def _measured_rate(result: Comparison) -> float:
     """Rate at which the deviation grew, from its least to its largest value on a log scale."""
+    outside = result.full.observables.get("outside")
     total = np.max(list(result.deviations.values()), axis=0)
+    if outside is not None:
+        total = outside[: total.size]
     good = (total > 0) & (total < 0.1 * total.max())
     if np.count_nonzero(good) < 3:
         return float("nan")

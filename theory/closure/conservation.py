@@ -141,7 +141,7 @@ def conservation_laws(
     if space.free == 0:
         return ()
     states, rates = _rates(training, classes, space, generator, needed)
-    held = [_visited(training, classes, state) for state in visited]
+    held = [_visited(training, classes, s) for s in space.inside(classes, visited)]
     at_start = classes.start[classes.first]
     found: list[ConservationLaw] = []
     linear: list[FloatArray] = []

@@ -58,6 +58,10 @@ class LinearSpace:
     clear: bool = True
     remark: str = ""
 
+    def inside(self, classes: EntryClasses, states: Sequence[FloatArray]) -> list[FloatArray]:
+        """States of every entry, projected on the space."""
+        return _inside(classes, states, self.basis * np.sqrt(classes.sizes)[:, None])
+
     @property
     def free(self) -> int:
         """Dimension of the space."""
@@ -80,7 +84,8 @@ def linear_space(
     generator : numpy Generator
         Draws the points.
     visited : sequence of float arrays, shape (n,)
-        States of a run: random points may not reach what training reaches.
+        States of a run: random points may not reach what training reaches. They are projected on
+        the space, which the run itself may leave where rounding grows.
 
     Returns
     -------
@@ -107,7 +112,8 @@ def linear_space(
         quiet = 0 if added else quiet + 1
         rounds += 1
         if quiet == QUIET and pending:
-            points, pending = [training.probe(state) for state in pending], []
+            states = _inside(classes, pending, search.basis * scale[:, None])
+            points, pending = [training.probe(state) for state in states], []
             quiet = 0 if search.add(*_parts(points, classes, groups, scale), False) else quiet
     if search.basis.shape[1] == count:
         return LinearSpace(np.eye(count))
@@ -164,6 +170,19 @@ class _Search:
         for _ in range(2):
             vector = vector - self.basis @ (self.basis.T @ vector)
         return vector
+
+
+def _inside(
+    classes: EntryClasses, states: Sequence[FloatArray], directions: FloatArray
+) -> list[FloatArray]:
+    """States projected on a space; directions are those of orthonormal class coordinates."""
+    if not directions.shape[1]:
+        return [classes.start]
+    at_start = classes.start[classes.first]
+    roots = np.sqrt(classes.sizes)
+    basis = np.linalg.qr(directions)[0]
+    moved = [(state[classes.first] - at_start) * roots for state in states]
+    return [classes.lift(at_start + basis @ (basis.T @ move) / roots) for move in moved]
 
 
 def _parts(

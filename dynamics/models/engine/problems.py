@@ -342,6 +342,12 @@ class ReducedPopulation(ModelProblem):
         classes = self.closure.classes
         return np.asarray(classes.start[classes.first])
 
+    def outside(self, vector: FloatArray) -> FloatArray:
+        """What of a vector of every entry, shape (n,), lies across the closed space."""
+        if self.coordinates == "linear":
+            return np.asarray(vector - self._plain.matrix @ (self._plain.matrix.T @ vector))
+        return self.closure.classes.residual(vector)
+
     def leaving(self, run: Trajectory) -> str:
         """Where the gradient of every entry leaves the space along a run; empty if nowhere.
 
