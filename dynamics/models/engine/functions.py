@@ -14,6 +14,8 @@ from dynamics.models.engine.program import Program
 
 Columns = tuple[tuple[str, Any], ...]
 """Order parameters: ("state", k), ("rate", k), ("seen", name), ("seen_rate", name), ("risk",)."""
+WATCHED: Columns = (("rate", 0),)
+"""The rate that is watched for oscillations, which every problem tracks."""
 
 
 class Functions:
@@ -100,10 +102,8 @@ class Functions:
 
     @cached_property
     def compiled_slope(self) -> Any:
-        """`slope`, compiled on first call."""
-        import jax
-
-        return jax.jit(self.slope)
+        """`slope`, compiled on first call; the order parameters are no part of it."""
+        return slope_of(self.program, self.reduced)
 
     @cached_property
     def compiled_row(self) -> Any:
@@ -169,6 +169,14 @@ def _samples_of_a_step(payload: Any, index: Any) -> Any:
     weights = jnp.where(there, 1.0 / there.sum(), 0.0)
     samples = jax.tree.map(lambda part: part[jnp.maximum(index, 0)], data.samples)
     return data._replace(weights=weights, samples=samples), embedding
+
+
+@lru_cache(maxsize=256)
+def slope_of(program: Program, reduced: bool) -> Any:
+    """(state, payload) -> what a step subtracts, divided by eta; compiled on first call."""
+    import jax
+
+    return jax.jit(Functions(program, reduced, (), 0, False).slope)
 
 
 @lru_cache(maxsize=256)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics.batches import dealt
 from dynamics.models.engine.definition import Definition
 from dynamics.models.engine.embedding import Embedding, class_embedding, linear_embedding
-from dynamics.models.engine.functions import Columns, functions_of
+from dynamics.models.engine.functions import WATCHED, Columns, functions_of
 from dynamics.models.engine.program import Data, device_data
 from dynamics.models.engine.realization import Realization, representative_data
 from dynamics.models.engine.tracing_errors import refusals
@@ -129,7 +129,7 @@ class ModelProblem(BaseProblem):
         for rule in self.events:
             for attribute in ("expression", "guard", "quantity", "bound"):
                 used |= {s.name for s in getattr(rule, attribute, _NOTHING).free_symbols}
-        found: list[tuple[str, Any]] = [("rate", self._watched())]
+        found: list[tuple[str, Any]] = list(WATCHED)
         for k, name in enumerate(self.scalars):
             found += [("state", k)] if name in used else []
             found += [("rate", k)] if f"d_{name}" in used and ("rate", k) not in found else []
@@ -137,10 +137,6 @@ class ModelProblem(BaseProblem):
             found += [("seen", name)] if name in used else []
             found += [("seen_rate", name)] if f"d_{name}" in used else []
         return (*found, *([("risk", "")] if "risk" in used else []))
-
-    def _watched(self) -> int:
-        """The scalar whose rate is watched for oscillations."""
-        return 0
 
     def _reduced_layout(self) -> Layout:
         classes, model = self.closure.classes, self.realization.model

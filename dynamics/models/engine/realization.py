@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.models.engine.embedding import Embedding, class_embedding
-from dynamics.models.engine.functions import functions_of
-from dynamics.models.engine.loop import Loop
+from dynamics.models.engine.functions import WATCHED, functions_of, slope_of
 from dynamics.models.engine.program import (
     Data,
     Program,
@@ -460,16 +459,17 @@ class _Closing:
         schedule = np.unique(np.rint(np.geomspace(1, steps, looks)).astype(np.int64))
         if not classes.count:
             return [made.flat_start]
-        problem = reduced_loop(made, classes, groups)
+        # The order parameters of a problem without events: the same compiled loop.
+        loop = functions_of(made.program, True, WATCHED, classes.count).loop
         at_start = classes.start[classes.first]
         state = at_start.copy()
         groups_of = self.training.groups[classes.first]
         eta = np.array(self.walk.eta)[groups_of if len(self.walk.eta) > 1 else 0 * groups_of]
         records = np.empty((schedule.size, state.size))
-        tracked = np.empty((int(schedule[-1]) + 1, 0))
-        reached = problem[0].advance(
-            state, eta, (0, int(schedule[-1]) + 1), (tracked, schedule, records), problem[1]
-        )
+        tracked = np.empty((int(schedule[-1]) + 1, len(WATCHED)))
+        span = (0, int(schedule[-1]) + 1)
+        payload = reduced_payload(made, classes, groups)
+        reached = loop.advance(state, eta, span, (tracked, schedule, records), payload)
         self.walked = min(reached, int(schedule[-1]))
         return [*classes.lift(records[schedule <= reached])]
 
@@ -504,12 +504,12 @@ class _Closing:
         """Gradient from the representatives alone, by every class."""
         import jax
 
-        data = representative_data(self.made, groups)
+        payload = reduced_payload(self.made, classes, groups)
+        slope = slope_of(self.made.program, True)
 
         def gradient(state: FloatArray) -> FloatArray:
             with jax.enable_x64(True):
-                slope = np.asarray(self.made.program.compiled_gradient(state, data))
-            return classes.project(slope)
+                return np.asarray(slope(state[classes.first], payload))
 
         return gradient
 
@@ -528,16 +528,15 @@ def representative_data(made: Realization, groups: SampleClasses | None) -> Data
         )
 
 
-def reduced_loop(
+def reduced_payload(
     made: Realization, classes: EntryClasses, groups: SampleClasses | None
-) -> tuple[Loop, tuple[Data, Embedding]]:
-    """Gradient descent on the scalars, tracking nothing, and its data."""
+) -> tuple[Data, Embedding]:
+    """Data and embedding of the problem on the scalars."""
     import jax
 
     with jax.enable_x64(True):
         embedding = jax.tree.map(jax.numpy.asarray, class_embedding(classes))
-    functions = functions_of(made.program, True, (), classes.count)
-    return functions.loop, (representative_data(made, groups), embedding)
+    return representative_data(made, groups), embedding
 
 
 def scalar_names(made: Realization, classes: EntryClasses) -> tuple[str, ...]:

@@ -7,10 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from dynamics.codegen import cache_directory
 from dynamics.validation import InvalidRequest
 from theory.model import ModelError, line_of, told_error
 
 MISSING = "own models need JAX, which is not installed: pip install -e '.[models]'"
+WORTH_KEEPING = 0.05
+"""Seconds of compilation from which a program is kept on disk."""
 HINTS = {
     "TracerBoolConversionError": "decides by `if`, `and`, `max(...)` or the like on a traced "
     "value; use xp.where, or make the constant a whole number",
@@ -25,7 +28,9 @@ HINTS = {
 
 
 def require_jax() -> Any:
-    """The module ``jax``.
+    """The module ``jax``, which keeps what it compiles beside the other generated files.
+
+    A folder for compiled programs that the user has chosen stays as it is.
 
     Raises
     ------
@@ -36,6 +41,9 @@ def require_jax() -> Any:
         import jax
     except ImportError:
         raise InvalidRequest(MISSING) from None
+    if jax.config.jax_compilation_cache_dir is None:
+        jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "jax"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)
     return jax
 
 

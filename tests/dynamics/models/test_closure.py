@@ -82,7 +82,7 @@ def test_eigenvalues_of_a_covariance(rotated, numbers):
 
 
 def test_a_general_direction_of_the_features():
-    """v = alpha w* with a general w*: three classes, one direction."""
+    """V = alpha w* with a general w*: three classes, one direction."""
     w = np.array([0.6, -0.48, 0.64])
 
     def law():
@@ -248,9 +248,12 @@ def test_a_stated_symmetry_takes_a_law_of_representatives():
 
     stated = dynamics.load_system(
         Model(
-            start=start, law=law, loss=loss, symmetry=symmetry,
+            start=start,
+            law=law,
+            loss=loss,
+            symmetry=symmetry,
             axes={"v": (None,), "A": ("patch", "patch")},
-        )  # fmt: skip
+        )
     )
     plain = system("positional")
     reduced = plain.ReducedPopulation(plain.Parameters(D=6, C=3))

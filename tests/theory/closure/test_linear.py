@@ -105,7 +105,7 @@ def test_products_of_linear_laws_are_not_reported_again():
 
 
 def test_a_law_that_a_run_breaks_is_none():
-    """a - b is kept near the start and not beyond the kink of one of them."""
+    """A - b is kept near the start and not beyond the kink of one of them."""
 
     def gradient(a):
         return np.full(2, a.sum() - 9) + np.array([0.0, 3.0 * (a[1] > 3)])

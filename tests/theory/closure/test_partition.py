@@ -41,7 +41,7 @@ def test_entries_without_a_gradient_never_move():
 
 
 def test_an_entry_that_wakes_late_is_seen():
-    """b moves only once a is not 0: at the start its gradient vanishes."""
+    """B moves only once a is not 0: at the start its gradient vanishes."""
 
     def gradient(state):
         a, b = state
