@@ -20,6 +20,8 @@ from theory.model import ModelError, stacked
 from theory.tracing import to_mpmath
 
 DIGITS = 50
+DENOMINATOR = 10**6
+"""Denominators up to which a constant is read as a fraction."""
 BLOCK = 128
 """Samples that are evaluated at a time."""
 
@@ -87,7 +89,7 @@ def _weights(made: Realization) -> tuple[bool, list[Any]]:
     if made.law is None:
         return True, []
     decimal = {
-        name: mpmath.mpf(repr(value)) if isinstance(value, float) else value
+        name: _exact(value) if isinstance(value, float) else value
         for name, value in made.constants.items()
     }
     try:
@@ -102,6 +104,16 @@ def _weights(made: Realization) -> tuple[bool, list[Any]]:
                    for p, _ in pairs]  # fmt: skip
         return True, [mpmath.mpf(p) for p in numbers]
     return False, [mpmath.mpf(float(p)) for p in made.law.weights]
+
+
+def _exact(value: float) -> Any:
+    """The number that a constant stands for: 1/3 and 0.1 where it is the nearest to these."""
+    import mpmath
+
+    simple = Fraction(value).limit_denominator(DENOMINATOR)
+    if float(simple) == value:
+        return mpmath.mpf(simple.numerator) / simple.denominator
+    return mpmath.mpf(repr(value))
 
 
 def _equal(one: Any, two: Any) -> bool:
@@ -119,7 +131,7 @@ def _gradient(made: Realization, state: Any, weights: list[Any], digits: int) ->
     program, data = made.program, made.data
     fixed = {name: np.asarray(value) for name, value in data.fixed.items()}
     shared: list[Any] = [fixed[name] for name in sorted(fixed)]
-    shared += [made.reals[name] for name in sorted(made.reals)]
+    shared += [_exact(made.reals[name]) for name in sorted(made.reals)]
 
     def risk(flat: Any, w: Any, samples: Any, untrained: Any, constants: Any) -> Any:
         here = data._replace(fixed=untrained, reals=constants)

@@ -1,0 +1,191 @@
+"""The derivation of a model as a page, multiplicities over sizes, and the certificate."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sympy
+
+import dynamics
+from dynamics.cli import main
+from dynamics.models.engine.derivation import _read, page, size_table
+from dynamics.models.engine.proof import prove
+from theory.model_derivation import multiplicities
+
+MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
+
+
+@cache
+def definition(name):
+    return dynamics.load_system(MODELS / f"{name}.py").ReducedPopulation.definition
+
+
+def square(n=3):
+    return {"W": np.zeros((n, n))}
+
+
+def square_risk(theta, xp, n):
+    return xp.sum((theta["W"] - 1 - xp.eye(n)) ** 2)
+
+
+SQUARE = """
+import numpy as np
+
+def start(n=3):
+    return {"W": np.zeros((n, n))}
+
+def risk(theta, xp, n):
+    return xp.sum((theta["W"] - 1 - xp.eye(n)) ** 2)
+"""
+
+
+def realized(name, **constants):
+    own = definition(name)
+    made = own.realization(own.Parameters(**constants))
+    return own, made, made.closure(own.walk())
+
+
+@pytest.mark.parametrize("name", ["positional", "softmax_icl", "single_location", "deep_linear"])
+def test_the_page_writes_what_the_traced_loss_is(name):
+    """The expression of one sample's loss, against the traced program at random scalars."""
+    import jax
+
+    constants = {"D": 6} if name == "positional" else {}
+    _, made, closure = realized(name, **constants)
+    symbols = [sympy.Symbol(n, real=True) for n in closure.names]
+    sample = None
+    if made.law is not None:
+        from theory.model import gathered
+
+        one = gathered(made.law.samples, 5)
+        sample = (one, one)
+    written = _read(made, closure, symbols, sample)
+    scalars = np.random.default_rng(1).standard_normal(closure.scalars)
+    values = dict(zip(symbols, map(sympy.Float, scalars), strict=True))
+    values |= {sympy.Symbol(n, real=True): v for n, v in made.reals.items()}
+    with jax.enable_x64(True):
+        flat = closure.classes.lift(scalars)
+        traced = (
+            made.program._closed_risk(flat, made.data)
+            if sample is None
+            else made.program.sample_loss(flat, sample[0], made.data)
+        )
+    assert float(written.subs(values)) == pytest.approx(float(traced), rel=1e-12)
+
+
+def test_the_page_says_what_stays_equal_and_what_is_kept():
+    own, _, closure = realized("softmax_icl")
+    text = page(own, own.Parameters(), own.walk()).as_text()
+    assert closure.summary() in text
+    assert "Q_0_0 = Q[0, 0] = Q[1, 1] = Q[2, 2]   (3 entries)" in text
+    assert "Q_0_0 + 2*Q_0_1 = 0" in text
+    assert "Q_0_1' = Q_0_1 - eta/6 * dR/dQ_0_1" in text
+    assert "dloss/dQ_0_0 =" in text
+
+
+def test_latex_has_the_letters_of_the_model():
+    system = dynamics.Model(
+        start=lambda: {"v": np.full(2, 0.1)},
+        risk=lambda theta, xp, beta=0.5: xp.sum((theta["v"] - beta) ** 2),
+        names={"alpha": ("v", 0)},
+    )
+    own = system.ReducedPopulation.definition
+    latex = page(own, own.Parameters(), own.walk()).as_latex()
+    assert r"\alpha - \frac{\eta}{2} \frac{\partial R}{\partial \alpha}" in latex
+    assert r"\beta" in latex
+    assert latex.count(r"\begin{align*}") == latex.count(r"\end{align*}")
+
+
+def test_multiplicities_are_polynomials_of_the_constants():
+    own = dynamics.Model(start=square, risk=square_risk).ReducedPopulation.definition
+    section = size_table(own, {"n": [2, 3, 4, 5]}, {}, own.walk(0.02, 50))
+    found = {str(left): right for left, right in section.equations}
+    n = sympy.Symbol("n", real=True)
+    assert sympy.expand(found["n(W_0_0)"] - n) == 0
+    assert sympy.expand(found["n(W_0_1)"] - n * (n - 1)) == 0
+
+
+def test_polynomials_are_fitted_on_some_sizes_and_checked_on_others():
+    sizes = {(D, C): D * (D - C) for D in (4, 6, 8, 12) for C in (2, 3, 4)}
+    polynomial, checks = multiplicities(sizes, ["D", "C"])
+    D, C = (sympy.Symbol(n, real=True) for n in "DC")
+    assert sympy.expand(polynomial - D * (D - C)) == 0
+    assert checks == 6
+    sizes[8, 3] += 1
+    assert multiplicities(sizes, ["D", "C"])[0] is None
+    assert multiplicities({(4,): 8, (6,): 18}, ["D"]) == (None, 0)
+
+
+def test_a_size_with_an_accidental_coincidence_is_pointed_out():
+    """At n = 2 the two targets of this model happen to be equal."""
+
+    def start(n=3):
+        return {"a": np.zeros(n)}
+
+    def risk(theta, xp, n):
+        target = xp.where(xp.arange(n) == 0, n**2 / 2, 2.0)
+        return xp.sum((theta["a"] - target) ** 2)
+
+    own = dynamics.Model(start=start, risk=risk).ReducedPopulation.definition
+    section = size_table(own, {"n": [2, 3, 4, 5]}, {}, own.walk(0.02, 50))
+    assert any("n=2 has fewer scalars" in line for line in section.sentences)
+
+
+def test_the_certificate_of_an_exact_law_is_rounding_at_50_digits():
+    _, made, closure = realized("positional", D=6)
+    proof = prove(made, closure)
+    assert proof["exact"]
+    assert proof["residual"] < 1e-49
+
+
+def test_the_certificate_of_a_float_law_says_so():
+    import math
+
+    model = definition("positional").model
+
+    def law(D=6, C=3, q=0.5):
+        for probability, sample in model.law(D, C, q):
+            yield math.exp(math.log(float(probability))), sample
+
+    def start(D=6, C=3, nu=1e-3):
+        return model.start(D, C, nu)
+
+    def loss(theta, sample, xp, D=6, p=3, nu=1e-3, beta=1.0):
+        return model.loss(theta, sample, xp, D, p, nu, beta)
+
+    own = dynamics.Model(start=start, law=law, loss=loss).ReducedPopulation.definition
+    made = own.realization(own.Parameters(q=0.3))
+    proof = prove(made, made.closure(own.walk()))
+    assert not proof["exact"]
+    assert 1e-20 < proof["residual"] < 1e-13
+
+
+def test_the_certificate_names_the_entry_that_leaves():
+    """Classes of a balanced law, held for one that is not."""
+    import dataclasses
+
+    _, _, closure = realized("softmax_icl")
+    _, other, _ = realized("softmax_icl", p1=0.5)
+    wrong = dataclasses.replace(closure)
+    proof = prove(other, wrong)
+    assert proof["residual"] > 1e-3
+    assert "leaves its class" in proof["text"]
+
+
+def test_the_command_prints_pages_and_documents(capsys, tmp_path):
+    file = str(MODELS / "softmax_icl.py")
+    assert main(["derive", file, "--as", "latex"]) == 0
+    assert r"\paragraph{What stays equal}" in capsys.readouterr().out
+    assert main(["derive", file, "--json", "--prove"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["entries"], document["scalars"], document["free"]) == (9, 2, 1)
+    assert document["proof"]["residual"] < 1e-49
+    other = tmp_path / "square.py"
+    other.write_text(SQUARE)
+    assert main(["derive", str(other), "--sizes", "n=2:5:4"]) == 0
+    assert "n(W_0_1) = n*(n - 1)" in capsys.readouterr().out
+    for wrong in (["--sizes", "p1=0.1:0.3:3"], ["--sizes", "K=2"], ["--as", "source"]):
+        assert main(["derive", file, *wrong]) == 2
+        assert len(capsys.readouterr().err.strip().splitlines()) == 1
