@@ -30,6 +30,7 @@ COORDINATES = (
     "of the reduced problem: classes of equal entries, linear (directions of the smallest linear "
     "space), or auto (default)"
 )
+BACKEND = "of the reduced problem: arrays (JAX), numba, or auto (default: numba from 2.5e6 steps)"
 DRAWN = {"samples": "N of {}", "seed": "of {} (default 0)"}
 
 
@@ -61,6 +62,7 @@ def flags(parser: request.Parser, command: str, system: System) -> None:
         )
     if "coordinates" in system.reduced_options:
         run.add_argument("--coordinates", metavar="X", help=COORDINATES)
+        run.add_argument("--backend", metavar="X", help=BACKEND)
     usual = "population" if command == "compare" else "run the reduced one"
     run.add_argument("--full", metavar="X", help=f"{' or '.join(FULL)} (default: {usual})")
     options = {name: meaning for name, meaning in EXPECTATION.items() if name in system.taken}
@@ -324,7 +326,7 @@ def _print_config(made: Settings) -> int:
         shown["expectation"] = given.get("expectation", "auto")
     if made.full:
         shown["full"] = made.full
-    others = [*EXPECTATION, *DRAWN, "seeds", "coordinates", *system.realistic]
+    others = [*EXPECTATION, *DRAWN, "seeds", "coordinates", "backend", *system.realistic]
     shown |= {name: given[name] for name in others if name in given}
     flow = {name: given[name] for name in ("time", "rtol", "eta") if name in given}
     print(request.toml_text(shown | (flow if "time" in given else dict(made.how))))

@@ -182,6 +182,43 @@ def _named(sample: Any, name: str) -> Any:
     return out
 
 
+def restricted_loss(
+    made: Realization,
+    closure: Closure,
+    symbols: Sequence[sympy.Symbol],
+    columns: Sequence[sympy.Symbol] | None,
+) -> sympy.Expr | None:
+    """The loss at the scalars, with a symbol for each number of a sample; or the risk.
+
+    Parameters
+    ----------
+    made : Realization
+    closure : Closure
+    symbols : sequence of sympy.Symbol
+        One for each scalar.
+    columns : sequence of sympy.Symbol or None
+        One for each number of a sample, in the order of the leaves; None without a law.
+
+    Returns
+    -------
+    sympy.Expr or None
+        None where a primitive has no expression.
+    """
+    import jax
+
+    if columns is None or made.law is None:
+        return _read(made, closure, symbols, None)
+    one = gathered(made.law.samples, 0)
+    leaves, structure = jax.tree.flatten(one)
+    named, first = [], 0
+    for leaf in leaves:
+        count = int(np.size(leaf))
+        part = np.array(columns[first : first + count], dtype=object).reshape(np.shape(leaf))
+        named.append(part if np.ndim(leaf) else part.item())
+        first += count
+    return _read(made, closure, symbols, (one, jax.tree.unflatten(structure, named)))
+
+
 def _read(
     made: Realization, closure: Closure, symbols: Sequence[sympy.Symbol], sample: Any
 ) -> sympy.Expr | None:

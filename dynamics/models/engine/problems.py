@@ -38,6 +38,7 @@ MOST_WHOLE = 256
 LINEAR_FROM = 8
 """Scalars from which a linear space of at most half as many directions is used instead."""
 DEFAULT_GROUP = "entries"
+BACKENDS = ("auto", "arrays", "numba")
 LOOKS_ALONG = 24
 """States of a run at which the gradient of every entry is looked at afterwards."""
 
@@ -306,6 +307,9 @@ class ReducedPopulation(ModelProblem):
         smallest linear space; ``"auto"``: the second where it has at most half as many.
     samples, seed : int
         Of the draws, where the law can only be drawn from.
+    backend : str
+        ``"arrays"``: JAX; ``"numba"``: a generated file; ``"auto"``: the second for runs of
+        millions of steps of a model whose gradient is short.
 
     Raises
     ------
@@ -323,12 +327,66 @@ class ReducedPopulation(ModelProblem):
         coordinates: str = "auto",
         samples: Any = None,
         seed: Any = 0,
+        backend: str = "auto",
     ) -> None:
         made = self.definition.realization(parameters, samples, seed)
         closure = made.closure(self.definition.walk(eta, steps))
         data = representative_data(made, closure.sample_groups)
         super().__init__(parameters, made, closure, data, True, coordinates)
-        self.settings = {**self.settings, **drawn_settings(made, samples, seed)}
+        self._compiled = self._chosen(backend, steps)
+        self.settings = {
+            **self.settings,
+            **drawn_settings(made, samples, seed),
+            **({"backend": "numba"} if self._compiled else {}),
+        }
+
+    def _chosen(self, backend: str, steps: Any) -> Any:
+        """The generated file with its data, where the gradient is compiled by numba; else None."""
+        from dynamics.models.engine import compiled
+
+        if backend not in BACKENDS:
+            refuse("backend", backend, "is unknown", ", ".join(BACKENDS), BACKENDS[0])
+        if backend == "numba" and self.coordinates == "linear":
+            raise InvalidRequest("backend='numba' is of classes; coordinates can be classes")
+        plain = all(kind in ("state", "rate") for kind, _ in self._columns)
+        if backend == "numba" and not plain:
+            raise InvalidRequest(
+                "backend='numba' knows scalars and their rates, and an event speaks of others; "
+                "backend can be arrays"
+            )
+        long_run = self.definition.walk(steps=steps).steps >= compiled.LONG_RUN
+        fits = plain and self.coordinates != "linear"
+        if backend == "arrays" or (backend == "auto" and not (long_run and fits)):
+            return None
+        try:
+            return compiled.compiled_gradient(self)
+        except InvalidRequest:
+            if backend == "auto":
+                return None
+            raise
+
+    def gradient(self, state: ArrayLike) -> FloatArray:
+        """What one step subtracts, divided by eta; see `ModelProblem.gradient`."""
+        if self._compiled is None:
+            return super().gradient(state)
+        module, data = self._compiled
+        out = np.empty(self.layout.size)
+        module.gradient(self.layout.flatten(state), data, out)
+        return out if np.isfinite(out).all() else super().gradient(state)
+
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int:
+        """Steps first, ..., last - 1 in place; see `dynamics.kernels.advance`."""
+        if self._compiled is None:
+            return super().advance(state, eta, first, last, buffers)
+        module, data = self._compiled
+        before, work = state.copy(), (np.empty_like(state), np.empty_like(state), True)
+        reached = int(module.advance(state, eta, first, last, (data, *work, *buffers)))
+        if reached == last:
+            return last
+        state[:] = before
+        return super().advance(state, eta, first, last, buffers)
 
     @property
     def initial_state(self) -> FloatArray:

@@ -83,7 +83,7 @@ def system_of(model: Model) -> System:
         origin=definition.origin,
         model=model,
         checks=checks,
-        reduced_options=("eta", "steps", "coordinates"),
+        reduced_options=("eta", "steps", "coordinates", "backend"),
         full_options=("eta", "steps", "coordinates"),
         closure=_closure_of(definition),
     )

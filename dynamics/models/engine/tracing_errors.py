@@ -41,7 +41,7 @@ def require_jax() -> Any:
         import jax
     except ImportError:
         raise InvalidRequest(MISSING) from None
-    if jax.config.jax_compilation_cache_dir is None:
+    if getattr(jax.config, "jax_compilation_cache_dir", "") is None:
         jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "jax"))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)
     return jax
