@@ -13,7 +13,7 @@ descent breaks such a law at order :math:`\eta` (`break_by_descent` measures it)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
 
@@ -41,6 +41,8 @@ GAP = 1e3
 """Ratio between the least singular value that is kept and the largest of the null space."""
 Visited = tuple[FloatArray, FloatArray, FloatArray]
 """Scalars, gradient per entry and its rounding error at a state of a run."""
+LEAST_PART = 1e-6
+"""Terms below this part of the largest are left out where a law holds without them."""
 DENOMINATOR = 64
 FRACTION = 1e-9
 """Relative distance up to which a coefficient is a fraction."""
@@ -144,25 +146,21 @@ def conservation_laws(
     held = [_visited(training, classes, s) for s in space.inside(classes, visited)]
     at_start = classes.start[classes.first]
     found: list[ConservationLaw] = []
-    linear: list[FloatArray] = []
     if space.free < count:
         for group in np.unique(groups):
             inside = np.flatnonzero(groups == group)
             own = [(rate[inside], floor[inside]) for _, rate, floor in held]
             for vector in _null_space(rates[:, inside], own):
-                whole = np.zeros(count)
-                whole[inside] = vector
-                linear.append(whole)
-                found.append(_law([(int(k),) for k in inside], vector, at_start))
+                terms = [(int(k),) for k in inside]
+                found.append(_law(terms, vector, at_start, rates[:, inside]))
     if products and len(np.unique(groups)) == 1:
-        found += _quadratic(products, (states, rates), linear, at_start, held)
+        found += _quadratic(products, (states, rates), at_start, held)
     return tuple(found)
 
 
 def _quadratic(
     products: list[tuple[int, int]],
     sampled: tuple[FloatArray, FloatArray],
-    linear: list[FloatArray],
     at_start: FloatArray,
     held: Sequence[Visited],
 ) -> list[ConservationLaw]:
@@ -176,42 +174,18 @@ def _quadratic(
     null = _null_space(change(*sampled), own)
     if not null.size:
         return []
-    trivial = _products_of_linear(products, linear, at_start)
-    if trivial.size:
-        # What is left of the null space beside the products of linear laws.
-        basis = np.linalg.svd(trivial, full_matrices=False)
-        kept = basis[2][basis[1] > 1e-10 * basis[1].max()]
-        rest = null - (null @ kept.T) @ kept
+    # Forms that are constant on the linear space say nothing about training.
+    states = sampled[0]
+    constant = _annihilated(
+        states[:, first] * states[:, second] - at_start[first] * at_start[second]
+    )
+    if constant.size:
+        single = np.count_nonzero(constant, axis=0) == 1
+        leading = np.argmax((constant == 1) & single, axis=1)
+        rest = null - null[:, leading] @ constant
         vectors, sizes = np.linalg.svd(rest, full_matrices=False)[1:][::-1]
         null = _echelon(vectors[sizes > 1e-6 * max(1.0, sizes.max(initial=0.0))])
-    return [_law(products, vector, at_start) for vector in null]
-
-
-def _products_of_linear(
-    products: list[tuple[int, int]], linear: list[FloatArray], at_start: FloatArray
-) -> FloatArray:
-    """Quadratic forms that linear laws make constant, shape (forms, products).
-
-    The product of two linear laws, and of one whose value is 0 with any scalar.
-    """
-    count = at_start.size
-    position = {pair: k for k, pair in enumerate(products)}
-    forms = []
-    scalars = np.eye(count)
-    for law in linear:
-        vanishing = abs(law @ at_start) <= 1e-12 * np.abs(law * at_start).sum()
-        others = [*linear, *scalars] if vanishing else linear
-        for other in others:
-            form, within = np.zeros(len(products)), True
-            for i, j in zip(*np.nonzero(np.outer(law, other)), strict=True):
-                pair = (int(min(i, j)), int(max(i, j)))
-                if pair not in position:
-                    within = False
-                    break
-                form[position[pair]] += law[i] * other[j]
-            if within:
-                forms.append(form)
-    return np.array(forms)
+    return [_law(products, vector, at_start, change(*sampled)) for vector in null]
 
 
 def _rates(
@@ -299,20 +273,36 @@ def _echelon(vectors: FloatArray) -> FloatArray:
 
 
 def _law(
-    terms: Sequence[tuple[int, ...]], vector: FloatArray, at_start: FloatArray
+    terms: Sequence[tuple[int, ...]], vector: FloatArray, at_start: FloatArray, rows: FloatArray
 ) -> ConservationLaw:
-    """A law from its coefficients, as fractions where these reproduce them, first term positive."""
-    used = np.flatnonzero(vector)
-    least = np.abs(vector[used]).min()
-    scaled = vector[used] / least * np.sign(vector[used[0]])
-    fractions = [Fraction(float(c)).limit_denominator(DENOMINATOR) for c in scaled]
-    close = all(
-        abs(float(f) - c) <= FRACTION * abs(c) for f, c in zip(fractions, scaled, strict=True)
-    )
-    coefficients = tuple(float(f) for f in fractions) if close else tuple(map(float, scaled))
+    """A law from its coefficients, the first positive, as fractions where the law holds with them.
+
+    It holds where every row annihilates it. What rounding has left of terms is dropped.
+    """
+    columns = np.abs(rows).max(axis=0)
+    weight = np.abs(vector) * np.where(columns > 0, columns, 1.0)
+    clean = np.where(weight > LEAST_PART * weight.max(), vector, 0.0)
+    if not _holds(clean, rows, FRACTION):
+        clean = vector
+    used = np.flatnonzero(clean)
+    scaled = clean[used] / np.abs(clean[used]).min() * np.sign(clean[used[0]])
+    fractions = tuple(Fraction(float(c)).limit_denominator(DENOMINATOR) for c in scaled)
+    near, whole = np.array([float(f) for f in fractions]), np.zeros_like(vector)
+    whole[used] = near
+    exact = bool((np.abs(near - scaled) <= FRACTION * np.abs(scaled)).all())
+    exact = exact and _holds(whole, rows, NOISE)
+    coefficients = tuple((near if exact else scaled).tolist())
     named = tuple(tuple(terms[int(k)]) for k in used)
-    law = ConservationLaw(named, coefficients, tuple(fractions) if close else (), 0.0)
-    return ConservationLaw(named, coefficients, law.fractions, float(law.at(at_start)))
+    law = ConservationLaw(named, coefficients, fractions if exact else (), 0.0)
+    return replace(law, value=float(law.at(at_start)))
+
+
+def _holds(vector: FloatArray, rows: FloatArray, part: float) -> bool:
+    """Whether every row annihilates a vector, up to a part of its terms and rounding of the row."""
+    sizes = np.abs(rows)
+    noise = part * (sizes @ np.abs(vector))
+    noise += 64 * np.finfo(np.float64).eps * sizes.max(axis=1) * np.abs(vector).sum()
+    return bool((np.abs(rows @ vector) <= noise).all())
 
 
 def break_by_descent(
