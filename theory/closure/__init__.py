@@ -188,7 +188,8 @@ def closure_lines(document: Mapping[str, Any]) -> list[str]:
         first += f", in a linear space of {document['free']}"
     lines = [first]
     if document["samples"]:
-        lines.append(f"{document['samples']} samples in {document['sample_classes']} classes")
+        classes = document["sample_classes"]
+        lines.append(f"{document['samples']} samples in {classes} class{'es' * (classes != 1)}")
     laws = [f"{law['law']} = {law['value']:.6g}" for law in document["conserved"] if law["exact"]]
     for degree, words in ((1, "kept"), (2, "kept by the flow")):
         exact = [
