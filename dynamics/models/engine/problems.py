@@ -359,7 +359,7 @@ class ReducedPopulation(ModelProblem):
         """
         if run.steps.size and run.steps[-1] <= self.closure.walked:
             return ""
-        if self.realization.drawn or self.realization.generators:
+        if self.realization.drawn:
             return ""
         chosen = np.unique(np.linspace(0, len(run.time) - 1, LOOKS_ALONG).astype(int))
         found = self.realization.first_leaving(self.closure, self.lift(run.states[chosen]))

@@ -41,7 +41,7 @@ from theory.closure.partition import (
     refine_entries,
 )
 from theory.closure.samples import Signature, split_samples
-from theory.model import Law, Model, ModelError, gathered
+from theory.model import Law, Model, ModelError, check_name, gathered
 
 FloatArray = NDArray[np.float64]
 
@@ -312,11 +312,14 @@ class _Closing:
 
     def closure(self) -> Closure:
         made, training = self.made, self.training
+        self._check_start()
+        groups: SampleClasses | None = None
         if made.generators or made.drawn:
             classes = self._stated()
-            groups = self._sample_classes(classes, []) if not made.drawn else None
         else:
-            classes, groups = self._found()
+            classes = refine_entries(training, self.generator)
+        if not made.drawn:
+            classes, groups = self._walked(classes)
         for split in [s for s in classes.splits if s.unclear][:1]:
             one, two = made.entry_name(split.first), made.entry_name(split.second)
             self.remarks.append(
@@ -335,6 +338,23 @@ class _Closing:
             self.floor / size, self.walked, tuple(self.remarks), made.shapes,
         )  # fmt: skip
 
+    def _check_start(self) -> None:
+        """Refuse a risk or a gradient that is not finite where training begins."""
+        import jax
+
+        made = self.made
+        with jax.enable_x64(True):
+            risk = float(jax.jit(made.program.risk)(made.flat_start, made.data))
+        gradient = self.training.gradient(made.flat_start)
+        bad = np.flatnonzero(~np.isfinite(gradient))
+        if bad.size:
+            raise ModelError(
+                f"the gradient at the start is {gradient[bad[0]]:g} for "
+                f"{made.entry_name(int(bad[0]))}, not finite"
+            )
+        if not np.isfinite(risk):
+            raise ModelError(f"the risk at the start is {risk:g}, not finite")
+
     def _stated(self) -> EntryClasses:
         """Classes from the symmetry that the model states, held against the risk."""
         made = self.made
@@ -350,17 +370,13 @@ class _Closing:
                 noise += 8 * self._standard_error(state)
             for generator in made.generators:
                 off = float(np.abs(generator.moved(gradient) - gradient).max())
-                if off > noise and (made.drawn or not self._representatives()):
+                if off > noise:
                     raise ModelError(
                         f"the risk does not have the symmetry that is stated: {generator.text} "
                         f"changes its gradient by {off:.3g} of {size:.3g}"
                     )
             self._note(classes, gradient, floor)
         return classes
-
-    def _representatives(self) -> bool:
-        """Whether the law lists representatives of orbits: it is not symmetric itself."""
-        return self.made.law is not None
 
     def _standard_error(self, state: FloatArray) -> float:
         """Standard error of the drawn gradient at a state: the largest over its entries."""
@@ -379,9 +395,8 @@ class _Closing:
             spread = np.asarray(each(state, some)).std(axis=0).max()
         return float(spread / np.sqrt(law.size))
 
-    def _found(self) -> tuple[EntryClasses, SampleClasses | None]:
-        """Classes by refinement, and the walk that looks for what was missed."""
-        classes = refine_entries(self.training, self.generator)
+    def _walked(self, classes: EntryClasses) -> tuple[EntryClasses, SampleClasses | None]:
+        """Classes of entries and of samples after the walk that looks for what was missed."""
         groups = self._sample_classes(classes, [])
         for _ in range(MOST_ROUNDS):
             states = self._run(classes, groups)
@@ -540,17 +555,22 @@ def scalar_names(made: Realization, classes: EntryClasses) -> tuple[str, ...]:
         If a name is of a constant, or names two scalars.
     """
     names = [_first_entry_name(made, int(entry)) for entry in classes.first]
+    taken = dict.fromkeys((*made.constants, *made.seen_names))
     given: dict[int, str] = {}
     for name, entry in made.model.table("names", made.constants).items():
         place = entry if isinstance(entry, (tuple, list)) else (entry,)
-        if not isinstance(name, str) or not name.isidentifier() or name in made.constants:
-            raise ModelError(f"names: {name!r} is no free name for a scalar")
+        check_name("names", name, taken)
+        if not place or not isinstance(place[0], str):
+            raise ModelError(f"names: {name} = {entry!r} is no entry, as ('A', 0, 1)")
         number = made.entry_number(str(place[0]), *place[1:])
         label = int(classes.labels[number])
         if label >= 0:
             given.setdefault(label, name)
     for label, name in given.items():
         names[label] = name
+    for name in names:
+        if name in taken:
+            raise ModelError(f"{name!r} is a scalar and something else; rename the array or that")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ModelError(f"names: {twice!r} is the name of two scalars; give them others")
