@@ -63,6 +63,8 @@ SAMPLE_STATES = 6
 """States near the start, and as many of the walk, at which samples are told apart."""
 VISITED = 12
 """States of the walk at which the linear space and the laws are held too."""
+FAR = 1e8
+"""Times the start, or 1: a run beyond it diverges, and no gradient there is looked at."""
 MOST_ROUNDS = 60
 
 
@@ -279,6 +281,8 @@ class Realization:
             Of every entry.
         """
         for number, state in enumerate(states):
+            if np.abs(state).max() > _far(self):
+                return None
             gradient, floor = self.training.probe(state)
             if not np.isfinite(gradient).all():
                 return None
@@ -476,8 +480,10 @@ class _Closing:
         reached = problem[0].advance(
             state, eta, (0, int(schedule[-1]) + 1), (tracked, schedule, records), problem[1]
         )
-        self.walked = min(reached, int(schedule[-1]))
-        return [*classes.lift(records[schedule <= reached])]
+        near = (schedule <= reached) & (np.abs(records).max(axis=1) <= _far(made))
+        near &= np.logical_and.accumulate(near)
+        self.walked = int(schedule[near][-1]) if near.any() else 0
+        return [*classes.lift(records[near])] or [made.flat_start]
 
     def _looked_at(
         self, classes: EntryClasses, groups: SampleClasses | None, states: list[FloatArray]
@@ -518,6 +524,11 @@ class _Closing:
             return classes.project(slope)
 
         return gradient
+
+
+def _far(made: Realization) -> float:
+    """Entries of this size are those of a run that diverges."""
+    return FAR * max(1.0, float(np.abs(made.flat_start).max()))
 
 
 def representative_data(made: Realization, groups: SampleClasses | None) -> Data:
