@@ -76,7 +76,7 @@ class ModelProblem(BaseProblem):
         self.parameters, self.realization, self.closure = parameters, made, closure
         if closure.scalars == 0:
             raise InvalidRequest(
-                f"nothing moves: the gradient of {self.system} vanishes at its start and near it"
+                f"nothing moves: the gradient of {self.system} vanishes at its start; give it another"
             )
         self.coordinates = _coordinates(closure, coordinates)
         plain = (
