@@ -29,11 +29,13 @@ from dynamics.stability import stability_limit
 from dynamics.store import save
 from dynamics.sweep import Sweep, sweep
 from dynamics.trajectory import Event, Trajectory
+from theory.model import Model
 
 __all__ = [
     "Branches",
     "Comparison",
     "Event",
+    "Model",
     "Onsets",
     "Overlay",
     "Sweep",

@@ -73,6 +73,7 @@ class Program:
     ) -> None:
         self.model, self.statics, self.shapes = model, dict(statics), dict(shapes)
         self.size = sum(prod(shape) for shape in shapes.values())
+        self._checked: set[str] = set()
 
     def theta(self, flat: Any, fixed: Any) -> dict[str, Any]:
         """Every array by its name, trained and fixed."""
@@ -248,6 +249,13 @@ class Program:
         return jax.jit(lambda flat, data: self.value_and_gradient(lambda z: z, flat, data)[1])
 
     @cached_property
+    def compiled_risk(self) -> Any:
+        """``(flat, data) -> risk``, compiled on first call."""
+        import jax
+
+        return jax.jit(self.risk)
+
+    @cached_property
     def compiled_signatures(self) -> Any:
         """``(flat, direction, data) -> numbers of each sample``, compiled on first call."""
         import jax
@@ -257,6 +265,8 @@ class Program:
     def check(self, data: Data) -> None:
         """Trace every function once, so that what cannot be traced is refused with its line.
 
+        Data of the same shapes are traced alike, and only the first of them is looked at.
+
         Raises
         ------
         InvalidRequest
@@ -265,6 +275,9 @@ class Program:
         path = self.model.path
         abstract = jax.tree.map(lambda part: jax.ShapeDtypeStruct(part.shape, part.dtype), data)
         flat = jax.ShapeDtypeStruct((self.size,), np.float64)
+        key = str(abstract)
+        if key in self._checked:
+            return
         first = "loss" if self.has_law else "risk"
         taken: dict[str, Any] = {**self.statics, **data.reals, **self.shapes}
         with jax.enable_x64(True):
@@ -282,6 +295,7 @@ class Program:
                 jax.eval_shape(
                     lambda f, d: self.value_and_gradient(lambda z: z, f, d)[1], flat, abstract
                 )
+        self._checked.add(key)
 
     def _first(self, flat: Any, data: Data) -> Any:
         """The loss of the first sample, or the risk; traced."""

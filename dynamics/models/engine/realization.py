@@ -348,7 +348,7 @@ class _Closing:
 
         made = self.made
         with jax.enable_x64(True):
-            risk = float(jax.jit(made.program.risk)(made.flat_start, made.data))
+            risk = float(made.program.compiled_risk(made.flat_start, made.data))
         gradient = self.training.gradient(made.flat_start)
         bad = np.flatnonzero(~np.isfinite(gradient))
         if bad.size:
