@@ -2,15 +2,16 @@
 
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dynamics
-from dynamics import portrait
+from dynamics import plotting
 from dynamics.cli import main
-from dynamics.portrait import State
+from dynamics.portrait import portrait
 
 pytest.importorskip("jax")
 
@@ -20,12 +21,26 @@ TINY = TINY.replace("N=6", "N=3").replace("K=3", "K=2")
 FOUND = """
 
 names = {"own": ("Q", 0, 0)}
-events = {"apart": "own >= 1", "late": "own >= 2 after apart", "never": "own >= 1e9"}
+events = {"apart": "own >= 0.3", "late": "own >= 0.8 after apart", "never": "own >= 1e9"}
 
 
 def observe(theta, sample, xp):
     return {"attention": xp.softmax(theta["Q"][sample["query"]])[sample["query"]]}
 """
+WELLS = '''
+"""Two wells and a saddle between them, in closed form."""
+
+import numpy as np
+
+
+def start(u_0=0.5, v_0=0.2):
+    return {"u": np.array(u_0), "v": np.array(v_0)}
+
+
+def risk(theta, xp, decay=0.2):
+    u, v = theta["u"], theta["v"]
+    return (u * v - 1) ** 2 / 2 + decay * (u**2 + v**2) / 2
+'''
 FACTORS = '''
 """Two factors with learning rates of their own."""
 
@@ -63,8 +78,15 @@ def tiny(folder):
 
 
 @pytest.fixture(scope="module")
+def wells(folder):
+    (folder / "wells.py").write_text(WELLS, encoding="utf-8")
+    system = dynamics.load_system(folder / "wells.py")
+    return system.ReducedPopulation(system.Parameters(), eta=0.05, steps=500)
+
+
+@pytest.fixture(scope="module")
 def located():
-    """Two scalars, and a risk with a fixed point that attracts."""
+    """Two scalars of eight entries."""
     system = dynamics.load_system(MODELS / "single_location.py")
     parameters = system.Parameters(L=2)
     how = {"eta": 0.1, "steps": 500}
@@ -84,12 +106,10 @@ def test_one_batch_of_all_is_no_batch_and_batches_are_dealt_without_gaps(tiny):
     start = whole.initial_state
     slopes = []
     for step in range(3):
-        state, rows, records = start.copy(), np.empty((1, 1)), np.empty((1, start.size))
+        state, records = start.copy(), np.empty((1, start.size))
         wide = np.empty((1, len(parts.order_names)))
-        at = np.array([step])
-        assert parts.advance(state, np.ones(start.size), step, step + 1, (wide, at, records)) == (
-            step + 1
-        )
+        buffers = (wide, np.array([step]), records)
+        assert parts.advance(state, np.ones(start.size), step, step + 1, buffers) == step + 1
         slopes.append(start - state)
     np.testing.assert_allclose(np.mean(slopes, axis=0), whole.gradient(start), atol=1e-15)
     assert np.ptp(slopes, axis=0).max() > 1e-3
@@ -105,7 +125,7 @@ def test_a_batch_that_does_not_divide_the_samples(tiny):
 
 
 def test_many_samples_come_near_the_population(tiny):
-    """Without noise of the start, as N^-1/2: a hundred times the samples, a tenth of the distance."""
+    """Without noise of the start, as N^-1/2: 100 times the samples, a tenth of the distance."""
     exact = dynamics.descend(tiny.FullPopulation(tiny.Parameters()), eta=0.5, steps=60).final_state
     apart = {}
     for count in (100, 10_000):
@@ -186,22 +206,30 @@ def test_the_stability_limit_is_two_over_the_largest_curvature(located):
         assert dynamics.stability_limit(problem, state) == pytest.approx(2 / largest, rel=1e-6)
 
 
-def test_the_onset_of_period_two_is_where_it_is_predicted(located):
-    problem = located[0]
-    calm = dynamics.flow(problem, time=2000.0)
-    limit = dynamics.stability_limit(problem, calm.final_state)
-    for factor, kind in ((0.95, False), (1.1, True)):
-        run = dynamics.descend(problem, eta=factor * limit, steps=4000)
-        assert (run.outcome.kind in ("oscillating", "diverged")) == kind, (factor, run.outcome)
+def test_period_two_sets_in_where_it_is_predicted(wells):
+    """At the bottom of a well, whose largest curvature is 1.6."""
+    end = dynamics.flow(wells, time=200.0).final_state
+    np.testing.assert_allclose(end, np.sqrt(0.8), rtol=1e-6)
+    found = dynamics.onsets(wells, end)
+    assert found.limit == pytest.approx(2 / 1.6, rel=1e-5)
+    assert found.period_two == pytest.approx(found.limit, rel=0.01)
+    for eta, kinds in ((0.6, {"converged", "reached horizon"}), (1.3, {"oscillating"})):
+        run = dynamics.descend(wells, eta, 2000, initial=end + 1e-3)
+        assert run.outcome.kind in kinds, (eta, run.outcome)
 
 
-def test_the_phase_plane_of_two_scalars(located):
-    """The start is on it, and every fixed point that it finds has no gradient."""
-    problem = located[0]
-    first, second = problem.layout.names
-    plane = portrait.Plane(problem, first, second) if hasattr(portrait, "Plane") else None
-    assert plane is not None
-    assert isinstance(State, type)
+def test_the_phase_plane_of_two_scalars(wells):
+    """Two sinks and the saddle between them, by hand."""
+    found = portrait(wells, 50.0, box=((-1.5, 1.5), (-1.5, 1.5)), starts=2, grid=12)
+    kinds = {tuple(np.round(point.place, 6) + 0.0): point.kind for point in found.fixed_points}
+    bottom = round(np.sqrt(0.8), 6)
+    assert kinds == {
+        (bottom, bottom): "sink", (-bottom, -bottom): "sink", (0.0, 0.0): "saddle",
+    }  # fmt: skip
+    assert found.plane == ("u", "v")
+    plane = plotting.portrait(found)
+    assert (plane.get_xlabel(), plane.get_ylabel()) == ("$u$", "$v$")
+    plt.close("all")
 
 
 def test_groups_have_rates_of_their_own(folder, tmp_path, monkeypatch):
@@ -227,7 +255,9 @@ def test_groups_have_rates_of_their_own(folder, tmp_path, monkeypatch):
     )
 
 
-VALUES = st.sampled_from(["0", "1", "2", "3", "-1", "0.3", "1.5", "1e-3", "1e308", "nan", "x", "1/3"])
+VALUES = st.sampled_from(
+    ["0", "1", "2", "3", "-1", "0.3", "1.5", "1e-3", "1e308", "nan", "x", "1/3"]
+)
 
 
 @settings(

@@ -194,5 +194,5 @@ def test_stored_results_are_drawn_without_their_model(here):
     for one, two in zip(*images, strict=True):
         np.testing.assert_array_equal(one, two)
     plt.close("all")
-    with pytest.raises(InvalidRequest, match="'my.py' is missing"):
+    with pytest.raises(InvalidRequest, match=r"'my\.py' is missing"):
         dynamics.load_system("my.py")
