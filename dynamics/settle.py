@@ -137,7 +137,7 @@ def _remedy(run: Run, start: FloatArray, steps: int) -> str:
         rows, records = np.empty((calm, width)), np.empty((schedule.size, state.size))
         done = problem.advance(state, eta, 0, calm, (rows, schedule, records))
         rate = rows[calm // 2 :, run.oscillation.column]
-        if done == calm and not (rate[1:] * rate[:-1] < 0).any():
+        if done == calm and not (np.sign(rate[1:]) * np.sign(rate[:-1]) < 0).any():
             records[-1] = state
             limits = [stability_limit(problem, record) for record in records]
             limit = min((bound for bound in limits if bound > 0), default=np.inf)

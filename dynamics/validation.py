@@ -67,12 +67,11 @@ def integer(
     allowed += "" if at_most == 10**6 else f" and at most {at_most:,}"
     if isinstance(value, bool) or not isinstance(value, Real):
         refuse(parameter, value, "is not a number", allowed, at_least)
-    number = float(value)
-    if not math.isfinite(number):
+    if not isinstance(value, Integral) and not math.isfinite(value):
         refuse(parameter, value, "is not finite", allowed, at_least)
-    rounded = int(value) if isinstance(value, Integral) else round(number)
+    rounded = int(value) if isinstance(value, Integral) else round(float(value))
     near = max(at_least, rounded + (1 if odd and rounded % 2 == 0 else 0))
-    if number != rounded:
+    if value != rounded:
         refuse(parameter, value, "is not a whole number", allowed, near)
     if rounded < at_least:
         refuse(parameter, value, "is too small", allowed, near)
@@ -97,7 +96,10 @@ def real(
     inside = at_most if at_most is not None else 1e-6 if above is not None else at_least or 0.0
     if isinstance(value, bool) or not isinstance(value, Real):
         refuse(parameter, value, "is not a number", allowed, inside)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number):
         refuse(parameter, value, "is not finite", allowed, inside)
     if above is not None and number <= above:

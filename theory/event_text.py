@@ -32,7 +32,8 @@ FORMS = (
     "'G >= D/2', 'v stops growing', 'v starts growing', 'alpha rises again', "
     "'gamma exceeds the maximum of rho', each with 'after NAME' where wanted"
 )
-FUNCTIONS = ("sqrt", "log", "exp", "Abs", "Min", "Max", "tanh")
+FUNCTIONS = {"sqrt": 1, "log": 1, "exp": 1, "Abs": 1, "tanh": 1, "Min": 2, "Max": 2}
+"""Function -> arguments, at least for the last two."""
 SPELLED = {"abs": "Abs", "min": "Min", "max": "Max"}
 
 
@@ -53,9 +54,11 @@ def event_rules(texts: Mapping[str, Any], known: Sequence[str]) -> tuple[EventRu
     """
     rules: list[EventRule] = []
     for name, text in texts.items():
-        if not isinstance(text, str) or not str(name).isidentifier():
-            raise ModelError(f"event {name!r}: {text!r} is no rule; rules are text, as {FORMS}")
-        rule = event_rule(str(name), text, known)
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ModelError(f"events: {name!r} is no word, as T1 or half_attended")
+        if not isinstance(text, str):
+            raise ModelError(f"event {name}: {text!r} is no rule; rules are text, as {FORMS}")
+        rule = event_rule(name, text, known)
         if rule.after is not None and rule.after not in [earlier.name for earlier in rules]:
             raise ModelError(f"event {name}: there is no event {rule.after!r} before it")
         rules.append(rule)
@@ -122,9 +125,13 @@ def _expression(name: str, text: str, known: Sequence[str]) -> sympy.Expr:
     """Arithmetic of known names as sympy."""
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
+    except (SyntaxError, ValueError):
         raise ModelError(f"event {name}: {text!r} cannot be read; rules are {FORMS}") from None
-    return _read(name, tree, known)
+    found = _read(name, tree, known)
+    never = found.is_finite is not True and not found.free_symbols
+    if never or found.is_real is False:
+        raise ModelError(f"event {name}: {text.strip()!r} is no finite number")
+    return found
 
 
 def _read(name: str, node: ast.AST, known: Sequence[str]) -> Any:
@@ -159,6 +166,7 @@ def _read(name: str, node: ast.AST, known: Sequence[str]) -> Any:
                     return one**two
         case ast.Call(func=ast.Name(id=function), args=arguments, keywords=[]):
             spelled = SPELLED.get(function, function)
-            if spelled in FUNCTIONS:
+            wanted = FUNCTIONS.get(spelled, 0)
+            if wanted == len(arguments) or (wanted == 2 < len(arguments)):
                 return getattr(sympy, spelled)(*(_read(name, a, known) for a in arguments))
     raise ModelError(f"event {name}: {ast.unparse(node)!r} is no arithmetic of known names")

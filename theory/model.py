@@ -44,17 +44,32 @@ LEADING: Mapping[str, tuple[str, ...]] = {
     "symmetry": (),
 }
 """Functions of a model, and the arguments that are not constants."""
-TABLES = ("names", "events", "groups", "axes", "panels", "claims")
-"""What may be given as a plain value; ``names`` and ``events`` also as a function."""
-SETTINGS = ("eta", "steps")
+TABLES: Mapping[str, tuple[type, ...]] = {
+    "names": (Mapping,),
+    "events": (Mapping,),
+    "groups": (Mapping,),
+    "axes": (Mapping,),
+    "panels": (tuple, list),
+    "claims": (tuple, list, Mapping),
+}
+"""What may be a plain value, and its kinds; ``names`` and ``events`` are also functions."""
+SETTINGS = ("eta", "steps", "representatives")
 RESERVED = frozenset({
     "time", "rtol", "eta", "steps", "record", "samples", "seed", "seeds", "full", "expectation",
     "tolerance", "dropped", "omega", "batch", "out", "json", "config", "resume", "checkpoint",
     "prove", "sizes", "name", "option", "claims", "thorough", "let", "paired", "strict", "workers",
     "scheduler", "repair", "trajectory", "theta", "sample", "xp", "rng", "print_config", "at",
-    "pieces", "standalone", "force", "csv",
+    "pieces", "standalone", "force", "csv", "coordinates", "as", "help", "risk", "outside",
+    "outcome", "end_time", "entries", "scalars", "free", "done", "block", "point",
 })  # fmt: skip
-"""Names of flags and of arguments, which no constant may have."""
+"""Names of flags, of arguments and of quantities, which no constant may have."""
+QUANTITIES = frozenset({
+    "risk", "outside", "time", "steps", "record", "event", "entry", "event_state", "outcome",
+    "end_time", "entries", "scalars", "free", "done", "block", "point",
+})  # fmt: skip
+"""What results call something else: no name of a scalar or an observable."""
+BEGINNINGS = ("d_", "time_", "path_", "uncertainty_", "observed_")
+"""Beginnings of such names."""
 SUM_TOLERANCE = 1e-12
 
 
@@ -120,6 +135,9 @@ class Model:
         Functions ``claim(system, protocol) -> Finding``, their docstring the statement.
     eta, steps : float, int
         Learning rate and steps of a run where none are given.
+    representatives : bool
+        Whether ``law`` lists one sample for each orbit of the stated ``symmetry``, with the
+        probability of all of them: sizes that no enumeration reaches. There is no full problem.
     name, title, source : str
         Code name, a line for readers, and the paper.
     path : Path or None
@@ -149,6 +167,7 @@ class Model:
     claims: Any = None
     eta: float = 0.02
     steps: int = 3000
+    representatives: bool = False
     name: str = "model"
     title: str = ""
     source: str = ""
@@ -177,12 +196,29 @@ class Model:
             raise ModelError("a model has a law or a closed risk, not both; leave one of them out")
         if self.observe is not None and self.law is None and self.sample is None:
             raise ModelError("observe is averaged over a law, and this model has a closed risk")
+        if self.representatives and (self.symmetry is None or self.law is None):
+            raise ModelError("representatives are of a law with a stated symmetry; give symmetry")
         if self.symmetry is not None and not self.axes:
             raise ModelError("symmetry needs axes: the index set of each axis of each array")
-        rate_ok = isinstance(self.eta, numbers.Real) and 0 < self.eta < math.inf
-        if not rate_ok or not isinstance(self.steps, int) or self.steps < 1:
+        rate_ok = _is_number(self.eta) and 0 < self.eta < math.inf
+        steps_ok = _is_number(self.steps) and isinstance(self.steps, int) and self.steps >= 1
+        if not rate_ok or not steps_ok:
             raise ModelError("eta is a positive number and steps a whole number of at least 1")
+        self._check_tables()
         self.constants  # refuses constants that cannot be  # noqa: B018
+
+    def _check_tables(self) -> None:
+        """Refuse a table of another kind than it can be."""
+        for role, kinds in TABLES.items():
+            value = getattr(self, role)
+            if value is None or (role in LEADING and callable(value)):
+                continue
+            if not isinstance(value, kinds):
+                shown = "a dict" if kinds == (Mapping,) else "a tuple or a list"
+                raise ModelError(f"{role} is {type(value).__name__}; {role} can be {shown}")
+        for array, group in self.groups.items():
+            if not isinstance(group, str) or not group.isidentifier():
+                raise ModelError(f"groups: {group!r} of {array!r} is no word, as 'value'")
 
     @cached_property
     def constants(self) -> dict[str, Any]:
@@ -194,8 +230,8 @@ class Model:
             for name, parameter in names.items():
                 if name in RESERVED:
                     raise ModelError(
-                        f"constant {name!r} of {role} has the name of a setting of runs; "
-                        f"rename it, as {name}_0"
+                        f"constant {name!r} of {role} has the name of a setting or a result of "
+                        f"runs; rename it, as {name}_0"
                     )
                 if parameter.default is inspect.Parameter.empty:
                     missing.setdefault(name, role)
@@ -261,7 +297,18 @@ class Model:
         ModelError
             If there are none, or an entry is no finite number.
         """
-        return _arrays("start", self.call("start", constants=constants))
+        found = _arrays("start", self.call("start", constants=constants))
+        for name in found:
+            if name in constants or name in QUANTITIES:
+                raise ModelError(
+                    f"start names an array {name!r}, which is the name of something else; rename it"
+                )
+        for name in self.groups:
+            if name not in found:
+                raise ModelError(
+                    f"groups: there is no trained array {name!r}; there are {', '.join(found)}"
+                )
+        return found
 
     def fixed_arrays(self, constants: Mapping[str, Any]) -> dict[str, FloatArray]:
         """The arrays that are not trained; none where the model has no ``fixed``."""
@@ -282,6 +329,8 @@ class Model:
         with self.blamed("law"):
             for pair in _pairs(self.call("law", constants=constants)):
                 probability, sample = pair
+                if isinstance(probability, (str, bytes, complex)) or np.ndim(probability):
+                    raise ModelError(f"law gives the probability {probability!r} to a sample")
                 value = float(probability)
                 if not value >= 0 or math.isinf(value):
                     raise ModelError(f"law gives the probability {value:g} to a sample")
@@ -336,7 +385,8 @@ class _Blamed:
 
 def told_error(error: BaseException) -> str:
     """The kind of an error and the first line of what it says."""
-    lines = str(error).strip().splitlines()
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    lines = said.strip().splitlines()
     return type(error).__name__ + (f": {lines[0][:160]}" if lines else "")
 
 
@@ -379,6 +429,8 @@ def read_model(path: str | Path) -> Model:
     sys.path.insert(0, str(file.parent))
     # Dataclasses and the like look their module up by name.
     sys.modules[module.__name__] = module
+    before, writes = set(sys.modules), sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
     try:
         exec(compile(text, str(file), "exec"), module.__dict__)
     except (Exception, SystemExit) as error:
@@ -386,7 +438,9 @@ def read_model(path: str | Path) -> Model:
             f"{file.name} cannot be run: {told_error(error)}{line_of(error, file)}"
         ) from error
     finally:
+        sys.dont_write_bytecode = writes
         sys.path.remove(str(file.parent))
+        _forget(set(sys.modules) - before, file.parent)
     content = vars(module)
     known = [*LEADING, *TABLES, *SETTINGS]
     given = {name: content[name] for name in known if content.get(name) is not None}
@@ -399,6 +453,35 @@ def read_model(path: str | Path) -> Model:
         return Model(**given, name=file.stem, title=title, source=source, path=file)
     except ModelError as error:
         raise ModelError(f"{file.name}: {error}") from None
+
+
+def _forget(names: set[str], folder: Path) -> None:
+    """Drop the modules of a folder: another model may have others of these names, or newer ones."""
+    for name in names:
+        place = getattr(sys.modules[name], "__file__", None) or ""
+        if Path(place).parent == folder or folder in Path(place).parents:
+            del sys.modules[name]
+
+
+def check_name(role: str, name: Any, taken: Mapping[str, Any]) -> None:
+    """Refuse a name of a scalar or an observable that is no word, or that something else has.
+
+    Parameters
+    ----------
+    role : str
+        For the message.
+    name : object
+    taken : mapping
+        Names that are taken, such as the constants.
+
+    Raises
+    ------
+    ModelError
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ModelError(f"{role}: {name!r} is no word, as alpha or S_12")
+    if name in taken or name in QUANTITIES or name.startswith(BEGINNINGS):
+        raise ModelError(f"{role}: {name!r} is the name of something else; give it another")
 
 
 def stacked(samples: list[Any], role: str) -> Any:
@@ -421,7 +504,7 @@ def stacked(samples: list[Any], role: str) -> Any:
                 raise ModelError(f"{role}: sample {k} has other parts than sample 0")
         parts = [stacked([s[j] for s in samples], f"{role}, {j}") for j in range(len(first))]
         return tuple(parts)
-    arrays = [np.asarray(sample) for sample in samples]
+    arrays = [_array(f"{role}: sample {k}", sample) for k, sample in enumerate(samples)]
     for k, array in enumerate(arrays):
         if array.dtype.kind not in "biuf":
             raise ModelError(f"{role}: sample {k} holds {array.dtype}, not numbers")
@@ -472,13 +555,25 @@ def _arrays(role: str, value: Any) -> dict[str, FloatArray]:
     for name, entry in value.items():
         if not isinstance(name, str) or not name.isidentifier():
             raise ModelError(f"{role} names an array {name!r}; names are words, as A or W_1")
-        array = np.array(entry)
+        array = _array(f"{role}: {name}", entry)
         if array.dtype.kind not in "iuf" or array.size == 0:
             raise ModelError(f"{role}: {name} holds no real numbers")
         if not np.isfinite(array).all():
             raise ModelError(f"{role}: {name} has an entry that is not finite")
         found[name] = array.astype(np.float64)
     return found
+
+
+def _array(what: str, entry: Any) -> NDArray[Any]:
+    """A copy of a value as an array; one of rows of different lengths is refused."""
+    try:
+        return np.array(entry)
+    except (ValueError, TypeError) as error:
+        raise ModelError(f"{what} is no array: {told_error(error)}") from None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _plain(name: str, default: Any) -> Any:

@@ -38,6 +38,8 @@ DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (5, 1.5, 1, 1.5, 1, 1.5)))
 """Of the curves of a panel, in turn; dotted is what seeds are."""
 MOST_INSIDE = 2
 """Curves up to which the legend is inside the panel."""
+LARGEST = 1e150
+"""Above this an axis cannot be drawn; a run that diverges goes there."""
 PLAIN = "0"
 """A level that needs no name."""
 
@@ -105,8 +107,8 @@ def training(
 
 
 def _shown(drawn: Panel, run: Trajectory, name: str) -> Any:
-    """A series, or its size where it is negative on a logarithmic axis."""
-    series = run[name]
+    """A series, or its size where it is negative on a logarithmic axis; to `LARGEST`."""
+    series = np.where(np.abs(run[name]) > LARGEST, np.nan, run[name])
     return np.abs(series) if drawn.logarithmic else series
 
 

@@ -18,6 +18,9 @@ import numpy as np
 from theory.closure.partition import FROZEN, EntryClasses, FloatArray, IntArray
 from theory.model import ModelError
 
+LONGEST = 60
+"""Characters of a permutation that are shown."""
+
 
 @dataclass(frozen=True)
 class Generator:
@@ -111,7 +114,15 @@ def _generator(
         images.append(first + flat)
         signs.append(np.asarray(factor, dtype=np.float64).ravel())
         first += count
-    return Generator(np.concatenate(images), np.concatenate(signs), f"generator {number}")
+    told = ", ".join(f"{name}: {_brief(entry)}" for name, entry in item.items())
+    return Generator(np.concatenate(images), np.concatenate(signs), f"generator {number} ({told})")
+
+
+def _brief(entry: Any) -> str:
+    """A permutation in one line, a long one shortened."""
+    parts = entry if isinstance(entry, (tuple, list)) else (entry,)
+    text = " ".join(str(np.asarray(part).tolist()) for part in parts) if parts else ""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
 
 
 def _parts(number: int, index_set: Any, entry: Any, size: int) -> tuple[IntArray, FloatArray]:

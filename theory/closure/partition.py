@@ -16,7 +16,7 @@ An entry whose gradient vanishes at every point is *frozen*.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -129,6 +129,13 @@ class EntryClasses:
         """The first entry of each class, shape (count,)."""
         moving = np.flatnonzero(self.labels >= 0)
         return moving[np.unique(self.labels[moving], return_index=True)[1]]
+
+    def without(self, still: NDArray[np.bool_]) -> EntryClasses:
+        """The classes with some of them frozen; ``still`` has shape (count,)."""
+        numbers = np.where(still, FROZEN, np.cumsum(~still) - 1)
+        labels = np.where(self.labels >= 0, numbers[self.labels], FROZEN)
+        signs = np.where(labels >= 0, self.signs, 0.0)
+        return replace(self, labels=labels.astype(np.int64), signs=signs)
 
     def lift(self, scalars: FloatArray) -> FloatArray:
         """States of every entry, shape (..., n), from one value for each class, (..., count)."""

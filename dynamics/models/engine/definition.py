@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from dynamics.models.engine.letters import notation_of
 from dynamics.models.engine.panels import plot_description
 from dynamics.models.engine.realization import Realization, Walk
-from dynamics.models.engine.tracing_errors import refusals
+from dynamics.models.engine.tracing_errors import refusals, require_jax
 from dynamics.presentation import Origin, Presentation, conditions
 from dynamics.validation import STRICT, InvalidRequest, integer, learning_rate, number, whole
 from theory.events import EventRule
@@ -117,8 +117,7 @@ class Definition:
 
     def _digests(self) -> dict[str, str]:
         """What counts in the model, at its default constants: not its comments."""
-        import jax
-
+        jax = require_jax()
         made = self.realization(self.Parameters())
         parts: dict[str, Any] = {
             "constants": sorted((n, repr(v)) for n, v in self.model.constants.items()),

@@ -78,7 +78,8 @@ class ModelProblem(BaseProblem):
         self.parameters, self.realization, self.closure = parameters, made, closure
         if closure.scalars == 0:
             raise InvalidRequest(
-                f"nothing moves: the gradient of {self.system} vanishes at its start and near it"
+                f"nothing moves: the gradient of {self.system} vanishes at its start; "
+                "give it another"
             )
         self.coordinates = _coordinates(closure, coordinates)
         plain = (
@@ -414,7 +415,7 @@ class ReducedPopulation(ModelProblem):
         """
         if run.steps.size and run.steps[-1] <= self.closure.walked:
             return ""
-        if self.realization.drawn or self.realization.generators:
+        if self.realization.drawn:
             return ""
         chosen = np.unique(np.linspace(0, len(run.time) - 1, LOOKS_ALONG).astype(int))
         found = self.realization.first_leaving(self.closure, self.lift(run.states[chosen]))
@@ -436,6 +437,15 @@ class ReducedPopulation(ModelProblem):
 
 class FullModelProblem(ModelProblem):
     """A problem with every trained entry, which can be laid beside the reduced one."""
+
+    def __init__(self, parameters: Any, *given: Any, **options: Any) -> None:
+        model = self.definition.model
+        if model.representatives:
+            raise InvalidRequest(
+                f"the law of {model.name} lists representatives, which have no symmetry of their "
+                "own: there is no full problem; list every sample, at a small size"
+            )
+        super().__init__(parameters, *given, **options)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Scalar -> every entry that stands for it, with its sign, shape (records, entries).

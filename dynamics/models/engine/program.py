@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dynamics.models.engine.namespace import namespace
 from dynamics.models.engine.tracing_errors import refusals, require_jax
 from dynamics.validation import InvalidRequest
-from theory.model import Law, Model
+from theory.model import Law, Model, ModelError, check_name
 
 FloatArray = NDArray[np.float64]
 
@@ -73,6 +73,7 @@ class Program:
     ) -> None:
         self.model, self.statics, self.shapes = model, dict(statics), dict(shapes)
         self.size = sum(prod(shape) for shape in shapes.values())
+        self._checked: set[str] = set()
 
     def theta(self, flat: Any, fixed: Any) -> dict[str, Any]:
         """Every array by its name, trained and fixed."""
@@ -248,6 +249,13 @@ class Program:
         return jax.jit(lambda flat, data: self.value_and_gradient(lambda z: z, flat, data)[1])
 
     @cached_property
+    def compiled_risk(self) -> Any:
+        """``(flat, data) -> risk``, compiled on first call."""
+        import jax
+
+        return jax.jit(self.risk)
+
+    @cached_property
     def compiled_signatures(self) -> Any:
         """``(flat, direction, data) -> numbers of each sample``, compiled on first call."""
         import jax
@@ -257,6 +265,8 @@ class Program:
     def check(self, data: Data) -> None:
         """Trace every function once, so that what cannot be traced is refused with its line.
 
+        Data of the same shapes are traced alike, and only the first of them is looked at.
+
         Raises
         ------
         InvalidRequest
@@ -265,27 +275,36 @@ class Program:
         path = self.model.path
         abstract = jax.tree.map(lambda part: jax.ShapeDtypeStruct(part.shape, part.dtype), data)
         flat = jax.ShapeDtypeStruct((self.size,), np.float64)
+        key = str(abstract)
+        if key in self._checked:
+            return
         first = "loss" if self.has_law else "risk"
+        taken: dict[str, Any] = {**self.statics, **data.reals, **self.shapes}
         with jax.enable_x64(True):
             with refusals(first, path):
                 _one_number(first, jax.eval_shape(self._first, flat, abstract))
-            for role in ("observe", "observables"):
+            for role in ("observables", "observe"):
                 if getattr(self.model, role) is not None:
                     with refusals(role, path):
                         shapes = jax.eval_shape(lambda f, d: self._seen(role, f, d), flat, abstract)  # noqa: B023
-                    _numbers_by_name(role, shapes)
+                        _numbers_by_name(role, shapes)
+                        for name in shapes:
+                            check_name(role, name, taken)
+                    taken |= shapes
             with refusals(first, path):
                 jax.eval_shape(
                     lambda f, d: self.value_and_gradient(lambda z: z, f, d)[1], flat, abstract
                 )
+        self._checked.add(key)
 
     def _first(self, flat: Any, data: Data) -> Any:
         """The loss of the first sample, or the risk; traced."""
         import jax
 
         if not self.has_law:
-            return self._closed_risk(flat, data)
-        return self.sample_loss(flat, jax.tree.map(lambda part: part[0], data.samples), data)
+            return _arrays_only("risk", self._closed_risk(flat, data))
+        first = jax.tree.map(lambda part: part[0], data.samples)
+        return _arrays_only("loss", self.sample_loss(flat, first, data))
 
     def _seen(self, role: str, flat: Any, data: Data) -> Any:
         """What ``observables``, or ``observe`` of the first sample, gives; traced."""
@@ -293,23 +312,40 @@ class Program:
 
         theta, xp, given = self.theta(flat, data.fixed), namespace(), self._given(role, data)
         if role == "observables":
-            return self.model.observables(theta, xp, **given)  # type: ignore[misc]
+            return _arrays_only(role, self.model.observables(theta, xp, **given))  # type: ignore[misc]
         sample = jax.tree.map(lambda part: part[0], data.samples)
-        return self.model.observe(theta, sample, xp, **given)  # type: ignore[misc]
+        return _arrays_only(role, self.model.observe(theta, sample, xp, **given))  # type: ignore[misc]
+
+
+def _told(value: Any) -> str:
+    """A traced value as words: ``float64 of shape (2,)``, or its type."""
+    if not hasattr(value, "shape"):
+        return type(value).__name__
+    return str(value.dtype) + (f" of shape {value.shape}" if value.shape else "")
+
+
+def _arrays_only(role: str, given: Any) -> Any:
+    """What a function gives, where all of it can be numbers."""
+    import jax
+
+    for leaf in jax.tree.leaves(given):
+        plain = np.isscalar(leaf) and not isinstance(leaf, str)
+        if not plain and not hasattr(leaf, "__array__"):
+            raise ModelError(f"{role} gives {type(leaf).__name__}, which is no number")
+    return given
 
 
 def _one_number(role: str, shape: Any) -> None:
     if getattr(shape, "shape", None) != () or np.dtype(shape.dtype).kind != "f":
-        what = getattr(shape, "shape", type(shape).__name__)
-        raise InvalidRequest(f"{role} gives {what}; {role} can give one real number")
+        raise InvalidRequest(f"{role} gives {_told(shape)}; {role} can give one real number")
 
 
 def _numbers_by_name(role: str, shapes: Any) -> None:
     if not isinstance(shapes, Mapping):
-        raise InvalidRequest(f"{role} gives {type(shapes).__name__}; {role} can give a dict")
+        raise InvalidRequest(f"{role} gives {_told(shapes)}; {role} can give a dict of numbers")
     for name, shape in shapes.items():
-        if not str(name).isidentifier() or getattr(shape, "shape", None) != ():
-            raise InvalidRequest(f"{role}: {name!r} is not one number under a plain name")
+        if getattr(shape, "shape", None) != () or np.dtype(shape.dtype).kind not in "biuf":
+            raise InvalidRequest(f"{role}: {name!r} is {_told(shape)}, not one real number")
 
 
 @lru_cache(maxsize=64)

@@ -40,7 +40,7 @@ from theory.closure.partition import (
     refine_entries,
 )
 from theory.closure.samples import Signature, split_samples
-from theory.model import Law, Model, ModelError, gathered
+from theory.model import Law, Model, ModelError, check_name, gathered
 
 FloatArray = NDArray[np.float64]
 
@@ -64,6 +64,8 @@ VISITED = 12
 """States of the walk at which the linear space and the laws are held too."""
 NEAR = 0.01
 """Part of a gradient below which a difference that splits a class is named."""
+FAR = 1e8
+"""Times the start, or 1: a run beyond it diverges, and no gradient there is looked at."""
 MOST_ROUNDS = 60
 
 
@@ -280,6 +282,8 @@ class Realization:
             Of every entry.
         """
         for number, state in enumerate(states):
+            if np.abs(state).max() > _far(self):
+                return None
             gradient, floor = self.training.probe(state)
             if not np.isfinite(gradient).all():
                 return None
@@ -313,11 +317,16 @@ class _Closing:
 
     def closure(self) -> Closure:
         made, training = self.made, self.training
+        self._check_start()
+        groups: SampleClasses | None = None
         if made.generators or made.drawn:
             classes = self._stated()
-            groups = self._sample_classes(classes, []) if not made.drawn else None
         else:
-            classes, groups = self._found()
+            classes = refine_entries(training, self.generator)
+        if made.model.representatives:
+            groups = self._sample_classes(classes, [])
+        elif not made.drawn:
+            classes, groups = self._walked(classes)
         self._name_splits(classes)
         space = linear_space(training, classes, np.random.default_rng(SEED + 1), self.visited)
         if space.remark and classes.count:
@@ -341,10 +350,28 @@ class _Closing:
                 f"a difference of {how}"
             )
 
+    def _check_start(self) -> None:
+        """Refuse a risk or a gradient that is not finite where training begins."""
+        import jax
+
+        made = self.made
+        with jax.enable_x64(True):
+            risk = float(made.program.compiled_risk(made.flat_start, made.data))
+        gradient = self.training.gradient(made.flat_start)
+        bad = np.flatnonzero(~np.isfinite(gradient))
+        if bad.size:
+            raise ModelError(
+                f"the gradient at the start is {gradient[bad[0]]:g} for "
+                f"{made.entry_name(int(bad[0]))}, not finite"
+            )
+        if not np.isfinite(risk):
+            raise ModelError(f"the risk at the start is {risk:g}, not finite")
+
     def _stated(self) -> EntryClasses:
         """Classes from the symmetry that the model states, held against the risk."""
         made = self.made
         classes = orbit_classes(made.flat_start, made.generators)
+        moving = np.zeros(classes.count, dtype=bool)
         for scale in SCALES:
             state = random_state(classes, self.generator, scale)
             gradient, floor = self.training.probe(state)
@@ -352,21 +379,21 @@ class _Closing:
                 continue
             size = float(np.abs(gradient).max())
             noise = FLOORS * float(floor.max()) + ROUNDING * size
+            own = class_tolerances(self.training, classes, gradient, floor)[classes.first]
+            moving |= np.abs(classes.project(gradient)) > own
+            if made.model.representatives:
+                continue
             if made.drawn:
                 noise += 8 * self._standard_error(state)
             for generator in made.generators:
                 off = float(np.abs(generator.moved(gradient) - gradient).max())
-                if off > noise and (made.drawn or not self._representatives()):
+                if off > noise:
                     raise ModelError(
                         f"the risk does not have the symmetry that is stated: {generator.text} "
                         f"changes its gradient by {off:.3g} of {size:.3g}"
                     )
             self._note(classes, gradient, floor)
-        return classes
-
-    def _representatives(self) -> bool:
-        """Whether the law lists representatives of orbits: it is not symmetric itself."""
-        return self.made.law is not None
+        return classes.without(~moving)
 
     def _standard_error(self, state: FloatArray) -> float:
         """Standard error of the drawn gradient at a state: the largest over its entries."""
@@ -385,9 +412,8 @@ class _Closing:
             spread = np.asarray(each(state, some)).std(axis=0).max()
         return float(spread / np.sqrt(law.size))
 
-    def _found(self) -> tuple[EntryClasses, SampleClasses | None]:
-        """Classes by refinement, and the walk that looks for what was missed."""
-        classes = refine_entries(self.training, self.generator)
+    def _walked(self, classes: EntryClasses) -> tuple[EntryClasses, SampleClasses | None]:
+        """Classes of entries and of samples after the walk that looks for what was missed."""
         groups = self._sample_classes(classes, [])
         for _ in range(MOST_ROUNDS):
             states = self._run(classes, groups)
@@ -470,8 +496,10 @@ class _Closing:
         span = (0, int(schedule[-1]) + 1)
         payload = reduced_payload(made, classes, groups)
         reached = loop.advance(state, eta, span, (tracked, schedule, records), payload)
-        self.walked = min(reached, int(schedule[-1]))
-        return [*classes.lift(records[schedule <= reached])]
+        near = (schedule <= reached) & (np.abs(records).max(axis=1) <= _far(made))
+        near &= np.logical_and.accumulate(near)
+        self.walked = int(schedule[near][-1]) if near.any() else 0
+        return [*classes.lift(records[near])] or [made.flat_start]
 
     def _looked_at(
         self, classes: EntryClasses, groups: SampleClasses | None, states: list[FloatArray]
@@ -514,6 +542,11 @@ class _Closing:
         return gradient
 
 
+def _far(made: Realization) -> float:
+    """Entries of this size are those of a run that diverges."""
+    return FAR * max(1.0, float(np.abs(made.flat_start).max()))
+
+
 def representative_data(made: Realization, groups: SampleClasses | None) -> Data:
     """One sample of each class, with the probability of all; the whole data without classes."""
     import jax
@@ -548,17 +581,22 @@ def scalar_names(made: Realization, classes: EntryClasses) -> tuple[str, ...]:
         If a name is of a constant, or names two scalars.
     """
     names = [_first_entry_name(made, int(entry)) for entry in classes.first]
+    taken = dict.fromkeys((*made.constants, *made.seen_names))
     given: dict[int, str] = {}
     for name, entry in made.model.table("names", made.constants).items():
         place = entry if isinstance(entry, (tuple, list)) else (entry,)
-        if not isinstance(name, str) or not name.isidentifier() or name in made.constants:
-            raise ModelError(f"names: {name!r} is no free name for a scalar")
+        check_name("names", name, taken)
+        if not place or not isinstance(place[0], str):
+            raise ModelError(f"names: {name} = {entry!r} is no entry, as ('A', 0, 1)")
         number = made.entry_number(str(place[0]), *place[1:])
         label = int(classes.labels[number])
         if label >= 0:
             given.setdefault(label, name)
     for label, name in given.items():
         names[label] = name
+    for name in names:
+        if name in taken:
+            raise ModelError(f"{name!r} is a scalar and something else; rename the array or that")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ModelError(f"names: {twice!r} is the name of two scalars; give them others")

@@ -135,7 +135,8 @@ def _claims(model: Model) -> tuple[tuple[Claim, ...], dict[str, Callable[..., An
     for name, function in items:
         if not callable(function):
             raise ModelError(f"claims: {function!r} is no function (system, protocol) -> Finding")
-        source = name or function.__name__.replace("_", " ")
+        called = getattr(function, "__name__", type(function).__name__)
+        source = str(name or called.replace("_", " "))
         statement = " ".join((function.__doc__ or source).split())
         checks[source] = _guarded(function, model)
         claims.append(Claim(source, statement, "stated in the model file", "its own check"))
@@ -144,14 +145,13 @@ def _claims(model: Model) -> tuple[tuple[Claim, ...], dict[str, Callable[..., An
 
 def _guarded(function: Callable[..., Any], model: Model) -> Callable[..., Any]:
     """A check whose errors are one line, and which must give a Finding."""
+    called = getattr(function, "__name__", type(function).__name__)
 
     def check(system: Any, protocol: Any) -> Any:
-        with refusals(), model.blamed(f"claim {function.__name__}"):
+        with refusals(), model.blamed(f"claim {called}"):
             finding = function(system, protocol)
         if not all(hasattr(finding, name) for name in ("holds", "measured", "bound", "reason")):
-            raise InvalidRequest(
-                f"claim {function.__name__} gives {type(finding).__name__}, not a Finding"
-            )
+            raise InvalidRequest(f"claim {called} gives {type(finding).__name__}, not a Finding")
         return finding
 
     return check

@@ -66,7 +66,7 @@ def refusals(role: str = "", path: Path | None = None) -> Iterator[None]:
         yield
     except ModelError as error:
         place = line_of(error, path) if str(error).startswith("xp.") else ""
-        front = f"{role} uses " if place else ""
+        front = f"{role}: " if place else ""
         raise InvalidRequest(f"{front}{error}{place}") from None
     except Exception as error:
         if isinstance(error, InvalidRequest) or not role:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.validation import InvalidRequest
 from theory.model import Model
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
@@ -253,13 +254,14 @@ def test_a_stated_symmetry_takes_a_law_of_representatives():
             loss=loss,
             symmetry=symmetry,
             axes={"v": (None,), "A": ("patch", "patch")},
+            representatives=True,
         )
     )
     plain = system("positional")
     reduced = plain.ReducedPopulation(plain.Parameters(D=6, C=3))
     other = stated.ReducedPopulation(stated.Parameters())
     state = np.array([0.3, 0.2, -0.1])
-    own_state = np.concatenate([state[:1], [0.7], state[1:]])
-    slope = other.gradient(own_state[: other.layout.size])
-    assert other.closure.sizes[-2:] == (12, 18)
-    np.testing.assert_allclose(slope[[0, -2, -1]], reduced.gradient(state), rtol=1e-12)
+    assert other.closure.sizes == (1, 12, 18)
+    np.testing.assert_allclose(other.gradient(state), reduced.gradient(state), rtol=1e-12)
+    with pytest.raises(InvalidRequest, match="there is no full problem"):
+        stated.FullPopulation(stated.Parameters())

@@ -1,0 +1,198 @@
+"""Runs of own models interrupted and resumed, stored and read, and drawn without the model file."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from runs import same
+
+import dynamics
+from dynamics import iterate, plotting
+from dynamics.cli import main
+from dynamics.validation import InvalidRequest
+
+pytest.importorskip("jax")
+
+BASE = (Path(__file__).parents[2] / "support/models/softmax_icl.py").read_text(encoding="utf-8")
+TEXT = (
+    BASE.replace("N=6", "N=3").replace("K=3", "K=2")
+    + """
+
+names = {"own": ("Q", 0, 0), "other": ("Q", 0, 1)}
+events = {"apart": "own >= 1", "slow": "other starts growing after apart"}
+panels = [("own", "other"), ("log risk",)]
+"""
+)
+RUN = ["run", "my.py", "--p1", "0.4", "--eta", "0.5", "--steps", "8000"]
+
+SLOWLY = """
+import sys, time
+from dynamics import checkpoint, cli, iterate, progress
+progress.DELAY = 0.0
+checkpoint.SECONDS = checkpoint.SHARE = 0.0
+iterate.LARGEST_CHUNK = 256
+write = checkpoint.Checkpoint.write
+def slow(*arguments):
+    write(*arguments)
+    time.sleep(0.03)
+checkpoint.Checkpoint.write = slow
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my.py").write_text(TEXT, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def interrupted(monkeypatch):
+    """The next command is interrupted after some chunks."""
+    advance, count = iterate.Run._advance, iter(range(10**6))
+
+    def counted(self, last):
+        advance(self, last)
+        if next(count) == 25:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(iterate, "LARGEST_CHUNK", 256)
+    monkeypatch.setattr(iterate.Run, "_advance", counted)
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        RUN,
+        [*RUN, "--full", "population"],
+        [*RUN, "--full", "empirical", "--samples", "50", "--batch", "20", "--seed", "3"],
+    ],
+    ids=["reduced", "full", "batches"],
+)
+def test_a_run_goes_on_bitwise(here, capsys, interrupted, words):
+    assert main([*words, "--out", "x"]) == 130
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "with --resume goes on from there (checkpoint .x.checkpoint)" in err
+    assert 0 < dynamics.load("x").outcome.step < 8000
+    assert dynamics.load("x").outcome.kind == "interrupted"
+    assert main([*words, "--out", "x", "--resume"]) == 0
+    assert main([*words, "--out", "whole"]) == 0
+    same(dynamics.load("x"), dynamics.load("whole"))
+    assert dynamics.load("x").events["apart"] is not None
+    assert files(here) == ["my.py", "whole", "x"]
+
+
+def test_a_comparison_goes_on_bitwise(here, capsys, interrupted):
+    words = ["compare", "my.py", "--eta", "0.5", "--steps", "3000", "--json"]
+    assert main([*words, "--out", "x"]) == 130
+    assert main([*words, "--out", "x", "--resume"]) == 0
+    assert main([*words, "--out", "whole"]) == 0
+    one, two = dynamics.load("x"), dynamics.load("whole")
+    same(one.reduced, two.reduced)
+    same(one.full, two.full)
+    assert max(one.deviation.values()) < 1e-13
+    assert files(here) == ["my.py", "whole", "x"]
+
+
+@pytest.mark.long
+def test_a_process_that_is_interrupted_in_the_middle(here):
+    command = [sys.executable, "-c", SLOWLY, *RUN, "--out", "x"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    while not Path(".x.checkpoint").exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    assert "--resume goes on" in process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert main([*RUN, "--out", "x", "--resume"]) == 0
+    assert main([*RUN, "--out", "whole"]) == 0
+    same(dynamics.load("x"), dynamics.load("whole"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("** 2) / 2", "** 2) / 3", "loss="),
+        ("yield p[query] * chance, {", "yield p[K - 1 - query] * chance, {", "law="),
+        ("events = {", "events = {'more': 'own > 2', ", "events="),
+    ],
+)
+def test_a_changed_model_is_refused_with_the_difference(here, capsys, interrupted, old, new, told):
+    assert main([*RUN, "--out", "x"]) == 130
+    assert TEXT.count(old) == 1
+    Path("my.py").write_text(TEXT.replace(old, new))
+    capsys.readouterr()
+    assert main([*RUN, "--out", "x", "--resume"]) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err.count("\n")) == ("", 1)
+    assert "is of another run (" in captured.err
+    assert told in captured.err
+    Path("my.py").write_text(TEXT + "\n# a remark\n")
+    assert main([*RUN, "--out", "x", "--resume", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["outcome"] == "reached horizon"
+    assert not (here / ".x.checkpoint").exists()
+
+
+def problems():
+    system = dynamics.load_system("my.py")
+    parameters = system.Parameters(p1=0.4)
+    how = {"eta": 0.5, "steps": 400}
+    return [kind(parameters, **how) for kind in (system.ReducedPopulation, system.FullPopulation)]
+
+
+def drawn(axes):
+    """Numbers and words of a picture."""
+    lines, words = [], []
+    for panel in np.atleast_1d(axes).ravel():
+        lines += [line.get_xydata() for line in panel.lines]
+        words += [panel.get_xlabel(), panel.get_ylabel(), panel.get_title()]
+        legend = panel.get_legend()
+        words += [text.get_text() for text in legend.get_texts()] if legend else []
+    plt.close("all")
+    return lines, words
+
+
+def alike(one, two):
+    (lines, words), (others, texts) = drawn(one), drawn(two)
+    assert words == texts
+    assert len(lines) == len(others) > 0
+    for line, other in zip(lines, others, strict=True):
+        np.testing.assert_array_equal(line, other)
+
+
+def test_stored_results_are_drawn_without_their_model(here):
+    reduced, full = problems()
+    run = dynamics.descend(full, eta=0.5, steps=400)
+    result = dynamics.compare(reduced, full, eta=0.5, steps=400)
+    dynamics.save(run, "run")
+    dynamics.save(result, "both")
+    Path("my.py").unlink()
+    assert files(here) == ["both", "run"]
+    again, both = dynamics.load("run"), dynamics.load("both")
+    same(again, run)
+    same(both.reduced, result.reduced)
+    assert both.deviation == result.deviation
+    assert again.settings["closure"] == run.settings["closure"]
+    assert again.presentation == run.presentation
+    alike(plotting.training(run), plotting.training(again))
+    alike(plotting.comparison(result), plotting.comparison(both))
+    grid = [plotting.entry_classes(r.settings["closure"]) for r in (run, again)]
+    images = [[im.get_array() for ax in np.atleast_1d(g).ravel() for im in ax.images] for g in grid]
+    assert len(images[0]) == len(images[1]) > 0
+    for one, two in zip(*images, strict=True):
+        np.testing.assert_array_equal(one, two)
+    plt.close("all")
+    with pytest.raises(InvalidRequest, match=r"'my\.py' is missing"):
+        dynamics.load_system("my.py")

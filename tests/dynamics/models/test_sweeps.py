@@ -1,0 +1,253 @@
+"""Sweeps of own models: arrays by name, killed and resumed, on workers, changed meanwhile."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics import cli
+from dynamics.sweep import status
+from dynamics.validation import InvalidRequest
+
+pytest.importorskip("jax")
+
+MODEL = (Path(__file__).parents[2] / "support/models/softmax_icl.py").read_text(encoding="utf-8")
+GIVEN = {"K": "2,3", "p1": "0.25:0.45:3", "N": 3, "eta": 0.5, "steps": 100}
+WORDS = [
+    *("sweep", "my.py", "--K", "2,3", "--p1", "0.25:0.45:3", "--N", "3"),
+    *("--eta", "0.5", "--steps", "100", "--json"),
+]
+OBSERVED = """
+
+def observables(theta, xp):
+    return {"spread": xp.max(theta["Q"]) - xp.min(theta["Q"])}
+
+
+events = {"apart": "spread >= 0.05", "never": "spread >= 1000"}
+"""
+TEXT = MODEL.replace("import numpy as np\n", "import numpy as np\n\nfrom weights import TILT\n")
+TEXT = TEXT.replace("** 2) / 2", "** 2) * TILT / 2") + OBSERVED
+"""The model, with numbers from a file beside it."""
+
+
+def hashed(store):
+    return {
+        str(path.relative_to(store)): path.read_bytes()
+        for path in sorted(store.rglob("*"))
+        if path.is_file()
+    }
+
+
+def put(folder):
+    (folder / "my.py").write_text(TEXT, encoding="utf-8")
+    (folder / "weights.py").write_text("import numpy as np\n\nTILT = np.float64(1.0)\n")
+    return folder / "my.py"
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    """A sweep in this process that nothing interrupts."""
+    folder = tmp_path_factory.mktemp("swept")
+    mine = put(folder)
+    return mine, folder / "s.zarr", dynamics.sweep(mine, GIVEN, folder / "s.zarr", workers=0)
+
+
+@pytest.fixture
+def copied(swept, monkeypatch):
+    """The sweep again, in a folder where its model may be changed; put back afterwards."""
+    mine, store, _ = swept
+    before = hashed(store)
+    monkeypatch.chdir(mine.parent)
+    yield mine
+    put(mine.parent)
+    assert hashed(store) == before
+
+
+def test_points_with_different_numbers_of_scalars(swept):
+    """By name, missing where a point has none; each point is the run that is made alone."""
+    mine, _, found = swept
+    data, system = found.dataset, dynamics.load_system(mine)
+    assert found.outcomes == {"reached horizon": 6}
+    assert data["scalars"].dims == ("K", "p1")
+    three = data["Q_1_2"].sel(K=3)
+    assert np.isnan(data["Q_1_2"].sel(K=2)).all()
+    assert np.isfinite(three.values).sum() == (data["scalars"].sel(K=3) == 5).values.sum() > 0
+    assert set(data["scalars"].sel(K=2).values) == {2.0}
+    assert np.isfinite(data["Q_1_0"].sel(K=2)).all()
+    for K, p1 in ((2, 0.25), (3, 0.45)):
+        problem = system.ReducedPopulation(system.Parameters(K=K, p1=p1, N=3), eta=0.5, steps=100)
+        run = dynamics.descend(problem, eta=0.5, steps=100)
+        point = data.sel(K=K, p1=p1, method="nearest")
+        assert int(point["scalars"]) == len(run.layout.names)
+        for name in run.layout.names:
+            assert float(point[name]) == run[name][-1]
+        assert float(point["risk"]) == run["risk"][-1]
+        assert float(point["spread"]) == run["spread"][-1]
+        assert float(point["time_apart"]) == run.events["apart"].time
+    assert np.isnan(data["time_never"]).all()
+
+
+def test_numbers_of_scalars_that_change_at_one_value(tmp_path):
+    """The balanced law has two scalars, its neighbours five: a point of higher symmetry."""
+    mine = put(tmp_path)
+    given = {"K": 3, "p1": [0.3, 1 / 3, 0.4], "N": 3, "eta": 0.5, "steps": 20}
+    data = dynamics.sweep(mine, given, workers=0).dataset
+    assert data["scalars"].values.tolist() == [5, 2, 5]
+    assert np.isnan(data["Q_1_1"].values).tolist() == [False, True, False]
+    assert np.isfinite(data["Q_0_0"].values).all()
+
+
+def command(folder, *more):
+    return subprocess.Popen(
+        [sys.executable, "-m", "dynamics", *WORDS, *more],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
+    )  # fmt: skip
+
+
+def test_killed_in_the_middle_it_goes_on_to_the_same_bytes(swept):
+    mine, whole, _ = swept
+    folder, out = mine.parent, mine.parent / "parts.zarr"
+    running = command(folder, "--workers", "1", "--out", "parts.zarr")
+    while not list(out.glob("done/c/*")) and running.poll() is None:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGKILL)
+    running.communicate()
+    assert running.returncode == -signal.SIGKILL
+    assert 0 < status(out)["done"] < status(out)["blocks"]
+    again = command(folder, "--workers", "2", "--out", "parts.zarr")
+    told, said = again.communicate(timeout=120)
+    assert (again.returncode, said) == (0, "")
+    assert json.loads(told)["complete"] is True
+    assert hashed(out) == hashed(whole)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::UserWarning:distributed")
+def test_two_dask_workers_write_the_same_bytes(swept, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    mine, whole, _ = swept
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as made:
+        dynamics.sweep(mine, GIVEN, tmp_path / "d.zarr", scheduler=made.scheduler_address)
+    assert hashed(tmp_path / "d.zarr") == hashed(whole)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "part"),
+    [
+        ("my.py", "** 2) * TILT / 2", "** 2) * TILT / 3", "loss"),
+        ("weights.py", "np.float64(1.0)", "np.float64(1.5)", "loss"),
+        ("my.py", "np.zeros((K, K))", "np.full((K, K), 1e-3)", "start"),
+        ("my.py", "* chance,", "* chance * 1.0,", None),
+        ("my.py", "N=6", "N=5", "constants"),
+        ("my.py", "spread >= 0.05", "spread >= 0.06", "events"),
+        ("my.py", 'xp.max(theta["Q"]) -', '2 * xp.max(theta["Q"]) -', "observables"),
+        ("my.py", "yield (first, *rest)", "yield (first, *rest)  # the rest", None),
+        ("my.py", '"""Softmax attention', '"""Attention', None),
+    ],
+)
+def test_a_file_that_was_changed_after_the_sweep_began(copied, capsys, file, old, new, part):
+    """What counts is refused by its name; comments and what comes to the same are not."""
+    path = copied.parent / file
+    text = path.read_text()
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new))
+    os.utime(path, ns=(1, time.time_ns()))
+    os.utime(copied, ns=(1, time.time_ns()))
+    code = cli.main([*WORDS, "--out", "s.zarr", "--workers", "0"])
+    captured = capsys.readouterr()
+    if part is None:
+        assert (code, captured.err) == (0, "")
+        assert json.loads(captured.out)["complete"] is True
+        return
+    assert (code, captured.out, captured.err.count("\n")) == (2, "", 1)
+    assert "'s.zarr' is of another sweep (" in captured.err
+    assert f"{part} of the model: " in captured.err
+
+
+def test_data_of_the_law_that_were_changed(tmp_path, monkeypatch, capsys):
+    """Numbers in a file that the model reads, which is not the model file."""
+    monkeypatch.chdir(tmp_path)
+    mine = put(tmp_path)
+    text = TEXT.replace("    p = [", '    p1 = p1 * np.load("tilt.npy")[0]\n    p = [')
+    mine.write_text(text)
+    np.save("tilt.npy", [1.0])
+    words = [*("sweep", "my.py", "--K", "2", "--p1", "0.3,0.4", "--N", "3"),
+             *("--steps", "5", "--workers", "0", "--out", "s.zarr")]  # fmt: skip
+    assert cli.main(words) == 0
+    before = hashed(Path("s.zarr"))
+    capsys.readouterr()
+    np.save("tilt.npy", [0.9])
+    os.utime(mine, ns=(1, time.time_ns()))
+    assert cli.main(words) == 2
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    assert "law of the model: " in captured.err
+    assert hashed(Path("s.zarr")) == before
+
+
+def test_workers_refuse_a_file_that_is_changed_while_the_sweep_goes_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    mine = put(tmp_path)
+    system = dynamics.load_system(mine)
+    assert dict(system.digests)
+    mine.write_text(TEXT.replace("TILT / 2", "TILT / 3"))
+    with pytest.raises(InvalidRequest, match=r"^model 'my\.py' was changed since .*: loss$"):
+        dynamics.sweep(system, GIVEN, "s.zarr", workers=1)
+    assert status("s.zarr")["done"] == 0
+
+
+def test_a_file_that_was_moved_away(copied, capsys):
+    moved = copied.with_name("other.py")
+    shutil.move(copied, moved)
+    assert cli.main([*WORDS, "--out", "s.zarr"]) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err.count("\n")) == ("", 1)
+    assert "system='my.py' is missing" in captured.err
+    assert status("s.zarr")["done"] == status("s.zarr")["blocks"]
+    assert dynamics.load("s.zarr").complete
+    assert cli.main(["phase", "s.zarr", "--quantity", "risk", "--x", "p1", "--y", "K",
+                     "--out", "p.png"]) == 0  # fmt: skip
+    moved.unlink()
+    Path("p.png").unlink()
+
+
+def small():
+    return dynamics.Model(
+        start=lambda n=2, scale=0.5: {"w": np.full(n, scale)},
+        risk=lambda theta, xp, a=1.0: xp.sum((theta["w"] - a) ** 2) / 2,
+    )
+
+
+def test_a_model_without_a_file_sweeps_in_this_process_only(tmp_path):
+    given = {"n": "1,2", "a": "0.5,1.0,2.0", "eta": 0.1, "steps": 10}
+    found = dynamics.sweep(small(), given, tmp_path / "m.zarr")
+    assert found.outcomes == {"reached horizon": 4, "invalid": 2}
+    assert {"nothing moves" in why for why in found.reasons.values()} == {True}
+    expected = 2.0 - 1.5 * 0.9**10
+    assert float(found.dataset["w_0"].sel(n=2, a=2.0)) == pytest.approx(expected, rel=1e-14)
+    for how in ({"workers": 2}, {"scheduler": "tcp://127.0.0.1:9"}):
+        with pytest.raises(InvalidRequest, match="is in this one only") as caught:
+            dynamics.sweep(small(), given, tmp_path / "n.zarr", **how)
+        assert "\n" not in str(caught.value)
+    assert not (tmp_path / "n.zarr").exists()
+
+
+def test_points_that_the_model_refuses_are_left_out(tmp_path):
+    """A probability above 1 at one point; the others are run."""
+    mine = put(tmp_path)
+    given = {"K": 2, "p1": [0.5, 1.5], "N": 3, "eta": 0.5, "steps": 5}
+    found = dynamics.sweep(mine, given, tmp_path / "s.zarr", workers=0)
+    assert found.outcomes == {"reached horizon": 1, "invalid": 1}
+    assert "probability" in next(iter(found.reasons.values()))

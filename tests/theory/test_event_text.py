@@ -1,0 +1,109 @@
+"""Event rules as text: each form and its shape; what is none is refused in one line."""
+
+import re
+
+import pytest
+import sympy
+
+from theory.event_text import FORMS, event_rule, event_rules
+from theory.events import Crossing, ExceedsRunMaximum, SustainedRise
+from theory.model import ModelError
+
+KNOWN = ["v", "alpha", "gamma", "rho", "G", "risk", "d_v", "d_alpha", "D"]
+v, alpha, gamma, rho, G, D, d_v = sympy.symbols("v alpha gamma rho G D d_v", real=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "expression", "strict"),
+    [
+        ("G >= D/2", G - D / 2, False),
+        ("G > D/2", G - D / 2, True),
+        ("G <= 3", 3 - G, False),
+        ("G < 3", 3 - G, True),
+        ("v stops growing", -d_v, False),
+        ("v starts growing", d_v, True),
+        ("sqrt(v) * max(G, 2, D) >= -abs(v)**2", sympy.sqrt(v) * sympy.Max(G, 2, D) + v**2, False),
+        (" 2e-3 < log(v) ", sympy.log(v) - sympy.Rational(1, 500), True),
+        ("v>=-1", v + 1, False),
+    ],
+)
+def test_crossings(text, expression, strict):
+    rule = event_rule("T", text, KNOWN)
+    assert isinstance(rule, Crossing)
+    assert sympy.simplify(rule.expression - expression) == 0
+    assert (rule.strict, rule.after, rule.guard) == (strict, None, 1)
+
+
+def test_guards_and_order():
+    first, second = event_rules({"T0": "v > 1", "T1": "G >= 1 while alpha > 0 after T0"}, KNOWN)
+    assert isinstance(second, Crossing)
+    assert (first.after, second.after, second.guard) == (None, "T0", alpha)
+    assert second.expression == G - 1
+
+
+def test_shapes_over_a_whole_run():
+    rise = event_rule("E", "alpha rises again after T1", KNOWN)
+    assert isinstance(rise, SustainedRise)
+    assert (rise.quantity, rise.after) == (alpha, "T1")
+    over = event_rule("E", "gamma exceeds the maximum of 2*rho", KNOWN)
+    assert isinstance(over, ExceedsRunMaximum)
+    assert (over.quantity, over.bound) == (gamma, 2 * rho)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("H > 1", "'H' is unknown; nearest: "),
+        ("gama > 1", "'gama' is unknown; nearest: gamma"),
+        ("w stops growing", "'d_w' is unknown; nearest: d_v"),
+        ("rho stops growing", "'d_rho' is unknown"),
+        ("v is large", FORMS),
+        ("", FORMS),
+        ("v", FORMS),
+        ("> 1", "'' cannot be read"),
+        ("v > ", "'' cannot be read"),
+        ("v = 1", FORMS),
+        ("v == 1", FORMS),
+        ("v > 1 > 0", FORMS),
+        ("v > 1 and G > 1", FORMS),
+        ("v.real > 1", "'v.real' is no arithmetic"),
+        ("v[0] > 1", r"'v\[0\]' is no arithmetic"),
+        ("open('x') > 1", "is no arithmetic"),
+        ("__import__('os') > 1", "is no arithmetic"),
+        ("(lambda: 1)() > 1", "is no arithmetic"),
+        ("True < v", "'True' is no arithmetic"),
+        ("v > 'a'", "is no arithmetic"),
+        ("v > 1j", "is no arithmetic"),
+        ("v > 1/0", "'1/0' is no finite number"),
+        ("v > 0/0", "'0/0' is no finite number"),
+        ("v > 1e400", "is no finite number"),
+        ("v > log(0)", r"'log\(0\)' is no finite number"),
+        ("v > sqrt(-1)", r"'sqrt\(-1\)' is no finite number"),
+        ("v > sqrt(v, 2)", r"'sqrt\(v, 2\)' is no arithmetic"),
+        ("v > min()", r"'min\(\)' is no arithmetic"),
+        ("v > min(G)", r"'min\(G\)' is no arithmetic"),
+        ("v > sqrt(x=2)", FORMS),
+        ("v\0 > 1", "cannot be read"),
+        ("v > 1 while G", FORMS),
+        (3, "3 is no rule; rules are text"),
+        (None, "None is no rule"),
+    ],
+)
+def test_what_is_no_rule(text, message):
+    with pytest.raises(ModelError, match=r"^event T: ") as caught:
+        event_rules({"T": text}, KNOWN)
+    told = str(caught.value)
+    assert "\n" not in told
+    assert re.search(re.escape(FORMS) if message == FORMS else message, told), told
+
+
+@pytest.mark.parametrize("name", ["T 1", "", "1", 3, "T-1"])
+def test_names_of_events(name):
+    with pytest.raises(ModelError, match=r"^events: .* is no word"):
+        event_rules({name: "v > 1"}, KNOWN)
+
+
+@pytest.mark.parametrize("texts", [{"T": "v > 1 after T"}, {"T": "v > 1 after S", "S": "v > 0"}])
+def test_after_what_is_not_there(texts):
+    with pytest.raises(ModelError, match=r"event T: there is no event '.' before it"):
+        event_rules(texts, KNOWN)
