@@ -1,6 +1,8 @@
 """What models close on: the measured table, and the counter-examples that broke simpler rules."""
 
 import itertools
+import math
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -265,3 +267,47 @@ def test_a_stated_symmetry_takes_a_law_of_representatives():
     np.testing.assert_allclose(other.gradient(state), reduced.gradient(state), rtol=1e-12)
     with pytest.raises(InvalidRequest, match="there is no full problem"):
         stated.FullPopulation(stated.Parameters())
+
+
+@pytest.mark.long
+def test_representatives_at_a_size_that_no_enumeration_reaches():
+    """D=32, C=4: 116 280 representatives of 7.7e12 samples, against the exact expectation."""
+    from theory.symmetry import Partition
+
+    file = system("positional").model
+
+    def law(D=32, C=4, q=0.5):
+        types = [(a, b) for a in range(C + 1) for b in range(C + 1 - a)]
+        chance = {
+            (a, b): math.comb(C, a) * math.comb(C - a, b) * (q / 2) ** (a + b)
+            * (1 - q) ** (C - a - b)
+            for a, b in types
+        }  # fmt: skip
+        for sets in itertools.combinations_with_replacement(types, D // C - 1):
+            ways = math.factorial(D // C - 1)
+            for kind, times in Counter(sets).items():
+                ways *= chance[kind] ** times / math.factorial(times)
+            rest = [([1.0] * a + [-1.0] * b + [0.0] * (C - a - b)) for a, b in sets]
+            yield ways, {"X": np.array([1.0] * C + sum(rest, [])), "y": 1.0}
+
+    def start(D=32, C=4, nu=1e-3):
+        return file.start(D, C, nu)
+
+    def loss(theta, sample, xp, D=32, p=3, nu=1e-3, beta=1.0):
+        return file.loss(theta, sample, xp, D, p, nu, beta)
+
+    own = dynamics.Model(
+        start=start,
+        law=law,
+        loss=loss,
+        symmetry=lambda D=32, C=4: Partition.contiguous([C] * (D // C)).group(),
+        axes={"v": (None,), "A": ("patch", "patch")},
+        representatives=True,
+    )
+    reduced = own.ReducedPopulation(own.Parameters())
+    assert reduced.closure.sizes == (1, 96, 896)
+    built_in = dynamics.load_system("positional_attention")
+    exact = built_in.ReducedPopulation(built_in.Parameters(D=32, C=4), expectation="exact")
+    for state in ([0.3, 0.2, -0.1], [0.05, 0.0, 0.0], [0.2, 1.0, -0.5], [0.15, 2.0, -1.5]):
+        np.testing.assert_allclose(reduced.gradient(state), exact.gradient(state), rtol=1e-10)
+        assert reduced.risk(state) == pytest.approx(exact.risk(state), rel=1e-10)
