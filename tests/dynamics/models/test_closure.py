@@ -288,7 +288,10 @@ def test_representatives_at_a_size_that_no_enumeration_reaches():
             for kind, times in Counter(sets).items():
                 ways *= chance[kind] ** times / math.factorial(times)
             rest = [([1.0] * a + [-1.0] * b + [0.0] * (C - a - b)) for a, b in sets]
-            yield ways, {"X": np.array([1.0] * C + sum(rest, [])), "y": 1.0}
+            yield (
+                ways,
+                {"X": np.array([1.0] * C + [*itertools.chain.from_iterable(rest)]), "y": 1.0},
+            )
 
     def start(D=32, C=4, nu=1e-3):
         return file.start(D, C, nu)
