@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,9 @@ def time_axis(axes: Axes, run: Trajectory) -> None:
     axes.set_xlabel(rf"time $\tau = \eta \times$ steps{unit}")
 
 
+POWER = re.compile(r"([\d.]*)e([+-]?\d+)")
+
+
 def logarithmic(axes: Axes) -> None:
     """A logarithmic vertical axis that may span less than a decade: labels at 1, 2, 5."""
     axes.set_yscale("log")
@@ -79,13 +83,20 @@ def logarithmic(axes: Axes) -> None:
 
 
 def offset_in_label(axes: Axes) -> None:
-    """Put the power of ten of a linear vertical axis into its label, not above the panel."""
+    """Put the power of ten of a linear vertical axis into its label, not above the panel.
+
+    Of an almost constant curve it is a power and a value, as ``1e-5+5e-1``.
+    """
     axes.yaxis.get_major_formatter().set_locs(list(axes.get_yticks()))
     power = axes.yaxis.get_major_formatter().get_offset()
     if power:
-        number, _, exponent = power.replace("\N{MINUS SIGN}", "-").partition("e")
-        shown = rf"$\times 10^{{{int(exponent)}}}$" if exponent else power
-        axes.set_ylabel(f"{axes.get_ylabel()}  ({number if number != '1' else ''}{shown})")
+        shown = POWER.sub(
+            lambda found: (
+                ("" if found[1] == "1" else found[1]) + rf"$\times 10^{{{int(found[2])}}}$"
+            ),
+            power.replace("\N{MINUS SIGN}", "-"),
+        )
+        axes.set_ylabel(f"{axes.get_ylabel()}  ({shown})")
         axes.yaxis.get_offset_text().set_visible(False)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import dynamics
 from dynamics import plotting
 from dynamics.cli import main
+from dynamics.plotting.style import offset_in_label
 from dynamics.portrait import portrait
 
 pytest.importorskip("jax")
@@ -281,3 +282,21 @@ def test_no_constants_on_the_command_line_give_a_traceback(
     if code == 2:
         assert (captured.out, captured.err.count("\n")) == ("", 1), captured
     assert "Warning" not in captured.err
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([0.5, 0.5 + 1e-8], r"g  ($\times 10^{-8}$+5$\times 10^{-1}$)"),
+        ([0.0, 2e-7], r"g  ($\times 10^{-7}$)"),
+        ([0.0, 3.0], "g"),
+    ],
+)
+def test_a_curve_that_hardly_moves_is_drawn(values, shown):
+    """The axis of an almost constant curve has a power of ten and a value."""
+    _, axes = plt.subplots()
+    axes.plot([0.0, 1.0], values)
+    axes.set_ylabel("g")
+    offset_in_label(axes)
+    assert axes.get_ylabel() == shown
+    plt.close("all")
