@@ -62,7 +62,7 @@ SAMPLE_STATES = 6
 """States near the start, and as many of the walk, at which samples are told apart."""
 VISITED = 12
 """States of the walk at which the linear space and the laws are held too."""
-NEAR = 0.01
+NEAR = 1e-4
 """Part of a gradient below which a difference that splits a class is named."""
 FAR = 1e8
 """Times the start, or 1: a run beyond it diverges, and no gradient there is looked at."""
