@@ -14,7 +14,7 @@ MOST_PANELS = 4
 def plot_description(
     model: Model, scalars: Sequence[str], seen: Sequence[str], events: Sequence[str]
 ) -> PlotDescription:
-    """Panels, phases and marks.
+    """Panels, and a mark for each event.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def plot_description(
     scalars, seen : sequence of str
         Names that a panel can show.
     events : sequence of str
-        In the order in which they divide the run into phases.
+        Names of the events.
 
     Raises
     ------
@@ -39,13 +39,8 @@ def plot_description(
         panels = [_numbered(chunk) for chunk in chunks[:MOST_PANELS]]
         panels += [_numbered(seen[k : k + LOOKS]) for k in range(0, len(seen), LOOKS)][:2]
         panels.append(Panel((("risk", 5),), logarithmic=True))
-    spans = tuple(
-        (f"after {name}" if k else f"before {name}", events[k - 1] if k else None, name)
-        for k, name in enumerate(events)
-    )
     return PlotDescription(
         panels=tuple(panels),
-        spans=spans[:1],
         marks={name: name.replace("_", " ") for name in events},
         overlaid=(*scalars[:4], "risk"),
     )
