@@ -22,7 +22,7 @@ pytest.importorskip("jax")
 
 BASE = (Path(__file__).parents[2] / "support/models/softmax_icl.py").read_text(encoding="utf-8")
 TEXT = (
-    BASE.replace("N=6", "N=3").replace("K=3", "K=2")
+    BASE.replace("N=6", "N=3")
     + """
 
 names = {"own": ("Q", 0, 0), "other": ("Q", 0, 1)}
@@ -76,7 +76,7 @@ def files(folder):
     "words",
     [
         RUN,
-        [*RUN, "--full", "population"],
+        pytest.param([*RUN, "--full", "population"], marks=pytest.mark.long),
         [*RUN, "--full", "empirical", "--samples", "50", "--batch", "20", "--seed", "3"],
     ],
     ids=["reduced", "full", "batches"],
@@ -125,8 +125,13 @@ def test_a_process_that_is_interrupted_in_the_middle(here):
     ("old", "new", "told"),
     [
         ("** 2) / 2", "** 2) / 3", "loss="),
-        ("yield p[query] * chance, {", "yield p[K - 1 - query] * chance, {", "law="),
-        ("events = {", "events = {'more': 'own > 2', ", "events="),
+        pytest.param(
+            *("yield p[query] * chance, {", "yield p[K - 1 - query] * chance, {", "law="),
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            *("events = {", "events = {'more': 'own > 2', ", "events="), marks=pytest.mark.long
+        ),
     ],
 )
 def test_a_changed_model_is_refused_with_the_difference(here, capsys, interrupted, old, new, told):
