@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from dynamics.models.engine.fingerprint import digests
 from dynamics.models.engine.letters import notation_of
 from dynamics.models.engine.panels import plot_description
 from dynamics.models.engine.realization import Realization, Walk
-from dynamics.models.engine.tracing_errors import refusals, require_jax
+from dynamics.models.engine.tracing_errors import refusals
 from dynamics.presentation import Origin, Presentation, conditions
 from dynamics.validation import STRICT, InvalidRequest, integer, learning_rate, number, whole
 from theory.events import EventRule
@@ -60,7 +59,7 @@ class Definition:
         self.model = model
         self.name = model.name
         self.Parameters = parameters_of(model)
-        self.digests = Digests(self._digests)
+        self.digests = Digests(lambda: digests(self.realization(self.Parameters())))
         self._made: OrderedDict[Any, Realization] = OrderedDict()
 
     @property
@@ -114,49 +113,6 @@ class Definition:
         return Presentation(
             self.model.title or self.name, notation, plot, conditions(events), self.origin
         )
-
-    def _digests(self) -> dict[str, str]:
-        """What counts in the model, at its default constants: not its comments."""
-        jax = require_jax()
-        made = self.realization(self.Parameters())
-        parts: dict[str, Any] = {
-            "constants": sorted((n, repr(v)) for n, v in self.model.constants.items()),
-            "start": [(n, a.shape, _bytes(a)) for n, a in made.arrays.items()],
-            "fixed": [(n, _bytes(a)) for n, a in made.data.fixed.items()],
-            "names": sorted(
-                (n, repr(e)) for n, e in self.model.table("names", made.constants).items()
-            ),
-            "events": sorted(
-                (n, repr(e)) for n, e in self.model.table("events", made.constants).items()
-            ),
-        }
-        if made.law is not None:
-            leaves = jax.tree.leaves(made.law.samples)
-            parts["law"] = [_bytes(made.law.weights), *map(_bytes, leaves)]
-        program = made.program
-        abstract = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), made.data)
-        flat = jax.ShapeDtypeStruct((program.size,), np.float64)
-        with jax.enable_x64(True):
-            parts["loss" if program.has_law else "risk"] = _text(
-                jax.make_jaxpr(program._first)(flat, abstract)
-            )
-            if made.seen_names:
-                parts["observables"] = _text(jax.make_jaxpr(program.observed)(flat, abstract))
-        return {name: _short(repr(part)) for name, part in parts.items()}
-
-
-def _text(program: Any) -> str:
-    """A traced program and its constant arrays as text."""
-    return str(program.jaxpr) + "".join(_bytes(np.asarray(c)) for c in program.consts)
-
-
-def _bytes(array: Any) -> str:
-    plain = np.ascontiguousarray(array)
-    return hashlib.sha256(plain.tobytes() + str((plain.shape, plain.dtype)).encode()).hexdigest()
-
-
-def _short(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def parameters_of(model: Model) -> type[Any]:

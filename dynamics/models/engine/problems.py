@@ -556,6 +556,9 @@ class FullEmpirical(FullModelProblem):
         size = 0 if batch is None else integer("batch", batch, at_least=1)
         made = self.definition.realization(parameters, count, self._seed)
         closure = made.closure(self.definition.walk(eta, steps))
+        if closure.scalars == 0:
+            # The noise of the start may move what the start itself does not.
+            closure = made.open_closure()
         with refusals():
             law = made.law if made.drawn else model.drawn_samples(made.constants, count, self._seed)
         data = device_data(law, made.data.fixed, made.reals)

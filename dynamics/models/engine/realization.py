@@ -27,7 +27,7 @@ from dynamics.models.engine.program import (
 )
 from dynamics.models.engine.tracing_errors import refusals, require_jax
 from dynamics.validation import InvalidRequest
-from theory.closure import Closure, EntryClasses, SampleClasses
+from theory.closure import Closure, EntryClasses, LinearSpace, SampleClasses
 from theory.closure.conservation import conservation_laws
 from theory.closure.linear import group_numbers, linear_space
 from theory.closure.orbits import Generator, generators_of, orbit_classes
@@ -271,6 +271,16 @@ class Realization:
             with refusals():
                 self._closures[walk] = _Closing(self, walk).closure()
         return self._closures[walk]
+
+    def open_closure(self) -> Closure:
+        """Every entry a scalar of its own: what a start without symmetry closes on."""
+        size = self.program.size
+        classes = EntryClasses(np.arange(size), np.ones(size), self.flat_start)
+        groups = None if self.law is None else SampleClasses(np.arange(self.law.size))
+        return Closure(
+            classes, LinearSpace(np.eye(size)), groups, (), scalar_names(self, classes), 0.0, 0.0,
+            0, ("nothing moves at the start without noise",), self.shapes,
+        )  # fmt: skip
 
     def first_leaving(self, closure: Closure, states: FloatArray) -> tuple[int, int] | None:
         """The first of some states at which the full gradient leaves the classes, and an entry.

@@ -149,7 +149,7 @@ def test_two_dask_workers_write_the_same_bytes(swept, tmp_path):
         ("my.py", "** 2) * TILT / 2", "** 2) * TILT / 3", "loss"),
         ("weights.py", "np.float64(1.0)", "np.float64(1.5)", "loss"),
         ("my.py", "np.zeros((K, K))", "np.full((K, K), 1e-3)", "start"),
-        ("my.py", "* chance,", "* chance * 1.0,", None),
+        ("my.py", "math.prod(parts)", "math.prod(parts) * 1.0", "law"),
         ("my.py", "N=6", "N=5", "constants"),
         ("my.py", "spread >= 0.05", "spread >= 0.06", "events"),
         ("my.py", 'xp.max(theta["Q"]) -', '2 * xp.max(theta["Q"]) -', "observables"),
@@ -251,3 +251,27 @@ def test_points_that_the_model_refuses_are_left_out(tmp_path):
     found = dynamics.sweep(mine, given, tmp_path / "s.zarr", workers=0)
     assert found.outcomes == {"reached horizon": 1, "invalid": 1}
     assert "probability" in next(iter(found.reasons.values()))
+
+
+def test_fingerprints_see_what_other_constants_reach_and_no_comments(tmp_path):
+    """A branch of the law for K > 2 counts; a comment, a docstring and blank lines do not."""
+    text = "\n".join([
+        "import numpy as np",
+        "SCALE = 1.0",
+        "def start(K=2):",
+        "    return {'a': np.zeros(K)}",
+        "def risk(theta, xp, K):",
+        "    return SCALE * xp.sum((theta['a'] - (1 if K < 3 else 2)) ** 2)",
+    ])  # fmt: skip
+    file = tmp_path / "branch.py"
+
+    def digests(content):
+        file.write_text(content)
+        return dict(dynamics.load_system(str(file)).digests)
+
+    plain = digests(text)
+    assert digests(f'"""A title."""\n\n\n{text}  # a comment') == plain
+    changed = digests(text.replace("else 2", "else 3"))
+    assert {part for part in plain if changed[part] != plain[part]} == {"risk"}
+    changed = digests(text.replace("SCALE = 1.0", "SCALE = 2.0"))
+    assert {part for part in plain if changed[part] != plain[part]} == {"risk"}
