@@ -59,7 +59,7 @@ RESERVED = frozenset({
     "tolerance", "dropped", "omega", "batch", "out", "json", "config", "resume", "checkpoint",
     "prove", "sizes", "name", "option", "claims", "thorough", "let", "paired", "strict", "workers",
     "scheduler", "repair", "trajectory", "theta", "sample", "xp", "rng", "print_config", "at",
-    "pieces", "standalone", "force", "csv", "coordinates", "as", "help", "risk", "outside",
+    "pieces", "standalone", "force", "csv", "coordinates", "backend", "as", "help", "risk", "outside",
     "outcome", "end_time", "entries", "scalars", "free", "done", "block", "point",
 })  # fmt: skip
 """Names of flags, of arguments and of quantities, which no constant may have."""

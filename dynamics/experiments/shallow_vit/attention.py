@@ -15,6 +15,7 @@ from dynamics.experiments.shallow_vit.runs import (
     ETA,
     PATTERNS,
     SAMPLES,
+    TOUCH,
     Case,
     both,
     margin_word,
@@ -43,6 +44,8 @@ FINE = 0.02
 """Its learning rate: at larger ones steps break the symmetry of the patterns."""
 MOSTLY = 0.5
 """Share of what is left from which confusion tokens are named for it."""
+SAME_SLOPE = 0.02
+"""Part of an exponent by which a touch of the start may change it."""
 FEWEST = 3
 """Records that a line needs."""
 APART = 0.05
@@ -112,7 +115,8 @@ def rate(system: System, protocol: Protocol) -> Finding:
     quantity = "exponent in time of 1 - attention of relevant queries, last quarter of training"
     curves: list[Any] = []
     rows: list[dict[str, Any]] = []
-    for case in _long(system, protocol):
+    cases = _long(system, protocol)
+    for case in cases:
         left = 1 - case.run["relevant_by_relevant"][: case.last + 1]
         time = case.run.time[: case.last + 1]
         late = (time >= 0.75 * time[-1]) & (time > 0)
@@ -130,6 +134,9 @@ def rate(system: System, protocol: Protocol) -> Finding:
         })  # fmt: skip
         curves.append(curve(name, time[1:], left[1:]))
     slope = rows[0]["exponent"]
+    told = _unstable(cases[0], slope)
+    if told:
+        return undecided(quantity, -1.0, told, cases[0].parameters)
     reason = "; ".join(
         f"alpha_# = {r['alpha_confusion']:g}: falls as time to the power {r['exponent']:.2g}, "
         f"{r['left']:.2g} is left after {r['steps']} steps{r['why']}" for r in rows
@@ -138,6 +145,18 @@ def rate(system: System, protocol: Protocol) -> Finding:
     drawn = plot(time_label, "1 - attention of relevant queries", curves, None, ("log", "log"))
     evidence = {"table": rows, "plot": drawn}
     return Finding(bool(slope <= -1), quantity, slope, -1.0, reason, evidence)
+
+
+def _unstable(case: Case, slope: float) -> str:
+    """Why an exponent tells nothing where training magnifies rounding; empty where it does not."""
+    touched = case.touched()
+    other = late_slope(touched.time, 1 - touched["relevant_by_relevant"])
+    if abs(other - slope) <= SAME_SLOPE * max(1.0, abs(slope)):
+        return ""
+    return (
+        f"training here is unstable: the exponent is {slope:.3g} after {case.last} steps, and "
+        f"{other:.3g} from a start changed by {TOUCH:g} of itself"
+    )
 
 
 def late_slope(time: FloatArray, values: FloatArray) -> float:

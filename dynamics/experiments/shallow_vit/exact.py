@@ -16,9 +16,11 @@ from dynamics.descend import descend
 from dynamics.experiments.curves import curve
 from dynamics.experiments.shallow_vit.runs import (
     ETA,
+    TOUCH,
     margin_word,
     plot,
     proofs_margin,
+    signs,
     sizes_of,
     undecided,
 )
@@ -34,8 +36,6 @@ if TYPE_CHECKING:
     from dynamics.registry import System
 
 ROUNDING = 1e-12
-TOUCH = 1e-15
-"""Relative change of the start that tells what a run makes of rounding."""
 LIKE_A_TOUCH = 1e3
 """Differences up to so many times what a touch becomes may be rounding."""
 STEPS = 300
@@ -78,10 +78,9 @@ def magnified(problem: Any) -> float:
     their steps are equal.
     """
     state = problem.initial_state
-    signs = np.random.default_rng(0).choice((-1.0, 1.0), state.size)
     runs = [
         descend(problem, ETA, STEPS, record=1, initial=start).states
-        for start in (state, state * (1.0 + TOUCH * signs))
+        for start in (state, state * (1.0 + TOUCH * signs(state.size)))
     ]
     common = min(map(len, runs))
     return float(np.abs(runs[0][:common] - runs[1][:common]).max())

@@ -29,8 +29,15 @@ STEPS = 3000
 """Steps at most; with the hinge a run stands still once its training loss is zero."""
 SAMPLES = 200
 """N of Section 4.1."""
+TOUCH = 1e-15
+"""Relative change of the start that tells what a run makes of rounding."""
 PATTERNS = (10, 15, 20)
 """M of Figures 7 and 8."""
+
+
+def signs(size: int) -> FloatArray:
+    """Signs of a touch, the same ones always."""
+    return np.random.default_rng(0).choice((-1.0, 1.0), size)
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,15 @@ class Case:
         """The record from which the run stands still, or the last one."""
         found = stands(self.problem, self.run)
         return len(self.run.time) - 1 if found is None or found.step is None else found.step
+
+    def touched(self) -> Trajectory:
+        """The same steps from a start that is changed by `TOUCH` of itself.
+
+        Where training is unstable, what a touch changes is what rounding may change.
+        """
+        state = self.problem.initial_state
+        start = state * (1.0 + TOUCH * signs(state.size))
+        return descend(self.problem, self.run.settings["eta"], self.last, record=1, initial=start)
 
     @property
     def shown(self) -> str:

@@ -93,7 +93,8 @@ def test_concentration_needs_that_there_are_no_confusion_tokens():
     assert verdicts(SYSTEM, *claims, parameters=CLEAN) == [True, True]
     assert verdicts(SYSTEM, claims[0], parameters=some) == [False]
     longer = dataclasses.replace(some, margin=10 * CLEAN.margin)
-    assert verdicts(SYSTEM, *claims, parameters=longer) == [False, False]
+    # Training is unstable there: whatever the exponent comes out as rests on rounding.
+    assert verdicts(SYSTEM, *claims, parameters=longer) == [False, None]
     for wrong in (Turned, Frozen):
         assert verdicts(with_(wrong), *claims, parameters=CLEAN) == [False, False]
 

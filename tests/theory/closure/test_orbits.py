@@ -32,7 +32,7 @@ def test_signs_carry_over_and_an_entry_that_is_minus_itself_vanishes():
 
 def test_a_start_that_is_not_symmetric_is_refused():
     swap = generators_of([[1, 0]], {"a": ("i",)}, {"a": (2,)})
-    with pytest.raises(ModelError, match="start is not symmetric: generator 0 moves entry 0"):
+    with pytest.raises(ModelError, match=r"start is not symmetric: generator 0 \(i: 1 0\) moves"):
         orbit_classes(np.array([0.1, 0.2]), swap)
 
 
