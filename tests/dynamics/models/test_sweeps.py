@@ -112,6 +112,7 @@ def command(folder, *more):
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_killed_in_the_middle_it_goes_on_to_the_same_bytes(swept):
     mine, whole, _ = swept
     folder, out = mine.parent, mine.parent / "parts.zarr"

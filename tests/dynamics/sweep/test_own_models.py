@@ -95,6 +95,7 @@ def swept(mine, tmp_path, **more):
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_workers_find_the_file_again(mine, tmp_path, files):
     done = swept(mine, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
