@@ -59,8 +59,8 @@ RESERVED = frozenset({
     "tolerance", "dropped", "omega", "batch", "out", "json", "config", "resume", "checkpoint",
     "prove", "sizes", "name", "option", "claims", "thorough", "let", "paired", "strict", "workers",
     "scheduler", "repair", "trajectory", "theta", "sample", "xp", "rng", "print_config", "at",
-    "pieces", "standalone", "force", "csv", "coordinates", "backend", "as", "help", "risk", "outside",
-    "outcome", "end_time", "entries", "scalars", "free", "done", "block", "point",
+    "pieces", "standalone", "force", "csv", "coordinates", "backend", "as", "help", "point",
+    "risk", "outside", "outcome", "end_time", "entries", "scalars", "free", "done", "block",
 })  # fmt: skip
 """Names of flags, of arguments and of quantities, which no constant may have."""
 QUANTITIES = frozenset({
