@@ -3,7 +3,7 @@ r"""Second stage of a closure: the smallest linear space that gradient descent d
 Beyond equal entries, training may stay in a smaller linear space through the start:
 :math:`v = \alpha w_*` for a general :math:`w_*`, the eigenvectors of a covariance, the aligned
 modes of a deep linear network. In the coordinates of the classes (`theory.closure.partition`),
-gradients at points of the space found so far are added to it until three rounds of six points add
+gradients at points of the space found so far are added to it until rounds of six points add
 nothing.
 
 A direction is added only above `theory.closure.partition.FLOORS` rounding errors, and the whole is
@@ -23,7 +23,6 @@ import numpy as np
 from theory.closure.partition import (
     FLOORS,
     MOST_HALVINGS,
-    QUIET,
     SCALES,
     EntryClasses,
     FloatArray,
@@ -32,6 +31,12 @@ from theory.closure.partition import (
     random_state,
 )
 
+LEAST_QUIET, MOST_QUIET = 4, 12
+"""Rounds in a row that must add nothing: one more for every two scalars."""
+SIZES = (0.01, 0.1, 0.3, 1.0, 3.0)
+"""Sizes of the random displacements, in turn: kinks are passed near and far."""
+TRIALS = 3
+"""Searches with other points, where one does not tell noise from signal."""
 POINTS = 6
 """Random points of a round."""
 GAP = 1e4
@@ -96,30 +101,44 @@ def linear_space(
         return LinearSpace(np.eye(0))
     if count > MOST_SCALARS:
         return LinearSpace(np.eye(count), False, f"more than {MOST_SCALARS} scalars")
-    roots = np.sqrt(classes.sizes)
     scale = _scales(training, classes, generator)
-    groups = training.groups[classes.first]
+    for _ in range(TRIALS):
+        search = _searched(training, classes, generator, visited, scale)
+        if search.clear and search.basis.shape[1] == count:
+            return LinearSpace(np.eye(count))
+        if search.clear:
+            roots = np.sqrt(classes.sizes)
+            return LinearSpace(search.basis * scale[:, None] / roots[:, None])
+    return LinearSpace(np.eye(count), False, "noise and signal were not told apart")
+
+
+def _searched(
+    training: Training,
+    classes: EntryClasses,
+    generator: np.random.Generator,
+    visited: Sequence[FloatArray],
+    scale: FloatArray,
+) -> _Search:
+    """One search, from the gradient at the start until rounds of points add nothing."""
+    count, groups = classes.count, training.groups[classes.first]
     search = _Search(np.zeros((count, 0)))
-    pending = list(visited)
+    needed = min(MOST_QUIET, LEAST_QUIET + count // 2)
     quiet = rounds = 0
-    while quiet < QUIET and search.basis.shape[1] < count:
+    while quiet < needed and search.basis.shape[1] < count:
+        basis = search.basis * scale[:, None]
+        along = _inside(classes, visited, basis)
         points = []
-        for _ in range(POINTS if search.basis.shape[1] else 1):
-            basis = search.basis * scale[:, None]
-            points.append(_point(training, classes, generator, basis, rounds))
-        residuals, errors = _parts(points, classes, groups, scale)
-        added = search.add(residuals, errors)
-        quiet = 0 if added else quiet + 1
+        for k in range(POINTS if search.basis.shape[1] else 1):
+            # Every second point lies near a state of the run.
+            base = along[generator.integers(len(along))] if k % 2 and along else classes.start
+            points.append(_point(training, classes, generator, (base, basis), rounds))
+        added = search.add(*_parts(points, classes, groups, scale))
         rounds += 1
-        if quiet == QUIET and pending:
-            states = _inside(classes, pending, search.basis * scale[:, None])
-            points, pending = [training.probe(state) for state in states], []
-            quiet = 0 if search.add(*_parts(points, classes, groups, scale), False) else quiet
-    if search.basis.shape[1] == count:
-        return LinearSpace(np.eye(count))
-    if not search.clear:
-        return LinearSpace(np.eye(count), False, "noise and signal were not told apart")
-    return LinearSpace(search.basis * scale[:, None] / roots[:, None])
+        quiet = 0 if added else quiet + 1
+        if quiet == needed and along:
+            states = [training.probe(state) for state in along]
+            quiet = 0 if search.add(*_parts(states, classes, groups, scale), False) else quiet
+    return search
 
 
 class _Search:
@@ -127,6 +146,7 @@ class _Search:
 
     def __init__(self, basis: FloatArray) -> None:
         self.basis = basis
+        self.errors = np.zeros(0)
         self.added: list[float] = []
         self.left: list[float] = []
 
@@ -141,8 +161,8 @@ class _Search:
         Of states of a run, which come to rest, what is left over is not compared with the rest.
         """
         rest = [self._outside(vector) for vector in vectors]
-        noise = [max(e, np.finfo(float).eps * float(np.linalg.norm(v))) for e, v in
-                 zip(errors, vectors, strict=True)]  # fmt: skip
+        noise = [self._noise(v, e) for v, e in zip(vectors, errors, strict=True)]
+        own = list(errors)
         some = False
         while rest:
             lengths = np.array([np.linalg.norm(vector) for vector in rest])
@@ -159,12 +179,22 @@ class _Search:
             direction = self._outside(rest[k] / lengths[k])
             direction /= np.linalg.norm(direction)
             self.basis = np.column_stack([self.basis, direction])
+            self.errors = np.append(self.errors, own[k] / lengths[k])
             for j in range(len(rest)):
                 along = float(direction @ rest[j])
                 noise[j] += abs(along) / lengths[k] * noise[k] if j != k else 0.0
                 rest[j] = rest[j] - along * direction
-            del rest[k], noise[k]
+            del rest[k], noise[k], own[k]
         return some
+
+    def _noise(self, vector: FloatArray, error: float) -> float:
+        """Rounding error of what of a vector lies outside: its own, and that of the directions.
+
+        A direction that was found with an error leaves a part of a vector along it outside.
+        """
+        least = np.finfo(float).eps * float(np.linalg.norm(vector))
+        along = np.linalg.norm((self.basis.T @ vector) * self.errors)
+        return max(error, least) + float(along)
 
     def _outside(self, vector: FloatArray) -> FloatArray:
         for _ in range(2):
@@ -177,7 +207,7 @@ def _inside(
 ) -> list[FloatArray]:
     """States projected on a space; directions are those of orthonormal class coordinates."""
     if not directions.shape[1]:
-        return [classes.start]
+        return []
     at_start = classes.start[classes.first]
     roots = np.sqrt(classes.sizes)
     basis = np.linalg.qr(directions)[0]
@@ -226,13 +256,17 @@ def _point(
     training: Training,
     classes: EntryClasses,
     generator: np.random.Generator,
-    basis: FloatArray,
+    around: tuple[FloatArray, FloatArray],
     rounds: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Gradient and floors at a random point of the space; not finite where none is found."""
+    """Gradient and floors at a random point of the space; not finite where none is found.
+
+    ``around`` is a state of the space, and directions of orthonormal class coordinates.
+    """
+    base, basis = around
     roots = np.sqrt(classes.sizes)
-    at_start = classes.start[classes.first]
-    scale = SCALES[rounds % len(SCALES)]
+    at_start = base[classes.first]
+    scale = SIZES[rounds % len(SIZES)]
     for _ in range(MOST_HALVINGS):
         moved = basis @ generator.standard_normal(basis.shape[1])
         size = float(np.sqrt(np.mean(moved**2))) if basis.shape[1] else 0.0

@@ -35,9 +35,9 @@ PATTERNS = (10, 15, 20)
 """M of Figures 7 and 8."""
 
 
-def signs(size: int) -> FloatArray:
+def signs(size: int, seed: int = 0) -> FloatArray:
     """Signs of a touch, the same ones always."""
-    return np.random.default_rng(0).choice((-1.0, 1.0), size)
+    return np.random.default_rng(seed).choice((-1.0, 1.0), size)
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class Case:
         found = stands(self.problem, self.run)
         return len(self.run.time) - 1 if found is None or found.step is None else found.step
 
-    def touched(self) -> Trajectory:
-        """The same steps from a start that is changed by `TOUCH` of itself.
+    def touched(self, seed: int) -> Trajectory:
+        """The same steps from a start that is changed by `TOUCH` of itself, with random signs.
 
         Where training is unstable, what a touch changes is what rounding may change.
         """
         state = self.problem.initial_state
-        start = state * (1.0 + TOUCH * signs(state.size))
+        start = state * (1.0 + TOUCH * signs(state.size, seed))
         return descend(self.problem, self.run.settings["eta"], self.last, record=1, initial=start)
 
     @property

@@ -93,8 +93,10 @@ def test_concentration_needs_that_there_are_no_confusion_tokens():
     assert verdicts(SYSTEM, *claims, parameters=CLEAN) == [True, True]
     assert verdicts(SYSTEM, claims[0], parameters=some) == [False]
     longer = dataclasses.replace(some, margin=10 * CLEAN.margin)
-    # Training is unstable there: whatever the exponent comes out as rests on rounding.
-    assert verdicts(SYSTEM, *claims, parameters=longer) == [False, None]
+    # Training may be unstable there: the exponent of one run rests on rounding, and is no verdict.
+    least, slope = verdicts(SYSTEM, *claims, parameters=longer)
+    assert least is False
+    assert slope in (False, None)
     for wrong in (Turned, Frozen):
         assert verdicts(with_(wrong), *claims, parameters=CLEAN) == [False, False]
 
