@@ -86,7 +86,8 @@ BATCHES = {"batches": {"batch": 30}}
 
 
 @pytest.mark.parametrize(
-    "case", [pytest.param(c, marks=pytest.mark.long) if c == "auto" else c for c in CASES]
+    "case",
+    [pytest.param(c, marks=pytest.mark.long) if c in ("auto", "spectral") else c for c in CASES],
 )
 def test_an_interrupted_run_ends_bitwise_like_one_that_was_not(system, tmp_path, case):
     view, (size, set_size, q), how, eta, steps, record = CASES[case]

@@ -94,6 +94,7 @@ def located():
     return system.ReducedPopulation(parameters, **how), system.FullPopulation(parameters, **how)
 
 
+@pytest.mark.long
 def test_one_batch_of_all_is_no_batch_and_batches_are_dealt_without_gaps(tiny):
     """Mean gradients of the batches of an epoch make the whole; a step takes its own batch."""
     parameters, how = tiny.Parameters(), {"samples": 12, "seed": 5, "omega": 0.0}
@@ -125,6 +126,7 @@ def test_a_batch_that_does_not_divide_the_samples(tiny):
     np.testing.assert_array_equal(run.states, again.states)
 
 
+@pytest.mark.long
 def test_many_samples_come_near_the_population(tiny):
     """Without noise of the start, as N^-1/2: 100 times the samples, a tenth of the distance."""
     exact = dynamics.descend(tiny.FullPopulation(tiny.Parameters()), eta=0.5, steps=60).final_state

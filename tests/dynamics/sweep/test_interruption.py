@@ -152,6 +152,7 @@ def killed_and_resumed(tmp_path, kills, seed, files):
     return done
 
 
+@pytest.mark.long
 def test_killed_at_a_random_moment(tmp_path, files):
     killed_and_resumed(tmp_path, 1, 0, files)
 
