@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from theory.events import Crossing, EventRule, ExceedsRunMaximum, SustainedRise
-from theory.model import ModelError
+from theory.model_error import ModelError
 
 if TYPE_CHECKING:
     import sympy

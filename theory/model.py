@@ -16,10 +16,7 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-import sys
-import traceback
-import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +24,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from theory.law import Law, gathered, is_number, named_arrays, pairs, stacked
+from theory.model_error import Blamed, ModelError
 
 FloatArray = NDArray[np.float64]
 
@@ -71,30 +71,6 @@ QUANTITIES = frozenset({
 BEGINNINGS = ("d_", "time_", "path_", "uncertainty_", "observed_")
 """Beginnings of such names."""
 SUM_TOLERANCE = 1e-12
-
-
-class ModelError(ValueError):
-    """A model that cannot be used; the message is one line."""
-
-
-@dataclass(frozen=True)
-class Law:
-    """A law with every sample in one array.
-
-    Attributes
-    ----------
-    weights : float array, shape (N,)
-        Probabilities; their sum is 1.
-    samples : nested dict, tuple or list of arrays, each of shape (N, ...)
-    """
-
-    weights: FloatArray
-    samples: Any
-
-    @property
-    def size(self) -> int:
-        """Number of samples N."""
-        return int(self.weights.size)
 
 
 @dataclass(frozen=True)
@@ -200,8 +176,8 @@ class Model:
             raise ModelError("representatives are of a law with a stated symmetry; give symmetry")
         if self.symmetry is not None and not self.axes:
             raise ModelError("symmetry needs axes: the index set of each axis of each array")
-        rate_ok = _is_number(self.eta) and 0 < self.eta < math.inf
-        steps_ok = _is_number(self.steps) and isinstance(self.steps, int) and self.steps >= 1
+        rate_ok = is_number(self.eta) and 0 < self.eta < math.inf
+        steps_ok = is_number(self.steps) and isinstance(self.steps, int) and self.steps >= 1
         if not rate_ok or not steps_ok:
             raise ModelError("eta is a positive number and steps a whole number of at least 1")
         self._check_tables()
@@ -285,9 +261,9 @@ class Model:
         with self.blamed(role):
             return getattr(self, role)(*leading, **given)
 
-    def blamed(self, role: str) -> _Blamed:
+    def blamed(self, role: str) -> Blamed:
         """A context in which an error of the user's function becomes one line with its place."""
-        return _Blamed(role, self.path)
+        return Blamed(role, self.path)
 
     def starting_arrays(self, constants: Mapping[str, Any]) -> dict[str, FloatArray]:
         """The trained arrays at step 0.
@@ -297,7 +273,7 @@ class Model:
         ModelError
             If there are none, or an entry is no finite number.
         """
-        found = _arrays("start", self.call("start", constants=constants))
+        found = named_arrays("start", self.call("start", constants=constants))
         for name in found:
             if name in constants or name in QUANTITIES:
                 raise ModelError(
@@ -314,7 +290,7 @@ class Model:
         """The arrays that are not trained; none where the model has no ``fixed``."""
         if self.fixed is None:
             return {}
-        return _arrays("fixed", self.call("fixed", constants=constants))
+        return named_arrays("fixed", self.call("fixed", constants=constants))
 
     def enumerated_law(self, constants: Mapping[str, Any]) -> Law:
         """Every sample of a finite law.
@@ -327,7 +303,7 @@ class Model:
         weights: list[float] = []
         samples: list[Any] = []
         with self.blamed("law"):
-            for pair in _pairs(self.call("law", constants=constants)):
+            for pair in pairs(self.call("law", constants=constants)):
                 probability, sample = pair
                 if isinstance(probability, (str, bytes, complex)) or np.ndim(probability):
                     raise ModelError(f"law gives the probability {probability!r} to a sample")
@@ -366,103 +342,6 @@ class Model:
         return dict(value)
 
 
-class _Blamed:
-    """Turns an error of a user's function into a `ModelError` with the line where it rose."""
-
-    def __init__(self, role: str, path: Path | None) -> None:
-        self.role, self.path = role, path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is None or isinstance(error, (ModelError, MemoryError)):
-            return
-        if isinstance(error, Exception):
-            place = line_of(error, self.path)
-            raise ModelError(f"{self.role} raises {told_error(error)}{place}") from error
-
-
-def told_error(error: BaseException) -> str:
-    """The kind of an error and the first line of what it says."""
-    said = error.msg if isinstance(error, SyntaxError) else str(error)
-    lines = said.strip().splitlines()
-    return type(error).__name__ + (f": {lines[0][:160]}" if lines else "")
-
-
-def line_of(error: BaseException, path: Path | None) -> str:
-    """`` (my.py, line 7)``: the last line of the model's file that an error went through."""
-    if path is None:
-        return ""
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == str(path)]
-    if isinstance(error, SyntaxError) and error.lineno:
-        lines.append(error.lineno)
-    return f" ({path.name}, line {lines[-1]})" if lines else f" ({path.name})"
-
-
-def read_model(path: str | Path) -> Model:
-    """The model of a Python file.
-
-    Parameters
-    ----------
-    path : path-like
-        A file with ``start`` and one of the three doors as functions of these names.
-
-    Returns
-    -------
-    Model
-
-    Raises
-    ------
-    ModelError
-        If the file cannot be read or run, or holds no model.
-    """
-    file = Path(path).absolute()
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not text"
-        raise ModelError(f"{str(path)!r} cannot be read ({reason.lower()})") from None
-    module = types.ModuleType(f"attdyn_model_{file.stem}")
-    module.__file__ = str(file)
-    sys.path.insert(0, str(file.parent))
-    # Dataclasses and the like look their module up by name.
-    sys.modules[module.__name__] = module
-    before, writes = set(sys.modules), sys.dont_write_bytecode
-    sys.dont_write_bytecode = True
-    try:
-        exec(compile(text, str(file), "exec"), module.__dict__)
-    except (Exception, SystemExit) as error:
-        raise ModelError(
-            f"{file.name} cannot be run: {told_error(error)}{line_of(error, file)}"
-        ) from error
-    finally:
-        sys.dont_write_bytecode = writes
-        sys.path.remove(str(file.parent))
-        _forget(set(sys.modules) - before, file.parent)
-    content = vars(module)
-    known = [*LEADING, *TABLES, *SETTINGS]
-    given = {name: content[name] for name in known if content.get(name) is not None}
-    if "start" not in given:
-        raise ModelError(f"{file.name} holds no model: it has no function start(...)")
-    lines = (module.__doc__ or "").strip().splitlines()
-    title = lines[0].rstrip(".") if lines else file.stem
-    source = str(content.get("SOURCE", ""))
-    try:
-        return Model(**given, name=file.stem, title=title, source=source, path=file)
-    except ModelError as error:
-        raise ModelError(f"{file.name}: {error}") from None
-
-
-def _forget(names: set[str], folder: Path) -> None:
-    """Drop the modules of a folder: another model may have others of these names, or newer ones."""
-    for name in names:
-        place = getattr(sys.modules[name], "__file__", None) or ""
-        if Path(place).parent == folder or folder in Path(place).parents:
-            del sys.modules[name]
-
-
 def check_name(role: str, name: Any, taken: Mapping[str, Any]) -> None:
     """Refuse a name of a scalar or an observable that is no word, or that something else has.
 
@@ -482,98 +361,6 @@ def check_name(role: str, name: Any, taken: Mapping[str, Any]) -> None:
         raise ModelError(f"{role}: {name!r} is no word, as alpha or S_12")
     if name in taken or name in QUANTITIES or name.startswith(BEGINNINGS):
         raise ModelError(f"{role}: {name!r} is the name of something else; give it another")
-
-
-def stacked(samples: list[Any], role: str) -> Any:
-    """Samples of one structure as one structure of arrays with a leading axis.
-
-    Raises
-    ------
-    ModelError
-        If two samples differ in structure or shape, or one is no number.
-    """
-    first = samples[0]
-    if isinstance(first, Mapping):
-        for k, sample in enumerate(samples):
-            if not isinstance(sample, Mapping) or sample.keys() != first.keys():
-                raise ModelError(f"{role}: sample {k} has other parts than sample 0")
-        return {name: stacked([s[name] for s in samples], f"{role}, {name}") for name in first}
-    if isinstance(first, (tuple, list)) and not _is_row(first):
-        for k, sample in enumerate(samples):
-            if not isinstance(sample, (tuple, list)) or len(sample) != len(first):
-                raise ModelError(f"{role}: sample {k} has other parts than sample 0")
-        parts = [stacked([s[j] for s in samples], f"{role}, {j}") for j in range(len(first))]
-        return tuple(parts)
-    arrays = [_array(f"{role}: sample {k}", sample) for k, sample in enumerate(samples)]
-    for k, array in enumerate(arrays):
-        if array.dtype.kind not in "biuf":
-            raise ModelError(f"{role}: sample {k} holds {array.dtype}, not numbers")
-        if array.shape != arrays[0].shape:
-            raise ModelError(
-                f"{role}: the shape of a sample changes, from {arrays[0].shape} to {array.shape} "
-                f"(sample {k})"
-            )
-    whole = np.stack(arrays)
-    if whole.dtype.kind == "f":
-        whole = whole.astype(np.float64)
-        if not np.isfinite(whole).all():
-            raise ModelError(f"{role}: a sample holds a number that is not finite")
-    return whole
-
-
-def gathered(samples: Any, index: Any) -> Any:
-    """Some of the samples, by an index of the leading axis."""
-    if isinstance(samples, Mapping):
-        return {name: gathered(part, index) for name, part in samples.items()}
-    if isinstance(samples, (tuple, list)):
-        return tuple(gathered(part, index) for part in samples)
-    return samples[index]
-
-
-def _is_row(value: Any) -> bool:
-    """Whether a list is a row of plain numbers, which is an array and no structure."""
-    return isinstance(value, list) and all(isinstance(v, numbers.Real) for v in value)
-
-
-def _pairs(law: Any) -> Iterable[tuple[Any, Any]]:
-    try:
-        iterator = iter(law)
-    except TypeError:
-        raise ModelError(
-            f"law gives {type(law).__name__}; law can yield (probability, sample) pairs"
-        ) from None
-    for pair in iterator:
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise ModelError("law can yield (probability, sample) pairs")
-        yield pair[0], pair[1]
-
-
-def _arrays(role: str, value: Any) -> dict[str, FloatArray]:
-    if not isinstance(value, Mapping) or not value:
-        raise ModelError(f"{role} gives {type(value).__name__}; {role} can give a dict of arrays")
-    found = {}
-    for name, entry in value.items():
-        if not isinstance(name, str) or not name.isidentifier():
-            raise ModelError(f"{role} names an array {name!r}; names are words, as A or W_1")
-        array = _array(f"{role}: {name}", entry)
-        if array.dtype.kind not in "iuf" or array.size == 0:
-            raise ModelError(f"{role}: {name} holds no real numbers")
-        if not np.isfinite(array).all():
-            raise ModelError(f"{role}: {name} has an entry that is not finite")
-        found[name] = array.astype(np.float64)
-    return found
-
-
-def _array(what: str, entry: Any) -> NDArray[Any]:
-    """A copy of a value as an array; one of rows of different lengths is refused."""
-    try:
-        return np.array(entry)
-    except (ValueError, TypeError) as error:
-        raise ModelError(f"{what} is no array: {told_error(error)}") from None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _plain(name: str, default: Any) -> Any:

@@ -6,7 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from theory.model import RESERVED, Law, Model, ModelError, check_name, read_model, stacked
+from theory.law import Law, stacked
+from theory.model import RESERVED, Model, check_name
+from theory.model_error import ModelError
+from theory.model_file import read_model
 
 THREE, HALF = np.int64(3), np.float64(0.5)
 

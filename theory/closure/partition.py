@@ -22,7 +22,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.model import ModelError
+from theory.model_error import ModelError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

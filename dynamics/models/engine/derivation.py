@@ -18,7 +18,7 @@ from dynamics.models.engine.letters import latex_of
 from dynamics.models.engine.realization import Realization, Walk
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure
-from theory.model import gathered
+from theory.law import gathered
 from theory.model_derivation import (
     MOST_SCALARS,
     Page,

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
-from theory.model import ModelError
+from theory.model_error import ModelError
 
 NUMPY = (
     "abs", "add", "all", "allclose", "any", "append", "arange", "arccos", "arcsin", "arctan",

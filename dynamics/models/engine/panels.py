@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dynamics.presentation import LOOKS, Panel, PlotDescription
-from theory.model import Model, ModelError
+from theory.model import Model
+from theory.model_error import ModelError
 
 MOST_PANELS = 4
 """Panels of scalars, where the model does not say which."""

@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from dynamics.models.engine.namespace import namespace
 from dynamics.models.engine.tracing_errors import refusals, require_jax
 from dynamics.validation import InvalidRequest
-from theory.model import Law, Model, ModelError, check_name
+from theory.law import Law
+from theory.model import Model, check_name
+from theory.model_error import ModelError
 
 FloatArray = NDArray[np.float64]
 

@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.models.engine.realization import SEED, Realization
+from dynamics.models.engine.closing import SEED
+from dynamics.models.engine.realization import Realization
 from theory.closure import Closure
-from theory.model import ModelError, stacked
+from theory.law import stacked
+from theory.model_error import ModelError
 from theory.tracing import to_mpmath
 
 DIGITS = 50

@@ -7,18 +7,27 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dynamics.models.engine import problems
 from dynamics.models.engine.definition import Definition
+from dynamics.models.engine.full import FullEmpirical, FullPopulation
 from dynamics.models.engine.letters import notation_of
+from dynamics.models.engine.problem import ModelProblem
+from dynamics.models.engine.reduced import ReducedPopulation
 from dynamics.models.engine.tracing_errors import refusals
 from dynamics.presentation import PlotDescription
 from dynamics.registry import Showcase, System
 from dynamics.validation import InvalidRequest
 from theory.claims import Claim
 from theory.events import Crossing, EventRule
-from theory.model import Model, ModelError, read_model
+from theory.model import Model
+from theory.model_error import ModelError
+from theory.model_file import read_model
 
 EMPIRICAL_SAMPLES = 1000
+PROBLEMS: Mapping[str, type[ModelProblem]] = {
+    "ReducedPopulation": ReducedPopulation,
+    "FullPopulation": FullPopulation,
+    "FullEmpirical": FullEmpirical,
+}
 
 
 def load(path: str | os.PathLike[str]) -> System:
@@ -50,13 +59,13 @@ def system_of(model: Model) -> System:
     kinds = {
         name: type(
             name,
-            (getattr(problems, name),),
+            (kind,),
             {
                 "definition": definition, "system": model.name, "events": events,
-                "__doc__": getattr(problems, name).__doc__, "__module__": problems.__name__,
+                "__doc__": kind.__doc__, "__module__": kind.__module__,
             },
         )
-        for name in ("ReducedPopulation", "FullPopulation", "FullEmpirical")
+        for name, kind in PROBLEMS.items()
     }  # fmt: skip
     drawn = model.law is None and model.sample is not None and model.risk is None
     return System(

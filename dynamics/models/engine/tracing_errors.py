@@ -9,7 +9,7 @@ from typing import Any
 
 from dynamics.codegen import cache_directory
 from dynamics.validation import InvalidRequest
-from theory.model import ModelError, line_of, told_error
+from theory.model_error import ModelError, line_of, told_error
 
 MISSING = "own models need JAX, which is not installed: pip install -e '.[models]'"
 WORTH_KEEPING = 0.05

@@ -57,7 +57,7 @@ def test_the_page_writes_what_the_traced_loss_is(name):
     symbols = [sympy.Symbol(n, real=True) for n in closure.names]
     sample = None
     if made.law is not None:
-        from theory.model import gathered
+        from theory.law import gathered
 
         one = gathered(made.law.samples, 5)
         sample = (one, one)

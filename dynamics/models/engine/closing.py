@@ -1,0 +1,301 @@
+r"""The closure of a realized model: classes of entries and samples, and the walk along the run.
+
+The walk goes back to the first stage with every state at which the full gradient leaves the
+classes, until none does; see `theory.closure`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.models.engine.functions import WATCHED, functions_of, slope_of
+from dynamics.models.engine.payload import reduced_payload, scalar_names
+from theory.closure import Closure, EntryClasses, SampleClasses
+from theory.closure.conservation import conservation_laws
+from theory.closure.linear import linear_space
+from theory.closure.orbits import orbit_classes
+from theory.closure.partition import (
+    FLOORS,
+    ROUNDING,
+    SCALES,
+    class_tolerances,
+    random_state,
+    refine_entries,
+)
+from theory.closure.samples import Signature, split_samples
+from theory.law import gathered
+from theory.model_error import ModelError
+
+if TYPE_CHECKING:
+    from dynamics.models.engine.realization import Realization, Walk
+
+FloatArray = NDArray[np.float64]
+SEED = 20240
+"""Of the points at which closures are looked at."""
+RECORDS = 60
+"""States of the walk at which the whole gradient is taken, at most."""
+LEAST_RECORDS = 10
+WALK_NUMBERS = 1 << 34
+"""Numbers that the steps of the walk may compute."""
+LOOK_NUMBERS = 1 << 34
+"""Numbers that its looks at the whole law may compute."""
+LEFT = 1e-13
+"""Part of a class's gradient that counts as leaving, beside the floors."""
+SAMPLE_STATES = 6
+"""States near the start, and as many of the walk, at which samples are told apart."""
+VISITED = 12
+"""States of the walk at which the linear space and the laws are held too."""
+NEAR = 1e-4
+"""Part of a gradient below which a difference that splits a class is named."""
+FAR = 1e8
+"""Times the start, or 1: a run beyond it diverges, and no gradient there is looked at."""
+MOST_ROUNDS = 60
+
+
+class Closing:
+    """One closure under way."""
+
+    def __init__(self, made: Realization, walk: Walk) -> None:
+        self.made, self.walk = made, walk
+        self.training = made.training
+        self.generator = np.random.default_rng(SEED)
+        self.signatures: list[Signature] = []
+        self.remarks: list[str] = []
+        self.visited: list[FloatArray] = []
+        self.residual, self.floor, self.size, self.walked = 0.0, 0.0, 0.0, 0
+
+    def closure(self) -> Closure:
+        """What training closes on."""
+        made, training = self.made, self.training
+        self._check_start()
+        groups: SampleClasses | None = None
+        if made.generators or made.drawn:
+            classes = self._stated()
+        else:
+            classes = refine_entries(training, self.generator)
+        if made.model.representatives:
+            groups = self._sample_classes(classes, [])
+        elif not made.drawn:
+            classes, groups = self._walked(classes)
+        self._name_splits(classes)
+        space = linear_space(training, classes, np.random.default_rng(SEED + 1), self.visited)
+        if space.remark and classes.count:
+            self.remarks.append(f"the linear space was not sought: {space.remark}")
+        laws = () if made.drawn else conservation_laws(
+            training, classes, space, np.random.default_rng(SEED + 2), self.visited
+        )  # fmt: skip
+        size = self.size or 1.0
+        return Closure(
+            classes, space, groups, laws, scalar_names(made, classes), self.residual / size,
+            self.floor / size, self.walked, tuple(self.remarks), made.shapes,
+        )  # fmt: skip
+
+    def _name_splits(self, classes: EntryClasses) -> None:
+        """Say which entries are told apart by little."""
+        for split in [s for s in classes.splits if 0 < s.share < NEAR][:1]:
+            one, two = self.made.entry_name(split.first), self.made.entry_name(split.second)
+            how = "near rounding; --prove decides" if split.unclear else f"{split.share:.1e} of it"
+            self.remarks.append(
+                f"{one} and {two} part: gradients {split.values[0]:.9g} and {split.values[1]:.9g}, "
+                f"a difference of {how}"
+            )
+
+    def _check_start(self) -> None:
+        """Refuse a risk or a gradient that is not finite where training begins."""
+        import jax
+
+        made = self.made
+        with jax.enable_x64(True):
+            risk = float(made.program.compiled_risk(made.flat_start, made.data))
+        gradient = self.training.gradient(made.flat_start)
+        bad = np.flatnonzero(~np.isfinite(gradient))
+        if bad.size:
+            raise ModelError(
+                f"the gradient at the start is {gradient[bad[0]]:g} for "
+                f"{made.entry_name(int(bad[0]))}, not finite"
+            )
+        if not np.isfinite(risk):
+            raise ModelError(f"the risk at the start is {risk:g}, not finite")
+
+    def _stated(self) -> EntryClasses:
+        """Classes from the symmetry that the model states, held against the risk."""
+        made = self.made
+        classes = orbit_classes(made.flat_start, made.generators)
+        moving = np.zeros(classes.count, dtype=bool)
+        for scale in SCALES:
+            state = random_state(classes, self.generator, scale)
+            gradient, floor = self.training.probe(state)
+            if not np.isfinite(gradient).all():
+                continue
+            size = float(np.abs(gradient).max())
+            noise = FLOORS * float(floor.max()) + ROUNDING * size
+            own = class_tolerances(self.training, classes, gradient, floor)[classes.first]
+            moving |= np.abs(classes.project(gradient)) > own
+            if made.model.representatives:
+                continue
+            if made.drawn:
+                noise += 8 * self._standard_error(state)
+            for generator in made.generators:
+                off = float(np.abs(generator.moved(gradient) - gradient).max())
+                if off > noise:
+                    raise ModelError(
+                        f"the risk does not have the symmetry that is stated: {generator.text} "
+                        f"changes its gradient by {off:.3g} of {size:.3g}"
+                    )
+            self._note(classes, gradient, floor)
+        return classes.without(~moving)
+
+    def _standard_error(self, state: FloatArray) -> float:
+        """Standard error of the drawn gradient at a state: the largest over its entries."""
+        import jax
+
+        made = self.made
+        with jax.enable_x64(True):
+            each = jax.jit(
+                jax.vmap(
+                    jax.grad(lambda f, s: made.program.sample_loss(f, s, made.data)), (None, 0)
+                )
+            )
+            law = made.law
+            assert law is not None
+            some = gathered(law.samples, np.arange(min(law.size, 2000)))
+            spread = np.asarray(each(state, some)).std(axis=0).max()
+        return float(spread / np.sqrt(law.size))
+
+    def _walked(self, classes: EntryClasses) -> tuple[EntryClasses, SampleClasses | None]:
+        """Classes of entries and of samples after the walk that looks for what was missed."""
+        groups = self._sample_classes(classes, [])
+        for _ in range(MOST_ROUNDS):
+            states = self._run(classes, groups)
+            leaving, parting = self._looked_at(classes, groups, states)
+            if leaving is not None:
+                finer = refine_entries(self.training, self.generator, [leaving], classes)
+                if finer.count == classes.count:
+                    self.remarks.append(
+                        "the gradient leaves the classes by little more than rounding"
+                    )
+                    break
+                classes, groups = finer, self._sample_classes(finer, [])
+                continue
+            chosen = states[:: max(1, len(states) // SAMPLE_STATES)]
+            again = self._sample_classes(classes, [*chosen, *parting], groups)
+            if groups is None or again is None or again.count == groups.count:
+                break
+            groups = again
+        self.visited = states[:: max(1, len(states) // VISITED)][-VISITED:] + states[-1:]
+        self._certify(classes)
+        return classes, groups
+
+    def _certify(self, classes: EntryClasses) -> None:
+        """The residual at fresh points."""
+        for scale in (*SCALES, *SCALES):
+            gradient, floor = self.training.probe(random_state(classes, self.generator, scale))
+            self._note(classes, gradient, floor)
+
+    def _note(self, classes: EntryClasses, gradient: FloatArray, floor: FloatArray | None) -> None:
+        """Keep the largest residual and floor, and the largest gradient that they are parts of."""
+        size = float(np.abs(gradient).max(initial=0.0))
+        if not np.isfinite(size):
+            return
+        self.size = max(self.size, size)
+        self.residual = max(self.residual, float(np.abs(classes.residual(gradient)).max()))
+        if floor is not None:
+            self.floor = max(self.floor, float(floor.max()))
+
+    def _sample_classes(
+        self,
+        classes: EntryClasses,
+        states: list[FloatArray],
+        before: SampleClasses | None = None,
+    ) -> SampleClasses | None:
+        law = self.made.law
+        if law is None:
+            return None
+        labels = np.zeros(law.size, dtype=np.int64) if before is None else before.labels
+        if before is None:
+            states = [
+                random_state(classes, self.generator, SCALES[k % len(SCALES)])
+                for k in range(SAMPLE_STATES)
+            ] + states
+        still = replace(classes, start=np.zeros_like(classes.start))
+        groups = SampleClasses(labels)
+        for state in states:
+            direction = still.lift(self.generator.standard_normal(classes.count))
+            groups = split_samples(groups.labels, self.training.signatures(state, direction))
+        return groups
+
+    def _run(self, classes: EntryClasses, groups: SampleClasses | None) -> list[FloatArray]:
+        """States of every entry along the reduced run, about log-spaced."""
+        made = self.made
+        law, numbers = made.law, made.numbers_of_a_sample()
+        samples = 1 if groups is None else groups.count
+        steps = int(min(self.walk.steps, max(20, WALK_NUMBERS // (samples * numbers))))
+        whole = 1 if law is None else law.size
+        looks = int(min(RECORDS, max(LEAST_RECORDS, LOOK_NUMBERS // (whole * numbers))))
+        schedule = np.unique(np.rint(np.geomspace(1, steps, looks)).astype(np.int64))
+        if not classes.count:
+            return [made.flat_start]
+        # The order parameters of a problem without events: the same compiled loop.
+        loop = functions_of(made.program, True, WATCHED, classes.count).loop
+        at_start = classes.start[classes.first]
+        state = at_start.copy()
+        groups_of = self.training.groups[classes.first]
+        eta = np.array(self.walk.eta)[groups_of if len(self.walk.eta) > 1 else 0 * groups_of]
+        records = np.empty((schedule.size, state.size))
+        tracked = np.empty((int(schedule[-1]) + 1, len(WATCHED)))
+        span = (0, int(schedule[-1]) + 1)
+        payload = reduced_payload(made, classes, groups)
+        reached = loop.advance(state, eta, span, (tracked, schedule, records), payload)
+        near = (schedule <= reached) & (np.abs(records).max(axis=1) <= far(made))
+        near &= np.logical_and.accumulate(near)
+        self.walked = int(schedule[near][-1]) if near.any() else 0
+        return [*classes.lift(records[near])] or [made.flat_start]
+
+    def _looked_at(
+        self, classes: EntryClasses, groups: SampleClasses | None, states: list[FloatArray]
+    ) -> tuple[FloatArray | None, list[FloatArray]]:
+        """The first state at which the gradient leaves the classes; those where samples part."""
+        parting: list[FloatArray] = []
+        reduced = None if groups is None else self._reduced_gradient(classes, groups)
+        for state in states:
+            gradient = self.training.gradient(state)
+            if not np.isfinite(gradient).all():
+                break
+            off = np.abs(classes.residual(gradient))
+            inside = classes.project(gradient)
+            apart = np.zeros_like(inside) if reduced is None else np.abs(reduced(state) - inside)
+            # Where neither is above rounding at first sight, the floors are not computed.
+            largest = np.zeros(classes.count + 1)
+            np.maximum.at(largest, classes.labels, np.abs(gradient))
+            largest[-1] = 0.0  # frozen entries
+            if (off > LEFT * largest[classes.labels]).any() or (apart > LEFT * largest[:-1]).any():
+                _, floor = self.training.probe(state)
+                tolerance = class_tolerances(self.training, classes, gradient, floor)
+                if (off > tolerance).any():
+                    return state, parting
+                if (apart > tolerance[classes.first] + LEFT * largest[:-1]).any():
+                    parting.append(state)
+            self._note(classes, gradient, None)
+        return None, parting
+
+    def _reduced_gradient(self, classes: EntryClasses, groups: SampleClasses) -> Any:
+        """Gradient from the representatives alone, by every class."""
+        import jax
+
+        payload = reduced_payload(self.made, classes, groups)
+        slope = slope_of(self.made.program, True)
+
+        def gradient(state: FloatArray) -> FloatArray:
+            with jax.enable_x64(True):
+                return np.asarray(slope(state[classes.first], payload))
+
+        return gradient
+
+
+def far(made: Realization) -> float:
+    """Entries of this size are those of a run that diverges."""
+    return FAR * max(1.0, float(np.abs(made.flat_start).max()))

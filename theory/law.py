@@ -1,0 +1,130 @@
+"""Laws of samples: every sample of one structure in one array, with its probability."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theory.model_error import ModelError, told_error
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law with every sample in one array.
+
+    Attributes
+    ----------
+    weights : float array, shape (N,)
+        Probabilities; their sum is 1.
+    samples : nested dict, tuple or list of arrays, each of shape (N, ...)
+    """
+
+    weights: FloatArray
+    samples: Any
+
+    @property
+    def size(self) -> int:
+        """Number of samples N."""
+        return int(self.weights.size)
+
+
+def stacked(samples: list[Any], role: str) -> Any:
+    """Samples of one structure as one structure of arrays with a leading axis.
+
+    Raises
+    ------
+    ModelError
+        If two samples differ in structure or shape, or one is no number.
+    """
+    first = samples[0]
+    if isinstance(first, Mapping):
+        for k, sample in enumerate(samples):
+            if not isinstance(sample, Mapping) or sample.keys() != first.keys():
+                raise ModelError(f"{role}: sample {k} has other parts than sample 0")
+        return {name: stacked([s[name] for s in samples], f"{role}, {name}") for name in first}
+    if isinstance(first, (tuple, list)) and not _is_row(first):
+        for k, sample in enumerate(samples):
+            if not isinstance(sample, (tuple, list)) or len(sample) != len(first):
+                raise ModelError(f"{role}: sample {k} has other parts than sample 0")
+        parts = [stacked([s[j] for s in samples], f"{role}, {j}") for j in range(len(first))]
+        return tuple(parts)
+    arrays = [_array(f"{role}: sample {k}", sample) for k, sample in enumerate(samples)]
+    for k, array in enumerate(arrays):
+        if array.dtype.kind not in "biuf":
+            raise ModelError(f"{role}: sample {k} holds {array.dtype}, not numbers")
+        if array.shape != arrays[0].shape:
+            raise ModelError(
+                f"{role}: the shape of a sample changes, from {arrays[0].shape} to {array.shape} "
+                f"(sample {k})"
+            )
+    whole = np.stack(arrays)
+    if whole.dtype.kind == "f":
+        whole = whole.astype(np.float64)
+        if not np.isfinite(whole).all():
+            raise ModelError(f"{role}: a sample holds a number that is not finite")
+    return whole
+
+
+def gathered(samples: Any, index: Any) -> Any:
+    """Some of the samples, by an index of the leading axis."""
+    if isinstance(samples, Mapping):
+        return {name: gathered(part, index) for name, part in samples.items()}
+    if isinstance(samples, (tuple, list)):
+        return tuple(gathered(part, index) for part in samples)
+    return samples[index]
+
+
+def _is_row(value: Any) -> bool:
+    """Whether a list is a row of plain numbers, which is an array and no structure."""
+    return isinstance(value, list) and all(isinstance(v, numbers.Real) for v in value)
+
+
+def pairs(law: Any) -> Iterable[tuple[Any, Any]]:
+    """The (probability, sample) pairs of a law, each looked at."""
+    try:
+        iterator = iter(law)
+    except TypeError:
+        raise ModelError(
+            f"law gives {type(law).__name__}; law can yield (probability, sample) pairs"
+        ) from None
+    for pair in iterator:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise ModelError("law can yield (probability, sample) pairs")
+        yield pair[0], pair[1]
+
+
+def named_arrays(role: str, value: Any) -> dict[str, FloatArray]:
+    """The arrays that ``start`` or ``fixed`` gives, in double precision."""
+    if not isinstance(value, Mapping) or not value:
+        raise ModelError(f"{role} gives {type(value).__name__}; {role} can give a dict of arrays")
+    found = {}
+    for name, entry in value.items():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ModelError(f"{role} names an array {name!r}; names are words, as A or W_1")
+        array = _array(f"{role}: {name}", entry)
+        if array.dtype.kind not in "iuf" or array.size == 0:
+            raise ModelError(f"{role}: {name} holds no real numbers")
+        if not np.isfinite(array).all():
+            raise ModelError(f"{role}: {name} has an entry that is not finite")
+        found[name] = array.astype(np.float64)
+    return found
+
+
+def _array(what: str, entry: Any) -> NDArray[Any]:
+    """A copy of a value as an array; one of rows of different lengths is refused."""
+    try:
+        return np.array(entry)
+    except (ValueError, TypeError) as error:
+        raise ModelError(f"{what} is no array: {told_error(error)}") from None
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number, and no truth value."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
