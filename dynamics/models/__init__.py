@@ -6,7 +6,11 @@ own file by its path. `Model` makes a system of functions that are in no file.
 
 from __future__ import annotations
 
+import dataclasses
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
+
+from dynamics.validation import InvalidRequest, refuse
 
 if TYPE_CHECKING:
     from dynamics.registry import System
@@ -46,6 +50,13 @@ def Model(**functions: Any) -> System:  # noqa: N802 (it stands for what it make
     from dynamics.models.engine.tracing_errors import refusals
     from theory.model import Model as Functions
 
+    known = [field.name for field in dataclasses.fields(Functions)]
+    for name in functions:
+        if name not in known:
+            near = get_close_matches(name, known, 1, 0.0)[0]
+            refuse("Model", name, "is no part of a model", ", ".join(known), near)
+    if "start" not in functions:
+        raise InvalidRequest("a model needs start(...), the trained arrays at step 0")
     with refusals():
         made = Functions(**functions)
     return system_of(made)

@@ -137,7 +137,8 @@ class Closure:
             "sizes": list(self.sizes),
             "frozen": self.frozen,
             "free": self.free,
-            "conserved": [
+            "conserved": list(self.conserved),
+            "laws": [
                 {"law": text, "degree": law.degree, "exact": law.exact, "value": law.value}
                 for text, law in zip(self.conserved, self.laws, strict=True)
             ],
@@ -190,17 +191,17 @@ def closure_lines(document: Mapping[str, Any]) -> list[str]:
     if document["samples"]:
         classes = document["sample_classes"]
         lines.append(f"{document['samples']} samples in {classes} class{'es' * (classes != 1)}")
-    laws = [f"{law['law']} = {law['value']:.6g}" for law in document["conserved"] if law["exact"]]
+    laws = [f"{law['law']} = {law['value']:.6g}" for law in document["laws"] if law["exact"]]
     for degree, words in ((1, "kept"), (2, "kept by the flow")):
         exact = [
             f"{law['law']} = {law['value']:.6g}"
-            for law in document["conserved"]
+            for law in document["laws"]
             if law["exact"] and law["degree"] == degree
         ]
         lines += [f"{words}: {law}" for law in exact[:MOST_SHOWN]]
         if len(exact) > MOST_SHOWN:
             lines.append(f"{words}: {len(exact) - MOST_SHOWN} more")
-    decimal = len(document["conserved"]) - len(laws)
+    decimal = len(document["laws"]) - len(laws)
     if decimal:
         lines.append(f"kept: {decimal} more, with decimal coefficients")
     lines.append(

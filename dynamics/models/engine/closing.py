@@ -88,6 +88,10 @@ class Closing:
         laws = () if made.drawn else conservation_laws(
             training, classes, space, np.random.default_rng(SEED + 2), self.visited
         )  # fmt: skip
+        if len(np.unique(training.groups)) > 1:
+            self.remarks.append(
+                "laws that join parameter groups need equal rates, and are left out"
+            )
         size = self.size or 1.0
         return Closure(
             classes, space, groups, laws, scalar_names(made, classes), self.residual / size,

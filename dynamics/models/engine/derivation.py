@@ -307,11 +307,15 @@ def size_table(
             f"{name} {n}" for name, n in zip(closure.names, closure.sizes, strict=True)
         )
         lines.append(f"{where}: {closure.scalars} of {closure.entries} ({sizes})"[:160])
-    usual = max(closure.scalars for closure in found.values())
+    counts = {values: closure.scalars for values, closure in found.items()}
+    number, checks = multiplicities(counts, names)
+    usual = max(counts.values())
+    if number is not None and len(set(counts.values())) > 1:
+        lines.append(f"the number of scalars is {number}, {checks} of the sizes being a check")
     for values, closure in found.items():
-        if closure.scalars < usual:
+        if number is None and closure.scalars < usual:
             where = ", ".join(f"{n}={v}" for n, v in zip(names, values, strict=True))
-            lines.append(f"{where} has fewer scalars than other sizes: a coincidence of this size")
+            lines.append(f"{where} has fewer scalars than other sizes: perhaps a coincidence there")
     rows: list[tuple[Any, Any]] = []
     every = dict.fromkeys(name for closure in found.values() for name in closure.names)
     for name in every:

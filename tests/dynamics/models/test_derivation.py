@@ -189,3 +189,16 @@ def test_the_command_prints_pages_and_documents(capsys, tmp_path):
     for wrong in (["--sizes", "p1=0.1:0.3:3"], ["--sizes", "K=2"], ["--as", "source"]):
         assert main(["derive", file, *wrong]) == 2
         assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_a_number_of_scalars_that_grows_with_the_size_is_no_coincidence():
+    def start(n=3):
+        return {"a": np.zeros(n)}
+
+    def risk(theta, xp, n):
+        return xp.sum((theta["a"] - 1 - xp.arange(n)) ** 2)
+
+    own = dynamics.Model(start=start, risk=risk).ReducedPopulation.definition
+    section = size_table(own, {"n": [2, 3, 4]}, {}, own.walk(0.02, 50))
+    assert any(line.startswith("the number of scalars is n,") for line in section.sentences)
+    assert not any("coincidence" in line for line in section.sentences)

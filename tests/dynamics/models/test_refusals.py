@@ -515,3 +515,10 @@ def without_jax(*words):
     finally:
         (Path("no_jax") / "jax.py").unlink()
         Path("no_jax").rmdir()
+
+
+def test_parts_that_a_model_does_not_have_are_named():
+    with pytest.raises(InvalidRequest, match="nearest: observables"):
+        dynamics.Model(start=lambda: {"w": [0.1]}, observable=None)
+    with pytest.raises(InvalidRequest, match="a model needs start"):
+        dynamics.Model()
