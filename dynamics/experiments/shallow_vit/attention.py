@@ -168,13 +168,15 @@ def late_slope(time: FloatArray, values: FloatArray) -> float:
     """Exponent in time between the medians of both halves of the last quarter.
 
     Medians, because steps can be unstable for a moment just before the loss is zero. NaN where one
-    of the halves has no record.
+    of the halves has no record, or nothing is left in it.
     """
     halves = [time >= share * time[-1] for share in (0.75, 0.875)]
     parts = halves[0] & ~halves[1], halves[1]
     if not all(k.any() for k in parts):
         return float("nan")
     times, middles = zip(*[(np.median(time[k]), np.median(values[k])) for k in parts], strict=True)
+    if min(middles) <= 0:
+        return float("nan")
     return float(np.log(middles[1] / middles[0]) / np.log(times[1] / times[0]))
 
 
