@@ -163,14 +163,7 @@ def tabulate(name: str, blocks: Sequence[str], system: ReducedSystem) -> str:
     """
     outputs = [system.blocks[block] for block in blocks]
     temporaries, results = _common(outputs, "t")
-    moving = {latent.name for latent in system.latents}
-    inner: list[tuple[Any, Any]] = []
-    outer: list[tuple[Any, Any]] = []
-    for symbol, value in temporaries:
-        depends = {s.name for s in value.free_symbols} & moving
-        (inner if depends else outer).append((symbol, value))
-        if depends:
-            moving.add(symbol.name)
+    outer, inner = _hoisted(temporaries, {latent.name for latent in system.latents})
     lines = _arguments(system, [])
     lines += _assignments(_needed(outputs, system))
     lines += _assignments(outer)
@@ -210,14 +203,7 @@ def summed(
     """
     state, constants, sample = arguments
     temporaries, results = _common(outputs, "t")
-    moving = set(sample)
-    inner: list[tuple[Any, Any]] = []
-    outer: list[tuple[Any, Any]] = []
-    for symbol, value in temporaries:
-        depends = {s.name for s in value.free_symbols} & moving
-        (inner if depends else outer).append((symbol, value))
-        if depends:
-            moving.add(symbol.name)
+    outer, inner = _hoisted(temporaries, set(sample))
     lines = ["constants, weights, samples, share = data"]
     lines += [f"{entry} = state[{k}]" for k, entry in enumerate(state)]
     lines += [f"{entry} = constants[{k}]" for k, entry in enumerate(constants)]
@@ -324,6 +310,24 @@ def _needed(
         values = [value.subs(moved, simultaneous=True) for value in values]
     temporaries, values = _common(values, "c")
     return result + temporaries + list(zip(names, values, strict=True))
+
+
+def _hoisted(
+    temporaries: Sequence[tuple[Any, Any]], moving: set[str]
+) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:
+    """Temporaries that can be computed before a loop, and those that change within it.
+
+    ``moving`` are the names that change within the loop.
+    """
+    moving = set(moving)
+    inner: list[tuple[Any, Any]] = []
+    outer: list[tuple[Any, Any]] = []
+    for symbol, value in temporaries:
+        depends = {s.name for s in value.free_symbols} & moving
+        (inner if depends else outer).append((symbol, value))
+        if depends:
+            moving.add(symbol.name)
+    return outer, inner
 
 
 def _common(
