@@ -22,6 +22,7 @@ Column = Callable[[FloatArray], FloatArray]
 MAX_SPANS = 64
 LEAST_STREAK = 50
 MAX_SAMPLES = 4096
+AT_REST = "comes to rest: from some time on the sign of the rate is rounding, and decides nothing"
 
 
 @dataclass
@@ -72,6 +73,7 @@ class Detector:
         self._bound = -np.inf
         self._spans: dict[str, list[Span]] = {}
         self._rise: dict[str, tuple[int, float, float]] = {}
+        self._rates: dict[str, tuple[float, float]] = {}
         self._columns: dict[tuple[str, str], Column] = {}
 
     def feed(self, first: int, rows: FloatArray, state: FloatArray) -> None:
@@ -87,6 +89,7 @@ class Detector:
         """
         for rule in self.rules:
             found = self.found[rule.name]
+            crossed = self._crossed(rule, rows) if isinstance(rule, Crossing) else None
             begin = first
             if rule.after is not None:
                 earlier = self.found[rule.after].step
@@ -94,8 +97,8 @@ class Detector:
                     continue
                 begin = max(first, earlier)
             part = rows[begin - first :]
-            if isinstance(rule, Crossing) and found.step is None:
-                hits = np.flatnonzero(self._crossed(rule, part))
+            if crossed is not None and found.step is None:
+                hits = np.flatnonzero(crossed[begin - first :])
                 found.step = begin + int(hits[0]) if hits.size else None
             elif isinstance(rule, SustainedRise) and found.step is None:
                 self._watch_rise(rule, found, begin, part)
@@ -139,6 +142,8 @@ class Detector:
                     found.reason = f"{rule.after} is not reached"
                 elif isinstance(rule, SustainedRise):
                     found.reason = fate
+                elif rule.name in self._rates and self._at_rest(rule):
+                    found.reason = AT_REST
                 else:
                     found.reason = f"not reached by time {last * self.step_time:.6g}"
 
@@ -168,7 +173,16 @@ class Detector:
         with np.errstate(all="ignore"):
             value = self.column(rule, "expression")(rows)
             above = value > 0 if rule.strict else value >= 0
+            if rule.resolution and value.size:
+                largest, _ = self._rates.get(rule.name, (0.0, 0.0))
+                sizes = np.fmax.accumulate(np.fmax(np.abs(value), largest))
+                above &= (sizes > 0) & ((value == 0) | (value > rule.resolution * sizes))
+                self._rates[rule.name] = (float(sizes[-1]), float(value[-1]))
             return above & (self.column(rule, "guard")(rows) > 0)
+
+    def _at_rest(self, rule: Crossing) -> bool:
+        largest, last = self._rates[rule.name]
+        return abs(last) <= rule.resolution * largest
 
     def _watch_rise(self, rule: SustainedRise, found: Found, begin: int, rows: FloatArray) -> None:
         """A rise is a run of strictly increasing values; carried over from chunk to chunk."""
@@ -201,6 +215,7 @@ class Detector:
             "bound": self._bound,
             "spans": spans,
             "rise": self._rise,
+            "rates": self._rates,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -210,6 +225,7 @@ class Detector:
         self._bound = state["bound"]
         self._spans = {name: [Span(*s) for s in kept] for name, kept in state["spans"].items()}
         self._rise = {name: tuple(rise) for name, rise in state["rise"].items()}
+        self._rates = {name: tuple(rate) for name, rate in state["rates"].items()}
 
     def column(self, rule: EventRule, attribute: str) -> Column:
         """A rule's expression as a function of rows of order parameters."""

@@ -67,7 +67,7 @@ def flow(
     start = starting_state(problem, initial)
     forms = Forms(problem)
     nodes, at, kind, failure = _integrate(forms, start, time, rtol)
-    path = Path(problem, nodes, at, forms.at)
+    path = Path(problem, nodes, at, forms.at, lambda y: rtol * np.abs(y) + _floor(start, rtol))
     times = record_times(nodes, record, time)
     states = np.array([at(t) for t in times])
     found = locate(path)
@@ -135,6 +135,11 @@ def record_times(nodes: FloatArray, record: int | ArrayLike | None, horizon: flo
     return reached if reached.size else nodes[:1]
 
 
+def _floor(start: FloatArray, rtol: float) -> FloatArray:
+    """The absolute tolerance of every entry."""
+    return 1e-3 * rtol * np.maximum(np.abs(start), 1e-2)
+
+
 def _integrate(forms: Forms, start: FloatArray, time: float, rtol: float):  # type: ignore[no-untyped-def]
     """Accepted steps, the dense output, how it ended, and why the problem could not go on."""
     from scipy.integrate import LSODA, OdeSolution
@@ -150,14 +155,13 @@ def _integrate(forms: Forms, start: FloatArray, time: float, rtol: float):  # ty
     def bent(_: float, state: FloatArray) -> FloatArray:
         return -forms.now.jacobian(state)
 
-    scale = np.maximum(np.abs(start), 1e-2)
     solver = LSODA(
         rate,
         0.0,
         start,
         time,
         rtol=rtol,
-        atol=1e-3 * rtol * scale,
+        atol=_floor(start, rtol),
         jac=bent if forms.now.has_jacobian else None,
     )
     nodes, pieces, kind, failure, asked = [0.0], [], ends.HORIZON, "", 0.0

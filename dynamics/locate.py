@@ -14,13 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.detect import Column, columns
+from dynamics.detect import AT_REST, Column, columns
 from dynamics.problem import SMALL, FloatArray, Problem
 from theory.events import Crossing, ExceedsRunMaximum, SustainedRise
 
 INTERIOR = (1 / 3, 2 / 3)
 TIGHT = 1e-12
 RELAXATIONS = 40.0
+ACCUMULATED = 10.0
+"""Error of a state over what the integrator allows in one step."""
+FEW = 4
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class Path:
     nodes: FloatArray
     at: Callable[[float], FloatArray]
     form: Callable[[float], Problem]
+    error: Callable[[FloatArray], FloatArray]
     seen: dict[tuple[float, bool], FloatArray] = field(default_factory=dict)
 
     def order(self, time: float, rates: bool) -> FloatArray:
@@ -104,18 +108,46 @@ def _scan(path: Path, begin: float, interior: tuple[float, ...] = INTERIOR) -> F
 def _crossing(path: Path, rule: Crossing, begin: float) -> Located:
     rates = _uses_rates(path, rule)
     value, guard = _column(path, rule.expression), _column(path, rule.guard)
-    before = begin
+    before, largest, at_rest = begin, 0.0, False
     # A rate costs a gradient at every point, so rates are looked at on the nodes alone.
     for time in _scan(path, begin, () if rates else INTERIOR):
         row = path.order(time, rates)
         now = float(value(row)[0])
+        at_rest = False
+        if rule.resolution:
+            largest = max(largest, abs(now))
+            at_rest = now != 0 and abs(now) <= rule.resolution * largest
+            at_rest = at_rest or 0 < abs(now) <= _noise(path, value, time)
+            if at_rest or largest == 0:
+                continue
         if guard(row)[0] > 0 and (now > 0 or (now == 0 and not rule.strict)):
             if time == begin:
                 return Located(float(time))
             root = _root(lambda t: float(value(path.order(t, rates))[0]), before, time)
             return _polish(path, value, root) if rates else Located(root)
         before = time
-    return Located(None, f"not reached by time {path.nodes[-1]:.6g}")
+    reason = AT_REST if at_rest else f"not reached by time {path.nodes[-1]:.6g}"
+    return Located(None, reason)
+
+
+def _noise(path: Path, value: Column, time: float) -> float:
+    """What the error of the integrated state may change in a value: the sum over the entries.
+
+    Of many entries, whose sum costs a gradient each, the largest over a few moves of all of them.
+    """
+    if time == 0.0:
+        return 0.0
+    problem, state = path.form(time), path.at(time)
+    error = ACCUMULATED * path.error(state)
+    if state.size <= SMALL:
+        moves, combined = np.diag(error), np.sum
+    else:
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(FEW, state.size))
+        moves, combined = error * signs, np.max
+    order = problem.order_parameters
+    values = np.array([float(value(order(state + d, None)[None, :])[0]) for d in moves])
+    here = float(value(path.order(time, True))[0])
+    return float(combined(np.abs(values - here)))
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:

@@ -10,6 +10,9 @@
 ``"... after T0"``                        sought from the time of another event on
 ========================================  =====================================================
 
+What comes to rest has a rate whose sign is rounding in the end: it neither stops nor starts growing
+there, unless the rate is exactly 0 (see `theory.events.Crossing`).
+
 Names are scalars, observables, ``risk``, rates (``d_alpha``: change per unit of time), constants.
 """
 
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 RISE = 0.05
 """Part of its value by which a quantity that rises again must rise."""
+RESOLUTION = 1e-12
+"""Part of its largest absolute value below which the sign of a rate decides nothing."""
 FORMS = (
     "'G >= D/2', 'v stops growing', 'v starts growing', 'alpha rises again', "
     "'gamma exceeds the maximum of rho', each with 'after NAME' where wanted"
@@ -90,7 +95,7 @@ def event_rule(name: str, text: str, known: Sequence[str]) -> EventRule:
         stops = growing[2] == "stops"
         return Crossing(
             name, text, _latex(-rate if stops else rate, not stops), after,
-            -rate if stops else rate, guard, strict=not stops,
+            -rate if stops else rate, guard, not stops, RESOLUTION,
         )  # fmt: skip
     rising = re.fullmatch(r"(.+)\s+rises again", body)
     if rising:
@@ -101,7 +106,16 @@ def event_rule(name: str, text: str, known: Sequence[str]) -> EventRule:
         quantity, bound = (_expression(name, part, known) for part in exceeding.groups())
         return ExceedsRunMaximum(name, text, text, after, quantity, bound)
     expression, strict = _difference(name, body, known)
-    return Crossing(name, text, _latex(expression, strict), after, expression, guard, strict)
+    return Crossing(
+        name, text, _latex(expression, strict), after,
+        expression, guard, strict, _resolution(expression),
+    )  # fmt: skip
+
+
+def _resolution(expression: sympy.Expr) -> float:
+    """`RESOLUTION` where the expression is 0 at rest, so that only its sign is asked; else 0."""
+    rates = {symbol: 0 for symbol in expression.free_symbols if symbol.name.startswith("d_")}
+    return RESOLUTION if rates and expression.subs(rates) == 0 else 0.0
 
 
 def _latex(expression: sympy.Expr, strict: bool) -> str:

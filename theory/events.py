@@ -57,11 +57,15 @@ class Crossing(EventRule):
         In symbols named like the order parameters.
     strict : bool
         If True, the condition is ``expression > 0``.
+    resolution : float
+        Of an expression of rates that comes to rest at 0: part of its largest absolute value so
+        far below which its sign is rounding, and decides nothing. An exact 0 after motion counts.
     """
 
     expression: sympy.Expr
     guard: sympy.Expr
     strict: bool = False
+    resolution: float = 0.0
 
 
 @dataclass(frozen=True)

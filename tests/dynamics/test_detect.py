@@ -19,7 +19,8 @@ CROSSING = Crossing("crossing", "", "", None, a - sympy.Symbol("D"), ONE)
 GUARDED = Crossing("guarded", "", "", "crossing", -b, a, strict=True)
 MAXIMUM = ExceedsRunMaximum("maximum", "", "", None, a, sympy.Abs(b))
 RISE = SustainedRise("rise", "", "", "crossing", b, 0.1, 1.0)
-RULES = (CROSSING, GUARDED, MAXIMUM, RISE)
+RESOLVED = Crossing("resolved", "", "", "crossing", b, ONE, resolution=0.3)
+RULES = (CROSSING, GUARDED, MAXIMUM, RISE, RESOLVED)
 
 
 def detect(history, cuts, step_time=0.5):
@@ -51,6 +52,10 @@ def test_every_rule_equals_a_loop_however_the_run_is_cut(history, cuts):
     assert found["guarded"].step == second
     bound = np.abs(history[:, 1]).max()
     assert found["maximum"].step == next((t for t in steps if history[t, 0] > bound), None)
+    largest = np.maximum.accumulate(np.abs(history[:, 1]))
+    signs = (t for t in later if largest[t] > 0 and history[t, 1] >= 0)
+    counted = (t for t in signs if history[t, 1] == 0 or history[t, 1] > 0.3 * largest[t])
+    assert found["resolved"].step == next(counted, None)
     rise = None if first is None else naive.first_rise(history[:, 1], 0.5, 0.1, 1.0, first)
     assert found["rise"].step == rise
     assert all((entry.step is None) == bool(entry.reason) for entry in found.values())
