@@ -142,7 +142,7 @@ class Detector:
                     found.reason = f"{rule.after} is not reached"
                 elif isinstance(rule, SustainedRise):
                     found.reason = fate
-                elif rule.name in self._rates and self._at_rest(rule):
+                elif isinstance(rule, Crossing) and self._at_rest(rule):
                     found.reason = AT_REST
                 else:
                     found.reason = f"not reached by time {last * self.step_time:.6g}"
@@ -181,7 +181,7 @@ class Detector:
             return above & (self.column(rule, "guard")(rows) > 0)
 
     def _at_rest(self, rule: Crossing) -> bool:
-        largest, last = self._rates[rule.name]
+        largest, last = self._rates.get(rule.name, (0.0, 1.0))
         return abs(last) <= rule.resolution * largest
 
     def _watch_rise(self, rule: SustainedRise, found: Found, begin: int, rows: FloatArray) -> None:

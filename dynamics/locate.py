@@ -140,14 +140,15 @@ def _noise(path: Path, value: Column, time: float) -> float:
     problem, state = path.form(time), path.at(time)
     error = ACCUMULATED * path.error(state)
     if state.size <= SMALL:
-        moves, combined = np.diag(error), np.sum
+        moves = np.diag(error)
     else:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(FEW, state.size))
-        moves, combined = error * signs, np.max
+        moves = error * signs
     order = problem.order_parameters
     values = np.array([float(value(order(state + d, None)[None, :])[0]) for d in moves])
     here = float(value(path.order(time, True))[0])
-    return float(combined(np.abs(values - here)))
+    changes = np.abs(values - here)
+    return float(changes.sum() if state.size <= SMALL else changes.max())
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:

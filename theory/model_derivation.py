@@ -23,6 +23,8 @@ MOST_ENTRIES = 4
 MOST_SCALARS = 24
 """Scalars whose derivative is written out."""
 MOST_LAWS = 12
+DIGITS = 1e-12
+"""Part of the largest coefficient below which one is not written."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,8 @@ def what_stays_equal(closure: Closure, entry_names: Sequence[str]) -> list[Secti
                                        if law.degree == 2 else "")
         for text, law in zip(closure.conserved, closure.laws, strict=True) if law.exact
     ]  # fmt: skip
+    if 0 < closure.free < closure.scalars:
+        sections.append(_linear_section(closure))
     decimal = sum(not law.exact for law in closure.laws)
     if len(kept) > MOST_LAWS:
         kept[MOST_LAWS:] = [f"and {len(kept) - MOST_LAWS} more"]
@@ -160,6 +164,24 @@ def what_stays_equal(closure: Closure, entry_names: Sequence[str]) -> list[Secti
     if kept:
         sections.append(Section("What training keeps", tuple(kept)))
     return sections
+
+
+def _linear_section(closure: Closure) -> Section:
+    """The scalars as combinations of the directions of the linear space."""
+    columns = closure.space.directions(closure.classes)
+    letters = [sympy.Symbol(f"z_{k + 1}", real=True) for k in range(columns.shape[1])]
+    small = DIGITS * np.abs(columns).max(initial=0.0)
+    rows: list[tuple[Any, Any]] = []
+    for k, name in enumerate(closure.names[:MOST_SCALARS]):
+        start = float(closure.classes.start[closure.classes.first[k]])
+        terms = zip(columns[k], letters, strict=True)
+        combination = sum(sympy.Float(c, 6) * z for c, z in terms if abs(c) > small)
+        rows.append((name, sympy.Float(start, 6) + combination if start else combination))
+    sentences = ["z = 0 at the start; with --coordinates linear a step is z' = z - eta * dR/dz"]
+    if closure.scalars > MOST_SCALARS:
+        sentences.append(f"and {closure.scalars - MOST_SCALARS} more scalars")
+    heading = f"The linear space of {closure.free} in which the scalars stay"
+    return Section(heading, tuple(sentences), tuple(rows))
 
 
 def drawn(closure: Closure) -> tuple[str, ...]:

@@ -67,6 +67,23 @@ class LinearSpace:
         """States of every entry, projected on the space."""
         return _inside(classes, states, self.basis * np.sqrt(classes.sizes)[:, None])
 
+    def directions(self, classes: EntryClasses) -> FloatArray:
+        """Orthonormal directions of the entries, as changes of the scalars.
+
+        Parameters
+        ----------
+        classes : EntryClasses
+
+        Returns
+        -------
+        float array, shape (count, free)
+            Columns, each with its largest coefficient positive.
+        """
+        roots = np.sqrt(classes.sizes)
+        columns = np.linalg.qr(self.basis * roots[:, None])[0] / roots[:, None]
+        largest = np.abs(columns).argmax(axis=0)
+        return np.asarray(columns * np.sign(columns[largest, np.arange(columns.shape[1])]))
+
     @property
     def free(self) -> int:
         """Dimension of the space."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.models.engine.functions import WATCHED, functions_of, slope_of
-from dynamics.models.engine.payload import reduced_payload, scalar_names
+from dynamics.models.engine.payload import reduced_payload, scalar_names, second_names
 from theory.closure import Closure, EntryClasses, SampleClasses
 from theory.closure.conservation import conservation_laws
 from theory.closure.linear import linear_space
@@ -92,9 +92,16 @@ class Closing:
             self.remarks.append(
                 "laws that join parameter groups need equal rates, and are left out"
             )
+        names = scalar_names(made, classes)
+        self.remarks += second_names(made, classes)
+        if made.drawn and made.law is not None:
+            self.remarks.append(
+                f"the law is known by {made.law.size} draws: what the gradient has outside the "
+                "classes is their sampling error; the symmetry is stated by the model"
+            )
         size = self.size or 1.0
         return Closure(
-            classes, space, groups, laws, scalar_names(made, classes), self.residual / size,
+            classes, space, groups, laws, names, self.residual / size,
             self.floor / size, self.walked, tuple(self.remarks), made.shapes,
         )  # fmt: skip
 

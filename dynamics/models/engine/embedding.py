@@ -84,11 +84,8 @@ def class_embedding(classes: EntryClasses) -> Embedding:
 
 def linear_embedding(classes: EntryClasses, space: LinearSpace) -> Embedding:
     """The embedding of a linear space by orthonormal directions of the entries."""
-    roots = np.sqrt(classes.sizes)
-    columns = np.linalg.qr(space.basis * roots[:, None])[0] / roots[:, None]
-    signs = np.sign(columns[np.abs(columns).argmax(axis=0), np.arange(columns.shape[1])])
     still = EntryClasses(classes.labels, classes.signs, np.zeros_like(classes.start))
-    matrix = still.lift((columns * signs).T).T
+    matrix = still.lift(space.directions(classes).T).T
     nothing = np.zeros(0)
     return Embedding(
         classes.start, np.ascontiguousarray(matrix), nothing, nothing, np.ones(matrix.shape[1])

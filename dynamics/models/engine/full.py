@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,21 +16,17 @@ from dynamics.models.engine.tracing_errors import refusals
 from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest, integer, real
 
-if TYPE_CHECKING:
-    pass
-
 
 class FullModelProblem(ModelProblem):
     """A problem with every trained entry, which can be laid beside the reduced one."""
 
-    def __init__(self, parameters: Any, *given: Any, **options: Any) -> None:
+    def _refuse_representatives(self) -> None:
         model = self.definition.model
         if model.representatives:
             raise InvalidRequest(
                 f"the law of {model.name} lists representatives, which have no symmetry of their "
                 "own: there is no full problem; list every sample, at a small size"
             )
-        super().__init__(parameters, *given, **options)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Scalar -> every entry that stands for it, with its sign, shape (records, entries).
@@ -80,6 +76,7 @@ class FullPopulation(FullModelProblem):
         samples: Any = None,
         seed: Any = 0,
     ) -> None:
+        self._refuse_representatives()
         made = self.definition.realization(parameters, samples, seed)
         closure = made.closure(self.definition.walk(eta, steps))
         super().__init__(parameters, made, closure, made.data, False, coordinates)
@@ -129,6 +126,7 @@ class FullEmpirical(FullModelProblem):
         steps: Any = None,
         coordinates: str = "auto",
     ) -> None:
+        self._refuse_representatives()
         model = self.definition.model
         if model.loss is None or (model.law is None and model.sample is None):
             raise InvalidRequest(

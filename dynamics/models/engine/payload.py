@@ -76,6 +76,23 @@ def scalar_names(made: Realization, classes: EntryClasses) -> tuple[str, ...]:
     return tuple(names)
 
 
+def second_names(made: Realization, classes: EntryClasses) -> tuple[str, ...]:
+    """Remarks on entries that the model names and that have no scalar of that name.
+
+    Of two names of entries that stay equal the first is used; an entry that never moves has none.
+    """
+    remarks: list[str] = []
+    first: dict[int, str] = {}
+    for name, entry in made.model.table("names", made.constants).items():
+        place = entry if isinstance(entry, (tuple, list)) else (entry,)
+        label = int(classes.labels[made.entry_number(str(place[0]), *place[1:])])
+        if label < 0:
+            remarks.append(f"names: {name} never moves, and is no scalar")
+        elif first.setdefault(label, name) != name:
+            remarks.append(f"names: {name} stays equal to {first[label]}, whose name is used")
+    return tuple(remarks)
+
+
 def _first_entry_name(made: Realization, entry: int) -> str:
     array, position = made.entry_position(entry)
     return "_".join([array, *map(str, position)])

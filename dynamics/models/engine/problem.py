@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,8 +21,6 @@ from theory.closure import Closure
 from theory.event_text import event_rules
 from theory.events import EventRule
 
-if TYPE_CHECKING:
-    pass
 MOST_NAMED = 256
 """Scalars that have names of their own; more are parts of their arrays."""
 MOST_WHOLE = 256

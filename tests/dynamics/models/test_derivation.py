@@ -202,3 +202,38 @@ def test_a_number_of_scalars_that_grows_with_the_size_is_no_coincidence():
     section = size_table(own, {"n": [2, 3, 4]}, {}, own.walk(0.02, 50))
     assert any(line.startswith("the number of scalars is n,") for line in section.sentences)
     assert not any("coincidence" in line for line in section.sentences)
+
+
+def test_scalars_are_written_in_the_linear_space_that_a_run_with_it_uses():
+    """The written combinations, at the last state of a run in the coordinates of the space."""
+    system = dynamics.load_system(MODELS / "deep_linear.py")
+    own = system.ReducedPopulation.definition
+    reduced = system.ReducedPopulation(system.Parameters(), coordinates="linear")
+    run = dynamics.descend(reduced, eta=0.02, steps=200)
+    (section,) = [
+        s
+        for s in page(own, system.Parameters(), own.walk()).sections
+        if "linear space" in s.heading
+    ]
+    values = {
+        sympy.Symbol(n, real=True): v for n, v in zip(reduced.scalars, run.final_state, strict=True)
+    }
+    entries = dict(zip(reduced.closure.names, reduced.lift(run.final_state), strict=True))
+    assert len(section.equations) == 24
+    for name, combination in section.equations:
+        assert float(combination.subs(values)) == pytest.approx(entries[name], abs=1e-5)
+
+
+def test_a_name_that_has_no_scalar_is_said():
+    def start():
+        return {"a": np.zeros(3), "b": 0.0}
+
+    def risk(theta, xp):
+        return xp.sum((theta["a"] - 1) ** 2)
+
+    names = {"one": ("a", 0), "two": ("a", 2), "none": "b"}
+    closure = dynamics.Model(start=start, risk=risk, names=names)
+    closure = closure.ReducedPopulation(closure.Parameters()).closure
+    assert closure.names == ("one",)
+    assert "names: two stays equal to one, whose name is used" in closure.remarks
+    assert "names: none never moves, and is no scalar" in closure.remarks

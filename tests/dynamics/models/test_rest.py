@@ -22,7 +22,7 @@ def rests(theta, xp):
 
 
 def turns(theta, xp):
-    """u' = -u + .9 w, w' = .9 u - w from (0, 1): u = (e^(-.1 t) - e^(-1.9 t)) / 2."""
+    """From (0, 1), u' = -u + .9 w, w' = .9 u - w gives u = (e^(-.1 t) - e^(-1.9 t)) / 2."""
     return (theta["u"] ** 2 + theta["w"] ** 2) / 2 - 0.9 * theta["u"] * theta["w"]
 
 
