@@ -126,7 +126,7 @@ def test_a_process_that_is_interrupted_in_the_middle(here):
     [
         ("** 2) / 2", "** 2) / 3", "loss="),
         pytest.param(
-            *("yield p[query] * chance, {", "yield p[K - 1 - query] * chance, {", "law="),
+            *("p[query] * math", "p[K - 1 - query] * math", "law="),
             marks=pytest.mark.long,
         ),
         pytest.param(
