@@ -16,20 +16,20 @@ import os
 # then 20 to 50 times slower when another process has a core; after a short spin, sleep instead.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
-from dynamics.compare import Comparison, compare
-from dynamics.descend import descend
-from dynamics.diversity import diversity, total_variation
+from dynamics.analysis.comparison import compare
+from dynamics.analysis.period_doubling import Branches, Onsets, branches, onsets
+from dynamics.analysis.step_size_convergence import overlay
+from dynamics.attention_maps import diversity, total_variation
 from dynamics.experiments.verify import Finding, Verdict, verify
-from dynamics.flow import flow
 from dynamics.models import Model
-from dynamics.onsets import Branches, Onsets, branches, onsets
-from dynamics.overlay import Overlay, overlay
 from dynamics.registry import System, load_system, system_names
-from dynamics.results import load
-from dynamics.stability import stability_limit
-from dynamics.store import save
+from dynamics.results.comparison import Comparison, Overlay
+from dynamics.results.storage import load, save
+from dynamics.results.trajectory import Event, Trajectory
 from dynamics.sweep import Sweep, sweep
-from dynamics.trajectory import Event, Trajectory
+from dynamics.training.flow import flow
+from dynamics.training.gradient_descent import descend
+from dynamics.training.stability_limit import stability_limit
 
 __all__ = [
     "Branches",

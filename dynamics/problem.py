@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
-    from dynamics.presentation import Presentation
+    from dynamics.results.presentation import Presentation
     from theory.events import EventRule
     from theory.notation import Notation
 
@@ -316,7 +316,7 @@ class CompiledProblem(BaseProblem):
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Steps first, ..., last - 1 in place; see `dynamics.kernels.advance`.
+        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`.
 
         Parameters
         ----------

@@ -2,7 +2,7 @@
 
 A built-in system is a folder of `dynamics.systems` with a ``SYSTEM``, a library model a file of
 `dynamics.models`. Systems are looked up here once, where a request names one; everything after that
-is given the `System`, and results carry what they are drawn with (`dynamics.presentation`).
+is given the `System`, and results carry what they are drawn with (`dynamics.results.presentation`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynamics.presentation import Origin, PlotDescription, Presentation, conditions
+from dynamics.results.presentation import Origin, PlotDescription, Presentation, conditions
 from dynamics.validation import InvalidRequest, refuse
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ entries of A that stay equal are the orbits of :math:`H` on index pairs. They ar
 components of the graph on the :math:`D^2` pairs with an edge
 :math:`(i, j) - (\pi(i), \pi(j))` for each *generator*: the group itself is never enumerated.
 
-Where no group is at hand, colour refinement of a relational structure (`theory.refinement`) finds
+Where no group is at hand, colour refinement of a relational structure
+(`theory.color_refinement`) finds
 classes that stay equal for a gradient which depends on stable colours only; orbits refine them.
 
 `classes` is the one door: it takes any structure that knows its symmetry (a `PermutationGroup`, a
@@ -25,7 +26,7 @@ from functools import cached_property, singledispatch
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.refinement import RelationalStructure, refine
+from theory.color_refinement import RelationalStructure, refine
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]

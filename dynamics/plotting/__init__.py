@@ -6,7 +6,6 @@ Results never import this package. Labels come from the notation table of the sy
 from dynamics.plotting.attention import attention
 from dynamics.plotting.branches import branches
 from dynamics.plotting.comparison import comparison
-from dynamics.plotting.cost import cost
 from dynamics.plotting.deviation import deviation
 from dynamics.plotting.diversity import diversity
 from dynamics.plotting.entry_classes import entry_classes
@@ -16,22 +15,17 @@ from dynamics.plotting.phase import phase
 from dynamics.plotting.portrait import portrait, portraits
 from dynamics.plotting.realistic import realistic
 from dynamics.plotting.refined import refined
-from dynamics.plotting.samples import against_samples, association_phase
 from dynamics.plotting.scaling import scaling
 from dynamics.plotting.slices import slices
 from dynamics.plotting.stability import stability
 from dynamics.plotting.style import write
 from dynamics.plotting.training import training
-from dynamics.plotting.transverse import transverse
 from dynamics.plotting.transverse_growth import transverse_growth
 
 __all__ = [
-    "against_samples",
-    "association_phase",
     "attention",
     "branches",
     "comparison",
-    "cost",
     "deviation",
     "diversity",
     "entry_classes",
@@ -47,7 +41,6 @@ __all__ = [
     "slices",
     "stability",
     "training",
-    "transverse",
     "transverse_growth",
     "write",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynamics.plotting.matrices import entries, true_sets
 from dynamics.plotting.style import RC, new_figure
-from dynamics.trajectory import Trajectory
+from dynamics.results.trajectory import Trajectory
 
 NAMES = {"T0": "$T_0$", "T1": "$T_1$"}
 

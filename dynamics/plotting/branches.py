@@ -6,7 +6,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
-from dynamics.onsets import Branches
+from dynamics.analysis.period_doubling import Branches
 from dynamics.plotting.style import BLUE, GREY, RC, VERMILION, new_figure
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from matplotlib.lines import Line2D
 
-from dynamics.compare import Comparison
 from dynamics.plotting.style import GREY
 from dynamics.plotting.training import training
+from dynamics.results.comparison import Comparison
 
 
 def comparison(result: Comparison) -> Any:

@@ -6,7 +6,6 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
-from dynamics.compare import Comparison
 from dynamics.plotting.style import (
     BLUE,
     GREEN,
@@ -18,6 +17,7 @@ from dynamics.plotting.style import (
     new_figure,
     time_axis,
 )
+from dynamics.results.comparison import Comparison
 
 LOOKS = (
     (BLUE, "-", "o"), (VERMILION, "-", "s"), (GREEN, "--", "^"), (PURPLE, "-.", "D"),

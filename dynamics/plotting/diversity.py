@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import Patch
 
-from dynamics.diversity.measured import Measured
+from dynamics.attention_maps.measured import Measured
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RC, VERMILION, new_figure
 from dynamics.problem import FloatArray
 

@@ -13,13 +13,20 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics.outcome import CERTIFICATE_LOST, DIVERGED, INTERRUPTED, INVALID, OSCILLATING, PENDING
-from dynamics.phases.axis import Axis
-from dynamics.phases.quantity import COMPLETE
-from dynamics.phases.select import Slice
+from dynamics.phase_diagrams.axis import Axis
+from dynamics.phase_diagrams.quantity import COMPLETE
+from dynamics.phase_diagrams.selection import Slice
 from dynamics.plotting.style import GREY
 from dynamics.plotting.words import Letters, label
 from dynamics.problem import FloatArray
+from dynamics.results.outcome import (
+    CERTIFICATE_LOST,
+    DIVERGED,
+    INTERRUPTED,
+    INVALID,
+    OSCILLATING,
+    PENDING,
+)
 
 MARKS = {
     OSCILLATING: "d",

@@ -8,7 +8,6 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
-from dynamics.overlay import Overlay
 from dynamics.plotting.style import (
     BLUE,
     GREEN,
@@ -19,7 +18,8 @@ from dynamics.plotting.style import (
     logarithmic,
     new_figure,
 )
-from dynamics.trajectory import Trajectory
+from dynamics.results.comparison import Overlay
+from dynamics.results.trajectory import Trajectory
 
 COLOURS = (VERMILION, BLUE, GREEN, PURPLE, ORANGE)
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))

@@ -11,14 +11,14 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from dynamics.outcome import HORIZON
+from dynamics.analysis.phase_portrait.elimination import HELD, RUN, Treatment
+from dynamics.analysis.phase_portrait.fixed_points import DEGENERATE, SADDLE, SINK, SOURCE
+from dynamics.analysis.phase_portrait.plane import Portrait
 from dynamics.plotting.placing import Words
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RC, VERMILION, new_figure
-from dynamics.portrait.fixed import DEGENERATE, SADDLE, SINK, SOURCE
-from dynamics.portrait.hidden import HELD, RUN, Treatment
-from dynamics.portrait.plane import Portrait
 from dynamics.problem import FloatArray
-from dynamics.trajectory import Trajectory
+from dynamics.results.outcome import HORIZON
+from dynamics.results.trajectory import Trajectory
 from theory.notation import Notation
 
 RESTS = ((BLUE, (0, (5, 2))), (VERMILION, (0, (6, 2, 1, 2))))

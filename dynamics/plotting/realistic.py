@@ -8,7 +8,6 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
-from dynamics.compare import Comparison
 from dynamics.plotting.style import (
     BLUE,
     GREEN,
@@ -21,7 +20,8 @@ from dynamics.plotting.style import (
     positive_time,
     time_axis,
 )
-from dynamics.trajectory import Trajectory
+from dynamics.results.comparison import Comparison
+from dynamics.results.trajectory import Trajectory
 
 PANELS = (
     ("patch_association", "share of associated rows", BLUE),

@@ -13,7 +13,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from dynamics.phases.refine import BARRED, YES, Refined
+from dynamics.phase_diagrams.adaptive_boundary import BARRED, YES, Refined
 from dynamics.plotting import words
 from dynamics.plotting.marks import hatch, logarithmic
 from dynamics.plotting.phase import HALO, NO_COLOUR, YES_COLOUR

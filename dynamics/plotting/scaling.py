@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from dynamics.phases.scaling import Scaling
+from dynamics.phase_diagrams.scaling import Scaling
 from dynamics.plotting import words
 from dynamics.plotting.marks import FEW, logarithmic
 from dynamics.plotting.style import BLUE, RC, VERMILION, new_figure

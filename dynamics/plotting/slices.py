@@ -11,19 +11,10 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.lines import Line2D
 
-from dynamics.phases.select import Slice
+from dynamics.phase_diagrams.selection import Slice
 from dynamics.plotting import words
 from dynamics.plotting.marks import Place, logarithmic, mark, without
-from dynamics.plotting.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    RC,
-    VERMILION,
-    new_figure,
-)
+from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RC, VERMILION, new_figure
 
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, "black")
 MARKERS = ("o", "s", "^", "v", "D", "p")

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynamics.plotting.style import BLUE, GREY, RC, VERMILION, logarithmic, new_figure, time_axis
 from dynamics.problem import FloatArray
-from dynamics.trajectory import Trajectory
+from dynamics.results.trajectory import Trajectory
 
 
 def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str = "alpha") -> Any:
@@ -22,7 +22,7 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
     calm : Trajectory
         The gradient flow, on which the limit is that of a state that does not oscillate.
     limits : float array, shape (records of the flow,)
-        From `dynamics.stability.limits_along` on the flow.
+        From `dynamics.training.stability_limit.limits_along` on the flow.
     name : str
         State drawn below.
 

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from dynamics.problem import FloatArray
-from dynamics.trajectory import Trajectory
+from dynamics.results.trajectory import Trajectory
 
 # Okabe and Ito (2008), distinguishable under the common colour deficiencies and in grey.
 BLUE, VERMILION, GREEN, PURPLE, ORANGE = (

@@ -9,7 +9,6 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
-from dynamics.expression import Expression
 from dynamics.plotting.style import (
     BLUE,
     GREEN,
@@ -27,8 +26,9 @@ from dynamics.plotting.style import (
     sparse,
     time_axis,
 )
-from dynamics.presentation import Panel
-from dynamics.trajectory import Trajectory
+from dynamics.results.expression import Expression
+from dynamics.results.presentation import Panel
+from dynamics.results.trajectory import Trajectory
 
 LOOKS = (
     (BLUE, "o"), (VERMILION, "s"), (GREEN, "^"), (PURPLE, "D"), (ORANGE, "v"), (GREY, "o"),
@@ -47,7 +47,7 @@ PLAIN = "0"
 def training(
     run: Trajectory, markers: Trajectory | None = None, seeds: Sequence[Trajectory] = ()
 ) -> Any:
-    """The panels of a run over logarithmic time; see `dynamics.presentation.PlotDescription`.
+    """The panels of a run over logarithmic time; see `PlotDescription`.
 
     A curve that the run does not have (of a class without members) is left out of its panel.
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import matplotlib as mpl
 
+from dynamics.analysis.transverse_growth import TransverseGrowth
 from dynamics.plotting.style import BLUE, GREY, RC, VERMILION, logarithmic, new_figure, time_axis
-from dynamics.trajectory import Trajectory
-from dynamics.transverse_growth import TransverseGrowth
+from dynamics.results.trajectory import Trajectory
 
 
 def transverse_growth(growth: TransverseGrowth, run: Trajectory) -> Any:

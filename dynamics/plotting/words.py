@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dynamics.phases.quantity import TIME, Quantity
+from dynamics.phase_diagrams.quantity import TIME, Quantity
 from dynamics.validation import brief
 from theory.notation import Letter
 
@@ -80,7 +80,7 @@ def number(value: float) -> str:
 
 
 def formula(notation: Letters, text: str) -> str:
-    """A formula of `dynamics.expression` as LaTeX without dollar signs."""
+    """A formula of `dynamics.results.expression` as LaTeX without dollar signs."""
     functions = r"([A-Za-z_]\w*)(?=\s*\()"
     written = re.sub(functions, lambda found: rf"\mathrm{{{found[1]}}}", text)
     names = r"(?<![\w.{\\])([A-Za-z_]\w*)(?![\w}])"

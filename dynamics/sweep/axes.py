@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.expression import Expression
+from dynamics.results.expression import Expression
 from dynamics.validation import InvalidRequest, integer, real, refuse
 
 MOST_POINTS = 10_000_000

@@ -12,8 +12,8 @@ import os
 import queue
 from typing import Any
 
-from dynamics.sweep.crew import Answer
-from dynamics.sweep.points import answer_text
+from dynamics.sweep.messages import answer_text
+from dynamics.sweep.worker_pool import Answer
 from dynamics.validation import InvalidRequest
 
 ADDRESS = "DASK_SCHEDULER_ADDRESS"

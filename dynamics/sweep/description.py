@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dynamics.presentation import Presentation
-from dynamics.sweep.place import reason
+from dynamics.results.presentation import Presentation
+from dynamics.sweep.folder import reason
 from dynamics.validation import InvalidRequest, brief
 
 FORMAT = 1

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dynamics.outcome import INVALID, PENDING, POINT_KINDS
-from dynamics.sweep.reading import BLOCK, DONE, RECORD
+from dynamics.results.outcome import INVALID, PENDING, POINT_KINDS
+from dynamics.sweep.reader import BLOCK, DONE, RECORD
 from dynamics.sweep.result import Sweep
 from dynamics.validation import InvalidRequest
 

@@ -1,6 +1,6 @@
 """One point of a sweep: a problem is made, trained, and reduced to a row of numbers.
 
-A row holds ``outcome`` (an index into `dynamics.outcome.POINT_KINDS`), ``end_time``,
+A row holds ``outcome`` (an index into `dynamics.results.outcome.POINT_KINDS`), ``end_time``,
 ``time_<event>`` (left out where the event was not reached), on flows ``uncertainty_<event>``, and
 what stands at the end: the scalar parts of the state and every observable. A *path*, on request,
 holds the same scalars at logarithmically spaced times.
@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from dynamics.descend import check_settings, descend
-from dynamics.flow import check_flow, flow
-from dynamics.outcome import INVALID, POINT_KINDS
 from dynamics.problem import FloatArray
 from dynamics.registry import System, load_unchanged
-from dynamics.trajectory import Trajectory
+from dynamics.results.outcome import INVALID, POINT_KINDS
+from dynamics.results.trajectory import Trajectory
+from dynamics.training.flow import check_flow, flow
+from dynamics.training.gradient_descent import check_settings, descend
 from dynamics.validation import InvalidRequest, first_problem, integer
 
 CLOSED = ("scalars", "free", "sample_classes")

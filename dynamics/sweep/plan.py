@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.expression import Expression
-from dynamics.presentation import Presentation
 from dynamics.registry import DRAWN, FULL, System
+from dynamics.results.expression import Expression
+from dynamics.results.presentation import Presentation
+from dynamics.results.versions import versions
 from dynamics.sweep.axes import Axis, Grid, grid
 from dynamics.sweep.measure import Work
 from dynamics.validation import InvalidRequest, integer, refuse
-from dynamics.versions import versions
 
 BLOCKS, MOST_IN_BLOCK = 64, 256
 """A sweep has about so many blocks, unless they would hold more points than this."""

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.outcome import FAILURES, INVALID, KILLED, PENDING, POINT_KINDS
-from dynamics.presentation import Presentation
 from dynamics.registry import System, can_be_loaded_again, load_system
-from dynamics.sweep import reading
+from dynamics.results.outcome import FAILURES, INVALID, KILLED, PENDING, POINT_KINDS
+from dynamics.results.presentation import Presentation
+from dynamics.sweep import reader
 from dynamics.sweep.cluster import Cluster, address
-from dynamics.sweep.crew import Crew, Here, Workers
 from dynamics.sweep.description import described, read_head
 from dynamics.sweep.plan import Plan, planned, restored
 from dynamics.sweep.run import Progress, run
 from dynamics.sweep.store import SweepStore
+from dynamics.sweep.worker_pool import Crew, Here, Workers
 from dynamics.validation import InvalidRequest, integer
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Sweep:
     @property
     def complete(self) -> bool:
         """Whether every block is done."""
-        return bool((self.dataset[reading.DONE].values != 0).all())
+        return bool((self.dataset[reader.DONE].values != 0).all())
 
 
 def counted(dataset: xarray.Dataset) -> dict[str, int]:
@@ -87,7 +87,7 @@ def _named(codes: Mapping[int, int]) -> dict[str, int]:
 
 
 def _dims(dataset: xarray.Dataset) -> list[str]:
-    return [str(name) for name in dataset.sizes if name not in (reading.BLOCK, reading.RECORD)]
+    return [str(name) for name in dataset.sizes if name not in (reader.BLOCK, reader.RECORD)]
 
 
 def sweep(
@@ -139,7 +139,7 @@ def sweep(
     InvalidRequest
         If the request is wrong, all points are, the store is another sweep's, or the model file is
         changed while the sweep goes on.
-    dynamics.sweep.place.StoreError
+    dynamics.sweep.folder.StoreError
         If the store cannot be written.
     """
     chosen = load_system(system)
@@ -165,14 +165,14 @@ def _swept(plan: Plan, path: Path, staff: Workers) -> Sweep:
         contents = _whole(path, plan)
         if (contents.done == 0).any():
             told = run(plan, store, staff)
-            contents = reading.read(path, plan)
-        found = reading.dataset(path, plan, contents)
+            contents = reader.read(path, plan)
+        found = reader.dataset(path, plan, contents)
     return Sweep(found, plan, told.reasons, told.interrupted)
 
 
-def _whole(path: Path, plan: Plan) -> reading.Contents:
+def _whole(path: Path, plan: Plan) -> reader.Contents:
     """What a store holds; refused if something in it is damaged."""
-    contents = reading.read(path, plan)
+    contents = reader.read(path, plan)
     if contents.damage:
         number, why = next(iter(contents.damage.items()))
         raise InvalidRequest(
@@ -233,7 +233,7 @@ def load(path: str | os.PathLike[str]) -> Sweep:
     """
     plan = restored(*read_head(Path(path)))
     contents = _whole(Path(path), plan)
-    return Sweep(reading.dataset(Path(path), plan, contents), plan)
+    return Sweep(reader.dataset(Path(path), plan, contents), plan)
 
 
 def repaired(path: str | os.PathLike[str]) -> int:
@@ -247,9 +247,9 @@ def repaired(path: str | os.PathLike[str]) -> int:
     plan = restored(*read_head(Path(path)))
     store = SweepStore(Path(path), plan)
     with store.open():
-        for name in reading.read(Path(path), plan).broken:
+        for name in reader.read(Path(path), plan).broken:
             store.mend(name)
-        bad = reading.read(Path(path), plan).damage
+        bad = reader.read(Path(path), plan).damage
         store.forget(list(bad))
     return len(bad)
 
@@ -264,7 +264,7 @@ def status(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     request = described(Path(path))
     plan = restored(request)
-    contents = reading.read(Path(path), plan)
+    contents = reader.read(Path(path), plan)
     found = _named(contents.outcomes)
     return {
         "system": request["system"],

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics import progress
-from dynamics.interruption import interruption
-from dynamics.outcome import FAILURES, INVALID, KILLED, POINT_KINDS
-from dynamics.sweep.crew import Workers
+from dynamics.results.outcome import FAILURES, INVALID, KILLED, POINT_KINDS
+from dynamics.sweep.messages import Measured, answer, lost, request_text
 from dynamics.sweep.plan import Index, Plan
-from dynamics.sweep.points import Measured, answer, lost, request_text
 from dynamics.sweep.store import SweepStore
+from dynamics.sweep.worker_pool import Workers
+from dynamics.training import progress
+from dynamics.training.interruption import interruption
 
 TRIES = 2
 """Workers that a single point may take down."""

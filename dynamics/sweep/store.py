@@ -20,20 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.outcome import PENDING, POINT_KINDS
+from dynamics.results.outcome import PENDING, POINT_KINDS
 from dynamics.sweep.axes import PAIRED
 from dynamics.sweep.description import FORMAT, KIND, described, differences
-from dynamics.sweep.place import check_place, locked, tidy, told
-from dynamics.sweep.reading import (
-    BLOCK,
-    DONE,
-    Block,
-    checksum,
-    derived,
-    filled,
-    layout,
-    marks,
-)
+from dynamics.sweep.folder import check_place, locked, tidy, told
+from dynamics.sweep.reader import BLOCK, DONE, Block, checksum, derived, filled, layout, marks
 
 if TYPE_CHECKING:
     from dynamics.sweep.plan import Plan

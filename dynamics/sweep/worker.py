@@ -1,6 +1,7 @@
 """A process that runs blocks: one line of JSON in, one line out, until its input ends.
 
-Started by `dynamics.sweep.crew`. Points are run beside the main thread, which watches the input:
+Started by `dynamics.sweep.worker_pool`. Points are run beside the main thread, which watches the
+input:
 when the sweep is gone, however it went, its workers go at once.
 """
 
@@ -15,7 +16,7 @@ from queue import SimpleQueue
 from typing import TextIO
 
 from dynamics.registry import load_unchanged
-from dynamics.sweep.points import answer_text, refusal_text
+from dynamics.sweep.messages import answer_text, refusal_text
 from dynamics.validation import InvalidRequest
 
 

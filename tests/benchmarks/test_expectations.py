@@ -9,6 +9,7 @@ import pytest
 
 import dynamics
 from dynamics import plotting
+from dynamics.experiments.positional_attention.pictures.cost import cost
 from dynamics.validation import InvalidRequest
 
 pytestmark = pytest.mark.benchmark_run
@@ -91,7 +92,7 @@ def test_cost_against_size(system, one_core, q, capsys):
                 row = "  ".join(f"{name} {1e3 * value:9.3g}" for name, value in found.items())
                 print(f"\nD={D:<5} q={q}/D tol={tolerance:g} ms: {row}  ({took})", end="")
     RESULTS.mkdir(parents=True, exist_ok=True)
-    picture = plotting.write(plotting.cost(panels), RESULTS / f"cost_q{q}.png")
+    picture = plotting.write(cost(panels), RESULTS / f"cost_q{q}.png")
     with capsys.disabled():
         print(f"\n  auto over the best: at most {worst:.2f}; picture {picture}")
     assert worst <= 1.5

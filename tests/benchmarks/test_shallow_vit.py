@@ -16,9 +16,9 @@ from timing import best
 
 import dynamics
 from dynamics import codegen
-from dynamics.systems.shallow_vit import unrolled
-from dynamics.systems.shallow_vit.empirical import FullEmpirical, chunk_width
+from dynamics.systems.shallow_vit.empirical.problem import FullEmpirical, chunk_width
 from dynamics.systems.shallow_vit.parameters import Parameters
+from dynamics.systems.shallow_vit.reduced import unrolled
 
 pytestmark = pytest.mark.benchmark_run
 

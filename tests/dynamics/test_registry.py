@@ -11,7 +11,7 @@ import pytest
 import dynamics
 from dynamics import registry
 from dynamics.cli import main
-from dynamics.presentation import Origin
+from dynamics.results.presentation import Origin
 from dynamics.validation import InvalidRequest
 
 

@@ -23,7 +23,7 @@ def load(path):
     digests = {k.strip(): hashlib.sha256(v.encode()).hexdigest()[:12] for k, v in pairs}
     if PRETEND in os.environ and sys.argv[0].endswith("worker.py"):
         digests["loss"] = os.environ[PRETEND]
-    from dynamics.presentation import Origin
+    from dynamics.results.presentation import Origin
 
     return replace(system_of(None), name=Path(path).stem, origin=Origin(str(path), digests))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dynamics.experiments.masked_image_modeling import (
+    convergence,
     correlations,
     gap,
     growth,
     identities,
-    late,
     maps,
-    stages,
+    phases,
 )
 from dynamics.experiments.verify import Check
 
@@ -24,14 +24,14 @@ CHECKS: Mapping[str, Check] = {
     "Equation (4.1)": gap.equation_4_1,
     "Section 5.1, monotone": correlations.monotone,
     "Section 5.1, key observation": correlations.key_observation,
-    "Section 5.2, stage 1": stages.stage_1,
-    "Lemma 5.3": stages.lemma_5_3,
-    "Section 5.2, intuition": stages.intuition,
-    "Section 5.2, separation": stages.separation,
+    "Section 5.2, stage 1": phases.stage_1,
+    "Lemma 5.3": phases.lemma_5_3,
+    "Section 5.2, intuition": phases.intuition,
+    "Section 5.2, separation": phases.separation,
     "Section 5.3, rapid growth": growth.rapid_growth,
     "Section 5.3, convergence": growth.convergence,
-    "Theorem 4.1, loss": late.loss,
-    "Theorem 4.1, attention": late.attention,
+    "Theorem 4.1, loss": convergence.loss,
+    "Theorem 4.1, attention": convergence.attention,
     "Theorem F.3, local areas": gap.theorem_f_3_local,
     "Theorem F.3, frozen": growth.frozen,
     "Theorem F.3, global areas": gap.theorem_f_3_global,

@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.descend import descend
 from dynamics.experiments.figure import Drawing, Figure, FigureRequest
 from dynamics.experiments.masked_image_modeling import maps
+from dynamics.experiments.masked_image_modeling.pictures.correlations import Group, correlations
+from dynamics.experiments.masked_image_modeling.pictures.gap import gap_plane
+from dynamics.experiments.masked_image_modeling.pictures.spread import spread
+from dynamics.experiments.masked_image_modeling.pictures.times import times
 from dynamics.experiments.masked_image_modeling.plane import Plane, plane
 from dynamics.experiments.masked_image_modeling.runs import (
     EXPONENTS,
@@ -25,18 +28,15 @@ from dynamics.experiments.masked_image_modeling.runs import (
     compared,
     trained,
 )
-from dynamics.plotting.correlations import Group, correlations
-from dynamics.plotting.gap import gap_plane
-from dynamics.plotting.spread import spread
-from dynamics.plotting.times import times
 from dynamics.problem import FloatArray
-from dynamics.systems.masked_image_modeling.attention import grid_of
+from dynamics.systems.masked_image_modeling.reduced.attention import grid_of
+from dynamics.training.gradient_descent import descend
 from dynamics.validation import InvalidRequest, integer, real, refuse
 from theory.systems.masked_image_modeling.information_gap import leading_motion, rho0
 
 if TYPE_CHECKING:
     from dynamics.registry import System
-    from dynamics.trajectory import Trajectory
+    from dynamics.results.trajectory import Trajectory
 
 LARGE = 1e12
 """A ratio of rates at which its limit is reached."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynamics.experiments.criteria import Criterion, decided, listed
 from dynamics.experiments.curves import curve
-from dynamics.experiments.masked_image_modeling.late import (
+from dynamics.experiments.masked_image_modeling.convergence import (
     AS_ONE_OVER_T,
     SLOWEST,
     late_slope,

@@ -11,19 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.descend import descend
 from dynamics.experiments.criteria import listed
 from dynamics.experiments.curves import curve, over_time
-from dynamics.experiments.masked_image_modeling.runs import (
-    CROSSED,
-    SMALL,
-    sizes_of,
-    trained,
-)
-from dynamics.experiments.masked_image_modeling.statements import Stated, seconds, stated
+from dynamics.experiments.masked_image_modeling.paper_formulas import Stated, seconds, stated
+from dynamics.experiments.masked_image_modeling.runs import CROSSED, SMALL, sizes_of, trained
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
-from dynamics.systems.masked_image_modeling import sampling
+from dynamics.systems.masked_image_modeling.empirical import sampling
+from dynamics.training.gradient_descent import descend
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:

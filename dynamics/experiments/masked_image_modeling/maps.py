@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.descend import descend
-from dynamics.diversity import diversity, total_variation
+from dynamics.attention_maps import diversity, total_variation
 from dynamics.experiments.curves import curve, over_time
 from dynamics.experiments.masked_image_modeling.runs import outside, sizes_of, unit
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
-from dynamics.systems.masked_image_modeling.attention import attention_map, grid_of
+from dynamics.systems.masked_image_modeling.reduced.attention import attention_map, grid_of
+from dynamics.training.gradient_descent import descend
 
 if TYPE_CHECKING:
     from dynamics.registry import System
-    from dynamics.systems.masked_image_modeling.projection import Rows
-    from dynamics.trajectory import Trajectory
+    from dynamics.results.trajectory import Trajectory
+    from dynamics.systems.masked_image_modeling.full.projection import Rows
 
 USUAL = {"P": 1024, "C_global": 512, "C_local": 8}
 ETA = 1.0

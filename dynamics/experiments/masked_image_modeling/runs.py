@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.descend import descend
 from dynamics.experiments.curves import exponent, over_time
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
-from dynamics.trajectory import Trajectory
+from dynamics.results.trajectory import Trajectory
+from dynamics.training.gradient_descent import descend
 
 if TYPE_CHECKING:
     from dynamics.registry import System

@@ -38,7 +38,7 @@ def classes(system: System, request: FigureRequest) -> Drawing:
 def plane(system: System, request: FigureRequest) -> Drawing:
     """Phase plane of two scalars. Options: ``x``, ``y``, ``time``, ``starts``, ``grid``."""
     from dynamics import plotting
-    from dynamics.portrait import portrait
+    from dynamics.analysis.phase_portrait import portrait
 
     usual = system.showcases["run"]
     time = usual.eta * usual.steps
@@ -62,8 +62,8 @@ def plane(system: System, request: FigureRequest) -> Drawing:
 def transverse(system: System, request: FigureRequest) -> Drawing:
     """How fast deviations from the closed space grow. Options: ``eta``, ``steps``, ``records``."""
     from dynamics import plotting
-    from dynamics.descend import descend
-    from dynamics.transverse_growth import transverse_growth
+    from dynamics.analysis.transverse_growth import transverse_growth
+    from dynamics.training.gradient_descent import descend
 
     usual = system.showcases["run"]
     options = request.settled(
@@ -91,9 +91,9 @@ def transverse(system: System, request: FigureRequest) -> Drawing:
 def stability(system: System, request: FigureRequest) -> Drawing:
     """Stability limit along a run. Options: ``eta``, ``steps``."""
     from dynamics import plotting
-    from dynamics.descend import descend
-    from dynamics.flow import flow
-    from dynamics.stability import limits_along
+    from dynamics.training.flow import flow
+    from dynamics.training.gradient_descent import descend
+    from dynamics.training.stability_limit import limits_along
 
     usual = system.showcases["run"]
     options = request.settled({"eta": usual.eta, "steps": usual.steps}, {})

@@ -12,15 +12,15 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
-from dynamics.descend import descend
 from dynamics.experiments.figure import Drawing, FigureRequest
 from dynamics.experiments.positional_attention.patches import localised
 from dynamics.plotting.matrices import entries, true_sets
 from dynamics.plotting.style import BLUE, GREY, PURPLE, RC, VERMILION, logarithmic, new_figure
+from dynamics.training.gradient_descent import descend
 
 if TYPE_CHECKING:
     from dynamics.registry import System
-    from dynamics.trajectory import Trajectory
+    from dynamics.results.trajectory import Trajectory
 
 QUICK = {"samples": 16_000, "eta": 0.02, "steps": 20_000, "dtype": "float32"}
 DECADES = 100.0

@@ -22,19 +22,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.adam import adam
-from dynamics.descend import check_steps, descend
 from dynamics.experiments.figure import Drawing, FigureRequest
-from dynamics.experiments.positional_attention.convolution_picture import panels
+from dynamics.experiments.positional_attention.adam import adam
 from dynamics.experiments.positional_attention.patches import localised
-from dynamics.outcome import DIVERGED
-from dynamics.systems.positional_attention.gram import GramEmpirical
-from dynamics.systems.positional_attention.sampling import Convolution
+from dynamics.experiments.positional_attention.pictures.convolution import panels
+from dynamics.results.outcome import DIVERGED
+from dynamics.systems.positional_attention.empirical.positional_encodings import GramEmpirical
+from dynamics.systems.positional_attention.empirical.sampling import Convolution
+from dynamics.training.gradient_descent import check_steps, descend
 from dynamics.validation import integer
 
 if TYPE_CHECKING:
     from dynamics.registry import System
-    from dynamics.trajectory import Trajectory
+    from dynamics.results.trajectory import Trajectory
     from theory.symmetry import Partition
 
 QUICK = {

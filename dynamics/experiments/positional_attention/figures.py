@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dynamics.experiments.figure import Figure
-from dynamics.experiments.positional_attention import behind
+from dynamics.experiments.positional_attention import verdict_figures
 from dynamics.experiments.positional_attention.association import association
 from dynamics.experiments.positional_attention.convolution import convolution
 from dynamics.experiments.positional_attention.patches import data_point, partitions
@@ -19,9 +19,9 @@ FIGURES: Mapping[str, Figure] = {
     "2": convolution,
     "3": data_point,
     "4": association,
-    "deviation": behind.deviation,
-    "phase": behind.phase,
-    "transverse": behind.transverse,
-    "omega": behind.spread,
+    "deviation": verdict_figures.deviation,
+    "phase": verdict_figures.phase,
+    "transverse": verdict_figures.transverse,
+    "omega": verdict_figures.spread,
     "plane": plane,
 }

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.descend import descend
 from dynamics.experiments.curves import curve, exponent, over_time
 from dynamics.experiments.positional_attention.population import (
     HORIZON,
@@ -21,7 +20,8 @@ from dynamics.experiments.positional_attention.population import (
     sizes_of,
 )
 from dynamics.experiments.verify import Finding, Protocol
-from dynamics.systems.positional_attention.brute import brute_configurations
+from dynamics.systems.positional_attention.full.population import brute_configurations
+from dynamics.training.gradient_descent import descend
 
 if TYPE_CHECKING:
     from dynamics.registry import System

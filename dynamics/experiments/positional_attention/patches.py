@@ -12,9 +12,9 @@ import matplotlib as mpl
 import numpy as np
 
 from dynamics.experiments.figure import Drawing, FigureRequest
-from dynamics.plotting.patches import patches
+from dynamics.experiments.positional_attention.pictures.patches import patches
 from dynamics.plotting.style import RC, new_figure
-from dynamics.systems.positional_attention.sampling import SignalSets
+from dynamics.systems.positional_attention.empirical.sampling import SignalSets
 from theory.symmetry import Partition
 
 if TYPE_CHECKING:

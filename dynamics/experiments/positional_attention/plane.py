@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dynamics.analysis.phase_portrait import described, portrait, sentence
 from dynamics.experiments.figure import Drawing, FigureRequest
 from dynamics.plotting.portrait import portraits
-from dynamics.portrait import described, portrait, sentence
 from dynamics.validation import refuse
 
 if TYPE_CHECKING:

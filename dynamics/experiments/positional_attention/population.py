@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.flow import flow
 from dynamics.problem import FloatArray
-from dynamics.systems.positional_attention.sampling import assumption_1
-from dynamics.trajectory import Trajectory
+from dynamics.results.trajectory import Trajectory
+from dynamics.systems.positional_attention.empirical.sampling import assumption_1
+from dynamics.training.flow import flow
 
 if TYPE_CHECKING:
     from dynamics.experiments.verify import Protocol

@@ -14,17 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.compare import compare
-from dynamics.descend import descend
+from dynamics.analysis.comparison import compare
 from dynamics.experiments.curves import curve, exponent, over_time
-from dynamics.experiments.positional_attention.population import (
-    population_flow,
-    sizes_of,
-)
+from dynamics.experiments.positional_attention.population import population_flow, sizes_of
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
-from dynamics.stability import limits_along
-from dynamics.trajectory import Trajectory
+from dynamics.results.trajectory import Trajectory
+from dynamics.training.gradient_descent import descend
+from dynamics.training.stability_limit import limits_along
 from theory.systems.positional_attention.linear_rules import sign_rule_error
 
 if TYPE_CHECKING:

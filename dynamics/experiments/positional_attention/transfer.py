@@ -15,7 +15,7 @@ X_j\rangle`: a linear rule, and its error is that of sign(Z) at least
 
 Pooled noise is Gaussian with covariance :math:`\sigma^2 D^2 S S^T` between rows, so it is drawn as
 such, with one vector a distinct row; test data need one number a patch
-(`dynamics.systems.positional_attention.sampling`).
+(`dynamics.systems.positional_attention.empirical.sampling`).
 
 The start is symmetric and the activation nearly so: with one sample, v may grow along a patch that
 carries -y, and the run then learns :math:`-\tilde w^\star` and errs on almost everything. The
@@ -33,7 +33,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from dynamics.problem import FloatArray
-from dynamics.systems.positional_attention import sampling
+from dynamics.systems.positional_attention.empirical import sampling
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.experiments.curves import exponent as exponent_of
-from dynamics.experiments.positional_attention import frozen
+from dynamics.experiments.positional_attention import frozen_attention
 from dynamics.experiments.positional_attention.transfer import (
     Tuning,
     downstream,
     fine_tune,
     medians,
 )
-from dynamics.experiments.positional_attention.without_sets import (
+from dynamics.experiments.positional_attention.unknown_partition import (
     ERROR,
     leading_needed,
     linear_ladder,
@@ -33,7 +33,7 @@ from dynamics.experiments.positional_attention.without_sets import (
     scratch_rows,
 )
 from dynamics.experiments.verify import Finding, Protocol
-from dynamics.flow import flow
+from dynamics.training.flow import flow
 from theory.systems.positional_attention.data_law import bayes_error
 from theory.systems.positional_attention.linear_rules import sign_rule_error
 from theory.systems.positional_attention.unknown_sets import least_samples
@@ -133,16 +133,19 @@ def transfer_row(system: System, parameters: Any, seeds: int, seed: int) -> dict
     run = flow(system.ReducedPopulation(parameters), time, record=[0.0, time / 100, time])
     early, late = run.states[1], run.final_state
     kinds = {
-        "true sets": (frozen.block(parameters), 1.0),
-        "learned": (frozen.of_orbits(parameters, late), float(late[1] > late[2])),
-        "learned, early": (frozen.of_orbits(parameters, early), float(early[1] > early[2])),
-        "uniform": (frozen.uniform(parameters), 0.0),
+        "true sets": (frozen_attention.block(parameters), 1.0),
+        "learned": (frozen_attention.of_orbits(parameters, late), float(late[1] > late[2])),
+        "learned, early": (
+            frozen_attention.of_orbits(parameters, early),
+            float(early[1] > early[2]),
+        ),
+        "uniform": (frozen_attention.uniform(parameters), 0.0),
     }
     table: dict[str, dict[str, Any]] = {}
     for kind, (weights, association) in kinds.items():
         task = downstream(parameters, weights, seed)
         table[kind] = {
-            "inside": frozen.inside(parameters, weights),
+            "inside": frozen_attention.inside(parameters, weights),
             "association": association,
             "errors": medians(task, counts, seeds),
         }
@@ -217,14 +220,14 @@ def empirical_rows(system: System, seeds: int, seed: int) -> list[dict[str, Any]
     parameters = system.Parameters(D=16, C=4, q=4 / 12)
     rows = []
     for time in (240.0, 1440.0):
-        weights, run = frozen.trained(
+        weights, run = frozen_attention.trained(
             system, parameters, 4000, time, eta=0.04, seed=seed, dtype="float32"
         )
         task = downstream(parameters, weights, seed)
         rows.append({
             "D": 16, "C": 4, "q": parameters.q, "samples": 4000, "time": time,
             "association": float(run["patch_association"][-1]),
-            "inside": frozen.inside(parameters, weights),
+            "inside": frozen_attention.inside(parameters, weights),
             "downstream_samples": list(SAMPLES), "errors": medians(task, SAMPLES, seeds),
         })  # fmt: skip
     return rows
@@ -299,7 +302,7 @@ def _without_sets_at(system: System, protocol: Protocol) -> Finding:
         found, kept = "", True
         if D * chosen.d <= LARGEST:
             many = 4096 if protocol.thorough else 1024
-            measured = fine_tune(chosen, frozen.uniform(chosen), many, 3, protocol.seed)
+            measured = fine_tune(chosen, frozen_attention.uniform(chosen), many, 3, protocol.seed)
             slack = 3 * np.sqrt(linear * (1 - linear) / Tuning().test_samples)
             kept = bool(measured.min() >= linear - slack)
             evidence |= {"uniform": measured.tolist(), "uniform_samples": many}

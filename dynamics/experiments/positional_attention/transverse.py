@@ -1,7 +1,8 @@
 r"""Section 4.2: whether a random start falls onto the three scalars or leaves them.
 
 Two measurements of the exact population dynamics. The linear one: the amplification
-:math:`\Phi_{max}` of deviations from the symmetric manifold (`dynamics.transverse`). The other is
+:math:`\Phi_{max}` of deviations from the symmetric manifold
+(`dynamics.analysis.transverse_stability`). The other is
 not linear: the full population flow from :math:`A_{ij} \sim N(0, \omega^2)`, at the omega of the
 parameters and at larger ones, with the share of rows that stay associated. N is infinite here, so
 what is seen is the random start alone.
@@ -14,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from dynamics.analysis.transverse_stability import Transverse, transverse
 from dynamics.experiments.verify import Finding, Protocol
-from dynamics.flow import flow
 from dynamics.registry import System
-from dynamics.systems.positional_attention.manifold import Manifold
-from dynamics.trajectory import Trajectory
-from dynamics.transverse import Transverse, transverse
+from dynamics.results.trajectory import Trajectory
+from dynamics.systems.positional_attention.full.manifold import Manifold
+from dynamics.training.flow import flow
 from dynamics.validation import InvalidRequest
 
 SIZES = ({"D": 8, "C": 2, "q": 0.5},)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.descend import descend
 from dynamics.experiments.criteria import listed
 from dynamics.experiments.curves import curve
 from dynamics.experiments.shallow_vit.runs import (
@@ -28,7 +27,8 @@ from dynamics.experiments.shallow_vit.runs import (
 from dynamics.experiments.shallow_vit.sparsification import order
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
-from dynamics.trajectory import Trajectory
+from dynamics.results.trajectory import Trajectory
+from dynamics.training.gradient_descent import descend
 from theory.systems.shallow_vit.attention_limits import ceiling
 
 if TYPE_CHECKING:

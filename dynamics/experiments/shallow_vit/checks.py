@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dynamics.experiments.shallow_vit import (
     attention,
     complexity,
-    exact,
+    identities,
     iterations,
     neurons,
     sparsification,
@@ -43,11 +43,11 @@ def _telling(source: str, check: Check) -> Check:
 
 
 _MEASURED: Mapping[str, Check] = {
-    "Pattern closure": exact.pattern_closure,
-    "Gram form": exact.gram_form,
-    "Odds identity": exact.odds_identity,
-    "Symmetric collapse": exact.symmetric_collapse,
-    "Margin and output weights": exact.margin_and_weights,
+    "Pattern closure": identities.pattern_closure,
+    "Gram form": identities.gram_form,
+    "Odds identity": identities.odds_identity,
+    "Symmetric collapse": identities.symmetric_collapse,
+    "Margin and output weights": identities.margin_and_weights,
     "Theorem 1, generalization": complexity.generalization,
     "Theorem 1, iterations": iterations.theorem_1,
     "Theorem 1, samples": complexity.samples,
@@ -66,7 +66,7 @@ _MEASURED: Mapping[str, Check] = {
     "Lemma 2, claim 3": neurons.growth_of_values,
     "Lemma 3": neurons.lemma_3,
     "Lemma 4": neurons.lemma_4,
-    "Section 4.1, initialization": exact.initialization,
+    "Section 4.1, initialization": identities.initialization,
 }
 
 CHECKS: Mapping[str, Check] = {

@@ -18,7 +18,7 @@ from dynamics.experiments.shallow_vit.iterations import FEWEST
 from dynamics.experiments.shallow_vit.runs import plot, possible, sizes_of, undecided
 from dynamics.experiments.shallow_vit.success import NEURONS, TRIALS, Rows, climb
 from dynamics.experiments.verify import Finding, Protocol
-from dynamics.phases.threshold import Power, power
+from dynamics.phase_diagrams.threshold import Power, power
 
 if TYPE_CHECKING:
     from dynamics.problem import FloatArray

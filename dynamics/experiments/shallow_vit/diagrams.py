@@ -1,7 +1,8 @@
 r"""Figures 1a, 1b and 3: success over the number of samples and one variable.
 
 Rows of a diagram end after two N at which all trials succeed; the others are marked as not run.
-N50 is where half of the trials succeed, with its 95 % interval (`dynamics.phases.threshold`).
+N50 is where half of the trials succeed, with its 95 % interval
+(`dynamics.phase_diagrams.threshold`).
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ import numpy as np
 
 from dynamics.experiments.curves import line
 from dynamics.experiments.figure import Drawing, FigureRequest
+from dynamics.experiments.shallow_vit.cached_sweeps import folder, plain, rows
 from dynamics.experiments.shallow_vit.complexity import alphas, gaps, growth
 from dynamics.experiments.shallow_vit.iterations import CONFUSION, at
-from dynamics.experiments.shallow_vit.kept import folder, plain, rows
+from dynamics.experiments.shallow_vit.pictures.success import Curves, Panel, success
 from dynamics.experiments.shallow_vit.success import COUNTS, ETA, NEURONS, STEPS, TRIALS, Rows
-from dynamics.phases.threshold import Power
-from dynamics.plotting.success import Curves, Panel, success
+from dynamics.phase_diagrams.threshold import Power
 from dynamics.problem import FloatArray
 from dynamics.sweep.result import cores
 from dynamics.validation import integer, refuse

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.descend import descend
 from dynamics.experiments.criteria import listed
 from dynamics.experiments.curves import curve, exponent, line
 from dynamics.experiments.shallow_vit.runs import plot, possible, sizes_of, undecided
 from dynamics.experiments.verify import Finding, Protocol
+from dynamics.training.gradient_descent import descend
 
 if TYPE_CHECKING:
     from dynamics.registry import System
@@ -51,7 +51,7 @@ GROWS = 0.5
 
 def confusion(family: str, alpha: float) -> float:
     """alpha_# of a family."""
-    from dynamics.expression import Expression
+    from dynamics.results.expression import Expression
 
     value = Expression(CONFUSION[family], "alpha_confusion").value({"alpha_star": alpha})
     return round(float(value), 9)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.descend import descend
 from dynamics.experiments.criteria import listed
 from dynamics.experiments.curves import curve
 from dynamics.experiments.shallow_vit.runs import (
@@ -29,7 +28,8 @@ from dynamics.experiments.shallow_vit.runs import (
 )
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
-from theory.systems.shallow_vit.starts import cap_share, claimed_share, least_epsilon
+from dynamics.training.gradient_descent import descend
+from theory.systems.shallow_vit.initialization import cap_share, claimed_share, least_epsilon
 
 if TYPE_CHECKING:
     from dynamics.registry import System

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.descend import descend
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
-from dynamics.systems.shallow_vit.projection import PARTS, attention
-from dynamics.trajectory import Event, Trajectory
+from dynamics.results.trajectory import Event, Trajectory
+from dynamics.systems.shallow_vit.full.projection import PARTS, attention
+from dynamics.training.gradient_descent import descend
 
 if TYPE_CHECKING:
     from dynamics.registry import System

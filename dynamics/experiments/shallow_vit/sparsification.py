@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.descend import descend
 from dynamics.experiments.curves import curve
 from dynamics.experiments.shallow_vit.runs import plot, sizes_of
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
-from dynamics.systems.shallow_vit.sparsify import SPARSIFIERS
+from dynamics.systems.shallow_vit.empirical.sparsification import SPARSIFIERS
+from dynamics.training.gradient_descent import descend
 
 if TYPE_CHECKING:
     from dynamics.registry import System

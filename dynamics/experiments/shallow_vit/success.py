@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.descend import descend
 from dynamics.experiments.shallow_vit.runs import stands
-from dynamics.phases.threshold import Threshold, threshold
+from dynamics.phase_diagrams.threshold import Threshold, threshold
 from dynamics.problem import FloatArray
-from dynamics.trajectory import Event, Trajectory
+from dynamics.results.trajectory import Event, Trajectory
+from dynamics.training.gradient_descent import descend
 
 if TYPE_CHECKING:
     from dynamics.registry import System

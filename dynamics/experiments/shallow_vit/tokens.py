@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.experiments.figure import Drawing, FigureRequest
-from dynamics.experiments.shallow_vit.kept import folder, plain, swept, values
+from dynamics.experiments.shallow_vit.cached_sweeps import folder, plain, swept, values
+from dynamics.experiments.shallow_vit.pictures.sparsified import Column, sparsified
 from dynamics.experiments.shallow_vit.runs import PATTERNS
 from dynamics.experiments.shallow_vit.sparsification import (
     ALL_REMOVED,
@@ -18,7 +19,6 @@ from dynamics.experiments.shallow_vit.sparsification import (
     TRAINING,
     WORDS,
 )
-from dynamics.plotting.sparsified import Column, sparsified
 from dynamics.sweep.result import cores
 from dynamics.validation import integer
 

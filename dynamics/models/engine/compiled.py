@@ -16,8 +16,8 @@ import numpy as np
 import sympy
 
 from dynamics import codegen
-from dynamics.kernels.advance import advance
-from dynamics.kernels.logistic import logistic
+from dynamics.codegen.kernels.advance import advance
+from dynamics.codegen.kernels.logistic import logistic
 from dynamics.models.engine.derivation import restricted_loss
 from dynamics.validation import InvalidRequest
 

@@ -15,7 +15,7 @@ from dynamics.models.engine.letters import notation_of
 from dynamics.models.engine.panels import plot_description
 from dynamics.models.engine.realization import Realization, Walk
 from dynamics.models.engine.tracing_errors import refusals
-from dynamics.presentation import Origin, Presentation, conditions
+from dynamics.results.presentation import Origin, Presentation, conditions
 from dynamics.validation import STRICT, InvalidRequest, integer, learning_rate, number, whole
 from theory.events import EventRule
 from theory.model import Model

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.batches import dealt
 from dynamics.models.engine.problem import MOST_NAMED, ModelProblem, drawn_settings
 from dynamics.models.engine.program import device_data
 from dynamics.models.engine.tracing_errors import refusals
 from dynamics.problem import FloatArray
+from dynamics.training.minibatches import dealt
 from dynamics.validation import InvalidRequest, integer, real
 
 

@@ -1,8 +1,9 @@
 r"""The loop of gradient descent on arrays: steps in one compiled call, with records and tracking.
 
-The array twin of `dynamics.kernels.advance`: :math:`z^{(t+1)} = z^{(t)} - \eta\, g(z^{(t)})`, with
-the order parameters of every step for the events, the states at recorded steps, and the check that
-the next state is finite. One compiled function takes any number of steps up to `STEPS`.
+The array twin of `dynamics.codegen.kernels.advance`:
+:math:`z^{(t+1)} = z^{(t)} - \eta\, g(z^{(t)})`, with the order parameters of every step for the
+events, the states at recorded steps, and the check that the next state is finite. One compiled
+function takes any number of steps up to `STEPS`.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class Loop:
         data: Any,
         batches: NDArray[np.int64] | None = None,
     ) -> int:
-        """Take the steps of a span in place; see `dynamics.kernels.advance`.
+        """Take the steps of a span in place; see `dynamics.codegen.kernels.advance`.
 
         Parameters
         ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dynamics.presentation import LOOKS, Panel, PlotDescription
+from dynamics.results.presentation import LOOKS, Panel, PlotDescription
 from theory.model import Model
 from theory.model_error import ModelError
 

@@ -249,7 +249,7 @@ class ModelProblem(BaseProblem):
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Steps first, ..., last - 1 in place; see `dynamics.kernels.advance`."""
+        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
         return self._functions.loop.advance(
             state, eta, (first, last), buffers, self._payload, self._batches(first, last)
         )

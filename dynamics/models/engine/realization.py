@@ -13,12 +13,7 @@ from numpy.typing import NDArray
 
 from dynamics.models.engine.closing import Closing, far
 from dynamics.models.engine.payload import scalar_names
-from dynamics.models.engine.program import (
-    Program,
-    device_data,
-    program_of,
-    split_constants,
-)
+from dynamics.models.engine.program import Program, device_data, program_of, split_constants
 from dynamics.models.engine.tracing_errors import refusals, require_jax
 from dynamics.models.engine.training import FullTraining
 from dynamics.validation import InvalidRequest

@@ -13,7 +13,7 @@ from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest, refuse
 
 if TYPE_CHECKING:
-    from dynamics.trajectory import Trajectory
+    from dynamics.results.trajectory import Trajectory
 
 BACKENDS = ("auto", "arrays", "numba")
 LOOKS_ALONG = 24
@@ -103,7 +103,7 @@ class ReducedPopulation(ModelProblem):
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
-        """Steps first, ..., last - 1 in place; see `dynamics.kernels.advance`."""
+        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
         if self._compiled is None:
             return super().advance(state, eta, first, last, buffers)
         module, data = self._compiled

@@ -13,8 +13,8 @@ from dynamics.models.engine.letters import notation_of
 from dynamics.models.engine.problem import ModelProblem
 from dynamics.models.engine.reduced import ReducedPopulation
 from dynamics.models.engine.tracing_errors import refusals
-from dynamics.presentation import PlotDescription
 from dynamics.registry import Showcase, System
+from dynamics.results.presentation import PlotDescription
 from dynamics.validation import InvalidRequest
 from theory.claims import Claim
 from theory.events import Crossing, EventRule

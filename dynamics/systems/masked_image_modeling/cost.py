@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
-from dynamics.systems.masked_image_modeling import sampling
-from dynamics.systems.masked_image_modeling.expectation import blocks, choose
-from dynamics.systems.masked_image_modeling.projection import rows_of
+from dynamics.systems.masked_image_modeling.empirical import sampling
+from dynamics.systems.masked_image_modeling.full.projection import rows_of
+from dynamics.systems.masked_image_modeling.reduced import blocks, selection
 from dynamics.validation import refuse
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[
         return PER_PRODUCT * keys * parameters.d * 10.0 ** min(sampling.digits(parameters), 250.0)
     name = str(options.get("expectation", "auto"))
     found = blocks.blocks_of(rows_of(parameters).types)
-    return sum(choose.seconds(block, parameters, name) for block in found)
+    return sum(selection.seconds(block, parameters, name) for block in found)
 
 
 def check_matrices(parameters: Parameters) -> None:

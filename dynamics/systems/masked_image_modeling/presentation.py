@@ -1,6 +1,6 @@
 """How results of masked image modelling are shown: its letters, panels and phases."""
 
-from dynamics.presentation import Panel, PlotDescription, Presentation, conditions
+from dynamics.results.presentation import Panel, PlotDescription, Presentation, conditions
 from theory.systems.masked_image_modeling.events import EVENTS
 from theory.systems.masked_image_modeling.notation import NOTATION
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dynamics.systems.positional_attention.expectation import choose
-from dynamics.systems.positional_attention.expectation import enumerate as enumeration
+from dynamics.systems.positional_attention.reduced import enumeration, selection
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters
@@ -22,4 +21,4 @@ def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[
         return entries * parameters.d * float(options.get("samples", 1))
     if full == "population":
         return entries * enumeration.count(parameters.L, parameters.C)
-    return choose.typical_seconds(parameters, str(options.get("expectation", "auto")))
+    return selection.typical_seconds(parameters, str(options.get("expectation", "auto")))

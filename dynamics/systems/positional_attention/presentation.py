@@ -1,6 +1,6 @@
 """How results of positional attention are shown: its letters, panels and phases."""
 
-from dynamics.presentation import Panel, PlotDescription, Presentation, conditions
+from dynamics.results.presentation import Panel, PlotDescription, Presentation, conditions
 from theory.systems.positional_attention.events import EVENTS
 from theory.systems.positional_attention.notation import NOTATION
 

@@ -1,12 +1,12 @@
 """Shallow Vision Transformers trained with hinge loss, made to run."""
 
 from dynamics.registry import Showcase, System
-from dynamics.systems.shallow_vit.brute import FullPopulation
 from dynamics.systems.shallow_vit.cost import gradient_seconds
-from dynamics.systems.shallow_vit.empirical import FullEmpirical
+from dynamics.systems.shallow_vit.empirical.problem import FullEmpirical
+from dynamics.systems.shallow_vit.full.population import FullPopulation
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.systems.shallow_vit.population import ReducedPopulation, derivations
 from dynamics.systems.shallow_vit.presentation import PRESENTATION
+from dynamics.systems.shallow_vit.reduced.population import ReducedPopulation, derivations
 from theory.systems.shallow_vit.claims import CLAIMS
 
 SYSTEM = System(

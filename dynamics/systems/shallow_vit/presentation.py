@@ -1,6 +1,6 @@
 """How results of the shallow Vision Transformer are shown: its letters, panels and phases."""
 
-from dynamics.presentation import Panel, PlotDescription, Presentation, conditions
+from dynamics.results.presentation import Panel, PlotDescription, Presentation, conditions
 from theory.systems.shallow_vit.events import EVENTS
 from theory.systems.shallow_vit.notation import NOTATION
 

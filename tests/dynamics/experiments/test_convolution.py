@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.adam import adam
+from dynamics.experiments.positional_attention.adam import adam
 from dynamics.experiments.positional_attention.patches import localised
-from dynamics.outcome import HORIZON
-from dynamics.systems.positional_attention.gram import GramEmpirical
-from dynamics.systems.positional_attention.sampling import Convolution
+from dynamics.results.outcome import HORIZON
+from dynamics.systems.positional_attention.empirical.positional_encodings import GramEmpirical
+from dynamics.systems.positional_attention.empirical.sampling import Convolution
 
 SYSTEM = dynamics.load_system("positional_attention")
 PARAMETERS = SYSTEM.Parameters(omega=1e-3)

@@ -12,9 +12,9 @@ from dynamics.experiments.figure import FigureRequest, draw, figures
 from dynamics.experiments.positional_attention import convolution as figure_2
 from dynamics.experiments.positional_attention.convolution import CASES, linear_error
 from dynamics.experiments.positional_attention.patches import localised
-from dynamics.outcome import DIVERGED
-from dynamics.plotting.patches import border
-from dynamics.systems.positional_attention.sampling import SignalSets
+from dynamics.experiments.positional_attention.pictures.patches import border
+from dynamics.results.outcome import DIVERGED
+from dynamics.systems.positional_attention.empirical.sampling import SignalSets
 from dynamics.validation import InvalidRequest
 from theory.symmetry import Partition
 

@@ -9,15 +9,15 @@ from verdicts import verdicts
 
 import dynamics
 from dynamics import plotting
-from dynamics.commands.verify import separated
+from dynamics.cli.verify import separated
 from dynamics.experiments.figure import draw
 from dynamics.experiments.masked_image_modeling import maps
+from dynamics.experiments.masked_image_modeling.paper_formulas import stated
 from dynamics.experiments.masked_image_modeling.runs import NEGATIVE, POSITIVE, SLIGHT, along
-from dynamics.experiments.masked_image_modeling.statements import stated
 from dynamics.experiments.verify import checks
-from dynamics.systems.masked_image_modeling.attention import attention_map
-from dynamics.systems.masked_image_modeling.brute import FullPopulation
-from dynamics.systems.masked_image_modeling.population import ReducedPopulation
+from dynamics.systems.masked_image_modeling.full.population import FullPopulation
+from dynamics.systems.masked_image_modeling.reduced.attention import attention_map
+from dynamics.systems.masked_image_modeling.reduced.population import ReducedPopulation
 from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("masked_image_modeling")

@@ -6,8 +6,8 @@ import pytest
 import dynamics
 from dynamics import plotting
 from dynamics.experiments.figure import draw
-from dynamics.plotting.gap import gap_plane
-from dynamics.plotting.times import times
+from dynamics.experiments.masked_image_modeling.pictures.gap import gap_plane
+from dynamics.experiments.masked_image_modeling.pictures.times import times
 from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("masked_image_modeling")

@@ -10,9 +10,9 @@ import pytest
 import dynamics
 from dynamics.experiments.figure import draw
 from dynamics.experiments.masked_image_modeling import identities
+from dynamics.experiments.masked_image_modeling.paper_formulas import seconds, stated
 from dynamics.experiments.masked_image_modeling.runs import compared, trained
-from dynamics.experiments.masked_image_modeling.statements import seconds, stated
-from dynamics.systems.masked_image_modeling.population import ReducedPopulation
+from dynamics.systems.masked_image_modeling.reduced.population import ReducedPopulation
 from theory.systems.masked_image_modeling.data_law import unavoidable_error
 
 SYSTEM = dynamics.load_system("masked_image_modeling")

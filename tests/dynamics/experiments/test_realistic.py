@@ -53,7 +53,7 @@ def test_enough_samples_associate_every_row(seed, capsys):
 
 def test_few_samples_are_memorised():
     """N=500, else the same: fitted without the sets, and the report says why."""
-    from dynamics.report import table
+    from dynamics.cli.report import table
 
     problem = SYSTEM.FullEmpirical(SYSTEM.Parameters(D=16, C=4, q=0.25), 500, 0)
     run = dynamics.descend(problem, 0.02, 10_000, np.array([100, 10_000]))

@@ -7,10 +7,10 @@ import pytest
 from verdicts import verdicts
 
 import dynamics
-from dynamics.experiments.shallow_vit import complexity, exact, iterations, success
+from dynamics.experiments.shallow_vit import complexity, identities, iterations, success
 from dynamics.experiments.verify import Protocol, checks
-from dynamics.systems.shallow_vit.brute import FullPopulation
-from dynamics.systems.shallow_vit.population import ReducedPopulation
+from dynamics.systems.shallow_vit.full.population import FullPopulation
+from dynamics.systems.shallow_vit.reduced.population import ReducedPopulation
 
 SYSTEM = dynamics.load_system("shallow_vit")
 SMALL = {"m": 60, "L": 20, "alpha_confusion": 0.1}
@@ -76,7 +76,7 @@ def test_the_odds_are_those_of_the_softmax_over_tokens():
     """Each query against each token, in loops."""
     problem = SYSTEM.FullPopulation(SYSTEM.Parameters(**SMALL))
     keys, queries = np.random.default_rng(1).standard_normal((2, 10, 10))
-    found = exact._log_odds(problem, keys, queries)
+    found = identities._log_odds(problem, keys, queries)
     for sample, counts in enumerate(problem.instance.vectors.counts):
         for query in range(problem.parameters.M):
             powers = [

@@ -7,7 +7,7 @@ import pytest
 
 import dynamics
 from dynamics.experiments.figure import FigureRequest
-from dynamics.experiments.shallow_vit import iterations, kept, runs, success
+from dynamics.experiments.shallow_vit import cached_sweeps, iterations, runs, success
 
 SYSTEM = dynamics.load_system("shallow_vit")
 LAW = SYSTEM.Parameters(m=40, L=40, alpha_star=0.3, alpha_confusion=0.2, data="fixed_disc")
@@ -29,11 +29,13 @@ def test_a_sweep_has_the_trials_of_the_loop(tmp_path):
     shares = (0.3, 0.45)
     laws = [iterations.at(LAW, "rest", a) for a in shares]
     loop = success.climb(SYSTEM, laws, seed=3, trials=4, counts=COUNTS)
-    asked = kept.plain(LAW, ("alpha_star",)) | {
+    asked = cached_sweeps.plain(LAW, ("alpha_star",)) | {
         "alpha_confusion": iterations.CONFUSION["rest"], "seed": [3, 4, 5, 6],
     }  # fmt: skip
     for _ in range(2):
-        swept = kept.rows(SYSTEM, asked, ("alpha_star", shares), COUNTS, (tmp_path / "a", 0))
+        swept = cached_sweeps.rows(
+            SYSTEM, asked, ("alpha_star", shares), COUNTS, (tmp_path / "a", 0)
+        )
         np.testing.assert_array_equal(swept.loss, loop.loss)
         np.testing.assert_array_equal(swept.steps, loop.steps)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a-2.zarr", "a-48.zarr"]
@@ -43,22 +45,22 @@ def test_sweeps_of_a_figure_stay_until_it_is_drawn(tmp_path):
     request = FigureRequest(given={"m": 40})
     first = _folder_of_one_that_stops(request)
     assert (first / "part").exists()
-    with kept.folder("1a", request, {"store": ""}) as again:
+    with cached_sweeps.folder("1a", request, {"store": ""}) as again:
         assert again == first
     assert not first.exists()
-    with kept.folder("1a", FigureRequest(), {"store": ""}) as other:
+    with cached_sweeps.folder("1a", FigureRequest(), {"store": ""}) as other:
         assert other != first
-    with kept.folder("1a", request, {"store": str(tmp_path / "mine")}) as own:
+    with cached_sweeps.folder("1a", request, {"store": str(tmp_path / "mine")}) as own:
         own.mkdir()
     assert own.exists()
 
 
 def _folder_of_one_that_stops(request):
     try:
-        with kept.folder("1a", request, {"store": ""}) as found:
+        with cached_sweeps.folder("1a", request, {"store": ""}) as found:
             (found / "part").mkdir(parents=True)
-            raise kept.Interrupted("now")
-    except kept.Interrupted:
+            raise cached_sweeps.Interrupted("now")
+    except cached_sweeps.Interrupted:
         return found
 
 

@@ -9,13 +9,13 @@ import pytest
 
 import dynamics
 from dynamics.experiments.positional_attention import (
-    frozen,
+    frozen_attention,
     transfer,
     transfer_checks,
-    without_sets,
+    unknown_partition,
 )
 from dynamics.experiments.verify import Protocol
-from dynamics.systems.positional_attention import sampling
+from dynamics.systems.positional_attention.empirical import sampling
 from theory.systems.positional_attention.linear_rules import sign_rule_error
 
 
@@ -57,9 +57,9 @@ def small(system):
     random = np.random.default_rng(1)
     samples, labels = random.standard_normal((3, 6, 5)), np.array([1.0, -1.0, 1.0])
     kinds = (
-        frozen.block(parameters),
-        frozen.uniform(parameters),
-        frozen.of_orbits(parameters, (0.1, 0.7, -0.2)),
+        frozen_attention.block(parameters),
+        frozen_attention.uniform(parameters),
+        frozen_attention.of_orbits(parameters, (0.1, 0.7, -0.2)),
     )
     return parameters, samples, labels, 0.08 * random.standard_normal(5), kinds
 
@@ -99,7 +99,7 @@ def test_descent_is_a_loop_of_steps_for_each_set(system):
     """Sets that reach the loss, that do not, and whose rate is too large, in one batch."""
     parameters = system.Parameters(D=8, C=2, q=0.5)
     task = transfer.downstream(
-        parameters, frozen.uniform(parameters), tuning=transfer.Tuning(steps=300)
+        parameters, frozen_attention.uniform(parameters), tuning=transfer.Tuning(steps=300)
     )
     _, starts, data = (np.array(part) for part in zip(*map(task_data(task), range(8)), strict=True))
     head, rate = (parameters.p, parameters.nu), 20 * task.rate
@@ -124,7 +124,7 @@ def test_descent_is_a_loop_of_steps_for_each_set(system):
 
 def test_a_run_that_diverges_is_an_error_on_everything(system):
     parameters = at(system, 8, 2, 3)
-    task = transfer.downstream(parameters, frozen.block(parameters))
+    task = transfer.downstream(parameters, frozen_attention.block(parameters))
     feature, start, data = task._drawn(0, 40)
     head = (parameters.p, parameters.nu)
     ended = transfer.descend(start[None], data[None], task.pool.counts, head, 1e6, task.tuning)
@@ -140,7 +140,7 @@ def test_drawn_pools_have_the_law_of_pooled_patches(system):
     """Mean and covariance of y X~ against those of the patches, and the same first samples."""
     parameters = at(system, 6, 2, 2, d=4)
     law = sampling.assumption_1(parameters)
-    pool = transfer.Pool.of(frozen.of_orbits(parameters, (0.1, 1.0, -0.5)))
+    pool = transfer.Pool.of(frozen_attention.of_orbits(parameters, (0.1, 1.0, -0.5)))
     feature = sampling.unit_vector(4, np.random.default_rng(2))
     drawn = pool.draw(law, feature, 20_000, np.random.default_rng(3))
     few = pool.draw(law, feature, 7, np.random.default_rng(3))
@@ -158,7 +158,7 @@ def test_drawn_pools_have_the_law_of_pooled_patches(system):
 def test_test_error_is_that_of_the_model(system):
     """Against F in loops on explicit test data; a v that is not finite errs on all of it."""
     parameters = at(system, 6, 2, 2)
-    weights = frozen.of_orbits(parameters, (0.1, 1.0, -0.5))
+    weights = frozen_attention.of_orbits(parameters, (0.1, 1.0, -0.5))
     task = transfer.downstream(parameters, weights, seed=5, tuning=transfer.Tuning(test_samples=40))
     drawn = sampling.fresh(task.law, 40, np.random.default_rng([5, 0, 1]))
     feature, across = np.eye(6)[0], np.eye(6)[1]
@@ -175,12 +175,14 @@ def test_test_error_is_that_of_the_model(system):
 
 def test_runs_repeat_and_do_not_depend_on_what_runs_beside(system, monkeypatch):
     parameters = at(system, 16, 4, 8)
-    many = transfer.fine_tune(parameters, frozen.block(parameters), 2, 5, seed=3)
+    many = transfer.fine_tune(parameters, frozen_attention.block(parameters), 2, 5, seed=3)
     monkeypatch.setattr(transfer, "ROOM", 1)
     assert (
-        transfer.fine_tune(parameters, frozen.block(parameters), 2, 4, seed=3) == many[:4]
+        transfer.fine_tune(parameters, frozen_attention.block(parameters), 2, 4, seed=3) == many[:4]
     ).all()
-    assert (transfer.fine_tune(parameters, frozen.block(parameters), 2, 5, seed=4) != many).any()
+    assert (
+        transfer.fine_tune(parameters, frozen_attention.block(parameters), 2, 5, seed=4) != many
+    ).any()
 
 
 def test_samples_needed_interpolates_in_logarithms():
@@ -193,13 +195,13 @@ def test_samples_needed_interpolates_in_logarithms():
 def test_true_sets_transfer_and_uniform_attention_does_not(system):
     """Acceptance at one size: m = 8, D = 32, 8 samples against 1024."""
     parameters = at(system, 32, 4, 8)
-    true = transfer.fine_tune(parameters, frozen.block(parameters), 8, 8)
+    true = transfer.fine_tune(parameters, frozen_attention.block(parameters), 8, 8)
     assert np.median(true) <= 0.01
     floor(parameters, 2)
 
 
 def floor(parameters, seeds):
-    errors = transfer.fine_tune(parameters, frozen.uniform(parameters), 1024, seeds)
+    errors = transfer.fine_tune(parameters, frozen_attention.uniform(parameters), 1024, seeds)
     least = float(sign_rule_error(parameters.D, parameters.C, parameters.q).error)
     assert errors.min() >= least - 3 * np.sqrt(least * (1 - least) / 40_000)
     return float(np.median(errors)), least
@@ -212,9 +214,9 @@ def test_attention_mass_transfers_not_association(system):
     errors, mass, few = [], [], transfer.Tuning(test_samples=10_000)
     for state in run.states[1:]:
         assert state[1] > state[2]
-        weights = frozen.of_orbits(parameters, state)
+        weights = frozen_attention.of_orbits(parameters, state)
         assert weights.sum(axis=1) == pytest.approx(1.0)
-        mass.append(frozen.inside(parameters, weights))
+        mass.append(frozen_attention.inside(parameters, weights))
         errors.append(np.median(transfer.fine_tune(parameters, weights, 4, 9, tuning=few)))
     assert mass == pytest.approx(run["G"][1:] / 32)
     assert 0.04 < errors[0] < 0.07
@@ -223,16 +225,16 @@ def test_attention_mass_transfers_not_association(system):
 
 def test_trained_attention_comes_from_the_full_run(system):
     parameters = at(system, 12, 4, 4)
-    weights, run = frozen.trained(system, parameters, 200, 20.0, seed=1)
+    weights, run = frozen_attention.trained(system, parameters, 200, 20.0, seed=1)
     assert weights.sum(axis=1) == pytest.approx(1.0)
     assert run.time[-1] == pytest.approx(20.0)
-    assert frozen.inside(parameters, weights) == pytest.approx(run["G"][-1] / 12)
+    assert frozen_attention.inside(parameters, weights) == pytest.approx(run["G"][-1] / 12)
 
 
 def test_leading_direction_needs_one_sample_at_every_size(system):
     for D in (64, 256):
         parameters = at(system, D, 4, 4)
-        assert without_sets.leading_needed(parameters, seed=0) == 1
+        assert unknown_partition.leading_needed(parameters, seed=0) == 1
 
 
 def test_theorem_5_1_at_a_size(system):
@@ -304,7 +306,9 @@ def test_theorem_5_2_fails_where_sign_z_does(system):
 @pytest.mark.parametrize("D", [32, 64, 128])
 def test_acceptance_block_and_uniform(system, D):
     parameters = at(system, D, 4, 8)
-    true = float(np.median(transfer.fine_tune(parameters, frozen.block(parameters), 8, 12)))
+    true = float(
+        np.median(transfer.fine_tune(parameters, frozen_attention.block(parameters), 8, 12))
+    )
     median, least = floor(parameters, 8)
     print(f"D={D}: block {true:.5f}, uniform {median:.4f}, sign(Z) {least:.4f}")
     assert true <= 0.01
@@ -313,7 +317,7 @@ def test_acceptance_block_and_uniform(system, D):
 @pytest.mark.long
 def test_acceptance_exponent_of_uniform_attention(system):
     sizes = (16, 32, 64, 128, 256, 512)
-    found = without_sets.linear_ladder(system, sizes, 24, 0)
+    found = unknown_partition.linear_ladder(system, sizes, 24, 0)
     print(found)
     assert 0.6 <= found["exponent"] <= 1.2
 
@@ -322,7 +326,7 @@ def test_acceptance_exponent_of_uniform_attention(system):
 def test_acceptance_learned_attention(system):
     parameters = at(system, 32, 4, 8)
     run = dynamics.flow(system.ReducedPopulation(parameters), 1e4)
-    weights = frozen.of_orbits(parameters, run.final_state)
+    weights = frozen_attention.of_orbits(parameters, run.final_state)
     error = float(np.median(transfer.fine_tune(parameters, weights, 4, 24)))
     print(f"learned to time 1e4, D=32, 4 samples: {error:.4f}")
     assert error <= 0.01

@@ -11,9 +11,9 @@ import dynamics
 from dynamics.cli import main
 from dynamics.experiments import verify
 from dynamics.experiments.verify import checks
-from dynamics.systems.positional_attention.brute import FullPopulation
-from dynamics.systems.positional_attention.empirical import FullEmpirical
-from dynamics.systems.positional_attention.population import ReducedPopulation
+from dynamics.systems.positional_attention.empirical.problem import FullEmpirical
+from dynamics.systems.positional_attention.full.population import FullPopulation
+from dynamics.systems.positional_attention.reduced.population import ReducedPopulation
 from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("positional_attention")

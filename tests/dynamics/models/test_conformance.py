@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.systems.shallow_vit.collapse import collapse
+from dynamics.systems.shallow_vit.reduced.collapse import collapse
 from theory.closure.conservation import break_by_descent
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import dynamics
 from dynamics import plotting
+from dynamics.analysis.phase_portrait import portrait
 from dynamics.cli import main
 from dynamics.plotting.style import offset_in_label
-from dynamics.portrait import portrait
 
 pytest.importorskip("jax")
 

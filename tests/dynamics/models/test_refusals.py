@@ -8,7 +8,7 @@ import pytest
 
 import dynamics
 from dynamics import cli, registry
-from dynamics.commands import MODULES, OF_STORES
+from dynamics.cli.command_request import MODULES, OF_STORES
 from dynamics.validation import InvalidRequest
 from theory.model import RESERVED
 

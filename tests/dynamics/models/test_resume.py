@@ -14,8 +14,9 @@ import pytest
 from runs import same
 
 import dynamics
-from dynamics import iterate, plotting
+from dynamics import plotting
 from dynamics.cli import main
+from dynamics.training import run
 from dynamics.validation import InvalidRequest
 
 pytest.importorskip("jax")
@@ -57,15 +58,15 @@ def here(tmp_path, monkeypatch):
 @pytest.fixture
 def interrupted(monkeypatch):
     """The next command is interrupted after some chunks."""
-    advance, count = iterate.Run._advance, iter(range(10**6))
+    advance, count = run.Run._advance, iter(range(10**6))
 
     def counted(self, last):
         advance(self, last)
         if next(count) == 25:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(iterate, "LARGEST_CHUNK", 256)
-    monkeypatch.setattr(iterate.Run, "_advance", counted)
+    monkeypatch.setattr(run, "LARGEST_CHUNK", 256)
+    monkeypatch.setattr(run.Run, "_advance", counted)
 
 
 def files(folder):

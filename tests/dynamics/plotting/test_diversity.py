@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import PathPatch
 
 from dynamics import plotting
-from dynamics.diversity import Measured, Setting
+from dynamics.attention_maps import Measured, Setting
 from dynamics.plotting.diversity import COLOURS
 
 

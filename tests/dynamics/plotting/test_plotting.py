@@ -5,6 +5,8 @@ import pytest
 
 import dynamics
 from dynamics import plotting
+from dynamics.experiments.positional_attention.pictures import samples as samples_picture
+from dynamics.experiments.positional_attention.pictures import transverse as transverse_picture
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +86,7 @@ def test_a_run_that_diverged_can_be_drawn(tmp_path):
 
 
 def test_stability_shows_limit_rate_and_where_it_is_passed():
-    from dynamics.stability import limits_along
+    from dynamics.training.stability_limit import limits_along
 
     system = dynamics.load_system("positional_attention")
     problem = system.ReducedPopulation(system.Parameters())
@@ -99,8 +101,8 @@ def test_stability_shows_limit_rate_and_where_it_is_passed():
 
 @pytest.fixture(scope="module")
 def across():
-    from dynamics.systems.positional_attention.manifold import Manifold
-    from dynamics.transverse import transverse
+    from dynamics.analysis.transverse_stability import transverse
+    from dynamics.systems.positional_attention.full.manifold import Manifold
 
     system = dynamics.load_system("positional_attention")
     parameters = system.Parameters(D=9, C=3, q=0.6)
@@ -110,7 +112,7 @@ def across():
 
 
 def test_transverse_draws_every_eigenvalue_once_and_marks_the_peak(across):
-    axes = plotting.transverse(across, omega=1e-3)
+    axes = transverse_picture.transverse(across, omega=1e-3)
     curves = lines(axes[0], marked=False)
     drawn = np.sort([line.get_ydata()[60] for line in curves if line.get_linestyle() == "-"])
     np.testing.assert_array_equal(drawn, across.eigenvalues[61])
@@ -132,13 +134,13 @@ def test_transverse_draws_every_eigenvalue_once_and_marks_the_peak(across):
 
 def test_transverse_of_a_short_run_can_be_drawn(tmp_path):
     """No event, no peak yet, no spread of a random start."""
-    from dynamics.systems.positional_attention.manifold import Manifold
-    from dynamics.transverse import transverse
+    from dynamics.analysis.transverse_stability import transverse
+    from dynamics.systems.positional_attention.full.manifold import Manifold
 
     system = dynamics.load_system("positional_attention")
     parameters = system.Parameters(D=8, C=2)
     run = dynamics.flow(system.ReducedPopulation(parameters), 0.5, record=20)
-    drawn = plotting.transverse(transverse(Manifold(parameters), run))
+    drawn = transverse_picture.transverse(transverse(Manifold(parameters), run))
     assert plotting.write(drawn, tmp_path / "short.svg").exists()
 
 
@@ -194,9 +196,9 @@ def test_pictures_over_samples_show_every_cell_and_exponent():
 
     counts = np.array([100, 400, 1600])
     distances = {"alpha": np.outer(counts**-0.5, [1.0, -1.0])}
-    axes = plotting.against_samples(Deviation(list(counts), distances))
+    axes = samples_picture.against_samples(Deviation(list(counts), distances))
     assert "-0.50" in axes.get_legend().get_texts()[0].get_text()
     shares = np.array([[[0.25], [1.0]], [[0.5], [np.nan]]])
     found = Phase((10, 20), (0.1, 0.2), shares, shares / 10, np.array([0.1, 0.2]))
-    texts = [text.get_text() for text in plotting.association_phase(found)[0].texts]
+    texts = [text.get_text() for text in samples_picture.association_phase(found)[0].texts]
     assert texts == ["0.25", "1.00", "0.50", "nan"]

@@ -8,13 +8,13 @@ from matplotlib.quiver import Quiver
 
 import dynamics
 from dynamics import plotting
-from dynamics.outcome import DIVERGED, Outcome
+from dynamics.analysis.phase_portrait import portrait
+from dynamics.analysis.phase_portrait.elimination import HELD, Treatment
+from dynamics.analysis.phase_portrait.fixed_points import SADDLE, FixedPoint
 from dynamics.plotting.placing import Words, plain
 from dynamics.plotting.portrait import MARKS, RESTS, moment
 from dynamics.plotting.style import new_figure
-from dynamics.portrait import portrait
-from dynamics.portrait.fixed import SADDLE, FixedPoint
-from dynamics.portrait.hidden import HELD, Treatment
+from dynamics.results.outcome import DIVERGED, Outcome
 
 
 @pytest.fixture(scope="module", params=[("gamma", "rho"), ("alpha", "gamma")])

@@ -7,7 +7,7 @@ from matplotlib.colors import LogNorm
 from sweeps import SHAPES, sweep
 
 from dynamics import plotting
-from dynamics.phases import Axis, Span, refine, scaling, select
+from dynamics.phase_diagrams import Axis, Span, refine, scaling, select
 from dynamics.plotting import words
 from dynamics.plotting.marks import Place
 from dynamics.validation import InvalidRequest

@@ -8,7 +8,7 @@ import pytest
 from small_sweep import GIVEN, SYSTEM
 
 import dynamics
-from dynamics.outcome import PENDING
+from dynamics.results.outcome import PENDING
 from dynamics.sweep import repaired, status
 from dynamics.sweep.store import SweepStore
 from dynamics.validation import InvalidRequest

@@ -14,8 +14,8 @@ import pytest
 from small_sweep import GIVEN, SYSTEM
 
 import dynamics
-from dynamics.outcome import KILLED, PENDING, POINT_KINDS
-from dynamics.sweep import crew, measure, place, result, status
+from dynamics.results.outcome import KILLED, PENDING, POINT_KINDS
+from dynamics.sweep import folder, measure, result, status, worker_pool
 from dynamics.sweep.store import SweepStore
 
 WORDS = [
@@ -36,12 +36,12 @@ def test_a_full_disk_keeps_what_was_done(small, tmp_path, monkeypatch, files):
 
     def full(self, number, block):
         if len(self.pending()) < 10:
-            with place.told(self.path):
+            with folder.told(self.path):
                 raise OSError(28, "No space left on device")
         written(self, number, block)
 
     monkeypatch.setattr(SweepStore, "write", full)
-    with pytest.raises(place.StoreError, match="no space left on device"):
+    with pytest.raises(folder.StoreError, match="no space left on device"):
         dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
     monkeypatch.undo()
     found = status(out)
@@ -83,11 +83,11 @@ def children():
 def test_a_point_that_takes_down_every_worker_is_recorded(monkeypatch, tmp_path):
     """Alone it is recorded after two; the others of its block are run."""
 
-    class Frail(crew.Here):
+    class Frail(worker_pool.Here):
         def wait(self, seconds):
             if self._waiting and '"q": 0.4' in self._waiting[0][1]:
                 ticket, _ = self._waiting.popleft()
-                return crew.Answer(ticket, None)
+                return worker_pool.Answer(ticket, None)
             return super().wait(seconds)
 
     monkeypatch.setattr(result, "Here", Frail)

@@ -12,12 +12,12 @@ from small_sweep import SYSTEM
 
 import dynamics
 from dynamics import registry
-from dynamics.commands import phase as phase_command
-from dynamics.presentation import Origin
+from dynamics.cli import phase as phase_command
+from dynamics.results.presentation import Origin
 from dynamics.sweep import load, status
 from dynamics.sweep.description import described
 from dynamics.sweep.measure import Work
-from dynamics.sweep.points import answer, answer_text, request_text
+from dynamics.sweep.messages import answer, answer_text, request_text
 from dynamics.validation import InvalidRequest
 
 GIVEN = {"D": 8, "C": "2,4", "q": "0.2:0.6:3", "time": 5}

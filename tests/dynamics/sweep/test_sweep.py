@@ -8,7 +8,7 @@ import zarr
 from small_sweep import GIVEN, SYSTEM
 
 import dynamics
-from dynamics.outcome import INVALID
+from dynamics.results.outcome import INVALID
 from dynamics.sweep import result
 from dynamics.validation import InvalidRequest
 

@@ -4,7 +4,8 @@ The only entries of Q that gradient descent moves are, for each patch p, its cor
 positions :math:`\Upsilon_{p\to q} = e_p^\top Q e_q` and with features
 :math:`\Phi_{p\to v} = e_p^\top Q v`, and rows of different p do not interact (`model`). Draw the
 patches, the areas of all clusters and the clusters as vertices, membership as edges, and refine
-with p individualised (`theory.refinement`). Then Ups_{p.} is constant on the colours of patches,
+with p individualised (`theory.color_refinement`). Then Ups_{p.} is constant on the colours of
+patches,
 Phi_{p.} on the colours of areas, and patches of one *type* have equal rows.
 
 Proof. Masks are exchangeable, so the increment of Ups_pq depends on q only through the areas that
@@ -25,7 +26,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from theory.refinement import IntArray, Refinement, RelationalStructure, refine
+from theory.color_refinement import IntArray, Refinement, RelationalStructure, refine
 
 SELF = "self"
 WORDS = ("own", "target", "global", "other", "local")

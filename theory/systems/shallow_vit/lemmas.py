@@ -21,9 +21,16 @@ import sympy
 from theory.claims import Evidence
 from theory.symmetry import classes
 from theory.systems.shallow_vit import model, recursion
+from theory.systems.shallow_vit.explicit_cases import (
+    PATTERNS,
+    TOKENS,
+    attention_of_tokens,
+    patterns,
+    tokens,
+)
+from theory.systems.shallow_vit.matrix_words import Matrix, contract, evaluate, terms
 from theory.systems.shallow_vit.model import W_K, W_O, W_Q, W_V, A, D, S, X, m
 from theory.systems.shallow_vit.notation import NOTATION
-from theory.systems.shallow_vit.products import Matrix, contract, evaluate, terms
 from theory.systems.shallow_vit.recursion import (
     G_K,
     G_Q,
@@ -47,13 +54,6 @@ from theory.systems.shallow_vit.symmetry import (
     pattern_group,
     scalars,
     unordered,
-)
-from theory.systems.shallow_vit.written_out import (
-    PATTERNS,
-    TOKENS,
-    attention_of_tokens,
-    patterns,
-    tokens,
 )
 
 M, L = NOTATION.symbols("M L")

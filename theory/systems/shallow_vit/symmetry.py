@@ -25,7 +25,7 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from theory.refinement import RelationalStructure
+from theory.color_refinement import RelationalStructure
 from theory.symmetry import Classes, PermutationGroup, classes
 from theory.systems.shallow_vit.data_law import Law
 from theory.systems.shallow_vit.notation import EVEN_PAIRS, PAIRS

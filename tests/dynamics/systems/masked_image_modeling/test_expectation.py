@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from dynamics.systems.masked_image_modeling.expectation import blocks, choose, counts
+from dynamics.systems.masked_image_modeling.reduced import blocks, counts, selection
 from dynamics.validation import InvalidRequest
 
 KINDS = ("counts", "contour")
@@ -190,7 +190,7 @@ def test_the_cheaper_expectation_is_taken(system):
     with pytest.raises(InvalidRequest, match=r"expectation='counts' needs .* terms at P=224"):
         system.ReducedPopulation(grid, "counts")
     with pytest.raises(InvalidRequest, match="expectation='exact' is unknown"):
-        choose.checked("exact")
+        selection.checked("exact")
 
 
 def unmerged(problem, p):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.systems.positional_attention import sampling
+from dynamics.systems.positional_attention.empirical import sampling
 from theory.symmetry import Partition
 
 SYSTEM = dynamics.load_system("positional_attention")

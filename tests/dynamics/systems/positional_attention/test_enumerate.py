@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from dynamics.systems.positional_attention.expectation import enumerate as exact
+from dynamics.systems.positional_attention.reduced import enumeration as exact
 from dynamics.validation import InvalidRequest
 
 

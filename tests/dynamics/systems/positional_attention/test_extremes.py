@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import dynamics
-from dynamics.outcome import KINDS
-from dynamics.systems.positional_attention.expectation import spectral
+from dynamics.results.outcome import KINDS
+from dynamics.systems.positional_attention.reduced import spectral
 
 SIZES = [(8, 2), (12, 3), (16, 4)]
 EXPECTATIONS = ("exact", "truncated", "spectral", "auto")

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.adam import adam
-from dynamics.outcome import DIVERGED
-from dynamics.systems.positional_attention.gram import GramEmpirical
-from dynamics.systems.positional_attention.sampling import Convolution
+from dynamics.experiments.positional_attention.adam import adam
+from dynamics.results.outcome import DIVERGED
+from dynamics.systems.positional_attention.empirical.positional_encodings import GramEmpirical
+from dynamics.systems.positional_attention.empirical.sampling import Convolution
 from dynamics.validation import InvalidRequest
 from theory.symmetry import Partition
 

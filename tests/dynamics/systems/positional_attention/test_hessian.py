@@ -4,8 +4,8 @@ import naive
 import numpy as np
 import pytest
 
-from dynamics.systems.positional_attention import hessian
-from dynamics.systems.positional_attention.manifold import Manifold, representatives
+from dynamics.systems.positional_attention.full import hessian
+from dynamics.systems.positional_attention.full.manifold import Manifold, representatives
 from theory.symmetry import Partition
 
 

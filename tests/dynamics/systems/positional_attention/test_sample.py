@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from dynamics.systems.positional_attention.expectation import enumerate as enumerate_all
-from dynamics.systems.positional_attention.expectation import sample
+from dynamics.systems.positional_attention.reduced import enumeration as enumerate_all
+from dynamics.systems.positional_attention.reduced import sampled
 
 STATE = (0.2, 0.3, -0.1)
 
@@ -60,7 +60,7 @@ def test_draws_follow_the_law(system):
     width = whole.totals.size
     found, sums = dict.fromkeys(law, 0.0), np.zeros(width)
     for seed in range(20):
-        drawn = sample.configurations(D, C, q, samples, seed)
+        drawn = sampled.configurations(D, C, q, samples, seed)
         for index, share in zip(drawn.index.T, drawn.probability, strict=True):
             found[key(index)] += share / 20
         sums = np.bincount(drawn.index[0] % width, drawn.probability, width)

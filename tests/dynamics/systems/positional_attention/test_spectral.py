@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.systems.positional_attention.expectation import spectral
+from dynamics.systems.positional_attention.reduced import spectral
 from dynamics.validation import InvalidRequest
 
 

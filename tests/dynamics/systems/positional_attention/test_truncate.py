@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.systems.positional_attention.expectation import enumerate as exact
-from dynamics.systems.positional_attention.expectation import truncate
+from dynamics.systems.positional_attention.reduced import enumeration as exact
+from dynamics.systems.positional_attention.reduced import truncated
 from dynamics.validation import InvalidRequest
 
 
 @pytest.mark.parametrize(("D", "C", "q"), [(16, 4, 0.5), (18, 3, 0.3), (32, 8, 0.25), (8, 2, 1.0)])
 @pytest.mark.parametrize("dropped", [1e-2, 1e-5, 1e-9, 1e-40])
 def test_the_most_probable_are_kept_and_the_rest_is_accounted_for(D, C, q, dropped):
-    kept = truncate.keep(D, C, q, dropped)
+    kept = truncated.keep(D, C, q, dropped)
     everything = np.sort(exact.configurations(D, C, q).probability)[::-1]
     np.testing.assert_allclose(np.sort(kept.weights)[::-1], everything[: kept.weights.size], 1e-12)
     assert kept.dropped <= dropped

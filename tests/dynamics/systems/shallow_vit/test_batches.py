@@ -7,7 +7,7 @@ import pytest
 from runs import same
 
 import dynamics
-from dynamics import iterate
+from dynamics.training import run
 
 LAW = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0, "data": "fixed_disc"}
 VIEWS = ["ReducedPopulation", "FullPopulation", "FullEmpirical"]
@@ -38,7 +38,7 @@ def stepped(made, state, eta, *cuts):
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_step_is_on_the_samples_that_it_is_dealt(system, view):
     """Beside the mean over each of them, of the pattern problem's plain matrices."""
-    from dynamics.systems.shallow_vit.slopes import Slopes
+    from dynamics.systems.shallow_vit.reduced.slopes import Slopes
 
     made, reduced = problem(system, view), problem(system, "ReducedPopulation", batch=None)
     start, vectors = made.initial_state, reduced.instance.vectors
@@ -122,10 +122,10 @@ def test_a_batch_of_more_samples_than_there_are_is_all_of_them(system, view):
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_checkpoint_goes_on_in_the_same_bits(system, tmp_path, monkeypatch, view):
-    monkeypatch.setattr(iterate, "LARGEST_CHUNK", 16)
-    monkeypatch.setattr(iterate, "FIRST_CHUNK", 16)
+    monkeypatch.setattr(run, "LARGEST_CHUNK", 16)
+    monkeypatch.setattr(run, "FIRST_CHUNK", 16)
     reference = dynamics.descend(problem(system, view), 0.1, 90, 7)
-    advance, count = iterate.Run._advance, iter(range(1000))
+    advance, count = run.Run._advance, iter(range(1000))
 
     def counted(self, last):
         advance(self, last)
@@ -134,9 +134,9 @@ def test_a_checkpoint_goes_on_in_the_same_bits(system, tmp_path, monkeypatch, vi
 
     path = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(iterate.Run, "_advance", counted)
-        patch.setattr("dynamics.checkpoint.SECONDS", 0.0)
-        patch.setattr("dynamics.checkpoint.SHARE", 0.0)
+        patch.setattr(run.Run, "_advance", counted)
+        patch.setattr("dynamics.training.checkpoint.SECONDS", 0.0)
+        patch.setattr("dynamics.training.checkpoint.SHARE", 0.0)
         with pytest.raises(KeyboardInterrupt):
             dynamics.descend(problem(system, view), 0.1, 90, 7, checkpoint=path)
     assert path.exists()

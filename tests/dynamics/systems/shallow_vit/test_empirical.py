@@ -7,10 +7,10 @@ import pytest
 
 import dynamics
 from dynamics import codegen
-from dynamics.outcome import DIVERGED
-from dynamics.systems.shallow_vit.empirical import FullEmpirical, chunk_width
+from dynamics.results.outcome import DIVERGED
+from dynamics.systems.shallow_vit.empirical.problem import FullEmpirical, chunk_width
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.systems.shallow_vit.population import ReducedPopulation
+from dynamics.systems.shallow_vit.reduced.population import ReducedPopulation
 
 SMALL = {"M": 4, "L": 6, "m": 11, "d": 5, "xi": 0.5, "alpha_star": 0.5, "alpha_confusion": 0.2}
 CASES = [

@@ -8,7 +8,7 @@ import pytest
 import tokens
 
 import dynamics
-from dynamics.systems.shallow_vit.projection import Reader
+from dynamics.systems.shallow_vit.full.projection import Reader
 
 LAW = {"m": 24, "L": 20, "d": 5, "alpha_confusion": 0.1, "noise": 0.0}
 VIEWS = ["ReducedPopulation", "FullPopulation", "FullEmpirical"]

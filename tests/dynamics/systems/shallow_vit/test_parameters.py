@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from dynamics.systems.shallow_vit import sampling
+from dynamics.systems.shallow_vit.empirical import sampling
 from dynamics.validation import InvalidRequest, first_problem
 
 WRONG = [

@@ -7,7 +7,7 @@ import pytest
 import tokens
 
 import dynamics
-from dynamics.systems.shallow_vit.gram import gram
+from dynamics.systems.shallow_vit.reduced.inner_product_recursion import gram
 from dynamics.validation import InvalidRequest
 
 SMALL = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0}
@@ -103,7 +103,7 @@ def test_gradients_are_those_of_the_tokens(system, options):
 
 def test_kernels_are_the_plain_matrices_where_patterns_are_many(system):
     """Fives that are full, more than one of them, and scores that overflow an exponential."""
-    from dynamics.systems.shallow_vit.slopes import Slopes
+    from dynamics.systems.shallow_vit.reduced.slopes import Slopes
 
     for M in (3, 5, 6, 10, 13):
         parameters = system.Parameters(

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dynamics.systems.shallow_vit import sampling, sparsify
+from dynamics.systems.shallow_vit.empirical import sampling, sparsification
+from dynamics.systems.shallow_vit.empirical.tokens import Training, drawn
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.systems.shallow_vit.tokens import Training, drawn
 
 SIZES = {"M": 4, "L": 20, "alpha_star": 0.3, "alpha_confusion": 0.1, "d": 6}
 
@@ -22,11 +22,11 @@ def by_kind(found):
 
 def test_kinds_are_told_by_pattern_and_label():
     places = np.array([[0, 1, 2, 3], [0, 1, 2, 3]])
-    found = sparsify.kinds(places, np.array([1.0, -1.0]))
+    found = sparsification.kinds(places, np.array([1.0, -1.0]))
     assert found.tolist() == [[0, 1, 2, 2], [1, 0, 2, 2]]
 
 
-@pytest.mark.parametrize("kind", sparsify.SPARSIFIERS)
+@pytest.mark.parametrize("kind", sparsification.SPARSIFIERS)
 def test_the_same_number_goes_everywhere_and_the_rest_is_as_it_was(kind):
     whole, part = tokens(), tokens(sparsify=kind, removed=0.25)
     assert part.values.shape == (30, 15, 6)

@@ -11,11 +11,7 @@ import sympy
 from theory.systems.masked_image_modeling import recursion
 from theory.systems.masked_image_modeling.data_law import masks
 from theory.systems.masked_image_modeling.notation import NOTATION
-from theory.systems.masked_image_modeling.symmetry import (
-    feature_offsets,
-    one_cluster,
-    row_types,
-)
+from theory.systems.masked_image_modeling.symmetry import feature_offsets, one_cluster, row_types
 
 LATENTS = [(0.7, 0.4), (1.3, 0.6)]
 CASES = [

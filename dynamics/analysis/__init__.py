@@ -1,0 +1,1 @@
+"""What is read off problems and runs: reduced beside full, step sizes, stability, planes."""

@@ -1,0 +1,162 @@
+r"""What gradient descent does above the stability limit: period two first, then no finite state.
+
+From a slowly moving state the limit :math:`2/\lambda_{max}` predicts where a small deviation stops
+dying out. Here the same is observed: the learning rates are bisected at which gradient descent
+alternates for good, and at which it leaves the finite numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics.problem import FloatArray, Problem
+from dynamics.results.presentation import Presentation
+from dynamics.training.stability_limit import stability_limit
+from dynamics.validation import integer
+
+STEPS = 4000
+PRECISION = 1e-3
+WIDEST = 100.0
+KICK = 1e-6
+LASTING = 1e-4
+SHOWN = 64
+
+
+@dataclass(frozen=True)
+class Onsets:
+    """Learning rates at which something sets in, from one state.
+
+    Attributes
+    ----------
+    limit : float
+        Predicted: 2 over the largest eigenvalue.
+    period_two : float
+        Observed: least learning rate at which the deviation alternates for good; infinite if there
+        is none, as where the run leaves the finite numbers first: a state that drifts towards a
+        smaller limit within the trial does so below its own.
+    non_finite : float
+        Observed: least learning rate found at which a state is not finite; infinite if there is
+        none between half the limit and 100 times the limit.
+    """
+
+    limit: float
+    period_two: float
+    non_finite: float
+
+
+def onsets(problem: Problem, state: ArrayLike, steps: int = STEPS) -> Onsets:
+    """Predicted and observed onset of period two, and of non-finite values, from a state.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : float array, shape (n,)
+        A slowly moving state, such as one of the flow.
+    steps : int
+        Steps of each trial, 256 at least; a deviation of one millionth is put in at the first.
+
+    Raises
+    ------
+    ValueError
+        If there is no limit at the state.
+    """
+    start, limit = problem.layout.flatten(np.asarray(state)), stability_limit(problem, state)
+    if not np.isfinite(limit):
+        raise ValueError("there is no stability limit at this state: the curvature is not positive")
+    steps = integer("steps", steps, at_least=4 * SHOWN)
+    burst = _first(lambda eta: late_states(problem, start, eta, steps) is None, limit, WIDEST)
+    period_two = _first(lambda eta: alternates(problem, start, eta, steps), limit, 4.0)
+    return Onsets(limit, period_two, burst)
+
+
+def late_states(problem: Problem, start: FloatArray, eta: float, steps: int) -> FloatArray | None:
+    """The last states of a trial, shape (64, n); None if a state was not finite."""
+    state = start * (1.0 + KICK)
+    due = np.arange(max(0, steps - SHOWN), steps)
+    rows, records = np.empty((steps, len(problem.order_names))), np.empty((due.size, state.size))
+    with np.errstate(all="ignore"):
+        reached = problem.advance(state, np.full(state.size, eta), 0, steps, (rows, due, records))
+    return records if reached == steps else None
+
+
+def alternates(problem: Problem, start: FloatArray, eta: float, steps: int = STEPS) -> bool:
+    """Whether the fastest state goes up and down at every one of the last steps, visibly."""
+    found = late_states(problem, start, eta, steps)
+    if found is None:
+        return False
+    change = np.diff(found, axis=0)
+    fastest = int(np.argmax(np.abs(change).max(axis=0)))
+    moves, size = change[:, fastest], np.abs(found[:, fastest]).max()
+    return bool((moves[1:] * moves[:-1] < 0).all() and np.abs(moves).min() > LASTING * size)
+
+
+def _first(condition, limit: float, widest: float) -> float:  # type: ignore[no-untyped-def]
+    """Least learning rate at which a condition is seen, from half the limit on; or infinity."""
+    grid = limit * np.geomspace(0.5, widest, 120)
+    found = next((k for k, eta in enumerate(grid) if condition(eta)), None)
+    if found is None:
+        return float("inf")
+    return _least(condition, float(grid[found - 1]), float(grid[found])) if found else grid[0]
+
+
+def _least(condition, low: float, high: float) -> float:  # type: ignore[no-untyped-def]
+    """Where a condition begins to hold, to a relative precision, from below."""
+    while high > low * (1.0 + PRECISION):
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if condition(middle) else (middle, high)
+    return high
+
+
+@dataclass(frozen=True)
+class Branches:
+    """Where gradient descent settles from one state, against the learning rate.
+
+    Attributes
+    ----------
+    system, name : str
+        The system, and the state that is shown.
+    etas : float array, shape (n,)
+    values : float array, shape (n, 64)
+        The last values of the state; NaN where a state was not finite.
+    onsets : Onsets
+    presentation : Presentation
+        That of the problem.
+    """
+
+    system: str
+    name: str
+    etas: FloatArray
+    values: FloatArray
+    onsets: Onsets
+    presentation: Presentation
+
+
+def branches(
+    problem: Problem, state: ArrayLike, name: str, count: int = 240, steps: int = STEPS
+) -> Branches:
+    """Last values of one part of the state for learning rates around the limit and beyond.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : float array, shape (n,)
+    name : str
+        A scalar part of the state.
+    count : int
+        Number of learning rates, from 0.7 times the limit to 1.15 times the onset of non-finite
+        values, or to three times the limit where there is none.
+    steps : int
+        Steps of each trial.
+    """
+    start, found = problem.layout.flatten(np.asarray(state)), onsets(problem, state, steps)
+    last = max(1.2 * found.limit, min(1.15 * found.non_finite, 3.0 * found.limit))
+    etas = np.linspace(0.7 * found.limit, last, count)
+    place, values = problem.layout.place(name).start, np.full((count, SHOWN), np.nan)
+    for k, eta in enumerate(etas):
+        settled = late_states(problem, start, float(eta), steps)
+        if settled is not None:
+            values[k] = settled[:, place]
+    return Branches(problem.system, name, etas, values, found, Presentation.of(problem))

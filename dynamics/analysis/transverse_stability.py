@@ -1,0 +1,292 @@
+r"""Is the symmetric manifold attracting? The flow linearised across it.
+
+A risk that a permutation group of its parameters leaves unchanged has a gradient tangent to the
+states that the group fixes, so a symmetric start stays symmetric for ever. A start that is a little
+off moves, to first order, by
+
+.. math:: \frac{d\xi}{d\tau} = -H_\perp(\tau)\,\xi,
+
+with :math:`H_\perp` the Hessian of the risk on the orthogonal complement of the fixed directions,
+along the symmetric run. The Hessian commutes with the group, so the two parts do not mix. Negative
+eigenvalues of :math:`H_\perp` repel. The *amplification* :math:`\Phi(\tau)` is the operator norm of
+the propagator: the factor by which the worst deviation has grown. :math:`H_\perp` at different
+times need not commute, so the matrix itself is propagated, by the exponential of the mean of the
+Hessian at both ends of each interval (second order in its length).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics.problem import FloatArray
+from dynamics.results.trajectory import Trajectory
+from theory.symmetry import PermutationGroup
+
+EQUAL = 1e-6
+"""Eigenvalues that differ by less, relative to the largest, are one multiplet."""
+
+
+class Manifold(Protocol):
+    """Symmetric states, and the Hessian at them."""
+
+    @property
+    def symmetry(self) -> PermutationGroup:
+        """The group, acting on the trained entries."""
+        ...
+
+    @property
+    def sectors(self) -> Mapping[str, FloatArray]:
+        """Spanning columns of named subspaces that the group maps onto themselves."""
+        ...
+
+    def hessian(self, state: ArrayLike) -> FloatArray:
+        """Hessian by the trained entries at a reduced state."""
+        ...
+
+    def decoupled(self, state: ArrayLike) -> Mapping[str, float]:
+        """Curvature of directions that couple to no trained entry, by name."""
+        ...
+
+
+@dataclass(frozen=True)
+class Multiplet:
+    """An eigenvalue of the transverse Hessian.
+
+    Attributes
+    ----------
+    value : float
+        Curvature; negative repels.
+    multiplicity : int
+        How many eigenvectors have it.
+    shares : mapping
+        Sector -> squared length of the projection of its unit eigenvectors, from 0 to 1.
+    """
+
+    value: float
+    multiplicity: int
+    shares: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Transverse:
+    """The transverse spectrum along a run.
+
+    Attributes
+    ----------
+    run : Trajectory
+        The symmetric run.
+    eigenvalues : float array, shape (records, m)
+        Of the transverse Hessian, ascending.
+    shares : mapping
+        Sector -> share of each eigenvector in it, shape (records, m).
+    symmetric : float array, shape (records, k)
+        Eigenvalues on the fixed directions, ascending: those of the reduced problem.
+    cross : float array, shape (records,)
+        Largest entry between fixed and transverse directions: rounding, if the symmetry is right.
+    amplification : float array, shape (records,)
+        Operator norm of the propagator from the start of the run.
+    typical : float array, shape (records,)
+        Root mean square growth of a random start that prefers no direction: Frobenius norm of the
+        propagator over sqrt(m).
+    worst : float array, shape (n,)
+        The unit deviation at the start that has grown most at the time of the peak.
+    decoupled : mapping
+        Name -> curvature, shape (records,), of directions that couple to nothing.
+    """
+
+    run: Trajectory
+    eigenvalues: FloatArray
+    shares: Mapping[str, FloatArray]
+    symmetric: FloatArray
+    cross: FloatArray
+    amplification: FloatArray
+    typical: FloatArray
+    worst: FloatArray
+    decoupled: Mapping[str, FloatArray]
+
+    @property
+    def time(self) -> FloatArray:
+        """Time of each record."""
+        return self.run.time
+
+    @cached_property
+    def negative(self) -> np.ndarray:
+        """How many directions repel, shape (records,)."""
+        return (self.eigenvalues < 0).sum(axis=1)
+
+    @property
+    def peak(self) -> float:
+        """Largest amplification along the run."""
+        return float(self.amplification.max())
+
+    @property
+    def attracting_from(self) -> float:
+        """Time from which on no direction repels; infinite where one does at the end."""
+        repelling = np.flatnonzero(self.negative)
+        if repelling.size == 0:
+            return float(self.time[0])
+        k = int(repelling[-1])
+        if k + 1 == self.time.size:
+            return float("inf")
+        before, after = self.eigenvalues[k, 0], self.eigenvalues[k + 1, 0]
+        return float(np.interp(0.0, [before, after], self.time[k : k + 2]))
+
+    def at(self, time: float) -> int:
+        """Index of the record nearest to a time."""
+        return int(np.abs(self.time - time).argmin())
+
+    def multiplets(self, record: int) -> list[Multiplet]:
+        """Distinct eigenvalues at a record, most negative first."""
+        values = self.eigenvalues[record]
+        gaps = np.diff(values) > EQUAL * np.abs(values).max()
+        groups = np.split(np.arange(values.size), np.flatnonzero(gaps) + 1)
+        return [
+            Multiplet(
+                float(values[group].mean()),
+                group.size,
+                {name: float(share[record, group].mean()) for name, share in self.shares.items()},
+            )
+            for group in groups
+        ]
+
+    def branches(self, sectors: Sequence[str]) -> dict[str, FloatArray]:
+        """Eigenvalues by the first of some sectors that holds more than half of the eigenvector.
+
+        Parameters
+        ----------
+        sectors : sequence of str
+            For branches that are continuous in time, first those that hold all or nothing.
+
+        Returns
+        -------
+        dict
+            Sector -> float array, shape (records, count), ascending in each record.
+
+        Raises
+        ------
+        ValueError
+            If an eigenvector is in none, or if a sector holds more of them at some times.
+        """
+        inside = np.array([self.shares[name] > 0.5 for name in sectors])
+        first = np.where(inside.any(axis=0), inside.argmax(axis=0), -1)
+        found = {}
+        for k, name in enumerate(sectors):
+            counts = (first == k).sum(axis=1)
+            if (first < 0).any() or (counts != counts[0]).any():
+                raise ValueError(f"eigenvectors leave or enter the sectors {', '.join(sectors)}")
+            found[name] = self.eigenvalues[first == k].reshape(len(counts), counts[0])
+        return found
+
+    def decoupled_peak(self, name: str) -> float:
+        """Largest amplification of a decoupled direction, exp(-integral of its curvature)."""
+        rate = -self.decoupled[name]
+        grown = np.cumsum(np.diff(self.time) * (rate[1:] + rate[:-1]) / 2)
+        return float(np.exp(max(0.0, grown.max())))
+
+
+def transverse(manifold: Manifold, run: Trajectory) -> Transverse:
+    """Spectrum across a symmetric manifold, and the growth of deviations from it, along a run.
+
+    Parameters
+    ----------
+    manifold : Manifold
+    run : Trajectory
+        Of the reduced problem. Its records are the intervals of the propagator: 240 or more,
+        logarithmically spaced, give the peak to about a per cent.
+    """
+    fixed, across = split(manifold.symmetry)
+    bases = {name: across.T @ orthonormal(basis) for name, basis in manifold.sectors.items()}
+    parts, found = [], []
+    shares: dict[str, list[FloatArray]] = {name: [] for name in bases}
+    for state in run.states:
+        matrix = manifold.hessian(state)
+        values, vectors = np.linalg.eigh(across.T @ matrix @ across)
+        parts.append(across.T @ matrix @ across)
+        along = np.linalg.eigvalsh(fixed.T @ matrix @ fixed)
+        found.append((values, along, np.abs(across.T @ matrix @ fixed).max()))
+        for name, basis in bases.items():
+            shares[name].append(((basis.T @ vectors) ** 2).sum(axis=0))
+    spectrum, symmetric, cross = (np.array(column, float) for column in zip(*found, strict=True))
+    amplification, typical, worst = propagate(run.time, parts)
+    curvatures = [manifold.decoupled(state) for state in run.states]
+    return Transverse(
+        run=run,
+        eigenvalues=spectrum,
+        shares={name: np.array(share) for name, share in shares.items()},
+        symmetric=symmetric,
+        cross=cross,
+        amplification=amplification,
+        typical=typical,
+        worst=across @ worst,
+        decoupled={name: np.array([c[name] for c in curvatures]) for name in curvatures[0]},
+    )
+
+
+def propagate(
+    time: FloatArray, hessians: Sequence[FloatArray]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    r"""Growth of deviations under :math:`d\xi/d\tau = -H(\tau)\xi`.
+
+    Parameters
+    ----------
+    time : float array, shape (records,)
+        Ascending.
+    hessians : sequence of float arrays, shape (m, m)
+        Symmetric, one for each time.
+
+    Returns
+    -------
+    amplification, typical, worst : float arrays, shape (records,), (records,), (m,)
+        As in `Transverse`.
+    """
+    size = len(hessians[0])
+    growth, worst = np.eye(size), np.eye(size)[0]
+    largest, spread = [1.0], [1.0]
+    for k, interval in enumerate(np.diff(time)):
+        values, vectors = np.linalg.eigh((hessians[k] + hessians[k + 1]) / 2)
+        growth = (vectors * np.exp(-interval * values)) @ (vectors.T @ growth)
+        # Not an SVD: what has decayed to 1e-200 can keep it from converging.
+        squares, starts = np.linalg.eigh(growth.T @ growth)
+        length = float(np.sqrt(squares[-1]))
+        if length > max(largest):
+            worst = starts[:, -1]
+        largest.append(length)
+        spread.append(float(np.linalg.norm(growth) / np.sqrt(size)))
+    return np.array(largest), np.array(spread), worst
+
+
+def split(group: PermutationGroup) -> tuple[FloatArray, FloatArray]:
+    """Orthonormal bases of the directions that a group fixes, and of their complement.
+
+    Parameters
+    ----------
+    group : PermutationGroup
+        Acting on n entries.
+
+    Returns
+    -------
+    float arrays, shape (n, k) and (n, n - k)
+        The normalised indicators of the k orbits; any basis of the rest.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    points = np.tile(np.arange(group.size), len(group.generators))
+    edges = (points, np.concatenate(group.generators))
+    graph = coo_array((np.ones(points.size), edges), shape=(group.size, group.size))
+    count, label = connected_components(graph, directed=False)
+    indicators = (label[:, None] == np.arange(count)).astype(np.float64)
+    fixed = indicators / np.sqrt(indicators.sum(axis=0))
+    return fixed, np.linalg.qr(fixed, mode="complete")[0][:, count:]
+
+
+def orthonormal(columns: FloatArray) -> FloatArray:
+    """Orthonormal basis of the span of columns, shape (n, rank)."""
+    vectors, lengths, _ = np.linalg.svd(columns, full_matrices=False)
+    return vectors[:, lengths > 1e-10 * lengths.max()]

@@ -1,0 +1,1 @@
+"""Pictures that only the experiments on masked image modelling need."""

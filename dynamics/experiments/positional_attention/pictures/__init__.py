@@ -1,0 +1,1 @@
+"""Pictures that only the experiments on positional attention need."""

@@ -1,0 +1,1 @@
+"""Pictures that only the experiments on the shallow Vision Transformer need."""

@@ -1,0 +1,226 @@
+"""The boundary of a yes or no in a sweep, refined: more runs, but only where the answer changes.
+
+What the sweep already holds is not run again. The other points are sweeps of their own, one for
+each wave of the bisection, kept beside the store (``STORE.refined/QUESTION/...``) by what they
+hold: a refinement that is killed goes on, and one that is asked for again, on whatever lattice,
+runs only what is new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynamics.phase_diagrams import Quantity, Refined, Span, refine, select
+from dynamics.phase_diagrams.selection import hold
+from dynamics.problem import FloatArray
+from dynamics.results.outcome import INTERRUPTED
+from dynamics.sweep import Sweep, load, sweep
+from dynamics.sweep.axes import PAIRED
+from dynamics.sweep.plan import planned, whole_names
+from dynamics.validation import InvalidRequest
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """A refined boundary, and what it cost.
+
+    Attributes
+    ----------
+    refined : Refined
+    runs : int
+        Points that were run for it in this call.
+    known : int
+        Points that the sweep, or an earlier call, already held.
+    held : mapping
+        What is the same in every run: name -> value.
+    """
+
+    refined: Refined
+    runs: int
+    known: int
+    held: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A yes or no over two axes of a sweep.
+
+    Attributes
+    ----------
+    quantity : str
+        As ``"patch_association>=1"`` or ``"reached(T1)"``.
+    x, y : str
+        Names of axes.
+    at : mapping
+        The other axes, each held at one of its values.
+    coarse, cells : int
+        Points along a side of the first lattice, cells along a side of the finest.
+    tolerance : float or None
+        Share of each axis to which the boundary is bisected beyond that.
+    """
+
+    quantity: str
+    x: str
+    y: str
+    at: Mapping[str, float]
+    coarse: int = 9
+    cells: int = 64
+    tolerance: float | None = None
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder of its runs; the lattice is not part of the question."""
+        text = repr((self.quantity, self.x, self.y, sorted(self.at.items())))
+        return "".join(c if c.isalnum() else "-" for c in self.quantity) + (
+            "-" + hashlib.sha256(text.encode()).hexdigest()[:8]
+        )
+
+
+def refinement(
+    found: Sweep, question: Question, out: Path, workers: int | None = None,
+    scheduler: str | None = None,
+) -> Refinement:  # fmt: skip
+    """Refine the boundary of a yes or no between the ends of two axes of a sweep.
+
+    Parameters
+    ----------
+    found : Sweep
+    question : Question
+    out : Path
+        Folder of the runs.
+    workers, scheduler
+        As of `dynamics.sweep`.
+
+    Returns
+    -------
+    Refinement
+
+    Raises
+    ------
+    InvalidRequest
+        If the question is none, or the sweep was of pairs.
+    KeyboardInterrupt
+        If it was interrupted; what was run is kept.
+    """
+    if found.plan.grid.paired:
+        raise InvalidRequest("a boundary is refined between two axes; this sweep is of pairs")
+    if not Quantity.read(question.quantity, found.dataset).yes_no:
+        raise InvalidRequest(
+            f"quantity={question.quantity!r} is a number; refine needs a yes or no, as "
+            f"{question.quantity}<1 or reached(NAME)"
+        )
+    for name in (question.x, question.y):
+        if name in whole_names(found.plan.work.system):
+            raise InvalidRequest(f"{name} takes whole numbers; refine needs two continuous axes")
+    slice_ = select(found.dataset, question.quantity, question.x, question.y, question.at)
+    if slice_.seeds > 1:
+        raise InvalidRequest("a boundary is refined for one seed; give it as --at seed=0")
+    _, held = hold(found.dataset, question.at)
+    waves = _Waves(found, question, out / question.folder, dict(held), workers, scheduler)
+    spans = [
+        Span(axis.name, float(min(axis.values)), float(max(axis.values)), axis.logarithmic)
+        for axis in (slice_.x, slice_.y)
+        if axis is not None
+    ]
+    refined = refine(waves, spans[0], spans[1], question.coarse, question.cells, question.tolerance)
+    return Refinement(refined, waves.runs, waves.known, slice_.held)
+
+
+class _Waves:
+    """Answers to waves of points: from the sweep where it has them, else from sweeps of pairs."""
+
+    def __init__(
+        self, found: Sweep, question: Question, folder: Path, held: dict[str, float],
+        workers: int | None, scheduler: str | None,
+    ) -> None:  # fmt: skip
+        self.found, self.question, self.folder, self.held = found, question, folder, held
+        self.workers, self.scheduler = workers, scheduler
+        self.runs = self.known = 0
+        self.stored = {**self._earlier(), **_stored(found, question)}
+
+    def __call__(self, points: FloatArray) -> FloatArray:
+        answers = np.array([self._known(x, y) for x, y in points])
+        new = np.isnan(answers)
+        self.known += int((~new).sum())
+        if new.any():
+            answers[new] = self._run(points[new])
+        return answers
+
+    def _known(self, x: float, y: float) -> float:
+        return self.stored.get(_key(x, y), float("nan"))
+
+    def _given(self, points: FloatArray) -> dict[str, Any]:
+        """The request of a wave."""
+        grid = self.found.plan.grid
+        axes = {self.question.x: points[:, 0], self.question.y: points[:, 1]}
+        free = [axis for axis in grid.axes if axis.name not in axes]
+        others = {axis.name: self.held.get(axis.name, axis.values[0]) for axis in free}
+        derived = {name: str(formula) for name, formula in grid.derived.items()}
+        return {**grid.fixed, **self.found.plan.work.words, **derived, **others, **axes}
+
+    def _earlier(self) -> dict[tuple[str, str], float]:
+        """Answers of earlier waves of the same question, of these programs."""
+        known: dict[tuple[str, str], float] = {}
+        for place in sorted(self.folder.glob("*/zarr.json")):
+            try:
+                wave = load(place.parent)
+            except InvalidRequest:
+                continue
+            own = wave.plan.description
+            x, y = (np.array(own["axes"].get(n, [])) for n in (self.question.x, self.question.y))
+            asked = planned(
+                self.found.plan.work.system, self._given(np.column_stack([x, y])), True, 0
+            ).description
+            same = ("system", "model", "fixed", "derived", "versions")
+            if all(own.get(name) == asked.get(name) for name in same):
+                known |= {
+                    _key(*point): answer
+                    for point, answer in zip(zip(x, y, strict=True), self._read(wave), strict=True)
+                    if not np.isnan(answer)
+                }
+        return known
+
+    def _run(self, points: FloatArray) -> FloatArray:
+        content = hashlib.sha256(np.ascontiguousarray(points).tobytes()).hexdigest()[:16]
+        ran = sweep(
+            self.found.plan.work.system, self._given(points), self.folder / content, paired=True,
+            workers=self.workers, scheduler=self.scheduler,
+        )  # fmt: skip
+        if ran.interrupted:
+            raise KeyboardInterrupt(INTERRUPTED)
+        self.runs += len(points)
+        values = self._read(ran)
+        return np.where(np.isnan(values), -1.0, values)
+
+    def _read(self, wave: Sweep) -> FloatArray:
+        """The answers of a wave; NaN where there is none."""
+        asked, data = Quantity.read(self.question.quantity, self.found.dataset), wave.dataset
+        if asked.name not in data:
+            nowhere = np.full(data["outcome"].shape, np.nan)
+            data = data.assign({asked.name: (data["outcome"].dims, nowhere)})
+        values = asked.of(data)
+        assert values.shape == (data.sizes[PAIRED],)
+        return values
+
+
+def _key(x: float, y: float) -> tuple[str, str]:
+    """A point to nine digits: what a grid holds is found although roundings differ."""
+    return f"{x:.9g}", f"{y:.9g}"
+
+
+def _stored(found: Sweep, question: Question) -> dict[tuple[str, str], float]:
+    """Answers of the sweep itself, by x and y; nothing where it has none."""
+    slice_ = select(found.dataset, question.quantity, question.x, question.y, question.at)
+    assert slice_.y is not None
+    return {
+        _key(x, y): float(slice_.values[0, row, column])
+        for row, y in enumerate(slice_.y.values)
+        for column, x in enumerate(slice_.x.values)
+        if not np.isnan(slice_.values[0, row, column])
+    }

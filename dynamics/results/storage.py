@@ -1,0 +1,237 @@
+"""Results on disk: xarray datasets in zarr v3, whole or not at all.
+
+A `Trajectory` is one group, a `Comparison` a group with the sub-groups ``reduced``, ``full`` and,
+of more seeds, ``full_1``, ... (with ``reduced_1``, ... where each has its own), an `Overlay` one
+with ``flow`` and ``run_0``, ``run_1``, ...
+The command line keeps such a store as ``result.zarr`` in a folder with pictures; `load` takes both.
+Variables hold what was computed; parameters, settings, events and outcome are attributes, as JSON,
+with the versions of the programs. No clock reading is stored: equal runs give equal stores.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dynamics.results.comparison import Comparison, Overlay
+from dynamics.results.trajectory import Trajectory
+from dynamics.validation import InvalidRequest
+from dynamics.results.versions import versions
+
+if TYPE_CHECKING:
+    import xarray
+
+    from dynamics.sweep import Sweep
+
+FORMAT = 1
+INSIDE = "result.zarr"
+Result = Trajectory | Comparison | Overlay
+KINDS = ("trajectory", "comparison", "overlay")
+SWEEPS = "dynamics.sweep"
+"""The room that reads the stores of sweeps."""
+
+
+def _stamped(dataset: xarray.Dataset) -> xarray.Dataset:
+    return dataset.assign_attrs(format=FORMAT, versions=json.dumps(versions()))
+
+
+def save(result: Result, path: str | os.PathLike[str]) -> Path:
+    """Write a result; an earlier result in the same place is replaced, anything else is not.
+
+    Parameters
+    ----------
+    result : Trajectory, Comparison or Overlay
+    path : path-like
+        The zarr store, a folder.
+
+    Returns
+    -------
+    Path
+        Where it was written.
+
+    Raises
+    ------
+    InvalidRequest
+        If something that is not a result is there, or the place cannot be written.
+    """
+    with replacing(path) as fresh:
+        write_groups(result, fresh)
+    return Path(path)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A fresh folder that takes the place of ``path`` when the block ends well, and only then."""
+    target = check_writable(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".attdyn-") as folder:
+        fresh = Path(folder) / "result"
+        fresh.mkdir()
+        yield fresh
+        if target.exists():
+            os.replace(target, Path(folder) / "replaced")
+        os.replace(fresh, target)
+
+
+def write_groups(result: Result, folder: Path) -> None:
+    """Write the groups of a result into a folder."""
+    import xarray
+
+    groups: Mapping[str | None, xarray.Dataset]
+    if isinstance(result, Comparison):
+        deviations = {name: ("record", series) for name, series in result.deviations.items()}
+        attributes = {"kind": "comparison", "format": FORMAT, "seeds": len(result.fulls)}
+        attributes["partners"] = len(result.partners)
+        groups = {
+            None: xarray.Dataset(deviations, {"time": ("record", result.time)}, attributes),
+            "reduced": _stamped(result.reduced.to_xarray()),
+            "full": _stamped(result.full.to_xarray()),
+        }
+        groups |= {f"full_{k}": _stamped(r.to_xarray()) for k, r in enumerate(result.others, 1)}
+        groups |= {
+            f"reduced_{k}": _stamped(r.to_xarray()) for k, r in enumerate(result.partners, 1)
+        }
+    elif isinstance(result, Overlay):
+        distances = {name: ("run", values) for name, values in result.deviations.items()}
+        attributes = {"kind": "overlay", "format": FORMAT}
+        groups = {None: xarray.Dataset(distances, {"eta": ("run", result.etas)}, attributes)}
+        groups |= {"flow": _stamped(result.flow.to_xarray())}
+        groups |= {f"run_{k}": _stamped(run.to_xarray()) for k, run in enumerate(result.runs)}
+    else:
+        groups = {None: _stamped(result.to_xarray())}
+    for group, dataset in groups.items():
+        dataset.to_zarr(folder, group=group, mode="a", zarr_format=3, consolidated=False)
+
+
+def check_writable(path: str | os.PathLike[str]) -> Path:
+    """Make sure that a result can be written, and leave nothing behind.
+
+    Raises
+    ------
+    InvalidRequest
+        In one line, before anything was computed.
+    """
+    target = Path(path)
+
+    def refused(problem: str) -> InvalidRequest:
+        allowed = "a new folder or an earlier result; nearest: results"
+        return InvalidRequest(f"out={str(target)!r} {problem}; out can be {allowed}")
+
+    try:
+        if target.is_symlink():
+            raise refused("is a link")
+        if Path.cwd().is_relative_to(target.resolve()):
+            raise refused("is the working folder or holds it")
+        if os.path.lexists(target):
+            strange = _strange(target)
+            if strange:
+                raise refused(strange)
+        standing = next(folder for folder in target.absolute().parents if folder.exists())
+        with tempfile.TemporaryDirectory(dir=standing) as folder:
+            (Path(folder) / target.name).mkdir()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise refused(f"cannot be written ({reason})") from None
+    return target
+
+
+def _strange(path: Path) -> str:
+    """Why a place is not an earlier result of this program, to be replaced; empty if it is."""
+    if path.is_dir() and not any(path.iterdir()):
+        return ""
+    if not path.is_dir():
+        return "exists and is not a result"
+    store, written = _store_in(path), _written(path)
+    known = store is not None and attributes(store).get("kind") in KINDS
+    if not known and (store is not None or not written):
+        return "exists and is not a result"
+    own = {"zarr.json"} if store == path else {INSIDE, "summary.json", *written}
+    for entry in path.iterdir():
+        part = store == path and (entry / "zarr.json").exists()
+        if entry.name not in own and not part:
+            return f"holds {entry.name!r}, which is not of the result"
+    return ""
+
+
+def _written(path: Path) -> set[str]:
+    """Files that a command has listed in its summary, the summary among them; empty without one."""
+    try:
+        summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
+        return {"summary.json", *summary["files"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def attributes(store: Path) -> dict[str, object]:
+    """Attributes of a zarr group; none where there is no such thing."""
+    try:
+        described = json.loads((store / "zarr.json").read_text(encoding="utf-8"))
+        return dict(described.get("attributes", {}))
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def _store_in(path: Path) -> Path | None:
+    """Where the store of a result is: the folder itself, or ``result.zarr`` in it."""
+    stores = (store for store in (path, path / INSIDE) if (store / "zarr.json").exists())
+    return next(stores, None)
+
+
+def load(path: str | os.PathLike[str]) -> Result | Sweep:
+    """Read what `dynamics.save`, `dynamics.sweep` or the command line wrote.
+
+    Parameters
+    ----------
+    path : path-like
+        A zarr store, or the folder of a command.
+
+    Returns
+    -------
+    Trajectory, Comparison, Overlay or Sweep
+
+    Raises
+    ------
+    InvalidRequest
+        If there is no result, one of another format, or one that cannot be read.
+    """
+    if attributes(Path(path)).get("kind") == "sweep":
+        read: Sweep = importlib.import_module(SWEEPS).load(path)
+        return read
+    store = _store_in(Path(path))
+    if store is None:
+        raise InvalidRequest(f"path={str(path)!r} holds no result; path can be what save wrote")
+    found = attributes(store)
+    if found.get("kind") not in KINDS or found.get("format") != FORMAT:
+        described = f"format {found.get('format')}" if "format" in found else "no known format"
+        raise InvalidRequest(f"path={str(path)!r} has {described}, this program reads {FORMAT}")
+    try:
+        return _read(store)
+    except (ValueError, KeyError, OSError, RuntimeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InvalidRequest(f"path={str(path)!r} cannot be read ({reason})") from error
+
+
+def _read(store: Path) -> Result:
+    import xarray
+
+    def group(name: str | None) -> xarray.Dataset:
+        return xarray.open_zarr(store, group=name, consolidated=False, chunks=None).load()
+
+    root = group(None)
+    if root.attrs["kind"] == "trajectory":
+        return Trajectory.from_xarray(root)
+    deviations = {str(name): root[name].values for name in root.data_vars}
+    if root.attrs["kind"] == "overlay":
+        runs = (Trajectory.from_xarray(group(f"run_{k}")) for k in range(root.sizes["run"]))
+        return Overlay(Trajectory.from_xarray(group("flow")), tuple(runs), deviations)
+    names = ["reduced", "full", *(f"full_{k}" for k in range(1, root.attrs.get("seeds", 1)))]
+    reduced, full, *others = (Trajectory.from_xarray(group(name)) for name in names)
+    more = range(1, 1 + root.attrs.get("partners", 0))
+    partners = tuple(Trajectory.from_xarray(group(f"reduced_{k}")) for k in more)
+    return Comparison(reduced, full, deviations, tuple(others), partners)

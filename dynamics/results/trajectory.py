@@ -1,0 +1,213 @@
+"""What a run leaves: states at the recorded steps, observables beside them, events, outcome."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.results.outcome import INTERRUPTED, Outcome
+from dynamics.results.presentation import Presentation
+from dynamics.problem import FloatArray, Layout
+
+if TYPE_CHECKING:
+    import xarray
+
+
+@dataclass(frozen=True)
+class Event:
+    """When an event happened.
+
+    Attributes
+    ----------
+    name : str
+        Name of its rule.
+    time : float
+        eta * steps.
+    step : int or None
+        First step that satisfies the rule; None on a flow.
+    state : float array, shape (n,)
+        The flat state at that moment.
+    horizon : float or None
+        For rules that look at the whole run: the time up to which the run went.
+    uncertainty : float
+        What the known error of the gradient may change in the time; 0 where nothing is known.
+    """
+
+    name: str
+    time: float
+    step: int | None
+    state: FloatArray
+    horizon: float | None = None
+    uncertainty: float = 0.0
+
+    def record(self) -> dict[str, Any]:
+        """Everything but name and state, as plain values."""
+        return {
+            "time": self.time,
+            "step": self.step,
+            "horizon": self.horizon,
+            "uncertainty": self.uncertainty,
+        }
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """A training run.
+
+    Attributes
+    ----------
+    system, view : str
+        Which system, and how it is seen (``"reduced population"``).
+    parameters : mapping
+        Parameters of the system.
+    layout : Layout
+        Parts of the state.
+    settings : mapping
+        How the run was made: ``eta`` and ``steps``, or ``time`` and ``rtol``, and what the
+        problem adds.
+    steps : int array, shape (records,)
+        Recorded steps; empty on a flow.
+    time : float array, shape (records,)
+        eta * steps, the same axis for gradient descent and the flow.
+    states : float array, shape (records, n)
+        Flat states.
+    observables : mapping
+        Name -> float array, shape (records,).
+    events : mapping
+        Name -> `Event`, or None where `reasons` says why not.
+    outcome : Outcome
+        How the run ended.
+    reasons : mapping
+        Name -> why an event was not seen.
+    presentation : Presentation
+        How it is shown: that of its problem, or a plain one.
+    """
+
+    system: str
+    view: str
+    parameters: Mapping[str, Any]
+    layout: Layout
+    settings: Mapping[str, Any]
+    steps: NDArray[np.int64]
+    time: FloatArray
+    states: FloatArray
+    observables: Mapping[str, FloatArray]
+    events: Mapping[str, Event | None]
+    outcome: Outcome
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    presentation: Presentation = None  # type: ignore[assignment]  # made below
+
+    def __post_init__(self) -> None:
+        if self.presentation is None:
+            object.__setattr__(self, "presentation", Presentation.plain(self))
+
+    def __getitem__(self, name: str) -> FloatArray:
+        """A part of the state, shape (records, ...), or an observable, shape (records,).
+
+        Raises
+        ------
+        KeyError
+            With the names there are.
+        """
+        if name in self.layout.names:
+            return self.layout.part(self.states, name)
+        if name in self.observables:
+            return self.observables[name]
+        known = ", ".join((*self.layout.names, *self.observables))
+        raise KeyError(f"no {name!r} in this trajectory; there are {known}")
+
+    @property
+    def final_state(self) -> FloatArray:
+        """The last state, flat; the last finite one where the run diverged."""
+        return self.states[-1]
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether there is more to do."""
+        return self.outcome.kind == INTERRUPTED
+
+    def to_xarray(self) -> xarray.Dataset:
+        """The run as a dataset along ``record``; what is not an array is an attribute, as JSON.
+
+        Coordinates are ``time`` and, on gradient descent, ``steps``; an observable named like a
+        part of the state is stored as ``observed_<name>``; ``event_state`` holds the states at
+        the events.
+        """
+        import xarray
+
+        variables: dict[str, Any] = {}
+        for name, shape in zip(self.layout.names, self.layout.shapes, strict=True):
+            axes = tuple(f"{name}_axis_{k}" for k in range(len(shape)))
+            variables[name] = (("record", *axes), self[name])
+        for name, series in self.observables.items():
+            variables[_observed(name, self.layout)] = (("record",), series)
+        happened = [event for event in self.events.values() if event is not None]
+        if happened:
+            stacked = np.stack([event.state for event in happened])
+            variables["event_state"] = (("event", "entry"), stacked)
+        records = {name: event and event.record() for name, event in self.events.items()}
+        described = {
+            "parameters": dict(self.parameters),
+            "settings": dict(self.settings),
+            "layout": [self.layout.names, self.layout.shapes, self.layout.groups],
+            "observables": list(self.observables),
+            "events": records,
+            "reasons": dict(self.reasons),
+            "outcome": asdict(self.outcome),
+        }
+        attributes = {"kind": "trajectory", "system": self.system, "view": self.view}
+        attributes |= {name: json.dumps(value) for name, value in described.items()}
+        attributes |= self.presentation.attributes()
+        coordinates: dict[str, Any] = {"time": ("record", self.time)}
+        if self.steps.size:
+            coordinates["steps"] = ("record", self.steps)
+        return xarray.Dataset(variables, coordinates, attributes)
+
+    @classmethod
+    def from_xarray(cls, dataset: xarray.Dataset) -> Trajectory:
+        """The run that `to_xarray` made a dataset of; an older one has a plain presentation."""
+        read = {name: json.loads(dataset.attrs[name]) for name in DESCRIBED}
+        names, shapes, groups = read["layout"]
+        layout = Layout(tuple(names), tuple(map(tuple, shapes)), tuple(groups))
+        records = dataset.sizes["record"]
+        parts = [dataset[name].values.reshape(records, -1) for name in layout.names]
+        happened = [name for name, record in read["events"].items() if record]
+        states = dict(zip(happened, dataset["event_state"].values, strict=True)) if happened else {}
+        events = {
+            name: Event(name=name, state=states[name], **record) if record else None
+            for name, record in read["events"].items()
+        }
+        observables = {n: dataset[_observed(n, layout)].values for n in read["observables"]}
+        return cls(
+            system=dataset.attrs["system"],
+            view=dataset.attrs["view"],
+            parameters=read["parameters"],
+            layout=layout,
+            settings=read["settings"],
+            steps=dataset["steps"].values if "steps" in dataset else np.empty(0, dtype=np.int64),
+            time=dataset["time"].values,
+            states=np.concatenate(parts, axis=1),
+            observables=observables,
+            events=events,
+            outcome=Outcome(**read["outcome"]),
+            reasons=read["reasons"],
+            presentation=Presentation.from_attributes(dataset.attrs),  # type: ignore[arg-type]
+        )
+
+
+def series(rows: Sequence[Mapping[str, float]]) -> dict[str, FloatArray]:
+    """Observables of every record as arrays; NaN where a form of the problem has no such one."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
+
+
+DESCRIBED = ("parameters", "settings", "layout", "observables", "events", "reasons", "outcome")
+
+
+def _observed(name: str, layout: Layout) -> str:
+    return f"observed_{name}" if name in layout.names else name

@@ -1,0 +1,1 @@
+"""The empirical problem of masked image modelling: N samples, a random start."""

@@ -1,0 +1,1 @@
+"""The population problem of masked image modelling with every trained entry."""

@@ -1,0 +1,1 @@
+"""Plain functions of masked image modelling that numba compiles."""

@@ -1,0 +1,199 @@
+r"""The reduced population problem: every Ups and Phi of every row type, exactly.
+
+`ReducedPopulation` takes the expectation over masks and latents as a sum over counts or as a
+contour integral (`expectation`), block by block. Its oracle is `brute.FullPopulation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics import codegen
+from dynamics.codegen.kernels.advance import advance
+from dynamics.problem import CompiledProblem, FloatArray
+from dynamics.systems.masked_image_modeling.full.projection import Rows, rows_of
+from dynamics.systems.masked_image_modeling.kernels import contour as contour_kernels
+from dynamics.systems.masked_image_modeling.kernels import counts as counts_kernels
+from dynamics.systems.masked_image_modeling.kernels import reduced as kernels
+from dynamics.systems.masked_image_modeling.parameters import Parameters
+from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
+from dynamics.systems.masked_image_modeling.reduced import blocks, selection
+from theory.reduction import ReducedSystem
+from theory.systems.masked_image_modeling import recursion
+from theory.systems.masked_image_modeling.events import EVENTS, ORDER_PARAMETERS
+
+RATES = ("alpha_m", "alpha_0", "rho")
+"""Order parameters that are read off the gradient."""
+SPARE = 4
+"""Rows of room beside two for every slot; see `counts_kernels.counts_block`."""
+
+
+def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSystem]:
+    """The exact reduction of every row type; without parameters of one cluster, in letters."""
+    if parameters is None:
+        return recursion.family()
+    rows = rows_of(parameters)
+    return {
+        name: recursion.derive(row, name) for name, row in zip(rows.names, rows.types, strict=True)
+    }
+
+
+class ReducedPopulation(CompiledProblem):
+    """Gradient descent on the few scalars that the entries of Q stay equal to.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    expectation : str
+        How the expectation over masks and latents is taken: ``"counts"`` sums over the numbers of
+        unmasked patches of each class; ``"contour"`` is an integral of two parameters, of a cost
+        that does not grow with these numbers; ``"auto"`` takes for each row what is predicted to be
+        faster. Both are exact to rounding.
+
+    Raises
+    ------
+    InvalidRequest
+        For an unknown expectation, or a sum over counts that is too long.
+
+    Notes
+    -----
+    The state is one scalar for each class of each row type; see `projection`. The gradient is per
+    entry of Q.
+    """
+
+    system = "masked_image_modeling"
+    presentation = PRESENTATION
+    view = "reduced population"
+    events = EVENTS
+    order_names = ORDER_PARAMETERS
+    rates = RATES
+
+    def __init__(self, parameters: Parameters, expectation: str = "auto") -> None:
+        self.parameters = parameters
+        self.rows: Rows = rows_of(parameters)
+        self.presentation = replace(PRESENTATION, notation=self.rows.notation)
+        name = selection.checked(expectation)
+        parts = selection.parts(blocks.blocks_of(self.rows.types), parameters, name)
+        self.settings = selection.described(parts)
+        super().__init__(_module(), self._arrays(parts), self.rows.layout)
+
+    def _arrays(self, parts: tuple[selection.Part, ...]) -> tuple[Any, ...]:
+        parameters, rows = self.parameters, self.rows
+        table, shape, configured = blocks.flattened(parts)
+        latents = (np.array(parameters.z), np.array(parameters.odds))
+        factor = parameters.gamma / parameters.K
+        law = (
+            np.array([parameters.P - 1.0, parameters.masked - 1.0]),
+            factor / rows.sizes,
+            factor,
+            rows.floors,
+            parameters.K * rows.mates,
+            rows.references,
+            np.empty((len(rows.types), 2)),
+            rows.many,
+        )
+        widest = max(len(block.slots) for block, _ in parts)
+        size = rows.layout.size
+        work = (
+            np.empty(size),
+            np.empty(size),
+            np.empty((len(parts), 2)),
+            np.empty((SPARE + 2 * widest, counts_kernels.BLOCK)),
+            np.full(size, np.nan),
+        )
+        return table, shape, configured, latents, law, work
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """Q = 0."""
+        return np.zeros(self.layout.size)
+
+    @cached_property
+    def rho0(self) -> float:
+        """Ratio of the increments of Phi_0 and Phi_m at the start."""
+        return float(self._named(self.initial_state)["rho"])
+
+    @cached_property
+    def gap_here(self) -> float:
+        """Delta_eff."""
+        return self.parameters.Delta_eff
+
+    def _named(self, state: FloatArray) -> dict[str, float]:
+        values = self.order_parameters(state)
+        return {n: float(v) for n, v in zip(self.order_names, values, strict=True)}
+
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Increments, attention of each row, gaps, risk, ratio of the dominant effects at a state.
+
+        ``d_<state>`` is the rate of a state; ``<row>_A_<class>`` the attention from a masked patch
+        on the unmasked patches of a class of areas; ``<row>_masked`` that on masked patches.
+        """
+        flat = self.layout.flatten(state)
+        slope = self.gradient(flat)
+        order = dict(zip(self.order_names, self.order_parameters(flat, slope), strict=True))
+        risk, excess = self._summary(flat)
+        rows = np.empty((len(self.rows.types), 2))
+        self.module.row_numbers(self._data, rows)
+        mass = self._data[5][1] / self.parameters.K
+        return (
+            {f"d_{n}": -float(rate) for n, rate in zip(self.state_names, slope, strict=True)}
+            | self.rows.attention(mass)
+            | observed(self.rows, order, rows, (float(risk), float(excess)))
+            | {"rho0": self.rho0, "Delta": self.parameters.Delta, "Delta_eff": self.gap_here}
+        )
+
+
+def observed(
+    rows: Rows, order: Mapping[str, Any], numbers: FloatArray, risk: tuple[float, float]
+) -> dict[str, float]:
+    """What every problem of this system reports.
+
+    Parameters
+    ----------
+    rows : Rows
+    order : mapping
+        Order parameters.
+    numbers : float array, shape (rows, 2)
+        L_p - L*_p, and own attention given that a mate is unmasked.
+    risk : (float, float)
+        Risk, and its excess over the floor, the sum of L*_p.
+    """
+    found = {name: float(value) for name, value in order.items()}
+    for name, (gap, own) in zip(rows.names, numbers, strict=True):
+        found |= {f"{name}_gap": float(gap), f"{name}_own_attention": float(own)}
+    attending = float(rows.many[numbers[:, 1] >= 0.5].sum() / rows.many.sum())
+    return found | {
+        "risk": risk[0],
+        "floor": risk[0] - risk[1],
+        "excess": risk[1],
+        "patch_association": attending,
+    }
+
+
+def module_parts() -> list[str]:
+    """Sources of the pass over blocks."""
+    names = ("FROM", "STEP", "MOST_NODES", "NEGLIGIBLE")
+    functions = (
+        counts_kernels.latent_of, counts_kernels.counts_block,
+        contour_kernels.split, contour_kernels.mean_open, contour_kernels.saddle,
+        contour_kernels.contour_block,
+        kernels.evaluate, kernels.gradient, kernels.row_numbers, kernels.read_order,
+        kernels.order_parameters, kernels.summary,
+    )  # fmt: skip
+    return [
+        codegen.constants(counts_kernels, "BLOCK"),
+        codegen.constants(contour_kernels, *names),
+        *[codegen.inline(function) for function in functions],
+    ]
+
+
+@cache
+def _module() -> codegen.CompiledModule:
+    parts = [*module_parts(), codegen.inline(advance, "exact_kernel")]
+    return codegen.build("Masked image modelling, reduced population problem.", ("state",), parts)

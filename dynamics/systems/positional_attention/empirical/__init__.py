@@ -1,0 +1,1 @@
+"""The empirical problem of positional attention: N samples, a random start."""

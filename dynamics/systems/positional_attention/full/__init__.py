@@ -1,0 +1,1 @@
+"""The population problem of positional attention with every trained entry."""

@@ -1,0 +1,1 @@
+"""Plain functions of positional attention that numba compiles."""

@@ -1,0 +1,131 @@
+r"""Kernels of the truncated expectation: the walk over configurations, the certified gradient.
+
+A configuration is a multiset of n types with counts m_k and weight n! prod P_k^{m_k} / m_k!. The
+walk chooses counts type by type, most probable type first. All completions of a partial choice,
+with r sets left for the types from k on, have together the mass
+
+.. math:: n! \prod_{i<k} \frac{P_i^{m_i}}{m_i!}\; \frac{(P_k + P_{k+1} + \dots)^r}{r!},
+
+which is what a branch brings to the mass left out when it is cut. It is cut exactly where its most
+probable completion, known from a table, is below the threshold. What was left out changes a
+component of the gradient by at most
+
+.. math:: \text{mass} \times \max_Z \bigl( |\partial h_s| + n \max_k |\partial h_k| \bigr),
+
+since the logistic is at most 1. The certificate compares this with the gross of the component.
+"""
+
+from math import exp
+from typing import Any
+
+import numpy as np
+
+from dynamics.systems.positional_attention.kernels.reduced import set_table, weigh
+
+patch_table: Any = None  # supplied by the generated file
+ROUNDING_BOUND = 8 * 2.3e-16
+
+
+def completions(single, factorials):  # type: ignore[no-untyped-def]
+    """Log weight of the most probable completion, prefix left out: (first type, sets left)."""
+    kinds, sets = single.size, factorials.size - 1
+    best = np.full((kinds + 1, sets + 1), -np.inf)
+    best[kinds, 0] = 0.0
+    for k in range(kinds - 1, -1, -1):
+        for rest in range(sets + 1):
+            for m in range(rest + 1):
+                weight = m * single[k] - factorials[m] + best[k + 1, rest - m]
+                best[k, rest] = max(best[k, rest], weight)
+    return best
+
+
+def walk(chances, factorials, threshold, types, weights):  # type: ignore[no-untyped-def]
+    """Configurations of log weight above ``threshold``; returns (how many, mass left out).
+
+    ``chances`` is (log P_k, log of P_k + P_{k+1} + ..., `completions`), most probable first;
+    ``factorials`` is log 0!, ..., log n!. ``types`` (limit, n) and ``weights`` (limit,) receive the
+    configurations; with ``types`` of no columns they are only counted. The walk stops beyond
+    ``limit``.
+    """
+    single, tail, best = chances
+    kinds, sets, limit = single.size, factorials.size - 1, weights.size
+    fill = types.shape[1] > 0
+    # One level of the stack for every type that has been given a count.
+    kind, count = np.empty(sets + 2, dtype=np.int64), np.empty(sets + 2, dtype=np.int64)
+    left, mass = np.empty(sets + 2, dtype=np.int64), np.empty(sets + 2)
+    level, found, dropped = 0, 0, 0.0
+    kind[0], count[0], left[0], mass[0] = 0, 0, sets, factorials[sets]
+    while level >= 0:
+        k, rest = kind[level], left[level]
+        count[level] += 1
+        if count[level] > rest:
+            kind[level] += 1
+            count[level] = 0
+            k += 1
+            if k >= kinds:
+                level -= 1
+                continue
+            if mass[level] + best[k, rest] < threshold:
+                dropped += exp(mass[level] + rest * tail[k] - factorials[rest])
+                level -= 1
+            continue
+        m = count[level]
+        base = mass[level] + m * single[k] - factorials[m]
+        after = rest - m
+        if after == 0:
+            if base < threshold:
+                dropped += exp(base)
+                continue
+            if found >= limit:
+                return limit + 1, 1.0
+            if fill:
+                weights[found] = exp(base)
+                place = 0
+                for i in range(level + 1):
+                    for _ in range(count[i]):
+                        types[found, place] = kind[i]
+                        place += 1
+            found += 1
+            continue
+        if k + 1 >= kinds:
+            continue
+        if base + best[k + 1, after] < threshold:
+            dropped += exp(base + after * tail[k + 1] - factorials[after])
+            continue
+        level += 1
+        kind[level], count[level], left[level], mass[level] = k + 1, 0, after, base
+    return found, dropped
+
+
+def gradient(state, data, out):  # type: ignore[no-untyped-def]
+    """Per-entry gradient with its certificate; NaN where the certificate is lost.
+
+    ``certificate`` is (mass left out, tolerance, gross (3,), bound (3,)): the last two are filled.
+    """
+    constants, share, latents, types, configurations, work = data
+    patch, table, total, weights, chance, certificate = work
+    settings, gross, bound = certificate
+    sets, kinds, columns = configurations[0].shape[0] - 1, table.shape[0], table.shape[1]
+    signal = configurations[0][0, 0] // columns
+    patch_table(state, constants, latents, patch)
+    set_table(patch[0], types, table)
+    weigh(table, configurations, total, chance)
+    rows, lost = total.reshape(kinds, columns), False
+    for i in range(3):
+        set_table(patch[1 + i], types, table)
+        value, size, reach = 0.0, 0.0, 0.0
+        for j in range(columns):
+            steep = 0.0
+            for k in range(kinds):
+                slope = table[k, j]
+                value += rows[k, j] * slope
+                size += rows[k, j] * abs(slope)
+                steep = max(steep, abs(slope))
+            reach = max(reach, sets * steep + abs(table[signal, j]))
+        out[i] = -value * share[i]
+        gross[i] = size
+        bound[i] = settings[0] * reach + ROUNDING_BOUND * size
+        lost = lost or not bound[i] <= settings[1] * size
+    if lost:
+        for i in range(3):
+            out[i] = np.nan

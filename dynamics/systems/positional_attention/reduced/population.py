@@ -1,0 +1,187 @@
+r"""The idealised problem (P), reduced to three scalars.
+
+`ReducedPopulation` iterates the derived recursion on (alpha, gamma, rho); how the expectation over
+the random sets is taken is chosen in `expectation`. Its oracle is `brute.FullPopulation`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics.problem import CompiledProblem, FloatArray, Layout
+from dynamics.systems.positional_attention.parameters import Parameters
+from dynamics.systems.positional_attention.presentation import PRESENTATION
+from dynamics.systems.positional_attention.reduced import selection
+from dynamics.systems.positional_attention.reduced.expectation import Expectation
+from theory.reduction import ReducedSystem
+from theory.systems.positional_attention import recursion
+from theory.systems.positional_attention.data_law import bayes_error
+from theory.systems.positional_attention.events import EVENTS, ORDER_PARAMETERS, RATES
+
+LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
+
+
+def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSystem]:
+    """The exact reduction and its leading order; with parameters, for their degree p."""
+    degree = None if parameters is None else parameters.p
+    return {"exact": recursion.derive(degree), "leading order": recursion.leading_order()}
+
+
+class ReducedPopulation(CompiledProblem):
+    """(P) on the symmetric manifold: gradient descent on (alpha, gamma, rho), exact.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    expectation : str
+        How the expectation over the random sets is taken: ``"exact"`` sums all multisets of types;
+        ``"spectral"`` is exact to a tolerance at any size; ``"truncated"`` sums the most probable
+        multisets, with a bound on the rest; ``"sampled"`` draws from the law; ``"auto"`` takes the
+        cheapest that meets the tolerance, and another along a run when that becomes right.
+    tolerance : float
+        Of ``"spectral"``, ``"truncated"`` and ``"auto"``, relative to the gross contributions.
+    samples, seed : int
+        Of ``"sampled"``.
+    dropped : float, optional
+        Of ``"truncated"``: leave out this probability, for good. Without it the truncation is as
+        fine as the tolerance needs, and refines itself along a run.
+
+    Raises
+    ------
+    InvalidRequest
+        For an unknown expectation, or a size at which it cannot be taken.
+
+    Notes
+    -----
+    The gradient is per entry: dR/dalpha, dR/dgamma / (D (C-1)), dR/drho / (D (D-C)).
+
+    The gross of a component counts every set's contribution with its absolute value. On the slow
+    manifold the net gradient of alpha is 1e-9 to 1e-15 of it, so nothing is measured by the net.
+    """
+
+    system = "positional_attention"
+    view = "reduced population"
+    presentation = PRESENTATION
+    events = EVENTS
+    order_names = ORDER_PARAMETERS
+    rates = RATES
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        expectation: str = "auto",
+        tolerance: float = 1e-10,
+        samples: int = 10_000,
+        seed: int = 0,
+        dropped: float | None = None,
+    ) -> None:
+        self.request = selection.Request(expectation, tolerance, samples, seed, dropped).checked()
+        self.parameters = parameters
+        self.reduction = recursion.derive(parameters.p)
+        self._bayes_error = bayes_error(parameters.L, parameters.C, parameters.q)
+        self._take(selection.make(parameters, self.request, self.initial_state))
+
+    def _take(self, expectation: Expectation) -> None:
+        self.expectation = expectation
+        self.settings = dict(expectation.settings)
+        super().__init__(expectation.module, expectation.data, LAYOUT)
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """(alpha0, 0, 0), Parametrization 3.1, idealised case."""
+        return np.array([self.parameters.alpha0, 0.0, 0.0])
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """With what was asked of the expectation: it decides which other ones are taken later."""
+        return {**super().identity, "request": asdict(self.request)}
+
+    def gradient(self, state: ArrayLike) -> FloatArray:
+        """Per-entry gradient; see `CompiledProblem.gradient`.
+
+        Where the certificate of the truncation, or the budget of the spectral expectation, does not
+        reach to this state, the expectation that does is taken for it; NaN if there is none.
+        """
+        slope = super().gradient(state)
+        if not self.failure():
+            return slope
+        other = self.reconsidered(state)
+        return slope if other is self else other.gradient(state)
+
+    def reconsidered(self, state: ArrayLike) -> ReducedPopulation:
+        """The problem with which to go on from a state: itself, or another expectation of it.
+
+        Another one where the certificate is lost here, and under ``"auto"`` where another is
+        cheaper by a factor; itself also where nothing is certified.
+        """
+        flat = self.layout.flatten(state)
+        super().gradient(flat)
+        lost = bool(self.failure())
+        if self.request.name == "auto":
+            failed = lost and self.expectation.name == "spectral"
+            better = selection.cheapest(self.parameters, self.request.tolerance, flat, failed)
+            gain = self.expectation.seconds(flat) / better.seconds(flat)
+            same = better.describe() == self.expectation.describe()
+            if same or not (lost or gain > selection.GAIN):
+                return self
+        elif lost:
+            finer = self.expectation.finer(flat)
+            if finer is None:
+                return self
+            better = finer
+        else:
+            return self
+        other = copy.copy(self)
+        other._take(better)
+        return other
+
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Entries of S, G, alpha G, risk, errors, patch association, hidden polylogs at a state.
+
+        ``certificate`` is the largest bound on a component of the gradient, relative to its gross.
+        """
+        flat = self.layout.flatten(state)
+        alpha, gamma, rho = flat
+        slope, known = self.expectation.observe(flat)
+        out = np.empty(len(self.reduction.observables))
+        self.module.reported(flat, -slope, self._data[0], out)
+        return (
+            dict(zip(self.reduction.observables, map(float, out), strict=True))
+            | known
+            | {
+                "bayes_error": self._bayes_error,
+                "patch_association": float(min(self.parameters.beta, gamma) > rho),
+                "cosine": float(np.sign(alpha)),
+            }
+        )
+
+    def error_bound(self, state: ArrayLike) -> dict[str, FloatArray]:
+        """Gradient and risk, and what is known of their error.
+
+        Parameters
+        ----------
+        state : float array, shape (3,)
+
+        Returns
+        -------
+        dict
+            ``value``, shape (4,): per-entry gradient, then risk; ``gross``, the same with every
+            set's contribution in absolute value; a ``bound`` on the error, or, under the sampled
+            expectation, a ``standard_error``.
+        """
+        return self.expectation.certify(self.layout.flatten(state))
+
+    def gradient_bound(self, state: ArrayLike) -> FloatArray | None:
+        """The certified bound of the spectral and the truncated expectation."""
+        found = self.error_bound(state).get("bound")
+        return None if found is None else found[:3]
+
+    def failure(self) -> str:
+        """Why the last gradient is not a number, where the expectation knows."""
+        return self.expectation.failure()

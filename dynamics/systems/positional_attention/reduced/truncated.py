@@ -1,0 +1,248 @@
+r"""The truncated expectation: the most probable configurations, and a bound on what is left out.
+
+A truncation is safe early in training and wrong late: then the gradient itself is carried by rare
+configurations (a random set that is all -1 has probability (q/2)^C), and a fixed truncation lets
+alpha turn up again where the exact dynamics falls. So the bound goes along: where it is no longer
+small beside the gross gradient, the next level of truncation is taken, a power of ten finer; where
+there is none that fits in memory, the certificate is lost and the run says so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from dynamics import codegen
+from dynamics.systems.positional_attention.kernels import truncated as truncate_kernels
+from dynamics.systems.positional_attention.reduced import weighted_sum
+from dynamics.systems.positional_attention.reduced.configurations import (
+    Configurations,
+    assemble,
+    multinomial_weights,
+    type_compositions,
+    type_probabilities,
+)
+from dynamics.systems.positional_attention.reduced.weighted_sum import WeightedSum
+from theory.systems.positional_attention import recursion
+
+if TYPE_CHECKING:
+    from dynamics.systems.positional_attention.parameters import Parameters
+
+FloatArray = NDArray[np.float64]
+
+MAX_ENTRIES = 60_000_000
+"""Largest number of sets in all configurations together (about one gigabyte)."""
+MAX_CONFIGURATIONS = 5_000_000
+FINEST = 60
+"""Powers of ten down to which a truncation is refined."""
+STEP = 0.5
+"""Factor by which the threshold is lowered until the mass left out is small enough."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The most probable configurations: types, shape (n, L-1), weights, and the mass left out."""
+
+    types: NDArray[np.int64]
+    weights: FloatArray
+    dropped: float
+
+
+def keep(
+    patches: int, set_size: int, q: float, dropped: float, limit: int | None = None
+) -> Kept | None:
+    """The configurations above a threshold that leaves out at most ``dropped``; None if too many.
+
+    Parameters
+    ----------
+    patches, set_size : int
+        D and C.
+    q : float
+        q.
+    dropped : float
+        Probability that may be left out.
+    limit : int, optional
+        Largest number of configurations; by default what fits in memory.
+    """
+    sets = patches // set_size - 1
+    most = min(MAX_CONFIGURATIONS, MAX_ENTRIES // (sets + 1))
+    limit = most if limit is None else min(limit, most)
+    if limit < 1:
+        return None
+    law = type_probabilities(type_compositions(set_size), q)
+    order = np.argsort(-law, kind="stable")
+    order = order[law[order] > 0]
+    tail = np.cumsum(law[order][::-1])[::-1]
+    functions, threshold = _compiled(), np.log(dropped)
+    factorials, single = gammaln(np.arange(sets + 1) + 1.0), np.log(law[order])
+    chances = (single, np.log(tail), functions.completions(single, factorials))
+    none, weights = np.empty((0, 0), dtype=np.int64), np.empty(limit)
+    while True:
+        count, left = functions.walk(chances, factorials, threshold, none, weights)
+        if count > limit:
+            return None
+        if left <= dropped:
+            break
+        threshold += np.log(STEP)
+    kinds = np.empty((count, sets), dtype=np.int64)
+    functions.walk(chances, factorials, threshold, kinds, weights)
+    types = order[kinds]
+    return Kept(types, multinomial_weights(types, law), float(left))
+
+
+@lru_cache(maxsize=16)
+def configurations(
+    patches: int, set_size: int, q: float, dropped: float, limit: int | None = None
+) -> tuple[Configurations, float] | None:
+    """`keep`, laid out for the kernels, and the mass left out."""
+    kept = keep(patches, set_size, q, dropped, limit)
+    if kept is None:
+        return None
+    return assemble(patches, set_size, kept.types, kept.weights), kept.dropped
+
+
+@dataclass
+class Truncated(WeightedSum):
+    """A truncated sum with its certificate.
+
+    Attributes
+    ----------
+    parameters : Parameters
+    tolerance : float
+        Largest bound relative to the gross, of any component of the gradient.
+    dropped : float
+        Probability left out.
+    level : int or None
+        The truncation may leave out 10^-level; None for a mass that the user fixed.
+    """
+
+    parameters: Parameters = dataclasses.field(kw_only=True)
+    tolerance: float = dataclasses.field(kw_only=True)
+    dropped: float = dataclasses.field(kw_only=True)
+    level: int | None = dataclasses.field(kw_only=True)
+
+    def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
+        """Gradient, risk and error of what is kept, and the bound relative to the gross."""
+        slope, known = super().observe(state)
+        return slope, known | {"certificate": self._worst()}
+
+    def certify(self, state: FloatArray) -> dict[str, FloatArray]:
+        """Value, gross and bound; the risk's bound takes the largest loss there is."""
+        found = super().certify(state)
+        share, certificate = self.data[1], self.data[5][5]
+        self.module.gradient(state, self.data, np.empty(3))
+        constants, _, latents, types, _, work = self.data
+        self.module.patch_table(state, constants, latents, work[0])
+        self.module.set_table(work[0][0], types, work[1])
+        size = np.abs(work[1])
+        sets, signal = self.configurations.index.shape[0] - 1, size[self._signal]
+        loss = np.log(2.0) + (signal + sets * size.max(axis=0)).max()
+        bound = np.append(certificate[2] * share, self.dropped * loss + found["bound"][3])
+        return found | {"bound": bound}
+
+    @property
+    def _signal(self) -> int:
+        return int(self.configurations.index[0, 0]) // self.configurations.totals.size
+
+    def worst(self, state: FloatArray) -> float:
+        """Largest bound of a component of the gradient at a state, relative to its gross."""
+        self.module.gradient(state, self.data, np.empty(3))
+        return self._worst()
+
+    def _worst(self) -> float:
+        _, gross, bound = self.data[5][5]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(bound > 0, bound / gross, 0.0)
+        return float(ratio.max())
+
+    def failure(self) -> str:
+        """What is left out, and how far from enough that is."""
+        worst = self._worst()
+        if worst <= self.tolerance:
+            return ""
+        remedy = "leave out less" if self.level is None else "loosen the tolerance if you can"
+        return (
+            f"the {self.dropped:.1e} of probability left out may change the gradient by {worst:.1e}"
+            f" of its gross, more than the tolerance {self.tolerance:.0e}; {remedy}, or take the "
+            "spectral expectation"
+        )
+
+    def finer(self, state: FloatArray, limit: int | None = None) -> Truncated | None:
+        """The first level that is certified at a state, of at most so many configurations."""
+        chosen: Truncated | None = self
+        while chosen is not None and chosen.level is not None:
+            worst = chosen.worst(state)
+            if worst <= self.tolerance:
+                return chosen
+            if not np.isfinite(worst):
+                return None
+            further = chosen.level + max(1, int(np.ceil(np.log10(worst / self.tolerance))))
+            chosen = truncated(self.parameters, self.tolerance, level=further, limit=limit)
+        return None
+
+    def describe(self) -> str:
+        """Number of configurations and what they leave out."""
+        return f"{super().describe()}, {self.dropped:.1e} of probability left out"
+
+
+def truncated(
+    parameters: Parameters,
+    tolerance: float,
+    dropped: float | None = None,
+    level: int = 3,
+    limit: int | None = None,
+) -> Truncated | None:
+    """A truncation by the mass left out, or by level; None if it has too many configurations.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    tolerance : float
+        See `Truncated`.
+    dropped : float, optional
+        Mass left out, for good; without it the level counts.
+    level : int
+        A mass of at most 10^-level is left out.
+    limit : int, optional
+        Largest number of configurations.
+    """
+    if level > FINEST:
+        return None
+    mass = 10.0**-level if dropped is None else dropped
+    size = (parameters.D, parameters.C, parameters.q)
+    made = configurations(*size, mass, limit)
+    if made is None:
+        return None
+    chosen, left = made
+    reduction = recursion.derive(parameters.p)
+    data = weighted_sum.arrays(chosen, reduction, parameters)
+    certificate = (np.array([left, tolerance]), np.full(3, np.nan), np.zeros(3))
+    settings = {"expectation": "truncated", "tolerance": tolerance, "dropped": left}
+    return Truncated(
+        "truncated",
+        weighted_sum.compiled(parameters.p, chosen.threaded, certified=True),
+        (*data[:5], (*data[5], certificate)),
+        settings,
+        chosen,
+        parameters=parameters,
+        tolerance=tolerance,
+        dropped=left,
+        level=level if dropped is None else None,
+    )
+
+
+@cache
+def _compiled() -> codegen.CompiledModule:
+    """The walk over configurations, the same for every problem."""
+    title = "Positional attention: the most probable configurations."
+    parts = (
+        codegen.inline(truncate_kernels.completions, "exact_kernel"),
+        codegen.inline(truncate_kernels.walk, "exact_kernel"),
+    )
+    return codegen.build(title, (), parts)

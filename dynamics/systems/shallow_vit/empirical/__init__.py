@@ -1,0 +1,1 @@
+"""The empirical problem of the shallow Vision Transformer: N samples, a random start."""

@@ -1,0 +1,1 @@
+"""The population problem of the shallow Vision Transformer with every trained entry."""

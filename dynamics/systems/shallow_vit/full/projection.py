@@ -1,0 +1,203 @@
+r"""What is read off a state of any problem of this system, through V, K, Q on the patterns.
+
+The scores B = K^T Q and the responses H = W_O V say everything about noise-free samples. Gates and
+lucky neurons are those of the two samples of the ``fixed`` law, whatever the training samples are:
+``lucky_W`` counts the neurons with a > 0 that are open to query 1 of the positive one, ``lucky_U``
+those with a < 0 open to query 2 of the negative one, ``lucky_angle`` those within an angle sigma of
+p_1 (Definition 2). Where a neuron has a weight for every position the first two are not numbers.
+
+``odds`` is no function of the scores: it is read off the attention that training computes for its
+own samples (`Reader.odds`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+
+from dynamics.problem import FloatArray, Layout
+from dynamics.systems.shallow_vit.empirical import sampling
+from dynamics.systems.shallow_vit.empirical.sampling import IntArray
+from dynamics.systems.shallow_vit.parameters import Parameters
+from dynamics.systems.shallow_vit.start import Start
+from theory.symmetry import Classes, classes
+from theory.systems.shallow_vit.symmetry import asymmetry, class_means, named, pattern_group
+
+PARTS = ("W_O", "V", "K", "Q")
+GROUPS = ("W_O", "W_V", "W_K", "W_Q")
+QUERIES = ("relevant", "confusion", "other")
+
+
+def layout(parameters: Parameters) -> Layout:
+    """W_O (m, d) and V, K, Q (d, M), each with a learning rate of its own."""
+    square = (parameters.d, parameters.M)
+    return Layout(PARTS, ((parameters.m, parameters.d), square, square, square), GROUPS)
+
+
+def full_layout(parameters: Parameters) -> Layout:
+    """W_O (m, d) and W_V, W_K, W_Q (d, d), each with a learning rate of its own."""
+    square = (parameters.d, parameters.d)
+    return Layout(GROUPS, ((parameters.m, parameters.d), square, square, square), GROUPS)
+
+
+def orbit_values(parameters: Parameters, states: FloatArray) -> Mapping[str, FloatArray]:
+    """Of states of a full problem, what stands beside W_O, V, K, Q; shape (records, ...)."""
+    full, size = full_layout(parameters), parameters.M
+    parts = [full.part(states, name) for name in GROUPS]
+    return dict(zip(PARTS, [parts[0], *(part[..., :size] for part in parts[1:])], strict=True))
+
+
+@cache
+def pairs(patterns: int) -> tuple[Classes, dict[str, IntArray]]:
+    """Classes of pairs of patterns, and their names."""
+    found = classes(pattern_group(patterns))
+    return found, named(found)
+
+
+def attention(scores: FloatArray, counts: IntArray) -> FloatArray:
+    """P of count vectors: keys in rows, queries in columns.
+
+    Parameters
+    ----------
+    scores : float array, shape (M, M)
+        B.
+    counts : int array, shape (S, M)
+
+    Returns
+    -------
+    float array, shape (S, M, M)
+    """
+    present = counts[:, :, None] > 0
+    top = np.where(present, scores, -np.inf).max(axis=1, keepdims=True)
+    powers = counts[:, :, None] * np.exp(np.where(present, scores - top, -np.inf))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """What is reported of a state.
+
+    Attributes
+    ----------
+    parameters : Parameters
+    start : Start
+    counts : int array, shape (S, M)
+    labels, weights : float arrays, shape (S,)
+        The training samples.
+    """
+
+    parameters: Parameters
+    start: Start
+    counts: IntArray
+    labels: FloatArray
+    weights: FloatArray
+
+    @cached_property
+    def pair(self) -> IntArray:
+        """Counts of the positive and the negative sample of the ``fixed`` law, shape (2, M)."""
+        both = np.tile(sampling.even(self.parameters), (2, 1))
+        return sampling.arranged(both, np.array([1.0, -1.0]))
+
+    @np.errstate(all="ignore")
+    def read(self, parts: tuple[FloatArray, ...]) -> dict[str, float]:
+        """Everything but risk, errors and odds; not a number where a run has diverged.
+
+        Parameters
+        ----------
+        parts : (W_O, V, K, Q)
+            Shapes (m, d), (d, M), (d, M), (d, M).
+        """
+        hidden, values, keys, queries = parts
+        scores = keys.T @ queries
+        found, names = pairs(self.parameters.M)
+        means = class_means(scores, found)
+        both = attention(scores, self.pair)
+        return (
+            self._masses(scores)
+            | {f"B_{name}": float(mean) for name, mean in zip(names, means, strict=True)}
+            | {"q1_norm2": float(keys[:, 0] @ keys[:, 0]), "symmetry": asymmetry(scores, found)}
+            | self._neurons(hidden, values, both)
+        )
+
+    def _masses(self, scores: FloatArray) -> dict[str, float]:
+        """Attention to label-relevant tokens: of all queries, and of each kind."""
+        mass = attention(scores, self.counts)
+        positive = self.labels > 0
+        to_relevant = np.where(positive[:, None], mass[:, 0], mass[:, 1])
+        many = self.weights[:, None] * self.counts
+        swapped = np.where(positive[:, None], many[:, :2], many[:, 1::-1])
+        seen = np.where(positive[:, None], to_relevant[:, :2], to_relevant[:, 1::-1])
+        kinds = (
+            (swapped[:, 0], seen[:, 0]),
+            (swapped[:, 1], seen[:, 1]),
+            (many[:, 2:], to_relevant[:, 2:]),
+        )
+        found = {"relevant": float((many * to_relevant).sum() / many.sum())}
+        for name, (weight, part) in zip(QUERIES, kinds, strict=True):
+            total = float(weight.sum())
+            share = float((weight * part).sum()) / total if total > 0 else float("nan")
+            found[f"relevant_by_{name}"] = share
+        return found
+
+    def _neurons(
+        self, hidden: FloatArray, values: FloatArray, both: FloatArray
+    ) -> dict[str, float]:
+        """Lucky neurons, and distinct (sign, gates) among all."""
+        gates = np.concatenate(list((hidden @ values) @ both), axis=1) > 0
+        size = self.parameters.M
+        lucky = {"lucky_W": float("nan"), "lucky_U": float("nan")}
+        if self.start.a.ndim == 1:
+            positive = self.start.a > 0
+            lucky = {
+                "lucky_W": float((positive & gates[:, 0]).sum()),
+                "lucky_U": float((~positive & gates[:, size + 1]).sum()),
+            }
+            gates = np.column_stack([positive, gates])
+        lengths = np.linalg.norm(hidden, axis=1)
+        near = hidden @ self.start.p[:, 0] >= np.cos(self.parameters.sigma) * lengths
+        return lucky | {
+            "lucky_angle": float((near & (lengths > 0)).sum()),
+            "gate_classes": float(len(np.unique(np.packbits(gates, axis=1), axis=0))),
+        }
+
+    @cached_property
+    def ratio(self) -> float:
+        """n_* / n_#; not a number where there are no confusion tokens, or not always as many."""
+        positive = (self.labels > 0)[:, None]
+        pairs = np.where(positive, self.counts[:, :2], self.counts[:, 1::-1])
+        star, confusion = pairs[0]
+        if (pairs != pairs[0]).any() or star == 0 or confusion == 0:
+            return float("nan")
+        return float(star / confusion)
+
+    @np.errstate(all="ignore")
+    def odds(self, masses: FloatArray, patterns: IntArray, weights: FloatArray) -> float:
+        """Largest relative change of the product of the odds, over query patterns.
+
+        The mean log odds of relevant against confusion keys, over the queries of a pattern in the
+        positive samples, and that in the negative ones have the sum 2 log(n_* / n_#) where tokens
+        have no noise. Not a number where that says nothing: see `ratio`; or with one label alone.
+
+        Parameters
+        ----------
+        masses : float array, shape (S, 2, queries)
+            Attention of every query to all relevant and to all confusion keys of its sample.
+        patterns : int array, shape (S, queries)
+            Of the queries, from 0.
+        weights : float array, shape (S, queries)
+            Of the queries in a mean.
+        """
+        if np.isnan(self.ratio):
+            return float("nan")
+        logs, positive = np.log(masses[:, 0]) - np.log(masses[:, 1]), (self.labels > 0)[:, None]
+        found = []
+        for pattern in np.unique(patterns[weights > 0]):
+            asked = (patterns == pattern) & (weights > 0)
+            sides = [asked & positive, asked & ~positive]
+            if all(side.any() for side in sides):
+                total = sum(np.average(logs[side], weights=weights[side]) for side in sides)
+                found.append(abs(np.expm1(total - 2.0 * np.log(self.ratio))))
+        return float(np.max(found)) if found else float("nan")

@@ -1,0 +1,1 @@
+"""Plain functions of the shallow Vision Transformer that numba compiles."""

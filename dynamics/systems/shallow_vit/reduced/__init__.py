@@ -1,0 +1,1 @@
+"""The population problem of the shallow Vision Transformer on its few scalars."""

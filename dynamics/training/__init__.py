@@ -1,0 +1,1 @@
+"""Training: gradient descent and gradient flow, with events, records, checkpoints and progress."""

@@ -1,0 +1,234 @@
+"""The whole state of a run on disk, so that an interrupted run goes on as if it had not been.
+
+A checkpoint is one ``.npz`` file without pickles: a JSON text with everything that is not an array,
+and the arrays. It holds the *request* (system, view, parameters, settings of the problem, eta,
+steps, records, start, versions) and the *state* of the run; a run of another request is refused. It
+is written to a temporary name in the same folder, synced, and put in place at once, so that what
+is there is always whole: a killed process loses the steps since the last one, and no more. On one
+kind of machine, the end of a resumed run is bitwise that of a run that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import time
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.problem import FloatArray, Problem
+from dynamics.results.versions import versions
+from dynamics.validation import InvalidRequest
+
+FORMAT = 1
+SECONDS = 5.0
+"""Wall time from one checkpoint to the next."""
+SHARE = 20.0
+"""A checkpoint that takes long to write is written more rarely: 1/20 of the time at most."""
+TEXT, ARRAY = "checkpoint", "__array__"
+DIFFERENCES = 3
+LOG = logging.getLogger(__name__)
+
+
+@dataclass
+class Checkpoint:
+    """A place for the state of one run.
+
+    Attributes
+    ----------
+    path : Path
+    keep : bool
+        Leave the file when the run has finished: the caller discards it once the result is safe.
+    """
+
+    path: Path
+    keep: bool = False
+    _next: float = field(default=0.0, repr=False)
+    _refused: bool = field(default=False, repr=False)
+
+    @classmethod
+    def at(cls, place: str | os.PathLike[str] | Checkpoint) -> Checkpoint:
+        """A path as a checkpoint; a checkpoint as itself."""
+        return place if isinstance(place, Checkpoint) else cls(Path(place))
+
+    def part(self, name: str) -> Checkpoint:
+        """The checkpoint of one of several runs: beside this one, and left to the caller."""
+        return Checkpoint(self.path.with_name(f"{self.path.name}.{name}"), keep=True)
+
+    @property
+    def partial(self) -> Path:
+        """The temporary name; always the same, so that killed writers leave one file at most."""
+        return self.path.with_name(f"{self.path.name}.partial")
+
+    def exists(self) -> bool:
+        """Whether there is a file."""
+        return self.path.exists()
+
+    def due(self) -> bool:
+        """Whether it is time to write."""
+        return time.monotonic() >= self._next
+
+    def write(self, request: Mapping[str, Any], state: Any) -> None:
+        """Put a state in place of the earlier one, whole or not at all.
+
+        A disk that cannot be written to is told once, and does not end the run.
+
+        Parameters
+        ----------
+        request : mapping
+            Of `request_of`.
+        state : nested dicts and lists of plain values and arrays
+        """
+        began = time.monotonic()
+        arrays: list[NDArray[Any]] = []
+        packed = {"format": FORMAT, "request": request, "state": _packed(state, arrays)}
+        members = {f"array_{k}": array for k, array in enumerate(arrays)}
+        members[TEXT] = np.frombuffer(json.dumps(packed).encode(), dtype=np.uint8)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.partial.open("wb") as file:
+                np.savez(file, **members)  # type: ignore[arg-type]
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(self.partial, self.path)
+        except OSError as error:
+            if not self._refused:
+                reason = (error.strerror or str(error)).lower()
+                LOG.warning("%s, the run goes on without: %s", _named(self.path), reason)
+            self._refused = True
+        now = time.monotonic()
+        self._next = now + max(SECONDS, SHARE * (now - began))
+
+    def read(self, request: Mapping[str, Any]) -> Any:
+        """The state of the run that was asked for; None where there is no file.
+
+        Raises
+        ------
+        InvalidRequest
+            If the file is no checkpoint, cannot be read, or is of another request.
+        """
+        self._next = time.monotonic() + SECONDS
+        if not self.exists():
+            return None
+        packed, arrays = self._load()
+        theirs, ours = _flat(packed["request"]), _flat(json.loads(json.dumps(request)))
+        names = [n for n in {**theirs, **ours} if theirs.get(n) != ours.get(n)]
+        if names:
+            pairs = [f"{n}={theirs.get(n)} there and {ours.get(n)} here" for n in names]
+            more = f", and {len(pairs) - DIFFERENCES} more" if len(pairs) > DIFFERENCES else ""
+            told = f"{', '.join(pairs[:DIFFERENCES])}{more}"
+            raise InvalidRequest(
+                f"{_named(self.path)} is of another run ({told}); ask for that one, or remove it"
+            )
+        return _unpacked(packed["state"], arrays)
+
+    def check(self) -> None:
+        """Make sure that it can be written and replaces nothing but a checkpoint.
+
+        Raises
+        ------
+        InvalidRequest
+            In one line, before anything is computed.
+        """
+        if self.exists():
+            self._load()
+        folder = next(place for place in self.path.absolute().parents if place.exists())
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
+            allowed = "a file in a folder that can be written"
+            raise InvalidRequest(
+                f"{_named(self.path)} cannot be written; checkpoint can be {allowed}"
+            )
+
+    def discard(self) -> None:
+        """Remove the file, and what a killed writer may have left."""
+        for place in (self.path, self.partial):
+            place.unlink(missing_ok=True)
+
+    def _load(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        try:
+            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+                # Every member is read: each has a checksum.
+                arrays = {name: stored[name] for name in stored.files}
+            packed = json.loads(arrays.pop(TEXT).tobytes())
+            if packed["format"] != FORMAT:
+                raise ValueError(f"format {packed['format']}, this program reads {FORMAT}")
+            return packed, arrays
+        except KeyError:
+            reason = "not a checkpoint"
+        except (OSError, EOFError, ValueError, AttributeError, zipfile.BadZipFile) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InvalidRequest(
+            f"{_named(self.path)} cannot be read ({reason}); remove it and start anew"
+        )
+
+
+def request_of(
+    problem: Problem, start: FloatArray, schedule: NDArray[np.int64], **settings: Any
+) -> dict[str, Any]:
+    """Everything that decides what a run will be, as plain values.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : float array, shape (n,)
+    schedule : int array
+        Recorded steps.
+    **settings
+        Of the driver: eta, steps.
+    """
+    content = {
+        "system": problem.system,
+        "view": problem.view,
+        "parameters": asdict(problem.parameters),
+        **settings,
+        "record": f"{schedule.size} states ({_digest(schedule)})",
+        "initial": f"state {_digest(start)}",
+        "problem": problem.identity,
+        "versions": versions(),
+    }
+    return dict(json.loads(json.dumps(content, default=str)))
+
+
+def _digest(array: NDArray[Any]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:8]
+
+
+def _named(path: Path) -> str:
+    return f"checkpoint={str(path)!r}"
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested names joined by points."""
+    flat: dict[str, Any] = {}
+    for name, entry in tree.items():
+        inner = isinstance(entry, Mapping)
+        flat |= _flat(entry, f"{prefix}{name}.") if inner else {f"{prefix}{name}": entry}
+    return flat
+
+
+def _packed(tree: Any, arrays: list[NDArray[Any]]) -> Any:
+    """The tree as JSON, its arrays gathered in a list; floats keep every bit."""
+    if isinstance(tree, np.ndarray):
+        arrays.append(tree)
+        return {ARRAY: len(arrays) - 1}
+    if isinstance(tree, Mapping):
+        return {name: _packed(entry, arrays) for name, entry in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [_packed(entry, arrays) for entry in tree]
+    return tree.item() if isinstance(tree, np.generic) else tree
+
+
+def _unpacked(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    if isinstance(tree, dict):
+        if tree.keys() == {ARRAY}:
+            return arrays[f"array_{tree[ARRAY]}"]
+        return {name: _unpacked(entry, arrays) for name, entry in tree.items()}
+    return [_unpacked(entry, arrays) for entry in tree] if isinstance(tree, list) else tree

@@ -1,0 +1,282 @@
+"""Finding the events of a gradient flow: roots inside the integrator's steps, not on a grid.
+
+The path is given as nodes (accepted steps) and a dense output between them. A rule that speaks of
+rates is evaluated from the gradient at the interpolated state, whose error the fast direction
+magnifies; the stretch before such an event is therefore integrated again at a tolerance of 1e-12
+and the root taken there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dynamics.problem import SMALL, FloatArray, Problem
+from dynamics.training.event_detection import AT_REST, Column, columns
+from theory.events import Crossing, ExceedsRunMaximum, SustainedRise
+
+INTERIOR = (1 / 3, 2 / 3)
+TIGHT = 1e-12
+RELAXATIONS = 40.0
+ACCUMULATED = 10.0
+"""Error of a state over what the integrator allows in one step."""
+FEW = 4
+
+
+@dataclass(frozen=True)
+class Path:
+    """A flow that has been integrated: nodes, states at any time between them, forms by time."""
+
+    problem: Problem
+    nodes: FloatArray
+    at: Callable[[float], FloatArray]
+    form: Callable[[float], Problem]
+    error: Callable[[FloatArray], FloatArray]
+    seen: dict[tuple[float, bool], FloatArray] = field(default_factory=dict)
+
+    def order(self, time: float, rates: bool) -> FloatArray:
+        """Order parameters at a time, as one row; without rates the gradient is not computed."""
+        row = self.seen.get((time, rates))
+        if row is None:
+            state = self.at(time)
+            slope = None if rates else np.zeros_like(state)
+            row = self.form(time).order_parameters(state, slope)[None, :]
+            # Rules look at the same points of the path, one after the other.
+            self.seen[time, rates] = row
+        return row
+
+
+@dataclass(frozen=True)
+class Located:
+    """Time of an event, or None and why."""
+
+    time: float | None
+    reason: str = ""
+    uncertainty: float = 0.0
+
+
+def locate(path: Path) -> dict[str, Located]:
+    """Every event of the problem on a path.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    dict
+        Name of the rule -> `Located`.
+    """
+    found: dict[str, Located] = {}
+    for rule in path.problem.events:
+        begin = 0.0
+        if rule.after is not None:
+            earlier = found[rule.after].time
+            if earlier is None:
+                found[rule.name] = Located(None, f"{rule.after} is not reached")
+                continue
+            begin = earlier
+        if isinstance(rule, Crossing):
+            found[rule.name] = _crossing(path, rule, begin)
+        elif isinstance(rule, ExceedsRunMaximum):
+            found[rule.name] = _exceeds(path, rule, begin)
+        elif isinstance(rule, SustainedRise):
+            found[rule.name] = _rise(path, rule, begin)
+    return found
+
+
+def _column(path: Path, expression: Any) -> Column:
+    return columns(expression, path.problem.order_names, path.problem.parameters)
+
+
+def _uses_rates(path: Path, rule: Crossing) -> bool:
+    return any(symbol.name in path.problem.rates for symbol in rule.expression.free_symbols)
+
+
+def _scan(path: Path, begin: float, interior: tuple[float, ...] = INTERIOR) -> FloatArray:
+    """Times at which a condition is looked at: the nodes and points between, from begin on."""
+    inside = np.array([0.0, *interior])
+    steps = np.diff(path.nodes)
+    times = (path.nodes[:-1, None] + steps[:, None] * inside[None, :]).ravel()
+    times = np.append(times, path.nodes[-1])
+    return np.concatenate([[begin], times[times > begin]])
+
+
+def _crossing(path: Path, rule: Crossing, begin: float) -> Located:
+    rates = _uses_rates(path, rule)
+    value, guard = _column(path, rule.expression), _column(path, rule.guard)
+    before, largest, at_rest = begin, 0.0, False
+    # A rate costs a gradient at every point, so rates are looked at on the nodes alone.
+    for time in _scan(path, begin, () if rates else INTERIOR):
+        row = path.order(time, rates)
+        now = float(value(row)[0])
+        at_rest = False
+        if rule.resolution:
+            largest = max(largest, abs(now))
+            at_rest = now != 0 and abs(now) <= rule.resolution * largest
+            at_rest = at_rest or 0 < abs(now) <= _noise(path, value, time)
+            if at_rest or largest == 0:
+                continue
+        if guard(row)[0] > 0 and (now > 0 or (now == 0 and not rule.strict)):
+            if time == begin:
+                return Located(float(time))
+            root = _root(lambda t: float(value(path.order(t, rates))[0]), before, time)
+            return _polish(path, value, root) if rates else Located(root)
+        before = time
+    reason = AT_REST if at_rest else f"not reached by time {path.nodes[-1]:.6g}"
+    return Located(None, reason)
+
+
+def _noise(path: Path, value: Column, time: float) -> float:
+    """What the error of the integrated state may change in a value: the sum over the entries.
+
+    Of many entries, whose sum costs a gradient each, the largest over a few moves of all of them.
+    """
+    if time == 0.0:
+        return 0.0
+    problem, state = path.form(time), path.at(time)
+    error = ACCUMULATED * path.error(state)
+    if state.size <= SMALL:
+        moves = np.diag(error)
+    else:
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(FEW, state.size))
+        moves = error * signs
+    order = problem.order_parameters
+    values = np.array([float(value(order(state + d, None)[None, :])[0]) for d in moves])
+    here = float(value(path.order(time, True))[0])
+    changes = np.abs(values - here)
+    return float(changes.sum() if state.size <= SMALL else changes.max())
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    from scipy.optimize import brentq
+
+    if function(low) >= 0:
+        return low
+    return float(brentq(function, low, high, xtol=1e-15 * max(high, 1e-300), rtol=1e-14))
+
+
+def _polish(path: Path, value: Column, guess: float) -> Located:
+    """The root on a stretch that ends at it, integrated again at a tolerance of 1e-12.
+
+    A rate that has decayed to the error of the gradient leaves its event uncertain: by the change
+    that this error makes in the value, over the slope of the value.
+    """
+    from scipy.integrate import LSODA, OdeSolution
+
+    problem = path.form(guess)
+    relaxation = 1.0 / max(problem.curvature(path.at(guess)), 1e-300)
+    begin = max(0.0, guess - RELAXATIONS * relaxation)
+    if begin > 0.5 * guess:
+        begin = float(path.nodes[np.searchsorted(path.nodes, begin, side="right") - 1])
+    else:
+        begin = 0.0
+
+    def flow(_: float, state: FloatArray) -> FloatArray:
+        return -problem.gradient(state)
+
+    end = guess + 0.2 * (guess - begin)
+    start, scale = path.at(begin), np.abs(path.at(guess))
+    solver = LSODA(flow, begin, start, end, rtol=TIGHT, atol=TIGHT * np.maximum(scale, 1e-12))
+    times, pieces = [begin], []
+    while solver.status == "running":
+        solver.step()
+        if solver.status == "failed":
+            return Located(guess)
+        times.append(solver.t)
+        pieces.append(solver.dense_output())
+    solved = OdeSolution(times, pieces)
+
+    def at(time: float) -> float:
+        return float(value(problem.order_parameters(solved(time))[None, :])[0])
+
+    # Outward from the guess, to the nearest step in which the sign changes from below.
+    middle = int(np.searchsorted(times, guess))
+    for k in sorted(range(1, len(times)), key=lambda k: abs(k - middle)):
+        if at(times[k - 1]) < 0 <= at(times[k]):
+            root = _root(at, times[k - 1], times[k])
+            width = min(0.5 * relaxation, root - begin, end - root)
+            slope = (at(root + width) - at(root - width)) / (2.0 * width) if width > 0 else np.inf
+            return Located(root, "", _shift(problem, value, solved(root)) / max(slope, 1e-300))
+    return Located(guess)
+
+
+def _shift(problem: Problem, value: Column, state: FloatArray) -> float:
+    """What the known error of the gradient may change in a value."""
+    bound, slope = problem.gradient_bound(state), problem.gradient(state)
+    if bound is None:
+        return 0.0
+    order = problem.order_parameters
+    moved = [order(state, slope + part) for part in (0.0, *np.diag(bound))]
+    values = np.array([float(value(row[None, :])[0]) for row in moved])
+    return float(np.abs(values[1:] - values[0]).sum())
+
+
+def _exceeds(path: Path, rule: ExceedsRunMaximum, begin: float) -> Located:
+    quantity, bound = _column(path, rule.quantity), _column(path, rule.bound)
+    times = _scan(path, 0.0)
+    rows = np.concatenate([path.order(time, rates=False) for time in times])
+    level = _maximum(path, bound, times, bound(rows))
+    later = np.flatnonzero((times >= begin) & (quantity(rows) > level))
+    if not later.size:
+        return Located(None, f"never above {level:.6g} in a run to time {times[-1]:.6g}")
+    first = int(later[0])
+    low = max(begin, times[first - 1]) if first else begin
+    above = lambda t: float(quantity(path.order(t, rates=False))[0]) - level  # noqa: E731
+    return Located(_root(above, low, times[first]))
+
+
+def _maximum(path: Path, bound: Column, times: FloatArray, values: FloatArray) -> float:
+    """Maximum over the run, refined between the points beside the largest."""
+    from scipy.optimize import minimize_scalar
+
+    k = int(np.argmax(values))
+    low, high = times[max(0, k - 1)], times[min(k + 1, times.size - 1)]
+    if k in (0, times.size - 1) or low == high:
+        return float(values[k])
+    inner = minimize_scalar(
+        lambda t: -float(bound(path.order(t, rates=False))[0]), bounds=(low, high), method="bounded"
+    )
+    return max(float(values[k]), -float(inner.fun))
+
+
+def _rise(path: Path, rule: SustainedRise, begin: float) -> Located:
+    from scipy.optimize import minimize_scalar
+
+    quantity = _column(path, rule.quantity)
+    value = lambda t: float(quantity(path.order(t, rates=False))[0])  # noqa: E731
+    times = np.concatenate([[begin], path.nodes[path.nodes > begin]])
+    values = np.array([value(t) for t in times])
+    start = 0
+    for k in range(1, times.size):
+        if not values[k] > values[k - 1]:
+            start = k
+        elif times[k] - times[start] >= rule.duration and values[k] - values[
+            start
+        ] > rule.relative * abs(values[start]):
+            if start == 0:
+                return Located(begin)
+            around = (times[start - 1], times[start + 1])
+            slow = lambda t: _slow_rate(path, str(rule.quantity), t)  # noqa: E731
+            if path.problem.layout.size <= SMALL and slow(around[0]) < 0 < slow(around[1]):
+                return Located(_root(slow, *around))
+            lowest = minimize_scalar(value, bounds=around, method="bounded")
+            return Located(float(lowest.x))
+    return Located(None, "falls to the horizon")
+
+
+def _slow_rate(path: Path, name: str, time: float) -> float:
+    """Rate of a fast state that follows the others: what keeps its own gradient at zero.
+
+    The rate taken from the gradient is a difference of nearly equal numbers there; this one is
+    smooth, and vanishes within one relaxation time of it.
+    """
+    state = path.at(time)
+    fast = path.problem.layout.place(name).start
+    row = path.form(time).jacobian(state)[fast]
+    flow = -path.form(time).gradient(state)
+    flow[fast] = 0.0
+    return float(-(row @ flow) / row[fast])

@@ -1,0 +1,189 @@
+r"""Gradient flow, :math:`d\theta/d\tau = -g(\theta)`: training in continuous time.
+
+alpha relaxes in a time of order 0.01 to 1 while gamma and rho move over 1e2 to 1e7, so the problem
+is stiff and gradient descent needs millions of steps. LSODA of scipy, with the problem's own
+Jacobian where it has one, needs some thousand gradients. Time is the same axis as eta times steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics.problem import FloatArray, Problem
+from dynamics.results import outcome as ends
+from dynamics.results.outcome import Outcome
+from dynamics.results.presentation import Presentation
+from dynamics.results.trajectory import Event, Trajectory, series
+from dynamics.training import progress
+from dynamics.training.event_location import Path, locate
+from dynamics.training.forms import Forms
+from dynamics.training.gradient_descent import starting_state
+from dynamics.training.interruption import interruption
+from dynamics.validation import integer, real, refuse
+
+LOOSEST = 1e-8
+"""Looser tolerances would put event times off by more than 1e-5."""
+RECORDS = 300
+MAX_STEPS = 200_000
+
+
+def flow(
+    problem: Problem,
+    time: float,
+    rtol: float = 1e-8,
+    initial: ArrayLike | None = None,
+    record: int | ArrayLike | None = None,
+) -> Trajectory:
+    """Integrate the gradient flow.
+
+    Parameters
+    ----------
+    problem : Problem
+    time : float
+        Horizon, in units of eta * steps.
+    rtol : float
+        Relative tolerance of the states; nothing looser than 1e-8 is used, so that event times are
+        right to 1e-5.
+    initial : array, optional
+        Where to start; the problem's own start by default.
+    record : int or float array, optional
+        Number of logarithmically spaced records (default 300), or the times themselves; those that
+        a run does not reach are left out.
+
+    Returns
+    -------
+    Trajectory
+        ``steps`` is empty; the events are located by root finding inside the steps.
+
+    Raises
+    ------
+    InvalidRequest
+        If time, rtol or record is not valid.
+    """
+    time, rtol = check_flow(time, rtol, problem.flows)
+    start = starting_state(problem, initial)
+    forms = Forms(problem)
+    nodes, at, kind, failure = _integrate(forms, start, time, rtol)
+    path = Path(problem, nodes, at, forms.at, lambda y: rtol * np.abs(y) + _floor(start, rtol))
+    times = record_times(nodes, record, time)
+    states = np.array([at(t) for t in times])
+    found = locate(path)
+    horizon = float(nodes[-1])
+    whole = {rule.name for rule in problem.events if rule.whole_run}
+    events: dict[str, Event | None] = {
+        name: None
+        if spot.time is None
+        else Event(
+            name,
+            spot.time,
+            None,
+            at(spot.time),
+            horizon if name in whole else None,
+            spot.uncertainty,
+        )
+        for name, spot in found.items()
+    }
+    gathered = [forms.at(t).observables(state) for t, state in zip(times, states, strict=True)]
+    remedy = "" if kind == ends.HORIZON else "start elsewhere, or stop at this time"
+    remedy = failure or remedy
+    return Trajectory(
+        system=problem.system,
+        view=problem.view,
+        parameters=asdict(problem.parameters),
+        layout=problem.layout,
+        settings={"time": time, "rtol": rtol, **forms.settings()},
+        steps=np.empty(0, dtype=np.int64),
+        time=times,
+        states=states,
+        observables=series(gathered),
+        events=events,
+        outcome=Outcome(kind, None, horizon, remedy),
+        reasons={name: spot.reason for name, spot in found.items() if spot.time is None},
+        presentation=Presentation.of(problem),
+    )
+
+
+def check_flow(time: object, rtol: object, flows: bool = True) -> tuple[float, float]:
+    """Time and tolerance as they will be used, of a problem that has a flow.
+
+    Raises
+    ------
+    InvalidRequest
+        If one of them is not valid.
+    """
+    if not flows:
+        problem = "asks for a gradient flow, and this system has none: its loss has kinks"
+        refuse("time", time, problem, "left out, with eta and steps instead", "eta and steps")
+    checked = real("rtol", rtol, at_least=1e-13, at_most=1e-2)
+    return real("time", time, above=0.0), min(checked, LOOSEST)
+
+
+def record_times(nodes: FloatArray, record: int | ArrayLike | None, horizon: float) -> FloatArray:
+    """Times of the records: 0, then logarithmically spaced up to the end; or those given."""
+    if record is None or np.ndim(record) == 0:
+        count = RECORDS if record is None else integer("record", record, at_least=2)
+        first = max(nodes[1], 1e-10 * nodes[-1])
+        spaced = np.geomspace(first, nodes[-1], count)
+        return np.unique(np.concatenate([[0.0], np.minimum(spaced, nodes[-1])]))
+    given = np.sort(np.asarray(record, dtype=np.float64))
+    for edge in (given[0], given[-1]):
+        real("record", edge, at_least=0.0, at_most=horizon)
+    reached = given[given <= nodes[-1]]
+    return reached if reached.size else nodes[:1]
+
+
+def _floor(start: FloatArray, rtol: float) -> FloatArray:
+    """The absolute tolerance of every entry."""
+    return 1e-3 * rtol * np.maximum(np.abs(start), 1e-2)
+
+
+def _integrate(forms: Forms, start: FloatArray, time: float, rtol: float):  # type: ignore[no-untyped-def]
+    """Accepted steps, the dense output, how it ended, and why the problem could not go on."""
+    from scipy.integrate import LSODA, OdeSolution
+
+    named: list[str] = []  # why a gradient of the step under way is not a number
+
+    def rate(_: float, state: FloatArray) -> FloatArray:
+        slope = forms.now.gradient(state)
+        if not named and np.isfinite(state).all() and not np.isfinite(slope).all():
+            named.append(forms.now.failure())
+        return -slope
+
+    def bent(_: float, state: FloatArray) -> FloatArray:
+        return -forms.now.jacobian(state)
+
+    solver = LSODA(
+        rate,
+        0.0,
+        start,
+        time,
+        rtol=rtol,
+        atol=_floor(start, rtol),
+        jac=bent if forms.now.has_jacobian else None,
+    )
+    nodes, pieces, kind, failure, asked = [0.0], [], ends.HORIZON, "", 0.0
+    with interruption() as interrupted, progress.bar(f"flow, {forms.now.view}") as bar:
+        while solver.status == "running":
+            solver.step()
+            if solver.status == "failed" or not np.isfinite(solver.y).all():
+                failure = next(iter(named), "")
+                kind = ends.CERTIFICATE_LOST if failure else ends.DIVERGED
+                break
+            if interrupted.is_set() or len(nodes) > MAX_STEPS:
+                kind = ends.INTERRUPTED
+                break
+            named.clear()
+            nodes.append(solver.t)
+            pieces.append(solver.dense_output())
+            bar.set_postfix_str(f"time {solver.t:.3g} of {time:g}", refresh=False)
+            bar.update()
+            lost = bool(forms.now.failure())
+            if lost or solver.t > 2.0 * asked:
+                asked = solver.t
+                forms.reconsidered(solver.t_old if lost else solver.t, solver.y)
+    if not pieces:
+        nodes, pieces = [0.0, np.finfo(float).tiny], [lambda t: start]
+    return np.array(nodes), OdeSolution(nodes, pieces), kind, failure

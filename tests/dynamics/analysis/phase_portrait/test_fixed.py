@@ -1,0 +1,52 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from dynamics.analysis.phase_portrait import fixed_points, nullcline
+from dynamics.analysis.phase_portrait.fixed_points import crossings, kind_of
+
+BOX = ((-2.0, 2.2), (-1.5, 1.4))
+
+
+def points(field):
+    lines = [nullcline(lambda x, y, k=k: field(x, y)[k], *BOX, grid=16) for k in range(2)]
+    return fixed_points(field, BOX, *(line.branches for line in lines))
+
+
+def test_two_sinks_and_the_saddle_between_them():
+    found = points(lambda x, y: (x - x**3, -2 * y))
+    assert [point.kind for point in found] == ["sink", "saddle", "sink"]
+    np.testing.assert_allclose([point.place for point in found], [(-1, 0), (0, 0), (1, 0)],
+                               atol=1e-10)  # fmt: skip
+    np.testing.assert_allclose(found[0].eigenvalues, [-2, -2], atol=1e-6)
+    np.testing.assert_allclose(found[1].eigenvalues, [-2, 1], atol=1e-6)
+
+
+@pytest.mark.parametrize(("sign", "kind"), [(-1, "sink"), (1, "source")])
+def test_a_spiral(sign, kind):
+    (point,) = points(lambda x, y: (sign * (x - 0.3) - 2 * y, 2 * (x - 0.3) + sign * y))
+    assert point.kind == kind
+    np.testing.assert_allclose(point.place, (0.3, 0), atol=1e-10)
+    np.testing.assert_allclose(np.abs(point.eigenvalues.imag), 2, atol=1e-6)
+
+
+def test_a_zero_eigenvalue_is_not_called_anything_else():
+    assert kind_of(np.array([-1.0, 0.0])) == "degenerate"
+    assert kind_of(np.array([-1.0, 1e-3])) == "saddle"
+
+
+def test_nullclines_that_do_not_meet_have_no_fixed_point():
+    assert points(lambda x, y: (y - x * x - 0.5, y + 0.2)) == ()
+
+
+def test_crossings_are_those_of_a_double_loop():
+    rng = np.random.default_rng(1)
+    first, second = (rng.uniform(size=(30, 2)) for _ in range(2))
+    slow = []
+    for a, b in pairwise(first):
+        for c, d in pairwise(second):
+            s, t = np.linalg.solve(np.column_stack([b - a, c - d]), c - a)
+            if 0 <= s <= 1 and 0 <= t <= 1:
+                slow.append(a + s * (b - a))
+    np.testing.assert_allclose(crossings(first, second), slow, atol=1e-12)

@@ -1,0 +1,144 @@
+"""Portraits of fields that are known, and of the real problem."""
+
+import numpy as np
+import pytest
+from scalars import Scalars, slaved_wells, wells
+from scipy.optimize import brentq
+
+import dynamics
+from dynamics.analysis.phase_portrait import portrait
+from dynamics.analysis.phase_portrait.elimination import followed
+from dynamics.validation import InvalidRequest
+
+BOX = ((-1.5, 1.6), (-1.1, 1.2))
+
+
+@pytest.fixture(scope="module")
+def problem():
+    system = dynamics.load_system("positional_attention")
+    return system.ReducedPopulation(system.Parameters(D=8, C=2))
+
+
+@pytest.fixture(scope="module")
+def slow_plane(problem):
+    return portrait(problem, 1e4, starts=1, grid=10)
+
+
+@pytest.fixture(scope="module")
+def fast_plane(problem):
+    return portrait(problem, 1e4, ("alpha", "gamma"), starts=1, grid=10)
+
+
+def test_two_scalars_hide_nothing():
+    found = portrait(wells(), 20.0, box=BOX, starts=[(-0.4, 0.5), (1.4, -0.7)], grid=8)
+    assert found.plane == ("x", "y")
+    assert not found.hidden
+    np.testing.assert_allclose(found.rates[0], np.tile(found.x - found.x**3, (8, 1)))
+    np.testing.assert_allclose(found.rates[1], -np.tile(found.y[:, None], (1, 8)))
+    assert [len(found.nullclines[name].branches) for name in ("x", "y")] == [3, 1]
+    assert [point.kind for point in found.fixed_points] == ["sink", "saddle", "sink"]
+    ends = [run.final_state for run in found.runs]
+    np.testing.assert_allclose(ends, [(1, 0), (-1, 0), (1, 0)], atol=1e-6)
+
+
+def test_a_fast_scalar_is_slaved_and_the_plane_is_as_without_it():
+    found = portrait(slaved_wells(), 20.0, box=BOX, starts=0, grid=8)
+    assert found.plane == ("x", "y")
+    assert found.hidden["u"].kind == "slow"
+    np.testing.assert_allclose(found.rates[0], np.tile(found.x - found.x**3, (8, 1)), atol=1e-12)
+    assert [point.kind for point in found.fixed_points] == ["sink", "saddle", "sink"]
+    np.testing.assert_allclose(found.slow.values[0], found.slow.at["x"], atol=1e-12)
+
+
+@pytest.mark.parametrize("treatment", [0.25, "run"])
+def test_other_treatments_can_be_asked_for(treatment):
+    found = portrait(slaved_wells(), 20.0, box=BOX, hidden=treatment, starts=0, grid=8)
+    run, how = found.runs[0], found.hidden["u"]
+    if treatment == "run":
+        assert how.along == "y" or run["x"][-1] > 0.9
+        along = found.x if how.along == "x" else found.y
+        order = np.argsort(run[how.along])
+        kept = np.interp(along, run[how.along][order], run["u"][order])
+        held = np.tile(kept, (8, 1)) if how.along == "x" else np.tile(kept[:, None], (1, 8))
+    else:
+        held = 0.25
+    np.testing.assert_allclose(found.rates[0], held - np.tile(found.x, (8, 1)) ** 3, atol=2e-3)
+
+
+def test_what_follows_the_run_has_its_values(fast_plane):
+    run, how = fast_plane.runs[0], fast_plane.hidden["rho"]
+    assert (how.kind, how.along) == ("run", "gamma")
+    turn = int(run["gamma"].argmax())
+    assert how.until == run.time[turn]
+    rho = followed(run, "rho", fast_plane.plane, how)
+    for state in run.states[5:turn:40]:
+        assert rho(0.0, state[1]) == pytest.approx(state[2], rel=1e-9)
+    assert rho(0.0, 1e3) == pytest.approx(run["rho"][turn], rel=1e-12)
+
+
+def test_a_run_that_turns_is_followed_to_its_turn():
+    turning = Scalars(("x", "y", "z"), lambda x, y, z: (y, -x, -1.0), (1.0, 0.0, 0.0))
+    found = portrait(turning, 6.0, ("x", "y"), hidden="run", starts=0, grid=4)
+    how = found.hidden["z"]
+    assert how.along == "x"
+    assert how.until == pytest.approx(np.pi, rel=0.05)
+
+
+def test_on_the_slow_plane_alpha_rests(problem, slow_plane):
+    assert slow_plane.plane == ("gamma", "rho")
+    assert slow_plane.hidden["alpha"].kind == "slow"
+    assert slow_plane.slow.attracting == (True,)
+    for name, k in (("gamma", 1), ("rho", 2)):
+        (branch, *_) = slow_plane.nullclines[name].branches
+        for gamma, rho in branch[::7]:
+            alpha = brentq(lambda a, g=gamma, r=rho: problem.gradient((a, g, r))[0], 0.05, 2.0)
+            found = problem.error_bound(np.array([alpha, gamma, rho]))
+            assert abs(found["value"][k]) < 1e-9 * found["gross"][k]
+
+
+def test_the_fast_plane_has_the_slow_manifold_as_its_first_nullcline(problem, fast_plane):
+    slow = fast_plane.slow
+    assert slow.name == "alpha"
+    assert slow.attracting == (True,)
+    for alpha, gamma, rho in zip(slow.values[0], slow.at["gamma"], slow.at["rho"], strict=True):
+        if np.isfinite(alpha):
+            found = problem.error_bound(np.array([alpha, gamma, rho]))
+            assert abs(found["value"][0]) < 1e-11 * found["gross"][0]
+    (branch,) = fast_plane.nullclines["alpha"].branches
+    order = np.argsort(slow.at["gamma"])
+    drawn = np.interp(branch[:, 1], slow.at["gamma"][order], slow.values[0][order])
+    np.testing.assert_allclose(branch[:, 0], drawn, atol=5e-4)
+
+
+def test_rates_that_the_problem_itself_does_not_know_are_not_shown():
+    wells_known = Scalars(
+        ("x", "y"), lambda x, y: (x**3 - x, y), (0.1, 1.0), lambda x, y: (1e3 * (x > 0.5), 0.0)
+    )
+    found = portrait(wells_known, 5.0, box=BOX, starts=0, grid=8)
+    np.testing.assert_array_equal(np.isnan(found.rates[0]), np.tile(found.x > 0.5, (8, 1)))
+    assert np.isfinite(found.rates[1]).all()
+    assert [point.kind for point in found.fixed_points] == ["sink", "saddle"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ({"plane": ("x", "z")}, "plane="),
+        ({"plane": ("x", "x")}, "plane="),
+        ({"box": ((0.0, 1.0), (1.0, 1.0))}, "box="),
+        ({"hidden": "fast"}, "hidden="),
+        ({"hidden": {"x": 1.0}}, "hidden="),
+        ({"hidden": float("nan")}, "hidden="),
+        ({"grid": 2}, "grid="),
+        ({"starts": -1}, "starts="),
+        ({"starts": [0.1, 0.2]}, "starts="),
+    ],
+)
+def test_wrong_requests_are_refused(arguments, word):
+    with pytest.raises(InvalidRequest, match=word):
+        portrait(slaved_wells(), 1.0, **arguments)
+
+
+def test_one_scalar_is_no_plane():
+    with pytest.raises(InvalidRequest, match="plane="):
+        portrait(Scalars(("x",), lambda x: (x,), (1.0,)), 1.0)

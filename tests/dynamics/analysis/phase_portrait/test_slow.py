@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+from scalars import fold
+from scipy.optimize import brentq
+
+import dynamics
+from dynamics.analysis.phase_portrait import slow_manifold
+from dynamics.analysis.phase_portrait.slow_manifold import followed
+from dynamics.validation import InvalidRequest
+
+FOLD = 2 / (3 * np.sqrt(3))
+
+
+@pytest.fixture(scope="module")
+def real():
+    system = dynamics.load_system("positional_attention")
+    return system.ReducedPopulation(system.Parameters(D=8, C=2))
+
+
+def test_three_branches_end_in_folds():
+    """u^3 - u = x: every real root of the polynomial, at every point."""
+    x = np.linspace(-1, 1, 81)
+    found = slow_manifold(fold(), "u", {"x": x}, (-3.0, 3.0))
+    assert sorted(found.attracting) == [False, True, True]
+    for k, at in enumerate(x):
+        roots = np.roots([1, 0, -1, -at])
+        roots = np.sort(roots[np.abs(roots.imag) < 1e-9].real)
+        values = found.values[:, k]
+        np.testing.assert_allclose(np.sort(values[np.isfinite(values)]), roots, atol=1e-12)
+    slopes, values = found.slopes, found.values
+    kept = np.isfinite(values)
+    np.testing.assert_allclose(slopes[kept], 3 * values[kept] ** 2 - 1, atol=1e-6)
+    for row, held in zip(values, found.attracting, strict=True):
+        there = x[np.isfinite(row)]
+        if not held:
+            assert np.abs(there).max() < FOLD
+        else:
+            assert max(there.min(), -there.max()) == pytest.approx(-FOLD, abs=0.025)
+
+
+def test_at_a_point_it_is_what_brentq_finds_on_a_dense_scan(real):
+    rng = np.random.default_rng(0)
+    for gamma, rho in zip(rng.uniform(-1, 4, 5), rng.uniform(-2, 1, 5), strict=True):
+        found = slow_manifold(real, "alpha", {"gamma": gamma, "rho": rho}, (-3.0, 3.0))
+
+        def component(alpha, gamma=gamma, rho=rho):
+            return real.gradient((alpha, gamma, rho))[0]
+
+        nodes = np.linspace(-3, 3, 3001)
+        values = [component(alpha) for alpha in nodes]
+        zeros = [
+            brentq(component, *nodes[k : k + 2], xtol=1e-14)
+            for k in range(3000)
+            if values[k] * values[k + 1] < 0
+        ]
+        assert zeros
+        np.testing.assert_allclose(np.sort(found.values), zeros, atol=1e-11)
+
+
+def test_over_a_grid_it_is_what_it_is_at_every_point(real):
+    gamma, rho = np.meshgrid(np.linspace(-0.5, 3, 7), np.linspace(-1, 0.5, 6), indexing="ij")
+    found = slow_manifold(real, "alpha", {"gamma": gamma, "rho": rho}, (-3.0, 3.0))
+    assert found.values.shape[1:] == (7, 6)
+    for index in np.ndindex(7, 6):
+        at = {"gamma": gamma[index], "rho": rho[index]}
+        single = slow_manifold(real, "alpha", at, (-3.0, 3.0)).values
+        values = found.values[(slice(None), *index)]
+        np.testing.assert_allclose(
+            np.sort(values[np.isfinite(values)]), np.sort(single), atol=1e-11
+        )
+
+
+def test_one_branch_is_followed_to_its_fold():
+    x = np.linspace(-1, 1, 81)
+    every = slow_manifold(fold(), "u", {"x": x}, (-3.0, 3.0))
+    upper = max(every.values, key=lambda row: np.nanmax(row))
+    found = followed(fold(), "u", {"x": x}, ((80,), 1.3), (-3.0, 3.0))
+    assert found.attracting == (True,)
+    np.testing.assert_allclose(found.values[0], upper, atol=1e-12)
+    assert not len(followed(fold(), "u", {"x": x}, ((40,), 0.01), (-0.5, 0.5)).values)
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "bracket", "word"),
+    [
+        ("w", {"x": 0.0}, (-1.0, 1.0), "name="),
+        ("u", {"z": 0.0}, (-1.0, 1.0), "at="),
+        ("u", {"x": 0.0}, (1.0, -1.0), "bracket="),
+    ],
+)
+def test_wrong_requests_are_refused(name, at, bracket, word):
+    with pytest.raises(InvalidRequest, match=word):
+        slow_manifold(fold(), name, at, bracket)
+
+
+def test_a_matrix_is_no_scalar():
+    system = dynamics.load_system("positional_attention")
+    problem = system.FullPopulation(system.Parameters(D=8, C=2))
+    with pytest.raises(InvalidRequest, match="shape"):
+        slow_manifold(problem, "alpha", {}, (-1.0, 1.0))

@@ -1,0 +1,133 @@
+"""Spectrum across a symmetric manifold, and growth of what leaves it."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import dynamics
+from dynamics.analysis.transverse_stability import propagate, split, transverse
+from dynamics.systems.positional_attention.full.manifold import Manifold
+from theory.symmetry import Partition, PermutationGroup
+
+SYSTEM = dynamics.load_system("positional_attention")
+
+
+@cache
+def along(D, C, q, time=1e5, records=300):
+    """The spectrum along the flow, with its problem."""
+    parameters = SYSTEM.Parameters(D=D, C=C, q=q)
+    times = np.concatenate([[0.0], np.geomspace(1e-3, time, records)])
+    run = dynamics.flow(SYSTEM.ReducedPopulation(parameters), time, rtol=1e-10, record=times)
+    return transverse(Manifold(parameters), run)
+
+
+def test_split_gives_the_orbits_and_their_complement():
+    swaps = PermutationGroup(5, (np.array([0, 2, 1, 3, 4]), np.array([0, 1, 2, 4, 3])))
+    fixed, across = split(swaps)
+    basis = np.concatenate([fixed, across], axis=1)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(5), atol=1e-15)
+    half = np.sqrt(0.5)
+    wanted = [[1, 0, 0], [0, half, 0], [0, half, 0], [0, 0, half], [0, 0, half]]
+    np.testing.assert_allclose(fixed, wanted)
+    np.testing.assert_allclose(np.abs(across[1]), np.abs(across[2]))
+
+
+def test_propagator_of_hessians_that_do_not_commute():
+    """Against an integrator; the error falls fourfold when the intervals are halved."""
+
+    def bend(time):
+        turn, grow = np.cos(3 * time), np.sin(2 * time)
+        return np.array([[-1.0, turn, 0.3], [turn, 0.5, grow], [0.3, grow, -0.4 * time]])
+
+    def rate(time, flat):
+        return (-bend(time) @ flat.reshape(3, 3)).ravel()
+
+    wanted = solve_ivp(rate, (0, 2), np.eye(3).ravel(), rtol=1e-12, atol=1e-12).y[:, -1]
+    lengths = np.linalg.svd(wanted.reshape(3, 3))[1]
+    errors = []
+    for records in (101, 201):
+        time = np.linspace(0, 2, records)
+        largest, typical, worst = propagate(time, [bend(t) for t in time])
+        errors.append([largest[-1] / lengths[0] - 1, typical[-1] ** 2 * 3 / (lengths**2).sum() - 1])
+        grown = np.linalg.norm(wanted.reshape(3, 3) @ worst)
+        assert grown == pytest.approx(lengths[0], rel=1e-3)
+    np.testing.assert_allclose(np.divide(*errors), 4, rtol=0.05)
+    summed = np.trapezoid([np.linalg.eigvalsh(bend(t))[0] for t in time], time)
+    assert largest[-1] < 0.8 * np.exp(-summed)  # the sum of the worst rates overestimates
+
+
+@pytest.mark.parametrize(
+    ("size", "negative", "worst", "attracting", "peak"),
+    [
+        ((8, 2, 0.5), (27, 27, 54), -0.0105, 2.12e3, 124.8),
+        ((9, 3, 0.6), (38, 32, 70), -0.0107, 3.09e3, 487.0),
+    ],
+)
+def test_spectrum_of_two_small_sizes(size, negative, worst, attracting, peak):
+    found, (D, C, _) = along(*size), size
+    plateau, later = found.at(3.0), found.at(100.0)
+    counts = found.negative[plateau], found.negative[later], found.eigenvalues.shape[1]
+    assert counts == negative
+    assert found.eigenvalues[found.time > 1].min() == pytest.approx(worst, abs=1e-4)
+    assert found.attracting_from == pytest.approx(attracting, rel=0.01)
+    assert found.peak == pytest.approx(peak, rel=0.01)
+    assert found.cross.max() < 1e-12
+    assert found.decoupled_peak("v") < 1.25
+    # Across is less stable than along: the symmetric line repels more than gamma grows.
+    assert found.eigenvalues[plateau, 0] < found.symmetric[plateau, 0] < 0
+    first = found.multiplets(plateau)[0]
+    assert first.multiplicity == D - D // C
+    assert first.shares["rows"] > 0.98
+    assert first.shares["gamma"] + first.shares["rho"] == pytest.approx(1)
+    assert sum(m.multiplicity for m in found.multiplets(plateau)) == negative[2]
+
+
+@pytest.mark.parametrize("size", [(8, 2, 0.5), (9, 3, 0.6)])
+def test_two_hundred_and_forty_records_give_the_peak(size):
+    finer = along(*size, records=600).peak
+    assert along(*size, records=240).peak == pytest.approx(finer, rel=0.01)
+
+
+def test_the_fixed_directions_have_the_spectrum_of_the_reduced_problem():
+    found = along(12, 3, 0.4)
+    problem = SYSTEM.ReducedPopulation(SYSTEM.Parameters(D=12, C=3, q=0.4))
+    for record in (5, 150, 290):
+        reduced = np.sort(np.linalg.eigvals(problem.jacobian(found.run.states[record])).real)
+        np.testing.assert_allclose(found.symmetric[record], reduced, rtol=1e-9)
+    assert found.peak == pytest.approx(151, rel=0.01)
+
+
+def test_a_wrong_symmetry_mixes_the_parts():
+    parameters = SYSTEM.Parameters(D=8, C=2)
+    run = along(8, 2, 0.5).run
+    manifold = Manifold(parameters, SYSTEM.FullPopulation(parameters))
+    scattered = Partition(np.array([0, 1, 2, 3, 3, 1, 0, 2]))
+    wrong = Manifold(parameters, SYSTEM.FullPopulation(parameters, scattered))
+    manifold.symmetry = wrong.symmetry
+    assert transverse(manifold, run).cross.max() > 1e-4
+
+
+@pytest.mark.parametrize(("size", "omega"), [((8, 2, 0.5), 1e-5), ((9, 3, 0.6), 1e-6)])
+def test_the_full_flow_grows_the_worst_deviation_by_the_peak(size, omega):
+    """Nothing linear here: the full flow from a start displaced along the worst direction."""
+    found = along(*size)
+    parameters = SYSTEM.Parameters(D=size[0], C=size[1], q=size[2])
+    full = SYSTEM.FullPopulation(parameters)
+    manifold = Manifold(parameters, full)
+    start, end = full.initial_state, found.time[found.amplification.argmax()]
+    start[manifold.trained] += omega * found.worst
+    run = dynamics.flow(full, end, rtol=1e-11, initial=start, record=2)
+    across = split(manifold.symmetry)[1]
+    grown = np.linalg.norm(across.T @ run.final_state[manifold.trained]) / omega
+    assert grown == pytest.approx(found.peak, rel=0.01)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("q", "time", "records", "peak"),
+    [(0.5, 1e5, 240, 584), (0.25, 4e4, 240, 492)],
+)
+def test_peak_at_sixteen_patches(q, time, records, peak):
+    assert along(16, 4, q, time, records).peak == pytest.approx(peak, rel=0.01)

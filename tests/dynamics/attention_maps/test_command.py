@@ -1,0 +1,175 @@
+"""attdyn diversity, as it is typed."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from dynamics import diversity, total_variation
+from dynamics.attention_maps import read
+from dynamics.cli import main
+from dynamics.validation import InvalidRequest
+
+
+def attention(shape, seed=0):
+    weights = np.exp(3 * np.random.default_rng(seed).normal(size=shape))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("mae.npy", attention((6, 2, 17, 17)).astype(np.float32))
+    np.save("moco.npy", attention((4, 3, 17, 17), 1))
+    np.savez("dino.npz", attention=attention((5, 2, 17, 17), 2))
+    np.savez_compressed("two.npz", queries=np.zeros(3), layer=attention((17, 17), 3))
+    return tmp_path
+
+
+def said(capsys, words):
+    code = main(["diversity", *words])
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_one_file(folder, capsys):
+    code, out, error = said(capsys, ["mae.npy", "--skip", "1", "--k", "3"])
+    assert (code, error) == (0, "")
+    assert "mae: 6 images, 2 heads, 4x4 patches, 1 first left out, k=3" in out
+    stack = np.load("mae.npy")
+    middle = np.median(diversity(stack, k=3, skip=1), axis=0)
+    spread = np.median(total_variation(stack, skip=1), axis=0)
+    rows = [line.split() for line in out.splitlines() if line[:4].strip().isdigit()]
+    assert [int(row[0]) for row in rows] == [0, 1]
+    assert [row[2] for row in rows] == [f"{value:.3f}" for value in middle]
+    assert [row[5] for row in rows] == [f"{value:.4f}" for value in spread]
+    assert "written  results/diversity-mae.png" in out
+    assert (folder / "results/diversity-mae.png").read_bytes()[:4] == b"\x89PNG"
+    assert [path.name for path in (folder / "results").iterdir()] == ["diversity-mae.png"]
+
+
+def test_several_files_and_tables(folder, capsys):
+    files = ["mae.npy", "moco.npy", "dino.npz"]
+    words = ["--skip", "1", "--csv", "t.csv", "--out", "p.svg", "--json", "--off_diagonal"]
+    code, out, _ = said(capsys, [*files, *words])
+    document = json.loads(out)
+    assert code == 0
+    assert document["files"] == ["p.svg", "t.csv"]
+    assert b"<svg" in (folder / "p.svg").read_bytes()
+    assert [found["name"] for found in document["results"]] == ["mae", "moco", "dino"]
+    assert [found["images"] for found in document["results"]] == [6, 4, 5]
+    first = document["results"][0]
+    assert (first["grid"], first["k"], first["skip"], first["off_diagonal"]) == (
+        [4, 4],
+        10,
+        1,
+        True,
+    )
+    ref = diversity(np.load("mae.npy"), skip=1, off_diagonal=True)
+    assert first["diversity"] == ref.tolist()
+    assert len(first["quartiles"]["total_variation"]) == 2
+    with open("t.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 6 * 2 + 4 * 3 + 5 * 2
+    assert [float(row["diversity"]) for row in rows[:12]] == ref.ravel().tolist()
+    assert (rows[11]["name"], rows[11]["image"], rows[11]["head"]) == ("mae", "5", "1")
+
+
+def test_names_grids_and_shapes(folder, capsys):
+    code, out, _ = said(capsys, ["two.npz", "--name", "layer", "--grid", "1x17", "--k", "2"])
+    assert code == 0
+    assert "two: 1 image, 1 head, 1x17 patches, k=2, all P^2 pairs" in out
+
+
+def test_help_says_what_the_first_of_three_axes_is(capsys):
+    with pytest.raises(SystemExit):
+        main(["diversity", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "(images, P, P) of one head (save the heads of one image as array[None])" in told
+
+
+def test_equal_stems_are_told_apart(folder, capsys):
+    np.save("dino.npy", attention((5, 2, 17, 17), 2))
+    code, out, _ = said(capsys, ["dino.npy", "dino.npz", "--skip", "1", "--json"])
+    assert [found["name"] for found in json.loads(out)["results"]] == ["dino.npy", "dino.npz"]
+    (folder / "other").mkdir()
+    np.save("other/dino.npy", attention((5, 2, 17, 17), 2))
+    code, out, _ = said(capsys, ["dino.npy", "other/dino.npy", "--skip", "1", "--json"])
+    assert [found["name"] for found in json.loads(out)["results"]] == ["dino.npy", "other/dino.npy"]
+
+
+def test_without_a_file_the_flags_are_told(capsys):
+    code, out, error = said(capsys, [])
+    assert (code, error) == (2, "")
+    assert "usage: attdyn diversity FILE" in out
+
+
+def test_a_mapped_file_is_not_read_before_it_is_measured(folder):
+    assert isinstance(read("mae.npy"), np.memmap)
+    assert read("dino.npz").shape == (5, 2, 17, 17)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--k", "3"], "diversity needs a file: attdyn diversity FILE"),
+        (["none.npy"], "file='none.npy' cannot be read (no such file or directory)"),
+        (["."], "cannot be read (is a directory)"),
+        (["two.npz"], "name is needed: 'two.npz' holds queries, layer"),
+        (["two.npz", "--name", "layers"], "one of queries, layer; nearest: layer"),
+        (["two.npz", "--name", "queries"], "two.npz: attention=(3,) is no map"),
+        (["mae.npy", "--name", "layer"], "name='layer' is of arrays in .npz files"),
+        (["mae.npy"], "mae.npy: grid is needed, 17 patches being no square"),
+        (["mae.npy", "--grid", "4x4"], "mae.npy: grid='4x4' does not hold 17 patches"),
+        (["mae.npy", "--grid", "4by4"], "grid='4by4' is not HxW; grid can be like 14x14"),
+        (["mae.npy", "--grid", "0x17"], "grid='0x17' is not HxW; grid can be like 14x14"),
+        (["mae.npy", "--skip", "1", "--grid", "-4x-4"], "grid='-4x-4' is not HxW; grid can be"),
+        (["mae.npy", "--skip", "1", "--k", "17"], "k=17 is too large; k can be at most 16"),
+        (["mae.npy", "--skip", "1", "--k", "many"], "k='many' is not a number"),
+        (["mae.npy", "--skip", "x"], "skip='x' is not a number"),
+        (["mae.npy", "--heads", "3"], "flag '--heads' is unknown"),
+        (["mae.npy", "mae.npy"], "file='mae.npy' is given twice"),
+        (["mae.npy", "--skip", "1", "--out", "p.txt"], "'p.txt' can end in .png, .svg, .pdf"),
+        (["mae.npy", "--skip", "1", "--out", "mae.npy/p.png"], "cannot be written"),
+        (["mae.npy", "--skip", "1", "--csv", "t.xls"], "'t.xls' can end in .csv"),
+        (["wrong.npy", "--skip", "1"], "wrong.npy: attention[1, 0, 2] sums to 2;"),
+        (["mae.npy", "wrong.npy", "--skip", "1"], "wrong.npy: attention[1, 0, 2] sums to 2;"),
+        (["objects.npy"], "file='objects.npy' is damaged, holds Python objects or is not"),
+        (["objects.npz"], "holds Python objects"),
+        (["text.npy"], "is damaged, holds Python objects or is not of numpy"),
+        (["empty.npy"], "is damaged"),
+        (["cut.npy"], "is damaged"),
+        (["cut.npz"], "is damaged"),
+        (["bent.npz"], "is damaged"),
+        (["nothing.npz"], "file='nothing.npz' holds no arrays"),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_writes_nothing(folder, words, message, capsys):
+    wrong = attention((2, 1, 17, 17))
+    wrong[1, 0, 2] *= 2
+    np.save("wrong.npy", wrong)
+    objects = np.array([{}, {}], dtype=object)
+    np.save("objects.npy", objects, allow_pickle=True)
+    np.savez("objects.npz", objects)
+    np.savez("nothing.npz")
+    (folder / "text.npy").write_text("attention")
+    (folder / "empty.npy").write_bytes(b"")
+    whole = (folder / "mae.npy").read_bytes()
+    (folder / "cut.npy").write_bytes(whole[: len(whole) // 2])
+    packed = (folder / "dino.npz").read_bytes()
+    (folder / "cut.npz").write_bytes(packed[: len(packed) // 2])
+    (folder / "bent.npz").write_bytes(packed[:900] + b"bent" + packed[904:])
+    before = sorted(folder.rglob("*"))
+    code, out, error = said(capsys, words)
+    assert (code, out) == (2, "")
+    assert message in error
+    assert error.count("\n") == 1
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_pickle_is_never_opened(folder):
+    (folder / "p.npy").write_bytes(b"cos\nsystem\n(S'touch opened'\ntR.")
+    with pytest.raises(InvalidRequest, match="Python objects"):
+        read("p.npy")
+    assert not (folder / "opened").exists()

@@ -1,0 +1,224 @@
+"""Attention diversity and total variation against loops, known values, and symmetries."""
+
+import doctest
+import math
+import sys
+import time
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dynamics
+from dynamics.attention_maps import Setting, diversity, measure, quartiles, total_variation
+from dynamics.attention_maps import maps as checks
+from dynamics.attention_maps.distance import top
+from dynamics.validation import InvalidRequest
+
+
+def random(shape, seed=0, sharp=3.0):
+    scores = sharp * np.random.default_rng(seed).normal(size=shape)
+    weights = np.exp(scores)
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+@st.composite
+def attention(draw):
+    """Maps with many equal weights, and a grid."""
+    grid = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
+    count = grid[0] * grid[1]
+    levels = draw(st.lists(st.integers(0, 3), min_size=count**2, max_size=count**2))
+    weights = np.reshape(levels, (count, count)).astype(float)
+    weights[:, draw(st.integers(0, count - 1))] += 1
+    return weights / weights.sum(axis=1, keepdims=True), grid, draw(st.integers(1, count))
+
+
+def test_equal_rows_have_no_diversity():
+    row = random((1, 49), 1)
+    same = np.repeat(row, 49, axis=0)
+    assert diversity(same) == 0
+    assert total_variation(same) == 0
+    assert diversity(np.full((2, 3, 16, 16), 1 / 16)).tolist() == [[0, 0, 0]] * 2
+
+
+def test_two_by_two():
+    hard = np.eye(4)[[0, 1, 1, 0]]
+    assert diversity(hard, grid=(2, 2), k=1) == 0.5
+    assert total_variation(hard) == 0.5
+    assert diversity(hard, k=1, off_diagonal=True) == pytest.approx(0.5 * 4 / 3, rel=1e-15)
+    assert total_variation(hard, off_diagonal=True) == pytest.approx(0.5 * 4 / 3, rel=1e-15)
+    # On a line the keys 0 and 3 are three patches apart.
+    line = np.eye(4)[[0, 3, 3, 0]]
+    assert diversity(line, grid=(1, 4), k=1) == 1.5
+    assert diversity(line, grid=(2, 2), k=1) == pytest.approx(math.sqrt(2) / 2, rel=1e-15)
+
+
+@settings(max_examples=60, deadline=None)
+@given(attention())
+def test_any_map_against_loops(case):
+    square, grid, k = case
+    found = diversity(square, grid, k)
+    assert found == pytest.approx(naive.diversity(square, grid, k), rel=1e-12, abs=1e-14)
+    comp = total_variation(square)
+    assert comp == pytest.approx(naive.total_variation(square), rel=1e-12, abs=1e-14)
+    assert 0 <= comp <= 1 - 1 / len(square) + 1e-15
+
+
+@pytest.mark.parametrize("skip", [0, 1, 2])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_stacks_against_loops(skip, dtype):
+    stack = random((2, 3, 12 + skip, 12 + skip), 5).astype(dtype)
+    comp = diversity(stack, (3, 4), 5, skip=skip), total_variation(stack, skip=skip)
+    assert comp[0].shape == comp[1].shape == (2, 3)
+    for place in np.ndindex(2, 3):
+        square = stack[place].astype(float)
+        square = naive.without_first(square, skip) if skip else square
+        assert comp[0][place] == pytest.approx(naive.diversity(square, (3, 4), 5), rel=1e-12)
+        assert comp[1][place] == pytest.approx(naive.total_variation(square), rel=1e-12)
+
+
+def test_blocks_change_nothing(monkeypatch):
+    square = random((64, 64), 2)
+    whole = diversity(square), total_variation(square)
+    monkeypatch.setattr(checks, "ENTRIES", 64 * 7)
+    assert diversity(square) == pytest.approx(whole[0], rel=1e-14)
+    assert total_variation(square) == pytest.approx(whole[1], rel=1e-14)
+
+
+def test_equal_weights_come_by_index_after_rounding():
+    row = np.array([0.1, 0.2 + 2e-10, 0.2 + 4e-10, 0.3, 0.2])
+    assert top(np.tile(row, (5, 1)), 5).tolist() == [[3, 1, 2, 4, 0]] * 5
+    row = np.array([0.1, 0.2, 0.2 + 6e-10, 0.3, 0.2])
+    assert top(np.tile(row, (5, 1)), 3).tolist() == [[3, 2, 1]] * 5
+
+
+def test_a_permutation_of_the_queries_changes_nothing():
+    square = random((25, 25), 3)
+    shuffled = square[np.random.default_rng(1).permutation(25)]
+    assert diversity(shuffled) == pytest.approx(diversity(square), rel=1e-14)
+    assert total_variation(shuffled) == pytest.approx(total_variation(square), rel=1e-13)
+
+
+def test_diversity_sees_the_order_and_total_variation_the_weights():
+    square = random((36, 36), 4)
+    flat = 1 / 36 + 1e-3 * (square - 1 / 36)
+    assert diversity(flat) == diversity(square)
+    assert total_variation(flat) == pytest.approx(1e-3 * total_variation(square), rel=1e-9)
+
+
+def clusters(patches=1024, shared=512, local=8):
+    """A map of one cluster: own area first, then local areas, then the shared one."""
+    area = np.where(np.arange(patches) < shared, 0, 1 + (np.arange(patches) - shared) // local)
+    weights = np.where(area[None, :] == area[:, None], 4.0, np.where(area[None, :] == 0, 1.0, 2.0))
+    weights[np.diag_indices(patches)] = 3.0
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def test_the_order_that_a_masked_model_learns_in_one_step():
+    square = clusters()
+    assert diversity(square, k=10) == pytest.approx(50.228, abs=5e-4)
+    assert diversity(square, k=8) == pytest.approx(48.146, abs=5e-4)
+
+
+def test_hard_local_attention_has_a_closed_total_variation():
+    local, areas = 4, 16
+    square = np.kron(np.eye(areas), np.full((local, local), 1 / local))
+    assert total_variation(square) == pytest.approx(1 - 1 / areas, rel=1e-14)
+    assert total_variation(np.eye(64)) == pytest.approx(1 - 1 / 64, rel=1e-14)
+    assert total_variation(np.eye(64), off_diagonal=True) == pytest.approx(1, rel=1e-14)
+
+
+def test_a_thousand_patches_take_no_time():
+    square = random((1024, 1024)).astype(np.float32)
+    start = time.perf_counter()
+    diversity(square)
+    total_variation(square)
+    assert time.perf_counter() - start < 5
+
+
+def test_measure_takes_one_to_four_axes():
+    stack = random((3, 2, 16, 16))
+    setting = Setting(k=4, off_diagonal=True)
+    whole = measure(stack, setting, "model")
+    assert (whole.images, whole.heads, whole.grid, whole.name) == (3, 2, (4, 4), "model")
+    np.testing.assert_array_equal(whole.diversity, diversity(stack, k=4, off_diagonal=True))
+    np.testing.assert_array_equal(whole.total_variation, total_variation(stack, off_diagonal=True))
+    images = measure(stack[:, 0], setting)
+    np.testing.assert_array_equal(images.diversity[:, 0], whole.diversity[:, 0])
+    single = measure(stack[1, 1], setting)
+    assert single.diversity.tolist() == [[whole.diversity[1, 1]]]
+    with pytest.raises(InvalidRequest, match="has too many axes"):
+        measure(stack[None], setting)
+    np.testing.assert_allclose(quartiles(whole.diversity)[1], np.median(whole.diversity, axis=0))
+
+
+def test_it_is_offered_beside_everything_else():
+    assert dynamics.diversity(np.eye(4)[[0, 1, 1, 0]], k=1) == 0.5
+    assert dynamics.total_variation(np.eye(2)) == 0.5
+
+
+def changed(place, value):
+    stack = random((2, 2, 9, 9))
+    stack[place] = value
+    return stack
+
+
+@pytest.mark.parametrize(
+    ("array", "options", "message"),
+    [
+        (changed((1, 0, 3, 4), np.nan), {}, "attention[1, 0, 3, 4]=nan is not finite"),
+        (changed((1, 0, 3, 4), np.inf), {}, "attention[1, 0, 3, 4]=inf is not finite"),
+        (changed((0, 1, 2, 2), -0.1), {}, "attention[0, 1, 2, 2]=-0.1 is negative"),
+        (2 * np.eye(9) - np.eye(9)[::-1], {}, "attention[0, 8]=-1 is negative"),
+        (changed((1, 1, 8), 0.1 / 9), {}, "attention[1, 1, 8] sums to 0.1; rows"),
+        (random((9, 9)).T, {}, "nearest: the transpose"),
+        (random((9, 9)) * 1.01, {}, "nearest: each row divided by its sum"),
+        (random((9, 4)), {}, "attention=(9, 4) is not square"),
+        (np.ones(9) / 9, {}, "attention=(9,) is no map"),
+        (np.ones((0, 9, 9)), {}, "attention=(0, 9, 9) is empty"),
+        (np.eye(9) * 1j, {}, "attention=complex128 is not real"),
+        (np.eye(9).astype(str), {}, "is not real"),
+        ([[1.0], [0.5, 0.5]], {}, "is ragged"),
+        (np.eye(9), {"k": 10}, "k=10 is too large; k can be at most 9"),
+        (np.eye(9), {"k": 0}, "k=0 is too small"),
+        (np.eye(9), {"k": 1.5}, "k=1.5 is not a whole number"),
+        (np.eye(9), {"grid": (2, 4), "k": 2}, "grid='2x4' does not hold 9 patches"),
+        (np.eye(9), {"grid": 3}, "grid=3 is no two whole numbers of at least 1; grid can be HxW"),
+        (np.eye(9), {"grid": "3x3"}, "grid='3x3' is no two whole numbers"),
+        (np.eye(9), {"grid": (1, 3, 3)}, "grid=(1, 3, 3) is no two whole numbers"),
+        (np.eye(9), {"grid": (-3, -3)}, "grid=(-3, -3) is no two whole numbers"),
+        (np.eye(9), {"grid": (3, None)}, "nearest: 3x3"),
+        (np.eye(9), {"grid": (4.5, 2)}, "is no two whole numbers"),
+        (np.eye(12), {"k": 2}, "nearest: 3x4"),
+        (np.eye(10), {"k": 2}, "or skip=1 where the first is a class token"),
+        (np.eye(9), {"skip": 9, "k": 1}, "skip=9 is too large; skip can be at most 8"),
+        (np.eye(9), {"skip": -1}, "skip=-1 is too small"),
+        (np.eye(10)[[0] * 10], {"skip": 1, "k": 2}, "attention[1] is zero on every patch"),
+        (np.eye(1), {"k": 1, "off_diagonal": True}, "has no pairs in one patch"),
+    ],
+)
+def test_what_is_no_attention_is_refused_in_one_line(array, options, message):
+    with pytest.raises(InvalidRequest) as refused:
+        diversity(array, **({"k": 3} | options))
+    assert message in str(refused.value)
+    assert "nearest: " in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("array", [np.eye(9) * 2, np.eye(9)[:, :4], -np.eye(9)])
+def test_total_variation_refuses_too(array):
+    with pytest.raises(InvalidRequest):
+        total_variation(array)
+
+
+def test_half_precision_is_attention():
+    square = random((400, 400), sharp=0.1).astype(np.float16)
+    assert np.abs(square.astype(float).sum(axis=1) - 1).max() > 1e-5
+    assert diversity(square) > 0
+
+
+def test_the_example_of_the_definition():
+    failed, tried = doctest.testmod(sys.modules["dynamics.diversity"])
+    assert (failed, tried > 0) == (0, True)

@@ -1,0 +1,211 @@
+import contextlib
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from runs import same
+
+import dynamics
+from dynamics.cli import main
+from dynamics.training import run
+
+RUN = ["run", "positional_attention", "--D", "8", "--C", "2", "--steps", "20000"]
+COMPARE = ["compare", "positional_attention", "--D", "8", "--C", "2", "--steps", "1500", "--json"]
+
+SLOWLY = """
+import sys, time
+from dynamics import checkpoint, cli, iterate, progress
+progress.DELAY = 0.0
+checkpoint.SECONDS = checkpoint.SHARE = 0.0
+iterate.LARGEST_CHUNK = 256
+write = checkpoint.Checkpoint.write
+def slow(*arguments):
+    write(*arguments)
+    time.sleep(0.03)
+checkpoint.Checkpoint.write = slow
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def reference():
+    system = dynamics.load_system("positional_attention")
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    return dynamics.descend(problem, system.showcases["run"].eta, 20_000)
+
+
+def signalled(number, moment):
+    """Send a signal to a run that goes slowly, some time after its first checkpoint."""
+    command = [sys.executable, "-c", SLOWLY, *RUN, "--out", "x"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    begun = time.monotonic()
+    while not Path(".x.checkpoint").exists() and time.monotonic() < begun + 60:
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(moment)
+    process.send_signal(number)
+    return process.communicate(timeout=60)[1], process.returncode
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)]
+)
+def test_a_run_goes_on_after_a_signal(elsewhere, reference, number, code):
+    moment = np.random.default_rng(int(number)).uniform(0.0, 0.8)
+    err, ended = signalled(number, moment)
+    assert ended == code
+    assert Path(".x.checkpoint").exists()
+    if number == signal.SIGKILL:
+        assert (err, Path("x").exists()) == ("", False)
+    else:
+        assert 0 < dynamics.load("x").outcome.step < 20_000
+        assert dynamics.load("x").outcome.kind == "interrupted"
+        assert "with --resume goes on from there (checkpoint .x.checkpoint)" in err
+        assert err.count("\n") == 1
+    assert main([*RUN, "--out", "x", "--resume"]) == 0
+    same(dynamics.load("x"), reference)
+    assert [p.name for p in elsewhere.iterdir()] == ["x"]
+
+
+@pytest.fixture
+def interrupted(monkeypatch):
+    """The next command is interrupted after some chunks."""
+    advance, count = run.Run._advance, iter(range(10**6))
+
+    def counted(self, last):
+        advance(self, last)
+        if next(count) == 25:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(run, "LARGEST_CHUNK", 256)
+    monkeypatch.setattr(run.Run, "_advance", counted)
+
+
+def test_a_comparison_goes_on(capsys, elsewhere, interrupted):
+    assert main([*COMPARE, "--out", "x"]) == 130
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["outcome"] == "interrupted"
+    assert "with --resume goes on" in captured.err
+    assert main([*COMPARE, "--out", "x", "--resume"]) == 0
+    assert json.loads(capsys.readouterr().out)["outcome"] == "reached horizon"
+    assert [p.name for p in elsewhere.iterdir()] == ["x"]
+    system = dynamics.load_system("positional_attention")
+    parameters = system.Parameters(D=8, C=2)
+    problems = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+    whole = dynamics.compare(*problems, system.showcases["compare"].eta, 1500)
+    for view in ("reduced", "full"):
+        same(getattr(dynamics.load("x"), view), getattr(whole, view))
+
+
+def test_a_checkpoint_elsewhere_and_a_changed_request(capsys, elsewhere, interrupted):
+    words = [*RUN, "--out", "x", "--checkpoint", "far/off"]
+    assert main(words) == 130
+    capsys.readouterr()
+    assert main([*words, "--resume", "--eta", "0.01"]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert "eta=[0.02, 0.02] there and [0.01, 0.01] here" in err
+    Path("mine.toml").write_text('resume = true\ncheckpoint = "far/off"\nout = "x"\n')
+    assert main([*RUN, "--config", "mine.toml"]) == 0
+    assert list(Path("far").iterdir()) == []
+
+
+def test_without_resume_a_run_starts_anew_and_says_so(capsys, interrupted):
+    assert main([*RUN, "--out", "x"]) == 130
+    capsys.readouterr()
+    assert main([*RUN, "--out", "x", "--json", "--nu", "2e-3"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["outcome"] == "reached horizon"
+    assert "checkpoint of an earlier run is dropped" in captured.err
+    assert not Path(".x.checkpoint").exists()
+
+
+def test_a_signal_while_the_result_is_written(capsys, interrupted, monkeypatch):
+    from dynamics.results import storage
+
+    def late(*_):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(1)
+
+    assert main([*RUN, "--out", "x"]) == 130
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "write_groups", late)
+        assert main([*RUN, "--out", "x", "--resume"]) == 130
+    assert "--resume goes on" in capsys.readouterr().err
+    assert main([*RUN, "--out", "x", "--resume"]) == 0
+    assert dynamics.load("x").outcome.kind == "reached horizon"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--resume"], "there is nothing to resume: no checkpoint '.x.checkpoint'"),
+        (["--resume", "--time", "9"], "resume is of gradient descent and time of the flow"),
+        (["--checkpoint", "thesis.tex"], "checkpoint='thesis.tex' cannot be read"),
+        (["--checkpoint", "x/inside"], "checkpoint='x/inside' is inside the result"),
+        (["--checkpoint", "thesis.tex/c"], "checkpoint='thesis.tex/c' cannot be written"),
+    ],
+)
+def test_wrong_requests_are_one_line_and_exit_code_2(capsys, elsewhere, words, message):
+    Path("thesis.tex").write_text("years of work")
+    flow = RUN[:-2] if "--time" in words else RUN
+    assert main([*flow, "--out", "x", *words]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert (captured.out, captured.err.count("\n")) == ("", 1)
+    assert Path("thesis.tex").read_text() == "years of work"
+    assert [p.name for p in elsewhere.iterdir()] == ["thesis.tex"]
+
+
+BARS = """
+import time
+import dynamics
+from dynamics import progress
+system = dynamics.load_system("positional_attention")
+problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+dynamics.descend(problem, 0.02, 1000)
+progress.DELAY = 0.05
+dynamics.descend(problem, 0.02, 150_000)
+gradient, calls = problem.gradient, []
+def slow(state):
+    calls.append(len(calls) < 60 and time.sleep(0.005))
+    return gradient(state)
+problem.gradient = slow
+dynamics.flow(problem, 1.0)
+"""
+
+
+def test_long_runs_show_their_progress_on_a_terminal():
+    """Nothing on a pipe: the runs above, which end by signals, write one line to theirs."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", BARS], stderr=theirs, stdout=subprocess.PIPE, text=True
+    )
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # Linux: when the other side has been closed
+        while part := os.read(ours, 4096):
+            shown += part
+    os.close(ours)
+    assert process.communicate(timeout=60)[0] == ""
+    assert process.returncode == 0
+    text = shown.decode()
+    assert "reduced population: " in text
+    assert "k/150k [" in text
+    assert " steps/s]" in text
+    assert "/1.00k" not in text
+    assert "flow, reduced population: " in text
+    assert " of 1]" in text

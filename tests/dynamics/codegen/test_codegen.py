@@ -1,0 +1,151 @@
+import os
+import subprocess
+import sys
+
+import pytest
+import sympy
+
+from dynamics import codegen
+from dynamics.codegen.kernels.advance import advance
+from theory.systems.positional_attention import recursion
+
+STEP = """
+import time, dynamics
+system = dynamics.load_system("positional_attention")
+problem = system.ReducedPopulation(system.Parameters(q=0.3), "exact")
+began = time.perf_counter()
+dynamics.descend(problem, eta=0.02, steps=10)
+functions = problem.module.functions
+stats = [getattr(functions, name).stats for name in ("advance", "gradient", "summary")]
+print(sum(sum(s.cache_hits.values()) for s in stats))
+print(sum(sum(s.cache_misses.values()) for s in stats))
+state = (0.2, 0.03, -0.015)
+print(*(value.hex() for value in problem.gradient(state)))
+print(*(value.hex() for value in dynamics.flow(problem, 100.0, record=2).final_state))
+"""
+
+
+def run(code, **environment):
+    environment = os.environ | environment
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+def test_a_second_process_compiles_nothing(tmp_path):
+    first = run(STEP, ATTDYN_CACHE_DIR=str(tmp_path))
+    assert int(first[1]) > 0
+    second = run(STEP, ATTDYN_CACHE_DIR=str(tmp_path))
+    assert int(second[0]) > 0
+    assert int(second[1]) == 0
+    # What was compiled a moment ago and what comes from the cache round alike, in any order.
+    assert first[2:] == second[2:]
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_source_is_readable_and_knows_its_state(system):
+    problem = system.ReducedPopulation(system.Parameters())
+    assert problem.module.state_order == ("alpha", "gamma", "rho")
+    assert problem.module.state_order == problem.module.STATE_ORDER
+    assert problem.source == problem.module.path.read_text(encoding="utf-8")
+    assert "Gamma_gamma = " in problem.source
+    assert "def advance(state, eta, first, last, buffers):" in problem.source
+
+
+def test_the_name_covers_the_whole_text():
+    title, order = "A test file.", ("x",)
+    square = "@kernel\ndef f(x):\n    return x * x\n"
+    cube = "@kernel\ndef f(x):\n    return x * x * x\n"
+    first, second = codegen.build(title, order, [square]), codegen.build(title, order, [cube])
+    assert first.path != second.path
+    assert (first.f(3.0), second.f(3.0)) == (9.0, 27.0)
+    assert codegen.build(title, order, [square]).functions is first.functions
+
+
+@pytest.mark.parametrize("degree", [3, 5])
+def test_printed_definitions_equal_sympy(degree):
+    """The observables of the generated file against direct substitution, with no kernel between."""
+    import numpy as np
+
+    system = recursion.derive(degree)
+    names = ("G", "Xi", "polylog_gamma", "polylog_rho")
+    outputs = [system.observables[name] for name in names]
+    module = codegen.build("Observables.", ("alpha",), [codegen.evaluate("f", outputs, system)])
+    state, rates = np.array([0.2, 0.3, -0.1]), np.array([0.1, 0.02, -0.003])
+    constants, out = np.array([16.0, 4.0, 1e-3, 1.0, 0.7]), np.empty(len(names))
+    module.f(state, rates, constants, out)
+    values = dict(zip(system.parameters, constants, strict=True))
+    values |= dict(zip(system.state, state, strict=True))
+    for symbol, rate in zip(system.state, rates, strict=True):
+        values[sympy.Symbol(f"d_{symbol.name}", real=True)] = rate
+    for name, computed in zip(names, out, strict=True):
+        reference = float(system.expand(system.observables[name]).subs(values))
+        assert computed == pytest.approx(reference, rel=1e-13), name
+
+
+def test_advance_sees_infinity_that_reordering_would_hide():
+    """Isfinite is folded to True when sums may be reordered; the loop is compiled without that."""
+    import numpy as np
+
+    grow = "@kernel\ndef gradient(state, data, out):\n    out[0] = -1e200 * state[0]\n"
+    order = "@kernel\ndef order_parameters(state, slope, data, out):\n    out[0] = state[0]\n"
+    loop = codegen.inline(advance, "exact_kernel")
+    module = codegen.build("Growth.", ("x",), [grow, order, loop])
+    state, none = np.array([1.0]), np.empty(0, dtype=np.int64)
+    work = (np.empty(0), np.empty(1), np.empty(1), True)
+    buffers = (*work, np.empty((9, 1)), none, np.empty((0, 1)))
+    assert module.advance(state, np.ones(1), 0, 9, buffers) == 1
+    assert state[0] == 1e200
+
+
+def test_a_step_that_moves_nothing_is_the_last_that_is_computed():
+    """The gradient counts its calls in the data; rows and records are those of all steps."""
+    import numpy as np
+
+    falls = (
+        "@kernel\ndef gradient(state, data, out):\n"
+        "    data[0] += 1\n    out[0] = 1.0 if state[0] > 0 else 0.0\n"
+    )
+    order = "@kernel\ndef order_parameters(state, slope, data, out):\n    out[0] = state[0]\n"
+    parts = [falls, order, codegen.inline(advance, "exact_kernel")]
+    module = codegen.build("Falls to zero.", ("x",), parts)
+    due = np.array([1, 4, 7])
+    found = []
+    for alike in (False, True):
+        state, calls = np.array([3.0]), np.zeros(1)
+        rows, records = np.full((9, 1), np.nan), np.full((3, 1), np.nan)
+        work = (calls, np.empty(1), np.empty(1), alike)
+        assert module.advance(state, np.ones(1), 0, 9, (*work, rows, due, records)) == 9
+        found.append((state, rows, records))
+        assert calls[0] == (4 if alike else 9)
+    for long, short in zip(*found, strict=True):
+        np.testing.assert_array_equal(long, short)
+
+
+def test_a_file_that_was_changed_on_disk_is_written_again():
+    title, order, part = "A changed file.", ("x",), "@kernel\ndef f(x):\n    return 2.0 * x\n"
+    path = codegen.build(title, order, [part]).path
+    path.write_text(path.read_text().replace("2.0", "3.0"))
+    again = codegen.build(title, order, [part])
+    assert again.path.read_text() == again.source
+
+
+def test_cache_directory_that_cannot_be_written_falls_back(tmp_path, monkeypatch):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setenv("ATTDYN_CACHE_DIR", str(blocked / "below"))
+    assert codegen.cache_directory().is_dir()
+
+
+@pytest.mark.long
+def test_threads_are_up_when_only_the_callee_was_cached(tmp_path):
+    """A gradient cached by one process, a loop compiled around it by another: this crashed."""
+    make = (
+        "import dynamics; s = dynamics.load_system('positional_attention');"
+        "p = s.ReducedPopulation(s.Parameters(D=32, C=4), 'exact');"
+    )
+    environment = {"ATTDYN_CACHE_DIR": str(tmp_path), "NUMBA_NUM_THREADS": "1"}
+    first = run(f"{make} print(p.gradient(p.initial_state)[0])", **environment)
+    second = run(f"{make} print(dynamics.descend(p, 0.01, 3).states[0][0])", **environment)
+    assert float(first[0]) < 0 < float(second[0])

@@ -1,0 +1,155 @@
+"""Refined boundaries beside the dense lattice, which is their slow and obvious twin."""
+
+import numpy as np
+import pytest
+from sweeps import SHAPES
+
+from dynamics.phase_diagrams import Span, refine
+from dynamics.phase_diagrams.boundary import crossings, placed, trace
+from dynamics.validation import InvalidRequest
+
+UNIT = (Span("x", 0.0, 1.0), Span("y", 0.0, 1.0))
+
+
+class Asked:
+    """A yes or no that remembers what it was asked."""
+
+    def __init__(self, rule):
+        self.rule, self.points, self.waves = rule, [], 0
+
+    def __call__(self, points):
+        self.points += [tuple(point) for point in points]
+        self.waves += 1
+        return self.rule(*points.T)
+
+
+def dense(rule, x, y, cells=64):
+    columns, rows = np.meshgrid(x.axis(cells).values, y.axis(cells).values)
+    return np.asarray(rule(columns, rows)).astype(np.int8)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_boundary_is_that_of_the_dense_grid_at_a_fifth_of_its_runs(shape):
+    asked = Asked(SHAPES[shape])
+    found = refine(asked, *UNIT)
+    expected = dense(SHAPES[shape], *UNIT)
+    np.testing.assert_array_equal(found.values, expected)
+    every = expected.astype(float)
+    lines = placed(trace(every, crossings(every)), found.x, found.y)
+    assert len(lines) == len(found.lines) == {"two": 2}.get(shape, 1)
+    for line, other in zip(found.lines, lines, strict=True):
+        np.testing.assert_array_equal(line, other)
+    assert found.runs == len(asked.points) == len(set(asked.points)) <= 4096 / 5
+    assert found.runs == found.asked.sum()
+    assert found.waves == asked.waves <= 12
+    assert found.tolerance == (1 / 128, 1 / 128)
+
+
+@pytest.mark.parametrize("shape", ["straight", "disk", "edge"])
+def test_lines_are_within_the_tolerance_of_the_true_boundary(shape):
+    asked = Asked(SHAPES[shape])
+    found = refine(asked, *UNIT, tolerance=1e-4)
+    assert max(found.tolerance) <= 1e-4
+    assert found.runs == len(set(asked.points)) > found.asked.sum()
+    points = np.concatenate(found.lines)
+    away = {
+        "straight": lambda x, y: np.abs(3 * x + 2 * y - 2.3) / 3,
+        "disk": lambda x, y: np.abs(np.hypot(x - 0.47, y - 0.55) - 0.31),
+        "edge": lambda x, y: np.abs(np.hypot(x - 1.0, y - 0.5) - 0.35),
+    }[shape](*points.T)
+    assert away.max() < 1e-4
+    coarse = np.concatenate(refine(Asked(asked.rule), *UNIT).lines)
+    assert len(coarse) == len(points)
+
+
+def test_closed_lines_close_and_open_ones_end_at_the_sides():
+    (disk,) = refine(Asked(SHAPES["disk"]), *UNIT).lines
+    np.testing.assert_array_equal(disk[0], disk[-1])
+    inside = np.hypot(*(disk - [0.47, 0.55]).T)
+    assert np.abs(inside - 0.31).max() < 2 / 128
+    (edge,) = refine(Asked(SHAPES["edge"]), *UNIT).lines
+    assert edge[0, 0] == edge[-1, 0] == 1.0
+
+
+def test_logarithmic_spans_are_divided_in_the_logarithm():
+    spans = Span("q", 1e-4, 1.0, True), Span("nu", 1e-6, 1e-2, True)
+    found = refine(lambda p: p[:, 0] ** 2 > p[:, 1] * 10, *spans, tolerance=1e-4)
+    (line,) = found.lines
+    np.testing.assert_allclose(line[:, 0] ** 2, 10 * line[:, 1], rtol=4e-3)
+    assert found.tolerance[0] == pytest.approx(1e4 ** (0.5 / 64 / 2**7) - 1)
+    assert np.allclose(np.diff(np.log(found.x.values)), np.log(1e4) / 64)
+
+
+def test_points_that_are_not_valid_are_no_side_of_a_boundary():
+    def rule(x, y):
+        return np.where(x + y > 1.3, -1, SHAPES["straight"](x, y).astype(int))
+
+    asked = Asked(rule)
+    found = refine(asked, *UNIT, tolerance=1e-3)
+    np.testing.assert_array_equal(found.values, dense(rule, *UNIT))
+    assert all((3 * line[:, 0] + 2 * line[:, 1] < 2.31).all() for line in found.lines)
+    assert all((line.sum(axis=1) < 1.3).all() for line in found.lines)
+    assert found.runs == sum(rule(x, y) >= 0 for x, y in asked.points) < len(asked.points)
+    every = refine(lambda p: np.full(len(p), -1), *UNIT)
+    assert (every.runs, every.lines, every.asked.sum()) == (0, (), 81)
+
+
+def test_a_bisection_that_meets_a_point_that_is_not_valid_stops():
+    found = refine(
+        lambda p: np.where(np.abs(p[:, 0] - 0.5) < 1e-3, -1, p[:, 0] > 0.5).astype(int),
+        Span("x", 0.0, 1.1), UNIT[1], coarse=3, cells=2, tolerance=1e-4,
+    )  # fmt: skip
+    (line,) = found.lines
+    assert np.abs(line[:, 0] - 0.5).max() < 0.05
+
+
+def test_nothing_to_refine_costs_the_coarse_lattice():
+    found = refine(lambda p: p[:, 0] > 2, *UNIT, coarse=5, cells=16)
+    assert (found.runs, found.waves, found.lines) == (25, 1, ())
+    assert found.values.shape == (17, 17)
+    assert not found.values.any()
+
+
+def test_a_small_island_is_missed_and_more_coarse_points_find_it():
+    def island(points):
+        return np.hypot(points[:, 0] - 0.1875, points[:, 1] - 0.1875) < 0.05
+
+    assert not refine(island, *UNIT).lines
+    assert len(refine(island, *UNIT, coarse=17).lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cells": 60}, "cells=60 does not nest the 9 coarse points.*nearest: 64"),
+        ({"cells": 4}, "nearest: 8"),
+        ({"coarse": 1}, "coarse=1 is too small"),
+        ({"tolerance": 0.0}, "tolerance=0.0 is too small"),
+        ({"tolerance": float("nan")}, "not finite"),
+    ],
+)
+def test_lattices_that_do_not_nest_are_refused(options, message):
+    with pytest.raises(InvalidRequest, match=message) as caught:
+        refine(Asked(SHAPES["disk"]), *UNIT, **options)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("answers", [lambda p: [True], lambda p: np.full(len(p), 0.5), lambda p: 1])
+def test_answers_that_are_none_are_refused(answers):
+    with pytest.raises(InvalidRequest, match="one answer for each of 81 points") as caught:
+        refine(answers, *UNIT)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("ends", [(1.0, 1.0), (2.0, 1.0), (float("nan"), 1.0)])
+def test_spans_have_two_ends(ends):
+    with pytest.raises(InvalidRequest):
+        Span("q", *ends)
+    with pytest.raises(InvalidRequest, match="least q=0"):
+        Span("q", 0.0, 1.0, logarithmic=True)
+
+
+def test_the_result_is_frozen():
+    found = refine(Asked(SHAPES["disk"]), *UNIT, coarse=3, cells=4)
+    with pytest.raises(AttributeError):
+        found.runs = 1

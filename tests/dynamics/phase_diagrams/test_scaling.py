@@ -1,0 +1,141 @@
+"""Power laws whose exponents are known, and the normal equations as the slow twin."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sweeps import DIVERGED, HORIZON, sweep
+
+from dynamics.phase_diagrams import scaling
+from dynamics.validation import InvalidRequest
+
+AXES = {"D": [8, 16, 32, 64], "C": [2, 4], "q": [0.1, 0.2, 0.4], "seed": [0, 1]}
+
+
+def law(D, C, q, seed):
+    return 3.0 * D**1.5 * (q * (D - C)) ** -0.5
+
+
+def noisy(D, C, q, seed):
+    return law(D, C, q, seed) * np.exp(0.1 * np.sin(1e3 * q + 7 * D + 3 * seed + C))
+
+
+def test_a_power_law_is_found_exactly():
+    grid = sweep(AXES, {"time_T1": law}, fixed={"p": 3})
+    found = scaling(grid, "time_T1", ["D", "q*(D-C)"])
+    np.testing.assert_allclose(found.exponents, [1.5, -0.5], rtol=1e-12)
+    assert found.prefactor == pytest.approx(3.0, rel=1e-11)
+    assert found.r2 == pytest.approx(1.0)
+    assert found.spread < 1e-13
+    assert (found.used, found.left_out) == (48, {})
+    np.testing.assert_allclose(found.fitted, found.measured, rtol=1e-12)
+    assert found.held == {"p": 3}
+
+
+def test_errors_are_those_of_the_normal_equations():
+    grid = sweep(AXES, {"time_T1": noisy})
+    found = scaling(grid, "time_T1", ["D", "q", "C"])
+    rows, target = [], []
+    for D in AXES["D"]:
+        for C in AXES["C"]:
+            for q in AXES["q"]:
+                for seed in AXES["seed"]:
+                    rows.append([1.0, np.log(D), np.log(q), np.log(C)])
+                    target.append(np.log(noisy(D, C, q, seed)))
+    matrix, target = np.array(rows), np.array(target)
+    inverse = np.linalg.inv(matrix.T @ matrix)
+    best = inverse @ matrix.T @ target
+    residuals = target - matrix @ best
+    variance = residuals @ residuals / (48 - 4)
+    errors = np.sqrt(variance * np.diag(inverse))
+    np.testing.assert_allclose(found.exponents, best[1:], rtol=1e-9)
+    np.testing.assert_allclose(found.errors, errors[1:], rtol=1e-9)
+    assert np.log(found.prefactor) == pytest.approx(best[0], rel=1e-9)
+    assert found.prefactor_error == pytest.approx(errors[0], rel=1e-9)
+    half = stats.t.ppf(0.975, 44) * errors[1:]
+    np.testing.assert_allclose(found.intervals[:, 1] - best[1:], half, rtol=1e-8)
+    assert found.spread == pytest.approx(np.sqrt(variance))
+    assert found.r2 == pytest.approx(1 - residuals.var() / target.var())
+    assert "R^2" in str(found)
+    one = scaling(grid, "time_T1", ["D"], at={"q": 0.2, "C": 4, "seed": 0})
+    slope = stats.linregress(np.log(AXES["D"]), np.log([noisy(D, 4, 0.2, 0) for D in AXES["D"]]))
+    assert one.exponents[0] == pytest.approx(slope.slope)
+    assert one.errors[0] == pytest.approx(slope.stderr)
+    assert one.held["q"] == 0.2
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    random = np.random.default_rng(0)
+    hits = []
+    for _ in range(300):
+        grid = sweep({"D": [8, 16, 32, 64, 128]}, {"risk": lambda D: D * random.lognormal(0, 0.3)})
+        low, high = scaling(grid, "risk", ["D"]).intervals[0]
+        hits.append(low < 1.0 < high)
+    assert 0.91 < np.mean(hits) < 0.985
+
+
+def test_what_is_left_out_is_counted_with_its_reason():
+    def outcome(D, C, q, seed):
+        return {(8, 2): -2, (8, 4): DIVERGED, (16, 2): -1}.get((D, C), HORIZON)
+
+    def time(D, C, q, seed):
+        return np.nan if q == 0.4 or D == 8 else law(D, C, q, seed) * (1 if seed else -1)
+
+    grid = sweep(AXES, {"time_T1": time, "risk": law}, outcome)
+    grid["time_T1"] = grid["time_T1"].where(grid["outcome"] >= 0)
+    found = scaling(grid, "time_T1", ["D"])
+    assert found.left_out == {
+        "not a valid combination": 6, "diverged": 6, "not computed yet": 6, "not reached": 10,
+        "not positive": 10,
+    }  # fmt: skip
+    assert found.used + sum(found.left_out.values()) == 48
+    grid["risk"] = grid["risk"].where(grid["q"] < 0.3)
+    found = scaling(grid, "risk", ["(q-0.15)*D"])
+    assert found.left_out["not a number"] == 10
+    assert found.left_out["(q-0.15)*D is not positive"] == 10
+
+
+def test_a_paired_sweep_and_fixed_numbers_can_be_fitted():
+    D = [8, 16, 32, 64]
+    pairs = sweep(
+        {"point": range(4)},
+        {
+            "D": lambda point: D[point],
+            "q": lambda point: 0.5,
+            "risk": lambda point: D[point] ** 2.0,
+        },
+        fixed={"C": 4, "expectation": "auto"},
+    )
+    found = scaling(pairs, "risk", ["D*C"])
+    assert found.exponents[0] == pytest.approx(2.0)
+    assert found.prefactor == pytest.approx(1 / 16)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "factors", "message"),
+    [
+        ("risk", ["D", "E"], "factor='E' needs E, which is not in the dataset; .*nearest"),
+        ("risk", ["D", "p"], "factor='p' does not vary: it is 3 in every run"),
+        ("risk", ["D", "C/C"], "does not vary: it is 1 "),
+        ("risk", ["q", "D", "C", "D*C"], "told apart: D, C, D[*]C move together"),
+        ("risk", ["q", "q**2"], "q, q[*][*]2 move together"),
+        ("risk", ["D("], "factor=.* cannot be read"),
+        ("risk", [], "factors=.* is no list"),
+        ("risk", "D", "factors='D' is no list"),
+        ("risk<1", ["D"], "is a yes or no"),
+        ("risc", ["D"], "nearest: risk"),
+        ("zero", ["D"], "zero: 0 runs are too few to fit 1 exponents.*left out: 48 not positive"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused_in_one_line(quantity, factors, message):
+    grid = sweep(AXES, {"risk": law, "zero": 0.0}, fixed={"p": 3})
+    with pytest.raises(InvalidRequest, match=message) as caught:
+        scaling(grid, quantity, factors)
+    assert "\n" not in str(caught.value)
+
+
+def test_too_few_runs_are_refused():
+    grid = sweep({"D": [8, 16]}, {"risk": lambda D: D})
+    with pytest.raises(
+        InvalidRequest, match="2 runs are too few to fit 1 exponents; needed are at"
+    ):
+        scaling(grid, "risk", ["D"])

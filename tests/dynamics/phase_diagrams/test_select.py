@@ -1,0 +1,196 @@
+"""Slices beside loops over the points of a sweep."""
+
+import numpy as np
+import pytest
+from sweeps import CONVERGED, DIVERGED, HORIZON, OSCILLATING, sweep
+
+from dynamics.phase_diagrams import Axis, Quantity, boundary, select
+from dynamics.validation import InvalidRequest
+
+QS, NUS = [0.1, 0.3, 0.2], [1e-4, 1e-3, 1e-2, 1e-1]
+
+
+def t1(q, nu, **_):
+    """Reached unless q is small and nu large."""
+    return np.nan if q < 0.15 and nu > 5e-3 else 100 * q / nu
+
+
+def ends(q, nu, **_):
+    """Everything that can happen to a point."""
+    if nu == 1e-1:
+        return {0.1: DIVERGED, 0.2: -1, 0.3: -2}[q]
+    return OSCILLATING if (q, nu) == (0.3, 1e-2) else HORIZON
+
+
+@pytest.fixture
+def grid():
+    variables = {
+        "time_T1": t1,
+        "risk": lambda q, nu, **_: q * nu,
+        "q_squared": lambda q, **_: q * q,
+    }
+    return sweep({"q": QS, "p": [3], "nu": NUS}, variables, ends, derived={"q_squared": "q**2"})
+
+
+def test_a_slice_has_every_value_at_its_place(grid):
+    found = select(grid, "risk", "q", "nu")
+    np.testing.assert_array_equal(found.x.values, sorted(QS))
+    assert (found.values.shape, found.facet) == ((1, 4, 3), None)
+    for row, column in np.ndindex(4, 3):
+        q, nu = found.x.values[column], found.y.values[row]
+        value, outcome = found.values[0, row, column], ends(q, nu)
+        assert found.outcome[0, row, column] == outcome
+        assert value == q * nu if outcome == HORIZON else np.isnan(value)
+    assert found.held == {"p": 3.0, "beta": 1.0, "time": 1e5}
+    assert found.derived == {"q_squared": "q**2"}
+    assert found.system == "positional_attention"
+    turned = select(grid, "risk", "nu", "q")
+    np.testing.assert_array_equal(turned.values[0].T, found.values[0])
+    line = select(grid, "risk", "nu", at={"q": 0.2 * (1 + 1e-12)})
+    np.testing.assert_array_equal(line.values[0, 0], found.values[0, :, 1])
+    assert line.held["q"] == 0.2
+
+
+def test_a_time_that_was_reached_before_a_failure_is_kept(grid):
+    found = select(grid, "time_T1", "q", "nu").values[0]
+    assert found[2, 2] == 100 * 0.3 / 1e-2  # oscillating afterwards
+    assert np.isnan(found[2, 0])  # not reached
+    assert np.isnan(found[3, 1])  # not computed yet
+
+
+def test_yes_and_no_know_what_is_not_known(grid):
+    found = select(grid, "reached(T1)", "q", "nu").values[0]
+    np.testing.assert_array_equal(found[:, 0], [1, 1, 0, np.nan])
+    np.testing.assert_array_equal(found[3], [np.nan] * 3)
+    early = select(grid, "time_T1 < 5e4", "q", "nu").values[0]
+    late = select(grid, "time_T1>=5e4", "q", "nu").values[0]
+    np.testing.assert_array_equal(early[:, 0], [0, 1, 0, np.nan])
+    np.testing.assert_array_equal(late[:3], 1 - early[:3])
+    assert early[2, 2] == 1
+    small = select(grid, "risk<2e-4", "q", "nu").values[0]
+    np.testing.assert_array_equal(small[:, 2], [1, 0, np.nan, np.nan])
+
+
+@pytest.mark.parametrize(("relation", "answer"), [
+    ("<", 0), ("<=", 1), (">", 0), (">=", 1), ("==", 1), ("!=", 0)
+])  # fmt: skip
+def test_every_relation(relation, answer):
+    grid = sweep({"q": [0.5]}, {"risk": 0.25})
+    assert Quantity.read(f" risk {relation} 2.5e-1", grid).of(grid) == answer
+
+
+def test_seeds_are_a_median_and_a_share():
+    times = {0: 1.0, 1: 5.0, 2: np.nan, 3: 3.0, 4: np.nan}
+    grid = sweep(
+        {"seed": list(times), "q": [0.1, 0.2]},
+        {"time_T1": lambda seed, q: times[seed], "risk": lambda seed, q: seed * q},
+        lambda seed, q: CONVERGED if q == 0.1 else [DIVERGED, HORIZON, DIVERGED, -1, 3][seed],
+    )  # fmt: skip
+    found = select(grid, "time_T1", "q")
+    assert found.seeds == 5
+    np.testing.assert_array_equal(found.values[0, 0], [5.0, 3.0])  # late: not reached; 1 and 5
+    np.testing.assert_array_equal(found.low[0, 0], [1.0, 1.0])
+    np.testing.assert_array_equal(found.high[0, 0], [np.nan, 5.0])
+    np.testing.assert_array_equal(found.outcome[0, 0], [CONVERGED, DIVERGED])
+    share = select(grid, "reached(T1)", "q").values[0, 0]
+    np.testing.assert_array_equal(share, [0.6, 1.0])
+    one = select(grid, "risk", "q", at={"seed": 3})
+    np.testing.assert_array_equal(one.values[0, 0], [3 * 0.1, np.nan])
+    assert (one.seeds, one.held["seed"]) == (0, 3.0)
+    assert select(grid, "risk", "seed", "q").values.shape == (1, 2, 5)
+
+
+def test_facets_are_panels():
+    def risk(C, q, nu):
+        return C + q + nu
+
+    grid = sweep({"C": [2, 4, 8], "q": [0.1, 0.2], "nu": [1.0, 2.0]}, {"risk": risk})
+    found = select(grid, "risk", "nu", "q", facet="C")
+    for k, row, column in np.ndindex(3, 2, 2):
+        point = [2, 4, 8][k], [0.1, 0.2][row], [1.0, 2.0][column]
+        assert found.values[k, row, column] == risk(*point)
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (("rsk", "q", "nu"), "quantity='rsk' asks for rsk.*time_T1.*nearest: risk"),
+        (("reached(T2)", "q", "nu"), r"with NAME T1; nearest: reached\(T1\)"),
+        (("risk<=x", "q", "nu"), "compares with x, which is no number"),
+        (("riks<=1", "q", "nu"), "nearest: risk<=1"),
+        (("risk;1", "q", "nu"), "is not in the dataset"),
+        (("", "q", "nu"), "asks for nothing"),
+        (("risk", "Q", "nu"), "x='Q' is no axis of the sweep; x can be q, p, nu"),
+        (("risk", "q", "q"), "two axes at once"),
+        (("risk", "q"), "at has no nu, which the sweep varies.*nu = 0.0001, 0.001, 0.01, 0.1"),
+        (("risk", "q", None, {"nu": 2e-3}), "at nu=0.002 is not in the sweep.*nearest: 0.001"),
+        (("risk", "q", None, {"mu": 2e-3}), "at='mu' is no axis of the sweep.*nearest: nu"),
+        (("risk", "q", "nu", {"q": 0.1}), "at q=0.1 holds what is the x axis"),
+        (("risk", "q", "nu", {"beta": 2.0}), "at beta=2.0 is not in the sweep.*nearest: 1"),
+        (("risk", "q", None, {"nu": "a"}), "at nu='a' is not a number"),
+    ],
+)
+def test_what_is_not_there_is_refused_in_one_line(grid, request_, message):
+    with pytest.raises(InvalidRequest, match=message) as caught:
+        select(grid, *request_)
+    assert "\n" not in str(caught.value)
+
+
+def test_other_datasets_are_refused(grid):
+    with pytest.raises(InvalidRequest, match="no variable 'outcome'"):
+        select(grid.drop_vars("outcome"), "risk", "q", "nu")
+    pairs = sweep({"point": [0, 1]}, {"q": 0.5, "risk": 1.0})
+    with pytest.raises(InvalidRequest, match="x='q' a paired sweep has no grid"):
+        select(pairs, "risk", "q")
+
+
+def test_a_fixed_parameter_may_be_held_at_its_value(grid):
+    grid.attrs["fixed"] = {"beta": 1.0, "expectation": "auto"}  # as it was made, not from a file
+    with pytest.raises(InvalidRequest, match="at='expectation' is no axis"):
+        select(grid, "risk", "q", "nu", {"expectation": 1.0})
+    assert select(grid, "risk", "q", "nu", {"beta": 1.0}).held["beta"] == 1.0
+
+
+def test_boundaries_lie_half_way_and_not_where_nothing_is_known(grid):
+    lines = boundary(select(grid, "time_T1<5e4", "nu", "q"))
+    assert len(lines) == 2
+    assert min(line[:, 0].min() for line in lines) == pytest.approx(np.sqrt(1e-4 * 1e-3))
+    values = select(grid, "time_T1<5e4", "nu", "q").values[0]
+    known = np.isfinite(values)
+    crossed = sum(
+        values[a] != values[b]
+        for a in np.ndindex(values.shape) for b in ((a[0], a[1] + 1), (a[0] + 1, a[1]))
+        if b[0] < 3 and b[1] < 4 and known[a] and known[b]
+    )  # fmt: skip
+    assert sum(map(len, lines)) == crossed
+    with pytest.raises(InvalidRequest, match="has no boundary"):
+        boundary(select(grid, "risk", "nu", "q"))
+    with pytest.raises(InvalidRequest, match="second axis"):
+        boundary(select(grid, "risk<1", "nu", at={"q": 0.1}))
+
+
+def test_two_lines_in_one_cell_join_the_yes_corners():
+    for first, second in ((0, 1), (1, 0)):
+        grid = sweep({"m": [0, 1], "n": [0, 1]}, {"risk": lambda m, n, f=first: f ^ (m != n)})
+        lines = boundary(select(grid, "risk>=1", "m", "n"))
+        assert len(lines) == 2
+        corner = np.array([[0, 0], [1, 1]] if second else [[1, 0], [0, 1]])  # cut off: the no
+        cut = sorted(
+            tuple(np.abs(corner - line.mean(axis=0)).sum(axis=1).round(2)) for line in lines
+        )
+        assert cut == [(0.5, 1.5), (1.5, 0.5)]
+
+
+def test_axes_know_whether_they_are_geometric():
+    for values, expected in (
+        ([1, 2, 5, 10, 20], True), (np.geomspace(1, 8, 4), True), (np.linspace(0.1, 1, 10), False),
+        ([0, 1, 10], False), ([1, 10], True), ([1, 2], False), ([5], False), ([1, 2, 3], False),
+    ):  # fmt: skip
+        axis = Axis.of("q", values)
+        assert axis.logarithmic == expected
+        np.testing.assert_allclose(axis.at(axis.index(axis.values)), axis.values, rtol=1e-14)
+        assert (np.diff(axis.edges) > 0).all()
+        assert len(axis.edges) == len(axis.values) + 1
+        np.testing.assert_array_equal(
+            np.searchsorted(axis.edges, axis.values), np.arange(len(values)) + 1
+        )

@@ -1,0 +1,289 @@
+import os
+import signal
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from runs import same
+
+import dynamics
+from dynamics.training import checkpoint, run
+from dynamics.training.checkpoint import Checkpoint
+from dynamics.training.event_detection import Detector, Oscillation
+from dynamics.validation import InvalidRequest
+
+EVENTS = ("T0", "T1", "T1_paper", "event_III")
+
+
+class KilledError(BaseException):
+    """Stands for SIGKILL: nothing in the program expects it."""
+
+
+@pytest.fixture(autouse=True)
+def short_chunks(monkeypatch):
+    monkeypatch.setattr(run, "LARGEST_CHUNK", 512)
+
+
+@contextmanager
+def cut(chunk, how):
+    """Do something after so many chunks of what runs inside."""
+    advance, count = run.Run._advance, iter(range(10**6))
+
+    def counted(self, last):
+        advance(self, last)
+        if next(count) == chunk:
+            how()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run.Run, "_advance", counted)
+        yield
+
+
+def terminate():
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def kill():
+    raise KilledError
+
+
+def in_pieces(generator, most, run):
+    """Run to the end with an interruption at random chunks; the result, and how often it ended."""
+    for pieces in range(1, 100):
+        with cut(int(generator.integers(1, most)), (interrupt, terminate)[pieces % 2]):
+            result = run()
+        if not result.interrupted:
+            return result, pieces
+    raise AssertionError("the run never ends")
+
+
+CASES = {
+    "exact": ("ReducedPopulation", (8, 2, 0.5), (), 0.02, 20_000, "log"),
+    "every step": ("ReducedPopulation", (8, 2, 0.5), (), (0.02, 0.03), 3000, 1),
+    "full": ("FullPopulation", (9, 3, 0.5), (), 0.02, 2500, 50),
+    "forms": ("ReducedPopulation", (12, 3, 0.4), ("truncated", 5e-3), 0.02, 3000, "log"),
+    "auto": ("ReducedPopulation", (64, 4, 0.02), ("auto", 1e-4), 0.02, 300, "log"),
+    "spectral": ("ReducedPopulation", (16, 4, 0.5), ("spectral", 1e-6), 0.02, 40, "log"),
+    "sampled": ("ReducedPopulation", (12, 3, 0.4), ("sampled", 1e-10, 500), 0.02, 3000, 100),
+    "oscillating": ("ReducedPopulation", (16, 4, 0.5), (), 0.04, 30_000, "log"),
+    "certificate lost": (
+        "ReducedPopulation",
+        (12, 3, 0.4),
+        ("truncated", 5e-3, 10_000, 0, 1e-5),
+        0.02,
+        2500,
+        "log",
+    ),
+    "diverged": ("ReducedPopulation", (8, 2, 0.5), (), 0.3, 2000, 1),
+    "samples": ("FullEmpirical", (16, 4, 0.25), (2000, 3), (0.02, 0.01), 3000, 100),
+    "batches": ("FullEmpirical", (8, 2, 0.5), (110, 3), 0.02, 5000, "log"),
+}
+BATCHES = {"batches": {"batch": 30}}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, marks=pytest.mark.long) if c in ("auto", "spectral") else c for c in CASES],
+)
+def test_an_interrupted_run_ends_bitwise_like_one_that_was_not(system, tmp_path, case):
+    view, (size, set_size, q), how, eta, steps, record = CASES[case]
+    named = BATCHES.get(case, {})
+    problem = getattr(system, view)(system.Parameters(D=size, C=set_size, q=q), *how, **named)
+    path, generator = tmp_path / "run.checkpoint", np.random.default_rng(1)
+    reference = dynamics.descend(problem, eta, steps, record)
+
+    def descend():
+        again = getattr(system, view)(problem.parameters, *how, **named)
+        return dynamics.descend(again, eta, steps, record, checkpoint=path)
+
+    run, pieces = in_pieces(generator, 3 if case == "certificate lost" else 12, descend)
+    assert pieces > 1
+    same(run, reference)
+    assert list(tmp_path.iterdir()) == []
+    assert set(EVENTS) <= set(run.events)
+    if case == "exact":
+        assert all(run.events[name] for name in EVENTS[:3])
+    if case in ("forms", "auto"):
+        assert len(run.settings["forms"]) == 3
+    if case in ("oscillating", "certificate lost", "diverged"):
+        assert run.outcome.kind == case
+
+
+def test_a_killed_run_loses_the_steps_since_the_last_checkpoint(system, tmp_path, monkeypatch):
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    path, reference = tmp_path / "run", dynamics.descend(problem, 0.02, 20_000)
+    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    monkeypatch.setattr(checkpoint, "SHARE", 0.0)
+    for chunk in (1, 9, 30):
+        with cut(chunk, kill), pytest.raises(KilledError):
+            dynamics.descend(problem, 0.02, 20_000, checkpoint=path)
+        assert path.exists()
+        # A writer that was killed half way leaves this; the file itself is whole.
+        (tmp_path / "run.partial").write_bytes(path.read_bytes()[:100])
+    same(dynamics.descend(problem, 0.02, 20_000, checkpoint=path), reference)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("eta", [0.02, 0.3])
+def test_interruption_while_observables_are_computed_can_be_resumed(system, tmp_path, eta):
+    """Also where the run has diverged: it does so once."""
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+
+    class Slow:
+        def __getattr__(self, name):
+            return getattr(problem, name)
+
+        def reconsidered(self, state):
+            return self
+
+        def observables(self, state):
+            interrupt()
+            return problem.observables(state)
+
+    path = tmp_path / "run"
+    run = dynamics.descend(Slow(), eta, 3000, 1, checkpoint=path)
+    assert run.outcome.kind == "interrupted"
+    assert "checkpoint" in run.outcome.remedy
+    again = dynamics.descend(problem, eta, 3000, 1, checkpoint=path)
+    same(again, dynamics.descend(problem, eta, 3000, 1))
+
+
+def test_both_runs_of_a_comparison_go_on(system, tmp_path):
+    parameters = system.Parameters(D=8, C=2)
+    problems = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+    reference = dynamics.compare(*problems, 0.02, 1500)
+
+    def compare():
+        return dynamics.compare(*problems, 0.02, 1500, checkpoint=tmp_path / "both")
+
+    result, pieces = in_pieces(np.random.default_rng(2), 20, compare)
+    assert pieces > 2
+    same(result.reduced, reference.reduced)
+    same(result.full, reference.full)
+    assert result.deviation == reference.deviation
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def left(system, tmp_path):
+    """A problem, and the checkpoint of a run of it that was interrupted."""
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    with cut(8, interrupt):
+        run = dynamics.descend(problem, 0.02, 5000, checkpoint=tmp_path / "run")
+    assert run.interrupted
+    return problem, tmp_path / "run"
+
+
+def test_a_changed_request_is_refused_with_the_difference(left, system):
+    problem, path = left
+    before, parameters = path.read_bytes(), system.Parameters
+    changed = [
+        (problem, {"eta": 0.01}, r"eta=\[0.02, 0.02\] there and \[0.01, 0.01\] here"),
+        (problem, {"steps": 6000}, "steps=5000 there and 6000 here"),
+        (problem, {"record": 7}, "record=267 states"),
+        (problem, {"initial": (0.1, 0.0, 0.0)}, "initial=state"),
+        (system.ReducedPopulation(parameters(D=12, C=2)), {}, "parameters.D=8 there and 12 here"),
+        (system.FullPopulation(parameters(D=8, C=2)), {}, "view=reduced population there and full"),
+        (
+            system.ReducedPopulation(parameters(D=8, C=2), "auto", 1e-9),
+            {},
+            "problem.request.tolerance=1e-10 there and 1e-09 here",
+        ),
+    ]
+    for other, settings, message in changed:
+        with pytest.raises(InvalidRequest, match=message) as refused:
+            dynamics.descend(other, **({"eta": 0.02, "steps": 5000} | settings), checkpoint=path)
+        assert str(path) in str(refused.value)
+        assert "\n" not in str(refused.value)
+        assert path.read_bytes() == before
+
+
+def test_versions_are_part_of_the_request(left, monkeypatch):
+    problem, path = left
+    monkeypatch.setattr(checkpoint, "versions", lambda: {"numpy": "0.1"})
+    with pytest.raises(InvalidRequest, match=r"versions.numpy=.* there and 0.1 here"):
+        dynamics.descend(problem, 0.02, 5000, checkpoint=path)
+
+
+def test_a_damaged_checkpoint_is_refused_in_one_line(left, tmp_path):
+    problem, path = left
+    whole = path.read_bytes()
+    flipped = bytearray(whole)
+    flipped[whole.index(b'"request"') + 100] ^= 1
+    foreign = tmp_path / "foreign.npz"
+    np.savez(foreign, thesis=np.ones(3))
+    for damaged in (b"", b"\n", whole[:100], whole[:-30], bytes(flipped), foreign.read_bytes()):
+        path.write_bytes(damaged)
+        with pytest.raises(InvalidRequest, match=r"cannot be read .*; remove it") as refused:
+            dynamics.descend(problem, 0.02, 5000, checkpoint=path)
+        assert str(path) in str(refused.value)
+        assert "\n" not in str(refused.value)
+        assert path.read_bytes() == damaged
+    path.write_bytes(whole)
+    assert not dynamics.descend(problem, 0.02, 5000, checkpoint=path).interrupted
+
+
+def test_a_disk_that_cannot_be_written_does_not_end_the_run(left, monkeypatch, caplog):
+    problem, path = left
+    before = path.read_bytes()
+    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    monkeypatch.setattr(checkpoint, "SHARE", 0.0)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint.os, "fsync", full)
+    store = Checkpoint(path, keep=True)
+    assert not dynamics.descend(problem, 0.02, 5000, checkpoint=store).interrupted
+    told = [r.message for r in caplog.records if "no space left" in r.message]
+    assert len(told) == 1
+    assert path.read_bytes() == before
+    store.discard()
+    assert list(path.parent.iterdir()) == []
+
+
+def watched(problem, rows, cuts, place):
+    """What is found in rows that are fed in pieces; at each cut through a file, if there is one."""
+
+    def fresh():
+        names = problem.order_names
+        detector = Detector(problem.events, names, problem.parameters, 0.1)
+        return detector, Oscillation(names.index("d_alpha"))
+
+    pair, first = fresh(), 0
+    for last in [*cuts, len(rows)]:
+        if place is not None:
+            place.write({}, [one.state() for one in pair])
+            pair = fresh()
+            for one, state in zip(pair, place.read({}), strict=True):
+                one.restore(state)
+        pair[0].feed(first, rows[first:last], np.array([float(first)]))
+        pair[1].feed(first, rows[first:last])
+        first = last
+    detector, oscillation = pair
+    detector.finish(len(rows) - 1, "falls", lambda _, begin, end: rows[begin : end + 1])
+    found = {name: (one.step, one.reason) for name, one in detector.found.items()}
+    return found, oscillation.lasting(len(rows) - 1), oscillation.began, oscillation.sizes.tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_detector_and_oscillation_go_on_from_their_state_at_any_step(system, tmp_path, seed):
+    """Random rows, with more pieces than the detector keeps apart."""
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    generator, names = np.random.default_rng(seed), problem.order_names
+    rows = np.cumsum(generator.normal(size=(300, len(names))), axis=0)
+    rows[200:, names.index("d_alpha")] = (-1.0) ** np.arange(100)
+    rows[60:, names.index("gamma")] += 60.0
+    rows[:, names.index("G")] = 10.0
+    rows[:, names.index("alpha")] = 1.0 + np.abs(np.arange(300) - 150.0)
+    cuts = np.unique(generator.integers(1, 300, 90)).tolist()
+    plain = watched(problem, rows, [], None)
+    assert watched(problem, rows, cuts, None) == plain
+    assert watched(problem, rows, cuts, Checkpoint(tmp_path / "run")) == plain
+    assert plain[0]["event_III"][0] == 150
+    assert plain[0]["T1_paper"][0] is not None
+    assert plain[1]

@@ -1,0 +1,95 @@
+"""Event rules on made-up histories, against loops, for every way to cut them into chunks."""
+
+import itertools
+from types import SimpleNamespace
+
+import naive
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynamics.training.event_detection import Detector, Oscillation
+from theory.events import Crossing, ExceedsRunMaximum, SustainedRise
+
+a, b = sympy.symbols("a b", real=True)
+ONE = sympy.Integer(1)
+CROSSING = Crossing("crossing", "", "", None, a - sympy.Symbol("D"), ONE)
+GUARDED = Crossing("guarded", "", "", "crossing", -b, a, strict=True)
+MAXIMUM = ExceedsRunMaximum("maximum", "", "", None, a, sympy.Abs(b))
+RISE = SustainedRise("rise", "", "", "crossing", b, 0.1, 1.0)
+RESOLVED = Crossing("resolved", "", "", "crossing", b, ONE, resolution=0.3)
+RULES = (CROSSING, GUARDED, MAXIMUM, RISE, RESOLVED)
+
+
+def detect(history, cuts, step_time=0.5):
+    detector = Detector(RULES, ("a", "b"), SimpleNamespace(D=1.5), step_time)
+    edges = sorted({0, *(c % len(history) for c in cuts), len(history)})
+    for first, last in itertools.pairwise(edges):
+        detector.feed(first, history[first:last], np.array([float(first)]))
+    last = len(history) - 1
+    detector.finish(last, "fate", lambda state, begin, end: history[begin : end + 1])
+    return detector.found
+
+
+values = st.floats(-4, 4).map(lambda v: round(v, 1))
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.lists(st.tuples(values, values), min_size=1, max_size=60),
+    st.lists(st.integers(0, 100), max_size=60),
+)
+def test_every_rule_equals_a_loop_however_the_run_is_cut(history, cuts):
+    history = np.array(history)
+    found = detect(history, cuts)
+    steps = range(len(history))
+    first = next((t for t in steps if history[t, 0] >= 1.5), None)
+    assert found["crossing"].step == first
+    later = [] if first is None else range(first, len(history))
+    second = next((t for t in later if -history[t, 1] > 0 and history[t, 0] > 0), None)
+    assert found["guarded"].step == second
+    bound = np.abs(history[:, 1]).max()
+    assert found["maximum"].step == next((t for t in steps if history[t, 0] > bound), None)
+    largest = np.maximum.accumulate(np.abs(history[:, 1]))
+    signs = (t for t in later if largest[t] > 0 and history[t, 1] >= 0)
+    counted = (t for t in signs if history[t, 1] == 0 or history[t, 1] > 0.3 * largest[t])
+    assert found["resolved"].step == next(counted, None)
+    rise = None if first is None else naive.first_rise(history[:, 1], 0.5, 0.1, 1.0, first)
+    assert found["rise"].step == rise
+    assert all((entry.step is None) == bool(entry.reason) for entry in found.values())
+
+
+def test_many_chunks_are_merged_and_run_again():
+    """More chunks than are remembered one by one: the step is found by running a span again."""
+    history = np.column_stack([np.linspace(0, 10, 5000), np.linspace(0, -7.123, 5000)])
+    found = detect(history, range(0, 5000, 11))
+    assert found["maximum"].step == int(np.argmax(history[:, 0] > 7.123))
+
+
+def test_reasons_say_why():
+    found = detect(np.array([[0.0, 0.0], [1.0, 2.0]]), [])
+    assert found["crossing"].reason == "not reached by time 0.5"
+    assert found["rise"].reason == "crossing is not reached"
+    assert found["maximum"].reason == "never above 2 in a run to time 0.5"
+
+
+@pytest.mark.parametrize("cut", [1, 7, 64, 10_000])
+@pytest.mark.parametrize(
+    ("rates", "lasting"),
+    [
+        ((-1.0) ** np.arange(1000), True),
+        (np.r_[np.ones(500), (-1.0) ** np.arange(500)], True),
+        (np.r_[(-1.0) ** np.arange(960), np.ones(40)], False),
+        ((-0.97) ** np.arange(1000), False),
+        (np.r_[np.ones(960), (-1.0) ** np.arange(40)], False),
+        (np.zeros(1000), False),
+        ((-1.0) ** np.arange(20_000) * np.linspace(2, 1, 20_000), True),
+    ],
+)
+def test_oscillation(rates, lasting, cut):
+    watch = Oscillation(0)
+    for first in range(0, len(rates), cut):
+        watch.feed(first, rates[first : first + cut, None])
+    assert watch.lasting(len(rates) - 1) == lasting

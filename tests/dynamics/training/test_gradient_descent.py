@@ -1,0 +1,225 @@
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics import descend as module_of_descend  # noqa: F401  (the name is the function)
+from dynamics.validation import InvalidRequest
+
+
+@pytest.fixture
+def problem(system):
+    return system.ReducedPopulation(system.Parameters(D=8, C=2))
+
+
+def test_a_step_subtracts_eta_times_the_gradient(problem):
+    run = dynamics.descend(problem, eta=0.02, steps=3, record=1)
+    state = problem.initial_state
+    for step in range(4):
+        np.testing.assert_array_equal(run.states[step], state)
+        state = state - 0.02 * problem.gradient(state)
+
+
+def test_one_learning_rate_for_each_parameter_group(problem, system):
+    """V and A: one rate each, the same on the reduced and on the full side."""
+    run = dynamics.descend(problem, eta=(0.02, 0.01), steps=1, record=1)
+    start = problem.initial_state
+    moved = start - np.array([0.02, 0.01, 0.01]) * problem.gradient(start)
+    np.testing.assert_array_equal(run.final_state, moved)
+    assert run.settings["eta"] == [0.02, 0.01]
+    full = system.FullPopulation(problem.parameters)
+    assert max(dynamics.compare(problem, full, (0.02, 0.3), 500).deviation.values()) < 1e-13
+    with pytest.raises(InvalidRequest, match="has 3 entries; eta can be one number, or one for"):
+        dynamics.descend(problem, eta=(0.02, 0.01, 0.01), steps=1)
+    first = dynamics.descend(problem, eta=np.array(0.02), steps=9)
+    np.testing.assert_array_equal(first.states, dynamics.descend(problem, 0.02, 9).states)
+
+
+def test_records_do_not_change_the_run_nor_its_events(problem):
+    every = dynamics.descend(problem, eta=0.02, steps=2000, record=1)
+    for record in (None, "log", 700, np.array([5, 1999]), np.array([], dtype=int)):
+        run = dynamics.descend(problem, eta=0.02, steps=2000, record=record)
+        assert run.steps[0] == 0
+        assert run.steps[-1] == 2000
+        np.testing.assert_array_equal(run.states, every.states[run.steps])
+        for name, event in every.events.items():
+            assert (event and event.step) == (run.events[name] and run.events[name].step)
+            if event is not None:
+                np.testing.assert_array_equal(event.state, run.events[name].state)
+                np.testing.assert_array_equal(event.state, every.states[event.step])
+
+
+def test_where_chunks_are_cut_changes_nothing(problem, monkeypatch):
+    from importlib import import_module
+
+    reference = dynamics.descend(problem, eta=0.02, steps=5000, record=7)
+    monkeypatch.setattr(import_module("dynamics.training.run"), "LARGEST_CHUNK", 37)
+    run = dynamics.descend(problem, eta=0.02, steps=5000, record=7)
+    np.testing.assert_array_equal(run.states, reference.states)
+    for name, event in reference.events.items():
+        assert (event and event.step) == (run.events[name] and run.events[name].step)
+    assert run.reasons == reference.reasons
+    assert run.outcome == reference.outcome
+
+
+def test_a_run_from_where_another_ended_continues_it(problem):
+    whole = dynamics.descend(problem, eta=0.02, steps=400)
+    half = dynamics.descend(problem, eta=0.02, steps=150)
+    rest = dynamics.descend(problem, eta=0.02, steps=250, initial=half.final_state)
+    np.testing.assert_array_equal(rest.final_state, whole.final_state)
+
+
+def test_divergence_is_an_outcome_with_all_that_was_finite(problem):
+    run = dynamics.descend(problem, eta=1.0, steps=100, record=1)
+    assert run.outcome.kind == "diverged"
+    assert run.outcome.failed
+    assert run.steps[-1] == run.outcome.step < 20
+    assert np.isfinite(run.states).all()
+    assert not np.isfinite(run.final_state - problem.gradient(run.final_state)).all()
+    assert "stability limit" in run.outcome.remedy
+    assert "try eta=" in run.outcome.remedy
+
+
+def test_the_remedy_works(problem):
+    """Also later in the run, where the limit is lowest."""
+    failed = dynamics.descend(problem, eta=1.0, steps=20_000)
+    eta = float(failed.outcome.remedy.split("try eta=")[1])
+    assert not dynamics.descend(problem, eta=eta, steps=20_000).outcome.failed
+
+
+def test_lasting_oscillation_is_an_outcome_and_not_event_three(system):
+    """D=16 C=4 q=0.5: the stability limit falls to 0.0315 near time 1700; eta passes it at 0.04."""
+    problem = system.ReducedPopulation(system.Parameters())
+    run = dynamics.descend(problem, eta=0.04, steps=50_000, record=1)
+    assert run.outcome.kind == "oscillating"
+    assert run.outcome.failed
+    change = np.diff(run["alpha"][run.outcome.step + 1 :])
+    assert (change[1:] * change[:-1] < 0).all()
+    assert run.events["event_III"] is None
+    assert run.reasons["event_III"] == "oscillating"
+    assert "0.04 is above the stability limit" in run.outcome.remedy
+
+
+def test_oscillation_that_dies_out_is_no_failure(system):
+    """Just above half the limit the first steps overshoot, and the run settles."""
+    problem = system.ReducedPopulation(system.Parameters())
+    run = dynamics.descend(problem, eta=0.09, steps=1000, record=1)
+    change = np.diff(run["alpha"][2:30])
+    assert (change[1:] * change[:-1] < 0).any()
+    assert run.outcome.kind == "reached horizon"
+
+
+def test_a_state_that_no_longer_moves_has_converged(problem):
+    run = dynamics.descend(problem, eta=1e-30, steps=5, initial=(0.3, 0.5, -0.2))
+    assert run.outcome.kind == "converged"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"eta": 0.0}, "eta=0.0 is too small"),
+        ({"eta": float("nan")}, "eta=nan is not finite"),
+        ({"eta": "fast"}, "eta='fast' is not a number"),
+        ({"steps": 0}, "steps=0 is too small"),
+        ({"steps": 1.5}, "steps=1.5 is not a whole number"),
+        ({"record": "often"}, "record='often' is unknown"),
+        ({"record": [0.5]}, "not a list of steps"),
+        ({"record": [11]}, "record=11 is after the last step"),
+        ({"record": [[1, 2], [3, 4]]}, "not a list of steps"),
+        ({"steps": 1e30}, "steps=1e\\+30 is too large"),
+        ({"initial": (float("nan"), 0.0, 0.0)}, "is not finite"),
+    ],
+)
+def test_wrong_settings_are_refused(problem, settings, message):
+    with pytest.raises(InvalidRequest, match=message):
+        dynamics.descend(problem, **({"eta": 0.02, "steps": 10} | settings))
+
+
+def test_interruption_keeps_what_was_done(problem):
+    timer = threading.Timer(0.8, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    run = dynamics.descend(problem, eta=0.02, steps=10**9, record=np.arange(0, 10**6, 1000))
+    assert run.outcome.kind == "interrupted"
+    assert 0 < run.outcome.step < 10**9
+    assert run.steps[-1] == run.outcome.step
+    again = dynamics.descend(problem, eta=0.02, steps=run.outcome.step, record="log")
+    np.testing.assert_array_equal(run.final_state, again.final_state)
+
+
+def test_interruption_of_a_comparison_stops_both_runs(problem, system):
+    full = system.FullPopulation(problem.parameters)
+    dynamics.compare(problem, full, 0.02, 10)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    result = dynamics.compare(problem, full, eta=0.02, steps=10**8)
+    assert result.outcome.kind == "interrupted"
+    assert result.full.steps[-1] == 0
+
+
+def test_interruption_while_observables_are_computed_keeps_the_records(problem):
+    class Slow:
+        def __getattr__(self, name):
+            return getattr(problem, name)
+
+        def observables(self, state):
+            os.kill(os.getpid(), signal.SIGINT)
+            return problem.observables(state)
+
+    run = dynamics.descend(Slow(), eta=0.02, steps=1000, record=10)
+    assert run.outcome.kind == "interrupted"
+    assert run.steps.tolist() == [0]
+    assert len(run["risk"]) == 1
+
+
+CODE = """
+import numpy as np, dynamics, hashlib
+system = dynamics.load_system("positional_attention")
+digest = hashlib.sha256()
+for size, set_size, view, chosen in (
+    (32, 4, "ReducedPopulation", ["exact"]),
+    (32, 4, "ReducedPopulation", ["spectral"]),
+    (12, 3, "FullPopulation", []),
+):
+    parameters = system.Parameters(D=size, C=set_size, q=0.4)
+    problem = getattr(system, view)(parameters, *chosen)
+    run = dynamics.descend(problem, eta=0.01, steps=30, record=1)
+    digest.update(run.states.tobytes())
+    digest.update(run["risk"].tobytes())
+print(digest.hexdigest())
+"""
+
+
+@pytest.mark.long
+def test_results_are_bitwise_equal_twice_and_for_one_or_two_threads():
+    """Both problems above the size from which a step is shared among threads."""
+    digests = []
+    for threads in ("1", "2", "2"):
+        environment = os.environ | {"NUMBA_NUM_THREADS": threads}
+        done = subprocess.run(
+            [sys.executable, "-c", CODE],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        digests.append(done.stdout)
+    assert digests[0] == digests[1] == digests[2]
+
+
+def test_records_that_do_not_fit_are_refused_before_the_first_step(problem, monkeypatch):
+    from dynamics.training import schedule
+
+    monkeypatch.setattr(schedule, "MOST_RECORDED", 60)
+    with pytest.raises(InvalidRequest) as caught:
+        dynamics.descend(problem, 0.02, 100)
+    assert "record='log' keeps" in str(caught.value)
+    near = int(str(caught.value).rsplit(": ", 1)[1])
+    run = dynamics.descend(problem, 0.02, 100, record=near)
+    assert run.states.size <= 60
+    with pytest.raises(InvalidRequest, match="record=1 keeps 101 states of 3 numbers"):
+        dynamics.descend(problem, 0.02, 100, record=1)

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.training.stability_limit import limits_along
+
+
+def test_limit_is_two_over_the_largest_curvature(system):
+    problem = system.ReducedPopulation(system.Parameters())
+    state, width = np.array([0.1082, 1.4999, -0.5027]), 1e-6
+    columns = []
+    for k in range(3):
+        step = width * np.eye(3)[k]
+        slope = problem.gradient(state + step) - problem.gradient(state - step)
+        columns.append(slope / (2 * width))
+    largest = np.linalg.eigvals(np.array(columns).T).real.max()
+    assert dynamics.stability_limit(problem, state) == pytest.approx(2 / largest, rel=1e-5)
+    assert dynamics.stability_limit(problem, state) == pytest.approx(0.0315, abs=1e-4)
+
+
+def test_reduced_and_full_have_the_same_limit_where_alpha_decides(system):
+    parameters = system.Parameters(D=8, C=2)
+    reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+    run = dynamics.compare(reduced, full, 0.02, 500)
+    first = dynamics.stability_limit(reduced, run.reduced.final_state)
+    second = dynamics.stability_limit(full, run.full.final_state)
+    assert first == pytest.approx(second, rel=1e-5)
+
+
+def test_the_limit_is_lowest_where_alpha_falls_and_descend_warns_before_it(system, caplog):
+    problem = system.ReducedPopulation(system.Parameters())
+    run = dynamics.descend(problem, eta=0.02, steps=200_000)
+    limits = limits_along(problem, run)
+    assert not caplog.records
+    lowest = int(np.argmin(limits[10:])) + 10
+    assert limits[lowest] == pytest.approx(0.0315, abs=1e-4)
+    assert 1000 < run.time[lowest] < 3000
+    dynamics.descend(problem, eta=0.033, steps=100_000)
+    (record,) = caplog.records
+    assert "stability limit" in record.getMessage()
+    step = int(record.getMessage().split("at step ")[1].split(",")[0])
+    assert dynamics.stability_limit(problem, run.states[np.searchsorted(run.time, step * 0.033)])
+    assert step * 0.033 < run.time[np.flatnonzero(limits[10:] < 0.033)[0] + 10]
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"D": 12, "C": 3, "q": 0.4}, {"D": 9, "C": 3, "q": 0.5, "p": 5}]
+)
+def test_period_two_sets_in_at_the_predicted_limit(system, settings):
+    """At 1.03 times the limit GD alternates for good, at 0.97 times it does not."""
+    problem = system.ReducedPopulation(system.Parameters(**settings))
+    start = dynamics.flow(problem, time=600.0).final_state
+    limit = dynamics.stability_limit(problem, start)
+    for factor, alternates in ((0.97, False), (1.03, True)):
+        run = dynamics.descend(problem, factor * limit, 400, record=1, initial=start)
+        change = np.diff(run["alpha"][-40:])
+        assert ((change[1:] * change[:-1] < 0).all()) == alternates
+
+
+def test_no_positive_curvature_means_no_limit(system):
+    problem = system.ReducedPopulation(system.Parameters())
+    assert dynamics.stability_limit(problem, problem.initial_state) == float("inf")

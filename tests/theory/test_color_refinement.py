@@ -1,0 +1,129 @@
+"""Colour refinement against 1-WL on dictionaries, and against orbits."""
+
+import time
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from theory import color_refinement
+from theory.color_refinement import RelationalStructure, is_stable, refine
+from theory.symmetry import Partition, classes
+
+
+def triangle_and_square():
+    edges = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 6), (6, 3)]
+    return RelationalStructure(np.zeros(7), edges)
+
+
+def bijective(left, right):
+    """Whether two labellings describe one partition."""
+    pairs = set(zip(left, right, strict=True))
+    return len(pairs) == len(set(left)) == len(set(right))
+
+
+@st.composite
+def structures(draw):
+    n = draw(st.integers(1, 7))
+    kinds = draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
+    ends = [(a, b) for a in range(n) for b in range(a)]
+    chosen = draw(st.lists(st.sampled_from(ends), unique=True)) if ends else []
+    paint = draw(st.lists(st.integers(0, 3), min_size=len(chosen), max_size=len(chosen)))
+    return kinds, chosen, paint
+
+
+@settings(deadline=None, max_examples=150)
+@given(structures())
+def test_equals_refinement_of_the_disjoint_union_on_dictionaries(given_structure):
+    kinds, edges, paint = given_structure
+    n = len(kinds)
+    found = refine(RelationalStructure(kinds, edges, paint))
+    reference = naive.rooted_colours(kinds, edges, paint, range(n))
+    colours = np.stack([found.colours(root) for root in range(n)])
+    assert bijective(
+        colours.ravel().tolist(), [reference[r, v] for r in range(n) for v in range(n)]
+    )
+    histograms = [tuple(sorted(reference[r, v] for v in range(n))) for r in range(n)]
+    assert bijective(found.types.tolist(), histograms)
+
+
+@pytest.mark.parametrize("sizes", [[4] * 4, [3] * 3, [2, 3, 3], [1, 1, 4]])
+def test_a_partition_gives_the_orbits_of_its_group(sizes):
+    """Three for equal sets (Lemma 4.1 of the first system), without a generator."""
+    partition = Partition.contiguous(sizes)
+    by_group, by_colours = classes(partition), classes(partition.structure())
+    assert np.array_equal(by_group.labels, by_colours.labels)
+
+
+def test_a_representative_of_each_colour_without_root_would_not_do():
+    """All seven vertices have one colour; as roots, those of the triangle differ from the rest."""
+    structure = triangle_and_square()
+    assert len(set(np.bincount(structure.edges.ravel()))) == 1
+    assert refine(structure).types.tolist() == [0, 0, 0, 1, 1, 1, 1]
+
+
+def test_the_check_refuses_what_is_too_coarse_or_loses_the_root():
+    structure = triangle_and_square()
+    roots = structure.rows
+    right = refine(structure)
+    assert is_stable(structure, roots, np.stack([right.colours(r) for r in range(7)]))
+    assert not is_stable(structure, roots, np.zeros((7, 7), np.int32))
+    rooted = np.eye(7, dtype=np.int32)
+    assert not is_stable(structure, roots, rooted)
+
+
+@pytest.mark.parametrize("colours", [(0, 1, 2), (5, 7, 9), (1, 0, 3)])
+def test_edges_of_two_colours_are_not_two_of_the_colour_between(colours):
+    """Two vertices with an edge of the first and one of the last colour, three with two between."""
+    low, middle, high = colours
+    paint = [low, high, high, low, *[middle] * 6]
+    edges = [(vertex, 5 + end) for vertex in range(5) for end in range(2)]
+    found = refine(RelationalStructure([0] * 5 + [1] * 2, edges, paint))
+    assert found.colours(2)[0] == found.colours(2)[1]
+    assert found.colours(2)[0] != found.colours(2)[3]
+
+
+def test_hashes_that_collide_are_noticed(monkeypatch):
+    mix = color_refinement._mix
+    monkeypatch.setattr(
+        color_refinement, "_mix", lambda values, salt: mix(values, salt) % np.uint64(2)
+    )
+    with pytest.raises(ArithmeticError, match="collided"):
+        refine(triangle_and_square())
+
+
+def test_a_collision_in_one_attempt_changes_nothing(monkeypatch):
+    expected, mix = refine(triangle_and_square()).refined, color_refinement._mix
+    bits = {0: np.uint64(3)}
+    monkeypatch.setattr(
+        color_refinement, "_mix", lambda v, salt: mix(v, salt) % bits.get(salt, np.uint64(2**63))
+    )
+    assert np.array_equal(refine(triangle_and_square()).refined, expected)
+
+
+def test_many_roots_without_twins_are_fast():
+    rng = np.random.default_rng(0)
+    n = 800
+    ends = np.unique(np.sort(rng.integers(0, n, (2 * n, 2)), axis=1), axis=0)
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    began = time.perf_counter()
+    assert refine(RelationalStructure(np.zeros(n), ends)).types.max() > n // 2
+    assert time.perf_counter() - began < 30
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0, 0], [(0, 2)]), "outside 0..1"),
+        (([0, 0], [(1, 1)]), "with itself"),
+        (([0, 0], [(0, 1), (1, 0)]), "twice"),
+        (([0, 0], [(0, 1)], [0, 1]), "1 edges have 2 colours"),
+        (([0, 0], [(0, 1)], None, [5]), "rows name"),
+        (([], []), "no vertex"),
+    ],
+)
+def test_wrong_structures_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        RelationalStructure(*arguments)
