@@ -220,5 +220,5 @@ def test_half_precision_is_attention():
 
 
 def test_the_example_of_the_definition():
-    failed, tried = doctest.testmod(sys.modules["dynamics.diversity"])
+    failed, tried = doctest.testmod(sys.modules["dynamics.attention_maps"])
     assert (failed, tried > 0) == (0, True)

@@ -21,10 +21,11 @@ COMPARE = ["compare", "positional_attention", "--D", "8", "--C", "2", "--steps",
 
 SLOWLY = """
 import sys, time
-from dynamics import checkpoint, cli, iterate, progress
+from dynamics import cli
+from dynamics.training import checkpoint, progress, run
 progress.DELAY = 0.0
 checkpoint.SECONDS = checkpoint.SHARE = 0.0
-iterate.LARGEST_CHUNK = 256
+run.LARGEST_CHUNK = 256
 write = checkpoint.Checkpoint.write
 def slow(*arguments):
     write(*arguments)
@@ -173,7 +174,7 @@ def test_wrong_requests_are_one_line_and_exit_code_2(capsys, elsewhere, words, m
 BARS = """
 import time
 import dynamics
-from dynamics import progress
+from dynamics.training import progress
 system = dynamics.load_system("positional_attention")
 problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
 dynamics.descend(problem, 0.02, 1000)

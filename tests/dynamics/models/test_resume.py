@@ -35,10 +35,11 @@ RUN = ["run", "my.py", "--p1", "0.4", "--eta", "0.5", "--steps", "8000"]
 
 SLOWLY = """
 import sys, time
-from dynamics import checkpoint, cli, iterate, progress
+from dynamics import cli
+from dynamics.training import checkpoint, progress, run
 progress.DELAY = 0.0
 checkpoint.SECONDS = checkpoint.SHARE = 0.0
-iterate.LARGEST_CHUNK = 256
+run.LARGEST_CHUNK = 256
 write = checkpoint.Checkpoint.write
 def slow(*arguments):
     write(*arguments)

@@ -8,7 +8,8 @@ import pytest
 
 import dynamics
 from dynamics.systems.masked_image_modeling import cost
-from dynamics.systems.masked_image_modeling.empirical import problem, sampling
+from dynamics.systems.masked_image_modeling.empirical import sampling
+from dynamics.systems.masked_image_modeling.empirical.problem import _module
 from dynamics.systems.masked_image_modeling.full.problem import FullProblem
 from dynamics.validation import InvalidRequest
 
@@ -21,7 +22,7 @@ def small(crossed):
 def test_on_all_images_it_is_the_full_population_problem(system, small):
     """Two kernels, one in vectors of R^d and one in entries of Q; every number they report."""
     full = system.FullPopulation(small, basis=None)
-    other = FullProblem(small, sampling.every(small), problem._module())
+    other = FullProblem(small, sampling.every(small), _module())
     state = np.random.default_rng(0).normal(size=full.layout.size)
     np.testing.assert_allclose(other.gradient(state), full.gradient(state), atol=1e-16)
     one, two = full.observables(state), other.observables(state)
@@ -104,7 +105,7 @@ def test_batches_take_every_sample_once_an_epoch(system, small):
             images.cluster[first:last], images.latent[first:last], images.hidden[first:last],
             np.full(last - first, 1 / (last - first)),
         )  # fmt: skip
-        alone = FullProblem(small, part, problem._module())
+        alone = FullProblem(small, part, _module())
         state = state - 0.5 * alone.gradient(state)
     run = dynamics.descend(problem, eta=0.5, steps=6, record=2)
     np.testing.assert_allclose(run.final_state, state, atol=1e-14)
