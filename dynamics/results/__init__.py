@@ -1,0 +1,1 @@
+"""Results: trajectories, how runs end, how they are shown, and storage on disk."""

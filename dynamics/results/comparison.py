@@ -1,0 +1,119 @@
+"""Several runs side by side: a reduced and a full one, or a flow and its discretisations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynamics.problem import FloatArray
+from dynamics.results.outcome import INTERRUPTED, Outcome
+from dynamics.results.trajectory import Event, Trajectory
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A reduced and a full run at the same steps.
+
+    Attributes
+    ----------
+    reduced, full : Trajectory
+    deviations : mapping
+        Reduced state -> largest absolute distance, over what stands beside it in the full runs
+        (every entry, or the mean of an orbit), at each record of `time`; shape (records,).
+    others : tuple of Trajectory
+        More runs of the full problem, of other seeds.
+    partners : tuple of Trajectory
+        The reduced runs of those seeds, where each has its own.
+    """
+
+    reduced: Trajectory
+    full: Trajectory
+    deviations: Mapping[str, FloatArray]
+    others: tuple[Trajectory, ...] = ()
+    partners: tuple[Trajectory, ...] = ()
+
+    @property
+    def fulls(self) -> tuple[Trajectory, ...]:
+        """All runs of the full problem."""
+        return (self.full, *self.others)
+
+    @property
+    def time(self) -> FloatArray:
+        """Time of the records that both runs have."""
+        return self.reduced.time[: len(next(iter(self.deviations.values())))]
+
+    @property
+    def deviation(self) -> dict[str, float]:
+        """Reduced state -> largest absolute deviation over all records and entries."""
+        return {name: float(series.max()) for name, series in self.deviations.items()}
+
+    @property
+    def events(self) -> dict[str, Mapping[str, Event | None]]:
+        """Events of the two runs, under ``"reduced"`` and ``"full"``."""
+        return {"reduced": self.reduced.events, "full": self.full.events}
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst of all: failed, else interrupted, else the reduced run's."""
+        runs = (*self.fulls, *self.partners, self.reduced)
+        ends = [run.outcome for run in runs]
+        failed = [end for end in ends if end.failed]
+        stopped = [end for end in ends if end.kind == INTERRUPTED]
+        return (failed or stopped or [self.reduced.outcome])[0]
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether one of the runs was."""
+        runs = (self.reduced, *self.fulls, *self.partners)
+        return any(run.outcome.kind == INTERRUPTED for run in runs)
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """A flow and runs of gradient descent to the same time.
+
+    Attributes
+    ----------
+    flow : Trajectory
+        With the times of all runs among its records.
+    runs : tuple of Trajectory
+        Gradient descent, largest learning rate first.
+    deviations : mapping
+        State -> largest absolute distance from the flow over the records, for each run.
+    """
+
+    flow: Trajectory
+    runs: tuple[Trajectory, ...]
+    deviations: Mapping[str, FloatArray]
+
+    @property
+    def etas(self) -> FloatArray:
+        """Learning rate of each run."""
+        return np.array([run.settings["eta"] for run in self.runs])
+
+    @property
+    def orders(self) -> dict[str, float]:
+        """State -> measured power of eta in the distance, over the runs that did not fail.
+
+        NaN where fewer than two are left.
+        """
+        good = np.array([not run.outcome.failed for run in self.runs])
+        found = {}
+        for name, distance in self.deviations.items():
+            kept = good & (distance > 0)
+            enough = np.count_nonzero(kept) > 1
+            pair = np.log(self.etas[kept]), np.log(distance[kept])
+            found[name] = float(np.polyfit(*pair, 1)[0]) if enough else float("nan")
+        return found
+
+    @property
+    def outcome(self) -> Outcome:
+        """The flow's; a learning rate that is too large is what an overlay shows, no failure."""
+        return self.flow.outcome
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the flow was."""
+        return self.flow.interrupted
