@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.trajectory import Trajectory
-from dynamics.validation import InvalidRequest
 from dynamics.results.versions import versions
+from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
     import xarray

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics.problem import FloatArray, Layout
 from dynamics.results.outcome import INTERRUPTED, Outcome
 from dynamics.results.presentation import Presentation
-from dynamics.problem import FloatArray, Layout
 
 if TYPE_CHECKING:
     import xarray

@@ -9,8 +9,8 @@ from scalars import wells
 
 import dynamics
 from dynamics import plotting, registry
-from dynamics.experiments.positional_attention.adam import adam
 from dynamics.analysis.phase_portrait import portrait
+from dynamics.experiments.positional_attention.adam import adam
 from dynamics.results.presentation import Origin, Panel, PlotDescription, Presentation
 from theory.notation import Letter, Notation
 
