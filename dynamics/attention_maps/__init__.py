@@ -17,7 +17,7 @@ before the patches, as a class token, are left out by ``skip``: as queries and a
 of each row is divided by its sum.
 
 >>> import numpy as np
->>> from dynamics.diversity import diversity, total_variation
+>>> from dynamics import diversity, total_variation
 >>> attention = np.eye(2)[[0, 1, 1, 0]] @ np.eye(2, 4)
 >>> float(diversity(attention, grid=(2, 2), k=1)), float(total_variation(attention))
 (0.5, 0.5)
