@@ -1,4 +1,4 @@
-"""The pages for readers: examples print what they say, files that they name exist, links lead on."""
+"""Pages for readers: examples print what they say, files they name exist, links lead on."""
 
 import ast
 import doctest
