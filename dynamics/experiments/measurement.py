@@ -9,13 +9,17 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from math import inf, isnan, nan
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.experiments.verify import Finding
+from dynamics.experiments.verify import Check, Finding, Protocol
+
+if TYPE_CHECKING:
+    from dynamics.registry import System
 
 RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -170,3 +174,45 @@ def listed(values: Iterable[float], digits: int = 3) -> str:
         Significant digits.
     """
     return ", ".join("not seen" if isnan(value) else f"{value:.{digits}g}" for value in values)
+
+
+class Undecided(Exception):
+    """Why a check measures nothing; the keywords become the evidence of its finding."""
+
+    def __init__(self, reason: str, **evidence: Any) -> None:
+        super().__init__(reason)
+        self.evidence = evidence
+
+
+def measures(
+    quantity: str, relation: str, bound: float, require: Callable[[Any], None] | None = None
+) -> Callable[[Callable[..., Finding]], Check]:
+    """Decorate ``check(system, protocol, measured)`` with the quantity that it measures.
+
+    The check calls ``measured(value, chart)`` for its first `Measurement`. Where it raises
+    `Undecided`, its finding is undecided.
+
+    Parameters
+    ----------
+    quantity, relation, bound : str, str, float
+        As of a `Measurement`.
+    require : function, optional
+        Raises `Undecided` for parameters of the user that do not meet the claim's hypothesis.
+    """
+
+    def decorate(check: Callable[..., Finding]) -> Check:
+        @wraps(check)
+        def decorated(system: System, protocol: Protocol) -> Finding:
+            def measured(value: float, chart: Chart | None = None) -> Measurement:
+                return Measurement(quantity, value, relation, bound, chart)
+
+            try:
+                if require is not None and protocol.parameters is not None:
+                    require(protocol.parameters)
+                return check(system, protocol, measured)
+            except Undecided as refusal:
+                return undecided(quantity, bound, str(refusal), **refusal.evidence)
+
+        return decorated
+
+    return decorate

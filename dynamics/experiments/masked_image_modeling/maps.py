@@ -1,44 +1,54 @@
-"""Attention maps along training on an image of a cluster, and what Section 6 says of them."""
+"""Attention maps along training on an image of a cluster: what Section 6 says, and its figure."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
 import numpy as np
 
 from dynamics.attention_maps import diversity, total_variation
-from dynamics.experiments.curves import curve, over_time
-from dynamics.experiments.masked_image_modeling.runs import outside, sizes_of, unit
+from dynamics.experiments.figure import Drawing, FigureRequest
+from dynamics.experiments.masked_image_modeling.runs import requires, sizes_of, unit
+from dynamics.experiments.measurement import TIME, Chart, Series, conclude, measures
 from dynamics.experiments.verify import Finding, Protocol
+from dynamics.plotting.style import BLUE, GREEN, GREY, RC, VERMILION, new_figure
 from dynamics.problem import FloatArray
 from dynamics.systems.masked_image_modeling.reduced.attention import attention_map, grid_of
 from dynamics.training.gradient_descent import descend
+from dynamics.validation import integer, real
 
 if TYPE_CHECKING:
     from dynamics.registry import System
     from dynamics.results.trajectory import Trajectory
     from dynamics.systems.masked_image_modeling.full.projection import Rows
 
-USUAL = {"P": 1024, "C_global": 512, "C_local": 8}
+SIZES = {"P": 1024, "C_global": 512, "C_local": 8}
 ETA = 1.0
 UNITS = 47.0
 """Horizon, in units of K P / C_s."""
 KEYS = 10
 FEW = 12
-SETTLED = 1e-3
-"""Relative distance from its last value at which the metric is settled."""
+LEAST_MAPS = 3
+"""Of the start, after one step, and of the end."""
+UNMOVED = 1e-3
+"""Relative distance from its last value at which the metric moves no more."""
 SAME = 0.9
 """Ratio of two values of the metric from which on they do not tell two maps apart."""
+LOOKS = ((BLUE, "o", "-"), (GREEN, "s", "--"), (VERMILION, "^", "-."))
 
 
-def measured(rows: Rows, run: Trajectory, k: int = KEYS, count: int = FEW) -> dict[str, FloatArray]:
-    """Both measures of the maps along a run, at the start, after one step and on.
+def measured_maps(
+    rows: Rows, run: Trajectory, k: int = KEYS, count: int = FEW
+) -> dict[str, FloatArray]:
+    """Diversity and total variation of the maps along a run, at the start, after one step and on.
 
     Parameters
     ----------
     rows : Rows
     run : Trajectory
-        Of the reduced problem, recorded at every step that is wanted.
+        Of the reduced problem.
     k : int
         Keys of each query.
     count : int
@@ -49,51 +59,128 @@ def measured(rows: Rows, run: Trajectory, k: int = KEYS, count: int = FEW) -> di
     dict
         ``time``, ``diversity`` (in patches) and ``total_variation``, shape (maps,).
     """
-    wanted = np.geomspace(run.time[1], run.time[-1], count - 1)
-    at = np.unique([0, *np.abs(run.time[None, :] - wanted[:, None]).argmin(axis=1)])
+    times = np.geomspace(run.time[1], run.time[-1], count - 1)
+    records = np.unique([0, *np.abs(run.time[None, :] - times[:, None]).argmin(axis=1)])
     grid = grid_of(rows.parameters.P)
-    maps = [attention_map(rows, run.states[place]) for place in at]
+    maps = [attention_map(rows, run.states[record]) for record in records]
     return {
-        "time": run.time[at],
+        "time": run.time[records],
         "diversity": np.array([float(diversity(one, grid=grid, k=k)) for one in maps]),
         "total_variation": np.array([float(total_variation(one)) for one in maps]),
     }
 
 
-def trained_maps(system: System, parameters: Any, eta: float = ETA) -> tuple[Any, Trajectory]:
+def _trained(system: System, parameters: Any, eta: float = ETA) -> tuple[Any, Trajectory]:
     """The reduced problem and a descent whose first step is among its records."""
     problem = system.ReducedPopulation(parameters)
     return problem, descend(problem, eta, int(np.ceil(UNITS * unit(parameters) / eta)))
 
 
-def section_6(system: System, protocol: Protocol) -> Finding:
+@measures(
+    "diversity of the nearly uniform maps after one step over that at the end",
+    "<", SAME, requires(),
+)  # fmt: skip
+def section_6(system: System, protocol: Protocol, measured: Any) -> Finding:
     """The metric and the total variation after one step and at the end of training."""
-    quantity = "diversity of the nearly uniform maps after one step over that at the end"
-    undecided = outside(protocol, quantity, SAME)
-    if undecided is not None:
-        return undecided
-    parameters = protocol.parameters or system.Parameters(**USUAL)
-    k = min(KEYS, parameters.P)
-    problem, run = trained_maps(system, parameters)
-    found = measured(problem.rows, run, k, 2 * FEW if protocol.thorough else FEW)
-    spread, variation = found["diversity"], found["total_variation"]
-    ratio = float(spread[1] / spread[-1]) if spread[-1] > 0 else float("nan")
-    told_apart = variation[1] < SAME * variation[-1]
-    holds = bool(ratio < SAME) if told_apart else None
+    law = protocol.parameters or system.Parameters(**SIZES)
+    k = min(KEYS, law.P)
+    problem, run = _trained(system, law)
+    values = measured_maps(problem.rows, run, k, 2 * FEW if protocol.thorough else FEW)
+    metric, variation = values["diversity"], values["total_variation"]
+    ratio = float(metric[1] / metric[-1]) if metric[-1] > 0 else float("nan")
+    different = variation[1] < SAME * variation[-1]
     reason = (
-        f"the metric is {spread[0]:.4g} at the start, {spread[1]:.5g} after one step and "
-        f"{spread[-1]:.5g} at the end, while the total variation of rows goes from "
+        f"the metric is {metric[0]:.4g} at the start, {metric[1]:.5g} after one step and "
+        f"{metric[-1]:.5g} at the end, while the total variation of rows goes from "
         f"{variation[1]:.2g} to {variation[-1]:.3g}"
     )
-    if abs(ratio - 1) <= SETTLED and told_apart:
+    if abs(ratio - 1) <= UNMOVED and different:
         reason += ": it sees the order of the weights only, which one step settles"
     elif np.isfinite(ratio):
         reason += f"; after one step it is at {ratio:.3g} of its last value"
-    curves = [
-        curve(label, found["time"][1:], values[1:] / values[-1])
-        for label, values in ((f"diversity, top {k}", spread), ("total variation", variation))
+    series = [
+        Series(label, values["time"][1:], measure[1:] / measure[-1])
+        for label, measure in ((f"diversity, top {k}", metric), ("total variation", variation))
     ]
-    plot = over_time("share of the value at the end", curves)
-    table = {name: values.tolist() for name, values in found.items()}
-    evidence = {"parameters": sizes_of(parameters), "table": table, "plot": plot}
-    return Finding(holds, quantity, ratio, SAME, reason, evidence)
+    chart = Chart(TIME, "share of the value at the end", series)
+    return conclude(
+        measured(ratio, chart), reason, bool(ratio < SAME) if different else None,
+        parameters=sizes_of(law), table={name: part.tolist() for name, part in values.items()},
+    )  # fmt: skip
+
+
+def diversity_figure(system: System, request: FigureRequest) -> Drawing:
+    """Both measures along a run. Options: ``eta``, ``maps``, ``keys``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    options = request.settled({"eta": ETA, "maps": 48, "keys": (10, 8)}, {"maps": 120})
+    count = integer("maps", options["maps"], at_least=LEAST_MAPS)
+    keys = [integer("keys", k, at_least=1) for k in options["keys"]]
+    eta = real("eta", options["eta"], above=0.0)
+    one_cluster = request.given.get("family", "one_cluster") == "one_cluster"
+    law = request.law(system, (), **(SIZES if one_cluster else {}))
+    problem, run = _trained(system, law, eta)
+    by_keys = {k: measured_maps(problem.rows, run, k, count) for k in (min(k, law.P) for k in keys)}
+    measures_by_keys = {k: values["diversity"] for k, values in by_keys.items()}
+    top, first = next(iter(by_keys.items()))
+    time, metric, variation = first["time"], first["diversity"], first["total_variation"]
+    events = {
+        f"$E_{name[1]}$": event.time
+        for name in ("E2", "E4")
+        if (event := run.events[name]) is not None and event.time > 0
+    }
+    high, wide = grid_of(law.P)
+    image = "cluster image" if law.K == 1 else f"image of the first of {law.K} clusters"
+    held = (
+        f"{high} × {wide} patches, {image} with nothing masked, $P = {law.P}$, "
+        f"$C_{{\\mathrm{{global}}}} = {law.C_global}$, $C_{{\\mathrm{{local}}}} = {law.C_local}$"
+    )
+    caption = (
+        f"Attention diversity (top {top}) is {metric[0]:.4g} at the start, {metric[1]:.5g} after "
+        f"one step and {metric[-1]:.5g} at time {time[-1]:g}: it sees the order of the weights "
+        f"only. Total variation grows from {variation[1]:.2g} to {variation[-1]:.3g}."
+    )
+    data = {"time": time, "diversity": measures_by_keys, "variation": variation}
+    return Drawing(_panels(time, measures_by_keys, variation, events, held), data, caption)
+
+
+def _panels(
+    time: FloatArray,
+    metrics: Mapping[int, FloatArray],
+    variation: FloatArray,
+    events: Mapping[str, float],
+    held: str,
+) -> Any:
+    """Attention diversity by the number of keys above, mean pairwise total variation below.
+
+    The axis of time is linear up to the second time, so that it shows the start.
+    """
+    with mpl.rc_context(RC):
+        figure, axes = new_figure(6.4, 4.4, nrows=2, sharex=True)
+        style: dict[str, Any] = {"ms": 4.5, "mfc": "white", "mew": 1.1}
+        for (keys, values), (colour, marker, dash) in zip(metrics.items(), LOOKS, strict=False):
+            label = f"top {keys} keys"
+            axes[0].plot(time, values, marker + dash, color=colour, label=label, **style)
+        axes[1].plot(time, variation, "o-", color=BLUE, **style)
+        axes[0].set_ylabel("attention diversity\n(patches)")
+        axes[1].set_ylabel("mean pairwise\ntotal variation")
+        axes[0].legend(loc="lower right")
+        axes[1].set_xscale("symlog", linthresh=float(time[1]), linscale=0.4)
+        axes[1].set_xlim(-0.1 * time[1], time[-1] * 1.2)
+        axes[1].set_xlabel(r"time $\tau = \eta \times$ steps (linear up to the first step)")
+        for panel in axes:
+            panel.set_ylim(bottom=0.0)
+            panel.margins(y=0.08)
+            for at in events.values():
+                panel.axvline(at, color=GREY, lw=0.8, zorder=0)
+        for label, at in events.items():
+            axes[0].annotate(
+                label, (at, 1.0), (0, 2), xycoords=("data", "axes fraction"), ha="center",
+                textcoords="offset points", fontsize=8,
+            )  # fmt: skip
+        figure.suptitle(held, fontsize=8, x=0.01, ha="left")
+    return axes

@@ -1,4 +1,4 @@
-r"""What the checks share: cases, the family along P, and descents that several checks read.
+r"""Training runs that the checks of masked image modelling share, and when a claim can be checked.
 
 Time is counted in units of :math:`K P / C_s`, in which all phases last about equally long at every
 size: alpha_m starts at about :math:`\gamma (1 - \gamma) (C_s - 1) / (P K)`.
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.experiments.curves import exponent, over_time
-from dynamics.experiments.verify import Finding, Protocol
+from dynamics.experiments.curves import exponent
+from dynamics.experiments.measurement import Series, Undecided
+from dynamics.experiments.verify import Protocol
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.gradient_descent import descend
@@ -28,8 +29,6 @@ NEGATIVE = {"P": 4096, "C_global": 128, "C_local": 64}
 SLIGHT = ({"P": 4096, "C_global": 832, "C_local": 64}, {"P": 4096, "C_global": 704, "C_local": 64})
 """Gaps of 0.117 and 0.077, positive and small."""
 SMALL = {"P": 12, "C_global": 8, "C_local": 2, "masked": 3}
-CROSSED = {"family": "custom", "areas": "0,0,0,0,1,1,2,2;0,0,1,1,0,2,0,2", "masked": 4}
-"""Two clusters that cross without symmetry, small enough to enumerate."""
 SIZES = (512, 2048, 8192)
 MORE_SIZES = (512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536)
 EXPONENTS = (0.9, 0.3)
@@ -45,17 +44,18 @@ LEAST_TIME = 500.0
 RECORDS = 800
 DENSE = 5.0
 """Largest time between records over K: rapid growth takes a time of about 30 K."""
-DECIDED = 0.1
-"""Size of Delta below which it is not of order one."""
+ORDER_ONE = 0.1
+"""Size of Delta from which on it is of order one."""
 SAME_POWER = 0.1
 """Difference up to which two exponents of P are the same: constants still count."""
 SMALL_SHARE = 0.1
 """Share of the leading correlation up to which another one is small, close to 0."""
+UNITS = r"time in units of $K P / C_s$"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A reduced problem with its descent from Q = 0.
+    """A reduced problem with its gradient descent from Q = 0.
 
     Attributes
     ----------
@@ -89,30 +89,26 @@ class Case:
         """Whether training starts in Phase I (E0) and leaves it once, for good."""
         return self.time("E0") == 0.0 and self.crossings == 1
 
-    @property
-    def shown(self) -> str:
-        """The sizes in one word."""
-        p = self.parameters
-        return f"P={p.P}, C_g={p.C_global}, C_s={p.C_local}"
+    def entry(self, **values: Any) -> dict[str, Any]:
+        """A row of the evidence's table: the sizes of the case, then the values."""
+        return sizes_of(self.parameters) | values
 
     def time(self, event: str) -> float:
-        """Time of an event; NaN where it was not seen."""
-        found = self.run.events[event]
-        return float("nan") if found is None else found.time
+        """Time of an event; NaN where the run has no such event."""
+        occurrence = self.run.events[event]
+        return float("nan") if occurrence is None else occurrence.time
 
     def at(self, event: str) -> dict[str, float]:
-        """State and observables at an event; all NaN where it was not seen."""
-        found = self.run.events[event]
-        names = (*self.run.layout.names, *self.run.observables)
-        if found is None:
-            return dict.fromkeys(names, float("nan"))
-        values = dict(zip(self.run.layout.names, map(float, found.state), strict=True))
-        return values | self.problem.observables(found.state)
+        """State and observables at an event; all NaN where the run has no such event."""
+        occurrence = self.run.events[event]
+        if occurrence is None:
+            return dict.fromkeys((*self.run.layout.names, *self.run.observables), float("nan"))
+        values = dict(zip(self.run.layout.names, map(float, occurrence.state), strict=True))
+        return values | self.problem.observables(occurrence.state)
 
     def after(self, event: str) -> slice:
-        """Records from an event on; none where it was not seen."""
-        first = self.time(event)
-        count = len(self.run.time)
+        """Records from an event on; none where the run has no such event."""
+        first, count = self.time(event), len(self.run.time)
         return slice(count if isnan(first) else int(np.searchsorted(self.run.time, first)), count)
 
     def row(self, local: bool) -> str:
@@ -134,10 +130,22 @@ class Case:
     def _leading(self, local: bool) -> list[str]:
         rows = self.problem.rows
         if local:
-            return [rows.layout.names[place] for place in rows.references[:2]]
+            return [rows.layout.names[index] for index in rows.references[:2]]
         far = rows.views[1]
         phi = rows.starts[far.row] + len(rows.types[far.row].ups_names)
         return [rows.layout.names[phi + far.own]]
+
+    def series(self, values: FloatArray, label: str = "") -> Series:
+        """Values at every record but the start, over time.
+
+        Parameters
+        ----------
+        values : float array, shape (records,)
+        label : str
+            The gap Delta by default.
+        """
+        label = label or rf"$\Delta = {self.parameters.Delta:.3f}$"
+        return Series(label, self.run.time[1:], values[1:])
 
 
 def unit(parameters: Any) -> float:
@@ -147,7 +155,7 @@ def unit(parameters: Any) -> float:
 
 
 def trained(system: System, parameters: Any, horizon: float = LONG) -> Case:
-    """The descent of the reduced problem in fine steps; kept, because checks share runs.
+    """The gradient descent of the reduced problem in fine steps, computed once for all checks.
 
     Parameters
     ----------
@@ -172,7 +180,15 @@ def _trained(make: Callable[..., Any], parameters: Any, horizon: float) -> Case:
 
 
 def along(system: System, P: int, exponents: Sequence[float] = EXPONENTS) -> Any:
-    """Parameters of one cluster at P with the nearest sizes to P^kappa_c and P^kappa_s."""
+    """Parameters of one cluster at P with the nearest sizes to P^kappa_c and P^kappa_s.
+
+    Parameters
+    ----------
+    system : System
+    P : int
+    exponents : (float, float)
+        kappa_c and kappa_s.
+    """
     core, local = exponents
     size = max(2, round(P**local))
     left = P - round(P**core)
@@ -182,42 +198,47 @@ def along(system: System, P: int, exponents: Sequence[float] = EXPONENTS) -> Any
 def family(
     system: System, protocol: Protocol, exponents: Sequence[float] = EXPONENTS
 ) -> list[Case]:
-    """The user's parameters, or the family along P."""
+    """Runs of the user's parameters, or of the family along P.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    exponents : (float, float)
+        kappa_c and kappa_s of the family.
+    """
     if protocol.parameters is not None:
         return [trained(system, protocol.parameters)]
     sizes = MORE_SIZES if protocol.thorough else SIZES
     return [trained(system, along(system, P, exponents)) for P in sizes]
 
 
-def chosen(system: System, protocol: Protocol, *usual: Mapping[str, Any]) -> list[Case]:
-    """The user's parameters, or the usual cases of a check."""
+def user_or(system: System, protocol: Protocol, *default: Mapping[str, Any]) -> list[Case]:
+    """Runs of the user's parameters, or of the default cases of a check.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    *default : mapping
+        Parameters by their names.
+    """
     if protocol.parameters is not None:
         return [trained(system, protocol.parameters)]
-    return [trained(system, system.Parameters(**case)) for case in usual]
+    return [trained(system, system.Parameters(**case)) for case in default]
 
 
 def sizes_of(parameters: Any) -> dict[str, Any]:
     """The parameters that a verdict is about, as plain values."""
     names = ("family", "P", "C_global", "C_local", "masked", "Delta", "Delta_eff")
-    found = {name: getattr(parameters, name) for name in names}
-    return found | {"z": list(parameters.z)}
+    return {name: getattr(parameters, name) for name in names} | {"z": list(parameters.z)}
 
 
-def outside(
-    protocol: Protocol,
-    quantity: str,
-    bound: float,
-    sign: int = 0,
-    large: bool = False,
-    local: bool = True,
-) -> Finding | None:
-    """Nothing is decided where the user's parameters do not meet the hypothesis; else None.
+def requires(sign: int = 0, large: bool = False, local: bool = True) -> Callable[[Any], None]:
+    """A function that raises `Undecided` for parameters that do not meet a claim's hypothesis.
 
     Parameters
     ----------
-    protocol : Protocol
-    quantity, bound : str, float
-        Of the check.
     sign : int
         Sign that Delta must have, 0 for any.
     large : bool
@@ -225,41 +246,48 @@ def outside(
     local : bool
         Whether the claim is about a local patch, which needs a mate, or about a global one.
     """
-    given = protocol.parameters
-    if given is None:
-        return None
-    areas, reason = given.area_ids, ""
-    if not (areas > 0).any():
-        reason = "there is no local area, and no information gap"
-    elif local and isnan(given.Delta_eff):
-        reason = "no local patch has a mate from which to draw its content"
-    elif not local and (areas == 0).sum(axis=1).max() < 2:
-        reason = "no global patch has a mate from which to draw its content"
-    elif sign and sign * given.Delta <= 0:
-        needed = "positive" if sign > 0 else "negative"
-        reason = f"the claim is about a {needed} information gap, here Delta={given.Delta:.3g}"
-    elif large and abs(given.Delta) < DECIDED:
-        reason = (
-            f"the claim is about an information gap of order one, here Delta={given.Delta:.3g}, "
-            f"less than {DECIDED:g}"
-        )
-    if not reason:
-        return None
-    evidence = {"parameters": sizes_of(given)}
-    return Finding(None, quantity, float("nan"), bound, reason, evidence)
+
+    def require(law: Any) -> None:
+        reason = ""
+        if not (law.area_ids > 0).any():
+            reason = "there is no local area, and no information gap"
+        elif local and isnan(law.Delta_eff):
+            reason = "no local patch has a mate from which to draw its content"
+        elif not local and (law.area_ids == 0).sum(axis=1).max() < 2:
+            reason = "no global patch has a mate from which to draw its content"
+        elif sign and sign * law.Delta <= 0:
+            needed = "positive" if sign > 0 else "negative"
+            reason = f"the claim is about a {needed} information gap, here Delta={law.Delta:.3g}"
+        elif large and abs(law.Delta) < ORDER_ONE:
+            reason = (
+                f"the claim is about an information gap of order one, here Delta={law.Delta:.3g}, "
+                f"less than {ORDER_ONE:g}"
+            )
+        if reason:
+            raise Undecided(reason, parameters=sizes_of(law))
+
+    return require
 
 
 def compared(sizes: Sequence[float], times: Mapping[str, Sequence[float]]) -> str:
-    """How times in units of K P / C_s go with P, in words; empty where that is not seen."""
+    """How times grow with P, in words; empty where they have no exponent.
+
+    Parameters
+    ----------
+    sizes : sequence of float
+        P.
+    times : mapping
+        Name -> times in units of K P / C_s.
+    """
     powers = {name: exponent(sizes, values) for name, values in times.items()}
-    seen = {name: power for name, power in powers.items() if not isnan(power)}
-    if not seen:
+    powers = {name: power for name, power in powers.items() if not isnan(power)}
+    if not powers:
         return ""
-    told = ", ".join(f"{name} goes as P^{power:.2g}" for name, power in seen.items())
-    if len(seen) == 1:
-        return f"in that unit {told}"
-    same = max(seen.values()) - min(seen.values()) <= SAME_POWER
-    return f"in that unit {told}: {'the same power' if same else 'different powers'} of P"
+    words = ", ".join(f"{name} goes as P^{power:.2g}" for name, power in powers.items())
+    if len(powers) == 1:
+        return f"in that unit {words}"
+    same = max(powers.values()) - min(powers.values()) <= SAME_POWER
+    return f"in that unit {words}: {'the same power' if same else 'different powers'} of P"
 
 
 def patches_of(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -267,17 +295,12 @@ def patches_of(rows: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(str(row["P"]) for row in rows)
 
 
-def over_units(
-    y_label: str, curves: Sequence[Any], lines: Sequence[Any] = (), y_scale: str = "log"
-) -> dict[str, Any]:
-    """A plot over time in units of K P / C_s."""
-    plot = over_time(y_label, curves, lines, y_scale)
-    return plot | {"x_label": r"time in units of $K P / C_s$"}
+def column(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+    """One column of a table.
 
-
-def slope_after(time: FloatArray, values: FloatArray) -> float:
-    """Exponent in time of the last half decade of a series."""
-    kept = (time >= time[-1] / np.sqrt(10.0)) & (values > 0)
-    if kept.sum() < 3:
-        return float("nan")
-    return float(np.polyfit(np.log(time[kept]), np.log(values[kept]), 1)[0])
+    Parameters
+    ----------
+    rows : sequence of mapping
+    name : str
+    """
+    return [row[name] for row in rows]

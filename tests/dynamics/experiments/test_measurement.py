@@ -4,7 +4,17 @@ from math import inf, isnan, nan
 
 import pytest
 
-from dynamics.experiments.measurement import Chart, Measurement, Series, conclude, listed, undecided
+from dynamics.experiments.measurement import (
+    Chart,
+    Measurement,
+    Series,
+    Undecided,
+    conclude,
+    listed,
+    measures,
+    undecided,
+)
+from dynamics.experiments.verify import Protocol
 
 CHART = Chart("x", "y", [Series("a", (1, 2), [3.0, 4.0])], {"bound": 1.0}, y_scale="linear")
 
@@ -46,3 +56,22 @@ def test_a_verdict_that_bounds_do_not_decide_is_said():
 
 def test_numbers_of_a_reason():
     assert listed([1.23456, nan]) == "1.23, not seen"
+
+
+def test_a_check_that_cannot_decide_says_why():
+    def positive(parameters):
+        if parameters < 0:
+            raise Undecided("negative", parameters=parameters)
+
+    @measures("root", "<=", 2.0, positive)
+    def root(system, protocol, measured):
+        if protocol.parameters is None:
+            raise Undecided("nothing to measure")
+        return conclude(measured(protocol.parameters**0.5), "measured")
+
+    assert root(None, Protocol(4.0)).holds
+    assert root(None, Protocol(9.0)).holds is False
+    refused, nothing = root(None, Protocol(-1.0)), root(None, Protocol())
+    assert (refused.holds, refused.quantity, refused.bound) == (None, "root", 2.0)
+    assert (refused.reason, refused.evidence) == ("negative", {"parameters": -1.0})
+    assert (nothing.holds, nothing.reason) == (None, "nothing to measure")

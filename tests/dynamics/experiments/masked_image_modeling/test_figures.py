@@ -6,8 +6,8 @@ import pytest
 import dynamics
 from dynamics import plotting
 from dynamics.experiments.figure import draw
-from dynamics.experiments.masked_image_modeling.pictures.gap import gap_plane
-from dynamics.experiments.masked_image_modeling.pictures.times import times
+from dynamics.experiments.masked_image_modeling.figures import times_picture
+from dynamics.experiments.masked_image_modeling.plane import Plane, plane_picture
 from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
@@ -44,7 +44,8 @@ def test_a_plane_without_equal_rates_says_so():
 
 def test_a_plane_with_one_row_and_one_column_is_drawn(tmp_path):
     rows = [(0.25, np.array([0.8]), np.array([2.0]))]
-    axes = gap_plane(rows, np.array([[0.7, 0.25]]), np.empty((0, 4)), "one cell")
+    one = Plane(tuple(rows), np.array([[0.7, 0.25]]), np.empty((0, 4)))
+    axes = plane_picture(one, "one cell")
     assert axes.get_ylim() == pytest.approx((0.225, 0.275))
     (point,) = [line for line in axes.lines if len(line.get_xdata()) == 1]
     assert point.get_marker() == "|"
@@ -97,7 +98,7 @@ def test_what_was_not_reached_is_marked_above_what_was():
     found = {
         "a": np.array([np.nan, 1.0, np.nan]), "b": np.zeros(3), "c": np.full(3, np.nan),
     }  # fmt: skip
-    axes = times(np.array([10.0, 100.0, 1000.0]), found, {}, "held")
+    axes = times_picture(np.array([10.0, 100.0, 1000.0]), found, {}, "held")
     assert labels(axes) == ["a", "a: not reached", "b: at the start", "c: not reached"]
     crosses = [line for line in axes.lines if line.get_marker() == "x"]
     heights = [
@@ -140,3 +141,47 @@ def test_what_cannot_be_drawn_is_refused_with_the_reason(name, given, options, t
         draw(SYSTEM, name, given=given, options=options)
     assert told in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_figures_show_what_was_measured(tmp_path):
+    small = {"P": 256, "C_global": 128, "C_local": 4}
+    phases = draw(SYSTEM, "phases", given=small, options={"steps": 400})
+    run = dynamics.descend(SYSTEM.ReducedPopulation(SYSTEM.Parameters(**small)), 1.0, 400)
+    np.testing.assert_array_equal(phases.axes[0].lines[0].get_ydata(), run["Phi_m"][1:])
+    np.testing.assert_array_equal(phases.axes[1].lines[1].get_ydata(), -run["alpha_0"][1:])
+    np.testing.assert_array_equal(phases.axes[2].lines[3].get_ydata(), run["local_masked"][1:])
+    diversity = draw(SYSTEM, "diversity", given=small, options={"maps": 5, "keys": (4,)})
+    np.testing.assert_array_equal(
+        diversity.axes[1].lines[0].get_ydata(), diversity.data["variation"]
+    )
+    scaling = draw(SYSTEM, "scaling", options={"sizes": (512, 1024)})
+    assert scaling.data["limit"] == pytest.approx(4 / 3, rel=1e-4)
+    assert scaling.axes.lines[1].get_ydata() == pytest.approx([1.33, 1.29], abs=0.02)
+    for name, drawing in (("p", phases), ("d", diversity), ("s", scaling)):
+        assert plotting.write(drawing.axes, tmp_path / f"{name}.png").stat().st_size > 10_000
+
+
+def test_the_plane_agrees_with_training():
+    drawing = draw(SYSTEM, "gap", given={"P": 256}, options={"local": 3, "core": 6})
+    boundary, trained = drawing.data["boundary"], drawing.data["trained"]
+    assert len(boundary) == 3
+    np.testing.assert_array_equal(trained[:, 2], trained[:, 3])
+    assert set(trained[:, 2]) == {0.0, 1.0}
+    for kappa_s, places, ratios in drawing.data["rows"]:
+        assert (np.diff(places) > 0).all()
+        assert (np.diff(ratios) > 0).all()
+        assert kappa_s <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "told"),
+    [
+        ("phases", {"family": "two_cluster_grid"}, "is not what this figure is about"),
+        ("phases", {"P": 8, "C_global": 4, "C_local": 1}, "no local patch with a mate"),
+        ("gap", {"C_local": 4}, "C_local is an axis"),
+        ("5", {}, "known are phases, gap, diversity, scaling"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(name, given, told):
+    with pytest.raises(InvalidRequest, match=told):
+        draw(SYSTEM, name, given=given)

@@ -1,1 +1,0 @@
-"""Pictures that only the experiments on masked image modelling need."""
