@@ -13,7 +13,7 @@ from theory.notation import Notation
 from theory.reduction import ReducedSystem
 
 SYSTEMS = built_in_names()
-THEORY_FILES = ("notation", "data_law", "model", "symmetry", "recursion", "claims", "events")
+THEORY_FILES = ("notation", "model", "recursion", "lemmas", "claims")
 
 
 @pytest.fixture(scope="module", params=SYSTEMS)

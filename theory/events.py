@@ -11,15 +11,43 @@ Three shapes of condition are enough so far:
 - `ExceedsRunMaximum`: a quantity exceeds the maximum of another over the *whole* run. Such an event
   depends on the horizon and is stored with it.
 - `SustainedRise`: a quantity starts a rise that is large and long enough to count.
+
+Event rules as a theorist writes them, compiled to the shapes of `theory.events`.
+
+========================================  =====================================================
+``"G >= D/2"``, also ``> <= <``           first step at which it holds (`Crossing`)
+``"gamma >= 1 while alpha > 0"``          the same, where the second holds too
+``"v stops growing"``                     first step at which the rate of v is at most 0
+``"v starts growing"``                    first step at which the rate of v is positive
+``"alpha rises again"``                   begin of a rise by 5 per cent that lasts (`SustainedRise`)
+``"gamma exceeds the maximum of rho"``    over the whole run (`ExceedsRunMaximum`)
+``"... after T0"``                        sought from the time of another event on
+========================================  =====================================================
+
+What comes to rest has a rate whose sign is rounding in the end: it neither stops nor starts growing
+there, unless the rate is exactly 0 (see `theory.events.Crossing`).
+
+Names are scalars, observables, ``risk``, rates (``d_alpha``: change per unit of time), constants.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from theory.law import ModelError
 
 if TYPE_CHECKING:
     import sympy
+
+
+def _always() -> sympy.Expr:
+    import sympy  # a stored rule is read without it
+
+    return sympy.Integer(1)
 
 
 @dataclass(frozen=True)
@@ -54,7 +82,7 @@ class Crossing(EventRule):
     Attributes
     ----------
     expression, guard : sympy.Expr
-        In symbols named like the order parameters.
+        In symbols named like the order parameters; without a guard, at any time.
     strict : bool
         If True, the condition is ``expression > 0``.
     resolution : float
@@ -63,7 +91,7 @@ class Crossing(EventRule):
     """
 
     expression: sympy.Expr
-    guard: sympy.Expr
+    guard: sympy.Expr = field(default_factory=_always)
     strict: bool = False
     resolution: float = 0.0
 
@@ -101,3 +129,160 @@ class SustainedRise(EventRule):
     quantity: sympy.Expr
     relative: float
     duration: float
+
+
+RISE = 0.05
+"""Part of its value by which a quantity that rises again must rise."""
+RESOLUTION = 1e-12
+"""Part of its largest absolute value below which the sign of a rate decides nothing."""
+FORMS = (
+    "'G >= D/2', 'v stops growing', 'v starts growing', 'alpha rises again', "
+    "'gamma exceeds the maximum of rho', each with 'after NAME' where wanted"
+)
+FUNCTIONS = {"sqrt": 1, "log": 1, "exp": 1, "Abs": 1, "tanh": 1, "Min": 2, "Max": 2}
+"""Function -> arguments, at least for the last two."""
+SPELLED = {"abs": "Abs", "min": "Min", "max": "Max"}
+
+
+def event_rules(texts: Mapping[str, Any], known: Sequence[str]) -> tuple[EventRule, ...]:
+    """The rules of a model, in an order in which ``after`` refers to earlier ones.
+
+    Parameters
+    ----------
+    texts : mapping
+        Name of the event -> rule.
+    known : sequence of str
+        Names that a rule may use.
+
+    Raises
+    ------
+    ModelError
+        If a rule has none of the forms, or uses a name that there is not.
+    """
+    rules: list[EventRule] = []
+    for name, text in texts.items():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ModelError(f"events: {name!r} is no word, as T1 or half_attended")
+        if not isinstance(text, str):
+            raise ModelError(f"event {name}: {text!r} is no rule; rules are text, as {FORMS}")
+        rule = event_rule(name, text, known)
+        if rule.after is not None and rule.after not in [earlier.name for earlier in rules]:
+            raise ModelError(f"event {name}: there is no event {rule.after!r} before it")
+        rules.append(rule)
+    return tuple(rules)
+
+
+def event_rule(name: str, text: str, known: Sequence[str]) -> EventRule:
+    """One rule from its text; see the module for the forms.
+
+    Raises
+    ------
+    ModelError
+        If it has none of the forms, or uses a name that there is not.
+    """
+    import sympy
+
+    body, after = text.strip(), None
+    found = re.fullmatch(r"(.*)\s+after\s+(\w+)", body)
+    if found:
+        body, after = found[1].strip(), found[2]
+    guard: sympy.Expr = sympy.Integer(1)
+    found = re.fullmatch(r"(.*)\s+while\s+(.*)", body)
+    if found:
+        body = found[1].strip()
+        guard = _difference(name, found[2], known)[0]
+    growing = re.fullmatch(r"(\w+)\s+(stops|starts) growing", body)
+    if growing:
+        rate = _expression(name, f"d_{growing[1]}", known)
+        stops = growing[2] == "stops"
+        return Crossing(
+            name, text, _latex(-rate if stops else rate, not stops), after,
+            -rate if stops else rate, guard, not stops, RESOLUTION,
+        )  # fmt: skip
+    rising = re.fullmatch(r"(.+)\s+rises again", body)
+    if rising:
+        quantity = _expression(name, rising[1], known)
+        return SustainedRise(name, text, text, after, quantity, RISE, 0.0)
+    exceeding = re.fullmatch(r"(.+)\s+exceeds the maximum of\s+(.+)", body)
+    if exceeding:
+        quantity, bound = (_expression(name, part, known) for part in exceeding.groups())
+        return ExceedsRunMaximum(name, text, text, after, quantity, bound)
+    expression, strict = _difference(name, body, known)
+    return Crossing(
+        name, text, _latex(expression, strict), after,
+        expression, guard, strict, _resolution(expression),
+    )  # fmt: skip
+
+
+def _resolution(expression: sympy.Expr) -> float:
+    """`RESOLUTION` where the expression is 0 at rest, so that only its sign is asked; else 0."""
+    rates = {symbol: 0 for symbol in expression.free_symbols if symbol.name.startswith("d_")}
+    return RESOLUTION if rates and expression.subs(rates) == 0 else 0.0
+
+
+def _latex(expression: sympy.Expr, strict: bool) -> str:
+    import sympy
+
+    sign = ">" if strict else r"\geq"
+    return f"{sympy.latex(expression)} {sign} 0"
+
+
+def _difference(name: str, text: str, known: Sequence[str]) -> tuple[sympy.Expr, bool]:
+    """A comparison as (expression, strict): what must not be negative, or must be positive."""
+    found = re.fullmatch(r"(.*?)(>=|<=|>|<)(.*)", text)
+    if not found or re.search(r"[<>=]", found[3]):
+        raise ModelError(f"event {name}: {text!r} is no rule; rules are {FORMS}")
+    left, right = (_expression(name, part, known) for part in (found[1], found[3]))
+    above = found[2].startswith(">")
+    return (left - right if above else right - left), "=" not in found[2]
+
+
+def _expression(name: str, text: str, known: Sequence[str]) -> sympy.Expr:
+    """Arithmetic of known names as sympy."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        raise ModelError(f"event {name}: {text!r} cannot be read; rules are {FORMS}") from None
+    found = _read(name, tree, known)
+    never = found.is_finite is not True and not found.free_symbols
+    if never or found.is_real is False:
+        raise ModelError(f"event {name}: {text.strip()!r} is no finite number")
+    return found
+
+
+def _read(name: str, node: ast.AST, known: Sequence[str]) -> Any:
+    import sympy
+
+    match node:
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            return sympy.nsimplify(value, rational=True)
+        case ast.Name(id=letter):
+            if letter not in known:
+                from difflib import get_close_matches
+
+                near = get_close_matches(letter, known, 1, 0.0)
+                raise ModelError(
+                    f"event {name}: {letter!r} is unknown; nearest: {near[0] if near else 'none'}"
+                )
+            return sympy.Symbol(letter, real=True)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_read(name, operand, known)
+        case ast.BinOp(left=left, op=operator, right=right):
+            one, two = _read(name, left, known), _read(name, right, known)
+            match operator:
+                case ast.Add():
+                    return one + two
+                case ast.Sub():
+                    return one - two
+                case ast.Mult():
+                    return one * two
+                case ast.Div():
+                    return one / two
+                case ast.Pow():
+                    return one**two
+        case ast.Call(func=ast.Name(id=function), args=arguments, keywords=[]):
+            spelled = SPELLED.get(function, function)
+            wanted = FUNCTIONS.get(spelled, 0)
+            if wanted == len(arguments) or (wanted == 2 < len(arguments)):
+                return getattr(sympy, spelled)(*(_read(name, a, known) for a in arguments))
+    raise ModelError(f"event {name}: {ast.unparse(node)!r} is no arithmetic of known names")

@@ -9,6 +9,8 @@ of these arguments are the defaults of the constants. One of three doors gives t
 
 Nothing is compiled here. `theory.closure` finds which entries stay equal under gradient descent,
 and the engine of `dynamics` runs the model.
+
+Reading a model from a Python file, without leaving anything behind.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
+import sys
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,8 +29,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.law import Law, gathered, is_number, named_arrays, pairs, stacked
-from theory.model_error import Blamed, ModelError
+from theory.law import (
+    Blamed,
+    Law,
+    ModelError,
+    gathered,
+    is_number,
+    line_of,
+    named_arrays,
+    pairs,
+    stacked,
+    told_error,
+)
 
 FloatArray = NDArray[np.float64]
 
@@ -98,7 +112,7 @@ class Model:
     names : mapping or callable, optional
         Name -> an entry of its scalar: ``{"alpha": ("v", 0), "gamma": ("A", 0, 1)}``.
     events : mapping or callable, optional
-        Name -> rule, as text: ``{"T1": "G >= D/2"}``; see `theory.event_text`.
+        Name -> rule, as text: ``{"T1": "G >= D/2"}``; see `theory.events`.
     groups : mapping, optional
         Array -> parameter group; groups may have learning rates of their own.
     symmetry : callable, optional
@@ -380,3 +394,65 @@ def _plain(name: str, default: Any) -> Any:
 
 def _same(one: Any, two: Any) -> bool:
     return type(one) is type(two) and one == two
+
+
+def read_model(path: str | Path) -> Model:
+    """The model of a Python file.
+
+    Parameters
+    ----------
+    path : path-like
+        A file with ``start`` and one of the three doors as functions of these names.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read or run, or holds no model.
+    """
+    file = Path(path).absolute()
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise ModelError(f"{str(path)!r} cannot be read ({reason.lower()})") from None
+    module = types.ModuleType(f"attdyn_model_{file.stem}")
+    module.__file__ = str(file)
+    sys.path.insert(0, str(file.parent))
+    # Dataclasses and the like look their module up by name.
+    sys.modules[module.__name__] = module
+    before, writes = set(sys.modules), sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    try:
+        exec(compile(text, str(file), "exec"), module.__dict__)
+    except (Exception, SystemExit) as error:
+        raise ModelError(
+            f"{file.name} cannot be run: {told_error(error)}{line_of(error, file)}"
+        ) from error
+    finally:
+        sys.dont_write_bytecode = writes
+        sys.path.remove(str(file.parent))
+        _forget(set(sys.modules) - before, file.parent)
+    content = vars(module)
+    known = [*LEADING, *TABLES, *SETTINGS]
+    given = {name: content[name] for name in known if content.get(name) is not None}
+    if "start" not in given:
+        raise ModelError(f"{file.name} holds no model: it has no function start(...)")
+    lines = (module.__doc__ or "").strip().splitlines()
+    title = lines[0].rstrip(".") if lines else file.stem
+    source = str(content.get("SOURCE", ""))
+    try:
+        return Model(**given, name=file.stem, title=title, source=source, path=file)
+    except ModelError as error:
+        raise ModelError(f"{file.name}: {error}") from None
+
+
+def _forget(names: set[str], folder: Path) -> None:
+    """Drop the modules of a folder: another model may have others of these names, or newer ones."""
+    for name in names:
+        place = getattr(sys.modules[name], "__file__", None) or ""
+        if Path(place).parent == folder or folder in Path(place).parents:
+            del sys.modules[name]

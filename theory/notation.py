@@ -7,7 +7,7 @@ their labels from it, so a letter is never spelled twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,15 @@ if TYPE_CHECKING:
     import sympy
 
 
+REAL = (("real", True),)
+POSITIVE = (("positive", True),)
+INTEGER = (("integer", True),)
+NATURAL = (("integer", True), ("positive", True))
+COUNT = (("integer", True), ("nonnegative", True))
+
+
 @dataclass(frozen=True)
-class Letter:
+class NotationEntry:
     """One row of a notation table.
 
     Attributes
@@ -29,28 +36,43 @@ class Letter:
         LaTeX form without dollar signs.
     meaning : str
         One line, with the unit where there is one.
-    shape : str
-        ``"scalar"`` or for example ``"D x D"``.
     assumptions : tuple of (str, bool)
         What sympy may assume of the symbol.
+    shape : str
+        ``"scalar"`` or for example ``"D x D"``.
     """
 
     name: str
     letter: str
     latex: str
     meaning: str
+    assumptions: tuple[tuple[str, bool], ...] = REAL
     shape: str = "scalar"
-    assumptions: tuple[tuple[str, bool], ...] = (("real", True),)
 
 
-class Notation(Mapping[str, Letter]):
-    """The notation table of one system: code name -> `Letter`.
+Row = tuple[Any, ...]
+"""The fields of a `NotationEntry`, in their order."""
+
+
+def notation_entries(rows: Iterable[Row]) -> tuple[NotationEntry, ...]:
+    """The entries of a table whose rows are plain tuples.
+
+    Examples
+    --------
+    >>> notation_entries([("p", "p", "p", "odd degree", NATURAL)])[0].meaning
+    'odd degree'
+    """
+    return tuple(NotationEntry(*row) for row in rows)
+
+
+class Notation(Mapping[str, NotationEntry]):
+    """The notation table of one system: code name -> `NotationEntry`.
 
     Parameters
     ----------
     source : str
         The paper whose letters these are.
-    letters : iterable of Letter
+    letters : iterable of NotationEntry
         Rows of the table; code names are unique.
 
     Raises
@@ -59,13 +81,13 @@ class Notation(Mapping[str, Letter]):
         If a code name appears twice.
     """
 
-    def __init__(self, source: str, letters: tuple[Letter, ...]) -> None:
+    def __init__(self, source: str, letters: tuple[NotationEntry, ...]) -> None:
         self.source = source
         self._letters = {letter.name: letter for letter in letters}
         if len(self._letters) != len(letters):
             raise ValueError(f"a code name appears twice in the notation of {source}")
 
-    def __getitem__(self, name: str) -> Letter:
+    def __getitem__(self, name: str) -> NotationEntry:
         return self._letters[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -1,13 +1,23 @@
-"""A derivation as text or LaTeX, with the letters of the system's notation table."""
+"""A derivation as text or LaTeX, with the letters of the system's notation table.
+
+The derivation of a model of one's own as a page: text or LaTeX.
+
+A page is a title and sections; a section holds sentences, and equations of two sides. Expressions
+are sympy's, so that the same page is written as text and as LaTeX.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from typing import Any
 
+import numpy as np
 import sympy
 from sympy.core.function import AppliedUndef
 
+from theory.closure import Closure
 from theory.reduction import ReducedSystem
 
 Equation = tuple[str, str]
@@ -105,3 +115,232 @@ def _sections(
         yield "Reported", [(name(key), expression(value)) for key, value in reported]
     if system.invariants:
         yield "Vanishes always", [("0", expression(value)) for value in system.invariants]
+
+
+MOST_DRAWN = 16
+"""Rows and columns up to which the classes of an array are written out."""
+MOST_ENTRIES = 4
+"""Entries of a class that are named."""
+MOST_SCALARS = 24
+"""Scalars whose derivative is written out."""
+MOST_LAWS = 12
+DIGITS = 1e-12
+"""Part of the largest coefficient below which one is not written."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A side of an equation that is written by hand: as text, and as LaTeX."""
+
+    text: str
+    latex: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, sentences and equations.
+
+    Attributes
+    ----------
+    heading : str
+    sentences : tuple of str
+        Plain text, before the equations.
+    equations : tuple of (left, right)
+        Strings, sympy expressions, or `Written`.
+    drawn : tuple of str
+        Lines in a fixed pitch, after the equations.
+    """
+
+    heading: str
+    sentences: tuple[str, ...] = ()
+    equations: tuple[tuple[Any, Any], ...] = ()
+    drawn: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """A derivation to be written.
+
+    Attributes
+    ----------
+    title, source : str
+    sections : tuple of Section
+    letters : mapping
+        Code name -> LaTeX.
+    """
+
+    title: str
+    source: str
+    sections: tuple[Section, ...]
+    letters: Mapping[str, str]
+
+    def as_text(self) -> str:
+        """Plain text, one equation a line."""
+        lines = [self.title, "=" * len(self.title), ""]
+        lines += [self.source, ""] if self.source else []
+        for section in self.sections:
+            lines += [section.heading, *(f"    {s}" for s in section.sentences)]
+            lines += [f"    {left} = {right}" for left, right in section.equations]
+            lines += [f"    {line}" for line in section.drawn] + [""]
+        return "\n".join(lines)
+
+    def as_latex(self) -> str:
+        """LaTeX: a paragraph a section, equations in an align environment."""
+        names = {sympy.Symbol(name, real=True): latex for name, latex in self.letters.items()}
+
+        def written(side: Any) -> str:
+            if isinstance(side, Written):
+                return side.latex
+            if isinstance(side, sympy.Basic):
+                return str(sympy.latex(side, symbol_names=names))
+            return self.letters.get(str(side), rf"\mathrm{{{_escaped(str(side))}}}")
+
+        lines = [rf"\section*{{{_escaped(self.title)}}}"]
+        lines += [_escaped(self.source), ""] if self.source else []
+        for section in self.sections:
+            lines.append(rf"\paragraph{{{_escaped(section.heading)}}}")
+            lines += [_escaped(sentence) + r"\\" for sentence in section.sentences]
+            if section.equations:
+                rows = [f"  {written(a)} &= {written(b)}" for a, b in section.equations]
+                lines += [r"\begin{align*}", " \\\\\n".join(rows), r"\end{align*}"]
+            if section.drawn:
+                lines += [r"\begin{verbatim}", *section.drawn, r"\end{verbatim}"]
+        return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    for sign in "&%#_{}":
+        text = text.replace(sign, "\\" + sign)
+    return text.replace("^", r"\^{}")
+
+
+def entry_text(array: str, position: Sequence[int]) -> str:
+    """``A[0, 3]``."""
+    return f"{array}[{', '.join(map(str, position))}]" if len(position) else array
+
+
+def what_stays_equal(closure: Closure, entry_names: Sequence[str]) -> list[Section]:
+    """Sections on the scalars, what is kept, and the samples.
+
+    Parameters
+    ----------
+    closure : Closure
+    entry_names : sequence of str
+        Every entry by its array and position.
+    """
+    equal = []
+    for k, name in enumerate(closure.names[:MOST_SCALARS]):
+        members = np.flatnonzero(closure.classes.labels == k)
+        signs = closure.classes.signs[members]
+        written = [
+            ("-" if sign < 0 else "") + entry_names[entry]
+            for entry, sign in zip(members[:MOST_ENTRIES], signs, strict=False)
+        ]
+        more = " = ..." if members.size > MOST_ENTRIES else ""
+        count = f"{members.size} entr{'y' if members.size == 1 else 'ies'}"
+        equal.append(f"{name} = {' = '.join(written)}{more}   ({count})")
+    if closure.scalars > MOST_SCALARS:
+        equal.append(f"and {closure.scalars - MOST_SCALARS} more")
+    if closure.frozen:
+        still = np.flatnonzero(closure.classes.labels < 0)
+        shown = ", ".join(entry_names[entry] for entry in still[:MOST_ENTRIES])
+        more = ", ..." if still.size > MOST_ENTRIES else ""
+        equal.append(f"{still.size} entries never move: {shown}{more}")
+    sections = [Section("What stays equal", (closure.summary(), *equal), (), drawn(closure))]
+    kept = [
+        f"{text} = {law.value:.6g}" + (" (by the flow; gradient descent breaks it at order eta)"
+                                       if law.degree == 2 else "")
+        for text, law in zip(closure.conserved, closure.laws, strict=True) if law.exact
+    ]  # fmt: skip
+    if 0 < closure.free < closure.scalars:
+        sections.append(_linear_section(closure))
+    decimal = sum(not law.exact for law in closure.laws)
+    if len(kept) > MOST_LAWS:
+        kept[MOST_LAWS:] = [f"and {len(kept) - MOST_LAWS} more"]
+    if decimal:
+        kept.append(f"{decimal} linear combinations with decimal coefficients")
+    if kept:
+        sections.append(Section("What training keeps", tuple(kept)))
+    return sections
+
+
+def _linear_section(closure: Closure) -> Section:
+    """The scalars as combinations of the directions of the linear space."""
+    columns = closure.space.directions(closure.classes)
+    letters = [sympy.Symbol(f"z_{k + 1}", real=True) for k in range(columns.shape[1])]
+    small = DIGITS * np.abs(columns).max(initial=0.0)
+    rows: list[tuple[Any, Any]] = []
+    for k, name in enumerate(closure.names[:MOST_SCALARS]):
+        start = float(closure.classes.start[closure.classes.first[k]])
+        terms = zip(columns[k], letters, strict=True)
+        combination = sum(sympy.Float(c, 6) * z for c, z in terms if abs(c) > small)
+        rows.append((name, sympy.Float(start, 6) + combination if start else combination))
+    sentences = ["z = 0 at the start; with --coordinates linear a step is z' = z - eta * dR/dz"]
+    if closure.scalars > MOST_SCALARS:
+        sentences.append(f"and {closure.scalars - MOST_SCALARS} more scalars")
+    heading = f"The linear space of {closure.free} in which the scalars stay"
+    return Section(heading, tuple(sentences), tuple(rows))
+
+
+def drawn(closure: Closure) -> tuple[str, ...]:
+    """Small arrays with the number of the scalar of each entry, 1, 2, ...; a dot never moves."""
+    lines: list[str] = []
+    width = len(str(closure.scalars)) + 1
+    for name, entries in closure.labels().items():
+        matrix = np.atleast_1d(np.array(entries))
+        matrix = matrix.reshape(matrix.shape[0], -1) if matrix.ndim > 1 else matrix[None, :]
+        if max(matrix.shape) > MOST_DRAWN:
+            continue
+        lines.append(f"{name}:")
+        for row in matrix:
+            cells = ["." if not k else str(k) for k in row]
+            lines.append("  " + " ".join(f"{cell:>{width}}" for cell in cells))
+    return tuple(lines)
+
+
+def multiplicities(
+    sizes: Mapping[tuple[int, ...], int], names: Sequence[str]
+) -> tuple[sympy.Expr | None, int]:
+    """The polynomial of the constants that gives the number of entries of a scalar.
+
+    Parameters
+    ----------
+    sizes : mapping
+        Values of the constants -> number of entries.
+    names : sequence of str
+        The constants.
+
+    Returns
+    -------
+    sympy.Expr or None, and int
+        The polynomial of least degree through all points, with at least one more point than
+        coefficients; None if there is none. How many points were left to check it.
+    """
+    symbols = [sympy.Symbol(name, real=True) for name in names]
+    points = list(sizes)
+    values = sympy.Matrix([sympy.Integer(sizes[point]) for point in points])
+    for degree in range(4):
+        monomials: list[tuple[int, ...]] = []
+        for total in range(degree + 1):
+            monomials += list(combinations_with_replacement(range(len(names)), total))
+        rows = [
+            [sympy.prod([sympy.Integer(point[k]) for k in term]) for term in monomials]
+            for point in points
+        ]
+        matrix = sympy.Matrix(rows)
+        rank = matrix.rank()
+        if rank >= len(points):
+            return None, 0
+        if matrix.row_join(values).rank() > rank:
+            continue
+        solution, free = matrix.gauss_jordan_solve(values)
+        solution = solution.subs(dict.fromkeys(free, 0))
+        terms = [
+            factor * sympy.prod([symbols[k] for k in term])
+            for factor, term in zip(solution, monomials, strict=True)
+        ]
+        return sympy.factor(sum(terms)), len(points) - rank
+    return None, 0

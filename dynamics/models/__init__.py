@@ -47,7 +47,7 @@ def Model(**functions: Any) -> System:  # noqa: N802 (it stands for what it make
     'closes on 1 scalar of 2 entries (sizes 2)'
     """
     from dynamics.models.engine import system_of
-    from dynamics.models.engine.tracing_errors import refusals
+    from dynamics.models.engine.tracing import refusals
     from theory.model import Model as Functions
 
     known = [field.name for field in dataclasses.fields(Functions)]

@@ -12,9 +12,9 @@ from typing import Any
 
 from dynamics.phase_diagrams.quantity import TIME, Quantity
 from dynamics.validation import brief
-from theory.notation import Letter
+from theory.notation import NotationEntry
 
-Letters = Mapping[str, Letter]
+Letters = Mapping[str, NotationEntry]
 """A notation table, or nothing."""
 WORDS = {
     "samples": "samples $N$",

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any
 
-from theory.notation import Letter, Notation
+from theory.notation import Notation, NotationEntry
 
 ATTRIBUTE = "presentation"
 """Attribute of a dataset that holds a presentation, as JSON."""
@@ -160,7 +160,9 @@ class Presentation:
     def from_json(cls, plain: Mapping[str, Any]) -> Presentation:
         """The presentation that `to_json` made plain values of."""
         letters = tuple(
-            Letter(**letter | {"assumptions": tuple((n, v) for n, v in letter["assumptions"])})
+            NotationEntry(
+                **letter | {"assumptions": tuple((n, v) for n, v in letter["assumptions"])}
+            )
             for letter in plain["notation"]["letters"]
         )
         return cls(

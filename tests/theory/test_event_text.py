@@ -5,9 +5,8 @@ import re
 import pytest
 import sympy
 
-from theory.event_text import FORMS, event_rule, event_rules
-from theory.events import Crossing, ExceedsRunMaximum, SustainedRise
-from theory.model_error import ModelError
+from theory.events import FORMS, Crossing, ExceedsRunMaximum, SustainedRise, event_rule, event_rules
+from theory.law import ModelError
 
 KNOWN = ["v", "alpha", "gamma", "rho", "G", "risk", "d_v", "d_alpha", "D"]
 v, alpha, gamma, rho, G, D, d_v = sympy.symbols("v alpha gamma rho G D d_v", real=True)

@@ -6,10 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from theory.law import Law, stacked
-from theory.model import RESERVED, Model, check_name
-from theory.model_error import ModelError
-from theory.model_file import read_model
+from theory.law import Law, ModelError, stacked
+from theory.model import RESERVED, Model, check_name, read_model
 
 THREE, HALF = np.int64(3), np.float64(0.5)
 

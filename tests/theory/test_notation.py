@@ -1,10 +1,11 @@
 import pytest
 import sympy
 
-from theory.notation import Letter, Notation
+from theory.notation import Notation, NotationEntry
 
 TABLE = Notation(
-    "a paper", (Letter("alpha", "α", r"\alpha", "a scalar"), Letter("D", "D", "D", "n"))
+    "a paper",
+    (NotationEntry("alpha", "α", r"\alpha", "a scalar"), NotationEntry("D", "D", "D", "n")),
 )
 
 

@@ -17,8 +17,7 @@ import numpy as np
 
 from theory.closure.conservation import ConservationLaw
 from theory.closure.linear import LinearSpace
-from theory.closure.partition import EntryClasses
-from theory.closure.samples import SampleClasses
+from theory.closure.partition import EntryClasses, SampleClasses
 
 __all__ = [
     "Closure",

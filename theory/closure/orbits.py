@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from theory.closure.partition import FROZEN, EntryClasses, FloatArray, IntArray
-from theory.model_error import ModelError
+from theory.law import ModelError
 
 LONGEST = 60
 """Characters of a permutation that are shown."""

@@ -3,16 +3,25 @@
 The value of a floating variable is a numpy object array whose entries are numbers of the
 arithmetic. The value of an integer or Boolean variable is an ordinary numpy array, except that a
 Boolean which depends on symbols is an object array of conditions.
+
+The arithmetic of mpmath: a traced program at any number of digits.
+
+Every condition is decided, so that the guards of a program against overflow and division by zero
+do what they do in floating point: a function outside its domain is NaN, a pole is infinite.
 """
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
+import sympy
 from numpy.typing import NDArray
 
 Value = NDArray[Any]
@@ -126,3 +135,181 @@ def reduced(function: Callable[[list[Any]], Any], value: Value, axes: Sequence[i
     rows = lanes(value, axes)
     places = np.ndindex(rows.shape[:-1])
     return array((function(list(rows[place])) for place in places), rows.shape[:-1])
+
+
+def _real(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of real numbers: infinite at a pole, NaN where it is not real."""
+
+    def guarded(*arguments: Any) -> Any:
+        if any(mpmath.isnan(x) for x in arguments):
+            return mpmath.nan
+        try:
+            result = function(*arguments)
+        except ZeroDivisionError:
+            return mpmath.inf
+        except ValueError:
+            return mpmath.nan
+        return result if isinstance(result, mpmath.mpf) else mpmath.nan
+
+    return guarded
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    if y != 0 or mpmath.isnan(y):
+        return x / y
+    return mpmath.nan if x == 0 or mpmath.isnan(x) else mpmath.sign(x) * mpmath.inf
+
+
+def _power(x: Any, y: Any) -> Any:
+    return mpmath.mpf(1) if y == 0 else mpmath.power(x, y)
+
+
+def _truncated(x: Any) -> Any:
+    return mpmath.floor(x) if x >= 0 else mpmath.ceil(x)
+
+
+def _round_away(x: Any) -> Any:
+    return mpmath.sign(x) * mpmath.floor(abs(x) + mpmath.mpf("0.5"))
+
+
+def _larger(x: Any, y: Any) -> Any:
+    if mpmath.isnan(x) or mpmath.isnan(y):
+        return mpmath.nan
+    return max(x, y)
+
+
+def _smaller(x: Any, y: Any) -> Any:
+    return -_larger(-x, -y)
+
+
+def _log_add_exp(x: Any, y: Any) -> Any:
+    if x == y:
+        return x + mpmath.log(2)
+    return max(x, y) + mpmath.log1p(mpmath.exp(-abs(x - y)))
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    return x - y * _truncated(x / y)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "add_any": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "neg": operator.neg,
+    "abs": abs,
+    "div": _quotient,
+    "max": _larger,
+    "min": _smaller,
+    "square": lambda x: x * x,
+    "is_finite": lambda x: bool(mpmath.isfinite(x)),
+    "clamp": lambda low, x, high: _smaller(_larger(low, x), high),
+    **{
+        name: _real(function)
+        for name, function in {
+            "sign": mpmath.sign,
+            "floor": mpmath.floor,
+            "ceil": mpmath.ceil,
+            "rem": _remainder,
+            "exp": mpmath.exp,
+            "exp2": lambda x: mpmath.power(2, x),
+            "log": mpmath.log,
+            "logaddexp": _log_add_exp,
+            "log1p": mpmath.log1p,
+            "expm1": mpmath.expm1,
+            "sqrt": mpmath.sqrt,
+            "rsqrt": lambda x: 1 / mpmath.sqrt(x),
+            "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
+            "pow": _power,
+            "logistic": lambda x: 1 / (1 + mpmath.exp(-x)),
+            "sin": mpmath.sin,
+            "cos": mpmath.cos,
+            "tan": mpmath.tan,
+            "asin": mpmath.asin,
+            "acos": mpmath.acos,
+            "atan": mpmath.atan,
+            "atan2": mpmath.atan2,
+            "sinh": mpmath.sinh,
+            "cosh": mpmath.cosh,
+            "tanh": mpmath.tanh,
+            "asinh": mpmath.asinh,
+            "acosh": mpmath.acosh,
+            "atanh": mpmath.atanh,
+            "erf": mpmath.erf,
+            "erfc": mpmath.erfc,
+            "erf_inv": mpmath.erfinv,
+            "lgamma": lambda x: mpmath.re(mpmath.loggamma(x)),
+            "digamma": mpmath.digamma,
+        }.items()
+    },
+}
+
+
+class Mpmath(Arithmetic):
+    """Real numbers of mpmath.
+
+    A float stands for the decimal that prints it: 0.1 is 1/10 to all digits. The results are
+    ordinary ``mpmath.mpf``; arithmetic that a caller does on them has the precision of the
+    caller's context, ``mpmath.mp.dps``.
+
+    Parameters
+    ----------
+    digits : int
+        Decimal digits of every operation.
+    """
+
+    def __init__(self, digits: int = 50) -> None:
+        self.digits = digits
+
+    def working(self) -> AbstractContextManager[Any]:
+        """The working precision of mpmath."""
+        return mpmath.workdps(self.digits)
+
+    def number(self, value: Any) -> Any:
+        """A number; a float is the decimal that prints it."""
+        if isinstance(value, sympy.Basic):
+            value = sympy.N(value, self.digits)
+            if not isinstance(value, sympy.Number):
+                raise ValueError(f"{value} is not a real number")
+            return mpmath.mpf(value if value.is_finite else str(float(value)))
+        if isinstance(value, Fraction):
+            return mpmath.mpf(value.numerator) / value.denominator
+        if isinstance(value, float | np.floating):
+            return mpmath.mpf(str(value))
+        return mpmath.mpf(int(value) if isinstance(value, np.integer | np.bool_) else value)
+
+    def finish(self, entry: Any) -> Any:
+        """The entry as it is."""
+        return entry
+
+    def function(self, name: str, params: Mapping[str, Any]) -> Callable[..., Any] | None:
+        """The elementwise primitive `name`, with poles and domains as in floating point."""
+        if name == "integer_pow":
+            exponent = int(params["y"])
+            return _real(lambda x: x**exponent)
+        if name == "round":
+            return _real(mpmath.nint if int(params["rounding_method"]) else _round_away)
+        return FUNCTIONS.get(name)
+
+    def total(self, terms: Sequence[Any]) -> Any:
+        """Sum, exact until it is rounded once."""
+        return mpmath.fsum(terms)
+
+    def dot(self, left: Sequence[Any], right: Sequence[Any]) -> Any:
+        """Sum of products, exact until it is rounded once."""
+        return mpmath.fdot(left, right)
+
+    def largest(self, entries: Sequence[Any]) -> Any:
+        """Maximum; NaN if one entry is."""
+        return mpmath.nan if any(mpmath.isnan(x) for x in entries) else max(entries)
+
+    def compare(self, relation: str, left: Any, right: Any) -> bool:
+        """A decided comparison; with NaN only ``ne`` holds."""
+        if mpmath.isnan(left) or mpmath.isnan(right):
+            return relation == "ne"
+        return bool(getattr(operator, relation)(left, right))
+
+    def integer(self, entry: Any) -> int:
+        """The number truncated towards zero."""
+        return int(entry)

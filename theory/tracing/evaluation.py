@@ -13,10 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theory.tracing.arithmetic import Arithmetic, UntracedPrimitive, Value, is_number, mapped
-from theory.tracing.movement import MOVEMENTS
-from theory.tracing.mpmath_reading import Mpmath
-from theory.tracing.rules import RULES
+from theory.tracing.arithmetic import (
+    Arithmetic,
+    Mpmath,
+    UntracedPrimitive,
+    Value,
+    is_number,
+    mapped,
+)
+from theory.tracing.primitives import MOVEMENTS, RULES
 from theory.tracing.sympy_reading import Sympy
 
 if TYPE_CHECKING:

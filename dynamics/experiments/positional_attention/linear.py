@@ -16,7 +16,7 @@ import numpy as np
 from dynamics.experiments.verify import Finding, Protocol
 from theory.symmetry import Partition
 from theory.systems.positional_attention import constructions, linear_rules
-from theory.systems.positional_attention.data_law import bayes_error
+from theory.systems.positional_attention.model import bayes_error
 
 if TYPE_CHECKING:
     from dynamics.registry import System

@@ -5,7 +5,7 @@ for a time that is a power of D, frozen. Errors are laid on the scale from the i
 to the error of sign(Z), which needs no attention (1).
 
 Theorem 5.2 speaks of every algorithm. An exact bound decides where it holds
-(`theory.systems.positional_attention.unknown_sets`), one algorithm where it does not: the leading
+(`theory.systems.positional_attention.linear_rules`), one algorithm where it does not: the leading
 direction of the patches, and sign(Z).
 """
 
@@ -34,9 +34,8 @@ from dynamics.experiments.positional_attention.unknown_partition import (
 )
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.training.flow import flow
-from theory.systems.positional_attention.data_law import bayes_error
-from theory.systems.positional_attention.linear_rules import sign_rule_error
-from theory.systems.positional_attention.unknown_sets import least_samples
+from theory.systems.positional_attention.linear_rules import least_samples, sign_rule_error
+from theory.systems.positional_attention.model import bayes_error
 
 if TYPE_CHECKING:
     from dynamics.registry import System

@@ -29,7 +29,7 @@ from dynamics.experiments.shallow_vit.runs import (
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
 from dynamics.training.gradient_descent import descend
-from theory.systems.shallow_vit.initialization import cap_share, claimed_share, least_epsilon
+from theory.systems.shallow_vit.lemmas import cap_share, claimed_share, least_epsilon
 
 if TYPE_CHECKING:
     from dynamics.registry import System

@@ -1,4 +1,9 @@
-r"""The closure of a realized model: classes of entries and samples, and the walk along the run.
+r"""The full problem as a closure sees it: gradients and what each sample says, with their errors.
+
+A rounding error is the difference to a run in single precision on inputs, weights and data that are
+each moved by a rounding error of that precision, scaled to double precision.
+
+The closure of a realized model: classes of entries and samples, and the walk along the run.
 
 The walk goes back to the first stage with every state at which the full gradient leaves the
 classes, until none does; see `theory.closure`.
@@ -7,33 +12,106 @@ classes, until none does; see `theory.closure`.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.models.engine.functions import WATCHED, functions_of, slope_of
-from dynamics.models.engine.payload import reduced_payload, scalar_names, second_names
+from dynamics.models.engine.program import Data
 from theory.closure import Closure, EntryClasses, SampleClasses
 from theory.closure.conservation import conservation_laws
-from theory.closure.linear import linear_space
+from theory.closure.linear import group_numbers, linear_space
 from theory.closure.orbits import orbit_classes
 from theory.closure.partition import (
     FLOORS,
     ROUNDING,
     SCALES,
+    Signature,
     class_tolerances,
     random_state,
     refine_entries,
+    split_samples,
 )
-from theory.closure.samples import Signature, split_samples
-from theory.law import gathered
-from theory.model_error import ModelError
+from theory.law import ModelError, gathered
 
 if TYPE_CHECKING:
     from dynamics.models.engine.realization import Realization, Walk
 
 FloatArray = NDArray[np.float64]
+
+PERTURBATIONS = 20240
+"""Seed of the perturbations."""
+SINGLE = 2.0**-23
+TWIN = 2.0**-29
+"""From the error of a run in single precision, with perturbed data, to that in double precision."""
+
+
+class FullTraining:
+    """The full problem as a closure sees it; see `theory.closure.partition.Training`."""
+
+    def __init__(self, made: Realization, data: Data) -> None:
+        self.start = made.flat_start
+        names = list(made.arrays)
+        sizes = [prod(shape) for shape in made.shapes.values()]
+        self.arrays = np.repeat(np.arange(len(names)), sizes)
+        groups = group_numbers([made.model.groups.get(name, "") for name in names])
+        self.groups = np.repeat(groups, sizes)
+        self._program, self._data = made.program, data
+        self._generator = np.random.default_rng(PERTURBATIONS)
+
+    def gradient(self, state: FloatArray) -> FloatArray:
+        """Gradient at a state, shape (n,)."""
+        import jax
+
+        with jax.enable_x64(True):
+            return np.asarray(self._program.compiled_gradient(state, self._data))
+
+    def probe(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Gradient, and the rounding error of each entry."""
+        import jax
+
+        gradient = self.gradient(state)
+        data = perturbed(self._data, self._generator)
+        noise = 1 + SINGLE * self._generator.standard_normal(state.size)
+        with jax.enable_x64(False):
+            twin = np.asarray(
+                self._program.compiled_gradient((state * noise).astype(np.float32), data)
+            )
+        return gradient, np.abs(gradient - twin.astype(np.float64)) * TWIN
+
+    def signatures(self, state: FloatArray, direction: FloatArray) -> list[Signature]:
+        """Numbers of each sample that equal samples share, with their rounding errors."""
+        import jax
+
+        with jax.enable_x64(True):
+            rows = np.asarray(self._program.compiled_signatures(state, direction, self._data))
+        data = perturbed(self._data, self._generator)
+        noise = 1 + SINGLE * self._generator.standard_normal(state.size)
+        with jax.enable_x64(False):
+            twins = np.asarray(
+                self._program.compiled_signatures(
+                    (state * noise).astype(np.float32), direction.astype(np.float32), data
+                )
+            ).astype(np.float64)
+        return [(row, np.abs(row - twin) * TWIN) for row, twin in zip(rows, twins, strict=True)]
+
+
+def perturbed(data: Data, generator: np.random.Generator) -> Data:
+    """Data in single precision, each number moved by a rounding error of that."""
+    import jax
+
+    def moved(part: Any) -> Any:
+        values = np.asarray(part)
+        if values.dtype.kind != "f":
+            return values.astype(np.int32) if values.dtype.kind in "iu" else values
+        noise = 1 + SINGLE * generator.standard_normal(values.shape)
+        return (values * noise).astype(np.float32)
+
+    return Data(*jax.tree.map(moved, tuple(data)))
+
+
 SEED = 20240
 """Of the points at which closures are looked at."""
 RECORDS = 60
@@ -92,8 +170,8 @@ class Closing:
             self.remarks.append(
                 "laws that join parameter groups need equal rates, and are left out"
             )
-        names = scalar_names(made, classes)
-        self.remarks += second_names(made, classes)
+        names = made.scalar_names(classes)
+        self.remarks += made.unused_names(classes)
         if made.drawn and made.law is not None:
             self.remarks.append(
                 f"the law is known by {made.law.size} draws: what the gradient has outside the "
@@ -259,7 +337,7 @@ class Closing:
         records = np.empty((schedule.size, state.size))
         tracked = np.empty((int(schedule[-1]) + 1, len(WATCHED)))
         span = (0, int(schedule[-1]) + 1)
-        payload = reduced_payload(made, classes, groups)
+        payload = made.reduced_payload(classes, groups)
         reached = loop.advance(state, eta, span, (tracked, schedule, records), payload)
         near = (schedule <= reached) & (np.abs(records).max(axis=1) <= far(made))
         near &= np.logical_and.accumulate(near)
@@ -297,7 +375,7 @@ class Closing:
         """Gradient from the representatives alone, by every class."""
         import jax
 
-        payload = reduced_payload(self.made, classes, groups)
+        payload = self.made.reduced_payload(classes, groups)
         slope = slope_of(self.made.program, True)
 
         def gradient(state: FloatArray) -> FloatArray:

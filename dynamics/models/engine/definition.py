@@ -1,24 +1,258 @@
-"""A model with what is made of it once: its parameters, its fingerprint, its realizations."""
+"""The notation table of a model, from the names that it gives to its scalars and constants.
+
+What the runs of a model are drawn as: its own panels, or one for each array.
+
+What counts in a model, as a short hash of each of its parts.
+
+A part is hashed by its value at the default constants (the start, every sample and its probability,
+the traced program) and by the syntax of its function, with that of what the function uses of the
+same file: so data that a file imports count, and so does what only other constants reach. Comments,
+docstrings and the layout of the text do not.
+
+A model with what is made of it once: its parameters, its fingerprint, its realizations.
+"""
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import hashlib
+import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from dynamics.models.engine.fingerprint import digests
-from dynamics.models.engine.letters import notation_of
-from dynamics.models.engine.panels import plot_description
 from dynamics.models.engine.realization import Realization, Walk
-from dynamics.models.engine.tracing_errors import refusals
-from dynamics.results.presentation import Origin, Presentation, conditions
+from dynamics.models.engine.tracing import refusals, require_jax
+from dynamics.results.presentation import (
+    LOOKS,
+    Origin,
+    Panel,
+    PlotDescription,
+    Presentation,
+    conditions,
+)
 from dynamics.validation import STRICT, InvalidRequest, integer, learning_rate, number, whole
 from theory.events import EventRule
-from theory.model import Model
+from theory.law import ModelError
+from theory.model import LEADING, Model
+from theory.notation import Notation, NotationEntry
+
+if TYPE_CHECKING:
+    from dynamics.models.engine.realization import Realization
+
+GREEK = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ",
+    "eta": "η", "theta": "θ", "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν",
+    "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "upsilon": "υ", "phi": "φ",
+    "chi": "χ", "psi": "ψ", "omega": "ω",
+}  # fmt: skip
+
+
+def latex_of(name: str) -> str:
+    r"""A code name as LaTeX: ``alpha0`` is ``\alpha_{0}``, ``A_0_1`` is ``A_{0,1}``."""
+    base, *below = name.split("_")
+    digits = re.fullmatch(r"([A-Za-z]+?)(\d+)", base)
+    if digits:
+        base, below = digits[1], [digits[2], *below]
+    folded = base.lower()
+    if folded in GREEK:
+        capital = base[0].isupper() and folded not in ("alpha", "beta", "epsilon", "zeta", "eta")
+        letter = "\\" + (folded.capitalize() if capital else folded)
+    elif len(base) == 1:
+        letter = base
+    else:
+        letter = rf"\mathrm{{{base}}}"
+    parts = [part if part.isdigit() or len(part) == 1 else rf"\mathrm{{{part}}}" for part in below]
+    return letter + (f"_{{{','.join(filter(None, parts))}}}" if any(parts) else "")
+
+
+def notation_of(model: Model, scalars: tuple[str, ...], seen: tuple[str, ...]) -> Notation:
+    """The table of constants, scalars, rates and observables of a model."""
+    rows = [_row(name, "constant of the model") for name in model.constants]
+    rows += [_row(name, "scalar of the reduction") for name in scalars]
+    rows += [_row(name, "observable of the model") for name in seen]
+    for name in (*scalars, *seen):
+        latex = rf"\dot{{{latex_of(name)}}}"
+        rows.append(
+            NotationEntry(f"d_{name}", f"d_{name}", latex, f"rate of {name}, per unit of time")
+        )
+    rows += [
+        NotationEntry("risk", "R", "R", "population risk"),
+        NotationEntry(
+            "outside", "outside", r"\mathrm{outside}", "largest distance from the closed space"
+        ),
+    ]
+    unique = {row.name: row for row in rows}
+    return Notation(model.source or model.title or model.name, tuple(unique.values()))
+
+
+def _row(name: str, meaning: str) -> NotationEntry:
+    return NotationEntry(name, GREEK.get(name, name), latex_of(name), meaning)
+
+
+MOST_PANELS = 4
+"""Panels of scalars, where the model does not say which."""
+
+
+def plot_description(
+    model: Model, scalars: Sequence[str], seen: Sequence[str], events: Sequence[str]
+) -> PlotDescription:
+    """Panels, and a mark for each event.
+
+    Parameters
+    ----------
+    model : Model
+        Its ``panels`` are tuples of names, one a panel; a name with ``log`` before it, as
+        ``"log risk"``, makes the axis of its panel logarithmic.
+    scalars, seen : sequence of str
+        Names that a panel can show.
+    events : sequence of str
+        Names of the events.
+
+    Raises
+    ------
+    ModelError
+        If a panel names something that the model does not have.
+    """
+    known = [*scalars, *seen, "risk"]
+    if model.panels:
+        panels = [_panel(entry, known) for entry in model.panels]
+    else:
+        chunks = [scalars[k : k + LOOKS] for k in range(0, len(scalars), LOOKS)]
+        panels = [_numbered(chunk) for chunk in chunks[:MOST_PANELS]]
+        panels += [_numbered(seen[k : k + LOOKS]) for k in range(0, len(seen), LOOKS)][:2]
+        panels.append(Panel((("risk", 5),), logarithmic=True))
+    return PlotDescription(
+        panels=tuple(panels),
+        marks={name: name.replace("_", " ") for name in events},
+        overlaid=(*scalars[:4], "risk"),
+    )
+
+
+def _numbered(names: Sequence[str], logarithmic: bool = False) -> Panel:
+    return Panel(tuple((name, k % LOOKS) for k, name in enumerate(names)), logarithmic)
+
+
+def _panel(entry: object, known: Sequence[str]) -> Panel:
+    names = [entry] if isinstance(entry, str) else entry
+    if not isinstance(names, (tuple, list)) or not names:
+        raise ModelError(f"panels: {entry!r} is no panel; a panel is a tuple of names")
+    logarithmic, found = False, []
+    for name in names:
+        word = str(name)
+        if word.startswith("log "):
+            logarithmic, word = True, word[4:].strip()
+        if word not in known:
+            raise ModelError(f"panels: {word!r} is unknown; known are {', '.join(known[:20])}")
+        found.append(word)
+    return _numbered(found, logarithmic)
+
+
+PLACES = re.compile(r"0x[0-9a-f]+")
+"""Addresses in the text of a traced program."""
+
+
+def digests(made: Realization) -> dict[str, str]:
+    """Part of a model -> short hash of what counts in it.
+
+    Parameters
+    ----------
+    made : Realization
+        Of the model at its default constants.
+    """
+    jax = require_jax()
+    model, program = made.model, made.program
+    parts: dict[str, list[Any]] = {
+        "constants": sorted((n, repr(v)) for n, v in model.constants.items()),
+        "start": [(n, a.shape, _bytes(a)) for n, a in made.arrays.items()],
+        "fixed": [(n, _bytes(a)) for n, a in made.data.fixed.items()],
+    }
+    for role in ("names", "events"):
+        table = model.table(role, made.constants)
+        parts[role] = sorted((name, repr(entry)) for name, entry in table.items())
+    if made.law is not None:
+        leaves = jax.tree.leaves(made.law.samples)
+        parts["law"] = [_bytes(made.law.weights), *map(_bytes, leaves)]
+    abstract = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), made.data)
+    flat = jax.ShapeDtypeStruct((program.size,), np.float64)
+    with jax.enable_x64(True):
+        traced = jax.make_jaxpr(program._first)(flat, abstract)
+        parts["loss" if program.has_law else "risk"] = [_text(traced)]
+        if made.observable_names:
+            parts["observables"] = [_text(jax.make_jaxpr(program.observed)(flat, abstract))]
+    for role, text in syntax(model.path).items():
+        parts.setdefault("observables" if role == "observe" else role, []).append(text)
+    return {name: _short(repr(part)) for name, part in parts.items()}
+
+
+def syntax(path: Path | None) -> dict[str, str]:
+    """Function of a model file -> its syntax, with that of what it uses of the file.
+
+    Nothing for a model without a file, or one whose file is not there any more.
+    """
+    if path is None or not path.exists():
+        return {}
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    named: dict[str, list[ast.stmt]] = {}
+    for statement in tree.body:
+        for name in _names(statement):
+            named.setdefault(name, []).append(statement)
+    return {role: _closure(role, named) for role in LEADING if role in named}
+
+
+def _names(statement: ast.stmt) -> set[str]:
+    """Names that a statement at the top of a file binds."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return {statement.name}
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return {(alias.asname or alias.name).split(".")[0] for alias in statement.names}
+    bound = (n for n in ast.walk(statement) if isinstance(n, ast.Name))
+    return {n.id for n in bound if isinstance(n.ctx, ast.Store)}
+
+
+def _closure(role: str, named: dict[str, list[ast.stmt]]) -> str:
+    """The syntax of a function and of everything of the file that it uses."""
+    wanted, seen = [role], {role}
+    texts = []
+    for name in wanted:
+        for statement in named[name]:
+            plain = _without_docstrings(statement)
+            texts.append(ast.dump(plain))
+            used = {n.id for n in ast.walk(plain) if isinstance(n, ast.Name)}
+            fresh = sorted(used & named.keys() - seen)
+            seen |= set(fresh)
+            wanted += fresh
+    return " ".join(texts)
+
+
+def _without_docstrings(statement: ast.stmt) -> ast.stmt:
+    """A statement whose functions have no docstrings."""
+    for node in ast.walk(statement):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node):
+            node.body = node.body[1:] or [ast.Pass()]
+    return statement
+
+
+def _text(program: Any) -> str:
+    """A traced program and its constant arrays as text."""
+    text = PLACES.sub("", str(program.jaxpr))
+    return text + "".join(_bytes(np.asarray(constant)) for constant in program.consts)
+
+
+def _bytes(array: Any) -> str:
+    plain = np.ascontiguousarray(array)
+    return hashlib.sha256(plain.tobytes() + str((plain.shape, plain.dtype)).encode()).hexdigest()
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
 
 KEPT = 6
 """Realizations that are kept: points of a sweep come and go."""
@@ -106,7 +340,7 @@ class Definition:
         self, scalars: tuple[str, ...], made: Realization, events: tuple[EventRule, ...]
     ) -> Presentation:
         """Letters, panels and events of a problem."""
-        seen = made.seen_names
+        seen = made.observable_names
         with refusals():
             notation = notation_of(self.model, scalars, seen)
             plot = plot_description(self.model, scalars, seen, [rule.name for rule in events])

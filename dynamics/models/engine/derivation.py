@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import sympy
 
-from dynamics.models.engine.definition import Definition
-from dynamics.models.engine.letters import latex_of
+from dynamics.models.engine.definition import Definition, latex_of
 from dynamics.models.engine.realization import Realization, Walk
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure
 from theory.law import gathered
-from theory.model_derivation import (
+from theory.rendering import (
     MOST_SCALARS,
     Page,
     Section,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dynamics.models.engine.problem import MOST_NAMED, ModelProblem, drawn_settings
 from dynamics.models.engine.program import device_data
-from dynamics.models.engine.tracing_errors import refusals
+from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray
 from dynamics.training.minibatches import dealt
 from dynamics.validation import InvalidRequest, integer, real

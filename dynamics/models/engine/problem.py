@@ -10,16 +10,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics.models.engine.definition import Definition
-from dynamics.models.engine.embedding import Embedding, class_embedding, linear_embedding
-from dynamics.models.engine.functions import WATCHED, Columns, functions_of
+from dynamics.models.engine.functions import (
+    WATCHED,
+    Columns,
+    Embedding,
+    class_embedding,
+    functions_of,
+    linear_embedding,
+)
 from dynamics.models.engine.program import Data
 from dynamics.models.engine.realization import Realization
-from dynamics.models.engine.tracing_errors import refusals
+from dynamics.models.engine.tracing import refusals
 from dynamics.problem import BaseProblem, FloatArray, Layout
 from dynamics.validation import InvalidRequest, refuse
 from theory.closure import Closure
-from theory.event_text import event_rules
-from theory.events import EventRule
+from theory.events import EventRule, event_rules
 
 MOST_NAMED = 256
 """Scalars that have names of their own; more are parts of their arrays."""
@@ -106,7 +111,7 @@ class ModelProblem(BaseProblem):
         return {**own, "classes": classes, "model": dict(self.definition.digests)}
 
     def _rules(self) -> tuple[EventRule, ...]:
-        made, seen = self.realization, self.realization.seen_names
+        made, seen = self.realization, self.realization.observable_names
         moving = [*self.scalars, *seen]
         known = [*moving, *(f"d_{name}" for name in moving), "risk", *made.constants]
         with refusals():
@@ -122,7 +127,7 @@ class ModelProblem(BaseProblem):
         for k, name in enumerate(self.scalars):
             found += [("state", k)] if name in used else []
             found += [("rate", k)] if f"d_{name}" in used and ("rate", k) not in found else []
-        for name in self.realization.seen_names:
+        for name in self.realization.observable_names:
             found += [("seen", name)] if name in used else []
             found += [("seen_rate", name)] if f"d_{name}" in used else []
         return (*found, *([("risk", "")] if "risk" in used else []))

@@ -18,12 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.models.engine.namespace import namespace
-from dynamics.models.engine.tracing_errors import refusals, require_jax
+from dynamics.models.engine.tracing import namespace, refusals, require_jax
 from dynamics.validation import InvalidRequest
-from theory.law import Law
+from theory.law import Law, ModelError
 from theory.model import Model, check_name
-from theory.model_error import ModelError
 
 FloatArray = NDArray[np.float64]
 

@@ -17,8 +17,7 @@ import numpy as np
 from dynamics.models.engine.closing import SEED
 from dynamics.models.engine.realization import Realization
 from theory.closure import Closure
-from theory.law import stacked
-from theory.model_error import ModelError
+from theory.law import ModelError, stacked
 from theory.tracing import to_mpmath
 
 DIGITS = 50

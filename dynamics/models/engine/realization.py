@@ -11,18 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.models.engine.closing import Closing, far
-from dynamics.models.engine.payload import scalar_names
-from dynamics.models.engine.program import Program, device_data, program_of, split_constants
-from dynamics.models.engine.tracing_errors import refusals, require_jax
-from dynamics.models.engine.training import FullTraining
+from dynamics.models.engine.closing import Closing, FullTraining, far
+from dynamics.models.engine.functions import Embedding, class_embedding
+from dynamics.models.engine.program import Data, Program, device_data, program_of, split_constants
+from dynamics.models.engine.tracing import refusals, require_jax
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure, EntryClasses, LinearSpace, SampleClasses
 from theory.closure.orbits import Generator, generators_of
 from theory.closure.partition import class_tolerances
-from theory.law import Law
-from theory.model import Model
-from theory.model_error import ModelError
+from theory.law import Law, ModelError, gathered
+from theory.model import Model, check_name
 
 FloatArray = NDArray[np.float64]
 
@@ -107,7 +105,7 @@ class Realization:
                 return generators_of(stated, self.model.axes, self.shapes)
 
     @cached_property
-    def seen_names(self) -> tuple[str, ...]:
+    def observable_names(self) -> tuple[str, ...]:
         """Names of what the model observes."""
         import jax
 
@@ -119,6 +117,56 @@ class Realization:
         """An entry of the flat state by its array and position: ``A[0, 3]``."""
         array, position = self.entry_position(entry)
         return f"{array}[{', '.join(map(str, position))}]" if position else array
+
+    def scalar_names(self, classes: EntryClasses) -> tuple[str, ...]:
+        """Name of each scalar: as the model says, else by the first entry of its class.
+
+        Raises
+        ------
+        ModelError
+            If a name is of a constant, or names two scalars.
+        """
+        positions = [self.entry_position(int(entry)) for entry in classes.first]
+        names = ["_".join([array, *map(str, position)]) for array, position in positions]
+        others = dict.fromkeys((*self.constants, *self.observable_names))
+        for name, label in reversed(self._named_classes(classes).items()):
+            check_name("names", name, others)
+            if label >= 0:
+                names[label] = name
+        for name in names:
+            if name in others:
+                raise ModelError(
+                    f"{name!r} is a scalar and something else; rename the array or that"
+                )
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ModelError(f"names: {twice!r} is the name of two scalars; give them others")
+        return tuple(names)
+
+    def unused_names(self, classes: EntryClasses) -> tuple[str, ...]:
+        """Remarks on entries that the model names and that have no scalar of that name.
+
+        Of two names of entries that stay equal the first is used; an entry that never moves has
+        none.
+        """
+        remarks: list[str] = []
+        first: dict[int, str] = {}
+        for name, label in self._named_classes(classes).items():
+            if label < 0:
+                remarks.append(f"names: {name} never moves, and is no scalar")
+            elif first.setdefault(label, name) != name:
+                remarks.append(f"names: {name} stays equal to {first[label]}, whose name is used")
+        return tuple(remarks)
+
+    def _named_classes(self, classes: EntryClasses) -> dict[str, int]:
+        """Name that the model gives -> class of the entry that it names."""
+        labels: dict[str, int] = {}
+        for name, entry in self.model.table("names", self.constants).items():
+            array, *position = entry if isinstance(entry, (tuple, list)) and entry else (entry,)
+            if not isinstance(array, str):
+                raise ModelError(f"names: {name} = {entry!r} is no entry, as ('A', 0, 1)")
+            labels[name] = int(classes.labels[self.entry_number(array, *position)])
+        return labels
 
     def entry_position(self, entry: int) -> tuple[str, tuple[int, ...]]:
         """Array and position of an entry of the flat state."""
@@ -166,13 +214,42 @@ class Realization:
                 self._closures[walk] = Closing(self, walk).closure()
         return self._closures[walk]
 
+    def representatives(self, groups: SampleClasses | None) -> Data:
+        """One sample of each class, with the probability of all; the whole data without classes."""
+        import jax
+
+        if groups is None or self.law is None:
+            return self.data
+        with jax.enable_x64(True):
+            samples = gathered(self.law.samples, groups.first)
+            return self.data._replace(
+                weights=jax.numpy.asarray(groups.summed(self.law.weights)),
+                samples=jax.tree.map(jax.numpy.asarray, samples),
+            )
+
+    def reduced_payload(
+        self, classes: EntryClasses, groups: SampleClasses | None
+    ) -> tuple[Data, Embedding]:
+        """Data and embedding of the problem on the scalars.
+
+        Parameters
+        ----------
+        classes : EntryClasses
+        groups : SampleClasses or None
+        """
+        import jax
+
+        with jax.enable_x64(True):
+            embedding = jax.tree.map(jax.numpy.asarray, class_embedding(classes))
+        return self.representatives(groups), embedding
+
     def open_closure(self) -> Closure:
         """Every entry a scalar of its own: what a start without symmetry closes on."""
         size = self.program.size
         classes = EntryClasses(np.arange(size), np.ones(size), self.flat_start)
         groups = None if self.law is None else SampleClasses(np.arange(self.law.size))
         return Closure(
-            classes, LinearSpace(np.eye(size)), groups, (), scalar_names(self, classes), 0.0, 0.0,
+            classes, LinearSpace(np.eye(size)), groups, (), self.scalar_names(classes), 0.0, 0.0,
             0, ("nothing moves at the start without noise",), self.shapes,
         )  # fmt: skip
 

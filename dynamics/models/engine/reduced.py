@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.models.engine.payload import representative_data
 from dynamics.models.engine.problem import ModelProblem, drawn_settings
 from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest, refuse
@@ -57,7 +56,7 @@ class ReducedPopulation(ModelProblem):
     ) -> None:
         made = self.definition.realization(parameters, samples, seed)
         closure = made.closure(self.definition.walk(eta, steps))
-        data = representative_data(made, closure.sample_groups)
+        data = made.representatives(closure.sample_groups)
         super().__init__(parameters, made, closure, data, True, coordinates)
         self._compiled = self._chosen(backend, steps)
         self.settings = {

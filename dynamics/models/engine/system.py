@@ -7,20 +7,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dynamics.models.engine.definition import Definition
+from dynamics.models.engine.definition import Definition, notation_of
 from dynamics.models.engine.full import FullEmpirical, FullPopulation
-from dynamics.models.engine.letters import notation_of
 from dynamics.models.engine.problem import ModelProblem
 from dynamics.models.engine.reduced import ReducedPopulation
-from dynamics.models.engine.tracing_errors import refusals
+from dynamics.models.engine.tracing import refusals
 from dynamics.registry import Showcase, System
 from dynamics.results.presentation import PlotDescription
 from dynamics.validation import InvalidRequest
 from theory.claims import Claim
 from theory.events import Crossing, EventRule
-from theory.model import Model
-from theory.model_error import ModelError
-from theory.model_file import read_model
+from theory.law import ModelError
+from theory.model import Model, read_model
 
 EMPIRICAL_SAMPLES = 1000
 PROBLEMS: Mapping[str, type[ModelProblem]] = {

@@ -12,8 +12,7 @@ from pydantic import BeforeValidator, model_validator
 from pydantic.dataclasses import dataclass
 
 from dynamics.validation import STRICT, real, refuse, whole
-from theory.systems.masked_image_modeling.reference import reference
-from theory.systems.masked_image_modeling.symmetry import one_cluster, two_cluster_grid
+from theory.systems.masked_image_modeling.symmetry import one_cluster, reference, two_cluster_grid
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "one_cluster": ("P", "C_global", "C_local"),
@@ -109,7 +108,7 @@ class Parameters:
         Patches.
     C_global, C_local : int
         Patches of the global area, and of a local one; where areas differ in size, those of
-        `theory.systems.masked_image_modeling.reference`, whose row the events are about.
+        `theory.systems.masked_image_modeling.symmetry`, whose row the events are about.
         No ``C_local`` where no area is local.
     b11, b10, T : int
         Of ``"two_cluster_grid"``; None elsewhere.

@@ -1,8 +1,7 @@
 """How results of positional attention are shown: its letters, panels and phases."""
 
 from dynamics.results.presentation import Panel, PlotDescription, Presentation, conditions
-from theory.systems.positional_attention.events import EVENTS
-from theory.systems.positional_attention.notation import NOTATION
+from theory.systems.positional_attention.notation import EVENTS, NOTATION
 
 PRESENTATION = Presentation(
     title="Positional attention and patch association (Jelassi, Sander, Li 2022)",

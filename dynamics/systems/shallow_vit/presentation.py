@@ -1,8 +1,7 @@
 """How results of the shallow Vision Transformer are shown: its letters, panels and phases."""
 
 from dynamics.results.presentation import Panel, PlotDescription, Presentation, conditions
-from theory.systems.shallow_vit.events import EVENTS
-from theory.systems.shallow_vit.notation import NOTATION
+from theory.systems.shallow_vit.notation import EVENTS, NOTATION
 
 PRESENTATION = Presentation(
     title="Shallow Vision Transformer, hinge loss (Li, Wang, Liu, Chen 2023)",

@@ -12,7 +12,7 @@ import dynamics
 from dynamics.cli import main
 from dynamics.models.engine.derivation import _read, page, size_table
 from dynamics.models.engine.proof import prove
-from theory.model_derivation import multiplicities
+from theory.rendering import multiplicities
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 

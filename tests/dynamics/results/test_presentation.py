@@ -12,7 +12,7 @@ from dynamics import plotting, registry
 from dynamics.analysis.phase_portrait import portrait
 from dynamics.experiments.positional_attention.adam import adam
 from dynamics.results.presentation import Origin, Panel, PlotDescription, Presentation
-from theory.notation import Letter, Notation
+from theory.notation import Notation, NotationEntry
 
 
 def problems():
@@ -27,7 +27,10 @@ def problems():
 
 OWN = Presentation(
     "a title",
-    Notation("a paper", (Letter("w", "ω", r"\omega_1", "weight", "D x D", (("even", True),)),)),
+    Notation(
+        "a paper",
+        (NotationEntry("w", "ω", r"\omega_1", "weight", (("even", True),), "D x D"),),
+    ),
     PlotDescription(
         (Panel((("w", 3), ("risk", 0)), True, "D/2", "two\nlines", ("one", "other")),),
         (("first", None, "T"), ("second", "T", None)),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from theory.closure.orbits import generators_of, orbit_classes
-from theory.model_error import ModelError
+from theory.law import ModelError
 from theory.symmetry import Partition, classes
 
 AXES = {"A": ("patch", "patch"), "v": (None,)}

@@ -5,7 +5,7 @@ import pytest
 from trainings import HandTraining
 
 from theory.closure.partition import random_state, refine_entries
-from theory.model_error import ModelError
+from theory.law import ModelError
 
 
 def refined(gradient, start, **options):

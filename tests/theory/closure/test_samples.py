@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from theory.closure.samples import split_samples
+from theory.closure.partition import split_samples
 
 
 def test_samples_with_equal_numbers_are_one_class():

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from theory.symmetry import Partition
-from theory.systems.positional_attention.data_law import bayes_error
 from theory.systems.positional_attention.linear_rules import (
     best_link_error,
     best_weights,
@@ -21,6 +20,7 @@ from theory.systems.positional_attention.linear_rules import (
     walk_law,
     weighted_rule_error,
 )
+from theory.systems.positional_attention.model import bayes_error
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
 

@@ -9,13 +9,16 @@ from theory.rendering import as_latex, as_text
 from theory.symmetry import Partition, classes
 from theory.systems.positional_attention import lemmas, model, recursion
 from theory.systems.positional_attention.claims import CLAIMS
-from theory.systems.positional_attention.data_law import (
+from theory.systems.positional_attention.model import (
+    ORBITS,
     bayes_error,
     configurations,
+    entries,
+    orbit_of,
+    row_entries,
     type_probability,
 )
 from theory.systems.positional_attention.notation import NOTATION
-from theory.systems.positional_attention.symmetry import ORBITS, entries, orbit_of, row_entries
 
 D, C, L, p, nu, beta, scale = NOTATION.symbols("D C L p nu beta scale")
 alpha, gamma, rho, G, q = NOTATION.symbols("alpha gamma rho G q")

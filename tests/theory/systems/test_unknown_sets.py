@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from theory.systems.positional_attention.linear_rules import sign_rule_error
-from theory.systems.positional_attention.unknown_sets import (
+from theory.systems.positional_attention.linear_rules import (
     least_error,
     least_samples,
     seen_sets,
+    sign_rule_error,
     unseen_errors,
 )
 

@@ -23,7 +23,7 @@ from math import log
 import sympy
 from numpy.typing import ArrayLike
 
-from theory.systems.masked_image_modeling.data_law import latent_moment, unmasked_moment
+from theory.systems.masked_image_modeling.model import latent_moment, unmasked_moment
 from theory.systems.masked_image_modeling.notation import NOTATION
 from theory.systems.masked_image_modeling.recursion import OTHER, OWN, feature_increment
 from theory.systems.masked_image_modeling.symmetry import as_areas

@@ -21,13 +21,13 @@ import sympy
 
 from theory.claims import Evidence
 from theory.systems.masked_image_modeling import model
-from theory.systems.masked_image_modeling.data_law import masks, unavoidable_error
 from theory.systems.masked_image_modeling.information_gap import (
     information_gap,
     initial_ratio,
     leading_motion,
     leading_ratio,
 )
+from theory.systems.masked_image_modeling.model import masks, unavoidable_error
 from theory.systems.masked_image_modeling.notation import NOTATION
 from theory.systems.masked_image_modeling.recursion import (
     MASKED,

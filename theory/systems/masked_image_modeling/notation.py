@@ -1,17 +1,46 @@
-"""Notation of Huang, Wen, Chi, Liang, "Feature-Position Correlations in Masked Image Modeling".
+r"""Notation of Huang, Wen, Chi, Liang, "Feature-Position Correlations in Masked Image Modeling".
 
 Areas of a cluster are numbered from 0, the global one; the paper numbers them from 1.
+
+The phases of training, as rules on the order parameters of a local and of a global row.
+
+With m the area of a local patch p, 0 the global one, and :math:`\rho = |\alpha_0|/\alpha_m` the
+ratio of the rates of the two correlations (Lemma 5.1):
+
+- ``E0``: training starts in Phase I, :math:`\rho > 1`. Two phases where it happens at all (then at
+  time 0), one phase where it does not.
+- ``E1``: end of Phase I, stage 1, :math:`\Phi_0 \leq -(\Delta_{\mathrm{eff}}/2 - 0.01) \ln P / U`.
+  ``E1p`` is the paper's own form, with Delta.
+- ``E2``: switch of the dominant effects (Lemma 5.3), :math:`\rho \leq 1`.
+- ``E3``: end of Phase I, stage 2. Its threshold is a convention with c = 0.1.
+- ``E4``: end of rapid growth, half of the attention falls on the own unmasked area. ``E4p`` is
+  the paper's form, :math:`\Phi_m \geq (1 - \kappa_s) \ln P / L`.
+- ``E5``: convergence, after E4: the loss of the patch is within :math:`2 \gamma` `EPSILON` of its
+  floor, `EPSILON` where half of the patches are masked. A loss counts only where p is masked, so
+  that it is small from the start on where few patches are, or where hardly ever a mate is not.
+- ``E4_global``, ``E5_global``: the same of a global patch and its own area.
+
+Rules are sought from the start unless they say otherwise; thresholds that are already passed at
+time 0 because the gap is not positive are guarded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from theory.notation import Letter, Notation
+import sympy
 
-POSITIVE = (("positive", True),)
-NATURAL = (("integer", True), ("positive", True))
-COUNT = (("integer", True), ("nonnegative", True))
+from theory.events import Crossing, EventRule
+from theory.notation import (
+    COUNT,
+    NATURAL,
+    POSITIVE,
+    REAL,
+    Notation,
+    NotationEntry,
+    Row,
+    notation_entries,
+)
 
 
 def row_in_latex(row: str) -> str:
@@ -19,7 +48,7 @@ def row_in_latex(row: str) -> str:
     return row.replace("_", r"\ ")
 
 
-def entries_of_row(row: str, ups: Iterable[str], phi: Iterable[str]) -> tuple[Letter, ...]:
+def entries_of_row(row: str, ups: Iterable[str], phi: Iterable[str]) -> tuple[NotationEntry, ...]:
     """Letters of the scalars of one row, ``<row>_Ups_<class>`` and ``<row>_Phi_<class>``.
 
     And of their rates, ``d_<row>_...``.
@@ -32,7 +61,7 @@ def entries_of_row(row: str, ups: Iterable[str], phi: Iterable[str]) -> tuple[Le
         Names of the classes of positions and of features.
     """
     kinds = (("Ups", "Υ", r"\Upsilon", "positions", ups), ("Phi", "Φ", r"\Phi", "features", phi))
-    letters: list[Letter] = []
+    letters: list[NotationEntry] = []
     for code, letter, latex, what, names in kinds:
         for name in names:
             word = name.replace("_", r"\ ").replace("-", r"\,/\,")
@@ -41,70 +70,193 @@ def entries_of_row(row: str, ups: Iterable[str], phi: Iterable[str]) -> tuple[Le
             meaning = f"correlation of a {row.replace('_', ' ')} patch with {what}: {name}"
             short = f"{letter}({row}→{name})"
             letters += [
-                Letter(entry, short, latex + place, meaning),
-                Letter(f"d_{entry}", f"d{short}", rf"\dot{latex}{place}", f"rate of the {meaning}"),
+                NotationEntry(entry, short, latex + place, meaning),
+                NotationEntry(
+                    f"d_{entry}", f"d{short}", rf"\dot{latex}{place}", f"rate of the {meaning}"
+                ),
             ]
     return tuple(letters)
 
 
+_OWN_ATTENTION = "attention of a {} patch to its own unmasked area, if it is not empty: mean"
+
+ROWS: tuple[Row, ...] = (
+    ("family", "family", r"\mathrm{family}", "family of partitions"),
+    ("areas", "P_ka", r"\mathcal{P}_{k,a}", "area of each patch, cluster by cluster"),
+    ("P", "P", "P", "number of patches", NATURAL),
+    ("K", "K", "K", "number of clusters", NATURAL),
+    ("C_global", "C_g", "C_g", "patches of the global area", NATURAL),
+    ("C_local", "C_s", "C_s", "patches of a local area", NATURAL),
+    ("b11", "B11", "|B_{11}|", "patches global in both clusters", COUNT),
+    ("b10", "B10", "|B_{10}|", "patches global in the first alone", COUNT),
+    ("T", "T", "T", "grids of C_s x C_s patches local in both", COUNT),
+    ("masked", "M", "M", "number of masked patches", NATURAL),
+    ("gamma", "γ", r"\gamma", "share of masked patches, M/P", POSITIVE),
+    ("z", "z", "z", "latent of an area", POSITIVE),
+    ("odds", "P(z)", "P(z)", "probabilities of the values of z", POSITIVE),
+    ("L", "L", "L", "least value of a latent", POSITIVE),
+    ("U", "U", "U", "greatest value of a latent", POSITIVE),
+    ("d", "d", "d", "dimension of a patch", NATURAL),
+    ("kappa_c", "κc", r"\kappa_c", "exponent of the global area, ln C_g / ln P"),
+    ("kappa_s", "κs", r"\kappa_s", "exponent of a local area, ln C_s / ln P"),
+    ("Delta", "Δ", r"\Delta", "information gap (1 - kappa_s) - 2 (1 - kappa_c)"),
+    ("Delta_eff", "Δeff", r"\Delta_{\mathrm{eff}}", "ln rho(0) / ln P"),
+    ("eta", "η", r"\eta", "learning rate", POSITIVE),
+    ("time", "τ", r"\tau", "time, eta times steps"),
+    ("Q", "Q", "Q", "query-key matrix", REAL, "d x d"),
+    ("Phi", "Φ", r"\Phi", "feature-position correlation, e_p^T Q v", REAL, "P x features"),
+    ("Ups", "Υ", r"\Upsilon", "position-position correlation, e_p^T Q e_q", REAL, "P x P"),
+    ("Phi_m", "Φm", r"\Phi_m", "correlation of a local patch with its own feature"),
+    ("Phi_0", "Φ0", r"\Phi_0", "correlation of a local patch with the global feature"),
+    ("alpha_m", "αm", r"\alpha_m", "rate of Phi_m (Lemma 5.1)"),
+    ("alpha_0", "α0", r"\alpha_0", "rate of Phi_0 (Lemma 5.1)"),
+    ("rho", "ρ", r"\rho", "|alpha_0| / alpha_m: which effect dominates"),
+    ("rho0", "ρ0", r"\rho_0", "rho at the start"),
+    ("A_m", "Am", "A_m", _OWN_ATTENTION.format("local")),
+    ("A_g", "Ag", "A_g", _OWN_ATTENTION.format("global")),
+    ("A_i", "Ai", "A_i", "attention to the unmasked patches of another area"),
+    ("A_0", "A0", "A_0", "attention of a local patch to the unmasked global area: mean"),
+    ("gap", "Lp-L*", r"L_p - L_p^\star", "loss of a local patch above its floor"),
+    ("gap_g", "Lg-L*", r"L_g - L_g^\star", "loss of a global patch above its floor"),
+    ("risk", "R", r"\mathcal{L}", "population loss of all patches"),
+    ("floor", "L*", r"\mathcal{L}^\star", "unavoidable error of all patches"),
+    ("u", "u", "u_q", "attention to one key", POSITIVE),
+    ("z_m", "zm", "z_m", "latent of the own area", POSITIVE),
+    ("z_i", "zi", "z_i", "latent of another area", POSITIVE),
+    ("r", "r", "r", "sum of u_q b_q: z_m^2 A_m (1 - A_m) minus z^2 A^2 of other areas"),
+    ("Sigma", "S", "S", "sum of z^2 A^2 over all areas but two"),
+)
+"""Code name, the paper's letter, LaTeX, meaning; what sympy may assume, and the shape."""
+
 NOTATION = Notation(
     "Huang, Wen, Chi, Liang (2024)",
     (
-        Letter("family", "family", r"\mathrm{family}", "family of partitions"),
-        Letter("areas", "P_ka", r"\mathcal{P}_{k,a}", "area of each patch, cluster by cluster"),
-        Letter("P", "P", "P", "number of patches", assumptions=NATURAL),
-        Letter("K", "K", "K", "number of clusters", assumptions=NATURAL),
-        Letter("C_global", "C_g", "C_g", "patches of the global area", assumptions=NATURAL),
-        Letter("C_local", "C_s", "C_s", "patches of a local area", assumptions=NATURAL),
-        Letter("b11", "B11", "|B_{11}|", "patches global in both clusters", assumptions=COUNT),
-        Letter("b10", "B10", "|B_{10}|", "patches global in the first alone", assumptions=COUNT),
-        Letter("T", "T", "T", "grids of C_s x C_s patches local in both", assumptions=COUNT),
-        Letter("masked", "M", "M", "number of masked patches", assumptions=NATURAL),
-        Letter("gamma", "γ", r"\gamma", "share of masked patches, M/P", assumptions=POSITIVE),
-        Letter("z", "z", "z", "latent of an area", assumptions=POSITIVE),
-        Letter("odds", "P(z)", "P(z)", "probabilities of the values of z", assumptions=POSITIVE),
-        Letter("L", "L", "L", "least value of a latent", assumptions=POSITIVE),
-        Letter("U", "U", "U", "greatest value of a latent", assumptions=POSITIVE),
-        Letter("d", "d", "d", "dimension of a patch", assumptions=NATURAL),
-        Letter("kappa_c", "κc", r"\kappa_c", "exponent of the global area, ln C_g / ln P"),
-        Letter("kappa_s", "κs", r"\kappa_s", "exponent of a local area, ln C_s / ln P"),
-        Letter("Delta", "Δ", r"\Delta", "information gap (1 - kappa_s) - 2 (1 - kappa_c)"),
-        Letter("Delta_eff", "Δeff", r"\Delta_{\mathrm{eff}}", "ln rho(0) / ln P"),
-        Letter("eta", "η", r"\eta", "learning rate", assumptions=POSITIVE),
-        Letter("time", "τ", r"\tau", "time, eta times steps"),
-        Letter("Q", "Q", "Q", "query-key matrix", "d x d"),
-        Letter("Phi", "Φ", r"\Phi", "feature-position correlation, e_p^T Q v", "P x features"),
-        Letter("Ups", "Υ", r"\Upsilon", "position-position correlation, e_p^T Q e_q", "P x P"),
-        Letter("Phi_m", "Φm", r"\Phi_m", "correlation of a local patch with its own feature"),
-        Letter("Phi_0", "Φ0", r"\Phi_0", "correlation of a local patch with the global feature"),
-        Letter("alpha_m", "αm", r"\alpha_m", "rate of Phi_m (Lemma 5.1)"),
-        Letter("alpha_0", "α0", r"\alpha_0", "rate of Phi_0 (Lemma 5.1)"),
-        Letter("rho", "ρ", r"\rho", "|alpha_0| / alpha_m: which effect dominates"),
-        Letter("rho0", "ρ0", r"\rho_0", "rho at the start"),
-        Letter(
-            "A_m",
-            "Am",
-            "A_m",
-            "attention of a local patch to its own unmasked area, if it is not empty: mean",
-        ),
-        Letter(
-            "A_g",
-            "Ag",
-            "A_g",
-            "attention of a global patch to its own unmasked area, if it is not empty: mean",
-        ),
-        Letter("A_i", "Ai", "A_i", "attention to the unmasked patches of another area"),
-        Letter("A_0", "A0", "A_0", "attention of a local patch to the unmasked global area: mean"),
-        Letter("gap", "Lp-L*", r"L_p - L_p^\star", "loss of a local patch above its floor"),
-        Letter("gap_g", "Lg-L*", r"L_g - L_g^\star", "loss of a global patch above its floor"),
-        Letter("risk", "R", r"\mathcal{L}", "population loss of all patches"),
-        Letter("floor", "L*", r"\mathcal{L}^\star", "unavoidable error of all patches"),
-        Letter("u", "u", "u_q", "attention to one key", assumptions=POSITIVE),
-        Letter("z_m", "zm", "z_m", "latent of the own area", assumptions=POSITIVE),
-        Letter("z_i", "zi", "z_i", "latent of another area", assumptions=POSITIVE),
-        Letter("r", "r", "r", "sum of u_q b_q: z_m^2 A_m (1 - A_m) minus z^2 A^2 of other areas"),
-        Letter("Sigma", "S", "S", "sum of z^2 A^2 over all areas but two"),
+        *notation_entries(ROWS),
         *entries_of_row("local", ("self", "own", "global", "other"), ("target", "global", "other")),
         *entries_of_row("global", ("self", "own", "local"), ("own", "local")),
+    ),
+)
+
+
+ORDER_PARAMETERS = ("rho", "alpha_m", "alpha_0", "Phi_m", "Phi_0", "A_m", "gap", "A_g", "gap_g")
+"""What the rules are written in; every problem of this system reports them at every step.
+
+The local patch and the cluster that m and 0 refer to are those of `reference`; ``A_g`` and
+``gap_g`` are of the global one. ``A_m`` and ``A_g`` are means over masks that hold p and leave a
+patch of its area unmasked, NaN where no mask does. Where no patch is in a local area, all but
+``A_g`` and ``gap_g`` are NaN. There is always a global patch.
+"""
+
+CONSTANTS = ("P", "gamma", "L", "U", "kappa_s", "Delta", "Delta_eff")
+"""The other symbols of the rules: attributes of the parameters of a problem."""
+
+EPSILON = sympy.Rational(1, 1000)
+"""Loss above the floor at which training counts as converged, half of the patches masked."""
+
+rho, alpha_m, alpha_0, Phi_m, Phi_0, A_m, gap, A_g, gap_g = NOTATION.symbols(
+    " ".join(ORDER_PARAMETERS)
+)
+P, gamma, L, U, kappa_s, Delta, Delta_eff = NOTATION.symbols(" ".join(CONSTANTS))
+
+SLACK = sympy.Rational(1, 100)
+STAGE_2 = sympy.Rational(1, 10)
+"""The small constant c of stage 2, a convention."""
+HALF = sympy.Rational(1, 2)
+
+
+def stage_1_threshold(difference: sympy.Expr) -> sympy.Expr:
+    """Depth of Phi_0 at the end of Phase I, stage 1, for an information gap."""
+    return (difference / 2 - SLACK) * sympy.log(P) / U
+
+
+def stage_2_threshold() -> sympy.Expr:
+    """Phi_m - Phi_0 at the end of Phase I, stage 2."""
+    return (Delta / 2 + SLACK + STAGE_2 * (1 - kappa_s)) * sympy.log(P) / L
+
+
+def convergence_threshold() -> sympy.Expr:
+    """Loss above the floor at convergence."""
+    return 2 * gamma * EPSILON
+
+
+def growth_threshold() -> sympy.Expr:
+    """Phi_m at the end of rapid growth, as the paper puts it."""
+    return (1 - kappa_s) * sympy.log(P) / L
+
+
+EVENTS: tuple[EventRule, ...] = (
+    Crossing(
+        name="E0",
+        meaning="training starts with Phase I: the global feature is decoupled first",
+        latex=r"\rho > 1",
+        after=None,
+        expression=rho - 1,
+        strict=True,
+    ),
+    Crossing(
+        name="E1",
+        meaning="end of Phase I, stage 1, by the information gap at this size",
+        latex=r"\Phi_0 \leq -(\Delta_{\mathrm{eff}}/2 - 0.01) \ln P / U",
+        after=None,
+        expression=-stage_1_threshold(Delta_eff) - Phi_0,
+        guard=stage_1_threshold(Delta_eff),
+    ),
+    Crossing(
+        name="E1p",
+        meaning="end of Phase I, stage 1, as the paper puts it",
+        latex=r"\Phi_0 \leq -(\Delta/2 - 0.01) \ln P / U",
+        after=None,
+        expression=-stage_1_threshold(Delta) - Phi_0,
+        guard=stage_1_threshold(Delta),
+    ),
+    Crossing(
+        name="E2",
+        meaning="switch of dominant effects (Lemma 5.3): the own feature grows faster",
+        latex=r"|\alpha_0| \leq \alpha_m",
+        after=None,
+        expression=1 - rho,
+    ),
+    Crossing(
+        name="E3",
+        meaning="end of Phase I, stage 2 (positive information gap)",
+        latex=r"\Phi_m - \Phi_0 \geq (\Delta/2 + 0.01 + 0.1 (1 - \kappa_s)) \ln P / L",
+        after="E2",
+        expression=Phi_m - Phi_0 - stage_2_threshold(),
+        guard=Delta,
+    ),
+    Crossing(
+        name="E4",
+        meaning="end of rapid growth: half of the attention is on the own unmasked area",
+        latex=r"A_m \geq 1/2",
+        after=None,
+        expression=A_m - HALF,
+    ),
+    Crossing(
+        name="E4p",
+        meaning="end of rapid growth as the paper puts it",
+        latex=r"\Phi_m \geq (1 - \kappa_s) \ln P / L",
+        after=None,
+        expression=Phi_m - growth_threshold(),
+    ),
+    Crossing(
+        name="E5",
+        meaning="convergence of a local patch: its loss is near the floor",
+        latex=r"L_p - L_p^\star \leq 2 \gamma 10^{-3}",
+        after="E4",
+        expression=convergence_threshold() - gap,
+    ),
+    Crossing(
+        name="E4_global",
+        meaning="half of the attention of a global patch is on its own unmasked area",
+        latex=r"A_g \geq 1/2",
+        after=None,
+        expression=A_g - HALF,
+    ),
+    Crossing(
+        name="E5_global",
+        meaning="convergence of a global patch: its loss is near the floor",
+        latex=r"L_g - L_g^\star \leq 2 \gamma 10^{-3}",
+        after="E4_global",
+        expression=convergence_threshold() - gap_g,
     ),
 )

@@ -25,10 +25,9 @@ import sympy
 from theory.claims import Evidence
 from theory.symmetry import Partition, classes
 from theory.systems.positional_attention import model
-from theory.systems.positional_attention.data_law import configurations
+from theory.systems.positional_attention.model import ORBITS, configurations, orbit_of, row_entries
 from theory.systems.positional_attention.notation import NOTATION
 from theory.systems.positional_attention.recursion import increment_scale, leading_increment
-from theory.systems.positional_attention.symmetry import ORBITS, orbit_of, row_entries
 
 alpha, beta, gamma, rho, scale = NOTATION.symbols("alpha beta gamma rho scale")
 C, D = NOTATION.symbols("C D")

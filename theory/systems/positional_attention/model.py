@@ -1,4 +1,21 @@
-r"""The model (T): one positional-attention layer, and what it computes on an orbit-symmetric A.
+r"""The data law of Definition 2.1 and Assumption 1.
+
+D patches in :math:`R^d`, split into L = D/C disjoint sets of size C. The label y is a fair sign, a
+signal set is drawn uniformly. With :math:`x_j = \langle w^\star, X_j\rangle`: every patch of the
+signal set has x = y; every other patch has x = +1, -1, 0 with probability q/2, q/2, 1-q. Noise is
+centred and orthogonal to the feature :math:`w^\star`.
+
+Conditioned on y = +1, a set with a patches at +1 and b at -1 has *type* (a, b).
+
+Who is equal to whom: the three orbits of Lemma 4.1 and their numbers of entries.
+
+The law of Assumption 1 is invariant under every permutation of the patches that maps sets onto
+sets, the wreath product :math:`S_C \wr S_L`, and the model is permutation-invariant. The orbits of
+index pairs are computed from generators by `theory.symmetry.classes`; for L sets of equal size C
+they are the three named here. `entries` states their sizes for symbolic D and C; the tests compare
+it with `classes` at many sizes.
+
+The model (T): one positional-attention layer, and what it computes on an orbit-symmetric A.
 
 .. math::
    F(X) = \sum_i act\Big(D \sum_j S_{ij} \langle v, X_j\rangle\Big), \quad
@@ -13,13 +30,102 @@ being the sum of all values, sees
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 
 import sympy
 
-from theory.systems.positional_attention.data_law import composition
+from theory.symmetry import Partition
 from theory.systems.positional_attention.notation import NOTATION
-from theory.systems.positional_attention.symmetry import ORBITS, row_entries
+
+a, b, C, q, L = NOTATION.symbols("a b C q L")
+
+VALUE_PROBABILITY = {1: q / 2, -1: q / 2, 0: 1 - q}
+
+
+def composition() -> dict[int, sympy.Expr]:
+    """How many patches of a set of type (a, b) have each value."""
+    return {1: a, -1: b, 0: C - a - b}
+
+
+def type_probability() -> sympy.Expr:
+    """P(a, b): the multinomial law of the type of a random set (section 3 of the paper's law)."""
+    counts = composition()
+    arrangements = sympy.factorial(C) / sympy.prod([sympy.factorial(n) for n in counts.values()])
+    return arrangements * sympy.prod([VALUE_PROBABILITY[x] ** n for x, n in counts.items()])
+
+
+def configurations(
+    sets: tuple[tuple[int, ...], ...],
+) -> Iterator[tuple[int, tuple[int, ...], sympy.Expr]]:
+    """Every (label, patch values, probability) of the law, for a small explicit partition.
+
+    Parameters
+    ----------
+    sets : tuple of tuples of int
+        Members of each set.
+    """
+    size = sum(map(len, sets))
+    for label, signal in itertools.product((1, -1), sets):
+        others = [i for i in range(size) if i not in signal]
+        for values in itertools.product(VALUE_PROBABILITY, repeat=len(others)):
+            patches = dict.fromkeys(signal, label) | dict(zip(others, values, strict=True))
+            weight = sympy.prod([VALUE_PROBABILITY[x] for x in values])
+            yield label, tuple(patches[i] for i in range(size)), weight / (2 * len(sets))
+
+
+def bayes_error(sets: int, set_size: int, q_value: float) -> float:
+    r"""Irreducible error of the law: the best classifier knows the partition and the feature.
+
+    Given all :math:`x_j`, the likelihood of y = ±1 is proportional to the number of sets that are
+    all ±1. With r = (q/2)^C and the signal at y = +1, the best rule errs when more of the L-1
+    random sets are all -1 than 1 + (those all +1), and on ties half of the time.
+
+    Parameters
+    ----------
+    sets, set_size : int
+        L and C.
+    q_value : float
+        q.
+    """
+    import numpy as np
+    from scipy.special import gammaln, xlogy
+
+    r, others = (q_value / 2) ** set_size, sets - 1
+    minus, plus = np.arange(others + 1)[:, None], np.arange(others + 1)[None, :]
+    rest = others - minus - plus
+    inside = rest >= 0
+    rest = np.where(inside, rest, 0)
+    log_weight = gammaln(others + 1.0) - gammaln(minus + 1.0) - gammaln(plus + 1.0)
+    log_weight = log_weight - gammaln(rest + 1.0)
+    log_weight += xlogy(minus + plus, r) + xlogy(rest, max(0.0, 1.0 - 2.0 * r))
+    weight = np.where(inside, np.exp(log_weight), 0.0)
+    share = np.where(minus > plus + 1, 1.0, np.where(minus == plus + 1, 0.5, 0.0))
+    return float((weight * share).sum())
+
+
+D, C = NOTATION.symbols("D C")
+
+ORBITS = ("beta", "gamma", "rho")
+"""The value that an entry of A has on each orbit: diagonal, same set, different sets."""
+
+
+def row_entries() -> dict[str, sympy.Expr]:
+    """Entries of each orbit in one row of A."""
+    return {"beta": sympy.Integer(1), "gamma": C - 1, "rho": D - C}
+
+
+def entries() -> dict[str, sympy.Expr]:
+    """Entries of each orbit in the whole of A: D rows of them."""
+    return {orbit: D * count for orbit, count in row_entries().items()}
+
+
+def orbit_of(partition: Partition, i: int, j: int) -> str:
+    """The orbit of the pair (i, j) for L sets of equal size."""
+    if i == j:
+        return "beta"
+    return "gamma" if partition.labels[i] == partition.labels[j] else "rho"
+
 
 D, C, p, nu, scale = NOTATION.symbols("D C p nu scale")
 alpha, beta, gamma, rho = NOTATION.symbols("alpha beta gamma rho")

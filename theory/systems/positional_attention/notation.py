@@ -1,68 +1,131 @@
-"""Notation of Jelassi, Sander, Li, "Vision Transformers provably learn spatial structure"."""
+r"""Notation of Jelassi, Sander, Li, "Vision Transformers provably learn spatial structure".
+
+The three events of training, as rules on the order parameters.
+
+The signal strength that reaches the loss is :math:`\alpha G`; its log-growth splits in
+:math:`d\log\alpha + d\log G`.
+
+- Event I, value-driven: v grows, attention stays. It ends at ``T0``, the first time with alpha > 0
+  at which attention contributes at least as much: :math:`d\log G \geq d\log\alpha`.
+- Event II, attention-driven, up to ``T1``: half of the attention falls inside the true set,
+  :math:`G \geq D/2`. ``T1_paper`` is the paper's own form,
+  :math:`\gamma > \max_t |\rho^{(t)}|` over the run, which depends on the horizon.
+- Event III: alpha grows again.
+
+``patch_association`` (Definition 2.2) is reached when the least entry of A inside every set exceeds
+the greatest outside, in every row.
+"""
 
 from __future__ import annotations
 
-from theory.notation import Letter, Notation
+import sympy
 
-POSITIVE = (("positive", True),)
-NATURAL = (("integer", True), ("positive", True))
-INTEGER = (("integer", True),)
-COUNT = (("integer", True), ("nonnegative", True))
+from theory.events import Crossing, EventRule, ExceedsRunMaximum, SustainedRise
+from theory.notation import COUNT, INTEGER, NATURAL, POSITIVE, REAL, Notation, Row, notation_entries
 
-NOTATION = Notation(
-    "Jelassi, Sander, Li (2022)",
+ROWS: tuple[Row, ...] = (
+    ("D", "D", "D", "number of patches", NATURAL),
+    ("C", "C", "C", "patches in each set", NATURAL),
+    ("L", "L", "L", "number of sets, D/C", NATURAL),
+    ("q", "q", "q", "chance that a patch of a random set carries a feature"),
+    ("p", "p", "p", "odd degree of the activation", NATURAL),
+    ("nu", "ν", r"\nu", "linear part of the activation", POSITIVE),
+    ("beta", "β", r"\beta", "diagonal of A, never trained (sigma_A)"),
+    ("scale", "s", "s", "factor in the exponent of the softmax", POSITIVE),
+    ("d", "d", "d", "dimension of a patch", NATURAL),
+    ("sigma", "σ", r"\sigma", "noise of a patch, per coordinate", POSITIVE),
+    ("omega", "ω", r"\omega", "spread of a random start", POSITIVE),
+    ("alpha0", "α⁰", r"\alpha^{(0)}", "alpha at the start, nu^(1/(p-1))"),
+    ("eta", "η", r"\eta", "learning rate", POSITIVE),
+    ("time", "τ", r"\tau", "time, eta times steps"),
+    ("A", "A", "A", "attention matrix, before the softmax", REAL, "D x D"),
+    ("S", "S", "S", "attention after the softmax", REAL, "D x D"),
+    ("v", "v", "v", "value vector", REAL, "d"),
+    ("alpha", "α", r"\alpha", "component of v along the feature w*"),
+    ("gamma", "γ", r"\gamma", "entry of A inside a set, off the diagonal"),
+    ("rho", "ρ", r"\rho", "entry of A between different sets"),
+    ("Lambda", "Λ", r"\Lambda", "entry of S on the diagonal"),
+    ("Gamma", "Γ", r"\Gamma", "entry of S inside a set"),
+    ("Xi", "Ξ", r"\Xi", "entry of S between different sets"),
+    ("G", "G", "G", "D times the attention that falls inside the own set"),
+    ("alpha_G", "αG", r"\alpha G", "signal strength that reaches the loss"),
+    ("d_alpha", "α̇", r"\dot\alpha", "rate of alpha, minus its gradient"),
+    ("d_gamma", "γ̇", r"\dot\gamma", "rate of gamma, minus its per-entry gradient"),
+    ("d_rho", "ρ̇", r"\dot\rho", "rate of rho, minus its per-entry gradient"),
+    ("d_G", "Ġ", r"\dot G", "rate of G"),
     (
-        Letter("D", "D", "D", "number of patches", assumptions=NATURAL),
-        Letter("C", "C", "C", "patches in each set", assumptions=NATURAL),
-        Letter("L", "L", "L", "number of sets, D/C", assumptions=NATURAL),
-        Letter("q", "q", "q", "chance that a patch of a random set carries a feature"),
-        Letter("p", "p", "p", "odd degree of the activation", assumptions=NATURAL),
-        Letter("nu", "ν", r"\nu", "linear part of the activation", assumptions=POSITIVE),
-        Letter("beta", "β", r"\beta", "diagonal of A, never trained (sigma_A)"),
-        Letter("scale", "s", "s", "factor in the exponent of the softmax", assumptions=POSITIVE),
-        Letter("d", "d", "d", "dimension of a patch", assumptions=NATURAL),
-        Letter("sigma", "σ", r"\sigma", "noise of a patch, per coordinate", assumptions=POSITIVE),
-        Letter("omega", "ω", r"\omega", "spread of a random start", assumptions=POSITIVE),
-        Letter("alpha0", "α⁰", r"\alpha^{(0)}", "alpha at the start, nu^(1/(p-1))"),
-        Letter("eta", "η", r"\eta", "learning rate", assumptions=POSITIVE),
-        Letter("time", "τ", r"\tau", "time, eta times steps"),
-        Letter("A", "A", "A", "attention matrix, before the softmax", "D x D"),
-        Letter("S", "S", "S", "attention after the softmax", "D x D"),
-        Letter("v", "v", "v", "value vector", "d"),
-        Letter("alpha", "α", r"\alpha", "component of v along the feature w*"),
-        Letter("gamma", "γ", r"\gamma", "entry of A inside a set, off the diagonal"),
-        Letter("rho", "ρ", r"\rho", "entry of A between different sets"),
-        Letter("Lambda", "Λ", r"\Lambda", "entry of S on the diagonal"),
-        Letter("Gamma", "Γ", r"\Gamma", "entry of S inside a set"),
-        Letter("Xi", "Ξ", r"\Xi", "entry of S between different sets"),
-        Letter("G", "G", "G", "D times the attention that falls inside the own set"),
-        Letter("alpha_G", "αG", r"\alpha G", "signal strength that reaches the loss"),
-        Letter("d_alpha", "α̇", r"\dot\alpha", "rate of alpha, minus its gradient"),
-        Letter("d_gamma", "γ̇", r"\dot\gamma", "rate of gamma, minus its per-entry gradient"),
-        Letter("d_rho", "ρ̇", r"\dot\rho", "rate of rho, minus its per-entry gradient"),
-        Letter("d_G", "Ġ", r"\dot G", "rate of G"),
-        Letter(
-            "association_margin",
-            "m",
-            "m",
-            "least entry of A inside a set minus greatest outside, worst row",
-        ),
-        Letter(
-            "x", "x", "x", "value of a patch along the feature: 1, 0 or -1", assumptions=INTEGER
-        ),
-        Letter("z", "z", "z", "sum of the values of the patch's own set", assumptions=INTEGER),
-        Letter("Z", "Z", "Z", "sum of the values of all patches", assumptions=INTEGER),
-        Letter("a", "a", "a", "patches at +1 in a set", assumptions=COUNT),
-        Letter("b", "b", "b", "patches at -1 in a set", assumptions=COUNT),
-        Letter("y", "y", "y", "label, 1 or -1", assumptions=INTEGER),
-        Letter("F", "F", "F", "output of the model"),
-        Letter(
-            "sig", "ς", r"\varsigma", "E of 1/(1+exp(F)): mean weight of a sample in the gradient"
-        ),
-        Letter("risk", "R", "R", "population risk: E log(1 + exp(-yF))"),
-        Letter("error", "err", r"P(yF \leq 0)", "population error"),
-        Letter("bayes_error", "err*", r"\mathrm{err}^\star", "irreducible error of the law"),
-        Letter("polylog_gamma", "κγ", r"\kappa_\gamma", "the hidden polylog of Lemma 4.3, gamma"),
-        Letter("polylog_rho", "κρ", r"\kappa_\rho", "least constant in Lemma 4.3, rho"),
+        "association_margin",
+        "m",
+        "m",
+        "least entry of A inside a set minus greatest outside, worst row",
+    ),
+    ("x", "x", "x", "value of a patch along the feature: 1, 0 or -1", INTEGER),
+    ("z", "z", "z", "sum of the values of the patch's own set", INTEGER),
+    ("Z", "Z", "Z", "sum of the values of all patches", INTEGER),
+    ("a", "a", "a", "patches at +1 in a set", COUNT),
+    ("b", "b", "b", "patches at -1 in a set", COUNT),
+    ("y", "y", "y", "label, 1 or -1", INTEGER),
+    ("F", "F", "F", "output of the model"),
+    ("sig", "ς", r"\varsigma", "E of 1/(1+exp(F)): mean weight of a sample in the gradient"),
+    ("risk", "R", "R", "population risk: E log(1 + exp(-yF))"),
+    ("error", "err", r"P(yF \leq 0)", "population error"),
+    ("bayes_error", "err*", r"\mathrm{err}^\star", "irreducible error of the law"),
+    ("polylog_gamma", "κγ", r"\kappa_\gamma", "the hidden polylog of Lemma 4.3, gamma"),
+    ("polylog_rho", "κρ", r"\kappa_\rho", "least constant in Lemma 4.3, rho"),
+)
+"""Code name, the paper's letter, LaTeX, meaning; what sympy may assume, and the shape."""
+
+NOTATION = Notation("Jelassi, Sander, Li (2022)", notation_entries(ROWS))
+
+
+ORDER_PARAMETERS = ("alpha", "gamma", "rho", "G", "d_alpha", "d_G", "association_margin")
+"""What the rules are written in; every problem of this system reports them at every step."""
+
+RATES = ("d_alpha", "d_G")
+"""Those that are read off the gradient; the growth of alpha tells whether a run oscillates."""
+
+alpha, gamma, rho, G, d_alpha, d_G, margin = NOTATION.symbols(" ".join(ORDER_PARAMETERS))
+D = NOTATION.symbol("D")
+
+EVENTS: tuple[EventRule, ...] = (
+    Crossing(
+        name="T0",
+        meaning="end of Event I: attention takes over the growth of the signal",
+        latex=r"\frac{d \log G}{d\tau} \geq \frac{d \log \alpha}{d\tau}",
+        after=None,
+        expression=d_G / G - d_alpha / alpha,
+        guard=alpha,
+    ),
+    Crossing(
+        name="T1",
+        meaning="end of Event II: half of the attention falls inside the true set",
+        latex=r"G \geq D/2",
+        after="T0",
+        expression=G - D / 2,
+    ),
+    ExceedsRunMaximum(
+        name="T1_paper",
+        meaning="end of Event II as the paper puts it, for this horizon",
+        latex=r"\gamma > \max_t |\rho|",
+        after="T0",
+        quantity=gamma,
+        bound=sympy.Abs(rho),
+    ),
+    SustainedRise(
+        name="event_III",
+        meaning="start of Event III: alpha grows again",
+        latex=r"\alpha \text{ rises again}",
+        after="T1",
+        quantity=alpha,
+        relative=1e-6,
+        duration=1.0,
+    ),
+    Crossing(
+        name="patch_association",
+        meaning="every row puts its own set on top (Definition 2.2)",
+        latex=r"\mathrm{Top}_C(A_{i\cdot}) = S_{\ell(i)}\ \forall i",
+        after=None,
+        expression=margin,
+        strict=True,
     ),
 )

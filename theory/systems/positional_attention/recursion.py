@@ -24,8 +24,8 @@ from sympy.codegen.cfunctions import expm1
 
 from theory.reduction import ReducedSystem
 from theory.systems.positional_attention import model
+from theory.systems.positional_attention.model import entries, row_entries
 from theory.systems.positional_attention.notation import NOTATION
-from theory.systems.positional_attention.symmetry import entries, row_entries
 
 D, C, L, p, nu, beta, scale = NOTATION.symbols("D C L p nu beta scale")
 alpha, gamma, rho = NOTATION.symbols("alpha gamma rho")

@@ -7,13 +7,13 @@ label-relevant query to label-relevant tokens.
 
 The paper asks (Theorem 1) for :math:`\alpha_* \geq \alpha_\# / (\epsilon_S e^{-(\delta+\tau)}
 (1 - (\sigma+\tau)))` with :math:`\epsilon_S < 1/2`: at most a fraction of alpha_* is confusion
-(`starts.confusion_constant`). Its own Figure 1a does not keep to that.
+(`lemmas.confusion_constant`). Its own Figure 1a does not keep to that.
 """
 
 from __future__ import annotations
 
 from theory.claims import Claim
-from theory.systems.shallow_vit import attention_limits, initialization, lemmas
+from theory.systems.shallow_vit import attention_limits, lemmas
 
 EXACT = r"No noise ($\tau = 0$): every token is a pattern. Any start, any step size, any batches."
 FIXED = EXACT + (
@@ -338,7 +338,7 @@ CLAIMS = (
             "fewer neurons within the angle sigma + tau of p_1 than that, with the least epsilon_m "
             "that is allowed; the share of a sphere in d dimensions inside such an angle"
         ),
-        proof=initialization.lemma_3,
+        proof=lemmas.lemma_3,
     ),
     Claim(
         source="Lemma 4",
@@ -363,6 +363,6 @@ CLAIMS = (
             "no orthonormal p and q within sigma and delta of what these matrices make of the "
             "patterns"
         ),
-        proof=initialization.printed_start,
+        proof=lemmas.printed_start,
     ),
 )

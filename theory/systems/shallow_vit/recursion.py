@@ -29,8 +29,7 @@ from sympy import MatrixSymbol, Trace
 
 from theory.reduction import ReducedSystem
 from theory.systems.shallow_vit import model, symmetry
-from theory.systems.shallow_vit.matrix_words import contract, evaluate
-from theory.systems.shallow_vit.model import W_K, W_O, W_Q, W_V, d, m, m_a, m_b
+from theory.systems.shallow_vit.model import W_K, W_O, W_Q, W_V, contract, d, evaluate, m, m_a, m_b
 from theory.systems.shallow_vit.notation import EVEN_PAIRS, NOTATION, PAIRS
 
 M, L, eta, margin, y = NOTATION.symbols("M L eta margin y")

@@ -21,7 +21,7 @@ from dynamics.systems.masked_image_modeling.full.projection import Rows, rows_of
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
 from dynamics.systems.masked_image_modeling.reduced.population import ReducedPopulation, observed
-from theory.systems.masked_image_modeling.events import EVENTS, ORDER_PARAMETERS
+from theory.systems.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
 
 
 class FullProblem(CompiledProblem):

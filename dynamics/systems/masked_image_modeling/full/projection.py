@@ -21,15 +21,14 @@ from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray, Layout
 from dynamics.systems.masked_image_modeling.parameters import Parameters
-from theory.notation import Letter, Notation
-from theory.systems.masked_image_modeling.data_law import (
+from theory.notation import Notation, NotationEntry
+from theory.systems.masked_image_modeling.model import (
     fully_masked,
     latent_moment,
     unavoidable_error,
 )
 from theory.systems.masked_image_modeling.notation import NOTATION, entries_of_row, row_in_latex
-from theory.systems.masked_image_modeling.reference import View, view
-from theory.systems.masked_image_modeling.symmetry import RowType, row_types
+from theory.systems.masked_image_modeling.symmetry import RowType, View, row_types, view
 
 IntArray = NDArray[np.int64]
 
@@ -91,7 +90,7 @@ class Rows:
             for letter in (*entries, *rates, *seen, *_numbers(row)):
                 letters.setdefault(letter.name, letter)
         for name, latex, meaning in REPORTED:
-            letters.setdefault(name, Letter(name, name, latex, meaning))
+            letters.setdefault(name, NotationEntry(name, name, latex, meaning))
         return Notation(NOTATION.source, tuple(letters.values()))
 
     @cached_property
@@ -238,31 +237,33 @@ def rows_of(parameters: Parameters) -> Rows:
     return Rows(parameters, row_types(parameters.area_ids))
 
 
-def _rate(letter: Letter) -> Letter:
+def _rate(letter: NotationEntry) -> NotationEntry:
     """Of the rate of a state."""
     latex, meaning = rf"\dot{{{letter.latex}}}", f"rate of the {letter.meaning}"
-    return Letter(f"d_{letter.name}", f"d{letter.letter}/dτ", latex, meaning)
+    return NotationEntry(f"d_{letter.name}", f"d{letter.letter}/dτ", latex, meaning)
 
 
-def _attention(row: str, name: str) -> Letter:
+def _attention(row: str, name: str) -> NotationEntry:
     """Of the attention of a row on the unmasked patches of a class of areas."""
     word = name.replace("_", r"\ ")
     latex = rf"A^{{\mathrm{{{row_in_latex(row)}}}}}_{{\mathrm{{{word}}}}}"
     said = row.replace("_", " ")
     meaning = f"attention of a masked {said} patch on unmasked patches: {name}"
-    return Letter(f"{row}_A_{_word(name)}", f"A({row}→{name})", latex, meaning)
+    return NotationEntry(f"{row}_A_{_word(name)}", f"A({row}→{name})", latex, meaning)
 
 
-def _numbers(row: str) -> tuple[Letter, ...]:
+def _numbers(row: str) -> tuple[NotationEntry, ...]:
     """Of what is reported of a whole row."""
     up, said = rf"^{{\mathrm{{{row_in_latex(row)}}}}}", row.replace("_", " ")
     return (
-        Letter(f"{row}_gap", f"gap({row})", rf"(L_p - L_p^\star){up}", f"gap of a {said} patch"),
-        Letter(
+        NotationEntry(
+            f"{row}_gap", f"gap({row})", rf"(L_p - L_p^\star){up}", f"gap of a {said} patch"
+        ),
+        NotationEntry(
             f"{row}_own_attention", f"A_own({row})", rf"A_{{\mathrm{{own}}}}{up}",
             f"attention of a {said} patch on its own area, given that a mate is unmasked",
         ),
-        Letter(
+        NotationEntry(
             f"{row}_masked", f"A_masked({row})", rf"A_{{\mathrm{{masked}}}}{up}",
             f"attention of a masked {said} patch on masked patches",
         ),

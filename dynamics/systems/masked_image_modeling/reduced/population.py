@@ -26,7 +26,7 @@ from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
 from dynamics.systems.masked_image_modeling.reduced import blocks, selection
 from theory.reduction import ReducedSystem
 from theory.systems.masked_image_modeling import recursion
-from theory.systems.masked_image_modeling.events import EVENTS, ORDER_PARAMETERS
+from theory.systems.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
 
 RATES = ("alpha_m", "alpha_0", "rho")
 """Order parameters that are read off the gradient."""

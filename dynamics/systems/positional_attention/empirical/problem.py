@@ -37,8 +37,8 @@ from dynamics.systems.positional_attention.presentation import PRESENTATION
 from dynamics.training import minibatches
 from dynamics.validation import STRICT, integer, whole
 from theory.symmetry import Partition
-from theory.systems.positional_attention.data_law import bayes_error
-from theory.systems.positional_attention.events import EVENTS, ORDER_PARAMETERS, RATES
+from theory.systems.positional_attention.model import bayes_error
+from theory.systems.positional_attention.notation import EVENTS, ORDER_PARAMETERS, RATES
 
 CACHE = 1 << 20
 """Bytes of a block of samples, which is read twice."""

@@ -25,8 +25,8 @@ from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PRESENTATION
 from dynamics.validation import refuse
 from theory.symmetry import Partition
-from theory.systems.positional_attention.data_law import bayes_error
-from theory.systems.positional_attention.events import EVENTS, ORDER_PARAMETERS, RATES
+from theory.systems.positional_attention.model import bayes_error
+from theory.systems.positional_attention.notation import EVENTS, ORDER_PARAMETERS, RATES
 
 
 class FullPopulation(CompiledProblem):

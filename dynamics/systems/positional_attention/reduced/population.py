@@ -21,8 +21,8 @@ from dynamics.systems.positional_attention.reduced import selection
 from dynamics.systems.positional_attention.reduced.expectation import Expectation
 from theory.reduction import ReducedSystem
 from theory.systems.positional_attention import recursion
-from theory.systems.positional_attention.data_law import bayes_error
-from theory.systems.positional_attention.events import EVENTS, ORDER_PARAMETERS, RATES
+from theory.systems.positional_attention.model import bayes_error
+from theory.systems.positional_attention.notation import EVENTS, ORDER_PARAMETERS, RATES
 
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
 

@@ -35,7 +35,7 @@ from dynamics.systems.shallow_vit.realization import SYMMETRIC, start_of
 from dynamics.systems.shallow_vit.reduced import unrolled
 from dynamics.training import minibatches
 from dynamics.validation import integer
-from theory.systems.shallow_vit.events import EVENTS, ORDER_PARAMETERS, RATES
+from theory.systems.shallow_vit.notation import EVENTS, ORDER_PARAMETERS, RATES
 
 SHARED_FROM = 200_000
 """Neurons times tokens of a batch from which a step is worth sharing among threads."""

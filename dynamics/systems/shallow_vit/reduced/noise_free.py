@@ -19,7 +19,7 @@ from dynamics.systems.shallow_vit.empirical.sampling import IntArray
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.presentation import PRESENTATION
 from dynamics.systems.shallow_vit.realization import Instance
-from theory.systems.shallow_vit.events import EVENTS, ORDER_PARAMETERS, RATES
+from theory.systems.shallow_vit.notation import EVENTS, ORDER_PARAMETERS, RATES
 
 
 class NoiseFreeProblem(CompiledProblem, ABC):

@@ -26,7 +26,7 @@ from dynamics.experiments.verify import checks
 from dynamics.systems.masked_image_modeling.full.population import FullPopulation
 from dynamics.systems.masked_image_modeling.reduced.attention import attention_map
 from dynamics.systems.masked_image_modeling.reduced.population import ReducedPopulation
-from theory.systems.masked_image_modeling.data_law import unavoidable_error
+from theory.systems.masked_image_modeling.model import unavoidable_error
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
 TWO_PHASES = SYSTEM.Parameters(**POSITIVE)

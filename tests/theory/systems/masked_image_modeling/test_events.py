@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from theory.systems.masked_image_modeling import events
+from theory.systems.masked_image_modeling import notation as events
 from theory.systems.masked_image_modeling.notation import NOTATION
 
 MEASURED = {

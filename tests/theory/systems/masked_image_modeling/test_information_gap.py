@@ -9,15 +9,19 @@ import pytest
 import sympy
 
 from theory.systems.masked_image_modeling import information_gap
-from theory.systems.masked_image_modeling.data_law import (
+from theory.systems.masked_image_modeling.model import (
     fully_masked,
     masks,
     unavoidable_error,
     unmasked_moment,
 )
 from theory.systems.masked_image_modeling.notation import NOTATION
-from theory.systems.masked_image_modeling.reference import view
-from theory.systems.masked_image_modeling.symmetry import one_cluster, row_types, two_cluster_grid
+from theory.systems.masked_image_modeling.symmetry import (
+    one_cluster,
+    row_types,
+    two_cluster_grid,
+    view,
+)
 
 P, C_global, C_local, masked, gamma = NOTATION.symbols("P C_global C_local masked gamma")
 K, time, rho0 = NOTATION.symbols("K time rho0")

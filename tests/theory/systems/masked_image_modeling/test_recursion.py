@@ -9,7 +9,7 @@ import pytest
 import sympy
 
 from theory.systems.masked_image_modeling import recursion
-from theory.systems.masked_image_modeling.data_law import masks
+from theory.systems.masked_image_modeling.model import masks
 from theory.systems.masked_image_modeling.notation import NOTATION
 from theory.systems.masked_image_modeling.symmetry import feature_offsets, one_cluster, row_types
 

@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 from theory.systems.masked_image_modeling import information_gap
-from theory.systems.masked_image_modeling.reference import reference, view
-from theory.systems.masked_image_modeling.symmetry import one_cluster, row_types, two_cluster_grid
+from theory.systems.masked_image_modeling.symmetry import (
+    one_cluster,
+    reference,
+    row_types,
+    two_cluster_grid,
+    view,
+)
 
 RENAMED = (
     ([[0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2]], [[0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 1, 1]]),

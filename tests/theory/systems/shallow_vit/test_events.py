@@ -2,8 +2,7 @@
 
 import pytest
 
-from theory.systems.shallow_vit.events import EVENTS, ORDER_PARAMETERS, RATES, SHARES
-from theory.systems.shallow_vit.notation import NOTATION
+from theory.systems.shallow_vit.notation import EVENTS, NOTATION, ORDER_PARAMETERS, RATES, SHARES
 
 RULES = {rule.name: rule for rule in EVENTS}
 

@@ -6,8 +6,7 @@ import pytest
 import sympy
 
 from theory.systems.shallow_vit import lemmas, model, recursion
-from theory.systems.shallow_vit.matrix_words import evaluate
-from theory.systems.shallow_vit.model import W_K
+from theory.systems.shallow_vit.model import W_K, evaluate
 from theory.systems.shallow_vit.recursion import G_Q, GAMMA, B, K, T, eta
 
 

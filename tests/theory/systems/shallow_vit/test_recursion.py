@@ -11,8 +11,7 @@ from theory.rendering import as_latex, as_text
 from theory.symmetry import classes
 from theory.systems.shallow_vit import recursion as r
 from theory.systems.shallow_vit.data_law import Shares, law
-from theory.systems.shallow_vit.matrix_words import evaluate
-from theory.systems.shallow_vit.model import W_O
+from theory.systems.shallow_vit.model import W_O, evaluate
 from theory.systems.shallow_vit.notation import NOTATION, PAIRS
 from theory.systems.shallow_vit.symmetry import asymmetry, class_means, named, pattern_group
 

@@ -1,0 +1,136 @@
+"""What goes wrong while a model is traced, as one line with the line of the user's file.
+
+The array namespace ``xp`` that a loss may use: elementary functions of JAX in double precision.
+
+A name that is not here is refused with the nearest that is, before anything is traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dynamics.codegen import cache_directory
+from dynamics.validation import InvalidRequest
+from theory.law import ModelError, line_of, told_error
+
+MISSING = "own models need JAX, which is not installed: pip install -e '.[models]'"
+WORTH_KEEPING = 0.05
+"""Seconds of compilation from which a program is kept on disk."""
+HINTS = {
+    "TracerBoolConversionError": "decides by `if`, `and`, `max(...)` or the like on a traced "
+    "value; use xp.where, or make the constant a whole number",
+    "ConcretizationTypeError": "needs the value of a traced number; use xp.where, or make the "
+    "constant a whole number",
+    "NonConcreteBooleanIndexError": "indexes by a traced condition; use xp.where",
+    "TracerArrayConversionError": "hands a traced value to numpy; use the same function of xp",
+    "TracerIntegerConversionError": "uses a traced number as an index or a size; make the "
+    "constant a whole number",
+    "UnexpectedTracerError": "keeps a traced value outside of the function",
+}
+
+
+def require_jax() -> Any:
+    """The module ``jax``, which keeps what it compiles beside the other generated files.
+
+    A folder for compiled programs that the user has chosen stays as it is.
+
+    Raises
+    ------
+    InvalidRequest
+        If it is not installed.
+    """
+    try:
+        import jax
+    except ImportError:
+        raise InvalidRequest(MISSING) from None
+    if getattr(jax.config, "jax_compilation_cache_dir", "") is None:
+        jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "jax"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)
+    return jax
+
+
+@contextmanager
+def refusals(role: str = "", path: Path | None = None) -> Iterator[None]:
+    """Turn errors of a model, and of tracing it, into one line.
+
+    Parameters
+    ----------
+    role : str
+        The function that is traced; errors of other kinds pass where it is empty.
+    path : Path, optional
+        File of the model, for the number of the line.
+
+    Raises
+    ------
+    InvalidRequest
+    """
+    try:
+        yield
+    except ModelError as error:
+        place = line_of(error, path) if str(error).startswith("xp.") else ""
+        front = f"{role}: " if place else ""
+        raise InvalidRequest(f"{front}{error}{place}") from None
+    except Exception as error:
+        if isinstance(error, InvalidRequest) or not role:
+            raise
+        hint = next((HINTS[k.__name__] for k in type(error).__mro__ if k.__name__ in HINTS), "")
+        told = hint or f"raises {told_error(error)}"
+        raise InvalidRequest(f"{role} {told}{line_of(error, path)}") from None
+
+
+NUMPY = (
+    "abs", "add", "all", "allclose", "any", "append", "arange", "arccos", "arcsin", "arctan",
+    "arctan2", "argmax", "argmin", "argsort", "array", "asarray", "atleast_1d", "atleast_2d",
+    "average", "bool_", "broadcast_to", "cbrt", "ceil", "clip", "column_stack", "concatenate",
+    "cos", "cosh", "cross", "cumprod", "cumsum", "diag", "diagonal", "diff", "divide", "dot", "e",
+    "einsum", "equal", "exp", "exp2", "expand_dims", "expm1", "eye", "flip", "float64", "floor",
+    "full", "full_like", "greater", "greater_equal", "heaviside", "hstack", "hypot", "identity",
+    "inf", "inner", "int64", "isfinite", "isnan", "kron", "less", "less_equal", "linspace", "log",
+    "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or", "matmul",
+    "max", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mod", "moveaxis",
+    "multiply", "nan_to_num", "negative", "newaxis", "not_equal", "ones", "ones_like", "outer",
+    "pad", "pi", "power", "prod", "ravel", "reciprocal", "repeat", "reshape", "roll", "round",
+    "sign", "sin", "sinc", "sinh", "sort", "split", "sqrt", "square", "squeeze", "stack", "std",
+    "subtract", "sum", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensordot", "tile",
+    "trace", "transpose", "tri", "tril", "triu", "true_divide", "var", "vdot", "vstack", "where",
+    "zeros", "zeros_like",
+)  # fmt: skip
+NEURAL = (
+    "elu", "gelu", "leaky_relu", "log_sigmoid", "log_softmax", "logsumexp", "one_hot", "relu",
+    "sigmoid", "silu", "softmax", "softplus",
+)  # fmt: skip
+LAX = {"stop_gradient": "stop_gradient", "erf": "erf"}
+
+
+class Namespace:
+    """What a loss sees as ``xp``."""
+
+    def __init__(self, functions: dict[str, Any]) -> None:
+        vars(self).update(functions)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        known = list(vars(self))
+        near = get_close_matches(name, known, 3, 0.5) or ["exp", "sum", "where"]
+        raise ModelError(
+            f"xp.{name} is unknown; nearest: {', '.join(f'xp.{n}' for n in near)} "
+            f"(xp has {len(known)} elementary functions of numpy, softmax, softplus, relu, ...)"
+        )
+
+
+@cache
+def namespace() -> Namespace:
+    """The namespace; imports JAX."""
+    import jax
+    import jax.numpy as jnp
+
+    found = {name: getattr(jnp, name) for name in NUMPY}
+    found |= {name: getattr(jax.nn, name) for name in NEURAL}
+    found |= {name: getattr(jax.lax, target) for name, target in LAX.items()}
+    return Namespace(found)
