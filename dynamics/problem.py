@@ -137,12 +137,6 @@ class Problem(Protocol):
 
     def curvature(self, state: ArrayLike) -> float: ...
 
-    def gradient_bound(self, state: ArrayLike) -> FloatArray | None: ...
-
-    def failure(self) -> str: ...
-
-    def reconsidered(self, state: ArrayLike) -> Problem: ...
-
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int: ...
@@ -207,21 +201,6 @@ class BaseProblem:
         if not np.isfinite(matrix).all():
             return float("nan")
         return float(np.linalg.eigvals(matrix).real.max())
-
-    def gradient_bound(self, state: ArrayLike) -> FloatArray | None:
-        """Bound on the error of each entry of the gradient, where the problem knows one."""
-        return None
-
-    def failure(self) -> str:
-        """Why the last gradient is not a number, where the problem itself knows; else empty."""
-        return ""
-
-    def reconsidered(self, state: ArrayLike) -> Any:
-        """The problem with which a driver goes on from a state, itself or a better form of it.
-
-        Drivers ask where the gradient is not a number, and whenever the time has doubled.
-        """
-        return self
 
 
 class CompiledProblem(BaseProblem):
@@ -331,6 +310,19 @@ class CompiledProblem(BaseProblem):
     def _stepped(self, first: int, last: int) -> tuple[Any, ...]:
         """The data of steps first, ..., last - 1, where every step has its own (mini-batches)."""
         return self._data
+
+
+def certificate_failure(problem: Problem, state: FloatArray) -> str:
+    """Why a problem certifies no gradient at a state; empty where it does, or certifies none.
+
+    Parameters
+    ----------
+    problem : Problem
+        Those whose gradient may be refused have a method ``certificate_failure``.
+    state : float array, shape (n,)
+    """
+    method = getattr(problem, "certificate_failure", None)
+    return "" if method is None else str(method(state))
 
 
 def _differences(gradient: Callable[[FloatArray], FloatArray], state: FloatArray) -> FloatArray:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EXPECTATION = {
     "tolerance": "of the spectral, truncated or auto expectation (default 1e-10)",
-    "dropped": "probability that a truncation leaves out for good; else it refines itself",
+    "dropped": "probability that a truncation leaves out (default: by the tolerance, at the start)",
 }
 COORDINATES = (
     "of the reduced problem: classes of equal entries, linear (directions of the smallest linear "

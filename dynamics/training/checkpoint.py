@@ -28,7 +28,7 @@ from dynamics.problem import FloatArray, Problem
 from dynamics.results.versions import versions
 from dynamics.validation import InvalidRequest
 
-FORMAT = 1
+FORMAT = 2
 SECONDS = 5.0
 """Wall time from one checkpoint to the next."""
 SHARE = 20.0

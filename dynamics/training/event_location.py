@@ -28,12 +28,11 @@ FEW = 4
 
 @dataclass(frozen=True)
 class Path:
-    """A flow that has been integrated: nodes, states at any time between them, forms by time."""
+    """A flow that has been integrated: nodes, states at any time between them."""
 
     problem: Problem
     nodes: FloatArray
     at: Callable[[float], FloatArray]
-    form: Callable[[float], Problem]
     error: Callable[[FloatArray], FloatArray]
     seen: dict[tuple[float, bool], FloatArray] = field(default_factory=dict)
 
@@ -43,7 +42,7 @@ class Path:
         if row is None:
             state = self.at(time)
             slope = None if rates else np.zeros_like(state)
-            row = self.form(time).order_parameters(state, slope)[None, :]
+            row = self.problem.order_parameters(state, slope)[None, :]
             # Rules look at the same points of the path, one after the other.
             self.seen[time, rates] = row
         return row
@@ -137,7 +136,7 @@ def _noise(path: Path, value: Column, time: float) -> float:
     """
     if time == 0.0:
         return 0.0
-    problem, state = path.form(time), path.at(time)
+    problem, state = path.problem, path.at(time)
     error = ACCUMULATED * path.error(state)
     if state.size <= SMALL:
         moves = np.diag(error)
@@ -167,7 +166,7 @@ def _polish(path: Path, value: Column, guess: float) -> Located:
     """
     from scipy.integrate import LSODA, OdeSolution
 
-    problem = path.form(guess)
+    problem = path.problem
     relaxation = 1.0 / max(problem.curvature(path.at(guess)), 1e-300)
     begin = max(0.0, guess - RELAXATIONS * relaxation)
     if begin > 0.5 * guess:
@@ -206,9 +205,10 @@ def _polish(path: Path, value: Column, guess: float) -> Located:
 
 def _shift(problem: Problem, value: Column, state: FloatArray) -> float:
     """What the known error of the gradient may change in a value."""
-    bound, slope = problem.gradient_bound(state), problem.gradient(state)
-    if bound is None:
+    gradient_bound = getattr(problem, "gradient_bound", None)
+    if gradient_bound is None or (bound := gradient_bound(state)) is None:
         return 0.0
+    slope = problem.gradient(state)
     order = problem.order_parameters
     moved = [order(state, slope + part) for part in (0.0, *np.diag(bound))]
     values = np.array([float(value(row[None, :])[0]) for row in moved])
@@ -276,7 +276,7 @@ def _slow_rate(path: Path, name: str, time: float) -> float:
     """
     state = path.at(time)
     fast = path.problem.layout.place(name).start
-    row = path.form(time).jacobian(state)[fast]
-    flow = -path.form(time).gradient(state)
+    row = path.problem.jacobian(state)[fast]
+    flow = -path.problem.gradient(state)
     flow[fast] = 0.0
     return float(-(row @ flow) / row[fast])

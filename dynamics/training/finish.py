@@ -9,7 +9,7 @@ from dataclasses import asdict
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.problem import FloatArray
+from dynamics.problem import FloatArray, certificate_failure
 from dynamics.results import outcome as ends
 from dynamics.results.outcome import Outcome
 from dynamics.results.presentation import Presentation
@@ -31,8 +31,8 @@ def observed(run: Run, interrupted: threading.Event) -> Records:
     steps, states = run.records()
     already = interrupted.is_set()
     gathered: list[Mapping[str, float]] = []
-    for step, state in zip(steps, states, strict=True):
-        gathered.append(run.forms.at(step).observables(state))
+    for state in states:
+        gathered.append(run.problem.observables(state))
         if interrupted.is_set() and not already:
             break
     return steps[: len(gathered)], states[: len(gathered)], gathered
@@ -75,7 +75,7 @@ def settled(
         settings={
             "eta": rates[0] if len(set(rates)) == 1 else list(rates),
             "steps": steps,
-            **run.forms.settings(run.step_time),
+            **problem.settings,
         },
         steps=recorded,
         time=np.asarray(recorded * run.step_time, dtype=np.float64),
@@ -106,9 +106,9 @@ def _event(
 
 def _outcome(run: Run, steps: int, start: FloatArray, stopped: str) -> Outcome:
     reached, now = run.step, run.step * run.step_time
-    if run.failure:
-        return Outcome(ends.CERTIFICATE_LOST, reached, now, run.failure)
     if run.diverged:
+        if failure := certificate_failure(run.problem, run.now):
+            return Outcome(ends.CERTIFICATE_LOST, reached, now, failure)
         return Outcome(ends.DIVERGED, reached, now, _remedy(run, start, steps))
     if stopped and reached < steps:
         return Outcome(ends.INTERRUPTED, reached, now, stopped)
@@ -128,7 +128,7 @@ def _remedy(run: Run, start: FloatArray, steps: int) -> str:
     """
     eta, used = run.eta, f"eta={run.step_time:g}"
     calm = min(CALM_STEPS, max(FEWEST_CALM, steps))
-    problem = run.forms.at(0)
+    problem = run.problem
     for _ in range(20):
         eta = eta / 2
         state, width = start.copy(), len(problem.order_names)

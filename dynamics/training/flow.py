@@ -12,14 +12,13 @@ from dataclasses import asdict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.problem import FloatArray, Problem
+from dynamics.problem import FloatArray, Problem, certificate_failure
 from dynamics.results import outcome as ends
 from dynamics.results.outcome import Outcome
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Event, Trajectory, series
 from dynamics.training import progress
 from dynamics.training.event_location import Path, locate
-from dynamics.training.forms import Forms
 from dynamics.training.gradient_descent import starting_state
 from dynamics.training.interruption import interruption
 from dynamics.validation import integer, real, refuse
@@ -65,9 +64,8 @@ def flow(
     """
     time, rtol = check_flow(time, rtol, problem.flows)
     start = starting_state(problem, initial)
-    forms = Forms(problem)
-    nodes, at, kind, failure = _integrate(forms, start, time, rtol)
-    path = Path(problem, nodes, at, forms.at, lambda y: rtol * np.abs(y) + _floor(start, rtol))
+    nodes, at, kind, failure = _integrate(problem, start, time, rtol)
+    path = Path(problem, nodes, at, lambda y: rtol * np.abs(y) + _floor(start, rtol))
     times = record_times(nodes, record, time)
     states = np.array([at(t) for t in times])
     found = locate(path)
@@ -86,7 +84,6 @@ def flow(
         )
         for name, spot in found.items()
     }
-    gathered = [forms.at(t).observables(state) for t, state in zip(times, states, strict=True)]
     remedy = "" if kind == ends.HORIZON else "start elsewhere, or stop at this time"
     remedy = failure or remedy
     return Trajectory(
@@ -94,11 +91,11 @@ def flow(
         view=problem.view,
         parameters=asdict(problem.parameters),
         layout=problem.layout,
-        settings={"time": time, "rtol": rtol, **forms.settings()},
+        settings={"time": time, "rtol": rtol, **problem.settings},
         steps=np.empty(0, dtype=np.int64),
         time=times,
         states=states,
-        observables=series(gathered),
+        observables=series([problem.observables(state) for state in states]),
         events=events,
         outcome=Outcome(kind, None, horizon, remedy),
         reasons={name: spot.reason for name, spot in found.items() if spot.time is None},
@@ -140,20 +137,20 @@ def _floor(start: FloatArray, rtol: float) -> FloatArray:
     return 1e-3 * rtol * np.maximum(np.abs(start), 1e-2)
 
 
-def _integrate(forms: Forms, start: FloatArray, time: float, rtol: float):  # type: ignore[no-untyped-def]
+def _integrate(problem: Problem, start: FloatArray, time: float, rtol: float):  # type: ignore[no-untyped-def]
     """Accepted steps, the dense output, how it ended, and why the problem could not go on."""
     from scipy.integrate import LSODA, OdeSolution
 
-    named: list[str] = []  # why a gradient of the step under way is not a number
+    refused: list[FloatArray] = []  # states of the step under way that have no gradient
 
     def rate(_: float, state: FloatArray) -> FloatArray:
-        slope = forms.now.gradient(state)
-        if not named and np.isfinite(state).all() and not np.isfinite(slope).all():
-            named.append(forms.now.failure())
+        slope = problem.gradient(state)
+        if np.isfinite(state).all() and not np.isfinite(slope).all():
+            refused.append(state.copy())
         return -slope
 
-    def bent(_: float, state: FloatArray) -> FloatArray:
-        return -forms.now.jacobian(state)
+    def jacobian(_: float, state: FloatArray) -> FloatArray:
+        return -problem.jacobian(state)
 
     solver = LSODA(
         rate,
@@ -162,28 +159,24 @@ def _integrate(forms: Forms, start: FloatArray, time: float, rtol: float):  # ty
         time,
         rtol=rtol,
         atol=_floor(start, rtol),
-        jac=bent if forms.now.has_jacobian else None,
+        jac=jacobian if problem.has_jacobian else None,
     )
-    nodes, pieces, kind, failure, asked = [0.0], [], ends.HORIZON, "", 0.0
-    with interruption() as interrupted, progress.bar(f"flow, {forms.now.view}") as bar:
+    nodes, pieces, kind, failure = [0.0], [], ends.HORIZON, ""
+    with interruption() as interrupted, progress.bar(f"flow, {problem.view}") as bar:
         while solver.status == "running":
             solver.step()
             if solver.status == "failed" or not np.isfinite(solver.y).all():
-                failure = next(iter(named), "")
+                failure = certificate_failure(problem, refused[0]) if refused else ""
                 kind = ends.CERTIFICATE_LOST if failure else ends.DIVERGED
                 break
             if interrupted.is_set() or len(nodes) > MAX_STEPS:
                 kind = ends.INTERRUPTED
                 break
-            named.clear()
+            refused.clear()
             nodes.append(solver.t)
             pieces.append(solver.dense_output())
             bar.set_postfix_str(f"time {solver.t:.3g} of {time:g}", refresh=False)
             bar.update()
-            lost = bool(forms.now.failure())
-            if lost or solver.t > 2.0 * asked:
-                asked = solver.t
-                forms.reconsidered(solver.t_old if lost else solver.t, solver.y)
     if not pieces:
         nodes, pieces = [0.0, np.finfo(float).tiny], [lambda t: start]
     return np.array(nodes), OdeSolution(nodes, pieces), kind, failure

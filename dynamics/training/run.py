@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from dynamics.problem import SMALL, FloatArray, Problem
 from dynamics.training.event_detection import Detector, Oscillation
-from dynamics.training.forms import Forms
 from dynamics.training.stability_limit import stability_limit
 
 SECONDS_PER_CHUNK = 0.2
@@ -49,8 +48,6 @@ class Run:
         The state there.
     diverged : bool
         The next state is not finite.
-    failure : str
-        Why, where the problem knows.
     warning : str
         What the user should know meanwhile, once; empty if nothing is new.
     """
@@ -62,38 +59,30 @@ class Run:
         start: FloatArray,
         schedule: NDArray[np.int64],
     ) -> None:
-        self.forms = Forms(problem)
+        self.problem = problem
         self.eta, self.step_time = problem.layout.per_entry(rates), rates[0]
         self.schedule = schedule
         names = problem.order_names
         self.detector = Detector(problem.events, names, problem.parameters, self.step_time)
         self.oscillation = Oscillation(names.index(problem.rates[0]))
         self.step, self.now = 0, start.copy()
-        self.diverged, self.failure, self.warning = False, "", ""
-        self._doubled, self._chunk = 1, FIRST_CHUNK
+        self.diverged, self.warning = False, ""
+        self._chunk = FIRST_CHUNK
         self._look = 1 if start.size <= SMALL else NEVER
         self._warned = False
         self._steps: list[NDArray[np.int64]] = []
         self._states: list[FloatArray] = []
 
-    @property
-    def problem(self) -> Problem:
-        """The form of the problem that holds now."""
-        return self.forms.now
-
     def go(self, steps: int, going_on: Callable[[], bool]) -> None:
         """Advance to the last step, or to where the run diverges, or is to stop between chunks."""
         while self.step < steps and not self.diverged and going_on():
-            if self.step == self._doubled:
-                self.forms.reconsidered(self.step, self.now)
-                self._doubled *= 2
             if self.step == self._look:
                 self._warn()
                 self._look = max(self._look + 1, int(BETWEEN_LOOKS * self._look))
-            self._advance(min(steps, self.step + self._chunk, self._doubled, self._look))
+            self._advance(min(steps, self.step + self._chunk, self._look))
 
     def _advance(self, last: int) -> None:
-        """One chunk, up to ``last`` or to where its form of the problem cannot go on."""
+        """One chunk, up to ``last`` or to where the next state is not finite."""
         step, problem, before = self.step, self.problem, self.now.copy()
         low, high = np.searchsorted(self.schedule, (step, last))
         due = self.schedule[low:high]
@@ -102,10 +91,7 @@ class Run:
         clock = time.perf_counter()
         reached = problem.advance(self.now, self.eta, step, last, (tracked, due, records))
         taken = time.perf_counter() - clock
-        short = reached < last
-        self.diverged = short and self.forms.reconsidered(reached, self.now) is problem
-        if self.diverged:
-            self.failure = problem.failure()
+        self.diverged = reached < last
         rows = tracked[: reached - step + self.diverged]
         self.watch(step, rows, before)
         done = int(np.searchsorted(due, reached + self.diverged))
@@ -113,8 +99,6 @@ class Run:
             self._steps.append(due[:done])
             self._states.append(records[:done])
         self.step = reached
-        if short:
-            return
         if taken < SECONDS_PER_CHUNK / 2:
             self._chunk = min(LARGEST_CHUNK, 2 * self._chunk)
         elif taken > 2 * SECONDS_PER_CHUNK:
@@ -157,27 +141,24 @@ class Run:
         """Run the steps first..last once more: order parameters at each, and the state at last."""
         state, none = state.copy(), np.array([], dtype=np.int64)
         rows = np.empty((last - first + 1, len(self.problem.order_names)))
-        for begin, stop, problem in self.forms.between(first, last):
-            buffers = (rows[begin - first : stop - first], none, np.empty((0, state.size)))
-            problem.advance(state, self.eta, begin, stop, buffers)
-        rows[-1] = self.forms.at(last).order_parameters(state)
+        buffers = (rows[:-1], none, np.empty((0, state.size)))
+        self.problem.advance(state, self.eta, first, last, buffers)
+        rows[-1] = self.problem.order_parameters(state)
         return rows, state
 
     def state(self) -> dict[str, Any]:
         """All that the run needs to go on, as plain values and arrays, for `restore`."""
         steps, states = self.kept()
-        own = ("step", "now", "diverged", "failure", "_warned", "_doubled", "_look")
+        own = ("step", "now", "diverged", "_warned", "_look")
         return {
             "run": {name: getattr(self, name) for name in own},
             "records": [steps, states],
             "detector": self.detector.state(),
             "oscillation": self.oscillation.state(),
-            "forms": self.forms.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from the `state` of a run of the same problem."""
-        self.forms.restore(state["forms"])
         self.detector.restore(state["detector"])
         self.oscillation.restore(state["oscillation"])
         vars(self).update(state["run"])

@@ -36,12 +36,6 @@ class Scalars:
     def order_parameters(self, state, gradient=None):
         return np.empty(0)
 
-    def failure(self):
-        return ""
-
-    def reconsidered(self, state):
-        return self
-
 
 def wells():
     """The field (x - x^3, -y): sinks at (-1, 0) and (1, 0), a saddle at the origin."""

@@ -105,9 +105,10 @@ class Portrait:
 class Counted:
     """A problem's gradient, counted; after an interruption there is no further one."""
 
-    def __init__(self, problem: Problem, interrupted: threading.Event) -> None:
+    def __init__(self, problem: Any, interrupted: threading.Event) -> None:
         self.view, self.layout, self._interrupted = problem.view, problem.layout, interrupted
-        self._gradient, self._bound = problem.gradient, problem.gradient_bound
+        self._gradient = problem.gradient
+        self._bound = getattr(problem, "gradient_bound", lambda state: None)
         self.taken = 0
 
     def gradient(self, state: ArrayLike) -> FloatArray:

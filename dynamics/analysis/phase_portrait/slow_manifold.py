@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -226,7 +226,7 @@ def _expected(values: FloatArray, index: Index, guess: float) -> float:
     return float(np.mean(known)) if known else guess
 
 
-def scalars(problem: Graded) -> tuple[str, ...]:
+def scalars(problem: Any) -> tuple[str, ...]:
     """Names of the state's parts.
 
     Raises

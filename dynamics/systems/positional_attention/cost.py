@@ -21,4 +21,4 @@ def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[
         return entries * parameters.d * float(options.get("samples", 1))
     if full == "population":
         return entries * enumeration.count(parameters.L, parameters.C)
-    return selection.typical_seconds(parameters, str(options.get("expectation", "auto")))
+    return selection.predicted_seconds(parameters, str(options.get("expectation", "auto")))

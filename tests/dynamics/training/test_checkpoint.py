@@ -65,7 +65,6 @@ CASES = {
     "exact": ("ReducedPopulation", (8, 2, 0.5), (), 0.02, 20_000, "log"),
     "every step": ("ReducedPopulation", (8, 2, 0.5), (), (0.02, 0.03), 3000, 1),
     "full": ("FullPopulation", (9, 3, 0.5), (), 0.02, 2500, 50),
-    "forms": ("ReducedPopulation", (12, 3, 0.4), ("truncated", 5e-3), 0.02, 3000, "log"),
     "auto": ("ReducedPopulation", (64, 4, 0.02), ("auto", 1e-4), 0.02, 300, "log"),
     "spectral": ("ReducedPopulation", (16, 4, 0.5), ("spectral", 1e-6), 0.02, 40, "log"),
     "sampled": ("ReducedPopulation", (12, 3, 0.4), ("sampled", 1e-10, 500), 0.02, 3000, 100),
@@ -107,8 +106,6 @@ def test_an_interrupted_run_ends_bitwise_like_one_that_was_not(system, tmp_path,
     assert set(EVENTS) <= set(run.events)
     if case == "exact":
         assert all(run.events[name] for name in EVENTS[:3])
-    if case in ("forms", "auto"):
-        assert len(run.settings["forms"]) == 3
     if case in ("oscillating", "certificate lost", "diverged"):
         assert run.outcome.kind == case
 
@@ -136,9 +133,6 @@ def test_interruption_while_observables_are_computed_can_be_resumed(system, tmp_
     class Slow:
         def __getattr__(self, name):
             return getattr(problem, name)
-
-        def reconsidered(self, state):
-            return self
 
         def observables(self, state):
             interrupt()
@@ -189,9 +183,9 @@ def test_a_changed_request_is_refused_with_the_difference(left, system):
         (system.ReducedPopulation(parameters(D=12, C=2)), {}, "parameters.D=8 there and 12 here"),
         (system.FullPopulation(parameters(D=8, C=2)), {}, "view=reduced population there and full"),
         (
-            system.ReducedPopulation(parameters(D=8, C=2), "auto", 1e-9),
+            system.ReducedPopulation(parameters(D=8, C=2), "spectral"),
             {},
-            "problem.request.tolerance=1e-10 there and 1e-09 here",
+            "problem.expectation=exact there and spectral here",
         ),
     ]
     for other, settings, message in changed:

@@ -288,26 +288,6 @@ def bent(tables, count, given, first, second):  # type: ignore[no-untyped-def]
             first[i, j], second[i, j] = first[j, i], second[j, i]
 
 
-def forecast(state, data, out):  # type: ignore[no-untyped-def]
-    """What a gradient here would cost: sums that are scanned, nodes of the first plan."""
-    problem, tolerance = data[4], data[5][6][0]
-    tables, columns = tables_at(state, data), problem[1][0].size
-    out[0], out[1] = 0.0, np.inf
-    for i in range(4):
-        for k in range(tables.shape[1]):
-            for c in range(columns):
-                if not abs(tables[i, k, c]) < LARGEST_TABLE:
-                    return
-    found = surveyed(tables, problem, tolerance)
-    guess = np.empty(4)
-    for i in range(4):
-        guess[i] = 0.02 * found[3][:, i].max() + TINY
-    plans, errors = np.empty((columns, 6)), -np.ones(columns)
-    allowed = tolerance / (4.0 * columns)
-    out[0] = found[4].sum()
-    out[1] = prepare(tables, problem, found, guess, allowed, plans, errors)
-
-
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     """Order parameters from the state and its gradient."""
     order(state, -slope, data[0], out)

@@ -1,8 +1,8 @@
 """One way to take the expectation over the random sets, made ready for one problem.
 
 Enumeration, truncation, sampling and the spectral transform differ in what they cost and in what
-they know of their error; to a problem they look the same: compiled functions, their data, a
-certificate at a state, and what to go on with where the certificate is lost.
+they know of their error; to a problem they look the same: compiled functions, their data, and a
+certificate at a state.
 """
 
 from __future__ import annotations
@@ -45,18 +45,6 @@ class Expectation(ABC):
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross and known error at a state: see `ReducedPopulation.error_bound`."""
 
-    @abstractmethod
-    def seconds(self, state: FloatArray) -> float:
-        """Predicted time of one gradient there, on one core of the machine of the constants."""
-
-    @abstractmethod
-    def describe(self) -> str:
-        """In a few words, for the user: which it is and how large."""
-
-    def failure(self) -> str:
-        """Why the last gradient is not a number, where that is known; else empty."""
+    def failure(self, state: FloatArray) -> str:
+        """Why the gradient at a state is not a number, where that is known; else empty."""
         return ""
-
-    def finer(self, state: FloatArray) -> Expectation | None:
-        """What certifies its gradient at a state where this one does not; None if nothing does."""
-        return None

@@ -6,10 +6,7 @@ the random sets is taken is chosen in `expectation`. Its oracle is `brute.FullPo
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +15,6 @@ from dynamics.problem import CompiledProblem, FloatArray, Layout
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PRESENTATION
 from dynamics.systems.positional_attention.reduced import selection
-from dynamics.systems.positional_attention.reduced.expectation import Expectation
 from theory.reduction import ReducedSystem
 from theory.systems.positional_attention import recursion
 from theory.systems.positional_attention.model import bayes_error
@@ -42,15 +38,15 @@ class ReducedPopulation(CompiledProblem):
     expectation : str
         How the expectation over the random sets is taken: ``"exact"`` sums all multisets of types;
         ``"spectral"`` is exact to a tolerance at any size; ``"truncated"`` sums the most probable
-        multisets, with a bound on the rest; ``"sampled"`` draws from the law; ``"auto"`` takes the
-        cheapest that meets the tolerance, and another along a run when that becomes right.
+        multisets, with a bound on the rest; ``"sampled"`` draws from the law; ``"auto"`` is
+        the cheaper of exact and spectral, which hold for a whole run.
     tolerance : float
         Of ``"spectral"``, ``"truncated"`` and ``"auto"``, relative to the gross contributions.
     samples, seed : int
         Of ``"sampled"``.
     dropped : float, optional
-        Of ``"truncated"``: leave out this probability, for good. Without it the truncation is as
-        fine as the tolerance needs, and refines itself along a run.
+        Of ``"truncated"``: leave out this probability. Without it the truncation is as fine as the
+        tolerance needs at the initial state. A run ends where its certificate is lost.
 
     Raises
     ------
@@ -81,65 +77,18 @@ class ReducedPopulation(CompiledProblem):
         seed: int = 0,
         dropped: float | None = None,
     ) -> None:
-        self.request = selection.Request(expectation, tolerance, samples, seed, dropped).checked()
+        request = selection.Request(expectation, tolerance, samples, seed, dropped).checked()
         self.parameters = parameters
         self.reduction = recursion.derive(parameters.p)
         self._bayes_error = bayes_error(parameters.L, parameters.C, parameters.q)
-        self._take(selection.make(parameters, self.request, self.initial_state))
-
-    def _take(self, expectation: Expectation) -> None:
-        self.expectation = expectation
-        self.settings = dict(expectation.settings)
-        super().__init__(expectation.module, expectation.data, LAYOUT)
+        self.expectation = made = selection.make(parameters, request, self.initial_state)
+        self.settings = dict(made.settings)
+        super().__init__(made.module, made.data, LAYOUT)
 
     @property
     def initial_state(self) -> FloatArray:
         """(alpha0, 0, 0), Parametrization 3.1, idealised case."""
         return np.array([self.parameters.alpha0, 0.0, 0.0])
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """With what was asked of the expectation: it decides which other ones are taken later."""
-        return {**super().identity, "request": asdict(self.request)}
-
-    def gradient(self, state: ArrayLike) -> FloatArray:
-        """Per-entry gradient; see `CompiledProblem.gradient`.
-
-        Where the certificate of the truncation, or the budget of the spectral expectation, does not
-        reach to this state, the expectation that does is taken for it; NaN if there is none.
-        """
-        slope = super().gradient(state)
-        if not self.failure():
-            return slope
-        other = self.reconsidered(state)
-        return slope if other is self else other.gradient(state)
-
-    def reconsidered(self, state: ArrayLike) -> ReducedPopulation:
-        """The problem with which to go on from a state: itself, or another expectation of it.
-
-        Another one where the certificate is lost here, and under ``"auto"`` where another is
-        cheaper by a factor; itself also where nothing is certified.
-        """
-        flat = self.layout.flatten(state)
-        super().gradient(flat)
-        lost = bool(self.failure())
-        if self.request.name == "auto":
-            failed = lost and self.expectation.name == "spectral"
-            better = selection.cheapest(self.parameters, self.request.tolerance, flat, failed)
-            gain = self.expectation.seconds(flat) / better.seconds(flat)
-            same = better.describe() == self.expectation.describe()
-            if same or not (lost or gain > selection.GAIN):
-                return self
-        elif lost:
-            finer = self.expectation.finer(flat)
-            if finer is None:
-                return self
-            better = finer
-        else:
-            return self
-        other = copy.copy(self)
-        other._take(better)
-        return other
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Entries of S, G, alpha G, risk, errors, patch association, hidden polylogs at a state.
@@ -182,6 +131,6 @@ class ReducedPopulation(CompiledProblem):
         found = self.error_bound(state).get("bound")
         return None if found is None else found[:3]
 
-    def failure(self) -> str:
-        """Why the last gradient is not a number, where the expectation knows."""
-        return self.expectation.failure()
+    def certificate_failure(self, state: ArrayLike) -> str:
+        """Why no gradient is certified at a state; empty where one is."""
+        return self.expectation.failure(self.layout.flatten(state))

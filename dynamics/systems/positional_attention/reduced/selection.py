@@ -1,8 +1,8 @@
 """Making an expectation by its name; for ``"auto"``, the cheapest that is good enough.
 
-The costs are predicted, not timed, so that the same request always takes the same way: from the
-number of configurations, and from the nodes that the spectral plan asks for at a state. What is
-compared is the time of one gradient at the requested tolerance.
+The choice is made once, before a run. The costs are predicted, not timed, so that the same request
+always has the same answer: from the number of configurations, and of sums that the spectral
+expectation scans.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from dynamics.systems.positional_attention.reduced import (
     sampled,
     spectral,
     truncated,
-    weighted_sum,
 )
 from dynamics.systems.positional_attention.reduced.expectation import Expectation
 from dynamics.validation import InvalidRequest, integer, real, refuse
@@ -27,13 +26,6 @@ if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters
 
 EXPECTATIONS = ("auto", "exact", "truncated", "spectral", "sampled")
-FIRST_LEVEL = 3
-WORTH = 1.2
-"""A truncation must be cheaper by this factor, since it may have to be refined."""
-NODES_BESIDE_SCAN = 10.0
-"""Along a flow the nodes of the spectral expectation cost about so many times its scan of sums."""
-GAIN = 1.5
-"""A run goes over to another expectation where that one is cheaper by this factor."""
 
 
 @dataclass(frozen=True)
@@ -97,69 +89,55 @@ def make(parameters: Parameters, request: Request, state: NDArray[np.float64]) -
         return spectral.spectral(parameters, request.tolerance)
     if request.name == "truncated":
         return _truncated(parameters, request, state)
-    return cheapest(parameters, request.tolerance, state)
+    return _cheapest(parameters, request.tolerance, state)
 
 
 def _truncated(parameters: Parameters, request: Request, state: NDArray[np.float64]) -> Expectation:
-    made = truncated.truncated(parameters, request.tolerance, request.dropped, FIRST_LEVEL)
+    if request.dropped is None:
+        made = truncated.certified(parameters, request.tolerance, state)
+    else:
+        made = truncated.truncated(parameters, request.tolerance, request.dropped)
     if made is None:
-        wanted = request.dropped or 10.0**-FIRST_LEVEL
+        least = request.dropped or 10.0**-truncated.COARSEST
         raise InvalidRequest(
             f"expectation='truncated' at D={parameters.D} C={parameters.C} q={parameters.q:g}: "
-            f"too many configurations to leave out only {wanted:g}; expectation can be spectral"
+            f"too many configurations to leave out only {least:g}; expectation can be spectral"
         )
-    return made.finer(state) or made
+    return made
 
 
-def cheapest(
-    parameters: Parameters, tolerance: float, state: NDArray[np.float64], no_spectral: bool = False
-) -> Expectation:
-    """What has the least predicted time of a gradient at a state, and is certified there.
+def _cheapest(parameters: Parameters, tolerance: float, state: NDArray[np.float64]) -> Expectation:
+    """The sum over all configurations where it costs less, else the spectral expectation.
 
-    Where nothing is, the spectral expectation, whose failure says what it would need. What cannot
-    be cheaper is not tried: small problems are enumerated without a look at the others. Where the
-    spectral expectation has just failed, ``no_spectral`` leaves it out.
+    Both hold for a whole run. Where the spectral one fails at the start, the sum if there is one.
     """
-    counted, least = enumeration.seconds(parameters), spectral.least_seconds(parameters)
-    if counted <= least:
-        reason = f"no other costs less than {_milliseconds(least)}"
-        return _explained(enumeration.exact(parameters), counted, reason)
-    budget = GAIN * counted / spectral.predicted_seconds(0.0, 1.0, parameters.C)
-    smooth = spectral.spectral(parameters, tolerance, budget if np.isfinite(counted) else None)
-    spectral_cost = float("inf") if no_spectral else smooth.seconds(state)
-    costs = {"exact": counted, "spectral": spectral_cost, "truncated": float("inf")}
-    cut = None
-    best = min(costs.values())
-    if np.isfinite(best):
-        # A power of two, so that what was found too large once is not counted again.
-        entries = weighted_sum.most_entries(best / WORTH, weighted_sum.cells_of(parameters))
-        most = 1 << int(entries / parameters.L).bit_length()
-        first = truncated.truncated(parameters, tolerance, level=FIRST_LEVEL, limit=most)
-        cut = first.finer(state, most) if first else None
-    if cut is not None and WORTH * cut.seconds(state) < best:
-        costs["truncated"] = cut.seconds(state)
-    name = min(costs, key=lambda one: costs[one]) if np.isfinite(best) else "spectral"
-    chosen = smooth if name == "spectral" else cut if name == "truncated" else None
-    others = ", ".join(
-        f"{other} {_milliseconds(cost) if np.isfinite(cost) else 'none'}"
-        for other, cost in costs.items()
-        if other != name
+    costs = {name: predicted_seconds(parameters, name) for name in ("exact", "spectral")}
+    name, other = "spectral", "exact"
+    chosen: Expectation = spectral.spectral(parameters, tolerance)
+    if costs["exact"] <= costs["spectral"] or (
+        np.isfinite(costs["exact"]) and chosen.failure(state)
+    ):
+        name, other = other, name
+        chosen = enumeration.exact(parameters)
+    why = (
+        f"{_milliseconds(costs[name])} a gradient predicted; {other} {_milliseconds(costs[other])}"
     )
-    return _explained(chosen or enumeration.exact(parameters), costs[name], others)
-
-
-def _explained(chosen: Expectation, cost: float, others: str) -> Expectation:
-    why = f"{_milliseconds(cost)} a gradient predicted; {others}"
     chosen.settings = {**chosen.settings, "auto": why}
     return chosen
 
 
 def _milliseconds(seconds: float) -> str:
-    return f"{1e3 * seconds:.2g} ms"
+    return f"{1e3 * seconds:.2g} ms" if np.isfinite(seconds) else "impossible"
 
 
-def typical_seconds(parameters: Parameters, name: str) -> float:
-    """Predicted time of one gradient somewhere along a run; see `NODES_BESIDE_SCAN`."""
-    counted, scan = enumeration.seconds(parameters), spectral.least_seconds(parameters)
-    smooth = NODES_BESIDE_SCAN * scan
+def predicted_seconds(parameters: Parameters, name: str) -> float:
+    """Predicted time of one gradient along a run.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    name : str
+        One of `EXPECTATIONS`.
+    """
+    counted, smooth = enumeration.seconds(parameters), spectral.predicted_seconds(parameters)
     return {"exact": counted, "spectral": smooth}.get(name, min(counted, smooth))

@@ -41,8 +41,9 @@ FloatArray = NDArray[np.float64]
 BUDGET = 2e9
 """Largest number of nodes (omega times zeta) of one gradient; some seconds."""
 SECONDS_PER_SCAN, SECONDS_PER_TYPE = 9.8e-6, 0.21e-6
-SECONDS_PER_NODE, SECONDS_PER_WIDTH = 2.4e-9, 1.2e-9
-"""Predicted time of a gradient, fitted to measurements on one core; see `predicted_seconds`."""
+"""Predicted time of the scan of one sum, fitted to measurements on one core."""
+SCANS = 6.0
+"""A gradient takes about so many times what its scan of the sums takes."""
 NEGLIGIBLE = 1e-60
 """Sums less likely than this are left out."""
 INSIDE = (0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.94)
@@ -93,21 +94,9 @@ class Spectral(Expectation):
     def _report(self) -> FloatArray:
         return self.data[5][5]
 
-    def seconds(self, state: FloatArray) -> float:
-        """From the nodes that the plan at this state asks for; infinite above the budget."""
-        found = np.empty(2)
-        self.module.forecast(state, self.data, found)
-        scanned, nodes = found
-        if not nodes <= self.data[4][4]:
-            return float("inf")
-        return predicted_seconds(scanned, nodes, int(self.data[4][0][1].max()))
-
-    def describe(self) -> str:
-        """Name and tolerance."""
-        return f"spectral, tolerance {self.settings['tolerance']:g}"
-
-    def failure(self) -> str:
-        """Why the last call gave no number: cancellation, overflow, or nodes above the budget."""
+    def failure(self, state: FloatArray) -> str:
+        """Why there is no number: cancellation, overflow, or nodes above the budget."""
+        self.module.gradient(state, self.data, np.empty(3))
         if self._report[1] == 0.0:
             return ""
         if self._report[1] == 2.0:
@@ -127,21 +116,15 @@ class Spectral(Expectation):
         )
 
 
-def predicted_seconds(scanned: float, nodes: float, set_size: int) -> float:
-    """Time of one gradient: sums z that are scanned, nodes of the integrals."""
-    kinds = (set_size + 1) * (set_size + 2) // 2
-    scan = SECONDS_PER_SCAN + SECONDS_PER_TYPE * kinds
-    return float(scan * scanned + (SECONDS_PER_NODE + SECONDS_PER_WIDTH * set_size) * nodes)
-
-
-def least_seconds(parameters: Parameters) -> float:
-    """What a gradient costs at least: the scan of the sums within three standard deviations."""
+def predicted_seconds(parameters: Parameters) -> float:
+    """Time of one gradient, from the number of sums within three standard deviations."""
     spread = 3.0 * np.sqrt((parameters.D - parameters.C) * parameters.q)
     columns = min(2.0 * spread + 1.0, 2.0 * (parameters.D - parameters.C) + 1.0)
-    return predicted_seconds(columns, 0.0, parameters.C)
+    kinds = (parameters.C + 1) * (parameters.C + 2) // 2
+    return float(SCANS * (SECONDS_PER_SCAN + SECONDS_PER_TYPE * kinds) * columns)
 
 
-def spectral(parameters: Parameters, tolerance: float, budget: float | None = None) -> Spectral:
+def spectral(parameters: Parameters, tolerance: float) -> Spectral:
     """The spectral expectation of a problem, ready to run.
 
     Parameters
@@ -149,15 +132,12 @@ def spectral(parameters: Parameters, tolerance: float, budget: float | None = No
     parameters : Parameters
     tolerance : float
         Relative to the gross contributions.
-    budget : float, optional
-        Largest number of nodes of one gradient, `BUDGET` by default.
     """
     reduction = recursion.derive(parameters.p)
-    most = BUDGET if budget is None else min(budget, BUDGET)
     return Spectral(
         "spectral",
         compiled(parameters.p),
-        arrays(reduction, parameters, tolerance, most),
+        arrays(reduction, parameters, tolerance, BUDGET),
         {"expectation": "spectral", "tolerance": tolerance},
     )
 
@@ -257,7 +237,6 @@ def compiled(degree: int) -> codegen.CompiledModule:
             inline(parts.gradient),
             inline(parts.bent),
             inline(parts.hessian),
-            inline(parts.forecast),
             inline(parts.order_parameters),
             inline(parts.summary),
             inline(advance, "exact_kernel"),

@@ -3,8 +3,7 @@ r"""The truncated expectation: the most probable configurations, and a bound on 
 A truncation is safe early in training and wrong late: then the gradient itself is carried by rare
 configurations (a random set that is all -1 has probability (q/2)^C), and a fixed truncation lets
 alpha turn up again where the exact dynamics falls. So the bound goes along: where it is no longer
-small beside the gross gradient, the next level of truncation is taken, a power of ten finer; where
-there is none that fits in memory, the certificate is lost and the run says so.
+small beside the gross gradient, the certificate is lost, and the run ends and says so.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ FloatArray = NDArray[np.float64]
 MAX_ENTRIES = 60_000_000
 """Largest number of sets in all configurations together (about one gigabyte)."""
 MAX_CONFIGURATIONS = 5_000_000
-FINEST = 60
-"""Powers of ten down to which a truncation is refined."""
+COARSEST, FINEST = 3, 60
+"""Powers of ten of the mass left out, from the first that is tried to the last."""
 STEP = 0.5
 """Factor by which the threshold is lowered until the mass left out is small enough."""
 
@@ -54,9 +53,7 @@ class Kept:
     dropped: float
 
 
-def keep(
-    patches: int, set_size: int, q: float, dropped: float, limit: int | None = None
-) -> Kept | None:
+def keep(patches: int, set_size: int, q: float, dropped: float) -> Kept | None:
     """The configurations above a threshold that leaves out at most ``dropped``; None if too many.
 
     Parameters
@@ -67,12 +64,9 @@ def keep(
         q.
     dropped : float
         Probability that may be left out.
-    limit : int, optional
-        Largest number of configurations; by default what fits in memory.
     """
     sets = patches // set_size - 1
-    most = min(MAX_CONFIGURATIONS, MAX_ENTRIES // (sets + 1))
-    limit = most if limit is None else min(limit, most)
+    limit = min(MAX_CONFIGURATIONS, MAX_ENTRIES // (sets + 1))
     if limit < 1:
         return None
     law = type_probabilities(type_compositions(set_size), q)
@@ -98,10 +92,10 @@ def keep(
 
 @lru_cache(maxsize=16)
 def configurations(
-    patches: int, set_size: int, q: float, dropped: float, limit: int | None = None
+    patches: int, set_size: int, q: float, dropped: float
 ) -> tuple[Configurations, float] | None:
     """`keep`, laid out for the kernels, and the mass left out."""
-    kept = keep(patches, set_size, q, dropped, limit)
+    kept = keep(patches, set_size, q, dropped)
     if kept is None:
         return None
     return assemble(patches, set_size, kept.types, kept.weights), kept.dropped
@@ -118,14 +112,11 @@ class Truncated(WeightedSum):
         Largest bound relative to the gross, of any component of the gradient.
     dropped : float
         Probability left out.
-    level : int or None
-        The truncation may leave out 10^-level; None for a mass that the user fixed.
     """
 
     parameters: Parameters = dataclasses.field(kw_only=True)
     tolerance: float = dataclasses.field(kw_only=True)
     dropped: float = dataclasses.field(kw_only=True)
-    level: int | None = dataclasses.field(kw_only=True)
 
     def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Gradient, risk and error of what is kept, and the bound relative to the gross."""
@@ -150,7 +141,7 @@ class Truncated(WeightedSum):
     def _signal(self) -> int:
         return int(self.configurations.index[0, 0]) // self.configurations.totals.size
 
-    def worst(self, state: FloatArray) -> float:
+    def certificate(self, state: FloatArray) -> float:
         """Largest bound of a component of the gradient at a state, relative to its gross."""
         self.module.gradient(state, self.data, np.empty(3))
         return self._worst()
@@ -161,62 +152,57 @@ class Truncated(WeightedSum):
             ratio = np.where(bound > 0, bound / gross, 0.0)
         return float(ratio.max())
 
-    def failure(self) -> str:
+    def failure(self, state: FloatArray) -> str:
         """What is left out, and how far from enough that is."""
-        worst = self._worst()
+        worst = self.certificate(state)
         if worst <= self.tolerance:
             return ""
-        remedy = "leave out less" if self.level is None else "loosen the tolerance if you can"
         return (
             f"the {self.dropped:.1e} of probability left out may change the gradient by {worst:.1e}"
-            f" of its gross, more than the tolerance {self.tolerance:.0e}; {remedy}, or take the "
-            "spectral expectation"
+            f" of its gross, more than the tolerance {self.tolerance:.0e}; leave out less, or take "
+            "the spectral expectation"
         )
 
-    def finer(self, state: FloatArray, limit: int | None = None) -> Truncated | None:
-        """The first level that is certified at a state, of at most so many configurations."""
-        chosen: Truncated | None = self
-        while chosen is not None and chosen.level is not None:
-            worst = chosen.worst(state)
-            if worst <= self.tolerance:
-                return chosen
-            if not np.isfinite(worst):
-                return None
-            further = chosen.level + max(1, int(np.ceil(np.log10(worst / self.tolerance))))
-            chosen = truncated(self.parameters, self.tolerance, level=further, limit=limit)
-        return None
 
-    def describe(self) -> str:
-        """Number of configurations and what they leave out."""
-        return f"{super().describe()}, {self.dropped:.1e} of probability left out"
-
-
-def truncated(
-    parameters: Parameters,
-    tolerance: float,
-    dropped: float | None = None,
-    level: int = 3,
-    limit: int | None = None,
-) -> Truncated | None:
-    """A truncation by the mass left out, or by level; None if it has too many configurations.
+def certified(parameters: Parameters, tolerance: float, state: FloatArray) -> Truncated | None:
+    """The coarsest truncation, by powers of ten, that meets a tolerance at a state.
 
     Parameters
     ----------
     parameters : Parameters
     tolerance : float
         See `Truncated`.
-    dropped : float, optional
-        Mass left out, for good; without it the level counts.
-    level : int
-        A mass of at most 10^-level is left out.
-    limit : int, optional
-        Largest number of configurations.
+    state : float array, shape (3,)
+
+    Returns
+    -------
+    Truncated or None
+        The finest one that fits in memory where none meets the tolerance; None where none fits.
     """
-    if level > FINEST:
-        return None
-    mass = 10.0**-level if dropped is None else dropped
-    size = (parameters.D, parameters.C, parameters.q)
-    made = configurations(*size, mass, limit)
+    level, best = COARSEST, None
+    while level <= FINEST:
+        finer = truncated(parameters, tolerance, 10.0**-level)
+        if finer is None:
+            break
+        best, certificate = finer, finer.certificate(state)
+        if certificate <= tolerance or not np.isfinite(certificate):
+            break
+        level += max(1, int(np.ceil(np.log10(certificate / tolerance))))
+    return best
+
+
+def truncated(parameters: Parameters, tolerance: float, dropped: float) -> Truncated | None:
+    """A truncation by the mass left out; None if it has too many configurations.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    tolerance : float
+        See `Truncated`.
+    dropped : float
+        Probability that may be left out.
+    """
+    made = configurations(parameters.D, parameters.C, parameters.q, dropped)
     if made is None:
         return None
     chosen, left = made
@@ -233,7 +219,6 @@ def truncated(
         parameters=parameters,
         tolerance=tolerance,
         dropped=left,
-        level=level if dropped is None else None,
     )
 
 

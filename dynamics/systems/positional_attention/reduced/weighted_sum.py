@@ -105,15 +105,6 @@ class WeightedSum(Expectation):
             np.concatenate([gross[1:] * scale, risk]),
         )
 
-    def seconds(self, state: FloatArray) -> float:
-        """From the numbers of configurations, sets and types; the same at every state."""
-        chosen = self.configurations
-        return predicted_seconds(chosen.index.size, chosen.place.size * chosen.totals.size)
-
-    def describe(self) -> str:
-        """Name and number of configurations."""
-        return f"{self.name}, {self.configurations.probability.size:,} configurations"
-
 
 def predicted_seconds(entries: int, cells: int) -> float:
     """Time of one gradient: ``entries`` sets of configurations, ``cells`` (type, Z) of the table.
@@ -123,12 +114,6 @@ def predicted_seconds(entries: int, cells: int) -> float:
     table, spread = np.log2(max(cells, 128) / 64), np.log2(max(entries, 1e5) / 1e5)
     each = SECONDS_PER_ENTRY * table + GROWTH * spread
     return float(each * entries + SECONDS_PER_CELL * cells + OVERHEAD)
-
-
-def most_entries(seconds: float, cells: int) -> float:
-    """Entries for which `predicted_seconds` stays below a time."""
-    fixed = SECONDS_PER_CELL * cells + OVERHEAD
-    return max(0.0, seconds - fixed) / (SECONDS_PER_ENTRY * np.log2(max(cells, 128) / 64))
 
 
 def cells_of(parameters: Parameters) -> int:
