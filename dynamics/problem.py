@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from theory.notation import Notation
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
+NO_BATCHES = np.empty(0, dtype=np.int64)
+"""Mini-batches of steps that take all samples."""
 SMALL = 8
 """States of at most so many entries have their Jacobian taken whole."""
 
@@ -210,7 +213,7 @@ class CompiledProblem(BaseProblem):
     ----------
     module : dynamics.codegen.CompiledModule
         With ``gradient``, ``order_parameters``, ``summary`` and ``advance``.
-    data : tuple
+    data : tuple or NamedTuple
         What its functions need beside the state.
     layout : Layout
         Parts of the state.
@@ -219,7 +222,7 @@ class CompiledProblem(BaseProblem):
     autonomous = True
     """Whether every step has the same data, so that a step that moves nothing is the last."""
 
-    def __init__(self, module: Any, data: tuple[Any, ...], layout: Layout) -> None:
+    def __init__(self, module: Any, data: Any, layout: Layout) -> None:
         self.module = module
         self.layout = layout
         self._data = data
@@ -305,11 +308,16 @@ class CompiledProblem(BaseProblem):
         """
         data = self._data if self.autonomous else self._stepped(first, last)
         work = (np.empty_like(state), np.empty_like(state), self.autonomous)
-        return int(self.module.advance(state, eta, first, last, (data, *work, *buffers)))
+        batches = self._batches_of(first, last)
+        return int(self.module.advance(state, eta, first, last, (data, *work, *batches, *buffers)))
 
-    def _stepped(self, first: int, last: int) -> tuple[Any, ...]:
+    def _stepped(self, first: int, last: int) -> Any:
         """The data of steps first, ..., last - 1, where every step has its own (mini-batches)."""
         return self._data
+
+    def _batches_of(self, first: int, last: int) -> tuple[IntArray, IntArray]:
+        """The mini-batch of each of these steps, and the entry of the data that receives it."""
+        return NO_BATCHES, NO_BATCHES
 
 
 def certificate_failure(problem: Problem, state: FloatArray) -> str:

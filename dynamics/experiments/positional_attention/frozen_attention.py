@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.problem import FloatArray
-from dynamics.systems.positional_attention.full.projection import own_attention, softmax
+from dynamics.systems.positional_attention.full import own_attention, softmax
 from dynamics.training.gradient_descent import descend
 from theory.symmetry import Partition
 

@@ -24,13 +24,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from dynamics.problem import CompiledProblem, FloatArray, Layout
+from dynamics.problem import FloatArray, Layout
 from dynamics.systems.positional_attention.empirical.problem import FullEmpirical
+from dynamics.systems.positional_attention.full import MatrixProblem
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.validation import refuse
 
 
-class GramEmpirical(CompiledProblem):
+class GramEmpirical(MatrixProblem):
     """(E) with v and the positional encodings P trained, A = P^T P.
 
     Parameters
@@ -55,12 +56,7 @@ class GramEmpirical(CompiledProblem):
     those of the full problem at A = P^T P; association counts the diagonal, as Definition 2.2 does.
     """
 
-    system = FullEmpirical.system
     view = "full empirical, A = P^T P"
-    presentation = FullEmpirical.presentation
-    events = FullEmpirical.events
-    order_names = FullEmpirical.order_names
-    rates = FullEmpirical.rates
 
     def __init__(
         self,
@@ -79,9 +75,9 @@ class GramEmpirical(CompiledProblem):
         self.partition, self.law = self.inner.partition, self.inner.law
         size, depth = parameters.D, parameters.d
         # Another stream than those that the inner problem has spawned.
-        drawn = generator.spawn(1)[0].standard_normal((size, size))
+        noise = generator.spawn(1)[0].standard_normal((size, size))
         value = self.inner.layout.part(self.inner.initial_state, "v")
-        self._start = np.concatenate([value, sqrt(parameters.beta / size) * drawn.ravel()])
+        self._start = np.concatenate([value, sqrt(parameters.beta / size) * noise.ravel()])
         self.settings = dict(self.inner.settings) | {
             "seed": seed if isinstance(seed, int) else "generator",
             "parametrization": "gram",
@@ -132,11 +128,11 @@ class GramEmpirical(CompiledProblem):
         slope = self.gradient(flat) if gradient is None else gradient
         encodings = self.layout.part(flat, "P")
         product = self.layout.part(slope, "P").T @ encodings
-        moved = np.concatenate([self.layout.part(slope, "v"), (product + product.T).ravel()])
-        return self.inner.order_parameters(self.full_state(flat), moved)
+        change = np.concatenate([self.layout.part(slope, "v"), (product + product.T).ravel()])
+        return self.inner.order_parameters(self.full_state(flat), change)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced state -> what stands beside it: <v, w*>, orbit means of A; (records, 1)."""
+        """Reduced state -> what is compared with it: <v, w*>, orbit means of A; (records, 1)."""
         return self.inner.orbit_values(np.stack([self.full_state(state) for state in states]))
 
     def advance(

@@ -19,26 +19,19 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from dynamics import codegen
-from dynamics.codegen.kernels import dense
+from dynamics.codegen.kernels import dense, exponential
 from dynamics.codegen.kernels.advance import advance
 from dynamics.codegen.kernels.logistic import logistic_loss
-from dynamics.problem import CompiledProblem, FloatArray, Layout
+from dynamics.problem import FloatArray, IntArray, Layout
 from dynamics.systems.positional_attention.empirical import sampling
-from dynamics.systems.positional_attention.full.attention import attention_sources
-from dynamics.systems.positional_attention.full.projection import (
-    associated_rows,
-    orbit_values,
-    own_attention,
-    softmax,
-)
-from dynamics.systems.positional_attention.kernels import empirical as empirical_kernels
+from dynamics.systems.positional_attention.full import MatrixProblem, softmax
+from dynamics.systems.positional_attention.kernels import empirical as kernels
+from dynamics.systems.positional_attention.kernels import full as full_kernels
 from dynamics.systems.positional_attention.parameters import Parameters
-from dynamics.systems.positional_attention.presentation import PRESENTATION
 from dynamics.training import minibatches
 from dynamics.validation import STRICT, integer, whole
 from theory.symmetry import Partition
 from theory.systems.positional_attention.model import bayes_error
-from theory.systems.positional_attention.notation import EVENTS, ORDER_PARAMETERS, RATES
 
 CACHE = 1 << 20
 """Bytes of a block of samples, which is read twice."""
@@ -74,7 +67,7 @@ class Training:
     test_samples: whole(1) = 10_000  # type: ignore[valid-type]
 
 
-class FullEmpirical(CompiledProblem):
+class FullEmpirical(MatrixProblem):
     """(E) with v and every off-diagonal entry of A trained, on N samples.
 
     Parameters
@@ -104,12 +97,7 @@ class FullEmpirical(CompiledProblem):
     anywhere.
     """
 
-    system = "positional_attention"
     view = "full empirical"
-    presentation = PRESENTATION
-    events = EVENTS
-    order_names = ORDER_PARAMETERS
-    rates = RATES
 
     def __init__(
         self,
@@ -132,8 +120,8 @@ class FullEmpirical(CompiledProblem):
         self._order_seed = int(streams[4].integers(2**62))
         self.feature = sampling.unit_vector(parameters.d, streams[0])
         self.fresh = sampling.fresh(self.law, self.training.test_samples, streams[2])
-        self._bayes_error = self._irreducible()
-        self._start = self._drawn_start(streams[1])
+        self.bayes_error = self._least_error()
+        self._start = self._initial_state(streams[1])
         self.settings = {
             "samples": self.samples,
             "seed": seed if isinstance(seed, int) else "generator",
@@ -141,49 +129,51 @@ class FullEmpirical(CompiledProblem):
             **{k: v for k, v in dataclasses.asdict(self.training).items() if v is not None},
             "sets": self.partition.labels.tolist(),
         }
-        super().__init__(*self._compiled(streams[3]))
+        size, kind = parameters.D, np.dtype(self.training.dtype)
+        threaded = self.samples * size >= codegen.THREADED_FROM
+        data = self._data_of_samples(streams[3], kind, codegen.LANES if threaded else 1)
+        layout = Layout(("v", "A"), ((parameters.d,), (size, size)), groups=("v", "A"))
+        super().__init__(_module(threaded, size >= WIDE), data, layout)
 
-    def _compiled(self, generator: Generator) -> tuple[Any, tuple[Any, ...], Layout]:
-        parameters, kind = self.parameters, np.dtype(self.training.dtype)
-        size, depth = parameters.D, parameters.d
+    def _data_of_samples(
+        self, generator: Generator, kind: np.dtype[Any], lanes: int
+    ) -> kernels.EmpiricalData:
+        """The data of the gradient of all samples; its twin of mini-batches is `_batch_data`."""
+        parameters, size, depth = self.parameters, self.parameters.D, self.parameters.d
         batch = min(self.training.batch or self.samples, self.samples)
         width = block_width(size, depth, kind.itemsize, batch)
-        blocking = sampling.Blocking(self.samples, batch, width)
-        patches, labels = sampling.blocks(self.law, self.feature, blocking, generator)
-        self._blocking = blocking
-        self._batches = (blocking.bounds, blocking.sizes)
-        threaded = self.samples * size >= codegen.THREADED_FROM
-        lanes = codegen.LANES if threaded else 1
-        constants = np.array(
-            [parameters.nu, float(parameters.p), parameters.scale, float(self.training.diagonal)]
+        self._blocking = sampling.Blocking(self.samples, batch, width)
+        patches, labels = sampling.blocks(self.law, self.feature, self._blocking, generator)
+        data = kernels.EmpiricalData(
+            nu=parameters.nu,
+            power=parameters.p,
+            scale=parameters.scale,
+            diagonal=self.training.diagonal,
+            patches=patches.astype(kind),
+            labels=labels.astype(kind),
+            bounds=np.array([[0, len(patches)]]),
+            sizes=np.array([float(self.samples)]),
+            batch=np.zeros(1, np.int64),
+            sets=self.partition.labels,
+            feature=self.feature,
+            attention=np.empty((size, size)),
+            value=np.empty(depth, kind),
+            mixing=np.empty((size, size), kind),
+            transposed=np.empty((size, size), kind),
+            partial=np.empty((lanes, depth + size * size)),
         )
-        square = (size, size)
-        work = (
-            np.empty(square),
-            np.empty(depth, kind),
-            np.empty(square, kind),
-            np.empty(square, kind),
-            np.empty((lanes, depth + size * size)),
+        self._batch_data = data._replace(
+            bounds=self._blocking.bounds, sizes=self._blocking.sizes, batch=np.zeros(1, np.int64)
         )
-        every_block = np.array([[0, len(patches)]])
-        all_samples = (
-            every_block,
-            np.array([float(self.samples)]),
-            np.zeros(1, int),
-            np.zeros(1, int),
-        )
-        structure = (self.partition.labels, self.feature)
-        shared = (constants, (patches.astype(kind), labels.astype(kind)))
-        layout = Layout(("v", "A"), ((depth,), square), groups=("v", "A"))
-        return _module(threaded, size >= WIDE), (*shared, all_samples, structure, work), layout
+        return data
 
-    def _irreducible(self) -> float:
+    def _least_error(self) -> float:
         sizes = {members.size for members in self.partition.sets}
         if isinstance(self.law, sampling.SignalSets) and len(sizes) == 1:
             return bayes_error(len(self.partition.sets), sizes.pop(), self.law.q)
         return 0.0 if isinstance(self.law, sampling.Convolution) else float("nan")
 
-    def _drawn_start(self, generator: Generator) -> FloatArray:
+    def _initial_state(self, generator: Generator) -> FloatArray:
         parameters, size = self.parameters, self.parameters.D
         matrix, value = np.zeros((size, size)), parameters.alpha0 * self.feature
         if self.training.start == "random":
@@ -196,64 +186,63 @@ class FullEmpirical(CompiledProblem):
     @property
     def identity(self) -> dict[str, Any]:
         """What a resumed run must find again: beside the settings, the numbers drawn."""
-        parts = (self._data[1][1], self.feature, self._start, self.fresh.labels)
+        parts = (self._data.labels, self.feature, self._start, self.fresh.labels)
         return dict(super().identity) | {"drawn": minibatches.fingerprint(parts)}
 
     def data(self) -> tuple[FloatArray, FloatArray]:
         """The samples: patches X, shape (N, D, d), and labels y, shape (N,)."""
-        patches, labels = self._data[1]
-        block, place = self._blocking.places(0, self.samples)
-        return patches[block, :, :, place].astype(np.float64), labels[block, place].astype(float)
+        block, within = self._blocking.positions(0, self.samples)
+        patches = self._data.patches[block, :, :, within]
+        return patches.astype(np.float64), self._data.labels[block, within].astype(float)
 
     @property
     def initial_state(self) -> FloatArray:
         """V and A of Parametrization 3.1, realistic case, or the symmetric start."""
         return self._start.copy()
 
-    def _stepped(self, first: int, last: int) -> tuple[Any, ...]:
-        each = (*self._batches, self.batch_order(first, last), np.zeros(1, int))
-        return (*self._data[:2], each, *self._data[3:])
+    def _stepped(self, first: int, last: int) -> kernels.EmpiricalData:
+        return self._batch_data
 
-    def batch_order(self, first: int, last: int) -> np.ndarray:
-        """The batch of every step first, ..., last - 1."""
-        return minibatches.order(self._order_seed, len(self._batches[0]), first, last)
+    def _batches_of(self, first: int, last: int) -> tuple[IntArray, IntArray]:
+        if self.autonomous:
+            return super()._batches_of(first, last)
+        return self.batch_order(first, last), self._batch_data.batch
+
+    def batch_order(self, first: int, last: int) -> IntArray:
+        """The batch of every step first, ..., last - 1.
+
+        Parameters
+        ----------
+        first, last : int
+            Steps, counted from the start of the run.
+        """
+        return minibatches.order(self._order_seed, self._blocking.sizes.size, first, last)
+
+    def alphas(self, states: FloatArray) -> FloatArray:
+        """<v, w*> of each state."""
+        return self.layout.part(states, "v") @ self.feature
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced state -> what stands beside it: <v, w*>, orbit means of A; (records, 1)."""
-        alpha = self.layout.part(states, "v") @ self.feature
-        values = orbit_values(alpha, self.layout.part(states, "A"), self.partition)
+        """Reduced state -> what is compared with it: <v, w*>, orbit means of A; (records, 1)."""
+        values = super().orbit_values(states)
         return {name: entries.mean(axis=1, keepdims=True) for name, entries in values.items()}
 
     @np.errstate(over="ignore", invalid="ignore")
     def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Projection, spreads, risk, training and test error, cosine, patch association.
-
-        The last finite state of a run that diverged may be too large for some of them.
-        """
+        """Projection, spreads, risk, training and test error, cosine, patch association."""
         flat = self.layout.flatten(state)
-        value, matrix = self.layout.part(flat, "v"), self.layout.part(flat, "A")
-        alpha = float(value @ self.feature)
+        value, alpha = self.layout.part(flat, "v"), float(self.alphas(flat))
         across = float(np.linalg.norm(value - alpha * self.feature))
-        values = orbit_values(np.array([alpha]), matrix[None], self.partition)
-        weights = softmax(matrix, self.parameters.scale)
-        own = own_attention(weights, self.partition)
-        risk, error = self._summary(flat)
         length = float(np.hypot(alpha, across))
-        return {
-            "alpha": alpha,
-            "gamma": float(values["gamma"].mean()),
-            "rho": float(values["rho"].mean()),
-            "gamma_spread": float(values["gamma"].std()),
-            "rho_spread": float(values["rho"].std()),
-            "G": own,
-            "alpha_G": alpha * own,
-            "risk": float(risk),
-            "error": float(error),
-            "test_error": self.test_error(alpha, across, weights),
-            "bayes_error": self._bayes_error,
-            "patch_association": associated_rows(matrix, self.partition),
-            "cosine": alpha / length if length > 0 else 0.0,
-        }
+        weights = softmax(self.layout.part(flat, "A"), self.parameters.scale)
+        return (
+            {"alpha": alpha}
+            | super().observables(flat)
+            | {
+                "test_error": self.test_error(alpha, across, weights),
+                "cosine": alpha / length if length > 0 else 0.0,
+            }
+        )
 
     def test_error(self, along: float, across: float, weights: FloatArray) -> float:
         """Share of the fresh samples without yF > 0 (a margin that is rounding is a tie).
@@ -289,17 +278,21 @@ def _module(threaded: bool, wide: bool) -> codegen.CompiledModule:
     products = (
         dense.add_scaled, dense.product, dense.weighted_sum, dense.add_weighted_rows,
         dense.add_moments, dense.add_products, dense.mix, dense.add_outer,
+        full_kernels.softmax_row, full_kernels.attention_matrix, full_kernels.row_through_softmax,
+        full_kernels.orbit_parameters,
     )  # fmt: skip
     parts = [
+        codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
+        codegen.constants(full_kernels, "LEAST"),
+        codegen.inline(exponential.exponentials, "exact_kernel"),
         *[codegen.inline(function) for function in (*products, logistic_loss)],
-        *attention_sources(),
-        codegen.inline(empirical_kernels.forward),
-        codegen.inline(empirical_kernels.accumulate, shared),
-        codegen.inline(empirical_kernels.prepare, by_rows),
-        codegen.inline(empirical_kernels.gather, by_rows),
-        codegen.inline(empirical_kernels.gradient),
-        codegen.inline(empirical_kernels.order_parameters),
-        codegen.inline(empirical_kernels.summary),
+        codegen.inline(kernels.forward),
+        codegen.inline(kernels.accumulate, shared),
+        codegen.inline(kernels.prepare, by_rows),
+        codegen.inline(kernels.collect_rows, by_rows),
+        codegen.inline(kernels.gradient),
+        codegen.inline(kernels.order_parameters),
+        codegen.inline(kernels.summary),
         codegen.inline(advance, "exact_kernel"),
     ]
     return codegen.build("Positional attention, realistic problem.", ("v", "A"), parts)

@@ -168,8 +168,8 @@ class Blocking:
         starts = np.arange(0, self.samples, self.batch)
         return np.minimum(self.batch, self.samples - starts).astype(np.float64)
 
-    def places(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Block of each of the samples first, ..., last - 1, and place in it."""
+    def positions(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Block of each of the samples first, ..., last - 1, and position in it."""
         batch, inside = np.divmod(np.arange(first, last), self.batch)
         return batch * self.per_batch + inside // self.width, inside % self.width
 
@@ -198,14 +198,14 @@ def blocks(
     x, y = law.values(count, for_values)
     size, depth = x.shape[1], feature.size
     patches, labels = np.zeros((many, size, depth, width)), np.zeros((many, width))
-    labels[blocking.places(0, count)] = y
+    labels[blocking.positions(0, count)] = y
     step = max(1, CHUNK // (size * depth))
     for first in range(0, count, step):
         last = min(count, first + step)
         drawn = law.sigma * for_noise.standard_normal((last - first, size, depth))
         drawn += (x[first:last] - drawn @ feature)[:, :, None] * feature
-        block, place = blocking.places(first, last)
-        patches[block, :, :, place] = drawn
+        block, within = blocking.positions(first, last)
+        patches[block, :, :, within] = drawn
     return patches, labels
 
 

@@ -2,7 +2,7 @@ r"""The symmetric manifold (alpha, gamma, rho) inside the space of all trained e
 
 The Hessian of the risk at a point of the manifold commutes with the wreath product of Lemma 4.1,
 acting on the D(D-1) off-diagonal entries of A. So it is the group average of the Hessian summed
-over one representative of each multiset of types (`expectation.enumerate`): 680 configurations at
+over one representative of each multiset of types of `configurations`: 680 configurations at
 D=16, C=4 in place of 2 125 764. With a `FullPopulation` it is summed by brute force instead.
 
 Named sectors are subspaces that the group maps onto themselves:
@@ -16,32 +16,73 @@ Named sectors are subspaces that the group maps onto themselves:
 
 ``sets`` and ``patches`` are whole isotypic components of the wreath product, so an eigenvector is
 in one of them or orthogonal to both; what is left lies in ``gamma`` or in ``rho``.
+
+The second derivatives of the risk by every trained entry are in closed form. For one configuration
+of patch values, with :math:`y_i = \sum_j S_{ij} x_j`, :math:`O_i = D\alpha y_i`,
+:math:`F = \sum_i act(O_i)` and
+:math:`T_{ij} = \partial y_i/\partial A_{ij} = s S_{ij} (x_j - y_i)`,
+
+.. math::
+   \frac{\partial F}{\partial\alpha} = D\sum_i act'_i y_i,\qquad
+   \frac{\partial F}{\partial A_{ij}} = D\alpha\, act'_i T_{ij}, \qquad (1)
+
+.. math::
+   \frac{\partial^2 F}{\partial\alpha^2} = D^2\sum_i act''_i y_i^2,\qquad
+   \frac{\partial^2 F}{\partial\alpha\,\partial A_{ij}} = D\,(act'_i + act''_i O_i)\, T_{ij},
+   \qquad (2)
+
+.. math::
+   \frac{\partial^2 F}{\partial A_{ij}\,\partial A_{ik}} = (D\alpha)^2 act''_i T_{ij} T_{ik}
+   + D\alpha\, act'_i\, s\,(\delta_{jk} T_{ij} - S_{ik} T_{ij} - S_{ij} T_{ik}), \qquad (3)
+
+and nothing couples two rows of A. With the logistic :math:`g = 1/(1+e^F)` of the loss
+:math:`\log(1 + e^{-F})`,
+
+.. math:: \nabla^2 R = E[g (1-g)\,\nabla F \nabla F^T] - E[g\,\nabla^2 F]. \qquad (4)
+
+Across the feature, at :math:`v = \alpha w^\star + r u` with a unit :math:`u \perp w^\star`, patch j
+adds :math:`r n_j`, :math:`n_j \sim N(0, \sigma^2)` independent, to its value. F does not depend on
+the noise at r = 0 and :math:`E\,n_j n_k = \sigma^2\delta_{jk}`, hence
+
+.. math:: \frac{\partial^2 R}{\partial r^2} = \sigma^2 D^2\, E\Big[g (1-g)
+   \sum_{ik} act'_i (SS^T)_{ik}\, act'_k - g \sum_i act''_i (SS^T)_{ii}\Big]. \qquad (5)
+
+By the same moments it is equal for all u, and mixed derivatives by r and alpha or A are zero.
+Reference: Jelassi, Sander, Li (2022), equation (T) and problem (P).
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
 
 from dynamics.problem import FloatArray
-from dynamics.systems.positional_attention.full.hessian import Law, hessian, orthogonal_curvature
-from dynamics.systems.positional_attention.full.population import FullPopulation
+from dynamics.systems.positional_attention.full import same_set
 from dynamics.systems.positional_attention.parameters import Parameters
-from dynamics.systems.positional_attention.reduced import enumeration
 from dynamics.systems.positional_attention.reduced.configurations import (
     multinomial_weights,
     type_compositions,
     type_probabilities,
 )
+from dynamics.systems.positional_attention.reduced.enumeration import count, multisets
 from dynamics.validation import refuse
 from theory.symmetry import Classes, IntArray, Partition, PermutationGroup, classes
 
+if TYPE_CHECKING:
+    from dynamics.systems.positional_attention.full.population import FullPopulation
+
 LARGEST = 5e9
 """Multisets times entries of the Hessian that are accepted: about a second for each Hessian."""
+BLOCK = 2048
+"""Configurations of one matrix product."""
+
+Law = tuple[NDArray[np.int8], FloatArray]
+"""Values of the patches, shape (D, N), and probabilities, shape (N,)."""
 
 
 class Manifold:
@@ -62,7 +103,7 @@ class Manifold:
     def __init__(self, parameters: Parameters, full: FullPopulation | None = None) -> None:
         self.parameters = parameters
         self.full = full
-        number = enumeration.count(parameters.L, parameters.C)
+        number = count(parameters.L, parameters.C)
         if full is None and number * parameters.D**4 > LARGEST:
             refuse(
                 "D",
@@ -73,8 +114,7 @@ class Manifold:
             )
         sizes = [parameters.C] * parameters.L
         self.partition = Partition.contiguous(sizes) if full is None else full.partition
-        labels = self.partition.labels
-        self._same = labels[:, None] == labels[None, :]
+        self._same = same_set(self.partition)
         rows, columns = np.nonzero(~np.eye(parameters.D, dtype=bool))
         self._rows, self._columns = rows, columns
         self.trained = np.concatenate([[0], 1 + rows * parameters.D + columns])
@@ -88,30 +128,27 @@ class Manifold:
 
     def hessian(self, state: ArrayLike) -> FloatArray:
         """Hessian by alpha and the D(D-1) off-diagonal entries, row by row, at a reduced state."""
-        flat, chosen = self.embedded(state), np.ix_(self.trained, self.trained)
-        if self.full is not None:
-            return self.full.jacobian(flat)[chosen]
-        found = hessian(flat, self._law, self.parameters)[chosen]
-        sums = np.bincount(self._orbits.labels.ravel(), weights=found.ravel())
-        averaged: FloatArray = (sums / self._orbits.sizes)[self._orbits.labels]
-        return averaged
+        whole = hessian(self.embedded(state), self._law, self.parameters)
+        matrix = whole[np.ix_(self.trained, self.trained)]
+        if self.full is None:
+            sums = np.bincount(self._orbits.labels.ravel(), weights=matrix.ravel())
+            matrix = (sums / self._orbits.sizes)[self._orbits.labels]
+        return matrix
 
     def decoupled(self, state: ArrayLike) -> Mapping[str, float]:
         """Curvature in the directions that couple to nothing: v orthogonal to w*."""
-        flat = self.embedded(state)
-        law = self._law if self.full is None else self.full.law
-        return {"v": orthogonal_curvature(flat, law, self.parameters)}
+        return {"v": orthogonal_curvature(self.embedded(state), self._law, self.parameters)}
 
     @cached_property
     def symmetry(self) -> PermutationGroup:
         """The wreath product, acting on the trained entries; alpha, entry 0, stays."""
-        place = np.zeros((self.parameters.D,) * 2, dtype=np.int64)
-        place[self._rows, self._columns] = 1 + np.arange(self._rows.size)
-        moved = [
-            np.concatenate([[0], place[pi[self._rows], pi[self._columns]]])
+        position = np.zeros((self.parameters.D,) * 2, dtype=np.int64)
+        position[self._rows, self._columns] = 1 + np.arange(self._rows.size)
+        generators = [
+            np.concatenate([[0], position[pi[self._rows], pi[self._columns]]])
             for pi in self.partition.group().generators
         ]
-        return PermutationGroup(self.trained.size, tuple(moved))
+        return PermutationGroup(self.trained.size, tuple(generators))
 
     @cached_property
     def sectors(self) -> Mapping[str, FloatArray]:
@@ -131,7 +168,7 @@ class Manifold:
 
     @cached_property
     def _law(self) -> Law:
-        return representatives(self.parameters)
+        return representatives(self.parameters) if self.full is None else self.full.law
 
     @cached_property
     def _orbits(self) -> Classes:
@@ -145,8 +182,7 @@ def representatives(parameters: Parameters) -> Law:
     """
     compositions = type_compositions(parameters.C)
     patterns = np.array([np.repeat([1, -1, 0], counts) for counts in compositions], dtype=np.int8)
-    chosen = itertools.combinations_with_replacement(range(len(patterns)), parameters.L - 1)
-    types = np.array(list(chosen))
+    types = multisets(len(patterns), parameters.L - 1)
     probability = multinomial_weights(types, type_probabilities(compositions, parameters.q))
     random = patterns[types].reshape(len(types), -1)
     signal = np.ones((len(types), parameters.C), dtype=np.int8)
@@ -164,3 +200,86 @@ def _differing(fine: IntArray, coarse: IntArray) -> FloatArray:
     """Indicators of classes of entries, less their part that is equal on coarser classes."""
     columns, means = _indicators(fine), _indicators(coarse)
     return columns - means @ (means.T @ columns)
+
+
+def hessian(state: FloatArray, law: Law, parameters: Parameters) -> FloatArray:
+    """Hessian of the population risk by alpha and the off-diagonal entries of A.
+
+    Parameters
+    ----------
+    state : float array, shape (1 + D^2,)
+        alpha, then A row by row.
+    law : Law
+        Configurations given y = +1.
+    parameters : Parameters
+
+    Returns
+    -------
+    float array, shape (1 + D^2, 1 + D^2)
+        Symmetric; rows and columns of the diagonal of A, which is held, are zero.
+    """
+    alpha, attention = _read(state, parameters)
+    size, scale = parameters.D, parameters.scale
+    free = attention * ~np.eye(size, dtype=bool)
+    total = np.zeros((state.size, state.size))
+    entries = total[1:, 1:].reshape(size, size, size, size)
+    for x, attended, weight, spread, slope, bend in _blocks(alpha, attention, law, parameters):
+        through = scale * free[:, :, None] * (x[None, :, :] - attended[:, None, :])
+        first = np.empty((state.size, x.shape[1]))
+        first[0] = size * (slope * attended).sum(axis=0)
+        first[1:] = (size * alpha * slope[:, None, :] * through).reshape(size * size, -1)
+        total += (first * spread) @ first.T  # (4), first term, from (1)
+        # (4), second term: (2), then (3) row by row.
+        total[0, 0] -= size**2 * (bend * attended**2 @ weight).sum()
+        mixed = (slope + bend * size * alpha * attended) * weight
+        mixed_entries = size * np.einsum("ijn,in->ij", through, mixed).ravel()
+        total[0, 1:] -= mixed_entries
+        total[1:, 0] -= mixed_entries
+        for i, row in enumerate(through):
+            steep = row @ (weight * slope[i])
+            softened = np.diag(steep) - np.outer(steep, free[i]) - np.outer(free[i], steep)
+            curved = (size * alpha) ** 2 * (row * (weight * bend[i])) @ row.T
+            entries[i, :, i, :] -= curved + size * alpha * scale * softened
+    return (total + total.T) / 2
+
+
+def orthogonal_curvature(state: FloatArray, law: Law, parameters: Parameters) -> float:
+    """Second derivative of the risk along any unit vector orthogonal to w*, at v = alpha w*.
+
+    Parameters
+    ----------
+    state : float array, shape (1 + D^2,)
+        alpha, then A row by row.
+    law : Law
+        Configurations given y = +1.
+    parameters : Parameters
+    """
+    alpha, attention = _read(state, parameters)
+    overlap, total = attention @ attention.T, 0.0  # S S^T of (5)
+    for _, _, weight, spread, slope, bend in _blocks(alpha, attention, law, parameters):
+        total += float((slope * (overlap @ slope)).sum(axis=0) @ spread)
+        total -= float(np.diag(overlap) @ bend @ weight)
+    return (parameters.sigma * parameters.D) ** 2 * total
+
+
+def _read(state: FloatArray, parameters: Parameters) -> tuple[float, FloatArray]:
+    """Alpha, and the attention after the softmax."""
+    matrix = state[1:].reshape(parameters.D, parameters.D)
+    return float(state[0]), softmax(parameters.scale * matrix, axis=1)
+
+
+def _blocks(
+    alpha: float, attention: FloatArray, law: Law, parameters: Parameters
+) -> Iterator[tuple[FloatArray, ...]]:
+    """Of each block of configurations: x, y, P g, P g (1-g), act'(O), act''(O)."""
+    values, probability = law
+    p, nu = parameters.p, parameters.nu
+    for begin in range(0, probability.size, BLOCK):
+        x = values[:, begin : begin + BLOCK].astype(np.float64)
+        attended = attention @ x
+        inner = parameters.D * alpha * attended
+        below = inner ** (p - 2)
+        margin = (inner * (below * inner + nu)).sum(axis=0)
+        weight = probability[begin : begin + BLOCK] * expit(-margin)
+        slope, bend = p * below * inner + nu, p * (p - 1) * below
+        yield x, attended, weight, weight * expit(margin), slope, bend

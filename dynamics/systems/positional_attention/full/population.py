@@ -1,35 +1,33 @@
-r"""The idealised problem (P) in full, by brute force: the oracle of the reduction.
+r"""The idealised problem (P) in full, by enumeration of all patch values: oracle of the reduction.
 
-`FullPopulation` trains alpha and every off-diagonal entry of A; the risk is summed over all values
-of all patches. It shares nothing with `ReducedPopulation` but the logistic, so their agreement is
-evidence for the reduction.
+`FullPopulation` trains alpha and every off-diagonal entry of A. It shares nothing with
+`ReducedPopulation` but the logistic, so their agreement is evidence for the reduction. The engine
+of `dynamics.models` derives the same problem from a model file at small sizes
+(`tests/dynamics/models/test_conformance.py`); these kernels go on to a million configurations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics import codegen
+from dynamics.codegen.kernels import exponential
 from dynamics.codegen.kernels.advance import advance
 from dynamics.codegen.kernels.logistic import logistic, logistic_loss
-from dynamics.problem import CompiledProblem, FloatArray, Layout
-from dynamics.systems.positional_attention.full.attention import attention_sources
-from dynamics.systems.positional_attention.full.hessian import Law, hessian
-from dynamics.systems.positional_attention.full.projection import associated_rows, orbit_values
-from dynamics.systems.positional_attention.kernels import full as brute_kernels
+from dynamics.problem import FloatArray, Layout
+from dynamics.systems.positional_attention.full import MatrixProblem
+from dynamics.systems.positional_attention.full.manifold import Law, hessian
+from dynamics.systems.positional_attention.kernels import full as kernels
 from dynamics.systems.positional_attention.parameters import Parameters
-from dynamics.systems.positional_attention.presentation import PRESENTATION
 from dynamics.validation import refuse
 from theory.symmetry import Partition
 from theory.systems.positional_attention.model import bayes_error
-from theory.systems.positional_attention.notation import EVENTS, ORDER_PARAMETERS, RATES
 
 
-class FullPopulation(CompiledProblem):
+class FullPopulation(MatrixProblem):
     """(P) with alpha and every off-diagonal entry of A trained, by brute enumeration.
 
     Parameters
@@ -52,12 +50,7 @@ class FullPopulation(CompiledProblem):
     The label is +1: the other half of the law has the same risk because the activation is odd.
     """
 
-    system = "positional_attention"
     view = "full population"
-    presentation = PRESENTATION
-    events = EVENTS
-    order_names = ORDER_PARAMETERS
-    rates = RATES
 
     def __init__(
         self,
@@ -83,13 +76,21 @@ class FullPopulation(CompiledProblem):
             allowed = f"a partition of {size} patches in sets of {set_size}"
             refuse("partition", sizes, "are not the sizes of the sets", allowed, "the default")
         self.settings = {"sets": self.partition.labels.tolist()}
+        self.bayes_error = bayes_error(parameters.L, set_size, parameters.q)
         self.law: Law = brute_law(self.partition, parameters.q)
         threaded = self.law[1].size >= codegen.THREADED_FROM
-        lanes = codegen.LANES if threaded else 1
-        constants = np.array([parameters.nu, float(parameters.p), parameters.scale])
-        work = (np.empty((size, size)), np.empty((lanes, 1 + size * size)))
-        data = (constants, self.law, self.partition.labels, work)
-        super().__init__(_brute_module(threaded), data, _layout(size))
+        data = kernels.PopulationData(
+            nu=parameters.nu,
+            power=parameters.p,
+            scale=parameters.scale,
+            values=self.law[0],
+            probability=self.law[1],
+            sets=self.partition.labels,
+            attention=np.empty((size, size)),
+            partial=np.empty((codegen.LANES if threaded else 1, 1 + size * size)),
+        )
+        layout = Layout(("alpha", "A"), ((), (size, size)), groups=("v", "A"))
+        super().__init__(_module(threaded), data, layout)
 
     @property
     def initial_state(self) -> FloatArray:
@@ -106,43 +107,37 @@ class FullPopulation(CompiledProblem):
         """Hessian of the risk by alpha and every off-diagonal entry, shape (1 + D^2, 1 + D^2)."""
         return hessian(self.layout.flatten(state), self.law, self.parameters)
 
-    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced state -> the entries it stands for, shape (records, entries)."""
-        matrices = self.layout.part(states, "A")
-        return orbit_values(self.layout.part(states, "alpha"), matrices, self.partition)
-
-    def observables(self, state: ArrayLike) -> dict[str, float]:
-        """Orbit means and spreads of A, G, alpha G, risk, errors, patch association at a state."""
-        flat = self.layout.flatten(state)
-        order = dict(zip(self.order_names, self.order_parameters(flat), strict=True))
-        values = self.orbit_values(flat[None, :])
-        risk, error = self._summary(flat)
-        return {
-            "gamma": float(order["gamma"]),
-            "rho": float(order["rho"]),
-            "gamma_spread": float(values["gamma"].std()),
-            "rho_spread": float(values["rho"].std()),
-            "G": float(order["G"]),
-            "alpha_G": float(order["alpha"] * order["G"]),
-            "risk": float(risk),
-            "error": float(error),
-            "bayes_error": bayes_error(self.parameters.L, self.parameters.C, self.parameters.q),
-            "patch_association": associated_rows(self.layout.part(flat, "A"), self.partition),
-            "cosine": float(np.sign(order["alpha"])),
-        }
-
-
-def _layout(size: int) -> Layout:
-    return Layout(("alpha", "A"), ((), (size, size)), groups=("v", "A"))
+    def alphas(self, states: FloatArray) -> FloatArray:
+        """Alpha, the first entry of each state."""
+        return self.layout.part(states, "alpha")
 
 
 def brute_configurations(size: int, set_size: int) -> int:
-    """Signal sets times values of the other patches: (D/C) 3^(D-C)."""
+    """Number of configurations: signal sets times values of the other patches, (D/C) 3^(D-C).
+
+    Parameters
+    ----------
+    size, set_size : int
+        D and C.
+    """
     return int(size // set_size * 3 ** (size - set_size))
 
 
 def brute_law(partition: Partition, q: float) -> Law:
-    """All patch values given y = +1, shape (D, N), and their probabilities."""
+    """All patch values given y = +1, and their probabilities.
+
+    Parameters
+    ----------
+    partition : Partition
+        The true sets.
+    q : float
+        Chance of a feature on a patch of a random set.
+
+    Returns
+    -------
+    values : int8 array, shape (D, N)
+    probabilities : float array, shape (N,)
+    """
     blocks, weights = [], []
     for members in partition.sets:
         others = np.setdiff1d(np.arange(partition.size), members)
@@ -162,17 +157,22 @@ def _nearest_brute(set_size: int, limit: int) -> str:
 
 
 @cache
-def _brute_module(threaded: bool) -> codegen.CompiledModule:
+def _module(threaded: bool) -> codegen.CompiledModule:
     parts = [
-        codegen.constants(brute_kernels, "BLOCK"),
+        codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
+        codegen.constants(kernels, "LEAST", "BLOCK"),
+        codegen.inline(exponential.exponentials, "exact_kernel"),
         codegen.inline(logistic),
         codegen.inline(logistic_loss),
-        *attention_sources(),
-        codegen.inline(brute_kernels.margins),
-        codegen.inline(brute_kernels.accumulate, "parallel_kernel" if threaded else "kernel"),
-        codegen.inline(brute_kernels.gradient),
-        codegen.inline(brute_kernels.order_parameters),
-        codegen.inline(brute_kernels.summary),
+        codegen.inline(kernels.softmax_row),
+        codegen.inline(kernels.attention_matrix),
+        codegen.inline(kernels.row_through_softmax),
+        codegen.inline(kernels.orbit_parameters),
+        codegen.inline(kernels.margins),
+        codegen.inline(kernels.accumulate, "parallel_kernel" if threaded else "kernel"),
+        codegen.inline(kernels.gradient),
+        codegen.inline(kernels.order_parameters),
+        codegen.inline(kernels.summary),
         codegen.inline(advance, "exact_kernel"),
     ]
     return codegen.build("Positional attention, full population problem.", ("alpha", "A"), parts)

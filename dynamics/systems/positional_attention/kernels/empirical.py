@@ -1,25 +1,29 @@
-r"""Kernels of the realistic problem (E): N samples, every entry of v and A free, one pass over X.
+r"""Kernels of the empirical problem (E): N samples, every entry of v and A free, one pass over X.
 
-With :math:`u_j = \langle v, X_j\rangle`, :math:`O = D\,S u`, :math:`F = \sum_i O_i^p + \nu O_i` and
-the weight :math:`w = -y/(1 + e^{yF})` of a sample,
+With :math:`u_j = \langle v, X_j\rangle` and the weight :math:`w = -y/(1 + e^{yF})` of a sample,
+
+.. math::
+   O = D\,S u, \qquad F = \sum_i O_i^p + \nu O_i, \qquad (1)
 
 .. math::
    \frac{\partial R}{\partial v} = \frac1N \sum_n w \sum_j \Big(D \sum_i act'(O_i) S_{ij}\Big) X_j,
-   \qquad
-   \frac{\partial R}{\partial S_{ij}} = \frac{D}{N} \sum_n w\, act'(O_i)\, u_j .
+   \qquad (2)
 
-Samples stand in blocks, ``patches`` (blocks, D, d, samples of a block): a block is read from memory
-for u, and again from the cache for the gradient by v. Places that no sample fills have y = 0 and
-weigh nothing. Blocks are shared out to lanes, which are fixed by the problem and summed in order.
+.. math::
+   \frac{\partial R}{\partial S_{ij}} = \frac{D}{N} \sum_n w\, act'(O_i)\, u_j . \qquad (3)
+
+Samples stand in blocks: a block is read from memory for u, and again from the cache for the
+gradient by v. Blocks are shared out to lanes, which are fixed by the problem and summed in order.
 """
 
 from math import exp
+from typing import NamedTuple
 
 import numpy as np
 
 from dynamics.codegen.kernels.dense import add_moments, add_outer, mix, weighted_sum
 from dynamics.codegen.kernels.logistic import logistic_loss
-from dynamics.systems.positional_attention.kernels.attention import (
+from dynamics.systems.positional_attention.kernels.full import (
     attention_matrix,
     orbit_parameters,
     row_through_softmax,
@@ -29,26 +33,73 @@ from dynamics.systems.positional_attention.kernels.attention import (
 prange = range
 
 
-def forward(patches, value, mixing, constants, out):  # type: ignore[no-untyped-def]
-    """u, O, act'(O) and F of one block.
+class EmpiricalData(NamedTuple):
+    """What the kernels of the empirical problem need beside the state (v, A).
+
+    Attributes
+    ----------
+    nu, power, scale : float, int, float
+        Linear part and degree p of the activation; factor s in the exponent of the softmax.
+    diagonal : bool
+        Whether the diagonal of A is trained.
+    patches : float array, shape (blocks, D, d, samples of a block)
+    labels : float array, shape (blocks, samples of a block)
+        y; 0 in places that no sample fills, which weigh nothing.
+    bounds : int array, shape (batches, 2)
+        First block of every mini-batch, and the one after its last.
+    sizes : float array, shape (batches,)
+        Samples of every mini-batch.
+    batch : int array, shape (1,)
+        The mini-batch whose gradient is taken.
+    sets : int array, shape (D,)
+        Set of each patch.
+    feature : float array, shape (d,)
+        w*.
+    attention : float array, shape (D, D)
+        Scratch for S.
+    value, mixing, transposed : arrays in the precision of the samples, shapes (d,), (D, D), (D, D)
+        Scratch for v, D times S, and its transpose.
+    partial : float array, shape (lanes, d + D * D)
+        Scratch: sums of each lane.
+    """
+
+    nu: float
+    power: int
+    scale: float
+    diagonal: bool
+    patches: np.ndarray
+    labels: np.ndarray
+    bounds: np.ndarray
+    sizes: np.ndarray
+    batch: np.ndarray
+    sets: np.ndarray
+    feature: np.ndarray
+    attention: np.ndarray
+    value: np.ndarray
+    mixing: np.ndarray
+    transposed: np.ndarray
+    partial: np.ndarray
+
+
+def forward(block, data, rows, turned, margin):  # type: ignore[no-untyped-def]
+    """(1) for one block of samples: u, O, act'(O) and F.
 
     Parameters
     ----------
-    patches : float array, shape (D, d, samples)
-    value : float array, shape (d,)
-        v.
-    mixing : float array, shape (D, D)
-        D times S.
-    constants : (nu, p, scale)
-    out : (projected, attended, slope, turned, margin)
-        Three (D, samples), the transpose of the first, and one (samples,).
+    block : int
+    rows : array, shape (3, D, samples)
+        Receives u, O and act'(O).
+    turned : array, shape (samples, D)
+        Receives the transpose of u.
+    margin : array, shape (samples,)
+        Receives F.
     """
-    projected, attended, slope, turned, margin = out
+    projected, attended, slope = rows[0], rows[1], rows[2]
     real = margin.dtype.type
-    nu, power, degree = real(constants[0]), int(constants[1]), real(constants[1])
+    nu, power, degree = real(data.nu), data.power, real(data.power)
     for j in range(projected.shape[0]):
-        weighted_sum(patches[j], value, projected[j])
-    mix(mixing, projected, turned, attended)
+        weighted_sum(data.patches[block, j], data.value, projected[j])
+    mix(data.mixing, projected, turned, attended)
     margin[:] = real(0.0)
     for i in range(attended.shape[0]):
         row, steep = attended[i], slope[i]
@@ -61,33 +112,22 @@ def forward(patches, value, mixing, constants, out):  # type: ignore[no-untyped-
             steep[n] = degree * steep[n] + nu
 
 
-def accumulate(model, samples, bounds, constants, partial):  # type: ignore[no-untyped-def]
-    """Sums over the blocks of a batch, lane by lane: of w dF/dv, then of w act'(O_i) u_j.
-
-    Parameters
-    ----------
-    model : (value, mixing, mixing transposed)
-    samples : (patches, labels)
-    bounds : (first, last)
-        The blocks of the batch.
-    partial : float array, shape (lanes, d + D * D)
-    """
-    patches, labels = samples
-    value, mixing, turned = model
-    first, many = bounds[0], bounds[1] - bounds[0]
+def accumulate(data):  # type: ignore[no-untyped-def]
+    """Sums of (2) and (3) over the blocks of a mini-batch, in ``partial``, lane by lane."""
+    patches, labels, partial, transposed = data.patches, data.labels, data.partial, data.transposed
+    first, last = data.bounds[data.batch[0]]
     size, depth, count = patches.shape[1], patches.shape[2], patches.shape[3]
-    lanes = partial.shape[0]
+    many, lanes = last - first, partial.shape[0]
     for lane in prange(lanes):
         sums = partial[lane]
         sums[:] = 0.0
         by_value, by_attention = sums[:depth], sums[depth:].reshape(size, size)
-        work = np.empty((3, size, count), dtype=patches.dtype)
-        projected, attended, slope = work[0], work[1], work[2]
-        beside = np.empty((count, size), dtype=patches.dtype)
+        rows = np.empty((3, size, count), dtype=patches.dtype)
+        projected, attended, slope = rows[0], rows[1], rows[2]
+        turned = np.empty((count, size), dtype=patches.dtype)
         margin = np.empty(count, dtype=patches.dtype)
         for block in range(first + lane * many // lanes, first + (lane + 1) * many // lanes):
-            out = (projected, attended, slope, beside, margin)
-            forward(patches[block], value, mixing, constants, out)
+            forward(block, data, rows, turned, margin)
             y = labels[block]
             for n in range(count):
                 margin[n] = -y[n] / (1.0 + exp(y[n] * margin[n]))
@@ -95,29 +135,34 @@ def accumulate(model, samples, bounds, constants, partial):  # type: ignore[no-u
                 steep = slope[i]
                 for n in range(count):
                     steep[n] *= margin[n]
-            add_outer(slope, projected, beside, by_attention)
-            mix(turned, slope, beside, attended)
+            add_outer(slope, projected, turned, by_attention)
+            mix(transposed, slope, turned, attended)
             for j in range(size):
                 add_moments(patches[block, j], attended[j], by_value)
 
 
-def prepare(state, constants, work):  # type: ignore[no-untyped-def]
-    """S, v, D times S and its transpose, of the state, in ``work``."""
-    attention, value, mixing, turned = work
-    size, depth = attention.shape[0], value.size
+def prepare(state, data):  # type: ignore[no-untyped-def]
+    """S, v, D times S and its transpose, of the state, in the scratch arrays."""
+    attention, value, mixing, transposed = (
+        data.attention,
+        data.value,
+        data.mixing,
+        data.transposed,
+    )
+    size, depth, scale = attention.shape[0], value.size, data.scale
     matrix = state[depth:].reshape(size, size)
     for k in range(depth):
         value[k] = state[k]
     for i in prange(size):
-        softmax_row(matrix[i], constants[2], attention[i], np.empty(size))
+        softmax_row(matrix[i], scale, attention[i], np.empty(size))
         for j in range(size):
             mixing[i, j] = size * attention[i, j]
     for j in prange(size):
         for i in range(size):
-            turned[j, i] = mixing[i, j]
+            transposed[j, i] = mixing[i, j]
 
 
-def gather(partial, attention, factor, diagonal, out):  # type: ignore[no-untyped-def]
+def collect_rows(partial, attention, factor, diagonal, out):  # type: ignore[no-untyped-def]
     """Gradient by A: the lanes summed in their order, then through the softmax, row by row."""
     size = out.shape[0]
     for i in prange(size):
@@ -133,66 +178,53 @@ def gather(partial, attention, factor, diagonal, out):  # type: ignore[no-untype
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Gradient of the empirical risk of a batch by v and by the trained entries of A.
-
-    The batch is the next of ``order``; a full batch is an order of one.
-    """
-    constants, samples, batches, structure, work = data
-    bounds, sizes, order, cursor = batches
-    attention, value, mixing, turned, partial = work
-    size, depth = attention.shape[0], value.size
-    batch = order[cursor[0] % order.size]
-    cursor[0] += 1
-    prepare(state, constants, work[:4])
-    accumulate((value, mixing, turned), samples, bounds[batch], constants, partial)
-    share = 1.0 / sizes[batch]
+    """Gradient of the empirical risk of the mini-batch by v and by the trained entries of A."""
+    partial = data.partial
+    size, depth = data.attention.shape[0], data.value.size
+    prepare(state, data)
+    accumulate(data)
+    share = 1.0 / data.sizes[data.batch[0]]
     for k in range(depth):
         total = 0.0
         for lane in range(partial.shape[0]):
             total += partial[lane, k]
         out[k] = share * total
-    factor = constants[2] * size * share
+    factor = data.scale * size * share
     by_matrix = out[depth:].reshape(size, size)
-    gather(partial[:, depth:], attention, factor, constants[3] > 0.0, by_matrix)
+    collect_rows(partial[:, depth:], data.attention, factor, data.diagonal, by_matrix)
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
-    """Alpha = <v, w*>, orbit means of A, G and its rate, rate of alpha, association margin."""
-    constants, samples, batches, structure, work = data
-    labels, feature = structure
-    attention = work[0]
-    size, depth = attention.shape[0], feature.size
+    """Alpha = <v, w*>, orbit means of A, G, rates of alpha and of G, association margin."""
+    size, depth = data.attention.shape[0], data.feature.size
     matrix, change = state[depth:].reshape(size, size), slope[depth:].reshape(size, size)
-    attention_matrix(matrix, constants[2], attention)
-    orbit_parameters(matrix, change, attention, labels, constants[2], out)
+    attention_matrix(matrix, data.scale, data.attention)
+    orbit_parameters(matrix, change, data.attention, data.sets, data.scale, out)
     alpha, rate = 0.0, 0.0
     for k in range(depth):
-        alpha += state[k] * feature[k]
-        rate -= slope[k] * feature[k]
+        alpha += state[k] * data.feature[k]
+        rate -= slope[k] * data.feature[k]
     out[0] = alpha
     out[4] = rate
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
     """Empirical risk and share of samples with yF <= 0, over all samples."""
-    constants, samples, batches, structure, work = data
-    patches, labels = samples
-    attention, value, mixing = work[:3]
+    patches, labels = data.patches, data.labels
     size, count = patches.shape[1], patches.shape[3]
-    prepare(state, constants, work[:4])
-    room = np.empty((3, size, count), dtype=patches.dtype)
-    beside = np.empty((count, size), dtype=patches.dtype)
+    prepare(state, data)
+    rows = np.empty((3, size, count), dtype=patches.dtype)
+    turned = np.empty((count, size), dtype=patches.dtype)
     margin = np.empty(count, dtype=patches.dtype)
-    risk, wrong, seen = 0.0, 0.0, 0.0
+    risk, wrong, samples = 0.0, 0.0, 0.0
     for block in range(patches.shape[0]):
-        out_of = (room[0], room[1], room[2], beside, margin)
-        forward(patches[block], value, mixing, constants, out_of)
+        forward(block, data, rows, turned, margin)
         for n in range(count):
             y = labels[block, n]
             if y != 0.0:
-                seen += 1.0
+                samples += 1.0
                 risk += logistic_loss(y * margin[n])
                 if not y * margin[n] > 0.0:
                     wrong += 1.0
-    out[0] = risk / seen
-    out[1] = wrong / seen
+    out[0] = risk / samples
+    out[1] = wrong / samples

@@ -83,7 +83,7 @@ def configurations(patches: int, set_size: int, q: float) -> Configurations:
             f"D={_largest(set_size)} at C={set_size}",
         )
     composition = type_compositions(set_size)
-    types = _multisets(len(composition), sets - 1, number)
+    types = multisets(len(composition), sets - 1)
     probability = multinomial_weights(types, type_probabilities(composition, q))
     return assemble(patches, set_size, types, probability)
 
@@ -95,7 +95,15 @@ def _largest(set_size: int) -> int:
     return sets * set_size
 
 
-def _multisets(kinds: int, size: int, number: int) -> NDArray[np.int64]:
-    chosen = itertools.combinations_with_replacement(range(kinds), size)
-    flat = np.fromiter(itertools.chain.from_iterable(chosen), np.int64, number * size)
+def multisets(kinds: int, size: int) -> NDArray[np.int64]:
+    """Every multiset of so many of the kinds 0, 1, ..., as ascending rows, shape (n, size).
+
+    Parameters
+    ----------
+    kinds, size : int
+        Kinds there are, and members of a multiset.
+    """
+    number = comb(kinds + size - 1, size)
+    rows = itertools.combinations_with_replacement(range(kinds), size)
+    flat = np.fromiter(itertools.chain.from_iterable(rows), np.int64, number * size)
     return flat.reshape(number, size)

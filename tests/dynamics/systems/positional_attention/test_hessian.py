@@ -4,8 +4,11 @@ import naive
 import numpy as np
 import pytest
 
-from dynamics.systems.positional_attention.full import hessian
-from dynamics.systems.positional_attention.full.manifold import Manifold, representatives
+from dynamics.systems.positional_attention.full.manifold import (
+    Manifold,
+    orthogonal_curvature,
+    representatives,
+)
 from theory.symmetry import Partition
 
 
@@ -59,7 +62,7 @@ def test_orthogonal_curvature_is_that_of_the_noisy_risk(system, p):
     sets, matrix = [(0, 1), (2, 3)], state[1:].reshape(4, 4)
     risk = [naive.noisy_risk(parameters, sets, 0.18, matrix, 1e-2 * k) for k in range(3)]
     second = (16 * 2 * (risk[1] - risk[0]) - 2 * (risk[2] - risk[0])) / (12 * 1e-4)
-    found = hessian.orthogonal_curvature(state, full.law, parameters)
+    found = orthogonal_curvature(state, full.law, parameters)
     assert found == pytest.approx(second, rel=1e-6)
 
 
