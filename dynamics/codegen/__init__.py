@@ -15,6 +15,7 @@ Signatures of what is printed:
 
 from __future__ import annotations
 
+import dis
 import getpass
 import hashlib
 import importlib.util
@@ -23,10 +24,10 @@ import os
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -108,23 +109,69 @@ def cache_directory() -> Path:
     )
 
 
-def inline(function: Callable[..., Any], decorator: str = "kernel") -> str:
-    """Source of a hand-written kernel, decorated for compilation.
+def kernel_source(
+    *entries: Callable[..., Any], parallel: Collection[Callable[..., Any]] = ()
+) -> str:
+    """Source of hand-written kernels and of all that they call, callees before callers.
+
+    The functions and the numbers that a kernel reads from its module are followed; a name that is
+    None there is supplied by another part of the generated file. A kernel marked
+    `dynamics.codegen.kernels.exact` is compiled without any reordering.
 
     Parameters
     ----------
-    function : callable
-        A plain function of `dynamics.codegen.kernels` or of a system's kernels.
-    decorator : str
-        ``"kernel"``; ``"parallel_kernel"`` runs its ``prange`` loops in threads;
-        ``"exact_kernel"`` allows no reordering.
+    *entries : callable
+        Plain functions of `dynamics.codegen.kernels` or of a system's kernels. Each takes the place
+        of every function of its name.
+    parallel : collection of callable
+        Those whose ``prange`` loops run in threads.
+
+    Raises
+    ------
+    ValueError
+        If two of the functions, or two of the numbers, have the same name.
+
+    Examples
+    --------
+    >>> from dynamics.codegen.kernels.logistic import logistic_loss
+    >>> print(kernel_source(logistic_loss).splitlines()[1])
+    def logistic_loss(margin: float) -> float:
     """
-    return f"@{decorator}\n{textwrap.dedent(inspect.getsource(function))}"
+    replaced = {entry.__name__: entry for entry in entries}
+    functions: dict[str, Callable[..., Any]] = {}
+    numbers: dict[str, float] = {}
+
+    def follow(function: Callable[..., Any]) -> None:
+        name = function.__name__
+        if functions.setdefault(name, function) is not function:
+            raise ValueError(f"two kernels of one file have the name {name}")
+        namespace = function.__globals__
+        for used in sorted(_globals_of(function.__code__)):
+            value = replaced.get(used, namespace.get(used))
+            if inspect.isfunction(value) and value not in functions.values():
+                follow(value)
+            elif isinstance(value, int | float) and numbers.setdefault(used, value) != value:
+                raise ValueError(f"two numbers of one file have the name {used}")
+        functions[name] = functions.pop(name)
+
+    for entry in entries:
+        if entry not in functions.values():
+            follow(entry)
+    texts = ["\n".join(f"{name} = {value!r}" for name, value in numbers.items()) + "\n"]
+    for function in functions.values():
+        text = textwrap.dedent(inspect.getsource(function))
+        decorator = "exact_kernel" if getattr(function, "exact", False) else "kernel"
+        if function in parallel:
+            decorator = "parallel_kernel"
+        texts.append(f"@{decorator}\n{text[text.index('def ') :]}")
+    return "\n\n".join(texts if numbers else texts[1:])
 
 
-def constants(module: ModuleType, *names: str) -> str:
-    """Source that binds constants of a kernel module, at full precision."""
-    return "\n".join(f"{name} = {getattr(module, name)!r}" for name in names) + "\n"
+def _globals_of(code: CodeType) -> set[str]:
+    """Names that a function reads from its module."""
+    names = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
+    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return names.union(*map(_globals_of, inner))
 
 
 def evaluate(name: str, outputs: Sequence[sympy.Expr], system: ReducedSystem) -> str:

@@ -4,3 +4,14 @@ They are compiled only as part of a generated file (`dynamics.codegen`), whose n
 its whole text, so a compiled loop can never keep an older version of a function it calls. Imported
 directly they run as ordinary Python, which is how the tests read them slowly.
 """
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def exact(function: Function) -> Function:
+    """Mark a kernel whose operations the compiler must not reorder."""
+    function.exact = True  # type: ignore[attr-defined]
+    return function

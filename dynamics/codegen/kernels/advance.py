@@ -9,10 +9,13 @@ step is alike, one that moves nothing is the last that is computed: all later on
 from math import isfinite
 from typing import Any
 
+from dynamics.codegen.kernels import exact
+
 gradient: Any = None  # supplied by the generated file
 order_parameters: Any = None  # supplied by the generated file
 
 
+@exact
 def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
     """Take the steps ``first, ..., last - 1``, updating ``state`` in place.
 

@@ -7,6 +7,8 @@ once per element, which takes about five times as long.
 
 import numpy as np
 
+from dynamics.codegen.kernels import exact
+
 LOG2_E = 1.4426950408889634
 # ln 2 in two parts: n * LN2_HIGH is exact for |n| < 2^20.
 LN2_HIGH = 6.93147180369123816490e-01
@@ -15,6 +17,7 @@ LN2_LOW = 1.90821492927058770002e-10
 ROUNDING = 6755399441055744.0
 
 
+@exact
 def exponentials(values, scratch):  # type: ignore[no-untyped-def]
     """Replace x by e^x, for -700 <= x <= 700; relative error below 3e-16.
 

@@ -70,10 +70,10 @@ def compiled_gradient(problem: ReducedPopulation) -> tuple[codegen.CompiledModul
         )
     kinds = [(kind, int(key)) for kind, key in problem._columns]
     parts = [
-        codegen.inline(logistic).replace("def logistic(", "def Logistic("),
+        codegen.kernel_source(logistic) + "\nLogistic = logistic\n",
         source,
         codegen.selected(kinds),
-        codegen.inline(advance, "exact_kernel"),
+        codegen.kernel_source(advance),
     ]
     module = codegen.build(f"{problem.system}, reduced problem.", names, parts)
     share = np.asarray(problem._plain.share, dtype=float)

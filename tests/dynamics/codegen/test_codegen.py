@@ -90,7 +90,7 @@ def test_advance_sees_infinity_that_reordering_would_hide():
 
     grow = "@kernel\ndef gradient(state, data, out):\n    out[0] = -1e200 * state[0]\n"
     order = "@kernel\ndef order_parameters(state, slope, data, out):\n    out[0] = state[0]\n"
-    loop = codegen.inline(advance, "exact_kernel")
+    loop = codegen.kernel_source(advance)
     module = codegen.build("Growth.", ("x",), [grow, order, loop])
     state, none = np.array([1.0]), np.empty(0, dtype=np.int64)
     work = (np.empty(0), np.empty(1), np.empty(1), True, none, none)
@@ -108,7 +108,7 @@ def test_a_step_that_moves_nothing_is_the_last_that_is_computed():
         "    data[0] += 1\n    out[0] = 1.0 if state[0] > 0 else 0.0\n"
     )
     order = "@kernel\ndef order_parameters(state, slope, data, out):\n    out[0] = state[0]\n"
-    parts = [falls, order, codegen.inline(advance, "exact_kernel")]
+    parts = [falls, order, codegen.kernel_source(advance)]
     module = codegen.build("Falls to zero.", ("x",), parts)
     due = np.array([1, 4, 7])
     found = []

@@ -18,16 +18,13 @@ import pydantic
 from numpy.random import Generator
 
 from dynamics import codegen
-from dynamics.codegen.kernels import exponential
 from dynamics.codegen.kernels.advance import advance
-from dynamics.codegen.kernels.exponential import exponentials
 from dynamics.problem import FloatArray
 from dynamics.systems.masked_image_modeling import cost
 from dynamics.systems.masked_image_modeling.empirical import sampling
 from dynamics.systems.masked_image_modeling.full.problem import FullProblem
 from dynamics.systems.masked_image_modeling.kernels import empirical as empirical_kernels
 from dynamics.systems.masked_image_modeling.kernels import full as brute_kernels
-from dynamics.systems.masked_image_modeling.kernels import reduced as kernels
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.training import minibatches
 from dynamics.validation import STRICT, integer, number, whole
@@ -143,16 +140,6 @@ class FullEmpirical(FullProblem):
 
 @cache
 def _module() -> codegen.CompiledModule:
-    functions = (
-        kernels.read_order, empirical_kernels.accumulate, brute_kernels.evaluate,
-        brute_kernels.gradient, brute_kernels.entry_mean, brute_kernels.row_numbers,
-        brute_kernels.order_parameters, brute_kernels.summary,
-    )  # fmt: skip
-    parts = [
-        codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
-        codegen.constants(empirical_kernels, "DEEPEST"),
-        codegen.inline(exponentials, "exact_kernel"),
-        *[codegen.inline(function) for function in functions],
-        codegen.inline(advance, "exact_kernel"),
-    ]
+    names = (brute_kernels.gradient, brute_kernels.order_parameters, brute_kernels.summary)
+    parts = [codegen.kernel_source(empirical_kernels.accumulate, *names, advance)]
     return codegen.build("Masked image modelling, empirical problem.", ("Q",), parts)

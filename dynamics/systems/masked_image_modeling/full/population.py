@@ -18,7 +18,6 @@ from dynamics.systems.masked_image_modeling import cost
 from dynamics.systems.masked_image_modeling.empirical import sampling
 from dynamics.systems.masked_image_modeling.full.problem import FullProblem, random_basis
 from dynamics.systems.masked_image_modeling.kernels import full as brute_kernels
-from dynamics.systems.masked_image_modeling.kernels import reduced as kernels
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.validation import integer, refuse
 
@@ -84,13 +83,6 @@ def _enumerable(parameters: Parameters, limit: int) -> int:
 
 @cache
 def _module() -> codegen.CompiledModule:
-    functions = (
-        kernels.read_order, brute_kernels.accumulate, brute_kernels.evaluate,
-        brute_kernels.gradient, brute_kernels.entry_mean, brute_kernels.row_numbers,
-        brute_kernels.order_parameters, brute_kernels.summary,
-    )  # fmt: skip
-    parts = [
-        *[codegen.inline(function) for function in functions],
-        codegen.inline(advance, "exact_kernel"),
-    ]
+    names = (brute_kernels.gradient, brute_kernels.order_parameters, brute_kernels.summary)
+    parts = [codegen.kernel_source(*names, advance)]
     return codegen.build("Masked image modelling, full population problem.", ("Q",), parts)

@@ -18,7 +18,6 @@ from dynamics import codegen
 from dynamics.codegen.kernels.advance import advance
 from dynamics.problem import CompiledProblem, FloatArray
 from dynamics.systems.masked_image_modeling.full.projection import Rows, rows_of
-from dynamics.systems.masked_image_modeling.kernels import contour as contour_kernels
 from dynamics.systems.masked_image_modeling.kernels import counts as counts_kernels
 from dynamics.systems.masked_image_modeling.kernels import reduced as kernels
 from dynamics.systems.masked_image_modeling.parameters import Parameters
@@ -176,24 +175,8 @@ def observed(
     }
 
 
-def module_parts() -> list[str]:
-    """Sources of the pass over blocks."""
-    names = ("FROM", "STEP", "MOST_NODES", "NEGLIGIBLE")
-    functions = (
-        counts_kernels.latent_of, counts_kernels.counts_block,
-        contour_kernels.split, contour_kernels.mean_open, contour_kernels.saddle,
-        contour_kernels.contour_block,
-        kernels.evaluate, kernels.gradient, kernels.row_numbers, kernels.read_order,
-        kernels.order_parameters, kernels.summary,
-    )  # fmt: skip
-    return [
-        codegen.constants(counts_kernels, "BLOCK"),
-        codegen.constants(contour_kernels, *names),
-        *[codegen.inline(function) for function in functions],
-    ]
-
-
 @cache
 def _module() -> codegen.CompiledModule:
-    parts = [*module_parts(), codegen.inline(advance, "exact_kernel")]
+    names = (kernels.gradient, kernels.order_parameters, kernels.summary)
+    parts = [codegen.kernel_source(*names, advance)]
     return codegen.build("Masked image modelling, reduced population problem.", ("state",), parts)

@@ -19,14 +19,11 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from dynamics import codegen
-from dynamics.codegen.kernels import dense, exponential
 from dynamics.codegen.kernels.advance import advance
-from dynamics.codegen.kernels.logistic import logistic_loss
 from dynamics.problem import FloatArray, IntArray, Layout
 from dynamics.systems.positional_attention.empirical import sampling
 from dynamics.systems.positional_attention.full import MatrixProblem, softmax
 from dynamics.systems.positional_attention.kernels import empirical as kernels
-from dynamics.systems.positional_attention.kernels import full as full_kernels
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.training import minibatches
 from dynamics.validation import STRICT, integer, whole
@@ -273,26 +270,8 @@ def block_width(size: int, depth: int, itemsize: int, batch: int) -> int:
 
 @cache
 def _module(threaded: bool, wide: bool) -> codegen.CompiledModule:
-    shared = "parallel_kernel" if threaded else "kernel"
-    by_rows = "parallel_kernel" if threaded and wide else "kernel"
-    products = (
-        dense.add_scaled, dense.product, dense.weighted_sum, dense.add_weighted_rows,
-        dense.add_moments, dense.add_products, dense.mix, dense.add_outer,
-        full_kernels.softmax_row, full_kernels.attention_matrix, full_kernels.row_through_softmax,
-        full_kernels.orbit_parameters,
-    )  # fmt: skip
-    parts = [
-        codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
-        codegen.constants(full_kernels, "LEAST"),
-        codegen.inline(exponential.exponentials, "exact_kernel"),
-        *[codegen.inline(function) for function in (*products, logistic_loss)],
-        codegen.inline(kernels.forward),
-        codegen.inline(kernels.accumulate, shared),
-        codegen.inline(kernels.prepare, by_rows),
-        codegen.inline(kernels.collect_rows, by_rows),
-        codegen.inline(kernels.gradient),
-        codegen.inline(kernels.order_parameters),
-        codegen.inline(kernels.summary),
-        codegen.inline(advance, "exact_kernel"),
-    ]
+    by_rows = (kernels.prepare, kernels.collect_rows) if wide else ()
+    entries = (kernels.gradient, kernels.order_parameters, kernels.summary, advance)
+    parallel = (kernels.accumulate, *by_rows) if threaded else ()
+    parts = [codegen.kernel_source(*entries, parallel=parallel)]
     return codegen.build("Positional attention, realistic problem.", ("v", "A"), parts)

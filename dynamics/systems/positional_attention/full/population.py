@@ -14,9 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics import codegen
-from dynamics.codegen.kernels import exponential
 from dynamics.codegen.kernels.advance import advance
-from dynamics.codegen.kernels.logistic import logistic, logistic_loss
 from dynamics.problem import FloatArray, Layout
 from dynamics.systems.positional_attention.full import MatrixProblem
 from dynamics.systems.positional_attention.full.manifold import Law, hessian
@@ -158,21 +156,6 @@ def _nearest_brute(set_size: int, limit: int) -> str:
 
 @cache
 def _module(threaded: bool) -> codegen.CompiledModule:
-    parts = [
-        codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
-        codegen.constants(kernels, "LEAST", "BLOCK"),
-        codegen.inline(exponential.exponentials, "exact_kernel"),
-        codegen.inline(logistic),
-        codegen.inline(logistic_loss),
-        codegen.inline(kernels.softmax_row),
-        codegen.inline(kernels.attention_matrix),
-        codegen.inline(kernels.row_through_softmax),
-        codegen.inline(kernels.orbit_parameters),
-        codegen.inline(kernels.margins),
-        codegen.inline(kernels.accumulate, "parallel_kernel" if threaded else "kernel"),
-        codegen.inline(kernels.gradient),
-        codegen.inline(kernels.order_parameters),
-        codegen.inline(kernels.summary),
-        codegen.inline(advance, "exact_kernel"),
-    ]
+    entries = (kernels.gradient, kernels.order_parameters, kernels.summary, advance)
+    parts = [codegen.kernel_source(*entries, parallel=(kernels.accumulate,) if threaded else ())]
     return codegen.build("Positional attention, full population problem.", ("alpha", "A"), parts)

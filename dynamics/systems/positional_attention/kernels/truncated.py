@@ -20,12 +20,14 @@ from typing import Any
 
 import numpy as np
 
+from dynamics.codegen.kernels import exact
 from dynamics.systems.positional_attention.kernels.reduced import set_table, weigh
 
 patch_table: Any = None  # supplied by the generated file
 ROUNDING_BOUND = 8 * 2.3e-16
 
 
+@exact
 def completions(single, factorials):  # type: ignore[no-untyped-def]
     """Log weight of the most probable completion, prefix left out: (first type, sets left)."""
     kinds, sets = single.size, factorials.size - 1
@@ -39,6 +41,7 @@ def completions(single, factorials):  # type: ignore[no-untyped-def]
     return best
 
 
+@exact
 def walk(chances, factorials, threshold, types, weights):  # type: ignore[no-untyped-def]
     """Configurations of log weight above ``threshold``; returns (how many, mass left out).
 

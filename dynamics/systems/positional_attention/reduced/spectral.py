@@ -17,12 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics import codegen
-from dynamics.codegen.kernels import exponential
 from dynamics.codegen.kernels.advance import advance
-from dynamics.codegen.kernels.exponential import exponentials
-from dynamics.systems.positional_attention.kernels import contour as contour_kernels
-from dynamics.systems.positional_attention.kernels import integral as integral_kernels
-from dynamics.systems.positional_attention.kernels import reduced as kernels
 from dynamics.systems.positional_attention.kernels import spectral as spectral_kernels
 from dynamics.systems.positional_attention.reduced.configurations import (
     type_compositions,
@@ -197,48 +192,14 @@ def compiled(degree: int) -> codegen.CompiledModule:
     reduction = recursion.derive(degree)
     blocks = ["patch", *(f"patch_{theta.name}" for theta in reduction.state)]
     second = [name for name in reduction.blocks if name.count("_") == 2]
-    inline, integral = codegen.inline, integral_kernels
-    parts, choice = spectral_kernels, contour_kernels
-    return codegen.build(
-        f"Positional attention, reduced population problem, spectral, p = {degree}.",
-        [s.name for s in reduction.state],
-        [
-            codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
-            codegen.constants(
-                choice, "LARGEST_TILT", "TINY", "UNSEEN", "ROUNDING_UNIT", "LAMBDA_PRECISION"
-            ),
-            codegen.constants(parts, "LARGEST_TABLE", "PASSES", "FINEST", "GUESS", "NO_DIGIT"),
-            codegen.tabulate("patch_table", blocks, reduction),
-            codegen.tabulate("curvature_table", [*blocks, *second], reduction),
-            codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
-            codegen.evaluate("reported", list(reduction.observables.values()), reduction),
-            inline(kernels.set_table),
-            inline(exponentials, "exact_kernel"),
-            inline(choice.newton),
-            inline(choice.tilt),
-            inline(choice.survey),
-            inline(choice.plan),
-            inline(choice.transform_length),
-            inline(integral.on_circle),
-            inline(integral.raised),
-            inline(integral.from_circle),
-            inline(integral.folded_into),
-            inline(integral.tilted_law),
-            inline(integral.pairs_at),
-            inline(integral.integrate),
-            inline(integral.waves_of),
-            inline(parts.prepare),
-            inline(parts.weigh_sum),
-            inline(parts.collect),
-            inline(parts.surveyed),
-            inline(parts.spectrum),
-            inline(parts.tables_at),
-            inline(parts.settled),
-            inline(parts.gradient),
-            inline(parts.bent),
-            inline(parts.hessian),
-            inline(parts.order_parameters),
-            inline(parts.summary),
-            inline(advance, "exact_kernel"),
-        ],
-    )
+    own = spectral_kernels
+    entries = (own.gradient, own.hessian, own.order_parameters, own.summary, advance)
+    parts = [
+        codegen.tabulate("patch_table", blocks, reduction),
+        codegen.tabulate("curvature_table", [*blocks, *second], reduction),
+        codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
+        codegen.evaluate("reported", list(reduction.observables.values()), reduction),
+        codegen.kernel_source(*entries),
+    ]
+    title = f"Positional attention, reduced population problem, spectral, p = {degree}."
+    return codegen.build(title, [s.name for s in reduction.state], parts)

@@ -226,8 +226,5 @@ def truncated(parameters: Parameters, tolerance: float, dropped: float) -> Trunc
 def _compiled() -> codegen.CompiledModule:
     """The walk over configurations, the same for every problem."""
     title = "Positional attention: the most probable configurations."
-    parts = (
-        codegen.inline(truncate_kernels.completions, "exact_kernel"),
-        codegen.inline(truncate_kernels.walk, "exact_kernel"),
-    )
+    parts = [codegen.kernel_source(truncate_kernels.completions, truncate_kernels.walk)]
     return codegen.build(title, (), parts)

@@ -14,10 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics import codegen
-from dynamics.codegen.kernels import exponential
 from dynamics.codegen.kernels.advance import advance
-from dynamics.codegen.kernels.exponential import exponentials
-from dynamics.codegen.kernels.logistic import logistic, logistic_loss
 from dynamics.systems.positional_attention.kernels import reduced as kernels
 from dynamics.systems.positional_attention.kernels import truncated as truncate_kernels
 from dynamics.systems.positional_attention.reduced.configurations import Configurations
@@ -165,27 +162,13 @@ def compiled(degree: int, threaded: bool, certified: bool = False) -> codegen.Co
     first = ["patch", *(f"patch_{theta.name}" for theta in reduction.state)]
     second = [name for name in reduction.blocks if name.count("_") == 2]
     gradient = truncate_kernels.gradient if certified else kernels.gradient
+    entries = (gradient, kernels.hessian, kernels.order_parameters, kernels.summary, advance)
     parts = [
-        codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
-        codegen.constants(kernels, "SAFE_EXPONENT"),
-        codegen.constants(truncate_kernels, "ROUNDING_BOUND"),
-        codegen.inline(logistic),
-        codegen.inline(logistic_loss),
         codegen.tabulate("patch_table", first, reduction),
         codegen.tabulate("curvature_table", [*first, *second], reduction),
         codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
         codegen.evaluate("reported", list(reduction.observables.values()), reduction),
-        codegen.inline(kernels.set_table),
-        codegen.inline(exponentials, "exact_kernel"),
-        codegen.inline(kernels.multiply),
-        codegen.inline(kernels.add),
-        codegen.inline(kernels.weigh, "parallel_kernel" if threaded else "kernel"),
-        codegen.inline(kernels.contract),
-        codegen.inline(gradient),
-        codegen.inline(kernels.hessian),
-        codegen.inline(kernels.order_parameters),
-        codegen.inline(kernels.summary),
-        codegen.inline(advance, "exact_kernel"),
+        codegen.kernel_source(*entries, parallel=(kernels.weigh,) if threaded else ()),
     ]
     title = f"Positional attention, reduced population problem, p = {degree}."
     return codegen.build(title, [s.name for s in reduction.state], parts)

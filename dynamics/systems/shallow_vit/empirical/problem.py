@@ -21,9 +21,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from dynamics import codegen
-from dynamics.codegen.kernels import exponential
 from dynamics.codegen.kernels.advance import advance
-from dynamics.codegen.kernels.exponential import exponentials
 from dynamics.problem import CompiledProblem, FloatArray
 from dynamics.systems.shallow_vit.empirical import sampling
 from dynamics.systems.shallow_vit.empirical.tokens import Training, drawn
@@ -280,16 +278,7 @@ def _batching(samples: int, dealt: Sequence[sampling.IntArray] = ()) -> tuple[An
 @cache
 def _module(depth: int, threaded: bool) -> codegen.CompiledModule:
     own = empirical_kernels
-    before = (own.prepare, own.attend, own.masses, own.attend_back, own.add_samples, own.gather)
-    parts = [
-        codegen.constants(exponential, "LOG2_E", "LN2_HIGH", "LN2_LOW", "ROUNDING"),
-        codegen.constants(own, "DEEPEST"),
-        codegen.inline(exponentials, "exact_kernel"),
-        *unrolled.sources(depth),
-        *[codegen.inline(function) for function in (*before, own.leave, own.finish)],
-        codegen.inline(own.gradient, "parallel_kernel" if threaded else "kernel"),
-        codegen.inline(own.order_parameters),
-        codegen.inline(own.attended),
-        codegen.inline(advance, "exact_kernel"),
-    ]
+    names = (own.gradient, own.order_parameters, own.attended)
+    written = codegen.kernel_source(*names, advance, parallel=(own.gradient,) if threaded else ())
+    parts = [*unrolled.sources(depth), written]
     return codegen.build("Shallow ViT, empirical problem.", projection.GROUPS, parts)

@@ -115,13 +115,7 @@ def placed(found: Vectors) -> np.ndarray:
 
 @cache
 def _module() -> codegen.CompiledModule:
-    functions = (
-        brute_kernels.parts_of, brute_kernels.forward, brute_kernels.backward,
-        brute_kernels.evaluate, brute_kernels.gradient, brute_kernels.order_parameters,
-        brute_kernels.summary, brute_kernels.outputs, brute_kernels.attended,
-    )  # fmt: skip
-    parts = [
-        *[codegen.inline(function) for function in functions],
-        codegen.inline(advance, "exact_kernel"),
-    ]
+    own = brute_kernels
+    names = (own.gradient, own.order_parameters, own.summary, own.outputs, own.attended)
+    parts = [codegen.kernel_source(*names, advance)]
     return codegen.build("Shallow ViT, full population problem.", projection.GROUPS, parts)

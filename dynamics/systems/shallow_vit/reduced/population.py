@@ -149,16 +149,7 @@ def _kernel_vectors(
 
 @cache
 def _module() -> codegen.CompiledModule:
-    functions = (
-        kernels.score_powers, kernels.attention_of, kernels.combine, kernels.moments,
-        kernels.open_column, kernels.output, kernels.set_responses, kernels.differs,
-        kernels.count, kernels.pull, kernels.evaluate, kernels.survey, kernels.gradient,
-        kernels.order_parameters, kernels.summary,
-        kernels.outputs, kernels.attended,
-    )  # fmt: skip
-    parts = [
-        codegen.constants(kernels, "FIVE", "LEAST", "CHUNK"),
-        *[codegen.inline(function) for function in functions],
-        codegen.inline(advance, "exact_kernel"),
-    ]
+    own = kernels
+    names = (own.gradient, own.order_parameters, own.summary, own.outputs, own.attended)
+    parts = [codegen.kernel_source(*names, advance)]
     return codegen.build("Shallow ViT, training on patterns.", PARTS, parts)
