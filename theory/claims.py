@@ -1,4 +1,4 @@
-"""The type of a paper's statement: what is said, under which hypothesis, what would falsify it.
+"""A paper's statement, what would falsify it, and what proofs by computation share.
 
 A `Claim` never carries a verdict. Where a statement can be proved by computation for a case with
 all symbols free, `proof` does so and returns the evidence; measured verdicts belong to `dynamics`.
@@ -6,8 +6,11 @@ all symbols free, `proof` does so and returns the evidence; measured verdicts be
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a paper.
+    """One statement of a paper; the lines of its texts are joined by single spaces.
 
     Attributes
     ----------
@@ -52,3 +55,51 @@ class Claim:
     hypothesis: str
     falsified_by: str
     proof: Callable[[], Evidence] | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        """Join the lines of every text."""
+        for name in ("source", "statement", "hypothesis", "falsified_by"):
+            object.__setattr__(self, name, " ".join(getattr(self, name).split()))
+
+
+class Exponential(sympy.Function):  # type: ignore[misc]
+    """The exponential, without merging products of several into one."""
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        """Its derivative is itself."""
+        del argindex
+        return self
+
+
+def softmax(scores: Iterable[Any], exponential: Callable[[Any], Any] = sympy.exp) -> list[Any]:
+    """Softmax of explicit scores.
+
+    Parameters
+    ----------
+    scores : iterable of sympy.Expr
+    exponential : callable
+        Stands for the exponential.
+
+    Returns
+    -------
+    list of sympy.Expr
+
+    Examples
+    --------
+    >>> softmax([0, 0])
+    [1/2, 1/2]
+    """
+    weights = [exponential(score) for score in scores]
+    return [weight / sympy.Add(*weights) for weight in weights]
+
+
+def count_equal(pairs: Sequence[tuple[Any, Any]]) -> int:
+    """Number of pairs of expressions that are equal when expanded.
+
+    Examples
+    --------
+    >>> x = sympy.Symbol("x")
+    >>> count_equal([((x + 1) ** 2, x**2 + 2 * x + 1), (x, -x)])
+    1
+    """
+    return sum(sympy.expand(first - second) == 0 for first, second in pairs)

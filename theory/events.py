@@ -35,7 +35,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from theory.law import ModelError
@@ -73,6 +73,12 @@ class EventRule:
     meaning: str
     latex: str
     after: str | None
+
+    @property
+    def expressions(self) -> tuple[sympy.Expr, ...]:
+        """The expressions of order parameters that the rule is made of."""
+        values = (getattr(self, field.name) for field in fields(self))
+        return tuple(value for value in values if hasattr(value, "free_symbols"))
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,13 @@
-"""A derivation as text or LaTeX, with the letters of the system's notation table.
+"""Derivations as pages: text or LaTeX.
 
-The derivation of a model of one's own as a page: text or LaTeX.
-
-A page is a title and sections; a section holds sentences, and equations of two sides. Expressions
-are sympy's, so that the same page is written as text and as LaTeX.
+A `Page` is a title and sections; a section holds sentences, and equations of two sides. `as_text`
+and `as_latex` write a `theory.reduction.ReducedSystem` with the letters of its notation table;
+`closure_sections` are those of a model file, whose page the engine of `dynamics` puts together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import Any
@@ -20,17 +19,119 @@ from sympy.core.function import AppliedUndef
 from theory.closure import Closure
 from theory.reduction import ReducedSystem
 
-Equation = tuple[str, str]
+MOST_ROWS = 16
+"""Rows and columns up to which the classes of an array are written out."""
+MOST_ENTRIES = 4
+"""Entries of a class that are named."""
+MOST_SCALARS = 24
+"""Scalars whose derivative is written out."""
+MOST_LAWS = 12
+DIGITS = 1e-12
+"""Part of the largest coefficient below which one is not written."""
+
+
+@dataclass(frozen=True)
+class HandWritten:
+    """A side of an equation that is written by hand: as text, and as LaTeX."""
+
+    text: str
+    latex: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, sentences and equations.
+
+    Attributes
+    ----------
+    heading : str
+    sentences : tuple of str
+        Plain text, before the equations.
+    equations : tuple of (left, right)
+        Strings, sympy expressions, or `HandWritten`.
+    verbatim : tuple of str
+        Lines in a fixed pitch, after the equations.
+    """
+
+    heading: str
+    sentences: tuple[str, ...] = ()
+    equations: tuple[tuple[Any, Any], ...] = ()
+    verbatim: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """A derivation to be written.
+
+    Attributes
+    ----------
+    title, source : str
+    sections : tuple of Section
+    letters : mapping
+        Code name -> LaTeX.
+    """
+
+    title: str
+    source: str
+    sections: tuple[Section, ...]
+    letters: Mapping[str, str]
+
+    def as_text(self) -> str:
+        """Plain text, one equation a line."""
+        lines = [self.title, "=" * len(self.title), ""]
+        lines += [self.source, ""] if self.source else []
+        for section in self.sections:
+            lines += [section.heading, *(f"    {s}" for s in section.sentences)]
+            lines += [f"    {left} = {right}" for left, right in section.equations]
+            lines += [f"    {line}" for line in section.verbatim] + [""]
+        return "\n".join(lines)
+
+    def as_latex(self) -> str:
+        """LaTeX: a paragraph a section, equations in an align environment."""
+        names = {sympy.Symbol(name, real=True): latex for name, latex in self.letters.items()}
+
+        def written(side: Any) -> str:
+            if isinstance(side, HandWritten):
+                return side.latex
+            if isinstance(side, sympy.Basic):
+                return str(sympy.latex(side, symbol_names=names))
+            return self.letters.get(str(side), rf"\mathrm{{{_escaped(str(side))}}}")
+
+        lines = [rf"\section*{{{_escaped(self.title)}}}"]
+        lines += [_escaped(self.source), ""] if self.source else []
+        for section in self.sections:
+            lines.append(rf"\paragraph{{{_escaped(section.heading)}}}")
+            lines += [_escaped(sentence) + r"\\" for sentence in section.sentences]
+            if section.equations:
+                rows = [f"  {written(a)} &= {written(b)}" for a, b in section.equations]
+                lines += [r"\begin{align*}", " \\\\\n".join(rows), r"\end{align*}"]
+            if section.verbatim:
+                lines += [r"\begin{verbatim}", *section.verbatim, r"\end{verbatim}"]
+        return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    for sign in "&%#_{}":
+        text = text.replace(sign, "\\" + sign)
+    return text.replace("^", r"\^{}")
 
 
 def as_text(system: ReducedSystem) -> str:
-    """Plain text, one equation a line, code names as they are in the generated source."""
-    lines = [system.title, "=" * len(system.title), ""]
-    remarks = [sentence.format(*parts) for sentence, parts in system.remarks]
-    lines += [*remarks, ""] if remarks else []
-    for heading, equations in _sections(system, str, lambda value: _signed(str(value))):
-        lines += [heading, *(f"    {left} = {right}" for left, right in equations), ""]
-    return "\n".join(lines)
+    """A reduced system as plain text, one equation a line, names as in the generated source.
+
+    Examples
+    --------
+    >>> from theory.rendering import as_text
+    >>> from theory.systems.positional_attention.recursion import leading_order
+    >>> print(as_text(leading_order())[:58])
+    Leading order: the signal set alone (what Lemma 4.3 approx
+    """
+    remarks = "\n".join(sentence.format(*parts) for sentence, parts in system.remarks)
+    sections = _sections(system, str, lambda value: _signed(str(value)))
+    return Page(system.title, remarks, tuple(sections), {}).as_text()
 
 
 def as_latex(system: ReducedSystem) -> str:
@@ -55,9 +156,9 @@ def as_latex(system: ReducedSystem) -> str:
     lines = [rf"% {system.title}"]
     for sentence, parts in system.remarks:
         lines.append(sentence.format(*[f"${expression(part)}$" for part in parts]))
-    for heading, equations in _sections(system, name, expression):
-        body = " \\\\\n".join(f"  {left} &= {right}" for left, right in equations)
-        lines += [rf"\paragraph{{{heading}}}", r"\begin{align*}", body, r"\end{align*}"]
+    for section in _sections(system, name, expression):
+        body = " \\\\\n".join(f"  {left} &= {right}" for left, right in section.equations)
+        lines += [rf"\paragraph{{{section.heading}}}", r"\begin{align*}", body, r"\end{align*}"]
     return "\n".join(lines)
 
 
@@ -86,143 +187,41 @@ def _sections(
     system: ReducedSystem,
     name: Callable[[object], str],
     expression: Callable[[sympy.Expr], str],
-) -> Iterator[tuple[str, list[Equation]]]:
+) -> Iterator[Section]:
+    """Sections of a reduced system, names and expressions written by two functions."""
+
+    def section(heading: str, equations: Iterable[tuple[object, sympy.Expr]]) -> Section:
+        rows = tuple((name(left), expression(right)) for left, right in equations)
+        return Section(heading, (), rows)
+
     eta, risk = sympy.Symbol("eta", positive=True), sympy.Function("R")(*system.state)
-    defined = system.definitions.items()
-    yield "Definitions", [(name(symbol), expression(value)) for symbol, value in defined]
+    counts = system.multiplicity
+    yield section("Definitions", system.definitions.items())
     if system.functions:
-        applied = [
-            (expression(sympy.Function(title)(*function.variables)), expression(function.expr))
-            for title, function in system.functions.items()
-        ]
-        yield "Functions", applied
+        functions = [(sympy.Function(f)(*x.variables), x.expr) for f, x in system.functions.items()]
+        rows = tuple((expression(applied), expression(value)) for applied, value in functions)
+        yield Section("Functions", (), rows)
     if system.blocks:
-        blocks = system.blocks.items()
-        yield "Pieces that are compiled", [(name(key), expression(value)) for key, value in blocks]
+        yield section("Pieces that are compiled", system.blocks.items())
     if system.risk_integrand is not None:
-        yield "Risk", [(expression(risk), f"E[{expression(system.risk_integrand)}]")]
-    counts = system.multiplicity.items()
-    if system.multiplicity:
-        shared = [(f"n({name(s)})", expression(n)) for s, n in counts]
-        yield "Entries that share a state", shared
+        mean = f"E[{expression(system.risk_integrand)}]"
+        yield Section("Risk", (), ((expression(risk), mean),))
+    if counts:
+        rows = tuple((f"n({name(state)})", expression(n)) for state, n in counts.items())
+        yield Section("Entries that share a state", (), rows)
     steps = system.steps or {
-        state: state - eta / count * sympy.Derivative(risk, state) for state, count in counts
+        state: state - eta / n * sympy.Derivative(risk, state) for state, n in counts.items()
     }
-    updates = [(f"{name(state)}'", expression(step)) for state, step in steps.items()]
-    yield "Gradient descent", updates
+    rows = tuple((f"{name(state)}'", expression(step)) for state, step in steps.items())
+    yield Section("Gradient descent", (), rows)
     if system.observables:
-        reported = system.observables.items()
-        yield "Reported", [(name(key), expression(value)) for key, value in reported]
+        yield section("Reported", system.observables.items())
     if system.invariants:
-        yield "Vanishes always", [("0", expression(value)) for value in system.invariants]
+        rows = tuple(("0", expression(value)) for value in system.invariants)
+        yield Section("Vanishes always", (), rows)
 
 
-MOST_DRAWN = 16
-"""Rows and columns up to which the classes of an array are written out."""
-MOST_ENTRIES = 4
-"""Entries of a class that are named."""
-MOST_SCALARS = 24
-"""Scalars whose derivative is written out."""
-MOST_LAWS = 12
-DIGITS = 1e-12
-"""Part of the largest coefficient below which one is not written."""
-
-
-@dataclass(frozen=True)
-class Written:
-    """A side of an equation that is written by hand: as text, and as LaTeX."""
-
-    text: str
-    latex: str
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading, sentences and equations.
-
-    Attributes
-    ----------
-    heading : str
-    sentences : tuple of str
-        Plain text, before the equations.
-    equations : tuple of (left, right)
-        Strings, sympy expressions, or `Written`.
-    drawn : tuple of str
-        Lines in a fixed pitch, after the equations.
-    """
-
-    heading: str
-    sentences: tuple[str, ...] = ()
-    equations: tuple[tuple[Any, Any], ...] = ()
-    drawn: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Page:
-    """A derivation to be written.
-
-    Attributes
-    ----------
-    title, source : str
-    sections : tuple of Section
-    letters : mapping
-        Code name -> LaTeX.
-    """
-
-    title: str
-    source: str
-    sections: tuple[Section, ...]
-    letters: Mapping[str, str]
-
-    def as_text(self) -> str:
-        """Plain text, one equation a line."""
-        lines = [self.title, "=" * len(self.title), ""]
-        lines += [self.source, ""] if self.source else []
-        for section in self.sections:
-            lines += [section.heading, *(f"    {s}" for s in section.sentences)]
-            lines += [f"    {left} = {right}" for left, right in section.equations]
-            lines += [f"    {line}" for line in section.drawn] + [""]
-        return "\n".join(lines)
-
-    def as_latex(self) -> str:
-        """LaTeX: a paragraph a section, equations in an align environment."""
-        names = {sympy.Symbol(name, real=True): latex for name, latex in self.letters.items()}
-
-        def written(side: Any) -> str:
-            if isinstance(side, Written):
-                return side.latex
-            if isinstance(side, sympy.Basic):
-                return str(sympy.latex(side, symbol_names=names))
-            return self.letters.get(str(side), rf"\mathrm{{{_escaped(str(side))}}}")
-
-        lines = [rf"\section*{{{_escaped(self.title)}}}"]
-        lines += [_escaped(self.source), ""] if self.source else []
-        for section in self.sections:
-            lines.append(rf"\paragraph{{{_escaped(section.heading)}}}")
-            lines += [_escaped(sentence) + r"\\" for sentence in section.sentences]
-            if section.equations:
-                rows = [f"  {written(a)} &= {written(b)}" for a, b in section.equations]
-                lines += [r"\begin{align*}", " \\\\\n".join(rows), r"\end{align*}"]
-            if section.drawn:
-                lines += [r"\begin{verbatim}", *section.drawn, r"\end{verbatim}"]
-        return "\n".join(lines)
-
-
-def _escaped(text: str) -> str:
-    for sign in "&%#_{}":
-        text = text.replace(sign, "\\" + sign)
-    return text.replace("^", r"\^{}")
-
-
-def entry_text(array: str, position: Sequence[int]) -> str:
-    """``A[0, 3]``."""
-    return f"{array}[{', '.join(map(str, position))}]" if len(position) else array
-
-
-def what_stays_equal(closure: Closure, entry_names: Sequence[str]) -> list[Section]:
+def closure_sections(closure: Closure, entry_names: Sequence[str]) -> list[Section]:
     """Sections on the scalars, what is kept, and the samples.
 
     Parameters
@@ -249,7 +248,9 @@ def what_stays_equal(closure: Closure, entry_names: Sequence[str]) -> list[Secti
         shown = ", ".join(entry_names[entry] for entry in still[:MOST_ENTRIES])
         more = ", ..." if still.size > MOST_ENTRIES else ""
         equal.append(f"{still.size} entries never move: {shown}{more}")
-    sections = [Section("What stays equal", (closure.summary(), *equal), (), drawn(closure))]
+    sections = [
+        Section("What stays equal", (closure.summary(), *equal), (), _class_numbers(closure))
+    ]
     kept = [
         f"{text} = {law.value:.6g}" + (" (by the flow; gradient descent breaks it at order eta)"
                                        if law.degree == 2 else "")
@@ -285,14 +286,14 @@ def _linear_section(closure: Closure) -> Section:
     return Section(heading, tuple(sentences), tuple(rows))
 
 
-def drawn(closure: Closure) -> tuple[str, ...]:
+def _class_numbers(closure: Closure) -> tuple[str, ...]:
     """Small arrays with the number of the scalar of each entry, 1, 2, ...; a dot never moves."""
     lines: list[str] = []
     width = len(str(closure.scalars)) + 1
     for name, entries in closure.labels().items():
         matrix = np.atleast_1d(np.array(entries))
         matrix = matrix.reshape(matrix.shape[0], -1) if matrix.ndim > 1 else matrix[None, :]
-        if max(matrix.shape) > MOST_DRAWN:
+        if max(matrix.shape) > MOST_ROWS:
             continue
         lines.append(f"{name}:")
         for row in matrix:

@@ -1,13 +1,12 @@
-"""What an arithmetic must offer to the interpreter of traced programs, and arrays of its numbers.
+"""What an arithmetic must offer to the interpreter of traced programs; the arithmetic of mpmath.
 
 The value of a floating variable is a numpy object array whose entries are numbers of the
 arithmetic. The value of an integer or Boolean variable is an ordinary numpy array, except that a
 Boolean which depends on symbols is an object array of conditions.
 
-The arithmetic of mpmath: a traced program at any number of digits.
-
-Every condition is decided, so that the guards of a program against overflow and division by zero
-do what they do in floating point: a function outside its domain is NaN, a pole is infinite.
+`Mpmath` evaluates a program at any number of digits. Every condition is decided, so that the guards
+of a program against overflow and division by zero do what they do in floating point: a function
+outside its domain is NaN, a pole is infinite.
 """
 
 from __future__ import annotations
@@ -160,10 +159,6 @@ def _quotient(x: Any, y: Any) -> Any:
     return mpmath.nan if x == 0 or mpmath.isnan(x) else mpmath.sign(x) * mpmath.inf
 
 
-def _power(x: Any, y: Any) -> Any:
-    return mpmath.mpf(1) if y == 0 else mpmath.power(x, y)
-
-
 def _truncated(x: Any) -> Any:
     return mpmath.floor(x) if x >= 0 else mpmath.ceil(x)
 
@@ -188,61 +183,35 @@ def _log_add_exp(x: Any, y: Any) -> Any:
     return max(x, y) + mpmath.log1p(mpmath.exp(-abs(x - y)))
 
 
-def _remainder(x: Any, y: Any) -> Any:
-    return x - y * _truncated(x / y)
-
-
+ELEMENTARY = {
+    **{name: name for name in ("sign", "sin", "cos", "tan", "asin", "acos", "atan", "atan2")},
+    **{name: name for name in ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")},
+    **{name: name for name in ("floor", "erf", "erfc", "digamma")},
+    "erf_inv": "erfinv",
+}
+"""Elementwise primitive -> its name in sympy and in mpmath, where both have it."""
+REAL_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(mpmath, theirs) for name, theirs in ELEMENTARY.items()},
+    **{name: getattr(mpmath, name) for name in ("ceil", "exp", "log", "log1p", "expm1", "sqrt")},
+    "rem": lambda x, y: x - y * _truncated(x / y),
+    "exp2": lambda x: mpmath.power(2, x),
+    "logaddexp": _log_add_exp,
+    "rsqrt": lambda x: 1 / mpmath.sqrt(x),
+    "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
+    "pow": lambda x, y: mpmath.mpf(1) if y == 0 else mpmath.power(x, y),
+    "logistic": lambda x: 1 / (1 + mpmath.exp(-x)),
+    "lgamma": lambda x: mpmath.re(mpmath.loggamma(x)),
+}
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "add_any": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "neg": operator.neg,
-    "abs": abs,
+    **dict.fromkeys(("add", "add_any"), operator.add),
+    **{name: getattr(operator, name) for name in ("sub", "mul", "neg", "abs")},
     "div": _quotient,
     "max": _larger,
     "min": _smaller,
     "square": lambda x: x * x,
     "is_finite": lambda x: bool(mpmath.isfinite(x)),
     "clamp": lambda low, x, high: _smaller(_larger(low, x), high),
-    **{
-        name: _real(function)
-        for name, function in {
-            "sign": mpmath.sign,
-            "floor": mpmath.floor,
-            "ceil": mpmath.ceil,
-            "rem": _remainder,
-            "exp": mpmath.exp,
-            "exp2": lambda x: mpmath.power(2, x),
-            "log": mpmath.log,
-            "logaddexp": _log_add_exp,
-            "log1p": mpmath.log1p,
-            "expm1": mpmath.expm1,
-            "sqrt": mpmath.sqrt,
-            "rsqrt": lambda x: 1 / mpmath.sqrt(x),
-            "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
-            "pow": _power,
-            "logistic": lambda x: 1 / (1 + mpmath.exp(-x)),
-            "sin": mpmath.sin,
-            "cos": mpmath.cos,
-            "tan": mpmath.tan,
-            "asin": mpmath.asin,
-            "acos": mpmath.acos,
-            "atan": mpmath.atan,
-            "atan2": mpmath.atan2,
-            "sinh": mpmath.sinh,
-            "cosh": mpmath.cosh,
-            "tanh": mpmath.tanh,
-            "asinh": mpmath.asinh,
-            "acosh": mpmath.acosh,
-            "atanh": mpmath.atanh,
-            "erf": mpmath.erf,
-            "erfc": mpmath.erfc,
-            "erf_inv": mpmath.erfinv,
-            "lgamma": lambda x: mpmath.re(mpmath.loggamma(x)),
-            "digamma": mpmath.digamma,
-        }.items()
-    },
+    **{name: _real(function) for name, function in REAL_FUNCTIONS.items()},
 }
 
 

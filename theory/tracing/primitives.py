@@ -1,17 +1,16 @@
-"""Primitives that only move entries, whatever the entries are.
+"""Primitives of traced programs that are no elementwise functions: movements of entries, and rules.
 
-Where numpy has the operation it is used. For the others the operation is applied by JAX to the
-integers ``0 ... size - 1`` and the result says which entry goes where.
+A *movement* only moves entries, whatever the entries are. Where numpy has the operation it is
+used; for the others the operation is applied by JAX to the integers ``0 ... size - 1`` and the
+result says which entry goes where.
 
-Primitives on arrays of numbers that are neither elementwise functions nor mere movements.
-
-A rule takes the arithmetic, the equation and the values of its operands, at least one of which is
+A *rule* takes the arithmetic, the equation and the values of its operands, at least one of which is
 not an ordinary array of integers, and returns the result, or the list of results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cmp_to_key, partial, reduce
 from itertools import accumulate
 from typing import Any
@@ -43,8 +42,8 @@ def _pick(entries: Value, where: Any) -> Value:
     return entries.reshape(-1)[places.reshape(-1)].reshape(places.shape)
 
 
-def _numbers(sequence: Sequence[Any]) -> list[int]:
-    return [int(k) for k in sequence]
+def _numbers(sequence: Iterable[Any]) -> tuple[int, ...]:
+    return tuple(int(k) for k in sequence)
 
 
 def _broadcast(params: Params, value: Value, *_: Value) -> Value:
@@ -143,19 +142,15 @@ def destinations(params: Params, value: Value, indices: Value, updates: Value) -
     return np.asarray(where)
 
 
-def _same(params: Params, value: Value) -> Value:
-    return value
-
-
 MOVEMENTS: dict[str, Callable[..., Value | list[Value]]] = {
     "broadcast_in_dim": _broadcast,
     "reshape": _reshape,
-    "squeeze": lambda p, v: np.squeeze(v, tuple(_numbers(p["dimensions"]))),
-    "expand_dims": lambda p, v: np.expand_dims(v, tuple(_numbers(p["dimensions"]))),
+    "squeeze": lambda p, v: np.squeeze(v, _numbers(p["dimensions"])),
+    "expand_dims": lambda p, v: np.expand_dims(v, _numbers(p["dimensions"])),
     "transpose": lambda p, v: np.transpose(v, _numbers(p["permutation"])),
     "concatenate": lambda p, *v: np.concatenate(v, axis=int(p["dimension"])),
     "tile": lambda p, v: np.tile(v, _numbers(p["reps"])),
-    "rev": lambda p, v: np.flip(v, tuple(_numbers(p["dimensions"]))),
+    "rev": lambda p, v: np.flip(v, _numbers(p["dimensions"])),
     "slice": _slice,
     "split": _split,
     "pad": _pad,
@@ -163,27 +158,18 @@ MOVEMENTS: dict[str, Callable[..., Value | list[Value]]] = {
     "dynamic_update_slice": _dynamic_update_slice,
     "stack": lambda p, *v: np.stack(v, axis=int(p["axis"])),
     "unstack": _unstack,
-    **dict.fromkeys(("copy", "copy_p", "stop_gradient", "name", "device_put"), _same),
+    **dict.fromkeys(("copy", "copy_p", "stop_gradient", "name", "device_put"), lambda p, v: v),
     "optimization_barrier": lambda p, *v: list(v),
 }
 
 
-# primitive -> elementwise function that it repeats, and its value on nothing
 REDUCTIONS = {"reduce_prod": ("mul", 1.0), "reduce_min": ("min", np.inf)}
-RUNNING = {
-    "cumsum": "add",
-    "cumprod": "mul",
-    "cummax": "max",
-    "cummin": "min",
-    "cumlogsumexp": "logaddexp",
-}
+"""Primitive -> elementwise function that it repeats, and its value on nothing."""
+RUNNING = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min"}
+RUNNING |= {"cumlogsumexp": "logaddexp"}
 SCATTERS = {
     "scatter": None,
-    "scatter-add": "add",
-    "scatter-sub": "sub",
-    "scatter-mul": "mul",
-    "scatter-min": "min",
-    "scatter-max": "max",
+    **{f"scatter-{name}": name for name in ("add", "sub", "mul", "min", "max")},
 }
 
 
@@ -192,10 +178,6 @@ def _function(arithmetic: Arithmetic, name: str) -> Callable[..., Any]:
     if function is None:
         raise UntracedPrimitive(name)
     return function
-
-
-def _sum(arithmetic: Arithmetic, equation: Any, value: Value) -> Value:
-    return reduced(arithmetic.total, value, equation.params["axes"])
 
 
 def _maximum(arithmetic: Arithmetic, equation: Any, value: Value) -> Value:
@@ -374,7 +356,7 @@ def _scatter(
 
 
 RULES: dict[str, Callable[..., Value | list[Value]]] = {
-    "reduce_sum": _sum,
+    "reduce_sum": lambda a, e, v: reduced(a.total, v, e.params["axes"]),
     "reduce_max": _maximum,
     **dict.fromkeys(REDUCTIONS, _reduction),
     **dict.fromkeys(("reduce_and", "reduce_or", "reduce_xor"), _all_or_any),

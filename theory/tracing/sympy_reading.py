@@ -21,26 +21,12 @@ from typing import Any
 import numpy as np
 import sympy
 
-from theory.tracing.arithmetic import Arithmetic, UntracedPrimitive
+from theory.tracing.arithmetic import ELEMENTARY, Arithmetic, UntracedPrimitive
 
 LARGEST_DENOMINATOR = 10**6
 LARGEST_INTEGER = 2**53  # beyond it a float64 is not the only one that an integer rounds to
 
-RELATIONS: dict[str, Callable[..., Any]] = {
-    "eq": sympy.Eq,
-    "ne": sympy.Ne,
-    "lt": sympy.Lt,
-    "le": sympy.Le,
-    "gt": sympy.Gt,
-    "ge": sympy.Ge,
-}
-
-CONNECTIVES: dict[str, Callable[..., Any]] = {
-    "and": sympy.And,
-    "or": sympy.Or,
-    "xor": sympy.Xor,
-    "not": sympy.Not,
-}
+CONNECTIVES = {"and": sympy.And, "or": sympy.Or, "xor": sympy.Xor, "not": sympy.Not}
 
 
 def _real(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,46 +85,24 @@ def _cube_root(x: Any) -> Any:
     return x**third if x.is_nonnegative else sympy.sign(x) * sympy.Abs(x) ** third
 
 
-def _is_finite(x: Any) -> bool:
-    return not x.is_number or bool(x.is_finite)
-
-
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(sympy, theirs) for name, theirs in ELEMENTARY.items()},
+    **{name: _real(getattr(sympy, name)) for name in ("asin", "acos", "acosh", "atanh", "sqrt")},
     "mul": operator.mul,
     "neg": operator.neg,
     "div": _quotient,
     "abs": sympy.Abs,
-    "sign": sympy.sign,
     "max": sympy.Max,
     "min": sympy.Min,
     "clamp": lambda low, x, high: sympy.Min(sympy.Max(low, x), high),
-    "floor": sympy.floor,
     "ceil": sympy.ceiling,
     "rem": _remainder,
-    "is_finite": _is_finite,
+    "is_finite": lambda x: not x.is_number or bool(x.is_finite),
     "square": lambda x: x**2,
-    "sqrt": _real(sympy.sqrt),
     "rsqrt": _real(lambda x: _power(x, -sympy.Rational(1, 2))),
     "cbrt": _cube_root,
     "pow": _real(_power),
-    "sin": sympy.sin,
-    "cos": sympy.cos,
-    "tan": sympy.tan,
-    "asin": _real(sympy.asin),
-    "acos": _real(sympy.acos),
-    "atan": sympy.atan,
-    "atan2": sympy.atan2,
-    "sinh": sympy.sinh,
-    "cosh": sympy.cosh,
-    "tanh": sympy.tanh,
-    "asinh": sympy.asinh,
-    "acosh": _real(sympy.acosh),
-    "atanh": _real(sympy.atanh),
-    "erf": sympy.erf,
-    "erfc": sympy.erfc,
-    "erf_inv": sympy.erfinv,
     "lgamma": lambda x: sympy.log(sympy.Abs(sympy.gamma(x))),
-    "digamma": sympy.digamma,
 }
 
 
@@ -213,8 +177,7 @@ class Sympy(Arithmetic):
         if name == "round":
             return _rounded(int(params["rounding_method"]))
         methods: dict[str, Callable[..., Any]] = {
-            "add": self._sum,
-            "add_any": self._sum,
+            **dict.fromkeys(("add", "add_any"), self._sum),
             "sub": lambda x, y: self._sum(x, -y),
             "exp": self._exp,
             "exp2": lambda x: self._exp(x * sympy.log(2)),
@@ -289,7 +252,7 @@ class Sympy(Arithmetic):
             right = sympy.Integer(0)
         if sympy.nan in (left, right):
             return relation == "ne"
-        condition = RELATIONS[relation](left, right)
+        condition = getattr(sympy, relation.capitalize())(left, right)
         return bool(condition) if condition in (sympy.true, sympy.false) else condition
 
     def integer(self, entry: Any) -> int | None:

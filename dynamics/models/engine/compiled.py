@@ -22,7 +22,7 @@ from dynamics.models.engine.derivation import restricted_loss
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
-    from dynamics.models.engine.reduced import ReducedPopulation
+    from dynamics.models.engine.problem import ReducedPopulation
 
 LARGEST = 8000
 """Characters of a gradient that is worth compiling."""

@@ -182,7 +182,7 @@ def digests(made: Realization) -> dict[str, str]:
     abstract = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), made.data)
     flat = jax.ShapeDtypeStruct((program.size,), np.float64)
     with jax.enable_x64(True):
-        traced = jax.make_jaxpr(program._first)(flat, abstract)
+        traced = jax.make_jaxpr(program.first_value)(flat, abstract)
         parts["loss" if program.has_law else "risk"] = [_text(traced)]
         if made.observable_names:
             parts["observables"] = [_text(jax.make_jaxpr(program.observed)(flat, abstract))]

@@ -20,11 +20,11 @@ from theory.closure import Closure
 from theory.law import gathered
 from theory.rendering import (
     MOST_SCALARS,
+    HandWritten,
     Page,
     Section,
-    Written,
+    closure_sections,
     multiplicities,
-    what_stays_equal,
 )
 from theory.tracing import UntracedPrimitive, to_sympy
 
@@ -51,7 +51,7 @@ def page(definition: Definition, parameters: Any, walk: Walk) -> Page:
     names = [made.entry_name(k) for k in range(closure.entries)]
     constants = ", ".join(f"{name} = {value}" for name, value in made.constants.items())
     sections = [Section("Constants", (constants,))] if constants else []
-    sections += what_stays_equal(closure, names)
+    sections += closure_sections(closure, names)
     if closure.scalars:
         sections += [*_samples(made, closure), *_recursion(made, closure)]
     letters = {name: latex_of(name) for name in (*closure.names, *made.constants)}
@@ -93,7 +93,7 @@ def _recursion(made: Realization, closure: Closure) -> Iterator[Section]:
         yield Section(heading, ("it cannot be written in elementary functions here",))
     else:
         shared, (short,) = _shared([loss])
-        left = Written("R", "R") if not made.program.has_law else Written("loss", r"\ell")
+        left = HandWritten("R", "R") if not made.program.has_law else HandWritten("loss", r"\ell")
         if len(str(short)) + sum(len(str(v)) for _, v in shared) > LONGEST * 4:
             yield Section(heading, (f"an expression of {len(str(loss))} characters",))
         else:
@@ -118,16 +118,20 @@ def _recursion(made: Realization, closure: Closure) -> Iterator[Section]:
     yield Section("Derivatives", (), (*shared, *rows))
 
 
-def _step(name: str, count: int) -> tuple[Written, Written]:
+def _step(name: str, count: int) -> tuple[HandWritten, HandWritten]:
     """One step of gradient descent on a scalar that stands for some entries."""
     letter, share = latex_of(name), "" if count == 1 else f"/{count}"
     right = rf"{letter} - \frac{{\eta}}{{{count}}} \frac{{\partial R}}{{\partial {letter}}}"
-    return Written(f"{name}'", f"{letter}'"), Written(f"{name} - eta{share} * dR/d{name}", right)
+    return HandWritten(f"{name}'", f"{letter}'"), HandWritten(
+        f"{name} - eta{share} * dR/d{name}", right
+    )
 
 
-def _slope(of: str, name: str) -> Written:
+def _slope(of: str, name: str) -> HandWritten:
     letter = "R" if of == "R" else r"\ell"
-    return Written(f"d{of}/d{name}", rf"\frac{{\partial {letter}}}{{\partial {latex_of(name)}}}")
+    return HandWritten(
+        f"d{of}/d{name}", rf"\frac{{\partial {letter}}}{{\partial {latex_of(name)}}}"
+    )
 
 
 def _shared(expressions: Sequence[sympy.Expr]) -> tuple[list[tuple[Any, Any]], list[sympy.Expr]]:
@@ -241,7 +245,7 @@ def _read(
     def loss(flat: Any, one: Any, untrained: Any, constants: Any) -> Any:
         here = data._replace(fixed=untrained, reals=constants)
         return (
-            program._closed_risk(flat, here)
+            program.closed_risk(flat, here)
             if sample is None
             else program.sample_loss(flat, one, here)
         )

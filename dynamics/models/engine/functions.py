@@ -18,7 +18,7 @@ function takes any number of steps up to `STEPS`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -259,7 +259,7 @@ class Loop:
 
 
 Columns = tuple[tuple[str, Any], ...]
-"""Order parameters: ("state", k), ("rate", k), ("seen", name), ("seen_rate", name), ("risk",)."""
+"""Pairs ("state", k), ("rate", k), ("seen", name), ("seen_rate", name), ("risk", "")."""
 WATCHED: Columns = (("rate", 0),)
 """The rate that is watched for oscillations, which every problem tracks."""
 
@@ -278,13 +278,37 @@ class Functions:
         Entries of a state.
     batched : bool
         Whether each step has samples of its own.
+
+    Attributes
+    ----------
+    compiled_slope, compiled_row, compiled_jacobian : callable
+        `slope`, `row` and the derivative of `slope`, compiled on first call.
+    compiled_observed : callable
+        (states, payload) -> `observed` of many states.
+    compiled_product : callable
+        (state, direction, payload) -> Jacobian of `slope` times the direction.
+    loop : Loop
+        Gradient descent.
     """
 
     def __init__(
         self, program: Program, reduced: bool, columns: Columns, size: int, batched: bool
     ) -> None:
+        import jax
+
         self.program, self.reduced, self.columns = program, reduced, columns
-        self.size, self.batched = size, batched
+        self.compiled_slope = slope_of(program, reduced)
+        self.compiled_row = jax.jit(self.row)
+        self.compiled_jacobian = jax.jit(jax.jacfwd(self.slope))
+
+        def observed(states: Any, payload: Any) -> Any:
+            return jax.lax.map(lambda state: self.observed(state, payload), states)
+
+        def product(state: Any, direction: Any, payload: Any) -> Any:
+            return jax.jvp(lambda s: self.slope(s, payload), (state,), (direction,))[1]
+
+        self.compiled_observed, self.compiled_product = jax.jit(observed), jax.jit(product)
+        self.loop = Loop(self.slope, self.row, size, _samples_of_a_step if batched else None)
 
     def flat(self, state: Any, payload: Any) -> Any:
         """Every entry; traced."""
@@ -292,43 +316,30 @@ class Functions:
 
     def slope(self, state: Any, payload: Any) -> Any:
         """What a step subtracts, divided by eta; traced."""
-        data, embedding = payload
-        if not self.reduced:
-            return self.program.value_and_gradient(lambda z: z, state, data)[1]
-        return self.program.value_and_gradient(embedding.lift, state, data)[1] * embedding.share
+        return _slope(self.program, self.reduced, state, payload)
 
     def row(self, state: Any, slope: Any, payload: Any) -> Any:
         """Order parameters at a state; traced."""
         import jax
         import jax.numpy as jnp
 
-        if not self.columns:
-            return state[:0]
         data, embedding = payload
-        scalars = state if self.reduced else embedding.project(state)
-        rates = -slope if self.reduced else -embedding.along(slope)
-        seen: dict[str, Any] = {}
-        moving: dict[str, Any] = {}
+        flat = self.flat(state, payload)
+        observe = lambda entries: self.program.observed(entries, data)  # noqa: E731
         kinds = {kind for kind, _ in self.columns}
-        if kinds & {"seen", "seen_rate"}:
+        values: dict[str, Any] = {
+            "state": state if self.reduced else embedding.project(state),
+            "rate": -slope if self.reduced else -embedding.along(slope),
+        }
+        if "seen_rate" in kinds:
             velocity = embedding.tangent(-slope) if self.reduced else -slope
-            observe = lambda flat: self.program.observed(flat, data)  # noqa: E731
-            flat = self.flat(state, payload)
-            if "seen_rate" in kinds:
-                seen, moving = jax.jvp(observe, (flat,), (velocity,))
-            else:
-                seen = observe(flat)
-        values = []
-        for kind, key in self.columns:
-            if kind == "state":
-                values.append(scalars[key])
-            elif kind == "rate":
-                values.append(rates[key])
-            elif kind == "risk":
-                values.append(self.program.risk(self.flat(state, payload), data))
-            else:
-                values.append((seen if kind == "seen" else moving)[key])
-        return jnp.stack([jnp.asarray(value, dtype=state.dtype) for value in values])
+            values["seen"], values["seen_rate"] = jax.jvp(observe, (flat,), (velocity,))
+        elif "seen" in kinds:
+            values["seen"] = observe(flat)
+        if "risk" in kinds:
+            values["risk"] = {"": self.program.risk(flat, data)}
+        row = [values[kind][key] for kind, key in self.columns]
+        return jnp.stack([jnp.asarray(value, dtype=state.dtype) for value in row])
 
     def observed(self, state: Any, payload: Any) -> dict[str, Any]:
         """Risk, what the model observes, and the coordinates of a full state; traced."""
@@ -336,73 +347,22 @@ class Functions:
 
         data, embedding = payload
         flat = self.flat(state, payload)
-        found = {
+        values = {
             "risk": self.program.risk(flat, data),
             "observed": self.program.observed(flat, data),
         }
         if not self.reduced:
             inside = embedding.project(flat)
-            found["scalars"] = inside
-            found["outside"] = jnp.abs(flat - embedding.lift(inside)).max()
-        return found
+            values["scalars"] = inside
+            values["outside"] = jnp.abs(flat - embedding.lift(inside)).max()
+        return values
 
-    @cached_property
-    def compiled_slope(self) -> Any:
-        """`slope`, compiled on first call; the order parameters are no part of it."""
-        return slope_of(self.program, self.reduced)
 
-    @cached_property
-    def compiled_row(self) -> Any:
-        """`row`, compiled on first call."""
-        import jax
-
-        return jax.jit(self.row)
-
-    @cached_property
-    def compiled_rows(self) -> Any:
-        """(states, payload) -> slopes and rows of many states, compiled on first call."""
-        import jax
-
-        def one(state: Any, payload: Any) -> Any:
-            slope = self.slope(state, payload)
-            return slope, self.row(state, slope, payload)
-
-        def many(states: Any, payload: Any) -> Any:
-            return jax.lax.map(lambda state: one(state, payload), states)
-
-        return jax.jit(many)
-
-    @cached_property
-    def compiled_observed(self) -> Any:
-        """(states, payload) -> `observed` of many states, compiled on first call."""
-        import jax
-
-        return jax.jit(
-            lambda states, payload: jax.lax.map(lambda s: self.observed(s, payload), states)
-        )
-
-    @cached_property
-    def compiled_jacobian(self) -> Any:
-        """Derivative of `slope` by the state, compiled on first call."""
-        import jax
-
-        return jax.jit(jax.jacfwd(self.slope))
-
-    @cached_property
-    def compiled_product(self) -> Any:
-        """(state, direction, payload) -> Jacobian of `slope` times the direction."""
-        import jax
-
-        def product(state: Any, direction: Any, payload: Any) -> Any:
-            return jax.jvp(lambda s: self.slope(s, payload), (state,), (direction,))[1]
-
-        return jax.jit(product)
-
-    @cached_property
-    def loop(self) -> Loop:
-        """Gradient descent."""
-        batched = _samples_of_a_step if self.batched else None
-        return Loop(self.slope, self.row, self.size, batched)
+def _slope(program: Program, reduced: bool, state: Any, payload: Any) -> Any:
+    data, embedding = payload
+    if not reduced:
+        return program.value_and_gradient(lambda z: z, state, data)[1]
+    return program.value_and_gradient(embedding.lift, state, data)[1] * embedding.share
 
 
 def _samples_of_a_step(payload: Any, index: Any) -> Any:
@@ -422,7 +382,7 @@ def slope_of(program: Program, reduced: bool) -> Any:
     """(state, payload) -> what a step subtracts, divided by eta; compiled on first call."""
     import jax
 
-    return jax.jit(Functions(program, reduced, (), 0, False).slope)
+    return jax.jit(partial(_slope, program, reduced))
 
 
 @lru_cache(maxsize=256)

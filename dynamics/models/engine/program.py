@@ -94,7 +94,8 @@ class Program:
         theta = self.theta(flat, data.fixed)
         return self.model.loss(theta, sample, namespace(), **self._given("loss", data))
 
-    def _closed_risk(self, flat: Any, data: Data) -> Any:
+    def closed_risk(self, flat: Any, data: Data) -> Any:
+        """The risk that the model gives in closed form; traced."""
         assert self.model.risk is not None
         theta = self.theta(flat, data.fixed)
         return self.model.risk(theta, namespace(), **self._given("risk", data))
@@ -107,10 +108,10 @@ class Program:
     def block(self, data: Data) -> int:
         """Samples of a block."""
         count = int(data.weights.shape[0])
-        most = max(LEAST_BLOCK, BLOCK_NUMBERS // max(1, self._numbers(data)))
+        most = max(LEAST_BLOCK, BLOCK_NUMBERS // max(1, self.numbers_of_a_sample(data)))
         return ceil(count / ceil(count / most))
 
-    def _numbers(self, data: Data) -> int:
+    def numbers_of_a_sample(self, data: Data) -> int:
         """Numbers that the loss of one sample needs at a time, roughly."""
         import jax
 
@@ -147,7 +148,8 @@ class Program:
         )
         return weights.reshape(number, size), jax.tree.map(cut, data.samples), number
 
-    def _weighted(self, flat: Any, weights: Any, samples: Any, data: Data) -> Any:
+    def weighted_loss(self, flat: Any, weights: Any, samples: Any, data: Data) -> Any:
+        """Sum of weights times losses of samples; traced."""
         import jax
 
         losses = jax.vmap(lambda sample: self.sample_loss(flat, sample, data))(samples)
@@ -158,11 +160,13 @@ class Program:
         import jax
 
         if not self.has_law:
-            return self._closed_risk(flat, data)
+            return self.closed_risk(flat, data)
         weights, samples, number = self.blocks(data)
         if number == 1:
-            return self._weighted(flat, data.weights, data.samples, data)
-        parts = jax.lax.map(lambda wx: self._weighted(flat, wx[0], wx[1], data), (weights, samples))
+            return self.weighted_loss(flat, data.weights, data.samples, data)
+        parts = jax.lax.map(
+            lambda wx: self.weighted_loss(flat, wx[0], wx[1], data), (weights, samples)
+        )
         return parts.sum()
 
     def value_and_gradient(self, embed: Any, state: Any, data: Data) -> tuple[Any, Any]:
@@ -170,16 +174,16 @@ class Program:
         import jax
 
         if not self.has_law:
-            return jax.value_and_grad(lambda z: self._closed_risk(embed(z), data))(state)
+            return jax.value_and_grad(lambda z: self.closed_risk(embed(z), data))(state)
         weights, samples, number = self.blocks(data)
         if number == 1:
             return jax.value_and_grad(
-                lambda z: self._weighted(embed(z), data.weights, data.samples, data)
+                lambda z: self.weighted_loss(embed(z), data.weights, data.samples, data)
             )(state)
 
         def add(total: Any, block: Any) -> tuple[Any, None]:
             value, slope = jax.value_and_grad(
-                lambda z: self._weighted(embed(z), block[0], block[1], data)
+                lambda z: self.weighted_loss(embed(z), block[0], block[1], data)
             )(state)
             return (total[0] + value, total[1] + slope), None
 
@@ -282,7 +286,7 @@ class Program:
         taken: dict[str, Any] = {**self.statics, **data.reals, **self.shapes}
         with jax.enable_x64(True):
             with refusals(first, path):
-                _one_number(first, jax.eval_shape(self._first, flat, abstract))
+                _one_number(first, jax.eval_shape(self.first_value, flat, abstract))
             for role in ("observables", "observe"):
                 if getattr(self.model, role) is not None:
                     with refusals(role, path):
@@ -297,12 +301,12 @@ class Program:
                 )
         self._checked.add(key)
 
-    def _first(self, flat: Any, data: Data) -> Any:
+    def first_value(self, flat: Any, data: Data) -> Any:
         """The loss of the first sample, or the risk; traced."""
         import jax
 
         if not self.has_law:
-            return _arrays_only("risk", self._closed_risk(flat, data))
+            return _arrays_only("risk", self.closed_risk(flat, data))
         first = jax.tree.map(lambda part: part[0], data.samples)
         return _arrays_only("loss", self.sample_loss(flat, first, data))
 

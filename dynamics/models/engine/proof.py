@@ -137,8 +137,8 @@ def _gradient(made: Realization, state: Any, weights: list[Any], digits: int) ->
     def risk(flat: Any, w: Any, samples: Any, untrained: Any, constants: Any) -> Any:
         here = data._replace(fixed=untrained, reals=constants)
         if not program.has_law:
-            return program._closed_risk(flat, here)
-        return program._weighted(flat, w, samples, here)
+            return program.closed_risk(flat, here)
+        return program.weighted_loss(flat, w, samples, here)
 
     flat = np.zeros(program.size)
     total: list[Any] = [0] * program.size

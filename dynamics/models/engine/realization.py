@@ -281,4 +281,4 @@ class Realization:
         if self.law is None:
             return 64 * self.program.size
         with jax.enable_x64(True):
-            return max(1, self.program._numbers(self.data))
+            return max(1, self.program.numbers_of_a_sample(self.data))

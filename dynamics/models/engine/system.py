@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from dynamics.models.engine.definition import Definition, notation_of
-from dynamics.models.engine.full import FullEmpirical, FullPopulation
-from dynamics.models.engine.problem import ModelProblem
-from dynamics.models.engine.reduced import ReducedPopulation
+from dynamics.models.engine.problem import (
+    FullEmpirical,
+    FullPopulation,
+    ModelProblem,
+    ReducedPopulation,
+)
 from dynamics.models.engine.tracing import refusals
 from dynamics.registry import Showcase, System
 from dynamics.results.presentation import PlotDescription

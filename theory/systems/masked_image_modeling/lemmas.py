@@ -13,13 +13,13 @@ What the paper states is typed here and compared with what was derived.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import sympy
 
-from theory.claims import Evidence
+from theory.claims import Evidence, Exponential, count_equal, softmax
 from theory.systems.masked_image_modeling import model
 from theory.systems.masked_image_modeling.information_gap import (
     information_gap,
@@ -44,20 +44,18 @@ kappa_c, kappa_s, rho0 = NOTATION.symbols("kappa_c kappa_s rho0")
 
 SMALL = ((0, 0, 1, 1, 2),)
 """Areas of the small case."""
+AREAS = SMALL[0]
 QUERY = 2
+OWN_AREA = AREAS[QUERY]
 CASE = "P=5, areas {0,1}, {2,3}, {4}, p=2; z and the row of Q free, every mask"
 ANY = "areas of any sizes, all symbols free; " + CASE
 
 Share = Mapping[int, sympy.Expr]
-
-
-class Exponential(sympy.Function):  # type: ignore[misc]
-    """The exponential, without merging products of several into one."""
-
-    def fdiff(self, argindex: int = 1) -> sympy.Expr:
-        """Its derivative is itself."""
-        del argindex
-        return self
+PHI = sympy.symbols(f"Phi_:{max(AREAS) + 1}", real=True)
+UPS = sympy.symbols(f"Ups_:{len(AREAS)}", real=True)
+LATENTS = sympy.symbols(f"z_:{max(AREAS) + 1}", positive=True)
+ATTENTION = sympy.symbols(f"u_:{len(AREAS)}", positive=True)
+"""The live row of Q at features and positions, latents of areas, attention to keys."""
 
 
 @dataclass(frozen=True)
@@ -67,68 +65,53 @@ class Masked:
     hidden: frozenset[int]
 
     @cached_property
-    def latents(self) -> tuple[sympy.Symbol, ...]:
-        """Latent of every area."""
-        return tuple(sympy.Symbol(f"z_{a}", positive=True) for a in range(max(SMALL[0]) + 1))
-
-    @cached_property
-    def matrix(self) -> sympy.Matrix:
-        """Q with the live row free: Phi_a at the features, Ups_q at the positions."""
-        size, found = model.dimension(SMALL), {}
-        for a in range(len(self.latents)):
-            found[model.feature_index(SMALL, 0, a)] = sympy.Symbol(f"Phi_{a}", real=True)
-        for q in range(len(SMALL[0])):
-            found[model.position_index(SMALL, q)] = sympy.Symbol(f"Ups_{q}", real=True)
-        live = model.position_index(SMALL, QUERY)
-        return sympy.Matrix(size, size, lambda i, j: found[j] if i == live else 0)
-
-    @cached_property
     def scores(self) -> list[sympy.Expr]:
-        """Score of every key."""
-        patches = model.image(SMALL, 0, self.latents)
-        return model.scores(self.matrix, model.tokens(SMALL, patches, self.hidden), QUERY)
+        """Score of every key, the live row of Q free."""
+        size, live = model.dimension(SMALL), model.position_index(SMALL, QUERY)
+        entries = {model.feature_index(SMALL, 0, a): phi for a, phi in enumerate(PHI)}
+        entries |= {model.position_index(SMALL, q): ups for q, ups in enumerate(UPS)}
+        matrix = sympy.Matrix(size, size, lambda i, j: entries[j] if i == live else 0)
+        patches = model.image(SMALL, 0, LATENTS)
+        return model.scores(matrix, model.tokens(SMALL, patches, self.hidden), QUERY)
 
-    @cached_property
-    def attention(self) -> list[sympy.Symbol]:
-        """A symbol u_q for every key."""
-        return [sympy.Symbol(f"u_{q}", positive=True) for q in range(len(SMALL[0]))]
-
-    def loss(self, weights: list[sympy.Expr]) -> sympy.Expr:
+    def loss(self, weights: Sequence[sympy.Expr]) -> sympy.Expr:
         """Half of the squared distance, from the vectors."""
-        patches = model.image(SMALL, 0, self.latents)
+        patches = model.image(SMALL, 0, LATENTS)
         output = model.reconstruction(weights, patches, self.hidden)
         return model.squared_error(output, patches[QUERY])
 
     @cached_property
     def shares(self) -> Share:
         """A_a of every area, in the u_q."""
-        return model.area_attention(self.attention, SMALL[0], self.hidden)
+        return model.area_attention(ATTENTION, AREAS, self.hidden)
+
+    @cached_property
+    def squares(self) -> Share:
+        """z^2 A^2 of every area."""
+        return {a: LATENTS[a] ** 2 * share**2 for a, share in self.shares.items()}
 
     def rate(self, entry: sympy.Symbol) -> sympy.Expr:
         """Minus the derivative of the loss by an entry of Q, a polynomial in the u_q."""
-        slope = -sympy.diff(self.loss(model.attention(self.scores, Exponential)), entry)
+        slope = -sympy.diff(self.loss(softmax(self.scores, Exponential)), entry)
         B = sympy.Symbol("B", positive=True)
         weights = [Exponential(score) for score in self.scores]
         slope = slope.subs(sympy.Add(*weights), B)
-        back = {w: B * x for w, x in zip(weights, self.attention, strict=True)}
-        return self.normalised(slope.subs(back))
+        return self.normalised(
+            slope.subs({w: B * u_q for w, u_q in zip(weights, ATTENTION, strict=True)})
+        )
 
     def normalised(self, expression: sympy.Expr) -> sympy.Expr:
         """With the attention of p itself eliminated by the row sum."""
-        rest = [x for q, x in enumerate(self.attention) if q != QUERY]
-        return sympy.expand(sympy.expand(expression).subs(self.attention[QUERY], 1 - sum(rest)))
-
-    def entry(self, kind: str, number: int) -> sympy.Symbol:
-        """The symbol Phi_a or Ups_q."""
-        return sympy.Symbol(f"{kind}_{number}", real=True)
+        rest = [u_q for q, u_q in enumerate(ATTENTION) if q != QUERY]
+        return sympy.expand(sympy.expand(expression).subs(ATTENTION[QUERY], 1 - sum(rest)))
 
 
 def small_cases() -> Iterator[Masked]:
     """Every set of masked patches that holds p."""
-    others = [q for q in range(len(SMALL[0])) if q != QUERY]
+    others = [q for q in range(len(AREAS)) if q != QUERY]
     for count in range(len(others) + 1):
-        for chosen in itertools.combinations(others, count):
-            yield Masked(frozenset({QUERY, *chosen}))
+        for members in itertools.combinations(others, count):
+            yield Masked(frozenset({QUERY, *members}))
 
 
 def live_entries() -> Evidence:
@@ -169,11 +152,10 @@ def lemma_a_8(statement: Callable[..., sympy.Expr] = paper_loss) -> Evidence:
     statement : callable
         (latents, A, m) -> loss, to see the check fail.
     """
-    m, equal, total = SMALL[0][QUERY], 0, 0
-    for case in small_cases():
-        typed = statement(case.latents, case.shares, m)
-        equal += sympy.expand(case.loss(case.attention) - typed) == 0
-        total += 1
+    pairs = [
+        (case.loss(ATTENTION), statement(LATENTS, case.shares, OWN_AREA)) for case in small_cases()
+    ]
+    equal, total = count_equal(pairs), len(pairs)
     return Evidence(
         equal == total, CASE, (f"loss from the vectors equals it in {equal} of {total}",)
     )
@@ -203,15 +185,12 @@ def lemma_5_1(statement: Callable[..., sympy.Expr] = paper_feature_rate) -> Evid
         sympy.expand(own - statement(z, A, 0, 0, Sigma)) == 0,
         sympy.expand(feature_increment(OTHER) - statement(z, A, 0, 1, Sigma)) == 0,
     ]
-    m, equal, total = SMALL[0][QUERY], 0, 0
-    for case in small_cases():
-        for i in range(len(case.latents)):
-            squares = {a: case.latents[a] ** 2 * A**2 for a, A in case.shares.items()}
-            rest = sympy.Add(*[part for a, part in squares.items() if a not in (m, i)])
-            typed = statement(case.latents, case.shares, m, i, rest)
-            derived = case.rate(case.entry("Phi", i))
-            equal += sympy.expand(derived - case.normalised(typed)) == 0
-            total += 1
+    pairs = []
+    for case, i in itertools.product(small_cases(), range(len(PHI))):
+        rest = sympy.Add(*[part for a, part in case.squares.items() if a not in (OWN_AREA, i)])
+        stated = statement(LATENTS, case.shares, OWN_AREA, i, rest)
+        pairs.append((case.rate(PHI[i]), case.normalised(stated)))
+    equal, total = count_equal(pairs), len(pairs)
     findings = (
         f"any sizes: own area {_equal(general[0])}, other area {_equal(general[1])}",
         f"written out: equal for {equal} of {total} pairs of a mask and a feature",
@@ -243,26 +222,24 @@ def lemma_5_2(statement: Callable[..., sympy.Expr] = paper_position_rate) -> Evi
         place: sympy.expand(balanced(key_increment(place)) - u * statement(place, z, A, r)) == 0
         for place, z, A in ((OWN, z_m, A_m), (OTHER, z_i, A_i), (MASKED, z_i, A_i))
     }
-    m, equal, total = SMALL[0][QUERY], 0, 0
+    pairs = []
     for case in small_cases():
-        squares = {a: case.latents[a] ** 2 * A**2 for a, A in case.shares.items()}
-        mean = case.latents[m] ** 2 * case.shares[m] - sympy.Add(*squares.values())
-        for q, area in enumerate(SMALL[0]):
-            place = MASKED if q in case.hidden else OWN if area == m else OTHER
-            typed = statement(place, case.latents[area], case.shares[area], mean)
-            derived = case.rate(case.entry("Ups", q))
-            equal += sympy.expand(derived - case.normalised(case.attention[q] * typed)) == 0
-            total += 1
-    found = ", ".join(f"{place} {_equal(good)}" for place, good in general.items())
+        mean = LATENTS[OWN_AREA] ** 2 * case.shares[OWN_AREA] - sympy.Add(*case.squares.values())
+        for q, area in enumerate(AREAS):
+            place = MASKED if q in case.hidden else OWN if area == OWN_AREA else OTHER
+            stated = statement(place, LATENTS[area], case.shares[area], mean)
+            pairs.append((case.rate(UPS[q]), case.normalised(ATTENTION[q] * stated)))
+    equal, total = count_equal(pairs), len(pairs)
+    places = ", ".join(f"{place} {_equal(good)}" for place, good in general.items())
     findings = (
-        f"any sizes: {found}",
+        f"any sizes: {places}",
         f"written out: equal for {equal} of {total} pairs of a mask and a key",
     )
     return Evidence(all(general.values()) and equal == total, ANY, findings)
 
 
 def conserved_sum(
-    rate: Callable[[Masked, int], sympy.Expr] = lambda case, q: case.rate(case.entry("Ups", q)),
+    rate: Callable[[Masked, int], sympy.Expr] = lambda case, q: case.rate(UPS[q]),
 ) -> Evidence:
     """The rates of Ups over all positions sum to zero, so their sum stays 0; cluster by cluster.
 
@@ -272,8 +249,7 @@ def conserved_sum(
         (case, q) -> rate of Ups_q, to see the check fail.
     """
     cases = list(small_cases())
-    positions = range(len(SMALL[0]))
-    zero = sum(sympy.expand(sum(rate(case, q) for q in positions)) == 0 for case in cases)
+    zero = count_equal([(sum(rate(case, q) for q in range(len(UPS))), 0) for case in cases])
     return Evidence(
         zero == len(cases),
         CASE,
@@ -288,20 +264,19 @@ def unavoidable() -> Evidence:
     y of the weights of unmasked keys go to 0 after clearing the own one. The limit of the loss is
     compared with 0 and :math:`z_m^2/2`, and its mean over masks with `unavoidable_error`.
     """
-    m, right, added = SMALL[0][QUERY], 0, sympy.Integer(0)
-    size = len(SMALL[0])
+    right, added, size = 0, sympy.Integer(0), len(AREAS)
+    z = LATENTS[OWN_AREA]
     floors: dict[int, sympy.Expr] = dict.fromkeys(range(1, size), sympy.Integer(0))
     cases = list(small_cases())
     for case in cases:
-        z = case.latents[m]
         limit = _limit_of_loss(case)
-        alone = all(q in case.hidden for q, area in enumerate(SMALL[0]) if area == m)
+        alone = all(q in case.hidden for q, area in enumerate(AREAS) if area == OWN_AREA)
         right += sympy.expand(limit - (z**2 / 2 if alone else 0)) == 0
         added = added + (limit - z**2 / 2 if alone else 0)
         if len(case.hidden) < size:
             floors[len(case.hidden)] += limit / z**2 / sympy.binomial(size, len(case.hidden))
     equal = all(
-        sympy.Rational(unavoidable_error(size, count, [SMALL[0].count(m)])) == floor
+        sympy.Rational(unavoidable_error(size, count, [AREAS.count(OWN_AREA)])) == floor
         for count, floor in floors.items()
     )
     findings = (
@@ -316,12 +291,11 @@ def unavoidable() -> Evidence:
 
 def _limit_of_loss(case: Masked) -> sympy.Expr:
     """Limit of the loss at Phi_m -> +infinity, Phi_a -> -infinity for the others."""
-    m, y = SMALL[0][QUERY], sympy.Symbol("y", positive=True)
-    base = [sympy.Symbol(f"w_{q}", positive=True) for q in range(len(SMALL[0]))]
-    weights = []
-    for q, area in enumerate(SMALL[0]):
-        factor = 1 if q in case.hidden else (1 / y if area == m else y)
-        weights.append(base[q] * factor)
+    y = sympy.Symbol("y", positive=True)
+    weights = [
+        w * (1 if q in case.hidden else 1 / y if AREAS[q] == OWN_AREA else y)
+        for q, w in enumerate(sympy.symbols(f"w_:{len(AREAS)}", positive=True))
+    ]
     total = sympy.Add(*weights)
     loss = case.loss([sympy.cancel(weight / total) for weight in weights])
     return sympy.cancel(sympy.cancel(sympy.together(loss)).subs(y, 0))

@@ -27,7 +27,7 @@ The softmax runs over all P keys. A masked key adds nothing to the output but ho
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from math import comb
@@ -159,21 +159,6 @@ def scores(matrix: sympy.Matrix, inputs: Sequence[sympy.Matrix], p: int) -> list
     return [(row * token)[0] for token in inputs]
 
 
-def attention(
-    scored: Sequence[sympy.Expr], exponential: Callable[[sympy.Expr], sympy.Expr] = sympy.exp
-) -> list[sympy.Expr]:
-    """Softmax over all keys.
-
-    Parameters
-    ----------
-    scored : sequence of sympy.Expr
-    exponential : callable
-        Stands for the exponential.
-    """
-    weights = [exponential(score) for score in scored]
-    return [weight / sympy.Add(*weights) for weight in weights]
-
-
 def reconstruction(
     weights: Sequence[sympy.Expr], patches: Sequence[sympy.Matrix], masked: Collection[int]
 ) -> sympy.Matrix:
@@ -190,12 +175,22 @@ def squared_error(output: sympy.Matrix, target: sympy.Matrix) -> sympy.Expr:
 def area_attention(
     weights: Sequence[sympy.Expr], cluster: Sequence[int], masked: Collection[int]
 ) -> dict[int, sympy.Expr]:
-    """A_a: attention to the unmasked patches of every area."""
-    found: dict[int, sympy.Expr] = {area: sympy.Integer(0) for area in cluster}
-    for q, area in enumerate(cluster):
-        if q not in masked:
-            found[area] += weights[q]
-    return found
+    """A_a: attention to the unmasked patches of every area.
+
+    Parameters
+    ----------
+    weights : sequence of sympy.Expr
+        Attention to every patch.
+    cluster : sequence of int
+        Area of every patch.
+    masked : collection of int
+    """
+    return {
+        area: sympy.Add(
+            *[w for q, w in enumerate(weights) if cluster[q] == area and q not in masked]
+        )
+        for area in cluster
+    }
 
 
 def area_loss(

@@ -5,199 +5,148 @@ from __future__ import annotations
 from theory.claims import Claim
 from theory.systems.positional_attention import lemmas
 
-PARAMETRIZATION = (
-    r"(GD) on (P) with Parametrization 3.1: $v^{(0)} = \nu^{1/(p-1)} w^\star$, "
-    r"$A^{(0)}_{ij} = 0$ for $i \neq j$, $A_{ii} = \sigma_A$."
-)
+PARAMETRIZATION = r"""(GD) on (P) with Parametrization 3.1: $v^{(0)} = \nu^{1/(p-1)} w^\star$,
+    $A^{(0)}_{ij} = 0$ for $i \neq j$, $A_{ii} = \sigma_A$."""
 
-DOWNSTREAM = (
-    r"$\tilde{\mathcal{D}}$ as in Assumption 1, with the sets of $\mathcal{D}$ and a feature "
-    r"$\tilde w^\star$, $\|\tilde w^\star\|_2 = 1$, potentially different from $w^\star$."
-)
+DOWNSTREAM = r"""$\tilde{\mathcal{D}}$ as in Assumption 1, with the sets of $\mathcal{D}$ and a
+    feature $\tilde w^\star$, $\|\tilde w^\star\|_2 = 1$, potentially different from $w^\star$."""
 
 CLAIMS = (
     Claim(
         source="Theorem 3.1",
-        statement=(
-            r"Let $g(X) = \phi\left(\sum_{j=1}^D \langle w_j, X_j \rangle\right)$ be a generalized "
-            r"linear model. Then, $g$ does not fit the labeling function i.e. "
-            r"$\Pr[f^\star(X) g(X) \leq 0] \geq 1/8$."
-        ),
-        hypothesis=(
-            r"$\mathcal{D}$ as in Assumption 1; Assumption 2: $C = \mathrm{polylog}(d)$, "
-            r"$q = poly(C)/D$. No condition on $\phi$, and none that relates $q(D-C)$ to $C^2$."
-        ),
+        statement=r"""Let $g(X) = \phi\left(\sum_{j=1}^D \langle w_j, X_j \rangle\right)$ be a
+            generalized linear model. Then, $g$ does not fit the labeling function i.e.
+            $\Pr[f^\star(X) g(X) \leq 0] \geq 1/8$.""",
+        hypothesis=r"""$\mathcal{D}$ as in Assumption 1; Assumption 2: $C = \mathrm{polylog}(d)$, $q
+            = poly(C)/D$. No condition on $\phi$, and none that relates $q(D-C)$ to $C^2$.""",
         falsified_by="a link and weights with an exact error below 1/8 on a law of Assumption 1",
     ),
     Claim(
         source="Theorem 3.2",
-        statement=(
-            r"There exists a (one-layer) transformer $\mathcal{M}$ so that "
-            r"$\Pr[f^\star(X)\mathcal{M}(X) \leq 0] = d^{-\omega(1)}$ but for all $\ell \in [L]$, "
-            r"$i \in S_\ell$, $\mathrm{Top}_C \{\langle p_i^{(\mathcal{M})}, "
-            r"p_j^{(\mathcal{M})} \rangle\}_{j=1}^D \cap S_\ell = \emptyset$."
-        ),
-        hypothesis=(
-            r"$\mathcal{D}$ as in Assumption 1; Assumption 2: $C = \mathrm{polylog}(d)$, "
-            r"$q = poly(C)/D$. Query and key maps are free."
-        ),
-        falsified_by=(
-            "an error of the construction that does not fall along D with an exponent that grows "
-            "with C, or a row with a member of its own set among its C largest"
-        ),
+        statement=r"""There exists a (one-layer) transformer $\mathcal{M}$ so that
+            $\Pr[f^\star(X)\mathcal{M}(X) \leq 0] = d^{-\omega(1)}$ but for all $\ell \in [L]$, $i
+            \in S_\ell$, $\mathrm{Top}_C \{\langle p_i^{(\mathcal{M})}, p_j^{(\mathcal{M})}
+            \rangle\}_{j=1}^D \cap S_\ell = \emptyset$.""",
+        hypothesis=r"""$\mathcal{D}$ as in Assumption 1; Assumption 2: $C = \mathrm{polylog}(d)$, $q
+            = poly(C)/D$. Query and key maps are free.""",
+        falsified_by="""an error of the construction that does not fall along D with an exponent
+            that grows with C, or a row with a member of its own set among its C largest""",
     ),
     Claim(
         source="Lemma 4.1",
-        statement=(
-            r"There exist $\beta = \sigma_A$, $\gamma^{(t)}, \rho^{(t)} \in \mathbb{R}$ such that "
-            r"for all $t \geq 0$: $A^{(t)}_{ii} = \beta$; $A^{(t)}_{ij} = \gamma^{(t)}$ for $i, j$ "
-            r"in one set $S_\ell$; $A^{(t)}_{ij} = \rho^{(t)}$ for $i \in S_\ell$, $j \in S_m$, "
-            r"$\ell \neq m$."
-        ),
+        statement=r"""There exist $\beta = \sigma_A$, $\gamma^{(t)}, \rho^{(t)} \in \mathbb{R}$ such
+            that for all $t \geq 0$: $A^{(t)}_{ii} = \beta$; $A^{(t)}_{ij} = \gamma^{(t)}$ for $i,
+            j$ in one set $S_\ell$; $A^{(t)}_{ij} = \rho^{(t)}$ for $i \in S_\ell$, $j \in S_m$,
+            $\ell \neq m$.""",
         hypothesis=PARAMETRIZATION,
         falsified_by="two entries of A in one orbit with different population gradients",
         proof=lemmas.lemma_4_1,
     ),
     Claim(
         source="Lemma 4.2",
-        statement=(
-            r"For all $t \in [T]$, there exists $\alpha^{(t)} \in \mathbb{R}$ such that "
-            r"$v^{(t)} = \alpha^{(t)} w^\star$."
-        ),
+        statement=r"""For all $t \in [T]$, there exists $\alpha^{(t)} \in \mathbb{R}$ such that
+            $v^{(t)} = \alpha^{(t)} w^\star$.""",
         hypothesis=PARAMETRIZATION,
         falsified_by="a non-zero expected gradient by v orthogonal to w*, at v in span(w*)",
         proof=lemmas.lemma_4_2,
     ),
     Claim(
         source="Lemma 4.3",
-        statement=(
-            r"Let $t \leq T$. $\gamma^{(t+1)} = \gamma^{(t)} + \eta\,\mathrm{polylog}(d)\,"
-            r"(\alpha^{(t)})^p\,\Gamma^{(t)} (G^{(t)})^{p-1}$ and "
-            r"$|\rho^{(t+1)}| \leq |\rho^{(t)}| + \eta\,\mathrm{polylog}(d)\,(\alpha^{(t)})^p "
-            r"\left(\frac1D + \frac1D \Gamma^{(t)} (G^{(t)})^{p-1}\right)$."
-        ),
+        statement=r"""Let $t \leq T$. $\gamma^{(t+1)} = \gamma^{(t)} +
+            \eta\,\mathrm{polylog}(d)\,(\alpha^{(t)})^p\,\Gamma^{(t)} (G^{(t)})^{p-1}$ and
+            $|\rho^{(t+1)}| \leq |\rho^{(t)}| + \eta\,\mathrm{polylog}(d)\,(\alpha^{(t)})^p
+            \left(\frac1D + \frac1D \Gamma^{(t)} (G^{(t)})^{p-1}\right)$.""",
         hypothesis=PARAMETRIZATION + r" Assumption 2: $C = \mathrm{polylog}(d)$, $q = poly(C)/D$.",
-        falsified_by=(
-            "a step with polylog_gamma <= 0, or max over the run of polylog_gamma growing like a "
-            "power of d along the regime of Assumption 2"
-        ),
+        falsified_by="""a step with polylog_gamma <= 0, or max over the run of polylog_gamma growing
+            like a power of d along the regime of Assumption 2""",
         proof=lemmas.lemma_4_3,
     ),
     Claim(
         source="Theorem 4.1",
-        statement=(
-            r"Assume that we run GD on (P) for $T$ iterations with parameters set as in "
-            r"Parametrization 3.1. With high probability, the ViT model (T) 1. learns patch "
-            r"association i.e. for all $\ell \in [L]$ and $i \in S_\ell$, "
-            r"$\mathrm{Top}_C \{A^{(T)}_{i,j}\}_{j=1}^D = S_\ell$. 2. learns the labeling "
-            r"function $f^\star$ i.e. $P_D[f^\star(X) F_{A^{(T)}, v^{(T)}}(X) > 0] \geq 1 - o(1)$."
-        ),
+        statement=r"""Assume that we run GD on (P) for $T$ iterations with parameters set as in
+            Parametrization 3.1. With high probability, the ViT model (T) 1. learns patch
+            association i.e. for all $\ell \in [L]$ and $i \in S_\ell$, $\mathrm{Top}_C
+            \{A^{(T)}_{i,j}\}_{j=1}^D = S_\ell$. 2. learns the labeling function $f^\star$ i.e.
+            $P_D[f^\star(X) F_{A^{(T)}, v^{(T)}}(X) > 0] \geq 1 - o(1)$.""",
         hypothesis=PARAMETRIZATION + r" Any $T \geq poly(d)/\eta$; Assumption 2.",
-        falsified_by=(
-            "an entry of A outside the own set among the C largest of a row at time T, or an error "
-            "that does not come near the irreducible one"
-        ),
+        falsified_by="""an entry of A outside the own set among the C largest of a row at time T, or
+            an error that does not come near the irreducible one""",
     ),
     Claim(
         source="Event I",
-        statement=(
-            r"At the beginning of the process, the update of $v^{(t)}$ is larger than the one of "
-            r"$A^{(t)}_{i,j}$ which implies that only $v^{(t)}$ updates during this first phase. "
-            r"We show that $\alpha^{(t)} = \langle v^{(t)}, w^\star\rangle$ increases until a time "
-            r"$T_0 > 0$ where it reaches some threshold. At this point, the model is nothing else "
-            r"than a generalized linear model that would not generalize [...]."
-        ),
+        statement=r"""At the beginning of the process, the update of $v^{(t)}$ is larger than the
+            one of $A^{(t)}_{i,j}$ which implies that only $v^{(t)}$ updates during this first
+            phase. We show that $\alpha^{(t)} = \langle v^{(t)}, w^\star\rangle$ increases until a
+            time $T_0 > 0$ where it reaches some threshold. At this point, the model is nothing else
+            than a generalized linear model that would not generalize [...].""",
         hypothesis=PARAMETRIZATION,
         falsified_by="attention that has moved at T0, alpha that falls before it, or no T0 at all",
     ),
     Claim(
         source="Event II",
-        statement=(
-            r"During this phase, the attention weights must update. $\gamma^{(t)}$ increases until "
-            r"a time $T_1 \in [T_0, T]$ such that $\gamma^{(T_1)} > \max_{t \in [T]} |\rho^{(t)}|$."
-        ),
+        statement=r"""During this phase, the attention weights must update. $\gamma^{(t)}$ increases
+            until a time $T_1 \in [T_0, T]$ such that $\gamma^{(T_1)} > \max_{t \in [T]}
+            |\rho^{(t)}|$.""",
         hypothesis=PARAMETRIZATION + r" Any $T \geq poly(d)/\eta$; Assumption 2.",
-        falsified_by=r"gamma that falls between T0 and T1, or never exceeds max |rho| of the run",
+        falsified_by="gamma that falls between T0 and T1, or never exceeds max |rho| of the run",
     ),
     Claim(
         source="Event III",
-        statement=(
-            r"Because we have $\gamma^{(T_1)} > \max_{t \in [T]} |\rho^{(t)}|$, we again have "
-            r"$\alpha^{(t+1)} > \alpha^{(t)}$ as in Phase I. Thus, $\alpha^{(t)}$ increases again "
-            r"until the population risk becomes a $o(1)$."
-        ),
+        statement=r"""Because we have $\gamma^{(T_1)} > \max_{t \in [T]} |\rho^{(t)}|$, we again
+            have $\alpha^{(t+1)} > \alpha^{(t)}$ as in Phase I. Thus, $\alpha^{(t)}$ increases again
+            until the population risk becomes a $o(1)$.""",
         hypothesis=PARAMETRIZATION + r" Any $T \geq poly(d)/\eta$; Assumption 2.",
         falsified_by="alpha that ends below its value at T1",
     ),
     Claim(
         source="Theorem 4.2",
-        statement=(
-            r"Assume that we run GD on (E) for $T$ iterations with parameters set as in "
-            r"Parametrization 3.1. Assume that the number of samples is $N = poly(d)$. With high "
-            r"probability, the model 1. learns patch association i.e. for all $\ell \in [L]$ and "
-            r"$i \in S_\ell$, $\mathrm{Top}_C \{\hat A^{(T)}_{i,j}\}_{j=1}^D = S_\ell$. 2. fits "
-            r"the labeling function i.e. $P_D[f^\star(X) F_{\hat A^{(T)}, \hat v^{(T)}}(X) > 0] "
-            r"\geq 1 - o(1)$."
-        ),
-        hypothesis=(
-            r"(GD) on (E), $N = poly(d)$, $\hat v^{(0)} \sim N(0, \omega^2 I_d)$, "
-            r"$\hat A^{(0)}_{ij} \sim N(0, \omega^2)$ for $i \neq j$, $\omega = 1/poly(d)$, any "
-            r"$T \geq poly(d)/\eta$."
-        ),
-        falsified_by=(
-            "a row without association at time T, or a test error of a model without it, at a "
-            "number of samples at which more samples do not help"
-        ),
+        statement=r"""Assume that we run GD on (E) for $T$ iterations with parameters set as in
+            Parametrization 3.1. Assume that the number of samples is $N = poly(d)$. With high
+            probability, the model 1. learns patch association i.e. for all $\ell \in [L]$ and $i
+            \in S_\ell$, $\mathrm{Top}_C \{\hat A^{(T)}_{i,j}\}_{j=1}^D = S_\ell$. 2. fits the
+            labeling function i.e. $P_D[f^\star(X) F_{\hat A^{(T)}, \hat v^{(T)}}(X) > 0] \geq 1 -
+            o(1)$.""",
+        hypothesis=r"""(GD) on (E), $N = poly(d)$, $\hat v^{(0)} \sim N(0, \omega^2 I_d)$, $\hat
+            A^{(0)}_{ij} \sim N(0, \omega^2)$ for $i \neq j$, $\omega = 1/poly(d)$, any $T \geq
+            poly(d)/\eta$.""",
+        falsified_by="""a row without association at time T, or a test error of a model without it,
+            at a number of samples at which more samples do not help""",
     ),
     Claim(
         source="Section 4.2",
-        statement=(
-            r"We show that $\hat A^{(T)}$ and $\hat v^{(T)}$ are close to their semi-realistic "
-            r"counterparts."
-        ),
-        hypothesis=(
-            r"Parametrization 3.1, realistic case: $\hat v^{(0)} \sim N(0, \omega^2 I)$, "
-            r"$\hat A^{(0)}_{ij} \sim N(0, \omega^2)$ for $i \neq j$, "
-            r"$\omega = 1/\mathrm{poly}(d)$."
-        ),
-        falsified_by=(
-            "a random start of spread omega whose deviation from the three scalars grows to order "
-            "one (omega * Phi_max not small) and loses the association that the symmetric start has"
-        ),
+        statement=r"""We show that $\hat A^{(T)}$ and $\hat v^{(T)}$ are close to their
+            semi-realistic counterparts.""",
+        hypothesis=r"""Parametrization 3.1, realistic case: $\hat v^{(0)} \sim N(0, \omega^2 I)$,
+            $\hat A^{(0)}_{ij} \sim N(0, \omega^2)$ for $i \neq j$, $\omega =
+            1/\mathrm{poly}(d)$.""",
+        falsified_by="""a random start of spread omega whose deviation from the three scalars grows
+            to order one (omega * Phi_max not small) and loses the association that the symmetric
+            start has""",
     ),
     Claim(
         source="Theorem 5.1",
-        statement=(
-            r"Let $\hat A$ be the attention matrix obtained after pre-training as in subsection "
-            r"4.2. Assume that we run GD for $T$ iterations on ($\tilde E$) to fine-tune the value "
-            r"vector. Using $\tilde N \leq \mathrm{polylog}(D)$ samples, the model (T) transfers "
-            r"to $\tilde{\mathcal{D}}$ i.e. $\Pr_{\tilde{\mathcal{D}}}[f^\star(X) "
-            r"F_{\hat A, \tilde v^{(T)}}(X) > 0] \geq 1 - o(1)$."
-        ),
-        hypothesis=(
-            DOWNSTREAM + r" $\tilde v^{(0)} \sim \mathcal{N}(0, \omega^2 I_d)$ with $\omega = "
-            r"1/poly(D)$; $\hat A$ is kept fixed. How long pre-training must last is not said."
-        ),
-        falsified_by=(
-            "with learned attention, half of which is inside the true sets, a test error on "
-            "log2 D samples that stays well above the irreducible one; or pre-training that moves "
-            "attention to other sets"
-        ),
+        statement=r"""Let $\hat A$ be the attention matrix obtained after pre-training as in
+            subsection 4.2. Assume that we run GD for $T$ iterations on ($\tilde E$) to fine-tune
+            the value vector. Using $\tilde N \leq \mathrm{polylog}(D)$ samples, the model (T)
+            transfers to $\tilde{\mathcal{D}}$ i.e. $\Pr_{\tilde{\mathcal{D}}}[f^\star(X) F_{\hat A,
+            \tilde v^{(T)}}(X) > 0] \geq 1 - o(1)$.""",
+        hypothesis=DOWNSTREAM
+        + r""" $\tilde v^{(0)} \sim \mathcal{N}(0, \omega^2 I_d)$ with $\omega
+            = 1/poly(D)$; $\hat A$ is kept fixed. How long pre-training must last is not said.""",
+        falsified_by="""with learned attention, half of which is inside the true sets, a test error
+            on log2 D samples that stays well above the irreducible one; or pre-training that moves
+            attention to other sets""",
     ),
     Claim(
         source="Theorem 5.2",
-        statement=(
-            r"Let $\mathcal{A}: \mathbb{R}^{d \times D} \to \{-1, 1\}$ be a binary classification "
-            r"algorithm without patch association knowledge. Then, it needs $D^{\Omega(1)}$ "
-            r"training samples to get test error $\leq o(1)$ on $\tilde{\mathcal{D}}$."
-        ),
-        hypothesis=(
-            DOWNSTREAM + r" Assumption 2: $C = \mathrm{polylog}(d)$, $q = poly(C)/D$. No condition "
-            r"that relates $q(D-C)$ to $C^2$."
-        ),
-        falsified_by=(
-            "an algorithm that does not know the sets whose test error vanishes along D with a "
-            "number of samples that does not grow"
-        ),
+        statement=r"""Let $\mathcal{A}: \mathbb{R}^{d \times D} \to \{-1, 1\}$ be a binary
+            classification algorithm without patch association knowledge. Then, it needs
+            $D^{\Omega(1)}$ training samples to get test error $\leq o(1)$ on
+            $\tilde{\mathcal{D}}$.""",
+        hypothesis=DOWNSTREAM
+        + r""" Assumption 2: $C = \mathrm{polylog}(d)$, $q = poly(C)/D$. No
+            condition that relates $q(D-C)$ to $C^2$.""",
+        falsified_by="""an algorithm that does not know the sets whose test error vanishes along D
+            with a number of samples that does not grow""",
     ),
 )

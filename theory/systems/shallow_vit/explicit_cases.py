@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import sympy
 
+from theory.claims import Exponential
 from theory.systems.shallow_vit import model
 from theory.systems.shallow_vit.model import D, L, S, X, d, m, m_a, m_b
 from theory.systems.shallow_vit.recursion import B, E, H, M, P, T
@@ -27,22 +28,13 @@ PATTERNS = {M: 3, m: 2}
 """Sizes of the patterns that are written out."""
 
 
-class Exponential(sympy.Function):  # type: ignore[misc]
-    """The exponential, without merging products of several into one."""
-
-    def fdiff(self, argindex: int = 1) -> sympy.Expr:
-        """Its derivative is itself."""
-        del argindex
-        return self
-
-
 def attention_of_tokens(counts: tuple[int, ...]) -> list[bool]:
     """Whether the attention of tokens, summed over those of a pattern, is P: pair by pair."""
     size = len(counts)
     scores = model.free(B, {M: size})
     pattern = np.repeat(np.arange(size), counts).tolist()
     tokens = sympy.Matrix(len(pattern), len(pattern), lambda i, j: scores[pattern[i], pattern[j]])
-    attention, P = model.softmax(tokens), pattern_attention(scores, counts)
+    attention, P = model.column_softmax(tokens), pattern_attention(scores, counts)
     held = []
     for i, column in itertools.product(range(size), range(len(pattern))):
         total = sympy.Add(*[attention[r, column] for r, p in enumerate(pattern) if p == i])
@@ -53,13 +45,26 @@ def attention_of_tokens(counts: tuple[int, ...]) -> list[bool]:
 def pattern_attention(
     scores: sympy.Matrix, counts: Sequence[Any], exponential: Any = sympy.exp
 ) -> sympy.Matrix:
-    """P of explicit scores: counts times exponentials, over the sum of the column."""
-    weights = sympy.Matrix(*scores.shape, lambda i, j: counts[i] * exponential(scores[i, j]))
+    """P of explicit scores: counts times exponentials, over the sum of the column.
+
+    Parameters
+    ----------
+    scores : sympy.Matrix, shape (M, M)
+        B.
+    counts : sequence of M numbers or symbols
+    exponential : callable
+        Stands for the exponential.
+    """
+    weights = _weights(scores, counts, exponential)
     return sympy.Matrix(*scores.shape, lambda i, j: weights[i, j] / sympy.Add(*weights.col(j)))
 
 
+def _weights(scores: sympy.Matrix, counts: Sequence[Any], exponential: Any) -> sympy.Matrix:
+    return sympy.Matrix(*scores.shape, lambda i, j: counts[i] * exponential(scores[i, j]))
+
+
 @dataclass(frozen=True)
-class Written:
+class ExplicitCase:
     """A small case with free entries, and the derivatives of its loss in terms of attention."""
 
     values: Mapping[Any, sympy.Matrix]
@@ -73,38 +78,36 @@ class Written:
 
 
 @cache
-def tokens() -> Written:
+def tokens() -> ExplicitCase:
     """Three tokens, differentiated by every weight through the exponentials."""
     values = {s: model.free(s, TOKENS) for s in (*model.TRAINED, X, D)}
     scores = model.explicit(model.scores(), TOKENS, values)
     attention = model.free(S, TOKENS)
     back = _back(scores.applyfunc(Exponential), attention)
-    seen = values | {S: model.softmax(scores, Exponential)}
+    seen = values | {S: model.column_softmax(scores, Exponential)}
     loss = _inner(model.explicit(model.hidden(), TOKENS, seen), values[D])
     given = values | {S: attention}
     given[model.DZ] = model.explicit(model.by_scores(), TOKENS, given)
     slopes = {matrix: _slopes(loss, values[matrix], back) for matrix in model.TRAINED}
-    return Written(given, slopes, back[2])
+    return ExplicitCase(given, slopes, back[2])
 
 
 @cache
-def patterns() -> Written:
+def patterns() -> ExplicitCase:
     """Three patterns with free numbers of tokens, differentiated by H and B."""
     scores, hidden, slope = (model.free(s, PATTERNS) for s in (B, H, BACKWARD))
     counts = sympy.symbols(f"c_1:{PATTERNS[M] + 1}", positive=True)
     seen = pattern_attention(scores, counts, Exponential)
     attention = model.free(P, PATTERNS)
-    weights = sympy.Matrix(*scores.shape, lambda i, j: counts[i] * Exponential(scores[i, j]))
+    weights = _weights(scores, counts, Exponential)
     sums, parts, rest = _back(weights, attention)
     parts = {
         Exponential(scores[i, j]): parts[weights[i, j]] / counts[i]
-        for i in range(scores.rows)
-        for j in range(scores.cols)
+        for i, j in np.ndindex(*scores.shape)
     }
     loss = _inner(hidden * seen, slope)
-    slopes = {E: _slopes(loss, hidden, (sums, parts, rest))}
-    slopes[T] = _slopes(loss, scores, (sums, parts, rest))
-    return Written({P: attention, H: hidden, BACKWARD: slope}, slopes, rest)
+    slopes = {name: _slopes(loss, m, (sums, parts, rest)) for name, m in ((E, hidden), (T, scores))}
+    return ExplicitCase({P: attention, H: hidden, BACKWARD: slope}, slopes, rest)
 
 
 def _slopes(loss: sympy.Expr, entries: sympy.Matrix, back: Any) -> tuple[sympy.Expr, ...]:
@@ -121,11 +124,7 @@ def _back(
     totals = sympy.symbols(f"tot_:{weights.cols}", positive=True)
     last = weights.rows - 1
     sums = {sympy.Add(*weights.col(j)): totals[j] for j in range(weights.cols)}
-    parts = {
-        weights[i, j]: totals[j] * attention[i, j]
-        for i in range(weights.rows)
-        for j in range(weights.cols)
-    }
+    parts = {weights[i, j]: totals[j] * attention[i, j] for i, j in np.ndindex(*weights.shape)}
     rest = {
         attention[last, j]: 1 - sympy.Add(*[attention[i, j] for i in range(last)])
         for j in range(weights.cols)

@@ -136,8 +136,13 @@ def gradients(stated: Stated | None = None) -> Evidence:
     """
     stated = stated_gradients() if stated is None else stated
     derived = model.gradients()
-    same = sum(_equal(derived[matrix], value) for matrix, value in stated.items())
-    written = _written_out(stated)
+    same = _number_equal(derived, stated)
+    case = tokens()
+    written = [
+        agrees
+        for matrix in model.TRAINED
+        for agrees in case.agrees(matrix, model.explicit(stated[matrix], TOKENS, case.values))
+    ]
     findings = (
         f"all sizes: {same} of {len(stated)} matrix expressions equal",
         f"written out: equal for {sum(written)} of {len(written)} weights",
@@ -157,7 +162,7 @@ def pattern_closure(stated: Stated | None = None) -> Evidence:
     seen = attention_of_tokens((2, 1, 1))
     slopes = _slopes_by_scores()
     derived, full = recursion.closure(), gradients()
-    same = sum(_equal(derived[matrix], value) for matrix, value in stated.items())
+    same = _number_equal(derived, stated)
     findings = (
         f"tokens of one pattern summed give P: {sum(seen)} of {len(seen)} pairs, counts (2, 1, 1)",
         f"dLoss/dH = E, dLoss/dB = T written out: {sum(slopes)} of {len(slopes)} entries",
@@ -243,6 +248,11 @@ def _equal(first: Matrix, second: Matrix) -> bool:
     return one == two
 
 
+def _number_equal(derived: Stated, stated: Stated) -> int:
+    """Number of stated matrices that are as derived."""
+    return sum(_equal(derived[matrix], value) for matrix, value in stated.items())
+
+
 def _closed(value: Matrix) -> bool:
     allowed = {H, G_V, J, B, G_K, G_Q, E, T, GAMMA}
     return all(factor in allowed or factor.T in allowed for word in terms(value) for factor in word)
@@ -251,15 +261,6 @@ def _closed(value: Matrix) -> bool:
 def _sizes(sizes: Mapping[Any, int]) -> str:
     listed = ", ".join(f"{name} = {number}" for name, number in sizes.items())
     return f"all sizes as matrix expressions; every entry free at {listed}"
-
-
-def _written_out(stated: Stated) -> list[bool]:
-    """Compare the derivative by every weight with the expressions."""
-    case = tokens()
-    held = []
-    for matrix in model.TRAINED:
-        held += case.agrees(matrix, model.explicit(stated[matrix], TOKENS, case.values))
-    return held
 
 
 def _slopes_by_scores() -> list[bool]:

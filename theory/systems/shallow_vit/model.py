@@ -23,14 +23,16 @@ expressions are equal where these mappings are; no entry is ever looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+import numpy as np
 import sympy
 from sympy import HadamardProduct, MatrixSymbol, OneMatrix, Trace
 from sympy.matrices.expressions import MatAdd, MatMul
 
+from theory.claims import softmax
 from theory.systems.shallow_vit.notation import NOTATION
 
 m, L = NOTATION.symbols("m L")
@@ -79,7 +81,7 @@ def loss() -> Expr:
     return Trace(D.T * hidden())
 
 
-def softmax(columns: sympy.Matrix, exponential: Any = sympy.exp) -> sympy.Matrix:
+def column_softmax(columns: sympy.Matrix, exponential: Any = sympy.exp) -> sympy.Matrix:
     """Softmax of every column of an explicit matrix.
 
     Parameters
@@ -88,8 +90,8 @@ def softmax(columns: sympy.Matrix, exponential: Any = sympy.exp) -> sympy.Matrix
     exponential : callable
         Stands for the exponential.
     """
-    weights = columns.applyfunc(exponential)
-    return sympy.Matrix(*weights.shape, lambda i, j: weights[i, j] / sympy.Add(*weights.col(j)))
+    shares = [softmax(columns.col(j), exponential) for j in range(columns.cols)]
+    return sympy.Matrix(shares).T
 
 
 def through_softmax(weights: Expr, slope: Expr) -> Expr:
@@ -139,7 +141,7 @@ def explicit(
     entries: dict[Any, Any] = {}
     for symbol, value in values.items():
         sized = symbol.subs(sizes)
-        entries |= {sized[i, j]: value[i, j] for i, j in _places(value.shape)}
+        entries |= {sized[i, j]: value[i, j] for i, j in np.ndindex(*value.shape)}
     return sympy.Matrix(expression.subs(sizes).doit().as_explicit()).xreplace(entries)
 
 
@@ -148,10 +150,6 @@ def free(symbol: Expr, sizes: Mapping[Any, int]) -> sympy.Matrix:
     rows, columns = (int(sympy.sympify(size).subs(sizes)) for size in symbol.shape)
     name = symbol.name
     return sympy.Matrix(rows, columns, lambda i, j: sympy.Symbol(f"{name}_{i}{j}", real=True))
-
-
-def _places(shape: Sequence[int]) -> list[tuple[int, int]]:
-    return [(i, j) for i in range(shape[0]) for j in range(shape[1])]
 
 
 Matrix = Any

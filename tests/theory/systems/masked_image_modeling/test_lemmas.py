@@ -69,7 +69,7 @@ def test_sum_over_positions_is_conserved():
 
 def test_sum_over_unmasked_positions_is_not(fewer_masks):
     def unmasked(case, q):
-        return case.rate(case.entry("Ups", q)) * int(q not in case.hidden)
+        return case.rate(lemmas.UPS[q]) * int(q not in case.hidden)
 
     assert not lemmas.conserved_sum(unmasked).holds
 
