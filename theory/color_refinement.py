@@ -80,8 +80,8 @@ class RelationalStructure:
         colours = np.asarray(np.zeros(len(edges)) if edge_colours is None else edge_colours)
         colours = colours.astype(np.int64)
         rows, columns = (
-            np.asarray(np.arange(kinds.size) if chosen is None else chosen, dtype=np.int64)
-            for chosen in (rows, columns)
+            np.asarray(np.arange(kinds.size) if selected is None else selected, dtype=np.int64)
+            for selected in (rows, columns)
         )
         for name, vertices in (("edges", edges), ("rows", rows), ("columns", columns)):
             if vertices.size and not 0 <= vertices.min() <= vertices.max() < kinds.size:
@@ -126,11 +126,11 @@ class RelationalStructure:
             around[a].append((colour, b))
             around[b].append((colour, a))
         first: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
-        found = [
+        first_of = [
             first.setdefault((int(self.kinds[row]), tuple(sorted(around[row]))), position)
             for position, row in enumerate(self.rows.tolist())
         ]
-        return np.array(found, dtype=np.int64)
+        return np.array(first_of, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +164,10 @@ class Refinement:
     @cached_property
     def types(self) -> IntArray:
         """Type of each row, numbered by first appearance, shape (rows,)."""
-        known: dict[bytes, int] = {}
-        lines = [known.setdefault(np.sort(line).tobytes(), len(known)) for line in self.refined]
+        distinct: dict[bytes, int] = {}
+        lines = [
+            distinct.setdefault(np.sort(line).tobytes(), len(distinct)) for line in self.refined
+        ]
         return np.array(lines, dtype=np.int64)[self.twin_of]
 
 
@@ -217,9 +219,9 @@ def _blocks(structure: RelationalStructure, roots: IntArray) -> list[slice]:
 
 def _kinds(structure: RelationalStructure, roots: IntArray) -> HashArray:
     """Kind of each vertex, roots being of kinds of their own: shape (n, lines)."""
-    found = np.tile(structure.kinds.astype(np.uint64)[:, None], (1, roots.size))
-    found[roots, np.arange(roots.size)] += np.uint64(structure.kinds.max(initial=0) + 1)
-    return found
+    kinds = np.tile(structure.kinds.astype(np.uint64)[:, None], (1, roots.size))
+    kinds[roots, np.arange(roots.size)] += np.uint64(structure.kinds.max(initial=0) + 1)
+    return kinds
 
 
 def _refined(
@@ -239,24 +241,24 @@ def _refined(
         lines = np.sort(np.unique(keys, return_index=True)[1])
         which, column = np.divmod(lines, states[0].shape[1])
         pairs = zip(which.tolist(), column.tolist(), strict=True)
-        seen = np.concatenate([states[b][:, c] for b, c in pairs])
-        known, first = np.unique(seen, return_index=True)
-        if known.size + lines.size == counted:
+        hashes = np.concatenate([states[b][:, c] for b, c in pairs])
+        distinct, first = np.unique(hashes, return_index=True)
+        if distinct.size + lines.size == counted:
             break
-        counted = known.size + lines.size
+        counted = distinct.size + lines.size
         for b, state in enumerate(states):
             total = state * own
             for factor, matrix in zip(factors, adjacency, strict=True):
                 total += (matrix @ state) * factor
             states[b] = _mix(total, salt)
-    number_of = np.empty(known.size, dtype=np.int32)
-    number_of[np.argsort(first)] = np.arange(known.size)
+    number_of = np.empty(distinct.size, dtype=np.int32)
+    number_of[np.argsort(first)] = np.arange(distinct.size)
     refined = np.empty((roots.size, structure.size), dtype=np.int32)
     for block, state in zip(blocks, states, strict=True):
-        place = np.minimum(np.searchsorted(known, state), known.size - 1)
-        if (known[place] != state).any():
+        position = np.minimum(np.searchsorted(distinct, state), distinct.size - 1)
+        if (distinct[position] != state).any():
             return None
-        refined[block] = number_of[place].T
+        refined[block] = number_of[position].T
     return refined
 
 
@@ -280,13 +282,13 @@ def is_stable(structure: RelationalStructure, roots: IntArray, refined: NDArray[
             kind_of[colours[new]] = _kinds(structure, roots[line : line + 1])[new, 0]
             lists_of[colours[new]] = around.places(new, len(introducing))
             introducing.append(line)
-    known = np.concatenate([around.colours(refined[line]) for line in introducing])
+    distinct = np.concatenate([around.colours(refined[line]) for line in introducing])
     for line, colours in enumerate(refined):
         kinds = _kinds(structure, roots[line : line + 1])[:, 0]
         begins, lengths = lists_of[colours].T
         if (kind_of[colours] != kinds).any() or (lengths != around.degrees).any():
             return False
-        if (known[around.along(begins)] != around.colours(colours)).any():
+        if (distinct[around.along(begins)] != around.colours(colours)).any():
             return False
     return True
 

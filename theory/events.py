@@ -150,7 +150,7 @@ FUNCTIONS = {"sqrt": 1, "log": 1, "exp": 1, "Abs": 1, "tanh": 1, "Min": 2, "Max"
 SPELLED = {"abs": "Abs", "min": "Min", "max": "Max"}
 
 
-def event_rules(texts: Mapping[str, Any], known: Sequence[str]) -> tuple[EventRule, ...]:
+def event_rules(texts: Mapping[str, Any], names: Sequence[str]) -> tuple[EventRule, ...]:
     """The rules of a model, in an order in which ``after`` refers to earlier ones.
 
     Parameters
@@ -171,15 +171,23 @@ def event_rules(texts: Mapping[str, Any], known: Sequence[str]) -> tuple[EventRu
             raise ModelError(f"events: {name!r} is no word, as T1 or half_attended")
         if not isinstance(text, str):
             raise ModelError(f"event {name}: {text!r} is no rule; rules are text, as {FORMS}")
-        rule = event_rule(name, text, known)
+        rule = event_rule(name, text, names)
         if rule.after is not None and rule.after not in [earlier.name for earlier in rules]:
             raise ModelError(f"event {name}: there is no event {rule.after!r} before it")
         rules.append(rule)
     return tuple(rules)
 
 
-def event_rule(name: str, text: str, known: Sequence[str]) -> EventRule:
+def event_rule(name: str, text: str, names: Sequence[str]) -> EventRule:
     """One rule from its text; see the module for the forms.
+
+    Parameters
+    ----------
+    name : str
+        Name of the event.
+    text : str
+    names : sequence of str
+        Names that the rule may use.
 
     Raises
     ------
@@ -189,17 +197,17 @@ def event_rule(name: str, text: str, known: Sequence[str]) -> EventRule:
     import sympy
 
     body, after = text.strip(), None
-    found = re.fullmatch(r"(.*)\s+after\s+(\w+)", body)
-    if found:
-        body, after = found[1].strip(), found[2]
+    match = re.fullmatch(r"(.*)\s+after\s+(\w+)", body)
+    if match:
+        body, after = match[1].strip(), match[2]
     guard: sympy.Expr = sympy.Integer(1)
-    found = re.fullmatch(r"(.*)\s+while\s+(.*)", body)
-    if found:
-        body = found[1].strip()
-        guard = _difference(name, found[2], known)[0]
+    match = re.fullmatch(r"(.*)\s+while\s+(.*)", body)
+    if match:
+        body = match[1].strip()
+        guard = _difference(name, match[2], names)[0]
     growing = re.fullmatch(r"(\w+)\s+(stops|starts) growing", body)
     if growing:
-        rate = _expression(name, f"d_{growing[1]}", known)
+        rate = _expression(name, f"d_{growing[1]}", names)
         stops = growing[2] == "stops"
         return Crossing(
             name, text, _latex(-rate if stops else rate, not stops), after,
@@ -207,13 +215,13 @@ def event_rule(name: str, text: str, known: Sequence[str]) -> EventRule:
         )  # fmt: skip
     rising = re.fullmatch(r"(.+)\s+rises again", body)
     if rising:
-        quantity = _expression(name, rising[1], known)
+        quantity = _expression(name, rising[1], names)
         return SustainedRise(name, text, text, after, quantity, RISE, 0.0)
     exceeding = re.fullmatch(r"(.+)\s+exceeds the maximum of\s+(.+)", body)
     if exceeding:
-        quantity, bound = (_expression(name, part, known) for part in exceeding.groups())
+        quantity, bound = (_expression(name, part, names) for part in exceeding.groups())
         return ExceedsRunMaximum(name, text, text, after, quantity, bound)
-    expression, strict = _difference(name, body, known)
+    expression, strict = _difference(name, body, names)
     return Crossing(
         name, text, _latex(expression, strict), after,
         expression, guard, strict, _resolution(expression),
@@ -233,48 +241,48 @@ def _latex(expression: sympy.Expr, strict: bool) -> str:
     return f"{sympy.latex(expression)} {sign} 0"
 
 
-def _difference(name: str, text: str, known: Sequence[str]) -> tuple[sympy.Expr, bool]:
+def _difference(name: str, text: str, names: Sequence[str]) -> tuple[sympy.Expr, bool]:
     """A comparison as (expression, strict): what must not be negative, or must be positive."""
-    found = re.fullmatch(r"(.*?)(>=|<=|>|<)(.*)", text)
-    if not found or re.search(r"[<>=]", found[3]):
+    match = re.fullmatch(r"(.*?)(>=|<=|>|<)(.*)", text)
+    if not match or re.search(r"[<>=]", match[3]):
         raise ModelError(f"event {name}: {text!r} is no rule; rules are {FORMS}")
-    left, right = (_expression(name, part, known) for part in (found[1], found[3]))
-    above = found[2].startswith(">")
-    return (left - right if above else right - left), "=" not in found[2]
+    left, right = (_expression(name, part, names) for part in (match[1], match[3]))
+    above = match[2].startswith(">")
+    return (left - right if above else right - left), "=" not in match[2]
 
 
-def _expression(name: str, text: str, known: Sequence[str]) -> sympy.Expr:
+def _expression(name: str, text: str, names: Sequence[str]) -> sympy.Expr:
     """Arithmetic of known names as sympy."""
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError):
         raise ModelError(f"event {name}: {text!r} cannot be read; rules are {FORMS}") from None
-    found = _read(name, tree, known)
-    never = found.is_finite is not True and not found.free_symbols
-    if never or found.is_real is False:
+    match = _read(name, tree, names)
+    never = match.is_finite is not True and not match.free_symbols
+    if never or match.is_real is False:
         raise ModelError(f"event {name}: {text.strip()!r} is no finite number")
-    return found
+    return match
 
 
-def _read(name: str, node: ast.AST, known: Sequence[str]) -> Any:
+def _read(name: str, node: ast.AST, names: Sequence[str]) -> Any:
     import sympy
 
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return sympy.nsimplify(value, rational=True)
         case ast.Name(id=letter):
-            if letter not in known:
+            if letter not in names:
                 from difflib import get_close_matches
 
-                near = get_close_matches(letter, known, 1, 0.0)
+                near = get_close_matches(letter, names, 1, 0.0)
                 raise ModelError(
                     f"event {name}: {letter!r} is unknown; nearest: {near[0] if near else 'none'}"
                 )
             return sympy.Symbol(letter, real=True)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_read(name, operand, known)
+            return -_read(name, operand, names)
         case ast.BinOp(left=left, op=operator, right=right):
-            one, two = _read(name, left, known), _read(name, right, known)
+            one, two = _read(name, left, names), _read(name, right, names)
             match operator:
                 case ast.Add():
                     return one + two
@@ -288,7 +296,7 @@ def _read(name: str, node: ast.AST, known: Sequence[str]) -> Any:
                     return one**two
         case ast.Call(func=ast.Name(id=function), args=arguments, keywords=[]):
             spelled = SPELLED.get(function, function)
-            wanted = FUNCTIONS.get(spelled, 0)
-            if wanted == len(arguments) or (wanted == 2 < len(arguments)):
-                return getattr(sympy, spelled)(*(_read(name, a, known) for a in arguments))
+            required = FUNCTIONS.get(spelled, 0)
+            if required == len(arguments) or (required == 2 < len(arguments)):
+                return getattr(sympy, spelled)(*(_read(name, a, names) for a in arguments))
     raise ModelError(f"event {name}: {ast.unparse(node)!r} is no arithmetic of known names")

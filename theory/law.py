@@ -33,11 +33,11 @@ class Blamed:
         if error is None or isinstance(error, (ModelError, MemoryError)):
             return
         if isinstance(error, Exception):
-            place = line_of(error, self.path)
-            raise ModelError(f"{self.role} raises {told_error(error)}{place}") from error
+            location = line_of(error, self.path)
+            raise ModelError(f"{self.role} raises {error_text(error)}{location}") from error
 
 
-def told_error(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """The kind of an error and the first line of what it says."""
     said = error.msg if isinstance(error, SyntaxError) else str(error)
     lines = said.strip().splitlines()
@@ -45,7 +45,14 @@ def told_error(error: BaseException) -> str:
 
 
 def line_of(error: BaseException, path: Path | None) -> str:
-    """`` (my.py, line 7)``: the last line of the model's file that an error went through."""
+    """`` (my.py, line 7)``: the last line of the model's file that an error went through.
+
+    Parameters
+    ----------
+    error : exception
+    path : Path or None
+        File of the model.
+    """
     if path is None:
         return ""
     frames = traceback.extract_tb(error.__traceback__)
@@ -81,6 +88,12 @@ class Law:
 def stacked(samples: list[Any], role: str) -> Any:
     """Samples of one structure as one structure of arrays with a leading axis.
 
+    Parameters
+    ----------
+    samples : list
+    role : str
+        The function that gives them, for messages.
+
     Raises
     ------
     ModelError
@@ -115,12 +128,18 @@ def stacked(samples: list[Any], role: str) -> Any:
     return whole
 
 
-def gathered(samples: Any, index: Any) -> Any:
-    """Some of the samples, by an index of the leading axis."""
+def select_samples(samples: Any, index: Any) -> Any:
+    """Some of the samples, by an index of the leading axis.
+
+    Parameters
+    ----------
+    samples : nested dict, tuple or list of arrays, each of shape (N, ...)
+    index : int, slice or int array
+    """
     if isinstance(samples, Mapping):
-        return {name: gathered(part, index) for name, part in samples.items()}
+        return {name: select_samples(part, index) for name, part in samples.items()}
     if isinstance(samples, (tuple, list)):
-        return tuple(gathered(part, index) for part in samples)
+        return tuple(select_samples(part, index) for part in samples)
     return samples[index]
 
 
@@ -144,10 +163,18 @@ def pairs(law: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def named_arrays(role: str, value: Any) -> dict[str, FloatArray]:
-    """The arrays that ``start`` or ``fixed`` gives, in double precision."""
+    """The arrays that ``start`` or ``fixed`` gives, in double precision.
+
+    Parameters
+    ----------
+    role : str
+        ``start`` or ``fixed``, for messages.
+    value : object
+        What the function gives.
+    """
     if not isinstance(value, Mapping) or not value:
         raise ModelError(f"{role} gives {type(value).__name__}; {role} can give a dict of arrays")
-    found = {}
+    arrays = {}
     for name, entry in value.items():
         if not isinstance(name, str) or not name.isidentifier():
             raise ModelError(f"{role} names an array {name!r}; names are words, as A or W_1")
@@ -156,8 +183,8 @@ def named_arrays(role: str, value: Any) -> dict[str, FloatArray]:
             raise ModelError(f"{role}: {name} holds no real numbers")
         if not np.isfinite(array).all():
             raise ModelError(f"{role}: {name} has an entry that is not finite")
-        found[name] = array.astype(np.float64)
-    return found
+        arrays[name] = array.astype(np.float64)
+    return arrays
 
 
 def _array(what: str, entry: Any) -> NDArray[Any]:
@@ -165,7 +192,7 @@ def _array(what: str, entry: Any) -> NDArray[Any]:
     try:
         return np.array(entry)
     except (ValueError, TypeError) as error:
-        raise ModelError(f"{what} is no array: {told_error(error)}") from None
+        raise ModelError(f"{what} is no array: {error_text(error)}") from None
 
 
 def is_number(value: Any) -> bool:

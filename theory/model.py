@@ -33,13 +33,13 @@ from theory.law import (
     Blamed,
     Law,
     ModelError,
-    gathered,
+    error_text,
     is_number,
     line_of,
     named_arrays,
     pairs,
+    select_samples,
     stacked,
-    told_error,
 )
 
 FloatArray = NDArray[np.float64]
@@ -204,8 +204,8 @@ class Model:
             if value is None or (role in LEADING and callable(value)):
                 continue
             if not isinstance(value, kinds):
-                shown = "a dict" if kinds == (Mapping,) else "a tuple or a list"
-                raise ModelError(f"{role} is {type(value).__name__}; {role} can be {shown}")
+                form = "a dict" if kinds == (Mapping,) else "a tuple or a list"
+                raise ModelError(f"{role} is {type(value).__name__}; {role} can be {form}")
         for array, group in self.groups.items():
             if not isinstance(group, str) or not group.isidentifier():
                 raise ModelError(f"groups: {group!r} of {array!r} is no word, as 'value'")
@@ -213,7 +213,7 @@ class Model:
     @cached_property
     def constants(self) -> dict[str, Any]:
         """Constants and their defaults, in the order in which the functions name them."""
-        found: dict[str, Any] = {}
+        defaults: dict[str, Any] = {}
         first: dict[str, str] = {}
         missing: dict[str, str] = {}
         for role, names in self._arguments.items():
@@ -227,41 +227,41 @@ class Model:
                     missing.setdefault(name, role)
                     continue
                 default = _plain(name, parameter.default)
-                if name in found and not _same(found[name], default):
+                if name in defaults and not _same(defaults[name], default):
                     raise ModelError(
-                        f"constant {name!r} has two defaults, {found[name]!r} in {first[name]} and "
-                        f"{default!r} in {role}; give it one"
+                        f"constant {name!r} has two defaults, {defaults[name]!r} in {first[name]} "
+                        f"and {default!r} in {role}; give it one"
                     )
-                found.setdefault(name, default)
+                defaults.setdefault(name, default)
                 first.setdefault(name, role)
         for name, role in missing.items():
-            if name not in found:
+            if name not in defaults:
                 raise ModelError(
                     f"constant {name!r} of {role} has no default anywhere; give it one: {name}=..."
                 )
         order = dict.fromkeys(name for names in self._arguments.values() for name in names)
-        return {name: found[name] for name in order}
+        return {name: defaults[name] for name in order}
 
     @cached_property
     def _arguments(self) -> dict[str, dict[str, inspect.Parameter]]:
         """Function -> its constants."""
-        found: dict[str, dict[str, inspect.Parameter]] = {}
+        result: dict[str, dict[str, inspect.Parameter]] = {}
         for role, leading in LEADING.items():
             function = getattr(self, role)
             if not callable(function):
                 continue
             parameters = list(inspect.signature(function).parameters.values())
             names = [parameter.name for parameter in parameters]
-            shown = f"{role}({', '.join((*leading, '...'))})"
+            form = f"{role}({', '.join((*leading, '...'))})"
             if tuple(names[: len(leading)]) != leading and len(names) < len(leading):
-                raise ModelError(f"{role}({', '.join(names)}) can be {shown}")
+                raise ModelError(f"{role}({', '.join(names)}) can be {form}")
             for parameter in parameters:
                 if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                     raise ModelError(
                         f"{role} takes *{parameter.name}; constants are named arguments"
                     )
-            found[role] = {p.name: p for p in parameters[len(leading) :]}
-        return found
+            result[role] = {p.name: p for p in parameters[len(leading) :]}
+        return result
 
     def call(self, role: str, *leading: Any, constants: Mapping[str, Any]) -> Any:
         """A function of the model at some constants.
@@ -271,9 +271,9 @@ class Model:
         ModelError
             With the line of the file where the function itself raises.
         """
-        given = {name: constants[name] for name in self._arguments[role]}
+        arguments = {name: constants[name] for name in self._arguments[role]}
         with self.blamed(role):
-            return getattr(self, role)(*leading, **given)
+            return getattr(self, role)(*leading, **arguments)
 
     def blamed(self, role: str) -> Blamed:
         """A context in which an error of the user's function becomes one line with its place."""
@@ -287,18 +287,18 @@ class Model:
         ModelError
             If there are none, or an entry is no finite number.
         """
-        found = named_arrays("start", self.call("start", constants=constants))
-        for name in found:
+        result = named_arrays("start", self.call("start", constants=constants))
+        for name in result:
             if name in constants or name in QUANTITIES:
                 raise ModelError(
                     f"start names an array {name!r}, which is the name of something else; rename it"
                 )
         for name in self.groups:
-            if name not in found:
+            if name not in result:
                 raise ModelError(
-                    f"groups: there is no trained array {name!r}; there are {', '.join(found)}"
+                    f"groups: there is no trained array {name!r}; there are {', '.join(result)}"
                 )
-        return found
+        return result
 
     def fixed_arrays(self, constants: Mapping[str, Any]) -> dict[str, FloatArray]:
         """The arrays that are not trained; none where the model has no ``fixed``."""
@@ -334,15 +334,15 @@ class Model:
             raise ModelError(f"the probabilities of law sum to {total:.12g}, not to 1")
         return Law(np.array(weights), stacked(samples, "law"))
 
-    def drawn_samples(self, constants: Mapping[str, Any], count: int, seed: int) -> Law:
+    def draw_samples(self, constants: Mapping[str, Any], count: int, seed: int) -> Law:
         """Samples drawn from ``sample``, or from ``law``, with equal weights."""
         generator = np.random.default_rng(seed)
         if self.sample is not None:
-            drawn = [self.call("sample", generator, constants=constants) for _ in range(count)]
-            return Law(np.full(count, 1 / count), stacked(drawn, "sample"))
+            samples = [self.call("sample", generator, constants=constants) for _ in range(count)]
+            return Law(np.full(count, 1 / count), stacked(samples, "sample"))
         law = self.enumerated_law(constants)
-        chosen = generator.choice(law.size, size=count, p=law.weights / law.weights.sum())
-        return Law(np.full(count, 1 / count), gathered(law.samples, chosen))
+        index = generator.choice(law.size, size=count, p=law.weights / law.weights.sum())
+        return Law(np.full(count, 1 / count), select_samples(law.samples, index))
 
     def table(self, role: str, constants: Mapping[str, Any]) -> dict[str, Any]:
         """``names`` or ``events`` at some constants, as a dict."""
@@ -356,7 +356,7 @@ class Model:
         return dict(value)
 
 
-def check_name(role: str, name: Any, taken: Mapping[str, Any]) -> None:
+def check_name(role: str, name: Any, others: Mapping[str, Any]) -> None:
     """Refuse a name of a scalar or an observable that is no word, or that something else has.
 
     Parameters
@@ -373,7 +373,7 @@ def check_name(role: str, name: Any, taken: Mapping[str, Any]) -> None:
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise ModelError(f"{role}: {name!r} is no word, as alpha or S_12")
-    if name in taken or name in QUANTITIES or name.startswith(BEGINNINGS):
+    if name in others or name in QUANTITIES or name.startswith(BEGINNINGS):
         raise ModelError(f"{role}: {name!r} is the name of something else; give it another")
 
 
@@ -430,22 +430,22 @@ def read_model(path: str | Path) -> Model:
         exec(compile(text, str(file), "exec"), module.__dict__)
     except (Exception, SystemExit) as error:
         raise ModelError(
-            f"{file.name} cannot be run: {told_error(error)}{line_of(error, file)}"
+            f"{file.name} cannot be run: {error_text(error)}{line_of(error, file)}"
         ) from error
     finally:
         sys.dont_write_bytecode = writes
         sys.path.remove(str(file.parent))
         _forget(set(sys.modules) - before, file.parent)
     content = vars(module)
-    known = [*LEADING, *TABLES, *SETTINGS]
-    given = {name: content[name] for name in known if content.get(name) is not None}
-    if "start" not in given:
+    names_of_parts = [*LEADING, *TABLES, *SETTINGS]
+    arguments = {name: content[name] for name in names_of_parts if content.get(name) is not None}
+    if "start" not in arguments:
         raise ModelError(f"{file.name} holds no model: it has no function start(...)")
     lines = (module.__doc__ or "").strip().splitlines()
     title = lines[0].rstrip(".") if lines else file.stem
     source = str(content.get("SOURCE", ""))
     try:
-        return Model(**given, name=file.stem, title=title, source=source, path=file)
+        return Model(**arguments, name=file.stem, title=title, source=source, path=file)
     except ModelError as error:
         raise ModelError(f"{file.name}: {error}") from None
 
@@ -453,6 +453,6 @@ def read_model(path: str | Path) -> Model:
 def _forget(names: set[str], folder: Path) -> None:
     """Drop the modules of a folder: another model may have others of these names, or newer ones."""
     for name in names:
-        place = getattr(sys.modules[name], "__file__", None) or ""
-        if Path(place).parent == folder or folder in Path(place).parents:
+        location = getattr(sys.modules[name], "__file__", None) or ""
+        if Path(location).parent == folder or folder in Path(location).parents:
             del sys.modules[name]

@@ -245,13 +245,13 @@ def closure_sections(closure: Closure, entry_names: Sequence[str]) -> list[Secti
         equal.append(f"and {closure.scalars - MOST_SCALARS} more")
     if closure.frozen:
         still = np.flatnonzero(closure.classes.labels < 0)
-        shown = ", ".join(entry_names[entry] for entry in still[:MOST_ENTRIES])
+        first_entries = ", ".join(entry_names[entry] for entry in still[:MOST_ENTRIES])
         more = ", ..." if still.size > MOST_ENTRIES else ""
-        equal.append(f"{still.size} entries never move: {shown}{more}")
+        equal.append(f"{still.size} entries never move: {first_entries}{more}")
     sections = [
         Section("What stays equal", (closure.summary(), *equal), (), _class_numbers(closure))
     ]
-    kept = [
+    laws = [
         f"{text} = {law.value:.6g}" + (" (by the flow; gradient descent breaks it at order eta)"
                                        if law.degree == 2 else "")
         for text, law in zip(closure.conserved, closure.laws, strict=True) if law.exact
@@ -259,12 +259,12 @@ def closure_sections(closure: Closure, entry_names: Sequence[str]) -> list[Secti
     if 0 < closure.free < closure.scalars:
         sections.append(_linear_section(closure))
     decimal = sum(not law.exact for law in closure.laws)
-    if len(kept) > MOST_LAWS:
-        kept[MOST_LAWS:] = [f"and {len(kept) - MOST_LAWS} more"]
+    if len(laws) > MOST_LAWS:
+        laws[MOST_LAWS:] = [f"and {len(laws) - MOST_LAWS} more"]
     if decimal:
-        kept.append(f"{decimal} linear combinations with decimal coefficients")
-    if kept:
-        sections.append(Section("What training keeps", tuple(kept)))
+        laws.append(f"{decimal} linear combinations with decimal coefficients")
+    if laws:
+        sections.append(Section("What training keeps", tuple(laws)))
     return sections
 
 

@@ -205,13 +205,13 @@ def test_a_law_in_one_array_each_without_what_never_happens():
 
 def test_draws_are_of_the_law_and_of_their_seed():
     model = Model(start=start, law=law, loss=lambda theta, sample, xp: 0)
-    many = model.drawn_samples(model.constants, 4000, 3)
+    many = model.draw_samples(model.constants, 4000, 3)
     assert isinstance(many, Law)
     assert abs((many.samples["y"] == 1).mean() - 0.25) < 0.03
     assert set(many.weights) == {1 / 4000}
-    again = model.drawn_samples(model.constants, 4000, 3)
+    again = model.draw_samples(model.constants, 4000, 3)
     np.testing.assert_array_equal(many.samples["x"], again.samples["x"])
-    other = model.drawn_samples(model.constants, 4000, 4)
+    other = model.draw_samples(model.constants, 4000, 4)
     assert (many.samples["y"] != other.samples["y"]).any()
 
 

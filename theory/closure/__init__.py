@@ -119,13 +119,13 @@ class Closure:
         """
         if self.entries > MOST_LABELLED:
             return {}
-        found, first = {}, 0
+        nested, first = {}, 0
         numbers = (self.classes.labels + 1) * np.where(self.classes.signs < 0, -1, 1)
         for name, shape in self.shapes.items():
             count = int(np.prod(shape, dtype=int))
-            found[name] = numbers[first : first + count].reshape(shape).tolist()
+            nested[name] = numbers[first : first + count].reshape(shape).tolist()
             first += count
-        return found
+        return nested
 
     def document(self) -> dict[str, Any]:
         """The closure as plain values."""
@@ -177,13 +177,13 @@ def closure_lines(document: Mapping[str, Any]) -> list[str]:
         remarks.
     """
     scalars, entries, sizes = document["scalars"], document["entries"], document["sizes"]
-    shown = ", ".join(map(str, sizes[:MOST_SHOWN])) + (", ..." if scalars > MOST_SHOWN else "")
+    listed = ", ".join(map(str, sizes[:MOST_SHOWN])) + (", ..." if scalars > MOST_SHOWN else "")
     still = f"; {document['frozen']} never move" if document["frozen"] else ""
     if scalars == entries:
         first = f"closes on {entries} of {entries}: no two entries stay equal"
     else:
         plural = "" if scalars == 1 else "s"
-        first = f"closes on {scalars} scalar{plural} of {entries} entries (sizes {shown}{still})"
+        first = f"closes on {scalars} scalar{plural} of {entries} entries (sizes {listed}{still})"
     if document["free"] < scalars:
         first += f", in a linear space of {document['free']}"
     lines = [first]

@@ -96,9 +96,9 @@ class ConservationLaw:
             letters = [names[j] for j in term]
             same = len(letters) == 2 and letters[0] == letters[1]
             product = f"{letters[0]}**2" if same else "*".join(letters)
-            shown = str(size) if self.exact else f"~{size:.6g}"
+            number = str(size) if self.exact else f"~{size:.6g}"
             sign = "-" if factor < 0 else "+"
-            written.append(f"{sign} {product}" if size == 1 else f"{sign} {shown}*{product}")
+            written.append(f"{sign} {product}" if size == 1 else f"{sign} {number}*{product}")
         text = " ".join(written)
         return text[2:] if text.startswith("+ ") else "-" + text[2:]
 
@@ -145,17 +145,17 @@ def conservation_laws(
     states, rates = _rates(training, classes, space, generator, needed)
     held = [_visited(training, classes, s) for s in space.inside(classes, visited)]
     at_start = classes.start[classes.first]
-    found: list[ConservationLaw] = []
+    laws: list[ConservationLaw] = []
     if space.free < count:
         for group in np.unique(groups):
             inside = np.flatnonzero(groups == group)
             own = [(rate[inside], floor[inside]) for _, rate, floor in held]
             for vector in _null_space(rates[:, inside], own):
                 terms = [(int(k),) for k in inside]
-                found.append(_law(terms, vector, at_start, rates[:, inside]))
+                laws.append(_law(terms, vector, at_start, rates[:, inside]))
     if products and len(np.unique(groups)) == 1:
-        found += _quadratic(products, (states, rates), at_start, held)
-    return tuple(found)
+        laws += _quadratic(products, (states, rates), at_start, held)
+    return tuple(laws)
 
 
 def _quadratic(

@@ -74,14 +74,14 @@ def generators_of(
             raise ModelError(f"axes of {name} are {axes[name]!r}, and it has {len(shape)} axes")
     sets = list(dict.fromkeys(a for name in shapes for a in _axes(axes[name]) if a is not None))
     items: Iterable[Any] = getattr(stated, "generators", stated)
-    found = []
+    generators = []
     for k, item in enumerate(items):
         if not isinstance(item, Mapping):
             if len(sets) != 1:
                 raise ModelError(f"generator {k} of symmetry names no index set of {sets}")
             item = {sets[0]: item}
-        found.append(_generator(k, item, axes, shapes))
-    return found
+        generators.append(_generator(k, item, axes, shapes))
+    return generators
 
 
 def _axes(entry: Any) -> tuple[Any, ...]:
@@ -94,9 +94,9 @@ def _generator(
     axes: Mapping[str, Any],
     shapes: Mapping[str, tuple[int, ...]],
 ) -> Generator:
-    known = {a for name in shapes for a in _axes(axes[name])}
+    index_sets = {a for name in shapes for a in _axes(axes[name])}
     for name in item:
-        if name not in known:
+        if name not in index_sets:
             raise ModelError(f"generator {number} of symmetry moves {name!r}, which axes lacks")
     images: list[IntArray] = []
     signs: list[FloatArray] = []
@@ -114,8 +114,8 @@ def _generator(
         images.append(first + flat)
         signs.append(np.asarray(factor, dtype=np.float64).ravel())
         first += count
-    told = ", ".join(f"{name}: {_brief(entry)}" for name, entry in item.items())
-    return Generator(np.concatenate(images), np.concatenate(signs), f"generator {number} ({told})")
+    text = ", ".join(f"{name}: {_brief(entry)}" for name, entry in item.items())
+    return Generator(np.concatenate(images), np.concatenate(signs), f"generator {number} ({text})")
 
 
 def _brief(entry: Any) -> str:
@@ -143,6 +143,11 @@ def _parts(number: int, index_set: Any, entry: Any, size: int) -> tuple[IntArray
 
 def orbit_classes(start: FloatArray, generators: Sequence[Generator]) -> EntryClasses:
     """Orbits of the entries, with signs, through a start that the group fixes.
+
+    Parameters
+    ----------
+    start : float array, shape (n,)
+    generators : sequence of Generator
 
     Raises
     ------

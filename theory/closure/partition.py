@@ -200,15 +200,15 @@ def refine_entries(
         labels = np.unique(
             np.stack([training.arrays, _ranks(np.abs(start))]), axis=1, return_inverse=True
         )[1].ravel()
-        signs, seen = np.sign(start), np.zeros(size, dtype=bool)
+        signs, active = np.sign(start), np.zeros(size, dtype=bool)
     else:
-        seen = before.labels >= 0
-        labels = np.where(seen, before.labels, before.count + training.arrays)
+        active = before.labels >= 0
+        labels = np.where(active, before.labels, before.count + training.arrays)
         labels = np.unique(
-            np.stack([labels, np.where(seen, 0, _ranks(np.abs(start)))]),
+            np.stack([labels, np.where(active, 0, _ranks(np.abs(start)))]),
             axis=1, return_inverse=True,
         )[1].ravel()  # fmt: skip
-        signs = np.where(seen, before.signs, np.sign(start))
+        signs = np.where(active, before.signs, np.sign(start))
     pending = list(extra)
     quiet = rounds = 0
     splits: list[Split] = []
@@ -219,17 +219,17 @@ def refine_entries(
                 continue
         else:
             scale = SCALES[rounds % len(SCALES)] if rounds else 0.0
-            gradient, floor = _random_probe(training, generator, (labels, signs * seen), scale)
+            gradient, floor = _random_probe(training, generator, (labels, signs * active), scale)
         count = int(labels.max()) + 1
         tolerance = _tolerances(labels, count, gradient, floor)
-        woken = (np.abs(gradient) > tolerance[labels]) & ~seen
+        woken = (np.abs(gradient) > tolerance[labels]) & ~active
         signs = np.where(woken & (signs == 0), np.sign(gradient), signs)
-        seen = seen | woken
-        labels, found = _split(labels, seen, np.where(seen, signs, 0) * gradient, tolerance)
-        splits = sorted(splits + found, key=lambda split: split.share)[:MOST_SPLITS]
-        quiet = 0 if found or woken.any() else quiet + 1
+        active = active | woken
+        labels, pairs = _split(labels, active, np.where(active, signs, 0) * gradient, tolerance)
+        splits = sorted(splits + pairs, key=lambda split: split.share)[:MOST_SPLITS]
+        quiet = 0 if pairs or woken.any() else quiet + 1
         rounds += 1
-    moving = np.flatnonzero(seen)
+    moving = np.flatnonzero(active)
     ordered = np.full(size, FROZEN, dtype=np.int64)
     oriented = np.zeros(size)
     if moving.size:
@@ -247,13 +247,28 @@ def class_tolerances(
     """What counts as a difference for each entry, by its class, shape (n,).
 
     Entries that are frozen are a class of their own in each array.
+
+    Parameters
+    ----------
+    training : Training
+    classes : EntryClasses
+    gradient, floor : float arrays, shape (n,)
+        A gradient and its rounding error.
     """
     labels = np.where(classes.labels >= 0, classes.labels, classes.count + training.arrays)
     return _tolerances(labels, int(labels.max()) + 1, gradient, floor)[labels]
 
 
 def random_state(classes: EntryClasses, generator: np.random.Generator, scale: float) -> FloatArray:
-    """A random state in which every class has one value, shape (n,)."""
+    """A random state in which every class has one value, shape (n,).
+
+    Parameters
+    ----------
+    classes : EntryClasses
+    generator : numpy Generator
+    scale : float
+        Standard deviation of the displacement of each class from the start.
+    """
     at_start = classes.start[classes.first] if classes.count else np.zeros(0)
     return classes.lift(at_start + scale * generator.standard_normal(classes.count))
 
@@ -302,24 +317,24 @@ def _tolerances(
 
 
 def _split(
-    labels: IntArray, seen: NDArray[np.bool_], values: FloatArray, tolerance: FloatArray
+    labels: IntArray, active: NDArray[np.bool_], values: FloatArray, tolerance: FloatArray
 ) -> tuple[IntArray, list[Split]]:
     """Finer labels, and one pair of entries for each class that was split."""
-    order = np.lexsort((values, seen, labels))
+    order = np.lexsort((values, active, labels))
     before, after = order[:-1], order[1:]
     same = labels[before] == labels[after]
     gap = values[after] - values[before]
-    apart = same & ((seen[before] != seen[after]) | (gap > tolerance[labels[after]]))
+    apart = same & ((active[before] != active[after]) | (gap > tolerance[labels[after]]))
     fresh = np.empty(labels.size, dtype=np.int64)
     fresh[order] = np.concatenate([[0], np.cumsum(~same | apart)])
-    found = []
+    pairs = []
     order_of_gaps = np.flatnonzero(apart)[np.argsort(gap[apart], kind="stable")]
     for k in order_of_gaps[:MOST_SPLITS]:
         one, two = sorted((int(before[k]), int(after[k])))
         limit = tolerance[labels[one]]
-        unclear = bool(gap[k] < UNCLEAR * limit and seen[before[k]] == seen[after[k]])
-        found.append(Split(one, two, (float(values[one]), float(values[two])), unclear))
-    return fresh, found
+        unclear = bool(gap[k] < UNCLEAR * limit and active[before[k]] == active[after[k]])
+        pairs.append(Split(one, two, (float(values[one]), float(values[two])), unclear))
+    return fresh, pairs
 
 
 Signature = tuple[FloatArray, FloatArray]

@@ -138,11 +138,11 @@ def evaluate(
         ]
 
 
-def _live(jaxpr: Any, wanted: Sequence[bool]) -> list[tuple[Any, list[bool]]]:
+def _live(jaxpr: Any, needed_outputs: Sequence[bool]) -> list[tuple[Any, list[bool]]]:
     """The equations that the wanted outputs depend on, each with the outputs that are used."""
     from jax.extend.core import Literal
 
-    outputs = zip(jaxpr.outvars, wanted, strict=True)
+    outputs = zip(jaxpr.outvars, needed_outputs, strict=True)
     needed = {v for v, want in outputs if want and not isinstance(v, Literal)}
     live = []
     for equation in reversed(jaxpr.eqns):
@@ -188,13 +188,13 @@ class _Reader:
         return mapped(self.arithmetic.number, entries) if numbers else entries
 
     def run(
-        self, program: Any, inputs: Sequence[Value], wanted: Sequence[bool] | None = None
+        self, program: Any, inputs: Sequence[Value], needed_outputs: Sequence[bool] | None = None
     ) -> list[Any]:
         """The outputs of a jaxpr; None for one that is not wanted."""
         from jax.extend.core import Literal
 
         jaxpr, constants = getattr(program, "jaxpr", program), getattr(program, "consts", ())
-        wanted = wanted or [True] * len(jaxpr.outvars)
+        needed_outputs = needed_outputs or [True] * len(jaxpr.outvars)
         held = dict(zip(jaxpr.invars, inputs, strict=True))
 
         def value(variable: Any) -> Value:
@@ -204,10 +204,13 @@ class _Reader:
 
         for variable, constant in zip(jaxpr.constvars, constants, strict=True):
             held[variable] = self.read(variable.aval, constant)
-        for equation, used in _live(jaxpr, wanted):
+        for equation, used in _live(jaxpr, needed_outputs):
             results = self.equation(equation, [value(v) for v in equation.invars], used)
             held |= dict(zip(equation.outvars, results, strict=True))
-        return [value(v) if want else None for v, want in zip(jaxpr.outvars, wanted, strict=True)]
+        return [
+            value(v) if want else None
+            for v, want in zip(jaxpr.outvars, needed_outputs, strict=True)
+        ]
 
     def equation(self, equation: Any, values: list[Value], used: list[bool]) -> list[Any]:
         """The results of one equation."""

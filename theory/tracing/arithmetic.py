@@ -99,7 +99,13 @@ def is_number(aval: Any) -> bool:
 
 
 def array(entries: Iterable[Any], shape: Sequence[int]) -> Value:
-    """Object array of a shape from its entries in row-major order."""
+    """Object array of a shape from its entries in row-major order.
+
+    Parameters
+    ----------
+    entries : iterable
+    shape : sequence of int
+    """
     result = np.empty(int(np.prod(shape, dtype=int)), dtype=object)
     for k, entry in enumerate(entries):
         result[k] = entry
@@ -122,18 +128,34 @@ def conditions(values: Value) -> Value:
 
 
 def lanes(value: Value, axes: Sequence[int]) -> Value:
-    """The array with the axes moved to the end and flattened into one."""
+    """The array with the axes moved to the end and flattened into one.
+
+    Parameters
+    ----------
+    value : numpy array
+    axes : sequence of int
+    """
     axes = [int(axis) for axis in axes]
-    kept = [axis for axis in range(value.ndim) if axis not in axes]
+    other_axes = [axis for axis in range(value.ndim) if axis not in axes]
     length = int(np.prod([value.shape[axis] for axis in axes], dtype=int))
-    return value.transpose(kept + axes).reshape([value.shape[axis] for axis in kept] + [length])
+    return value.transpose(other_axes + axes).reshape(
+        [value.shape[axis] for axis in other_axes] + [length]
+    )
 
 
 def reduced(function: Callable[[list[Any]], Any], value: Value, axes: Sequence[int]) -> Value:
-    """A function of lists, applied along the axes."""
+    """A function of lists, applied along the axes.
+
+    Parameters
+    ----------
+    function : callable
+        Of a list of entries.
+    value : numpy array
+    axes : sequence of int
+    """
     rows = lanes(value, axes)
-    places = np.ndindex(rows.shape[:-1])
-    return array((function(list(rows[place])) for place in places), rows.shape[:-1])
+    indices = np.ndindex(rows.shape[:-1])
+    return array((function(list(rows[index])) for index in indices), rows.shape[:-1])
 
 
 def _real(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -100,7 +100,16 @@ def _dynamic_update_slice(params: Params, value: Value, update: Value, *starts: 
 
 
 def gather(params: Params, value: Value, indices: Value, missing: Any) -> Value:
-    """The gather primitive; an index out of bounds gives `missing`, as the mode says."""
+    """The gather primitive; an index out of bounds gives `missing`, as the mode says.
+
+    Parameters
+    ----------
+    params : mapping
+        Of the equation.
+    value, indices : numpy arrays
+    missing : object
+        What an index out of bounds gives.
+    """
     from jax import lax
 
     where = lax.gather(
@@ -118,7 +127,14 @@ def gather(params: Params, value: Value, indices: Value, missing: Any) -> Value:
 
 
 def destinations(params: Params, value: Value, indices: Value, updates: Value) -> Value:
-    """Where each entry of the updates of a scatter goes, in the flat array; -1 is nowhere."""
+    """Where each entry of the updates of a scatter goes, in the flat array; -1 is nowhere.
+
+    Parameters
+    ----------
+    params : mapping
+        Of the equation.
+    value, indices, updates : numpy arrays
+    """
     from jax import lax
 
     numbers = params["dimension_numbers"]
@@ -252,10 +268,10 @@ def _select(arithmetic: Arithmetic, equation: Any, which: Value, *cases: Value) 
     if which.dtype == object and not is_number(aval) and aval.dtype != bool:
         raise UntracedPrimitive("select_n", "of integers by a condition with symbols")
     if which.dtype == object or which.dtype == bool:
-        chosen = mapped(arithmetic.select, which, *cases)
+        selected = mapped(arithmetic.select, which, *cases)
     else:
-        chosen = mapped(lambda k, *entries: entries[k], which, *cases)
-    return chosen if is_number(aval) else conditions(chosen)
+        selected = mapped(lambda k, *entries: entries[k], which, *cases)
+    return selected if is_number(aval) else conditions(selected)
 
 
 def _convert(arithmetic: Arithmetic, equation: Any, value: Value) -> Value:
@@ -325,14 +341,14 @@ def _place_of_extreme(arithmetic: Arithmetic, equation: Any, value: Value) -> Va
     rows = lanes(value, equation.params["axes"])
     flat = rows.reshape(-1, rows.shape[-1])
 
-    def place(row: Value) -> int:
+    def position(row: Value) -> int:
         best = 0
         for k in range(1, len(row)):
             if _less(arithmetic, name, sign * row[best], sign * row[k]):
                 best = k
         return best
 
-    places = [place(row) for row in flat]
+    places = [position(row) for row in flat]
     return np.asarray(places, dtype=equation.params["index_dtype"]).reshape(rows.shape[:-1])
 
 
@@ -349,9 +365,9 @@ def _scatter(
     combine = _function(arithmetic, name) if name else lambda old, new: new
     where = destinations(equation.params, value, indices, updates)
     result = value.reshape(-1).copy()
-    for place, update in zip(where.flat, updates.flat, strict=True):
-        if place >= 0:
-            result[place] = combine(result[place], update)
+    for position, update in zip(where.flat, updates.flat, strict=True):
+        if position >= 0:
+            result[position] = combine(result[position], update)
     return result.reshape(value.shape)
 
 

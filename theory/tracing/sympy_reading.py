@@ -139,8 +139,8 @@ class Sympy(Arithmetic):
         expression = sympy.sympify(value.item() if isinstance(value, np.generic) else value)
         for symbol in expression.atoms(sympy.Symbol) - self._real.keys():
             if symbol.is_real is None:
-                known = {**symbol.assumptions0, "real": True}
-                real = sympy.Dummy(symbol.name, **known)
+                assumptions = {**symbol.assumptions0, "real": True}
+                real = sympy.Dummy(symbol.name, **assumptions)
                 self._real[symbol] = real
                 self._finished[real] = symbol
         return expression.xreplace(self._real)

@@ -34,7 +34,7 @@ from theory.closure.partition import (
     refine_entries,
     split_samples,
 )
-from theory.law import ModelError, gathered
+from theory.law import ModelError, select_samples
 
 if TYPE_CHECKING:
     from dynamics.models.engine.realization import Realization, Walk
@@ -99,7 +99,14 @@ class FullTraining:
 
 
 def perturbed(data: Data, generator: np.random.Generator) -> Data:
-    """Data in single precision, each number moved by a rounding error of that."""
+    """Data in single precision, each number moved by a rounding error of that.
+
+    Parameters
+    ----------
+    data : Data
+    generator : numpy Generator
+        Draws the errors.
+    """
     import jax
 
     def moved(part: Any) -> Any:
@@ -151,19 +158,19 @@ class Closing:
         made, training = self.made, self.training
         self._check_start()
         groups: SampleClasses | None = None
-        if made.generators or made.drawn:
+        if made.generators or made.only_sampled:
             classes = self._stated()
         else:
             classes = refine_entries(training, self.generator)
         if made.model.representatives:
             groups = self._sample_classes(classes, [])
-        elif not made.drawn:
+        elif not made.only_sampled:
             classes, groups = self._walked(classes)
         self._name_splits(classes)
         space = linear_space(training, classes, np.random.default_rng(SEED + 1), self.visited)
         if space.remark and classes.count:
             self.remarks.append(f"the linear space was not sought: {space.remark}")
-        laws = () if made.drawn else conservation_laws(
+        laws = () if made.only_sampled else conservation_laws(
             training, classes, space, np.random.default_rng(SEED + 2), self.visited
         )  # fmt: skip
         if len(np.unique(training.groups)) > 1:
@@ -172,7 +179,7 @@ class Closing:
             )
         names = made.scalar_names(classes)
         self.remarks += made.unused_names(classes)
-        if made.drawn and made.law is not None:
+        if made.only_sampled and made.law is not None:
             self.remarks.append(
                 f"the law is known by {made.law.size} draws: what the gradient has outside the "
                 "classes is their sampling error; the symmetry is stated by the model"
@@ -226,7 +233,7 @@ class Closing:
             moving |= np.abs(classes.project(gradient)) > own
             if made.model.representatives:
                 continue
-            if made.drawn:
+            if made.only_sampled:
                 noise += 8 * self._standard_error(state)
             for generator in made.generators:
                 off = float(np.abs(generator.moved(gradient) - gradient).max())
@@ -251,7 +258,7 @@ class Closing:
             )
             law = made.law
             assert law is not None
-            some = gathered(law.samples, np.arange(min(law.size, 2000)))
+            some = select_samples(law.samples, np.arange(min(law.size, 2000)))
             spread = np.asarray(each(state, some)).std(axis=0).max()
         return float(spread / np.sqrt(law.size))
 
@@ -270,8 +277,8 @@ class Closing:
                     break
                 classes, groups = finer, self._sample_classes(finer, [])
                 continue
-            chosen = states[:: max(1, len(states) // SAMPLE_STATES)]
-            again = self._sample_classes(classes, [*chosen, *parting], groups)
+            selected = states[:: max(1, len(states) // SAMPLE_STATES)]
+            again = self._sample_classes(classes, [*selected, *parting], groups)
             if groups is None or again is None or again.count == groups.count:
                 break
             groups = again

@@ -59,7 +59,7 @@ def compiled_gradient(problem: ReducedPopulation) -> tuple[codegen.CompiledModul
     loss = restricted_loss(made, closure, symbols, columns)
     if loss is None:
         raise InvalidRequest(f"the loss of {problem.system} has no expression that is compiled")
-    loss = loss.replace(_is_softplus, lambda found: Softplus(_inner(found)))
+    loss = loss.replace(_is_softplus, lambda function: Softplus(_inner(function)))
     slopes = [sympy.diff(loss, symbol) for symbol in symbols]
     reals = tuple(made.reals)
     source = codegen.summed("gradient", slopes, (names, reals, tuple(map(str, columns or ()))))

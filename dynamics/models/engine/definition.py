@@ -72,12 +72,21 @@ def latex_of(name: str) -> str:
     return letter + (f"_{{{','.join(filter(None, parts))}}}" if any(parts) else "")
 
 
-def notation_of(model: Model, scalars: tuple[str, ...], seen: tuple[str, ...]) -> Notation:
-    """The table of constants, scalars, rates and observables of a model."""
+def notation_of(model: Model, scalars: tuple[str, ...], observables: tuple[str, ...]) -> Notation:
+    """The table of constants, scalars, rates and observables of a model.
+
+    Parameters
+    ----------
+    model : Model
+    scalars : tuple of str
+        Names of the scalars of the reduction.
+    observables : tuple of str
+        Names of what the model observes.
+    """
     rows = [_row(name, "constant of the model") for name in model.constants]
     rows += [_row(name, "scalar of the reduction") for name in scalars]
-    rows += [_row(name, "observable of the model") for name in seen]
-    for name in (*scalars, *seen):
+    rows += [_row(name, "observable of the model") for name in observables]
+    for name in (*scalars, *observables):
         latex = rf"\dot{{{latex_of(name)}}}"
         rows.append(
             NotationEntry(f"d_{name}", f"d_{name}", latex, f"rate of {name}, per unit of time")
@@ -101,7 +110,7 @@ MOST_PANELS = 4
 
 
 def plot_description(
-    model: Model, scalars: Sequence[str], seen: Sequence[str], events: Sequence[str]
+    model: Model, scalars: Sequence[str], observables: Sequence[str], events: Sequence[str]
 ) -> PlotDescription:
     """Panels, and a mark for each event.
 
@@ -120,13 +129,15 @@ def plot_description(
     ModelError
         If a panel names something that the model does not have.
     """
-    known = [*scalars, *seen, "risk"]
+    allowed = [*scalars, *observables, "risk"]
     if model.panels:
-        panels = [_panel(entry, known) for entry in model.panels]
+        panels = [_panel(entry, allowed) for entry in model.panels]
     else:
         chunks = [scalars[k : k + LOOKS] for k in range(0, len(scalars), LOOKS)]
         panels = [_numbered(chunk) for chunk in chunks[:MOST_PANELS]]
-        panels += [_numbered(seen[k : k + LOOKS]) for k in range(0, len(seen), LOOKS)][:2]
+        panels += [
+            _numbered(observables[k : k + LOOKS]) for k in range(0, len(observables), LOOKS)
+        ][:2]
         panels.append(Panel((("risk", 5),), logarithmic=True))
     return PlotDescription(
         panels=tuple(panels),
@@ -139,19 +150,19 @@ def _numbered(names: Sequence[str], logarithmic: bool = False) -> Panel:
     return Panel(tuple((name, k % LOOKS) for k, name in enumerate(names)), logarithmic)
 
 
-def _panel(entry: object, known: Sequence[str]) -> Panel:
+def _panel(entry: object, allowed: Sequence[str]) -> Panel:
     names = [entry] if isinstance(entry, str) else entry
     if not isinstance(names, (tuple, list)) or not names:
         raise ModelError(f"panels: {entry!r} is no panel; a panel is a tuple of names")
-    logarithmic, found = False, []
+    logarithmic, words = False, []
     for name in names:
         word = str(name)
         if word.startswith("log "):
             logarithmic, word = True, word[4:].strip()
-        if word not in known:
-            raise ModelError(f"panels: {word!r} is unknown; known are {', '.join(known[:20])}")
-        found.append(word)
-    return _numbered(found, logarithmic)
+        if word not in allowed:
+            raise ModelError(f"panels: {word!r} is unknown; known are {', '.join(allowed[:20])}")
+        words.append(word)
+    return _numbered(words, logarithmic)
 
 
 PLACES = re.compile(r"0x[0-9a-f]+")
@@ -218,16 +229,16 @@ def _names(statement: ast.stmt) -> set[str]:
 
 def _closure(role: str, named: dict[str, list[ast.stmt]]) -> str:
     """The syntax of a function and of everything of the file that it uses."""
-    wanted, seen = [role], {role}
+    pending, observables = [role], {role}
     texts = []
-    for name in wanted:
+    for name in pending:
         for statement in named[name]:
             plain = _without_docstrings(statement)
             texts.append(ast.dump(plain))
             used = {n.id for n in ast.walk(plain) if isinstance(n, ast.Name)}
-            fresh = sorted(used & named.keys() - seen)
-            seen |= set(fresh)
-            wanted += fresh
+            fresh = sorted(used & named.keys() - observables)
+            observables |= set(fresh)
+            pending += fresh
     return " ".join(texts)
 
 
@@ -340,10 +351,12 @@ class Definition:
         self, scalars: tuple[str, ...], made: Realization, events: tuple[EventRule, ...]
     ) -> Presentation:
         """Letters, panels and events of a problem."""
-        seen = made.observable_names
+        observables = made.observable_names
         with refusals():
-            notation = notation_of(self.model, scalars, seen)
-            plot = plot_description(self.model, scalars, seen, [rule.name for rule in events])
+            notation = notation_of(self.model, scalars, observables)
+            plot = plot_description(
+                self.model, scalars, observables, [rule.name for rule in events]
+            )
         return Presentation(
             self.model.title or self.name, notation, plot, conditions(events), self.origin
         )

@@ -17,7 +17,7 @@ from dynamics.models.engine.definition import Definition, latex_of
 from dynamics.models.engine.realization import Realization, Walk
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure
-from theory.law import gathered
+from theory.law import select_samples
 from theory.rendering import (
     MOST_SCALARS,
     HandWritten,
@@ -67,7 +67,7 @@ def _samples(made: Realization, closure: Closure) -> Iterator[Section]:
     lines = [f"{groups.labels.size} samples; on these scalars {groups.count} losses are different"]
     for k in order[:SHOWN_CLASSES]:
         members = int((groups.labels == k).sum())
-        sample = _sample_text(gathered(made.law.samples, int(groups.first[k])))
+        sample = _sample_text(select_samples(made.law.samples, int(groups.first[k])))
         lines.append(f"P = {weights[k]:.6g}: {members} samples like {sample}")
     if groups.count > SHOWN_CLASSES:
         lines.append(f"and {groups.count - SHOWN_CLASSES} more")
@@ -152,12 +152,12 @@ def _restricted(
     if groups is not None:
         weights = groups.summed(made.law.weights)
         number = int(groups.first[int(np.argmax(weights))])
-    sample = gathered(made.law.samples, number)
+    sample = select_samples(made.law.samples, number)
     if made.numbers_of_a_sample() <= SYMBOLIC_NUMBERS and _all_real(sample):
         named = _named(sample, "")
-        found = _read(made, closure, symbols, (sample, named))
-        if found is not None:
-            return "Loss of a sample on the scalars", found
+        result = _read(made, closure, symbols, (sample, named))
+        if result is not None:
+            return "Loss of a sample on the scalars", result
     text = _sample_text(sample)
     return f"Loss of one sample on the scalars ({text})", _read(
         made, closure, symbols, (sample, sample)
@@ -211,7 +211,7 @@ def restricted_loss(
 
     if columns is None or made.law is None:
         return _read(made, closure, symbols, None)
-    one = gathered(made.law.samples, 0)
+    one = select_samples(made.law.samples, 0)
     leaves, structure = jax.tree.flatten(one)
     named, first = [], 0
     for leaf in leaves:
@@ -269,7 +269,10 @@ def _is_leaf(part: Any) -> bool:
 
 
 def size_table(
-    definition: Definition, grids: Mapping[str, Sequence[int]], given: Mapping[str, Any], walk: Walk
+    definition: Definition,
+    grids: Mapping[str, Sequence[int]],
+    others: Mapping[str, Any],
+    walk: Walk,
 ) -> Section:
     """Multiplicities at several sizes, as polynomials of the constants.
 
@@ -290,41 +293,41 @@ def size_table(
     from itertools import product
 
     names = list(grids)
-    found: dict[tuple[int, ...], Closure] = {}
+    closures: dict[tuple[int, ...], Closure] = {}
     left_out: list[str] = []
     for values in product(*grids.values()):
         point = dict(zip(names, values, strict=True))
         try:
-            parameters = definition.Parameters(**{**given, **point})
+            parameters = definition.Parameters(**{**others, **point})
             made = definition.realization(parameters)
-            found[values] = made.closure(walk)
+            closures[values] = made.closure(walk)
         except ValueError as error:
             where = ", ".join(f"{n}={v}" for n, v in point.items())
             left_out.append(f"{where} is left out: {str(error).splitlines()[0][:120]}")
-    if len(found) < 2:
+    if len(closures) < 2:
         raise InvalidRequest(f"sizes: fewer than two can be made; {'; '.join(left_out)}")
     lines = []
-    for values, closure in found.items():
+    for values, closure in closures.items():
         where = ", ".join(f"{n}={v}" for n, v in zip(names, values, strict=True))
         sizes = ", ".join(
             f"{name} {n}" for name, n in zip(closure.names, closure.sizes, strict=True)
         )
         lines.append(f"{where}: {closure.scalars} of {closure.entries} ({sizes})"[:160])
-    counts = {values: closure.scalars for values, closure in found.items()}
+    counts = {values: closure.scalars for values, closure in closures.items()}
     number, checks = multiplicities(counts, names)
     usual = max(counts.values())
     if number is not None and len(set(counts.values())) > 1:
         lines.append(f"the number of scalars is {number}, {checks} of the sizes being a check")
-    for values, closure in found.items():
+    for values, closure in closures.items():
         if number is None and closure.scalars < usual:
             where = ", ".join(f"{n}={v}" for n, v in zip(names, values, strict=True))
             lines.append(f"{where} has fewer scalars than other sizes: perhaps a coincidence there")
     rows: list[tuple[Any, Any]] = []
-    every = dict.fromkeys(name for closure in found.values() for name in closure.names)
+    every = dict.fromkeys(name for closure in closures.values() for name in closure.names)
     for name in every:
         sizes_of = {
             values: closure.sizes[closure.names.index(name)]
-            for values, closure in found.items()
+            for values, closure in closures.items()
             if name in closure.names
         }
         polynomial, checks = multiplicities(sizes_of, names)

@@ -34,7 +34,7 @@ DENSE = 1 << 16
 
 
 class Embedding(NamedTuple):
-    """Arrays of an embedding; ``matrix`` is empty where entries are gathered by ``labels``.
+    """Arrays of an embedding; ``matrix`` is empty where entries are select_samples by ``labels``.
 
     Attributes
     ----------
@@ -95,7 +95,13 @@ def class_embedding(classes: EntryClasses) -> Embedding:
 
 
 def linear_embedding(classes: EntryClasses, space: LinearSpace) -> Embedding:
-    """The embedding of a linear space by orthonormal directions of the entries."""
+    """The embedding of a linear space by orthonormal directions of the entries.
+
+    Parameters
+    ----------
+    classes : EntryClasses
+    space : LinearSpace
+    """
     still = EntryClasses(classes.labels, classes.signs, np.zeros_like(classes.start))
     matrix = still.lift(space.directions(classes).T).T
     nothing = np.zeros(0)
@@ -173,8 +179,8 @@ class Loop:
             return now - eta * slope, rows, records
 
         shape = jax.eval_shape(lambda s: tracked(s, s, self._at(0, batches, data)), state).shape
-        kept = 0 if self._small else self.records + 1
-        begin = (state, jnp.zeros((STEPS, *shape)), jnp.zeros((kept, state.shape[0])))
+        stored = 0 if self._small else self.records + 1
+        begin = (state, jnp.zeros((STEPS, *shape)), jnp.zeros((stored, state.shape[0])))
         now, rows, records = jax.lax.fori_loop(zero, count, step, begin)
         return now, jnp.isfinite(now).all(), rows, records
 
@@ -221,7 +227,7 @@ class Loop:
         import jax
 
         first, last = span
-        tracked, record_steps, kept = buffers
+        tracked, record_steps, stored = buffers
         step, done = first, 0
         now: Any = state
         with jax.enable_x64(True):
@@ -239,18 +245,24 @@ class Loop:
                     index = np.zeros((STEPS, batches.shape[1]), dtype=np.int64)
                     index[: stop - step] = batches[step - first : stop - first]
                 begin, count = now, stop - step
-                now, finite, found, records = self._quick(begin, eta, count, slots, index, data)
+                now, finite, tracked_rows, records = self._quick(
+                    begin, eta, count, slots, index, data
+                )
                 reached = stop
                 if not finite:
-                    now, taken = self._checked(begin, eta, count, index, data)
-                    reached = step + int(taken)
-                rows = np.asarray(found)[: min(reached + 1, stop) - step]
+                    now, steps_taken = self._checked(begin, eta, count, index, data)
+                    reached = step + int(steps_taken)
+                rows = np.asarray(tracked_rows)[: min(reached + 1, stop) - step]
                 width = tracked.shape[1]
                 tracked[step - first : step - first + len(rows)] = rows[:, :width]
-                seen = due[due <= reached]
-                own = rows[seen - step, width:] if self._small else np.asarray(records)[: seen.size]
-                kept[done : done + seen.size] = own
-                done += seen.size
+                reached_records = due[due <= reached]
+                own = (
+                    rows[reached_records - step, width:]
+                    if self._small
+                    else np.asarray(records)[: reached_records.size]
+                )
+                stored[done : done + reached_records.size] = own
+                done += reached_records.size
                 step = reached
                 if reached < stop:
                     break
@@ -379,7 +391,14 @@ def _samples_of_a_step(payload: Any, index: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def slope_of(program: Program, reduced: bool) -> Any:
-    """(state, payload) -> what a step subtracts, divided by eta; compiled on first call."""
+    """(state, payload) -> what a step subtracts, divided by eta; compiled on first call.
+
+    Parameters
+    ----------
+    program : Program
+    reduced : bool
+        Whether the state are coordinates of the embedding, or every entry.
+    """
     import jax
 
     return jax.jit(partial(_slope, program, reduced))
@@ -389,5 +408,11 @@ def slope_of(program: Program, reduced: bool) -> Any:
 def functions_of(
     program: Program, reduced: bool, columns: Columns, size: int, batched: bool = False
 ) -> Functions:
-    """The functions of a program; the same object for the same arguments."""
+    """The functions of a program; the same object for the same arguments.
+
+    Parameters
+    ----------
+    program, reduced, columns, size, batched
+        As for `Functions`.
+    """
     return Functions(program, reduced, columns, size, batched)

@@ -267,7 +267,7 @@ class ModelProblem(BaseProblem):
     def _draws(self, seed: Any) -> dict[str, Any]:
         """Number and seed of the draws, where the law is known by draws alone."""
         law = self.realization.law
-        if not self.realization.drawn or law is None:
+        if not self.realization.only_sampled or law is None:
             return {}
         return {"samples": law.size, "seed": int(seed)}
 
@@ -388,7 +388,7 @@ class ReducedPopulation(ModelProblem):
             Of this problem.
         """
         walked = run.steps.size and run.steps[-1] <= self.closure.walked
-        if walked or self.realization.drawn:
+        if walked or self.realization.only_sampled:
             return ""
         records = np.unique(np.linspace(0, len(run.time) - 1, LOOKS_ALONG).astype(int))
         states = self.lift(run.states[records])
@@ -530,9 +530,9 @@ class FullEmpirical(FullModelProblem):
             # The noise of the start may move what the start itself does not.
             closure = realization.open_closure()
         law = realization.law
-        if not realization.drawn:
+        if not realization.only_sampled:
             with refusals():
-                law = model.drawn_samples(realization.constants, count, self._seed)
+                law = model.draw_samples(realization.constants, count, self._seed)
         data = device_data(law, realization.data.fixed, realization.reals)
         batched = size if size < count else 0
         super().__init__(parameters, realization, closure, data, False, coordinates, batched)

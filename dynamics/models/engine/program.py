@@ -11,7 +11,7 @@ JAX's switch for double precision is a context here, never the global flag of th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from math import ceil, prod
 from typing import Any, NamedTuple
 
@@ -77,14 +77,14 @@ class Program:
 
     def theta(self, flat: Any, fixed: Any) -> dict[str, Any]:
         """Every array by its name, trained and fixed."""
-        found, first = dict(fixed), 0
+        result, first = dict(fixed), 0
         for name, shape in self.shapes.items():
             count = prod(shape)
-            found[name] = flat[first : first + count].reshape(shape)
+            result[name] = flat[first : first + count].reshape(shape)
             first += count
-        return found
+        return result
 
-    def _given(self, role: str, data: Data) -> dict[str, Any]:
+    def _constants(self, role: str, data: Data) -> dict[str, Any]:
         constants = {**self.statics, **data.reals}
         return {name: constants[name] for name in self.model._arguments[role]}
 
@@ -92,13 +92,13 @@ class Program:
         """The loss of one sample."""
         assert self.model.loss is not None
         theta = self.theta(flat, data.fixed)
-        return self.model.loss(theta, sample, namespace(), **self._given("loss", data))
+        return self.model.loss(theta, sample, namespace(), **self._constants("loss", data))
 
     def closed_risk(self, flat: Any, data: Data) -> Any:
         """The risk that the model gives in closed form; traced."""
         assert self.model.risk is not None
         theta = self.theta(flat, data.fixed)
-        return self.model.risk(theta, namespace(), **self._given("risk", data))
+        return self.model.risk(theta, namespace(), **self._constants("risk", data))
 
     @property
     def has_law(self) -> bool:
@@ -194,26 +194,26 @@ class Program:
         """Everything the model observes at a state, by name; traced."""
         import jax
 
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         theta = self.theta(flat, data.fixed)
         model, xp = self.model, namespace()
         if model.observables is not None:
-            found |= model.observables(theta, xp, **self._given("observables", data))
+            result |= model.observables(theta, xp, **self._constants("observables", data))
         if model.observe is not None:
-            given = self._given("observe", data)
+            arguments = self._constants("observe", data)
 
             def averaged(block: Any) -> Any:
                 weights, samples = block
-                each = jax.vmap(lambda s: model.observe(theta, s, xp, **given))(samples)  # type: ignore[misc]
+                each = jax.vmap(lambda s: model.observe(theta, s, xp, **arguments))(samples)  # type: ignore[misc]
                 return jax.tree.map(lambda values: (weights * values).sum(), each)
 
             weights, samples, number = self.blocks(data)
             if number == 1:
-                found |= averaged((data.weights, data.samples))
+                result |= averaged((data.weights, data.samples))
             else:
                 parts = jax.lax.map(averaged, (weights, samples))
-                found |= jax.tree.map(lambda values: values.sum(), parts)
-        return found
+                result |= jax.tree.map(lambda values: values.sum(), parts)
+        return result
 
     def signatures(self, flat: Any, direction: Any, data: Data) -> Any:
         """Numbers of each sample that equal samples share, shape (numbers, N); traced.
@@ -232,8 +232,10 @@ class Program:
             values = [loss, along]
             if model.observe is not None:
                 theta = self.theta(flat, data.fixed)
-                seen = model.observe(theta, sample, xp, **self._given("observe", data))
-                values += [jnp.asarray(v, loss.dtype) for v in seen.values()]
+                values_of_sample = model.observe(
+                    theta, sample, xp, **self._constants("observe", data)
+                )
+                values += [jnp.asarray(v, loss.dtype) for v in values_of_sample.values()]
             return jnp.stack(values)
 
         _, samples, number = self.blocks(data)
@@ -283,18 +285,18 @@ class Program:
         if key in self._checked:
             return
         first = "loss" if self.has_law else "risk"
-        taken: dict[str, Any] = {**self.statics, **data.reals, **self.shapes}
+        others: dict[str, Any] = {**self.statics, **data.reals, **self.shapes}
         with jax.enable_x64(True):
             with refusals(first, path):
                 _one_number(first, jax.eval_shape(self.first_value, flat, abstract))
             for role in ("observables", "observe"):
                 if getattr(self.model, role) is not None:
                     with refusals(role, path):
-                        shapes = jax.eval_shape(lambda f, d: self._seen(role, f, d), flat, abstract)  # noqa: B023
+                        shapes = jax.eval_shape(partial(self._observe, role), flat, abstract)
                         _numbers_by_name(role, shapes)
                         for name in shapes:
-                            check_name(role, name, taken)
-                    taken |= shapes
+                            check_name(role, name, others)
+                    others |= shapes
             with refusals(first, path):
                 jax.eval_shape(
                     lambda f, d: self.value_and_gradient(lambda z: z, f, d)[1], flat, abstract
@@ -310,46 +312,52 @@ class Program:
         first = jax.tree.map(lambda part: part[0], data.samples)
         return _arrays_only("loss", self.sample_loss(flat, first, data))
 
-    def _seen(self, role: str, flat: Any, data: Data) -> Any:
+    def _observe(self, role: str, flat: Any, data: Data) -> Any:
         """What ``observables``, or ``observe`` of the first sample, gives; traced."""
         import jax
 
-        theta, xp, given = self.theta(flat, data.fixed), namespace(), self._given(role, data)
+        theta, xp, arguments = (
+            self.theta(flat, data.fixed),
+            namespace(),
+            self._constants(role, data),
+        )
         if role == "observables":
-            return _arrays_only(role, self.model.observables(theta, xp, **given))  # type: ignore[misc]
+            return _arrays_only(role, self.model.observables(theta, xp, **arguments))  # type: ignore[misc]
         sample = jax.tree.map(lambda part: part[0], data.samples)
-        return _arrays_only(role, self.model.observe(theta, sample, xp, **given))  # type: ignore[misc]
+        return _arrays_only(role, self.model.observe(theta, sample, xp, **arguments))  # type: ignore[misc]
 
 
-def _told(value: Any) -> str:
+def _description(value: Any) -> str:
     """A traced value as words: ``float64 of shape (2,)``, or its type."""
     if not hasattr(value, "shape"):
         return type(value).__name__
     return str(value.dtype) + (f" of shape {value.shape}" if value.shape else "")
 
 
-def _arrays_only(role: str, given: Any) -> Any:
+def _arrays_only(role: str, values: Any) -> Any:
     """What a function gives, where all of it can be numbers."""
     import jax
 
-    for leaf in jax.tree.leaves(given):
+    for leaf in jax.tree.leaves(values):
         plain = np.isscalar(leaf) and not isinstance(leaf, str)
         if not plain and not hasattr(leaf, "__array__"):
             raise ModelError(f"{role} gives {type(leaf).__name__}, which is no number")
-    return given
+    return values
 
 
 def _one_number(role: str, shape: Any) -> None:
     if getattr(shape, "shape", None) != () or np.dtype(shape.dtype).kind != "f":
-        raise InvalidRequest(f"{role} gives {_told(shape)}; {role} can give one real number")
+        raise InvalidRequest(f"{role} gives {_description(shape)}; {role} can give one real number")
 
 
 def _numbers_by_name(role: str, shapes: Any) -> None:
     if not isinstance(shapes, Mapping):
-        raise InvalidRequest(f"{role} gives {_told(shapes)}; {role} can give a dict of numbers")
+        raise InvalidRequest(
+            f"{role} gives {_description(shapes)}; {role} can give a dict of numbers"
+        )
     for name, shape in shapes.items():
         if getattr(shape, "shape", None) != () or np.dtype(shape.dtype).kind not in "biuf":
-            raise InvalidRequest(f"{role}: {name!r} is {_told(shape)}, not one real number")
+            raise InvalidRequest(f"{role}: {name!r} is {_description(shape)}, not one real number")
 
 
 @lru_cache(maxsize=64)
@@ -373,12 +381,30 @@ class _ById:
 def program_of(
     model: Model, statics: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]
 ) -> Program:
-    """The program of a model at static constants; the same object for the same ones."""
+    """The program of a model at static constants; the same object for the same ones.
+
+    Parameters
+    ----------
+    model : Model
+    statics : mapping
+        Constants that are no real numbers.
+    shapes : mapping
+        Trained array -> shape.
+    """
     return _program(_ById(model), tuple(statics.items()), tuple(shapes.items()))
 
 
 def device_data(law: Law | None, fixed: Mapping[str, Any], reals: Mapping[str, float]) -> Data:
-    """Data as arrays of JAX in double precision."""
+    """Data as arrays of JAX in double precision.
+
+    Parameters
+    ----------
+    law : Law or None
+    fixed : mapping
+        Untrained arrays.
+    reals : mapping
+        Real constants.
+    """
     jax = require_jax()
     with jax.enable_x64(True):
         weights = np.zeros(0) if law is None else law.weights

@@ -19,7 +19,7 @@ from dynamics.validation import InvalidRequest
 from theory.closure import Closure, EntryClasses, LinearSpace, SampleClasses
 from theory.closure.orbits import Generator, generators_of
 from theory.closure.partition import class_tolerances
-from theory.law import Law, ModelError, gathered
+from theory.law import Law, ModelError, select_samples
 from theory.model import Model, check_name
 
 FloatArray = NDArray[np.float64]
@@ -82,10 +82,10 @@ class Realization:
             return None
         if self.model.law is not None:
             return self.model.enumerated_law(self.constants)
-        return self.model.drawn_samples(self.constants, samples, seed)
+        return self.model.draw_samples(self.constants, samples, seed)
 
     @property
-    def drawn(self) -> bool:
+    def only_sampled(self) -> bool:
         """Whether the law is known by draws alone."""
         return self.law is not None and self.model.law is None
 
@@ -221,7 +221,7 @@ class Realization:
         if groups is None or self.law is None:
             return self.data
         with jax.enable_x64(True):
-            samples = gathered(self.law.samples, groups.first)
+            samples = select_samples(self.law.samples, groups.first)
             return self.data._replace(
                 weights=jax.numpy.asarray(groups.summed(self.law.weights)),
                 samples=jax.tree.map(jax.numpy.asarray, samples),

@@ -68,7 +68,7 @@ def system_of(model: Model) -> System:
         )
         for name, kind in PROBLEMS.items()
     }  # fmt: skip
-    drawn = model.law is None and model.sample is not None and model.risk is None
+    draws = model.law is None and model.sample is not None and model.risk is None
     return System(
         name=model.name,
         title=model.title or model.name,
@@ -89,7 +89,7 @@ def system_of(model: Model) -> System:
         },
         plot_description=PlotDescription(overlaid=(*named[:4], "risk")),
         seconds=_seconds,
-        drawn=("samples", "seed") if drawn else (),
+        drawn=("samples", "seed") if draws else (),
         origin=definition.origin,
         model=model,
         checks=checks,
@@ -108,8 +108,8 @@ def _closure_of(definition: Definition) -> Callable[..., Any]:
         seed: Any = 0,
     ) -> Any:
         """What training closes on at some parameters; see `theory.closure.Closure`."""
-        chosen = definition.Parameters() if parameters is None else parameters
-        return definition.realization(chosen, samples, seed).closure(definition.walk(eta, steps))
+        selected = definition.Parameters() if parameters is None else parameters
+        return definition.realization(selected, samples, seed).closure(definition.walk(eta, steps))
 
     return closure
 
@@ -136,17 +136,21 @@ def _rules_by_name(model: Model) -> tuple[EventRule, ...]:
 
 def _claims(model: Model) -> tuple[tuple[Claim, ...], dict[str, Callable[..., Any]]]:
     """The claims of a model file, and the functions that check them."""
-    given = model.claims
-    if given is None:
+    claims_of_model = model.claims
+    if claims_of_model is None:
         return (), {}
-    items = given.items() if isinstance(given, Mapping) else [(None, f) for f in given]
+    items = (
+        claims_of_model.items()
+        if isinstance(claims_of_model, Mapping)
+        else [(None, f) for f in claims_of_model]
+    )
     checks: dict[str, Callable[..., Any]] = {}
     claims = []
     for name, function in items:
         if not callable(function):
             raise ModelError(f"claims: {function!r} is no function (system, protocol) -> Finding")
-        called = getattr(function, "__name__", type(function).__name__)
-        source = str(name or called.replace("_", " "))
+        name_of_check = getattr(function, "__name__", type(function).__name__)
+        source = str(name or name_of_check.replace("_", " "))
         statement = " ".join((function.__doc__ or source).split())
         checks[source] = _guarded(function, model)
         claims.append(Claim(source, statement, "stated in the model file", "its own check"))
@@ -155,13 +159,15 @@ def _claims(model: Model) -> tuple[tuple[Claim, ...], dict[str, Callable[..., An
 
 def _guarded(function: Callable[..., Any], model: Model) -> Callable[..., Any]:
     """A check whose errors are one line, and which must give a Finding."""
-    called = getattr(function, "__name__", type(function).__name__)
+    name_of_check = getattr(function, "__name__", type(function).__name__)
 
     def check(system: Any, protocol: Any) -> Any:
-        with refusals(), model.blamed(f"claim {called}"):
+        with refusals(), model.blamed(f"claim {name_of_check}"):
             finding = function(system, protocol)
         if not all(hasattr(finding, name) for name in ("holds", "measured", "bound", "reason")):
-            raise InvalidRequest(f"claim {called} gives {type(finding).__name__}, not a Finding")
+            raise InvalidRequest(
+                f"claim {name_of_check} gives {type(finding).__name__}, not a Finding"
+            )
         return finding
 
     return check

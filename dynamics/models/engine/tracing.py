@@ -16,7 +16,7 @@ from typing import Any
 
 from dynamics.codegen import cache_directory
 from dynamics.validation import InvalidRequest
-from theory.law import ModelError, line_of, told_error
+from theory.law import ModelError, error_text, line_of
 
 MISSING = "own models need JAX, which is not installed: pip install -e '.[models]'"
 WORTH_KEEPING = 0.05
@@ -72,15 +72,15 @@ def refusals(role: str = "", path: Path | None = None) -> Iterator[None]:
     try:
         yield
     except ModelError as error:
-        place = line_of(error, path) if str(error).startswith("xp.") else ""
-        front = f"{role}: " if place else ""
-        raise InvalidRequest(f"{front}{error}{place}") from None
+        location = line_of(error, path) if str(error).startswith("xp.") else ""
+        front = f"{role}: " if location else ""
+        raise InvalidRequest(f"{front}{error}{location}") from None
     except Exception as error:
         if isinstance(error, InvalidRequest) or not role:
             raise
         hint = next((HINTS[k.__name__] for k in type(error).__mro__ if k.__name__ in HINTS), "")
-        told = hint or f"raises {told_error(error)}"
-        raise InvalidRequest(f"{role} {told}{line_of(error, path)}") from None
+        text = hint or f"raises {error_text(error)}"
+        raise InvalidRequest(f"{role} {text}{line_of(error, path)}") from None
 
 
 NUMPY = (
@@ -116,11 +116,11 @@ class Namespace:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        known = list(vars(self))
-        near = get_close_matches(name, known, 3, 0.5) or ["exp", "sum", "where"]
+        names = list(vars(self))
+        near = get_close_matches(name, names, 3, 0.5) or ["exp", "sum", "where"]
         raise ModelError(
             f"xp.{name} is unknown; nearest: {', '.join(f'xp.{n}' for n in near)} "
-            f"(xp has {len(known)} elementary functions of numpy, softmax, softplus, relu, ...)"
+            f"(xp has {len(names)} elementary functions of numpy, softmax, softplus, relu, ...)"
         )
 
 
@@ -130,7 +130,7 @@ def namespace() -> Namespace:
     import jax
     import jax.numpy as jnp
 
-    found = {name: getattr(jnp, name) for name in NUMPY}
-    found |= {name: getattr(jax.nn, name) for name in NEURAL}
-    found |= {name: getattr(jax.lax, target) for name, target in LAX.items()}
-    return Namespace(found)
+    functions = {name: getattr(jnp, name) for name in NUMPY}
+    functions |= {name: getattr(jax.nn, name) for name in NEURAL}
+    functions |= {name: getattr(jax.lax, target) for name, target in LAX.items()}
+    return Namespace(functions)

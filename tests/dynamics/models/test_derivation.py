@@ -57,9 +57,9 @@ def test_the_page_writes_what_the_traced_loss_is(name):
     symbols = [sympy.Symbol(n, real=True) for n in closure.names]
     sample = None
     if made.law is not None:
-        from theory.law import gathered
+        from theory.law import select_samples
 
-        one = gathered(made.law.samples, 5)
+        one = select_samples(made.law.samples, 5)
         sample = (one, one)
     written = _read(made, closure, symbols, sample)
     scalars = np.random.default_rng(1).standard_normal(closure.scalars)

@@ -51,7 +51,7 @@ class Sizes:
 
 
 def initial_rate(
-    place: str,
+    kind: str,
     sizes: Sizes,
     P: sympy.Expr,
     masked: sympy.Expr,
@@ -61,14 +61,14 @@ def initial_rate(
 
     Parameters
     ----------
-    place : str
+    kind : str
         ``"own"`` or ``"other"``.
     sizes : Sizes
     P, masked : int or sympy.Expr
     latents : sequence
         Moments of z of order 0, 1, ..., 4.
     """
-    polynomial = sympy.Poly(sympy.expand(feature_increment(place)), A_m, A_i, Sigma, z_m, z_i)
+    polynomial = sympy.Poly(sympy.expand(feature_increment(kind)), A_m, A_i, Sigma, z_m, z_i)
     rate = sympy.Integer(0)
     for (m, i, rest, power_m, power_i), coefficient in polynomial.terms():
         inside = [(sizes.own - 1, m), (sizes.this, i)]
@@ -91,7 +91,7 @@ def family_sizes() -> Sizes:
 @cache
 def initial_ratio() -> sympy.Expr:
     """rho(0) = |alpha_0| / alpha_m of the one-cluster family at z = 1, exact, in letters."""
-    rates = [initial_rate(place, family_sizes(), P, masked) for place in (OTHER, OWN)]
+    rates = [initial_rate(kind, family_sizes(), P, masked) for kind in (OTHER, OWN)]
     return sympy.factor(-rates[0] / rates[1])
 
 
@@ -145,7 +145,7 @@ def rho_at_start(
     rest = tuple((size, others.count(size)) for size in sorted(set(others)))
     moments = [latent_moment(*latents, order) for order in range(5)]
     sizes = Sizes(sympy.Integer(counts[own]), sympy.Integer(counts[0]), rest)
-    rates = [initial_rate(place, sizes, row.size, masked, moments) for place in (OTHER, OWN)]
+    rates = [initial_rate(kind, sizes, row.size, masked, moments) for kind in (OTHER, OWN)]
     # Other areas much larger than the global one make alpha_0 positive.
     return float(abs(rates[0]) / rates[1])
 
@@ -157,9 +157,15 @@ def effective_gap(
     masked: int,
     latents: tuple[Sequence[float], Sequence[float]] = ((1,), (1,)),
 ) -> float:
-    """Delta_eff = ln rho(0) / ln P; arguments of `rho_at_start`."""
-    found = rho_at_start(areas, cluster, p, masked, latents)
-    return log(found) / log(as_areas(areas).shape[1])
+    """Delta_eff = ln rho(0) / ln P; arguments of `rho_at_start`.
+
+    Parameters
+    ----------
+    areas, cluster, p, masked, latents
+        As for `rho_at_start`.
+    """
+    result = rho_at_start(areas, cluster, p, masked, latents)
+    return log(result) / log(as_areas(areas).shape[1])
 
 
 @dataclass(frozen=True)
@@ -194,14 +200,14 @@ def leading_motion() -> Motion:
     """
     scaled = sympy.Symbol("a_t", positive=True)
     rise, fall = leading_terms()
-    found = {}
+    result = {}
     for name, power, sign in (("m", rise, 1), ("0", fall, -rho0)):
         phi = sympy.Symbol(f"Phi_{name}", real=True)
         passed = sympy.integrate(sympy.exp(-power * phi), (phi, 0, phi))
-        found[name] = sympy.solve(passed - sign * scaled, phi)[0]
-    rates = [sympy.diff(found["m"], scaled), -sympy.diff(found["0"], scaled)]
+        result[name] = sympy.solve(passed - sign * scaled, phi)[0]
+    rates = [sympy.diff(result["m"], scaled), -sympy.diff(result["0"], scaled)]
     switch = sympy.solve(sympy.together(rates[0] - rates[1]), scaled)[0]
-    return Motion(found["m"], found["0"], scaled, sympy.factor(switch))
+    return Motion(result["m"], result["0"], scaled, sympy.factor(switch))
 
 
 def leading_terms() -> tuple[int, int]:

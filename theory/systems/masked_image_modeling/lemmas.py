@@ -122,7 +122,7 @@ def live_entries() -> Evidence:
     areas = ((0, 0, 1, 1), (0, 1, 0, 1))
     size, p = model.dimension(areas), 1
     matrix = sympy.Matrix(size, size, lambda i, j: sympy.Symbol(f"Q_{i}_{j}", real=True))
-    row, seen = set(matrix.row(model.position_index(areas, p))), 0
+    row, count = set(matrix.row(model.position_index(areas, p))), 0
     holds = True
     for k, (hidden, _) in itertools.product(range(2), masks(4, 2)):
         if p in hidden:
@@ -130,16 +130,26 @@ def live_entries() -> Evidence:
             inputs = model.tokens(areas, model.image(areas, k, latents), hidden)
             used = set().union(*[score.free_symbols for score in model.scores(matrix, inputs, p)])
             holds &= used & set(matrix) <= row
-            seen += 1
+            count += 1
     return Evidence(
         holds,
         "K=2, P=4, all 64 entries of Q free",
-        (f"the scores of a masked patch contain entries of its own row only, {seen} cases",),
+        (f"the scores of a masked patch contain entries of its own row only, {count} cases",),
     )
 
 
 def paper_loss(z: tuple[sympy.Symbol, ...], A: Share, m: int) -> sympy.Expr:
-    """Lemma A.8."""
+    """Lemma A.8.
+
+    Parameters
+    ----------
+    z : sequence of sympy.Expr
+        Latent of every area.
+    A : mapping
+        Area -> attention to its unmasked patches.
+    m : int
+        Area of p.
+    """
     others = sympy.Add(*[z[a] ** 2 * A[a] ** 2 for a in A if a != m])
     return (z[m] ** 2 * (1 - A[m]) ** 2 + others) / 2
 
@@ -164,7 +174,17 @@ def lemma_a_8(statement: Callable[..., sympy.Expr] = paper_loss) -> Evidence:
 def paper_feature_rate(
     z: tuple[sympy.Expr, ...], A: Share, m: int, i: int, rest: sympy.Expr
 ) -> sympy.Expr:
-    """Lemma 5.1, with ``rest`` the sum of z^2 A^2 over all areas but m and i."""
+    """Lemma 5.1, with ``rest`` the sum of z^2 A^2 over all areas but m and i.
+
+    Parameters
+    ----------
+    z, A, m
+        As for `paper_loss`.
+    i : int
+        Area of the feature.
+    rest : sympy.Expr
+        Sum of z^2 A^2 over all areas but m and i.
+    """
     if i == m:
         return z[m] * A[m] * (z[m] ** 2 * (1 - A[m]) ** 2 + rest)
     spread = z[i] ** 2 * A[i] * (1 - A[i]) + z[m] ** 2 * A[m] * (1 - A[m]) - rest
@@ -199,14 +219,23 @@ def lemma_5_1(statement: Callable[..., sympy.Expr] = paper_feature_rate) -> Evid
 
 
 def paper_position_rate(
-    place: str, latent: sympy.Expr, share: sympy.Expr, r: sympy.Expr
+    kind: str, latent: sympy.Expr, share: sympy.Expr, r: sympy.Expr
 ) -> sympy.Expr:
     """Lemma 5.2, per unit of attention to the key: b_q - r.
 
     ``latent`` and ``share`` are z and A of the area of the key.
+
+    Parameters
+    ----------
+    kind : str
+        ``OWN``, ``OTHER`` or ``MASKED``: where the key is.
+    latent, share : sympy.Expr
+        z and A of the area of the key.
+    r : sympy.Expr
+        Mean of b over all keys.
     """
     b = {OWN: latent**2 * (1 - share), OTHER: -(latent**2) * share, MASKED: 0}
-    return b[place] - r
+    return b[kind] - r
 
 
 def lemma_5_2(statement: Callable[..., sympy.Expr] = paper_position_rate) -> Evidence:
@@ -215,22 +244,22 @@ def lemma_5_2(statement: Callable[..., sympy.Expr] = paper_position_rate) -> Evi
     Parameters
     ----------
     statement : callable
-        (place, latent, share, r) -> rate per unit of attention, to see the check fail.
+        (kind, latent, share, r) -> rate per unit of attention, to see the check fail.
     """
     r = NOTATION.symbol("r")
     general = {
-        place: sympy.expand(balanced(key_increment(place)) - u * statement(place, z, A, r)) == 0
-        for place, z, A in ((OWN, z_m, A_m), (OTHER, z_i, A_i), (MASKED, z_i, A_i))
+        kind: sympy.expand(balanced(key_increment(kind)) - u * statement(kind, z, A, r)) == 0
+        for kind, z, A in ((OWN, z_m, A_m), (OTHER, z_i, A_i), (MASKED, z_i, A_i))
     }
     pairs = []
     for case in small_cases():
         mean = LATENTS[OWN_AREA] ** 2 * case.shares[OWN_AREA] - sympy.Add(*case.squares.values())
         for q, area in enumerate(AREAS):
-            place = MASKED if q in case.hidden else OWN if area == OWN_AREA else OTHER
-            stated = statement(place, LATENTS[area], case.shares[area], mean)
+            kind = MASKED if q in case.hidden else OWN if area == OWN_AREA else OTHER
+            stated = statement(kind, LATENTS[area], case.shares[area], mean)
             pairs.append((case.rate(UPS[q]), case.normalised(ATTENTION[q] * stated)))
     equal, total = count_equal(pairs), len(pairs)
-    places = ", ".join(f"{place} {_equal(good)}" for place, good in general.items())
+    places = ", ".join(f"{kind} {_equal(good)}" for kind, good in general.items())
     findings = (
         f"any sizes: {places}",
         f"written out: equal for {equal} of {total} pairs of a mask and a key",

@@ -36,9 +36,15 @@ import sympy
 
 
 def masks(P: int, masked: int) -> Iterator[tuple[frozenset[int], sympy.Rational]]:
-    """Every set of masked patches, with its probability."""
+    """Every set of masked patches, with its probability.
+
+    Parameters
+    ----------
+    P, masked : int
+        Patches, and how many of them are masked.
+    """
     chance = sympy.Rational(1, comb(P, masked))
-    return ((frozenset(chosen), chance) for chosen in itertools.combinations(range(P), masked))
+    return ((frozenset(members), chance) for members in itertools.combinations(range(P), masked))
 
 
 def unmasked_moment(
@@ -65,7 +71,14 @@ def unmasked_moment(
 
 
 def latent_moment(values: Sequence[float], odds: Sequence[float], order: int) -> float:
-    """E of a power of the latent of an area."""
+    """E of a power of the latent of an area.
+
+    Parameters
+    ----------
+    values, odds : sequences of float
+        Values of z and their probabilities.
+    order : int
+    """
     return sum(chance * value**order for value, chance in zip(values, odds, strict=True))
 
 
@@ -109,12 +122,24 @@ Areas = Sequence[Sequence[int]]
 
 
 def feature_index(areas: Areas, cluster: int, area: int) -> int:
-    """Coordinate of the feature of an area."""
+    """Coordinate of the feature of an area.
+
+    Parameters
+    ----------
+    areas : sequence of sequences of int, K of length P
+    cluster, area : int
+    """
     return sum(max(row) + 1 for row in areas[:cluster]) + area
 
 
 def position_index(areas: Areas, patch: int) -> int:
-    """Coordinate of the position of a patch."""
+    """Coordinate of the position of a patch.
+
+    Parameters
+    ----------
+    areas : sequence of sequences of int, K of length P
+    patch : int
+    """
     return feature_index(areas, len(areas), 0) + patch
 
 
@@ -144,17 +169,34 @@ def image(areas: Areas, cluster: int, latents: Sequence[sympy.Expr]) -> list[sym
 def tokens(
     areas: Areas, patches: Sequence[sympy.Matrix], masked: Collection[int]
 ) -> list[sympy.Matrix]:
-    """Input tokens: the content, 0 where it is masked, plus the position."""
-    found = []
+    """Input tokens: the content, 0 where it is masked, plus the position.
+
+    Parameters
+    ----------
+    areas : sequence of sequences of int, K of length P
+    patches : sequence of sympy.Matrix
+        Contents of `image`.
+    masked : collection of int
+    """
+    result = []
     for q, content in enumerate(patches):
         token = sympy.zeros(*content.shape) if q in masked else content.copy()
         token[position_index(areas, q)] += 1
-        found.append(token)
-    return found
+        result.append(token)
+    return result
 
 
 def scores(matrix: sympy.Matrix, inputs: Sequence[sympy.Matrix], p: int) -> list[sympy.Expr]:
-    """Score of every key for the query p."""
+    """Score of every key for the query p.
+
+    Parameters
+    ----------
+    matrix : sympy.Matrix, shape (d, d)
+        Q.
+    inputs : sequence of sympy.Matrix
+        Of `tokens`.
+    p : int
+    """
     row = inputs[p].T * matrix
     return [(row * token)[0] for token in inputs]
 
@@ -162,13 +204,27 @@ def scores(matrix: sympy.Matrix, inputs: Sequence[sympy.Matrix], p: int) -> list
 def reconstruction(
     weights: Sequence[sympy.Expr], patches: Sequence[sympy.Matrix], masked: Collection[int]
 ) -> sympy.Matrix:
-    """F_p: the unmasked contents, each with its attention."""
-    seen = [weights[q] * patches[q] for q in range(len(patches)) if q not in masked]
-    return sum(seen, sympy.zeros(*patches[0].shape))
+    """F_p: the unmasked contents, each with its attention.
+
+    Parameters
+    ----------
+    weights : sequence of sympy.Expr
+        Attention to every patch.
+    patches : sequence of sympy.Matrix
+        Contents of `image`.
+    masked : collection of int
+    """
+    contents = [weights[q] * patches[q] for q in range(len(patches)) if q not in masked]
+    return sum(contents, sympy.zeros(*patches[0].shape))
 
 
 def squared_error(output: sympy.Matrix, target: sympy.Matrix) -> sympy.Expr:
-    """Half of the squared distance, coordinate by coordinate."""
+    """Half of the squared distance, coordinate by coordinate.
+
+    Parameters
+    ----------
+    output, target : sympy.Matrix, shape (d, 1)
+    """
     return sympy.Add(*[(a - b) ** 2 for a, b in zip(output, target, strict=True)]) / 2
 
 

@@ -66,13 +66,13 @@ def entries_of_row(row: str, ups: Iterable[str], phi: Iterable[str]) -> tuple[No
         for name in names:
             word = name.replace("_", r"\ ").replace("-", r"\,/\,")
             entry = f"{row}_{code}_{name.replace('-', '_')}"
-            place = rf"^{{\mathrm{{{row_in_latex(row)}}}}}_{{\mathrm{{{word}}}}}"
+            script = rf"^{{\mathrm{{{row_in_latex(row)}}}}}_{{\mathrm{{{word}}}}}"
             meaning = f"correlation of a {row.replace('_', ' ')} patch with {what}: {name}"
             short = f"{letter}({row}→{name})"
             letters += [
-                NotationEntry(entry, short, latex + place, meaning),
+                NotationEntry(entry, short, latex + script, meaning),
                 NotationEntry(
-                    f"d_{entry}", f"d{short}", rf"\dot{latex}{place}", f"rate of the {meaning}"
+                    f"d_{entry}", f"d{short}", rf"\dot{latex}{script}", f"rate of the {meaning}"
                 ),
             ]
     return tuple(letters)

@@ -36,12 +36,12 @@ A_m, A_i, Sigma, u, z_m, z_i, r = NOTATION.symbols("A_m A_i Sigma u z_m z_i r")
 OWN, OTHER, MASKED = "own", "other", "masked"
 KINDS = ("Ups", "Phi")
 """Entries of a row, in the order of the state."""
-PLACES = (OWN, OTHER, MASKED)
+KEY_KINDS = (OWN, OTHER, MASKED)
 """Where a key can be: unmasked in p's area, unmasked in another, masked (p itself is)."""
 
 
 @cache
-def key_increment(place: str) -> sympy.Expr:
+def key_increment(kind: str) -> sympy.Expr:
     r"""Minus the derivative of the loss by the score of one key.
 
     With w the weight of the key, all others enter through the sum R of their weights, the part of
@@ -49,8 +49,8 @@ def key_increment(place: str) -> sympy.Expr:
 
     Parameters
     ----------
-    place : str
-        One of `PLACES`; ``"other"`` is the area i.
+    kind : str
+        One of `KEY_KINDS`; ``"other"`` is the area i.
 
     Returns
     -------
@@ -62,13 +62,13 @@ def key_increment(place: str) -> sympy.Expr:
     in_own, in_other, in_rest = sympy.symbols("R_m R_i S_R", real=True)
     weight = sympy.exp(score)
     everything = total + weight
-    own = (in_own + weight * int(place == OWN)) / everything
-    other = (in_other + weight * int(place == OTHER)) / everything
+    own = (in_own + weight * int(kind == OWN)) / everything
+    other = (in_other + weight * int(kind == OTHER)) / everything
     loss = model.area_loss((z_m, own), {z_i: other}) + in_rest / everything**2 / 2
     slope = -sympy.diff(loss, score).subs(
         {
-            in_own: A_m * B - u * B * int(place == OWN),
-            in_other: A_i * B - u * B * int(place == OTHER),
+            in_own: A_m * B - u * B * int(kind == OWN),
+            in_other: A_i * B - u * B * int(kind == OTHER),
             in_rest: Sigma * B**2,
             total: B - weight,
         },
@@ -78,13 +78,13 @@ def key_increment(place: str) -> sympy.Expr:
 
 
 @cache
-def feature_increment(place: str) -> sympy.Expr:
+def feature_increment(kind: str) -> sympy.Expr:
     """Minus the derivative of the loss by Phi of p's own area (``"own"``) or of area i.
 
     Phi of an area enters the scores of its unmasked keys, times z; their attention sums to A.
     """
-    latent, share = (z_m, A_m) if place == OWN else (z_i, A_i)
-    return sympy.factor(latent * key_increment(place).subs(u, share))
+    latent, share = (z_m, A_m) if kind == OWN else (z_i, A_i)
+    return sympy.factor(latent * key_increment(kind).subs(u, share))
 
 
 def balanced(increment: sympy.Expr) -> sympy.Expr:
@@ -161,7 +161,7 @@ def derive(row: RowType, name: str) -> ReducedSystem:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _AreaWithLatents:
     """A class of areas with its latents: symbols of a single area, indexed ones of several."""
 
     slot: Slot
@@ -185,8 +185,8 @@ def _entry(row: str, kind: str, name: str) -> sympy.Symbol:
     return sympy.Symbol(f"{row}_{kind}_{name.replace('-', '_')}", real=True)
 
 
-def _seen(slots: Sequence[Slot], suffix: str) -> list[_Seen]:
-    found = []
+def _with_latents(slots: Sequence[Slot], suffix: str) -> list[_AreaWithLatents]:
+    result = []
     for slot in slots:
         names = [f"z__{slot.phi}{suffix}"]
         names += [f"h_{ups.replace('-', '_')}__{slot.phi}{suffix}" for ups, _ in slot.cells]
@@ -200,8 +200,8 @@ def _seen(slots: Sequence[Slot], suffix: str) -> list[_Seen]:
             sympy.Integer(0) if ups == "self" else count
             for (ups, _), count in zip(slot.cells, latents[1:], strict=True)
         ]
-        found.append(_Seen(slot, latents[0], tuple(counts), index))
-    return found
+        result.append(_AreaWithLatents(slot, latents[0], tuple(counts), index))
+    return result
 
 
 def _reduced(
@@ -278,25 +278,25 @@ class _Part:
 def _cluster(row: str, slots: Sequence[Slot], suffix: str) -> _Part:
     total = sympy.Symbol(f"D{suffix}", positive=True)
     own, mean = (sympy.Symbol(f"{name}{suffix}", real=True) for name in (A_m.name, r.name))
-    seen = _seen(slots, suffix)
+    areas = _with_latents(slots, suffix)
     weights, shares, functions = [], [], {}
-    for area in seen:
+    for area in areas:
         phi = _entry(row, "Phi", area.slot.phi)
         cells = [(_entry(row, "Ups", name), size) for name, size in area.slot.cells]
-        drawn = [
+        unmasked = [
             h * sympy.exp(y + area.z * phi) for (y, _), h in zip(cells, area.counts, strict=True)
         ]
         hidden = [(n - h) * sympy.exp(y) for (y, n), h in zip(cells, area.counts, strict=True)]
-        weights.append(area.summed(sympy.Add(*drawn, *hidden)))
+        weights.append(area.summed(sympy.Add(*unmasked, *hidden)))
         name, arguments = f"A_{area.slot.phi}{suffix}", area.latents
         plain = [_bound(x) for x in arguments]
-        content = (sympy.Add(*drawn) / total).subs(dict(zip(arguments, plain, strict=True)))
+        content = (sympy.Add(*unmasked) / total).subs(dict(zip(arguments, plain, strict=True)))
         functions[name] = sympy.Lambda(tuple(plain), content)
         shares.append(sympy.Function(name)(*arguments))
-    own_share = functions.pop(f"A_{seen[0].slot.phi}{suffix}")(*seen[0].latents)
-    z = seen[0].z
+    own_share = functions.pop(f"A_{areas[0].slot.phi}{suffix}")(*areas[0].latents)
+    z = areas[0].z
     energy = sympy.Add(
-        *[a.summed(a.z**2 * s**2) for a, s in zip(seen[1:], shares[1:], strict=True)]
+        *[a.summed(a.z**2 * s**2) for a, s in zip(areas[1:], shares[1:], strict=True)]
     )
     return _Part(
         definitions={
@@ -305,9 +305,9 @@ def _cluster(row: str, slots: Sequence[Slot], suffix: str) -> _Part:
             mean: z**2 * own * (1 - own) - energy,
         },
         functions=functions,
-        latents=tuple(_plain(x) for area in seen for x in area.latents),
+        latents=tuple(_plain(x) for area in areas for x in area.latents),
         loss=(z**2 * (1 - own) ** 2 + energy) / 2,
-        rates=_rates(row, seen, shares, (total, own, mean)),
+        rates=_rates(row, areas, shares, (total, own, mean)),
     )
 
 
@@ -323,23 +323,23 @@ def _plain(latent: sympy.Expr) -> sympy.Symbol:
 
 def _rates(
     row: str,
-    seen: Sequence[_Seen],
+    areas: Sequence[_AreaWithLatents],
     shares: Sequence[sympy.Expr],
     common: tuple[sympy.Symbol, sympy.Symbol, sympy.Symbol],
 ) -> Mapping[sympy.Symbol, sympy.Expr]:
     """Sum over all entries that share a state of minus the slope of the loss, for one cluster."""
     total, own, mean = common
-    found: dict[sympy.Symbol, sympy.Expr] = {}
-    for position, (area, share) in enumerate(zip(seen, shares, strict=True)):
-        place = OTHER if position else OWN
-        here = {z_m: seen[0].z, A_m: own, r: mean, z_i: area.z, A_i: share}
+    result: dict[sympy.Symbol, sympy.Expr] = {}
+    for position, (area, share) in enumerate(zip(areas, shares, strict=True)):
+        kind = OTHER if position else OWN
+        here = {z_m: areas[0].z, A_m: own, r: mean, z_i: area.z, A_i: share}
         phi = _entry(row, "Phi", area.slot.phi)
-        moved = [(phi, balanced(feature_increment(place)))]
+        moved = [(phi, balanced(feature_increment(kind)))]
         for (name, size), h in zip(area.slot.cells, area.counts, strict=True):
             ups = _entry(row, "Ups", name)
-            for where, count, score in ((place, h, ups + area.z * phi), (MASKED, size - h, ups)):
+            for where, count, score in ((kind, h, ups + area.z * phi), (MASKED, size - h, ups)):
                 rate = balanced(key_increment(where)).subs(u, sympy.exp(score) / total)
                 moved.append((ups, count * rate))
         for theta, rate in moved:
-            found[theta] = found.get(theta, 0) + area.summed(rate.subs(here, simultaneous=True))
-    return found
+            result[theta] = result.get(theta, 0) + area.summed(rate.subs(here, simultaneous=True))
+    return result

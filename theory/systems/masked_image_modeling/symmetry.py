@@ -126,6 +126,13 @@ class RowType:
 def one_cluster(P: int, C_global: int, C_local: int) -> IntArray:
     """Areas of one cluster: the global one first, then runs of ``C_local`` patches; shape (1, P).
 
+    Parameters
+    ----------
+    P : int
+        Patches.
+    C_global, C_local : int
+        Patches of the global, and of each local area.
+
     Raises
     ------
     ValueError
@@ -145,6 +152,15 @@ def two_cluster_grid(b11: int, b10: int, C_local: int, T: int) -> IntArray:
     In this order: B11, global in both; B10, global in cluster 1 and in runs of ``C_local`` in
     cluster 2; B01, mirrored; B00, T grids whose rows are areas of cluster 1 and whose columns are
     areas of cluster 2.
+
+    Parameters
+    ----------
+    b11, b10 : int
+        Patches global in both clusters, and in one alone.
+    C_local : int
+        Patches of a local area.
+    T : int
+        Number of grids.
 
     Raises
     ------
@@ -173,19 +189,19 @@ def as_areas(areas: ArrayLike) -> IntArray:
         If they are not a K x P array of area ids 0, 1, ..., each at least once in its cluster.
     """
     try:
-        found = np.asarray(areas)
+        result = np.asarray(areas)
     except ValueError as error:
         raise ValueError("areas are one list per cluster, all of the same length P") from error
-    if found.ndim != 2 or found.size == 0 or found.dtype.kind not in "iu":
+    if result.ndim != 2 or result.size == 0 or result.dtype.kind not in "iu":
         raise ValueError("areas are one list per cluster, of the area id of each of the P patches")
-    for k, cluster in enumerate(found):
+    for k, cluster in enumerate(result):
         ids = np.unique(cluster)
         if not np.array_equal(ids, np.arange(ids.size)):
             raise ValueError(
                 f"areas of cluster {k} have the ids {', '.join(map(str, ids[:8]))}; they are "
                 "0 (global), 1, 2, ..., each at least once"
             )
-    return found.astype(np.int64)
+    return result.astype(np.int64)
 
 
 def feature_offsets(areas: IntArray) -> IntArray:
@@ -243,15 +259,17 @@ def _row_type(areas: IntArray, refined: Refinement, patches: IntArray) -> RowTyp
     offsets, p = feature_offsets(areas), int(patches[0])
     colours = refined.colours(p).astype(np.int64)
     words = [_words(areas[k], p) for k in range(K)]
-    seen = [[words[k][a] for k, a in enumerate(places)] for places in areas.T.tolist()]
-    ups = _classes(colours[:P], [sorted(place, key=WORDS.index) for place in seen], p)
+    patch_words = [[words[k][a] for k, a in enumerate(places)] for places in areas.T.tolist()]
+    ups = _classes(
+        colours[:P], [sorted(words_of_patch, key=WORDS.index) for words_of_patch in patch_words], p
+    )
     named = [
         [_feature_word(words[k], a, p, areas[k])] for k in range(K) for a in range(len(words[k]))
     ]
     phi = _classes(colours[P : P + offsets[-1]], named, None)
     of_colour = np.zeros(int(refined.refined.max()) + 1, dtype=np.int64)
-    for found in (ups, phi):
-        of_colour[list(found)] = np.arange(len(found))
+    for result in (ups, phi):
+        of_colour[list(result)] = np.arange(len(result))
     clusters = []
     for k in range(K):
         members = colours[P + offsets[k] : P + offsets[k + 1]]
@@ -284,13 +302,13 @@ def _feature_word(words: list[str], area: int, p: int, cluster: IntArray) -> str
 def _classes(colours: IntArray, places: list[list[str]], p: int | None) -> dict[int, str]:
     """Colour -> name, in the order in which the classes are listed."""
     distinct, first = np.unique(colours, return_index=True)
-    found = {}
+    result = {}
     for colour, at in zip(distinct.tolist(), first.tolist(), strict=True):
-        place = places[at]
-        name = place[0] if len(set(place)) == 1 else "-".join(place)
-        rank = [WORDS.index(word) for word in place]
-        found[colour] = (at != p, rank, at, SELF if at == p else name)
-    return {colour: key[3] for colour, key in sorted(found.items(), key=lambda item: item[1])}
+        words_of_patch = places[at]
+        name = words_of_patch[0] if len(set(words_of_patch)) == 1 else "-".join(words_of_patch)
+        rank = [WORDS.index(word) for word in words_of_patch]
+        result[colour] = (at != p, rank, at, SELF if at == p else name)
+    return {colour: key[3] for colour, key in sorted(result.items(), key=lambda item: item[1])}
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
@@ -306,12 +324,12 @@ def _cluster(
 ) -> tuple[Area, ...]:
     """Classes of the areas of one cluster, p's own first, the others in order of appearance."""
     distinct, first, counts = np.unique(areas, return_index=True, return_counts=True)
-    found = []
+    result = []
     for colour, a, count in zip(distinct.tolist(), first.tolist(), counts.tolist(), strict=True):
         ups, sizes = np.unique(of_colour[patches[cluster == a]], return_counts=True)
         cells = tuple(zip(ups.tolist(), sizes.tolist(), strict=True))
-        found.append((a != cluster[p], a, Area(int(of_colour[colour]), count, cells)))
-    return tuple(area for *_, area in sorted(found, key=lambda item: item[:2]))
+        result.append((a != cluster[p], a, Area(int(of_colour[colour]), count, cells)))
+    return tuple(area for *_, area in sorted(result, key=lambda item: item[:2]))
 
 
 @dataclass(frozen=True)
@@ -387,18 +405,25 @@ class View:
 def view(areas: ArrayLike, types: tuple[RowType, ...], local: bool) -> View | None:
     """The row of the `reference`, which stands for local, or for global, areas in events.
 
+    Parameters
+    ----------
+    areas : int array, shape (K, P)
+    types : tuple of RowType
+    local : bool
+        Whether local areas, or global ones, are meant.
+
     Returns
     -------
     View or None
         None where there is no such patch.
     """
-    found = reference(areas, local)
-    if found is None:
+    result = reference(areas, local)
+    if result is None:
         return None
-    checked, p, k = as_areas(areas), found.patch, found.cluster
+    checked, p, k = as_areas(areas), result.patch, result.cluster
     row = next(number for number, kind in enumerate(types) if p in kind.patches)
     line = int(np.searchsorted(types[row].patches, p))
     first = int(feature_offsets(checked)[k])
-    place = types[row].features_seen(line)
-    own = int(place[first + checked[k, p]])
-    return View(row, types[row].own_phi.index(own), own, int(place[first]))
+    words_of_patch = types[row].features_seen(line)
+    own = int(words_of_patch[first + checked[k, p]])
+    return View(row, types[row].own_phi.index(own), own, int(words_of_patch[first]))

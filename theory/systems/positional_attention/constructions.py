@@ -58,8 +58,8 @@ def set_logits(partition: Partition, strength: float, shift: int = 1) -> FloatAr
     float array, shape (D, D)
     """
     labels = partition.labels
-    seen = (labels + shift) % len(partition.sets)
-    return np.where(seen[:, None] == labels[None, :], float(strength), 0.0)
+    attended = (labels + shift) % len(partition.sets)
+    return np.where(attended[:, None] == labels[None, :], float(strength), 0.0)
 
 
 def paired_logits(partition: Partition, partner: float = 6.0, gap: float = 1e-3) -> FloatArray:
@@ -149,7 +149,14 @@ def encodings(gram: FloatArray) -> FloatArray:
 
 
 def query_key(positions: FloatArray, logits: FloatArray) -> FloatArray:
-    """W = W_Q^T W_K with P^T W P = logits, for encodings P that are linearly independent."""
+    """W = W_Q^T W_K with P^T W P = logits, for encodings P that are linearly independent.
+
+    Parameters
+    ----------
+    positions : float array, shape (D, D)
+        P, of `encodings`.
+    logits : float array, shape (D, D)
+    """
     inverse = np.linalg.inv(positions)
     return inverse.T @ logits @ inverse
 

@@ -148,10 +148,12 @@ def lemma_4_2(moment: Callable[[int], sympy.Expr] = centred_moment) -> Evidence:
         )
         depends = margin.subs(epsilon, 0).has(*noise)
         nonzero += bool(depends) or sympy.expand(mean) != 0
-    found = (
+    finding = (
         f"expected orthogonal slope vanishes in {len(law) - nonzero} of {len(law)} configurations"
     )
-    return Evidence(nonzero == 0, "D=4, C=2, p=3, S entirely free, noise of any variance", (found,))
+    return Evidence(
+        nonzero == 0, "D=4, C=2, p=3, S entirely free, noise of any variance", (finding,)
+    )
 
 
 def lemma_4_3() -> Evidence:

@@ -187,7 +187,13 @@ def _with_patch(law: Law, weight: int, q: Probability) -> Law:
 
 
 def weighted_rule_error(weights: Sequence[int], partition: Partition, q: Probability) -> Any:
-    """Error of sign(sum_j w_j x_j), ties decided by a fair coin; arguments of `score_law`."""
+    """Error of sign(sum_j w_j x_j), ties decided by a fair coin; arguments of `score_law`.
+
+    Parameters
+    ----------
+    weights, partition, q
+        As for `score_law`.
+    """
     return sign_error(score_law(weights, partition, q)).error
 
 
@@ -195,6 +201,11 @@ def best_link_error(weights: Sequence[int], partition: Partition, q: Probability
     """Error of the best link phi for given weights; arguments of `score_law`.
 
     The law given y = -1 is the mirror image, so the best phi errs with half the overlap of both.
+
+    Parameters
+    ----------
+    weights, partition, q
+        As for `score_law`.
     """
     law = score_law(weights, partition, q)
     return np.minimum(law, law[::-1]).sum() / 2
@@ -242,20 +253,27 @@ def best_weights(partition: Partition, q: float, largest: int) -> tuple[float, t
     """
     size, count = partition.sets[0].size, len(partition.sets)
     kinds = itertools.combinations_with_replacement(range(largest + 1), size)
-    found: list[tuple[float, tuple[int, ...]]] = []
-    for chosen in itertools.combinations_with_replacement(tuple(kinds), count):
+    candidates: list[tuple[float, tuple[int, ...]]] = []
+    for vectors in itertools.combinations_with_replacement(tuple(kinds), count):
         weights = np.zeros(partition.size, dtype=np.int64)
-        for members, values in zip(partition.sets, chosen, strict=True):
+        for members, values in zip(partition.sets, vectors, strict=True):
             weights[members] = values
         whole = tuple(map(int, weights))
-        found.append((float(weighted_rule_error(whole, partition, q)), whole))
-    return min(found)
+        candidates.append((float(weighted_rule_error(whole, partition, q)), whole))
+    return min(candidates)
 
 
 def limit_error(C: int, m: float) -> float:
     r"""Error of sign(Z) as D grows at fixed m = q(D - C).
 
     The walk becomes Skellam's: :math:`P(k) = e^{-m} I_k(m)`.
+
+    Parameters
+    ----------
+    C : int
+        Patches in each set.
+    m : float
+        q(D - C).
     """
     from scipy.special import ive
 
@@ -308,7 +326,15 @@ def seen_sets(count: int) -> Iterator[NDArray[np.float64]]:
 
 
 def unseen_errors(D: int, C: int, q: float) -> NDArray[np.float64]:
-    """(1 - k/L) times the error of sign(Z) on D - kC patches, k = 0, ..., L; shape (L + 1,)."""
+    """(1 - k/L) times the error of sign(Z) on D - kC patches, k = 0, ..., L; shape (L + 1,).
+
+    Parameters
+    ----------
+    D, C : int
+        Patches, and patches in each set.
+    q : float
+        Chance of a feature.
+    """
     count, law, errors = D // C, np.ones(1), np.zeros(D // C + 1)
     for unseen in range(1, count + 1):
         below = max(0, (unseen - 1) * C - C)  # of the walk of the other patches, at -C

@@ -121,7 +121,13 @@ def entries() -> dict[str, sympy.Expr]:
 
 
 def orbit_of(partition: Partition, i: int, j: int) -> str:
-    """The orbit of the pair (i, j) for L sets of equal size."""
+    """The orbit of the pair (i, j) for L sets of equal size.
+
+    Parameters
+    ----------
+    partition : Partition
+    i, j : int
+    """
     if i == j:
         return "beta"
     return "gamma" if partition.labels[i] == partition.labels[j] else "rho"
@@ -137,7 +143,14 @@ ATTENTION = dict(zip(ORBITS, NOTATION.symbols("Lambda Gamma Xi"), strict=True))
 
 
 def activation(u: sympy.Expr, degree: sympy.Expr | int = p) -> sympy.Expr:
-    """The polynomial activation, u^p + nu u."""
+    """The polynomial activation, u^p + nu u.
+
+    Parameters
+    ----------
+    u : sympy.Expr
+    degree : sympy.Expr or int
+        p.
+    """
     return u**degree + nu * u
 
 
@@ -167,7 +180,15 @@ def output(
 def readout(
     weights: sympy.Matrix, projections: Sequence[sympy.Expr], degree: sympy.Expr | int = p
 ) -> sympy.Expr:
-    """F(X) for an explicit S, which need not come from a softmax."""
+    """F(X) for an explicit S, which need not come from a softmax.
+
+    Parameters
+    ----------
+    weights : sympy.Matrix, shape (D, D)
+        S.
+    projections, degree
+        As for `output`.
+    """
     attended = weights * sympy.Matrix(projections)
     return sympy.Add(*[activation(weights.rows * entry, degree) for entry in attended])
 

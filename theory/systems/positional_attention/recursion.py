@@ -47,7 +47,12 @@ def multiplicity() -> dict[sympy.Symbol, sympy.Expr]:
 
 
 def rate_of(entry: sympy.Symbol, theta: sympy.Symbol) -> sympy.Symbol:
-    """Symbol of d(entry)/d(theta)."""
+    """Symbol of d(entry)/d(theta).
+
+    Parameters
+    ----------
+    entry, theta : sympy.Symbol
+    """
     return sympy.Symbol(f"{entry.name}_{theta.name}", real=True)
 
 
@@ -98,6 +103,13 @@ def closed_slope(entry: sympy.Symbol, theta: sympy.Symbol) -> sympy.Expr:
 
     From the explicit softmax: numerator and denominator are sums of exponentials; over the total
     each becomes an entry of S, and the total becomes the row sum, 1.
+
+    Parameters
+    ----------
+    entry : sympy.Symbol
+        Lambda, Gamma or Xi.
+    theta : sympy.Symbol
+        gamma or rho.
     """
     weights = model.orbit_attention()
     ratio = sympy.cancel(sympy.together(sympy.diff(weights[entry], theta) / weights[entry]))
@@ -115,6 +127,13 @@ def balanced_slope(theta: sympy.Symbol, degree: sympy.Integer) -> sympy.Expr:
     slopes are nearly equal late in training, and what they multiply nearly cancels. Writing
     :math:`act'(O_x) = act'(O_0) + x Q_x` with Q_x a polynomial times Lambda - Gamma, the common
     part is summed over the set by algebra and shared equally among its C patches.
+
+    Parameters
+    ----------
+    theta : sympy.Symbol
+        gamma or rho.
+    degree : sympy.Integer
+        p.
     """
     u, step = sympy.Dummy("u"), sympy.Dummy("step")
     slope = sympy.diff(model.activation(u, degree), u)

@@ -66,13 +66,15 @@ def odds_identity(product: sympy.Expr | None = None) -> Evidence:
         Another value of it, to see the check fail.
     """
     expected = (n_star / n_confusion) ** 2 if product is None else product
-    found = sympy.simplify(odds(1) * odds(-1))
+    product_of_odds = sympy.simplify(odds(1) * odds(-1))
     findings = (
         f"odds where y = +1: {odds(1)}",
         f"odds where y = -1: {odds(-1)}",
-        f"product: {found}",
+        f"product: {product_of_odds}",
     )
-    return Evidence(bool(sympy.simplify(found - expected) == 0), "B, M, j, n_*, n_# free", findings)
+    return Evidence(
+        bool(sympy.simplify(product_of_odds - expected) == 0), "B, M, j, n_*, n_# free", findings
+    )
 
 
 def masses() -> tuple[sympy.Expr, sympy.Expr]:
@@ -82,8 +84,8 @@ def masses() -> tuple[sympy.Expr, sympy.Expr]:
     nothing else has attention.
     """
     scores, j = sympy.IndexedBase("B", real=True), sympy.Symbol("j", integer=True, positive=True)
-    given = {scores[1, j]: sympy.log(s), scores[2, j]: 0, n_star: q * n_confusion}
-    first, second = (sympy.simplify(odds(label).subs(given)) for label in (1, -1))
+    values = {scores[1, j]: sympy.log(s), scores[2, j]: 0, n_star: q * n_confusion}
+    first, second = (sympy.simplify(odds(label).subs(values)) for label in (1, -1))
     return sympy.cancel(first / (1 + first)), sympy.cancel(second / (1 + second))
 
 

@@ -32,7 +32,14 @@ LABELS = (1, -1)
 
 
 def rounded(share: float, tokens: int) -> int:
-    """Number of tokens that a share makes, halves up; a share may be off by rounding."""
+    """Number of tokens that a share makes, halves up; a share may be off by rounding.
+
+    Parameters
+    ----------
+    share : float
+    tokens : int
+        L.
+    """
     return floor(round(share * tokens, 9) + 0.5)
 
 
@@ -92,6 +99,10 @@ def compositions(total: int, parts: int) -> IntArray:
     """Every way to write a total as a sum of ``parts`` numbers >= 0, shape (n, parts).
 
     In lexicographic order.
+
+    Parameters
+    ----------
+    total, parts : int
     """
     if parts == 1:
         return np.array([[total]], dtype=np.int64)
@@ -103,7 +114,13 @@ def compositions(total: int, parts: int) -> IntArray:
 
 
 def multinomial(counts: IntArray, chances: FloatArray) -> FloatArray:
-    """Probability of each row of counts; 0 to the power 0 is 1."""
+    """Probability of each row of counts; 0 to the power 0 is 1.
+
+    Parameters
+    ----------
+    counts : int array, shape (n, k)
+    chances : float array, shape (k,)
+    """
     logs = np.log(np.arange(1, counts.sum(axis=1).max(initial=0) + 1))
     factorials = np.concatenate([[0.0], np.cumsum(logs)])
     possible = ((counts == 0) | (chances > 0)).all(axis=1)
@@ -122,8 +139,8 @@ def chances(shares: Shares) -> FloatArray:
     """Chances (relevant, confusion, others) of a token of ``iid``, of sum 1, shape (M,)."""
     stars, others = (shares.alpha_star, shares.alpha_confusion), shares.M - 2
     rest = max(0.0, 1.0 - sum(stars))
-    found = np.array([*stars, *(rest / others,) * others])
-    return np.asarray(found / found.sum())
+    result = np.array([*stars, *(rest / others,) * others])
+    return np.asarray(result / result.sum())
 
 
 def _fixed(shares: Shares) -> tuple[IntArray, FloatArray]:
@@ -161,6 +178,12 @@ def support_size(shares: Shares, data: str) -> int:
     """How many pairs of a count vector and a label a law has, without listing them.
 
     Those of an ``iid`` law in which some pattern has no chance are counted all the same.
+
+    Parameters
+    ----------
+    shares : Shares
+    data : str
+        One of `DATA`.
 
     Raises
     ------

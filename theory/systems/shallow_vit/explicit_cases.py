@@ -84,12 +84,12 @@ def tokens() -> ExplicitCase:
     scores = model.explicit(model.scores(), TOKENS, values)
     attention = model.free(S, TOKENS)
     back = _back(scores.applyfunc(Exponential), attention)
-    seen = values | {S: model.column_softmax(scores, Exponential)}
-    loss = _inner(model.explicit(model.hidden(), TOKENS, seen), values[D])
-    given = values | {S: attention}
-    given[model.DZ] = model.explicit(model.by_scores(), TOKENS, given)
+    attended = values | {S: model.column_softmax(scores, Exponential)}
+    loss = _inner(model.explicit(model.hidden(), TOKENS, attended), values[D])
+    entries = values | {S: attention}
+    entries[model.DZ] = model.explicit(model.by_scores(), TOKENS, entries)
     slopes = {matrix: _slopes(loss, values[matrix], back) for matrix in model.TRAINED}
-    return ExplicitCase(given, slopes, back[2])
+    return ExplicitCase(entries, slopes, back[2])
 
 
 @cache
@@ -97,7 +97,7 @@ def patterns() -> ExplicitCase:
     """Three patterns with free numbers of tokens, differentiated by H and B."""
     scores, hidden, slope = (model.free(s, PATTERNS) for s in (B, H, BACKWARD))
     counts = sympy.symbols(f"c_1:{PATTERNS[M] + 1}", positive=True)
-    seen = pattern_attention(scores, counts, Exponential)
+    attended = pattern_attention(scores, counts, Exponential)
     attention = model.free(P, PATTERNS)
     weights = _weights(scores, counts, Exponential)
     sums, parts, rest = _back(weights, attention)
@@ -105,7 +105,7 @@ def patterns() -> ExplicitCase:
         Exponential(scores[i, j]): parts[weights[i, j]] / counts[i]
         for i, j in np.ndindex(*scores.shape)
     }
-    loss = _inner(hidden * seen, slope)
+    loss = _inner(hidden * attended, slope)
     slopes = {name: _slopes(loss, m, (sums, parts, rest)) for name, m in ((E, hidden), (T, scores))}
     return ExplicitCase({P: attention, H: hidden, BACKWARD: slope}, slopes, rest)
 
@@ -113,8 +113,8 @@ def patterns() -> ExplicitCase:
 def _slopes(loss: sympy.Expr, entries: sympy.Matrix, back: Any) -> tuple[sympy.Expr, ...]:
     """Derivatives of a loss by every entry, as polynomials in the attention."""
     sums, parts, rest = back
-    found = (sympy.diff(loss, entry).xreplace(sums).xreplace(parts) for entry in entries)
-    return tuple(sympy.expand(slope.xreplace(rest)) for slope in found)
+    derivatives = (sympy.diff(loss, entry).xreplace(sums).xreplace(parts) for entry in entries)
+    return tuple(sympy.expand(slope.xreplace(rest)) for slope in derivatives)
 
 
 def _back(

@@ -159,17 +159,17 @@ def pattern_closure(stated: Stated | None = None) -> Evidence:
         Another step, to see the check fail.
     """
     stated = stated_closure() if stated is None else stated
-    seen = attention_of_tokens((2, 1, 1))
+    sums = attention_of_tokens((2, 1, 1))
     slopes = _slopes_by_scores()
     derived, full = recursion.closure(), gradients()
     same = _number_equal(derived, stated)
     findings = (
-        f"tokens of one pattern summed give P: {sum(seen)} of {len(seen)} pairs, counts (2, 1, 1)",
+        f"tokens of one pattern summed give P: {sum(sums)} of {len(sums)} pairs, counts (2, 1, 1)",
         f"dLoss/dH = E, dLoss/dB = T written out: {sum(slopes)} of {len(slopes)} entries",
         f"steps of W_O, V, K, Q for all sizes and any Gamma: {same} of {len(stated)} equal",
         *full.findings,
     )
-    holds = all(seen) and all(slopes) and same == len(stated) and bool(full.holds)
+    holds = all(sums) and all(slopes) and same == len(stated) and bool(full.holds)
     return Evidence(holds, _sizes(PATTERNS) + "; counts, H, B, D free", findings)
 
 
@@ -294,9 +294,9 @@ def _explicit_collapse(size: int, step: Stated) -> list[bool]:
     for matrix in (B, G_K, G_Q):
         plain = contract(recursion.gram()[matrix].subs(GAMMA, sympy.Identity(M)), {}, SYMMETRIC)
         parts = evaluate(plain, both, operator.mul)
-        for place in orbits.representatives:
-            moved = sympy.Add(*[coefficient * value[place] for coefficient, value in parts])
-            scalar = step[values[matrix][place]].subs(M, size)
+        for pair in orbits.representatives:
+            moved = sympy.Add(*[coefficient * value[pair] for coefficient, value in parts])
+            scalar = step[values[matrix][pair]].subs(M, size)
             held.append(sympy.expand(moved - scalar) == 0)
     return held
 
@@ -304,11 +304,11 @@ def _explicit_collapse(size: int, step: Stated) -> list[bool]:
 def _constant(code: str, places: Mapping[str, IntArray]) -> sympy.Matrix:
     """A matrix with one symbol on each class."""
     size = max(int(where.max()) for where in places.values()) + 1
-    found = sympy.zeros(size, size)
+    expected = sympy.zeros(size, size)
     for pair, where in places.items():
         for i, j in where.tolist():
-            found[i, j] = NOTATION.symbol(f"{code}_{pair}")
-    return found
+            expected[i, j] = NOTATION.symbol(f"{code}_{pair}")
+    return expected
 
 
 def cap_share(dimension: int, angle: float) -> float:
@@ -328,12 +328,26 @@ def cap_share(dimension: int, angle: float) -> float:
 
 
 def least_epsilon(M: int, neurons: int, samples: int) -> float:
-    """The least epsilon_m that the hypothesis of Lemma 3 allows."""
+    """The least epsilon_m that the hypothesis of Lemma 3 allows.
+
+    Parameters
+    ----------
+    M, neurons, samples : int
+        Patterns, m and N.
+    """
     return M * sqrt(log(samples) / neurons)
 
 
 def claimed_share(M: int, angle: float, epsilon: float = 0.0) -> float:
-    """Share of lucky neurons that Lemma 3 promises."""
+    """Share of lucky neurons that Lemma 3 promises.
+
+    Parameters
+    ----------
+    M : int
+        Patterns.
+    angle, epsilon : float
+        sigma + tau in radians, and epsilon_m.
+    """
     return (1 - epsilon - angle * M / pi) / M
 
 
@@ -360,10 +374,10 @@ def lemma_3(
     """
     angle, epsilon = sigma + tau, least_epsilon(M, neurons, samples)
     promised = neurons * claimed_share(M, angle, epsilon)
-    found = neurons * cap_share(dimension, angle)
+    lucky = neurons * cap_share(dimension, angle)
     findings = (
         f"promised: at least {promised:.0f} of {neurons}",
-        f"expected: {found:.2g} in {dimension} dimensions, {neurons * angle / pi:.0f} in a plane",
+        f"expected: {lucky:.2g} in {dimension} dimensions, {neurons * angle / pi:.0f} in a plane",
         f"at half the angle: {neurons * claimed_share(M, angle / 2, epsilon):.0f} promised, "
         f"{neurons * cap_share(dimension, angle / 2):.2g} expected",
     )
@@ -371,7 +385,7 @@ def lemma_3(
         f"m_a = {dimension}, M = {M}, sigma + tau = {angle:g}, N = {samples}, epsilon_m = "
         f"{epsilon:.3g}; directions uniform on the sphere"
     )
-    return Evidence(found >= promised, case, findings)
+    return Evidence(lucky >= promised, case, findings)
 
 
 def scale_error(scale: float) -> float:

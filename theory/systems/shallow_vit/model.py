@@ -107,7 +107,13 @@ def through_softmax(weights: Expr, slope: Expr) -> Expr:
 
 
 def slope(expression: Expr, matrix: Expr) -> Expr:
-    """Derivative of a scalar by a matrix, entry by entry."""
+    """Derivative of a scalar by a matrix, entry by entry.
+
+    Parameters
+    ----------
+    expression : scalar expression
+    matrix : MatrixSymbol
+    """
     return sympy.diff(expression, matrix).doit()
 
 
@@ -121,8 +127,8 @@ def by_scores() -> Expr:
 def gradients() -> Mapping[Expr, Expr]:
     """Trained matrix -> derivative of the loss of a sample, in S, D and DZ (`by_scores`)."""
     through = Trace(DZ.T * scores())
-    found = {matrix: slope(loss(), matrix) for matrix in (W_O, W_V)}
-    return found | {matrix: slope(through, matrix) for matrix in (W_K, W_Q)}
+    result = {matrix: slope(loss(), matrix) for matrix in (W_O, W_V)}
+    return result | {matrix: slope(through, matrix) for matrix in (W_K, W_Q)}
 
 
 def explicit(
@@ -146,7 +152,14 @@ def explicit(
 
 
 def free(symbol: Expr, sizes: Mapping[Any, int]) -> sympy.Matrix:
-    """A matrix with a symbol of its own for every entry."""
+    """A matrix with a symbol of its own for every entry.
+
+    Parameters
+    ----------
+    symbol : MatrixSymbol
+    sizes : mapping
+        Symbol of a size -> number.
+    """
     rows, columns = (int(sympy.sympify(size).subs(sizes)) for size in symbol.shape)
     name = symbol.name
     return sympy.Matrix(rows, columns, lambda i, j: sympy.Symbol(f"{name}_{i}{j}", real=True))
@@ -159,17 +172,17 @@ Rules = Mapping[tuple[Matrix, Matrix], Matrix]
 
 def terms(expression: Matrix) -> dict[Word, sympy.Expr]:
     """Words of an expanded sum -> their coefficients."""
-    found: dict[Word, sympy.Expr] = {}
+    result: dict[Word, sympy.Expr] = {}
     for part in MatAdd.make_args(expression.doit().expand().doit()):
         coefficient, factors = part.as_coeff_mmul()
         word = tuple(MatMul.make_args(factors))
-        found[word] = sympy.expand(found.get(word, 0) + coefficient)
-    return {word: coefficient for word, coefficient in found.items() if coefficient != 0}
+        result[word] = sympy.expand(result.get(word, 0) + coefficient)
+    return {word: coefficient for word, coefficient in result.items() if coefficient != 0}
 
 
-def summed(found: Mapping[Word, sympy.Expr]) -> Matrix:
+def summed(result: Mapping[Word, sympy.Expr]) -> Matrix:
     """The expression of a mapping of words to coefficients."""
-    return MatAdd(*[MatMul(value, *word) for word, value in found.items()]).doit()
+    return MatAdd(*[MatMul(value, *word) for word, value in result.items()]).doit()
 
 
 def contract(expression: Matrix, rules: Rules, symmetric: tuple[Matrix, ...] = ()) -> Matrix:
@@ -183,13 +196,13 @@ def contract(expression: Matrix, rules: Rules, symmetric: tuple[Matrix, ...] = (
     symmetric : tuple of matrices
         Their transposes are themselves.
     """
-    known = dict(rules) | {(b.T, a.T): name.T for (a, b), name in rules.items()}
+    names = dict(rules) | {(b.T, a.T): name.T for (a, b), name in rules.items()}
     plain = {matrix.T: matrix for matrix in symmetric}
-    found: dict[Word, sympy.Expr] = {}
+    result: dict[Word, sympy.Expr] = {}
     for word, coefficient in terms(expression).items():
-        short = _contracted(tuple(plain.get(factor, factor) for factor in word), known, plain)
-        found[short] = sympy.expand(found.get(short, 0) + coefficient)
-    return summed(found)
+        short = _contracted(tuple(plain.get(factor, factor) for factor in word), names, plain)
+        result[short] = sympy.expand(result.get(short, 0) + coefficient)
+    return summed(result)
 
 
 def evaluate(
@@ -205,13 +218,13 @@ def evaluate(
     product : callable
         Product of two values.
     """
-    found = []
+    result = []
     for word, coefficient in terms(expression).items():
         value = values[word[0]]
         for factor in word[1:]:
             value = product(value, values[factor])
-        found.append((coefficient, value))
-    return found
+        result.append((coefficient, value))
+    return result
 
 
 def _contracted(word: Word, rules: Rules, plain: Mapping[Matrix, Matrix]) -> Word:

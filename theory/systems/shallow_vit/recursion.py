@@ -122,7 +122,13 @@ ClassMatrix = Mapping[str, sympy.Expr]
 
 
 def class_of(i: str, j: str) -> str:
-    """Class of the pair of two of `POINTS`."""
+    """Class of the pair of two of `POINTS`.
+
+    Parameters
+    ----------
+    i, j : str
+        Key and query.
+    """
     if i in "12" and j in "12":
         return "11" if i == j else "12"
     if i in "12" or j in "12":
@@ -131,7 +137,12 @@ def class_of(i: str, j: str) -> str:
 
 
 def class_product(left: ClassMatrix, right: ClassMatrix) -> ClassMatrix:
-    """Product of two matrices that are constant on the classes, for every M."""
+    """Product of two matrices that are constant on the classes, for every M.
+
+    Parameters
+    ----------
+    left, right : ClassMatrix
+    """
     first = {class_of(i, j): (i, j) for j in reversed(POINTS[:4]) for i in reversed(POINTS[:4])}
     many = dict.fromkeys(POINTS, sympy.Integer(1)) | {"o": M - 4}
     return {
@@ -143,7 +154,15 @@ def class_product(left: ClassMatrix, right: ClassMatrix) -> ClassMatrix:
 
 
 def class_matrix(code: str, even: bool) -> ClassMatrix:
-    """Symbols of a matrix on the classes, of a symmetric one where it is even."""
+    """Symbols of a matrix on the classes, of a symmetric one where it is even.
+
+    Parameters
+    ----------
+    code : str
+        ``B``, ``t``, ``G_K`` or ``G_Q``.
+    even : bool
+        Whether (i, j) and (j, i) are one class.
+    """
     return {
         pair: NOTATION.symbol(f"{code}_{'1k' if even and pair == 'k1' else pair}") for pair in PAIRS
     }
@@ -160,26 +179,26 @@ def collapse() -> Steps:
 
     From `gram`, with t the orbit means of T (`symmetry.orbit_means`).
     """
-    known = {
+    symbols = {
         B: class_matrix("B", even=False),
         T: class_matrix("t", even=False),
         G_K: class_matrix("G_K", even=True),
         G_Q: class_matrix("G_Q", even=True),
     }
-    values = known | {matrix.T: transposed(value) for matrix, value in known.items()}
-    found: dict[Any, Any] = {}
+    values = symbols | {matrix.T: transposed(value) for matrix, value in symbols.items()}
+    result: dict[Any, Any] = {}
     for matrix in (B, G_K, G_Q):
         step = contract(gram()[matrix].subs(GAMMA, sympy.Identity(M)), {}, SYMMETRIC)
         parts = evaluate(step, values, class_product)
         for pair in PAIRS if matrix == B else EVEN_PAIRS:
             total = sympy.Add(*[coefficient * value[pair] for coefficient, value in parts])
-            found[known[matrix][pair]] = _by_powers(total)
-    return found
+            result[symbols[matrix][pair]] = _by_powers(total)
+    return result
 
 
 def _by_powers(total: sympy.Expr) -> sympy.Expr:
     """A polynomial by powers of eta, the numbers of patterns in front of each product."""
-    found = sympy.Integer(0)
+    result = sympy.Integer(0)
     for (power,), part in sympy.Poly(total, eta).terms():
         products = sympy.Poly(part, *sorted(part.free_symbols - {M}, key=str))
         terms = [
@@ -187,8 +206,8 @@ def _by_powers(total: sympy.Expr) -> sympy.Expr:
             * sympy.prod([s**n for s, n in zip(products.gens, powers, strict=True)])
             for powers, number in products.terms()
         ]
-        found += eta**power * sympy.Add(*terms)
-    return found
+        result += eta**power * sympy.Add(*terms)
+    return result
 
 
 def class_sizes() -> Mapping[sympy.Symbol, sympy.Expr]:
@@ -196,25 +215,25 @@ def class_sizes() -> Mapping[sympy.Symbol, sympy.Expr]:
     others = M - 2
     sizes = {"11": 2, "12": 2, "1k": 2 * others, "k1": 2 * others, "kk": others}
     sizes["kl"] = others * (others - 1)
-    found = {NOTATION.symbol(f"B_{pair}"): sympy.sympify(sizes[pair]) for pair in PAIRS}
+    result = {NOTATION.symbol(f"B_{pair}"): sympy.sympify(sizes[pair]) for pair in PAIRS}
     for code in ("G_K", "G_Q"):
         for pair in EVEN_PAIRS:
             count = sizes[pair] + (sizes["k1"] if pair == "1k" else 0)
-            found[NOTATION.symbol(f"{code}_{pair}")] = sympy.sympify(count)
-    return found
+            result[NOTATION.symbol(f"{code}_{pair}")] = sympy.sympify(count)
+    return result
 
 
 def relevant_masses() -> Mapping[str, sympy.Expr]:
     """Attention of each kind of query to label-relevant tokens, on the 16 scalars."""
     scores = class_matrix("B", even=False)
     tokens = {"1": n_star, "2": n_confusion, "k": n_other, "l": n_other, "o": (M - 4) * n_other}
-    found = {}
+    result = {}
     for name, query in (("relevant", "1"), ("confusion", "2"), ("other", "k")):
         weights = [(n, scores[class_of(i, query)]) for i, n in tokens.items()]
         alike = [sympy.factor(sum(n for n, s in weights if s == score)) for _, score in weights]
         total = {score: n * sympy.exp(score) for n, (_, score) in zip(alike, weights, strict=True)}
-        found[f"relevant_by_{name}"] = n_star * sympy.exp(weights[0][1]) / sum(total.values())
-    return found
+        result[f"relevant_by_{name}"] = n_star * sympy.exp(weights[0][1]) / sum(total.values())
+    return result
 
 
 def derivations(parameters: object = None) -> Mapping[str, ReducedSystem]:
@@ -235,9 +254,9 @@ def _entrywise() -> dict[Any, Any]:
     c, a, scores = (sympy.IndexedBase(name) for name in ("c", "a", "B"))
     weight = c[i] * sympy.exp(scores[i, j])
     total = sympy.Sum(c[k] * sympy.exp(scores[k, j]), (k, 1, M))
-    seen = sympy.IndexedBase("U")[i, j]
-    gate = sympy.Function("gate")(seen)
-    output = sympy.Sum(a[i] * c[j] * sympy.Max(seen, 0), (i, 1, m), (j, 1, M))
+    preactivation = sympy.IndexedBase("U")[i, j]
+    gate = sympy.Function("gate")(preactivation)
+    output = sympy.Sum(a[i] * c[j] * sympy.Max(preactivation, 0), (i, 1, m), (j, 1, M))
 
     def from_one(term: sympy.Expr, limits: sympy.Tuple) -> sympy.Sum:
         return sympy.Sum(term.subs(limits[0], k), (k, 1, M))
@@ -260,7 +279,7 @@ def _gate() -> dict[str, sympy.Lambda]:
 
 
 def _reduced(title: str, steps: Steps, **more: Any) -> ReducedSystem:
-    given: dict[str, Any] = {
+    common: dict[str, Any] = {
         "notation": NOTATION,
         "state": tuple(steps),
         "parameters": (M, L, m),
@@ -274,7 +293,7 @@ def _reduced(title: str, steps: Steps, **more: Any) -> ReducedSystem:
         "steps": steps,
         "remarks": (DESCENDED,),
     }
-    return ReducedSystem(title=title, **(given | more))
+    return ReducedSystem(title=title, **(common | more))
 
 
 def _pattern() -> ReducedSystem:

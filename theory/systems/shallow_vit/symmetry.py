@@ -83,7 +83,7 @@ def structure(law: Law) -> RelationalStructure:
     )
 
 
-def unordered(found: Classes) -> Classes:
+def unordered(orbits: Classes) -> Classes:
     """Classes of a symmetric matrix: those of (i, j) and of (j, i) are one.
 
     Parameters
@@ -91,7 +91,7 @@ def unordered(found: Classes) -> Classes:
     found : Classes
         Orbits of a group: the transpose of one is one.
     """
-    merged = np.minimum(found.labels, found.labels.T)
+    merged = np.minimum(orbits.labels, orbits.labels.T)
     return Classes(np.unique(merged, return_inverse=True)[1].reshape(merged.shape))
 
 
@@ -104,18 +104,18 @@ def pair_name(pair: tuple[int, int]) -> str:
     return first + (str(j + 1) if j < 2 else "k" if i < 2 or i == j else "l")
 
 
-def named(found: Classes) -> dict[str, IntArray]:
+def named(orbits: Classes) -> dict[str, IntArray]:
     """Class -> its pairs (i, j), counted from 0, shape (size, 2)."""
     return {
-        pair_name(first): np.argwhere(found.labels == index)
-        for index, first in enumerate(found.representatives)
+        pair_name(first): np.argwhere(orbits.labels == index)
+        for index, first in enumerate(orbits.representatives)
     }
 
 
 def scalars(M: int) -> tuple[str, ...]:
     """Names of the attention scalars of M patterns: 16, or 13 where M = 3 and no pair is kl."""
-    found = classes(pattern_group(M))
-    ordered, even = named(found), named(unordered(found))
+    orbits = classes(pattern_group(M))
+    ordered, even = named(orbits), named(unordered(orbits))
     if set(ordered) - set(PAIRS) or set(even) - set(EVEN_PAIRS):
         raise ValueError(f"M={M} has classes without a name in the notation")
     return tuple(
@@ -125,15 +125,27 @@ def scalars(M: int) -> tuple[str, ...]:
     )
 
 
-def class_means(matrix: FloatArray, found: Classes) -> FloatArray:
-    """Mean of the entries of each class."""
-    return np.bincount(found.labels.ravel(), matrix.ravel(), found.count) / found.sizes
+def class_means(matrix: FloatArray, orbits: Classes) -> FloatArray:
+    """Mean of the entries of each class.
+
+    Parameters
+    ----------
+    matrix : float array, shape (M, M)
+    orbits : Classes
+    """
+    return np.bincount(orbits.labels.ravel(), matrix.ravel(), orbits.count) / orbits.sizes
 
 
-def asymmetry(matrix: FloatArray, found: Classes) -> float:
-    """Largest difference of two entries of one class."""
-    labels, entries = found.labels.ravel(), matrix.ravel()
-    high, low = np.full(found.count, -np.inf), np.full(found.count, np.inf)
+def asymmetry(matrix: FloatArray, orbits: Classes) -> float:
+    """Largest difference of two entries of one class.
+
+    Parameters
+    ----------
+    matrix : float array, shape (M, M)
+    orbits : Classes
+    """
+    labels, entries = orbits.labels.ravel(), matrix.ravel()
+    high, low = np.full(orbits.count, -np.inf), np.full(orbits.count, np.inf)
     np.maximum.at(high, labels, entries)
     np.minimum.at(low, labels, entries)
     return float((high - low).max())
@@ -156,15 +168,15 @@ def orbit_means(M: int) -> Mapping[str, sympy.Expr]:
         Class of the whole group -> expression; the numbers of entries are weights.
     """
     fine, whole = (classes(pattern_group(M, exchange)) for exchange in (False, True))
-    found: dict[str, sympy.Expr] = {}
+    orbits: dict[str, sympy.Expr] = {}
     for index, first in enumerate(whole.representatives):
         inside = np.unique(fine.labels[whole.labels == index])
         total = sum(
             int(fine.sizes[k]) * sympy.Symbol(f"T_{pair_name(fine.representatives[k])}", real=True)
             for k in inside
         )
-        found[pair_name(first)] = sympy.together(total / int(whole.sizes[index]))
-    return found
+        orbits[pair_name(first)] = sympy.together(total / int(whole.sizes[index]))
+    return orbits
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,16 +243,16 @@ def conditions(start: Weights, law: Law) -> tuple[Condition, ...]:
             True,
         ),
     }
-    found = [_samples(law)]
+    orbits = [_samples(law)]
     for name, (matrix, symmetric) in inner.items():
-        found.append(_entries(name, matrix, unordered(ordered) if symmetric else ordered))
-    found.append(_neurons(start, M))
-    return tuple(found)
+        orbits.append(_entries(name, matrix, unordered(ordered) if symmetric else ordered))
+    orbits.append(_neurons(start, M))
+    return tuple(orbits)
 
 
-def broken(found: tuple[Condition, ...]) -> str | None:
+def broken(orbits: tuple[Condition, ...]) -> str | None:
     """One line about the first condition that fails, None where all hold."""
-    for condition in found:
+    for condition in orbits:
         if not condition.holds:
             size = f"{condition.deviation:.3g}"
             return f"the symmetric collapse needs: {condition.name}; off by {size}{condition.where}"
@@ -265,8 +277,8 @@ def _samples(law: Law) -> Condition:
     return Condition(name, worst, where)
 
 
-def _entries(name: str, matrix: FloatArray, found: Classes) -> Condition:
-    off = np.abs(matrix - class_means(matrix, found)[found.labels])
+def _entries(name: str, matrix: FloatArray, orbits: Classes) -> Condition:
+    off = np.abs(matrix - class_means(matrix, orbits)[orbits.labels])
     i, j = np.unravel_index(int(off.argmax()), off.shape)
     scale = max(float(np.abs(matrix).max()), np.finfo(float).tiny)
     return Condition(name, float(off.max()) / scale, f" at the patterns {i + 1}, {j + 1}")
@@ -295,8 +307,8 @@ def _neurons(start: Weights, M: int) -> Condition:
             if len(of) != len(to):
                 return Condition(name, 1.0, f", {len(of)} have a = {value:.3g}, {len(to)} minus it")
             distance = np.abs(of[:, None, :] - to[None, :, :]).max(axis=2)
-            chosen = linear_sum_assignment(distance)
-            off = float(distance[chosen].max()) / scale
+            matching = linear_sum_assignment(distance)
+            off = float(distance[matching].max()) / scale
             if off > worst:
                 pair = "1 and 2" if sign < 0 else "others"
                 worst, where = off, f" of the largest weight, exchanging {pair}"
