@@ -1,6 +1,42 @@
 """What is true: models, data laws, symmetries and the reduced recursions, derived by sympy.
 
-Floor 0 holds the types (`notation`, `symmetry`, `reduction`, `claims`, `events`), floor 1 the
-systems built from them (`theory.systems.<system>`). Nothing here runs a simulation, and nothing
-here imports `dynamics`, numba or matplotlib.
+What a user of theory calls is here: a model from a file or from functions, classes of equal
+parameters, and a derivation as a page. `theory.notation`, `theory.claims` and `theory.events` hold
+the types that papers fill in `theory.systems.<paper>`; `theory.closure` is what training of a model
+closes on. Nothing here runs a simulation, and nothing here imports `dynamics`, numba or matplotlib.
+sympy is imported with the first name that needs it.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from theory.law import ModelError
+    from theory.model import Model, read_model
+    from theory.rendering import as_latex, as_text
+    from theory.symmetry import Partition, PermutationGroup, classes
+
+__all__ = [
+    "Model",
+    "ModelError",
+    "Partition",
+    "PermutationGroup",
+    "as_latex",
+    "as_text",
+    "classes",
+    "read_model",
+]
+
+_MODULES = {
+    "law": ("ModelError",),
+    "model": ("Model", "read_model"),
+    "rendering": ("as_latex", "as_text"),
+    "symmetry": ("Partition", "PermutationGroup", "classes"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"theory.{module}"), name)
+    raise AttributeError(f"module 'theory' has no attribute {name!r}")

@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 
 
 class ModelError(ValueError):
-    """A model that cannot be used; the message is one line."""
+    """A model that cannot be used; the message is one line.
+
+    Examples
+    --------
+    >>> from theory import Model
+    >>> Model(start=lambda w0=0.1: {"w": [w0]})
+    Traceback (most recent call last):
+        ...
+    theory.law.ModelError: a model needs law and loss, or risk, or sample, loss and symmetry
+    """
 
 
 class Blamed:

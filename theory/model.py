@@ -137,7 +137,20 @@ class Model:
     ------
     ModelError
         If the expectation is not given by one of the three doors, a function has other arguments,
-        or a constant has no default, two different ones, or a name that is taken.
+        or a constant has no default, two different ones, or a name of something else.
+
+    Examples
+    --------
+    >>> from theory import Model
+    >>> def start(w0=0.1):
+    ...     return {"w": [w0, w0]}
+    >>> def risk(theta, xp, target=1.0):
+    ...     return (theta["w"][0] * theta["w"][1] - target) ** 2 / 2
+    >>> model = Model(start=start, risk=risk)
+    >>> model.constants
+    {'w0': 0.1, 'target': 1.0}
+    >>> model.starting_arrays(model.constants)["w"].tolist()
+    [0.1, 0.1]
     """
 
     start: Callable[..., Any]
@@ -397,7 +410,7 @@ def _same(one: Any, two: Any) -> bool:
 
 
 def read_model(path: str | Path) -> Model:
-    """The model of a Python file.
+    r"""The model of a Python file.
 
     Parameters
     ----------
@@ -412,6 +425,20 @@ def read_model(path: str | Path) -> Model:
     ------
     ModelError
         If the file cannot be read or run, or holds no model.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from theory import read_model
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "plain.py"
+    ...     start = "def start(w0=0.1): return {'w': w0}"
+    ...     risk = "def risk(theta, xp): return theta['w'] ** 2"
+    ...     _ = file.write_text(f"{start}\n{risk}")
+    ...     model = read_model(file)
+    >>> model.name, model.constants
+    ('plain', {'w0': 0.1})
     """
     file = Path(path).absolute()
     try:

@@ -124,7 +124,7 @@ def as_text(system: ReducedSystem) -> str:
 
     Examples
     --------
-    >>> from theory.rendering import as_text
+    >>> from theory import as_text
     >>> from theory.systems.positional_attention.recursion import leading_order
     >>> print(as_text(leading_order())[:58])
     Leading order: the signal set alone (what Lemma 4.3 approx
@@ -135,7 +135,16 @@ def as_text(system: ReducedSystem) -> str:
 
 
 def as_latex(system: ReducedSystem) -> str:
-    """LaTeX, one align environment a section, in the paper's letters."""
+    r"""A reduced system as LaTeX, one align environment a section, in the paper's letters.
+
+    Examples
+    --------
+    >>> from theory import as_latex
+    >>> from theory.systems.positional_attention.recursion import leading_order
+    >>> lines = as_latex(leading_order()).splitlines()
+    >>> lines[1]
+    '\\paragraph{Definitions}'
+    """
     names: dict[Any, str] = {s: _spelled(s.name) for s in _unlisted(system)}
     names |= system.notation.latex_names()
 

@@ -32,24 +32,6 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 
-class BrokenSymmetry(ValueError):
-    """A claimed symmetry does not leave the risk unchanged; the message names the permutation."""
-
-
-def cycles(permutation: Sequence[int] | IntArray) -> str:
-    """Cycle notation of a permutation, ``"(0 1)(4 5 6)"``; ``"()"`` for the identity."""
-    images, seen, parts = [int(k) for k in permutation], set(), []
-    for start in range(len(images)):
-        cycle, k = [], start
-        while k not in seen:
-            seen.add(k)
-            cycle.append(k)
-            k = images[k]
-        if len(cycle) > 1:
-            parts.append("(" + " ".join(map(str, cycle)) + ")")
-    return "".join(parts) or "()"
-
-
 @dataclass(frozen=True)
 class PermutationGroup:
     """A group of permutations of ``range(size)``, given by a few generators.
@@ -65,6 +47,13 @@ class PermutationGroup:
     ------
     ValueError
         If a generator is not a permutation of ``range(size)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from theory import PermutationGroup, classes
+    >>> classes(PermutationGroup(3, (np.array([1, 0, 2]),))).count
+    5
     """
 
     size: int
@@ -90,6 +79,12 @@ class Partition:
     ------
     ValueError
         If the labels are not 0, 1, ..., L-1 with each at least once.
+
+    Examples
+    --------
+    >>> from theory import Partition
+    >>> Partition.contiguous((2, 3)).labels.tolist()
+    [0, 0, 1, 1, 1]
     """
 
     labels: IntArray
@@ -225,6 +220,12 @@ def classes(structure: object) -> Classes:
     -----
     Lemma 4.1 of Jelassi et al. (2022) is the case of L sets of equal size C: three classes,
     (i, i), same set, different sets, of sizes D, D(C-1), D(D-C).
+
+    Examples
+    --------
+    >>> from theory import Partition, classes
+    >>> classes(Partition.contiguous((2, 2))).sizes.tolist()
+    [4, 4, 8]
     """
     raise TypeError(f"no symmetry is known for a {type(structure).__name__}")
 
@@ -306,20 +307,3 @@ def breaking_permutation(
             if abs(changed - reference) > tolerance * max(1.0, abs(reference)):
                 return generator
     return None
-
-
-def require_symmetry(
-    risk: Callable[[FloatArray], float],
-    group: PermutationGroup,
-    samples: Sequence[FloatArray],
-) -> None:
-    """Refuse a symmetry that the risk does not have.
-
-    Raises
-    ------
-    BrokenSymmetry
-        With the breaking permutation in cycle notation.
-    """
-    broken = breaking_permutation(risk, group, samples)
-    if broken is not None:
-        raise BrokenSymmetry(f"the permutation {cycles(broken)} changes the risk")
