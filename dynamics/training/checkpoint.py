@@ -215,7 +215,7 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _packed(tree: Any, arrays: list[NDArray[Any]]) -> Any:
-    """The tree as JSON, its arrays select_samples in a list; floats keep every bit."""
+    """The tree as JSON, its arrays gathered in a list; floats keep every bit."""
     if isinstance(tree, np.ndarray):
         arrays.append(tree)
         return {ARRAY: len(arrays) - 1}
