@@ -84,9 +84,9 @@ def execute(store: str, given: dict[str, Any]) -> int:
         axes, document = _drawn(found, given)
     written = [write_whole(picture, lambda path: plotting.write(axes, path))]
     for name, path in tables.items():
-        from dynamics.sweep import export
+        from dynamics.sweep.result import EXPORTS
 
-        written.append(write_whole(path, lambda to, kind=name: export.EXPORTS[kind](found, to)))
+        written.append(write_whole(path, lambda to, kind=name: EXPORTS[kind](found, to)))
     document["files"] = [str(path) for path in written]
     if given.get("json"):
         print(json.dumps(_plain(document), indent=2, allow_nan=False))
@@ -234,8 +234,8 @@ def _plane(found: Sweep, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]
     from dynamics.analysis.phase_portrait import described, portrait, sentence
     from dynamics.phase_diagrams.selection import hold
 
-    grid, work = found.plan.grid, found.plan.work
-    if grid.paired or "full" in work.words:
+    grid, runner = found.plan.grid, found.plan.runner
+    if grid.paired or "full" in runner.words:
         raise InvalidRequest("a phase plane is of a point of a grid of reduced problems")
     places, _ = hold(found.dataset, _held(given))
     sizes = dict(zip(grid.dims, grid.shape, strict=True))
@@ -243,9 +243,9 @@ def _plane(found: Sweep, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]
     if free:
         raise InvalidRequest(f"a phase plane is of one point; give {', '.join(free)} in --at")
     point = grid.at([places.get(name, 0) for name in grid.dims])
-    parameters, options = work.parts(point)
-    system = work.system
-    why = work.objection(point)
+    parameters, options = runner.parts(point)
+    system = runner.system
+    why = runner.invalid_reason(point)
     if why:
         raise InvalidRequest(why)
     problem = system.problem(system.Parameters(**parameters), None, options)

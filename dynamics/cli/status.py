@@ -28,5 +28,5 @@ def execute(store: str, given: dict[str, Any]) -> int:
         for kind, number in found["outcomes"].items():
             print(f"{number:7d}  {kind}")
         for why, number in Counter(found["damaged"].values()).items():
-            print(f"damaged  {number} blocks: {why}; attdyn sweep ... --repair mends it")
+            print(f"damaged  {number} blocks: {why}; the same attdyn sweep runs them again")
     return 1 if found["damaged"] else 0

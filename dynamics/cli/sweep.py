@@ -70,19 +70,18 @@ def flags(parser: arguments.Parser, command: str, system: System) -> None:
     how.add_argument(
         "--scheduler", metavar="ADDR", help="dask scheduler (default DASK_SCHEDULER_ADDRESS)"
     )
-    how.add_argument("--repair", action="store_true", help="run damaged blocks again")
+    how.add_argument("--repair", action="store_true", help="no longer needed: damaged blocks are run again")
     parser.add_argument("--out", metavar="STORE", help="zarr store (default results/SYSTEM.zarr)")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def execute(asked: Asked) -> int:
     """Sweep and print; returns the exit code."""
-    from dynamics.sweep import folder, repaired, sweep
+    from dynamics.sweep import sweep
+    from dynamics.sweep.store import StoreError
 
     given, out = asked.flags, str(asked.flags.get("out", f"results/{asked.system.name}.zarr"))
     try:
-        if given.get("repair"):
-            print(f"attdyn: {repaired(out)} damaged blocks are run again", file=sys.stderr)
         found = sweep(
             asked.system,
             entries(asked),
@@ -93,7 +92,7 @@ def execute(asked: Asked) -> int:
             workers=given.get("workers"),
             scheduler=given.get("scheduler"),
         )
-    except folder.StoreError as error:
+    except StoreError as error:
         print(f"attdyn: {error}", file=sys.stderr)
         return 1
     document = summary(found, out)

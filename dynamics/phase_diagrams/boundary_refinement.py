@@ -116,7 +116,7 @@ def refinement(
             f"{question.quantity}<1 or reached(NAME)"
         )
     for name in (question.x, question.y):
-        if name in whole_names(found.plan.work.system):
+        if name in whole_names(found.plan.runner.system):
             raise InvalidRequest(f"{name} takes whole numbers; refine needs two continuous axes")
     slice_ = select(found.dataset, question.quantity, question.x, question.y, question.at)
     if slice_.seeds > 1:
@@ -162,7 +162,7 @@ class _Waves:
         free = [axis for axis in grid.axes if axis.name not in axes]
         others = {axis.name: self.held.get(axis.name, axis.values[0]) for axis in free}
         derived = {name: str(formula) for name, formula in grid.derived.items()}
-        return {**grid.fixed, **self.found.plan.work.words, **derived, **others, **axes}
+        return {**grid.fixed, **self.found.plan.runner.words, **derived, **others, **axes}
 
     def _earlier(self) -> dict[tuple[str, str], float]:
         """Answers of earlier waves of the same question, of these programs."""
@@ -175,7 +175,7 @@ class _Waves:
             own = wave.plan.description
             x, y = (np.array(own["axes"].get(n, [])) for n in (self.question.x, self.question.y))
             asked = planned(
-                self.found.plan.work.system, self._given(np.column_stack([x, y])), True, 0
+                self.found.plan.runner.system, self._given(np.column_stack([x, y])), True, 0
             ).description
             same = ("system", "model", "fixed", "derived", "versions")
             if all(own.get(name) == asked.get(name) for name in same):
@@ -189,7 +189,7 @@ class _Waves:
     def _run(self, points: FloatArray) -> FloatArray:
         content = hashlib.sha256(np.ascontiguousarray(points).tobytes()).hexdigest()[:16]
         ran = sweep(
-            self.found.plan.work.system, self._given(points), self.folder / content, paired=True,
+            self.found.plan.runner.system, self._given(points), self.folder / content, paired=True,
             workers=self.workers, scheduler=self.scheduler,
         )  # fmt: skip
         if ran.interrupted:

@@ -1,16 +1,10 @@
-"""Sweeps: many runs over a grid of parameters, kept on disk, resumed where they stopped.
+"""Sweeps: many runs over a grid of parameters, stored on disk, resumed where they stopped.
 
->>> import dynamics
->>> found = dynamics.sweep(
-...     "positional_attention", {"q": "0.2:0.6:3", "C": "2,4", "D": 8, "time": 100}, workers=0
-... )
->>> found.dataset.sizes["q"], found.outcomes["reached horizon"]
-(3, 6)
-
-`axes` reads a grid, `plan` cuts it into blocks, `measure` runs a point, `crew` and `cluster` are
-those who do it, `store` keeps it, `run` ties them together.
+`axes` reads a grid, `plan` cuts it into blocks, `point_runner` runs a point, `worker_pool` has the
+processes that do it, `store` is the disk, `run` ties them together, `result` reads.
 """
 
-from dynamics.sweep.result import Sweep, load, repaired, status, sweep
+from dynamics.sweep.result import Sweep, load, status
+from dynamics.sweep.run import sweep
 
-__all__ = ["Sweep", "load", "repaired", "status", "sweep"]
+__all__ = ["Sweep", "load", "status", "sweep"]

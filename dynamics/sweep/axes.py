@@ -23,9 +23,9 @@ from dynamics.validation import InvalidRequest, integer, real, refuse
 
 MOST_POINTS = 10_000_000
 SNAP = 1e-9
-"""A value so near to a whole number, relatively, is that number: 64:4096:7:log is exact."""
+"""Relative distance from a whole number below which a value is that number."""
 PAIRED = "point"
-"""The one dimension of axes that are walked together."""
+"""Name of the one dimension of axes that are walked together."""
 GRAMMAR = "a number, a:b:n, a:b:n:log, a list with commas, or a formula of other names"
 
 Number = int | float
@@ -47,62 +47,61 @@ def _snapped(value: float) -> Number:
 def spaced(name: str, text: str) -> tuple[Number, ...]:
     """The values of ``a:b:n`` or ``a:b:n:log``.
 
+    Parameters
+    ----------
+    name : str
+    text : str
+
     Raises
     ------
     InvalidRequest
         If it is not of this form.
+
+    Examples
+    --------
+    >>> spaced("D", "64:1024:5:log")
+    (64, 128, 256, 512, 1024)
     """
     parts = text.split(":")
     logarithmic = len(parts) == 4 and parts[3].strip() == "log"
-    try:
-        if len(parts) != 3 and not logarithmic:
-            raise ValueError
-        first, last = (_number(name, part) for part in parts[:2])
-        given = float(parts[2])
-    except InvalidRequest:
-        raise
-    except ValueError:
+    numbers = [_number(name, part) for part in parts[:3]]
+    if None in numbers[:3] or not (len(parts) == 3 or logarithmic):
         refuse(name, text, "is not a grid", "a:b:n or a:b:n:log", f"{name}=0.1:0.9:17")
-    count = integer(f"points of {name}", given, at_least=1)
+    first, last, points = (float(number) for number in numbers[:3] if number is not None)
+    count = integer(f"points of {name}", points, at_least=1)
     if count == 1 and first != last:
         refuse(name, text, "has one point but two ends", "a:b:n with n of at least 2", "n=2")
     if not logarithmic:
-        found = np.linspace(first, last, count)
+        values = np.linspace(first, last, count)
     elif min(first, last) <= 0:
         refuse(name, text, "is logarithmic over 0", "positive ends", f"1e-3:{max(last, 1):g}:n:log")
     else:
-        found = np.geomspace(first, last, count)
-    return tuple(_snapped(float(value)) for value in found)
+        values = np.geomspace(first, last, count)
+    return tuple(_snapped(float(value)) for value in values)
 
 
-def _number(name: str, text: str) -> Number:
-    """A number or arithmetic of numbers, as 16/196; a ``ValueError`` where it is neither."""
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return real(name, float(text))
-    except InvalidRequest:
-        raise
-    except ValueError:
-        pass
+def _number(name: str, text: str) -> Number | None:
+    """A number, or arithmetic of numbers as 16/196; None if it is neither."""
+    for kind in (int, float):
+        try:
+            number: Number = kind(text)
+        except ValueError:
+            continue
+        return number if kind is int else real(name, number)
     try:
         expression = Expression(text.strip(), name)
     except InvalidRequest:
-        raise ValueError(text) from None
-    if expression.names:
-        raise ValueError(text)
-    return real(name, expression.value({}))
+        return None
+    return None if expression.names else real(name, expression.value({}))
 
 
-def parsed(name: str, given: Any) -> Axis | Number | Expression:
+def parsed(name: str, entry: Any) -> Axis | Number | Expression:
     """One entry of a request.
 
     Parameters
     ----------
     name : str
-    given : number, sequence of numbers, or str
+    entry : number, sequence of numbers, or str
         As in `GRAMMAR`.
 
     Returns
@@ -114,43 +113,29 @@ def parsed(name: str, given: Any) -> Axis | Number | Expression:
     InvalidRequest
         If it is none of these.
     """
-    if isinstance(given, bool):
-        refuse(name, given, "is not a number", GRAMMAR, 1)
-    if isinstance(given, Real):
-        return _plain(name, given)
-    if isinstance(given, str):
-        if ":" in given:
-            return _axis(name, spaced(name, given))
-        pieces = given.split(",")
-        try:
-            numbers = [_number(name, piece) for piece in pieces]
-        except InvalidRequest:
-            raise
-        except ValueError:
-            return Expression(given.strip(), name)
-        return numbers[0] if len(numbers) == 1 else _axis(name, numbers)
-    if isinstance(given, (Sequence, np.ndarray)):
-        return _axis(name, [_plain(name, value) for value in given])
-    refuse(name, given, "is not a number", GRAMMAR, 1)
+    if isinstance(entry, str):
+        if ":" in entry:
+            return Axis(name, spaced(name, entry))
+        numbers = [_number(name, part) for part in entry.split(",")]
+        values = tuple(number for number in numbers if number is not None)
+        if len(values) < len(numbers):
+            return Expression(entry.strip(), name)
+        return values[0] if len(values) == 1 else Axis(name, values)
+    if isinstance(entry, (Sequence, np.ndarray)):
+        if not len(entry):
+            refuse(name, "", "has no values", GRAMMAR, 1)
+        return Axis(name, tuple(_plain(name, value) for value in entry))
+    return _plain(name, entry)
 
 
-def _plain(name: str, given: Any) -> Number:
-    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
-        return int(given)
-    if isinstance(given, str):
-        try:
-            return _number(name, given)
-        except InvalidRequest:
-            raise
-        except ValueError:
-            refuse(name, given, "is not a number", "numbers in a list", 1)
-    return real(name, given.item() if isinstance(given, np.generic) else given)
-
-
-def _axis(name: str, values: Sequence[Number]) -> Axis:
-    if not len(values):
-        refuse(name, "", "has no values", GRAMMAR, 1)
-    return Axis(name, tuple(values))
+def _plain(name: str, value: Any) -> Number:
+    """A Python number."""
+    number = _number(name, value) if isinstance(value, str) else value
+    if isinstance(number, bool) or not isinstance(number, Real):
+        refuse(name, value, "is not a number", GRAMMAR, 1)
+    if isinstance(number, (int, np.integer)):
+        return int(number)
+    return real(name, number.item() if isinstance(number, np.generic) else number)
 
 
 @dataclass(frozen=True)
@@ -198,23 +183,23 @@ class Grid:
         InvalidRequest
             If an expression has no value there.
         """
-        places = [index[0]] * len(self.axes) if self.paired else index
-        found = dict(self.fixed)
-        found |= {axis.name: axis.values[k] for axis, k in zip(self.axes, places, strict=True)}
+        along = [index[0]] * len(self.axes) if self.paired else index
+        point = dict(self.fixed)
+        point |= {axis.name: axis.values[k] for axis, k in zip(self.axes, along, strict=True)}
         for name, expression in self.derived.items():
-            found[name] = expression.value(found)
-        return found
+            point[name] = expression.value(point)
+        return point
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
         return itertools.product(*map(range, self.shape))
 
 
-def grid(given: Mapping[str, Any], paired: bool = False) -> Grid:
+def grid(entries: Mapping[str, Any], paired: bool = False) -> Grid:
     """The grid of a request.
 
     Parameters
     ----------
-    given : mapping
+    entries : mapping
         Name -> number, sequence or text; see `parsed`.
     paired : bool
         Walk all axes together.
@@ -224,39 +209,46 @@ def grid(given: Mapping[str, Any], paired: bool = False) -> Grid:
     InvalidRequest
         For an entry that is none of the forms, a value that occurs twice, an expression of unknown
         names or of itself, too many points, or paired axes of different lengths.
+
+    Examples
+    --------
+    >>> points = grid({"D": "16,32", "m": "2,4", "q": "m/D"})
+    >>> points.shape, points.at((1, 0))
+    ((2, 2), {'D': 32, 'm': 2, 'q': 0.0625})
     """
-    entries = {name: parsed(name, value) for name, value in given.items()}
-    axes = tuple(entry for entry in entries.values() if isinstance(entry, Axis))
+    read = {name: parsed(name, entry) for name, entry in entries.items()}
+    axes = tuple(entry for entry in read.values() if isinstance(entry, Axis))
     for axis in () if paired else axes:
         for value, times in Counter(axis.values).items():
             if times > 1:
                 refuse(axis.name, value, f"occurs {times} times", "each value once", "leave it out")
-    fixed: dict[str, Number] = {n: e for n, e in entries.items() if isinstance(e, (int, float))}
-    written = {name: e for name, e in entries.items() if isinstance(e, Expression)}
-    made = Grid(axes, fixed, _ordered(written, {axis.name for axis in axes} | fixed.keys()), paired)
+    fixed: dict[str, Number] = {n: e for n, e in read.items() if isinstance(e, (int, float))}
+    formulas = {name: e for name, e in read.items() if isinstance(e, Expression)}
+    names = {axis.name for axis in axes} | fixed.keys()
+    points = Grid(axes, fixed, _ordered(formulas, names), paired)
     if paired and len({len(axis.values) for axis in axes}) > 1:
         lengths = ", ".join(f"{axis.name} {len(axis.values)}" for axis in axes)
         raise InvalidRequest(f"paired axes have equal numbers of values; these have {lengths}")
     if paired and not axes:
         raise InvalidRequest("paired needs at least one axis, as D=16,32")
-    if made.size > MOST_POINTS:
-        refuse("points", f"{made.size:,}", "are too many", f"at most {MOST_POINTS:,}", "fewer")
-    return made
+    if points.size > MOST_POINTS:
+        refuse("points", f"{points.size:,}", "are too many", f"at most {MOST_POINTS:,}", "fewer")
+    return points
 
 
-def _ordered(written: Mapping[str, Expression], known: set[str]) -> dict[str, Expression]:
-    """Expressions in an order in which each finds its names."""
-    found: dict[str, Expression] = {}
-    waiting = dict(written)
+def _ordered(formulas: Mapping[str, Expression], known: set[str]) -> dict[str, Expression]:
+    """Expressions in an order in which each has its names before it."""
+    ordered: dict[str, Expression] = {}
+    waiting = dict(formulas)
     while waiting:
-        ready = [n for n, e in waiting.items() if set(e.names) <= known | found.keys()]
+        ready = [n for n, e in waiting.items() if set(e.names) <= known | ordered.keys()]
         if not ready:
             name, expression = next(iter(waiting.items()))
-            lost = sorted(set(expression.names) - known - found.keys())
-            circular = set(lost) & waiting.keys()
-            problem = "goes round in a circle" if circular else f"needs {', '.join(lost)}"
-            near = ", ".join(sorted(known | found.keys())) or "numbers"
+            missing = sorted(set(expression.names) - known - ordered.keys())
+            circular = set(missing) & waiting.keys()
+            problem = "goes round in a circle" if circular else f"needs {', '.join(missing)}"
+            near = ", ".join(sorted(known | ordered.keys())) or "numbers"
             refuse(name, str(expression), problem, f"a formula of {near}", "a number")
         for name in ready:
-            found[name] = waiting.pop(name)
-    return found
+            ordered[name] = waiting.pop(name)
+    return ordered

@@ -1,8 +1,8 @@
 """A sweep before it is run: its points, the blocks they are done in, and what identifies it.
 
 A block is a box of the grid, a part of its last dimensions. It is one task and one chunk of the
-store, so that what is done is known block by block. The dearest blocks come first, by predicted
-cost, so that a sweep does not end with one of them.
+store, so that what is done is known block by block. The most expensive blocks come first, by
+predicted cost, so that a sweep does not end with one of them.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from dynamics.results.expression import Expression
 from dynamics.results.presentation import Presentation
 from dynamics.results.versions import versions
 from dynamics.sweep.axes import Axis, Grid, grid
-from dynamics.sweep.measure import Work
+from dynamics.sweep.point_runner import PointRunner
 from dynamics.validation import InvalidRequest, integer, refuse
 
 BLOCKS, MOST_IN_BLOCK = 64, 256
-"""A sweep has about so many blocks, unless they would hold more points than this."""
+"""About how many blocks a sweep has, and the most points of a block."""
 FLOW_GRADIENTS = 3000.0
+"""Gradients of a flow, for the predicted cost."""
 WORDS = ("full", "expectation")
 """Options whose values are words."""
 RUN = ("time", "rtol", "eta", "steps", "tolerance", "dropped", *DRAWN)
@@ -39,12 +40,12 @@ Index = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done.
+    """The points of a sweep, cut into blocks.
 
     Attributes
     ----------
     grid : Grid
-    work : Work
+    runner : PointRunner
     block : tuple of int
         Points of a block along each dimension.
     presentation : Presentation or None
@@ -52,7 +53,7 @@ class Plan:
     """
 
     grid: Grid
-    work: Work
+    runner: PointRunner
     block: tuple[int, ...] = field(default=())
     presentation: Presentation | None = field(default=None, compare=False, repr=False)
 
@@ -62,29 +63,29 @@ class Plan:
 
     @property
     def description(self) -> dict[str, Any]:
-        """All that the values in the store rest on, as plain values."""
+        """All that decides the values in the store, as plain values."""
         grid = self.grid
-        own = {"model": dict(self.work.digests)} if self.work.digests else {}
+        model = {"model": dict(self.runner.digests)} if self.runner.digests else {}
         return {
-            "system": self.work.reference,
-            **own,
+            "system": self.runner.reference,
+            **model,
             "axes": {axis.name: list(axis.values) for axis in grid.axes},
-            "fixed": {**grid.fixed, **dict(sorted(self.work.words.items()))},
+            "fixed": {**grid.fixed, **dict(sorted(self.runner.words.items()))},
             "derived": {name: str(formula) for name, formula in grid.derived.items()},
             "paired": grid.paired,
-            "records": self.work.records,
+            "records": self.runner.records,
             "block": list(self.block),
             "versions": versions(),
         }
 
     @cached_property
     def blocks(self) -> tuple[Index, ...]:
-        """Position of every block among the blocks."""
+        """Index of every block in the grid of blocks."""
         counts = (ceil(n / b) for n, b in zip(self.grid.shape, self.block, strict=True))
         return tuple(itertools.product(*map(range, counts)))
 
     def box(self, number: int) -> tuple[slice, ...]:
-        """Where a block stands in the grid."""
+        """Slices of the grid that a block covers."""
         corner = zip(self.blocks[number], self.block, self.grid.shape, strict=True)
         return tuple(slice(k * b, min(k * b + b, n)) for k, b, n in corner)
 
@@ -92,15 +93,8 @@ class Plan:
         """The points of a block, in order."""
         return itertools.product(*(range(s.start, s.stop) for s in self.box(number)))
 
-    def objection(self, index: Index) -> str:
-        """Why a point cannot be run; empty if nothing is wrong."""
-        try:
-            return self.work.objection(self.grid.at(index))
-        except InvalidRequest as error:
-            return str(error)
-
     @cached_property
-    def objections(self) -> Mapping[Index, str]:
+    def invalid_reasons(self) -> Mapping[Index, str]:
         """The points that cannot be run, and why.
 
         Raises
@@ -108,51 +102,52 @@ class Plan:
         InvalidRequest
             If none can.
         """
-        told = {index: self.objection(index) for index in self.grid}
-        found = {index: why for index, why in told.items() if why}
-        if len(found) == self.grid.size:
-            raise InvalidRequest(next(iter(found.values())))
-        return found
+        reasons: dict[Index, str] = {}
+        for index in self.grid:
+            try:
+                reason = self.runner.invalid_reason(self.grid.at(index))
+            except InvalidRequest as error:
+                reason = str(error)
+            if reason:
+                reasons[index] = reason
+        if len(reasons) == self.grid.size:
+            raise InvalidRequest(next(iter(reasons.values())))
+        return reasons
 
     def cost(self, index: Index) -> float:
         """Predicted seconds of a point; 0 for one that cannot be run."""
-        if index in self.objections:
+        if index in self.invalid_reasons:
             return 0.0
-        system = self.work.system
-        parameters, options = self.work.parts(self.grid.at(index))
+        system = self.runner.system
+        parameters, options = self.runner.parts(self.grid.at(index))
         steps = FLOW_GRADIENTS if "time" in options else float(options["steps"])
         made = system.Parameters(**parameters)
         return steps * system.seconds(made, options.get("full"), options)
 
     def check(self) -> None:
-        """Make the cheapest problem where words or free letters have to be seen to be right.
+        """Make the cheapest problem if only that shows whether words or free letters are right.
 
         Raises
         ------
         InvalidRequest
             If it cannot be made; then no other can.
         """
-        letters = [axis.name for axis in self.grid.axes if axis.name not in self._known()]
-        if not self.work.words and not letters:
+        system = self.runner.system
+        known = {*(f.name for f in fields(system.Parameters)), *RUN, *system.realistic}
+        letters = [axis.name for axis in self.grid.axes if axis.name not in known]
+        if not self.runner.words and not letters:
             return
-        index = min((i for i in self.grid if i not in self.objections), key=self.cost)
-        parameters, options = self.work.parts(self.grid.at(index))
-        system = self.work.system
-        problem = system.problem(system.Parameters(**parameters), options.get("full"), options)
-        taken = {"done", "block", "record", "point", "outcome", "end_time"}
+        index = min((i for i in self.grid if i not in self.invalid_reasons), key=self.cost)
+        problem = self.runner.problem(self.grid.at(index))
+        quantities = {"done", "block", "record", "point", "outcome", "end_time"}
         if letters:
-            taken |= {*problem.layout.names, *problem.observables(problem.initial_state)}
+            quantities |= {*problem.layout.names, *problem.observables(problem.initial_state)}
         for name in letters:
-            if name in taken or name.startswith(("time_", "path_", "uncertainty_")):
+            if name in quantities or name.startswith(("time_", "path_", "uncertainty_")):
                 refuse("let", name, "is the name of a quantity", "any other name", f"{name}_")
 
-    def _known(self) -> set[str]:
-        """Names that are not free letters."""
-        system = self.work.system
-        return {*(f.name for f in fields(system.Parameters)), *RUN, *system.realistic}
-
     def order(self, numbers: Sequence[int]) -> list[int]:
-        """Blocks, the dearest first."""
+        """Blocks, the most expensive first."""
         costs = {number: sum(map(self.cost, self.indices(number))) for number in numbers}
         return sorted(numbers, key=lambda number: (-costs[number], number))
 
@@ -172,10 +167,14 @@ def planned(system: System, given: Mapping[str, Any], paired: bool, records: int
     records : int
         Records of a path at every point; 0 for none.
 
+    Returns
+    -------
+    Plan
+
     Raises
     ------
     InvalidRequest
-        For a name that nothing uses, settings that exclude each other, or an entry that is wrong.
+        For a name that nothing uses, settings that exclude each other, or a wrong entry.
     """
     parameters: dict[str, Any] = {f.name: f.default for f in fields(system.Parameters)}
     words = {
@@ -193,20 +192,20 @@ def planned(system: System, given: Mapping[str, Any], paired: bool, records: int
         if name in numbers and not sampled and name not in system.drawn:
             raise InvalidRequest(f"{name} is of {system.draws}")
     numbers = _with_run(system, full, numbers)
-    usual = {name: value for name, value in parameters.items() if isinstance(value, Real)}
+    defaults = {name: value for name, value in parameters.items() if isinstance(value, Real)}
     order = {name: k for k, name in enumerate((*parameters, *RUN))}
-    made = grid(usual | numbers, paired)
-    fixed = dict(sorted(made.fixed.items(), key=lambda item: (order.get(item[0], 99), item[0])))
-    made = replace(made, fixed=fixed)
-    used = {name for expression in made.derived.values() for name in expression.names}
+    points = grid(defaults | numbers, paired)
+    fixed = dict(sorted(points.fixed.items(), key=lambda item: (order.get(item[0], 99), item[0])))
+    points = replace(points, fixed=fixed)
+    used = {name for expression in points.derived.values() for name in expression.names}
     known = [*parameters, *RUN, *system.realistic]
     for name in numbers:
         if name not in known and name not in used:
             near = get_close_matches(name, known, 1, 0.0)[0]
             refuse("name", name, "is unknown, and no formula uses it", ", ".join(known), near)
     count = integer("trajectory", records, at_least=0)
-    work = Work(system.reference, words, count, dict(system.digests), system)
-    return Plan(made, work, presentation=system.presentation)
+    runner = PointRunner(system.reference, words, count, dict(system.digests), system)
+    return Plan(points, runner, presentation=system.presentation)
 
 
 def whole_names(system: System) -> set[str]:
@@ -246,41 +245,48 @@ def _written(entry: Any) -> str:
 
 
 def _with_run(system: System, full: str | None, numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of the run beside those given: what the system does by default."""
+    """The numbers of a request, with the defaults of the system for settings of the run."""
     descent = [name for name in ("eta", "steps") if name in numbers]
     if "time" in numbers and descent:
         raise InvalidRequest(f"{descent[0]} is of gradient descent and time of the flow; give one")
     if "rtol" in numbers and descent:
         raise InvalidRequest(f"rtol is of the flow and {descent[0]} of gradient descent; give one")
-    usual = system.showcases["empirical" if full == "empirical" else "run"]
-    found = dict(numbers)
-    if full == "empirical":
-        found.setdefault("samples", usual.samples)
+    default = system.showcases["empirical" if full == "empirical" else "run"]
+    settings = {"samples": default.samples} if full == "empirical" else {}
     if "time" in numbers:
-        return found
+        return settings | dict(numbers)
     if descent or full or not system.flows:
-        return {"eta": usual.eta, "steps": usual.steps} | found
-    return {"time": usual.eta * usual.steps} | found
+        return settings | {"eta": default.eta, "steps": default.steps} | dict(numbers)
+    return {"time": default.eta * default.steps} | dict(numbers)
 
 
-def restored(description: Mapping[str, Any], presentation: Presentation | None = None) -> Plan:
-    """The plan that a store describes; its system is loaded when something needs it."""
-    words = {n: v for n, v in description["fixed"].items() if isinstance(v, str)}
-    fixed = {n: v for n, v in description["fixed"].items() if n not in words}
-    axes = tuple(Axis(name, tuple(values)) for name, values in description["axes"].items())
-    derived = {name: Expression(text, name) for name, text in description["derived"].items()}
-    made = Grid(axes, fixed, derived, description["paired"])
-    digests = description.get("model", {})
-    work = Work(description["system"], words, description["records"], digests)
-    return Plan(made, work, tuple(description["block"]), presentation)
+def restored(request: Mapping[str, Any], presentation: Presentation | None = None) -> Plan:
+    """The plan of a stored request; its system is loaded when something needs it.
+
+    Parameters
+    ----------
+    request : mapping
+        As `Plan.description`.
+    presentation : Presentation, optional
+    """
+    words = {n: v for n, v in request["fixed"].items() if isinstance(v, str)}
+    fixed = {n: v for n, v in request["fixed"].items() if n not in words}
+    axes = tuple(Axis(name, tuple(values)) for name, values in request["axes"].items())
+    derived = {name: Expression(text, name) for name, text in request["derived"].items()}
+    points = Grid(axes, fixed, derived, request["paired"])
+    digests = request.get("model", {})
+    runner = PointRunner(request["system"], words, request["records"], digests)
+    return Plan(points, runner, tuple(request["block"]), presentation)
 
 
 def block_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    """Whole last dimensions and a part of the one before, about a `BLOCKS`-th of the points."""
+    """The shape of a block: whole last dimensions and a part of the one before.
+
+    A block has about a `BLOCKS`-th of the points.
+    """
     left = max(1, min(MOST_IN_BLOCK, ceil(prod(shape) / BLOCKS)))
-    found: list[int] = []
+    parts: list[int] = []
     for length in reversed(shape):
-        part = min(length, left)
-        found.append(part)
+        parts.append(min(length, left))
         left = max(1, left // length)
-    return tuple(reversed(found))
+    return tuple(reversed(parts))

@@ -1,105 +1,191 @@
-"""Running a plan: blocks to workers, answers to the store, until everything is done.
+"""Running a sweep: blocks to workers, results to the store, until everything is done.
 
-Only this process writes. A block whose worker is lost is tried again point by point, and a point
-that takes down two workers is recorded as what it is.
+Only this process writes. A block whose worker died is tried again point by point, and a point that
+takes down two workers is recorded as that.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import os
+import tempfile
+from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics.registry import load_system
 from dynamics.results.outcome import FAILURES, INVALID, KILLED, POINT_KINDS
-from dynamics.sweep.messages import Measured, answer, lost, request_text
-from dynamics.sweep.plan import Index, Plan
-from dynamics.sweep.store import SweepStore
-from dynamics.sweep.worker_pool import Workers
+from dynamics.sweep.plan import Index, Plan, planned
+from dynamics.sweep.point_runner import Measured, killed, measure_points
+from dynamics.sweep.result import Sweep
+from dynamics.sweep.store import SweepStore, dataset, read
+from dynamics.sweep.worker_pool import Workers, workers_for
 from dynamics.training import progress
 from dynamics.training.interruption import interruption
+from dynamics.validation import InvalidRequest
 
 TRIES = 2
 """Workers that a single point may take down."""
-LOOK = 0.2
+POLL = 0.2
 """Seconds between looks for an interruption."""
+FAILED = [POINT_KINDS.index(kind) for kind in (*FAILURES, KILLED)]
 
 
-@dataclass
-class Progress:
-    """What has happened so far.
+def sweep(
+    system: Any,
+    given: Mapping[str, Any],
+    out: str | os.PathLike[str] | None = None,
+    *,
+    paired: bool = False,
+    strict: bool = False,
+    trajectory: int = 0,
+    workers: int | None = None,
+    scheduler: str | None = None,
+) -> Sweep:
+    """Run every point of a grid.
 
-    Attributes
+    Parameters
     ----------
-    outcomes : Counter
-        Outcome -> points of this run.
-    reasons : dict
-        Points that could not be made -> why.
-    interrupted : bool
+    system : System, str, path-like or Model
+        As of `dynamics.load_system`.
+    given : mapping
+        Name -> number, values, or text: ``"a:b:n"``, ``"a:b:n:log"``, a formula of other names.
+        Names are parameters, settings of the run (``time`` for the flow, ``eta`` and ``steps`` for
+        gradient descent, ``rtol``, ``tolerance``, ``samples``, ``seed``), ``full`` and
+        ``expectation`` with a word, options of the empirical problem, and free letters that
+        formulas use; a parameter that is a list takes one, and is no axis. Without a ``time``,
+        ``eta`` or ``steps``: the flow, for as long as ``attdyn run`` goes; with ``full``, gradient
+        descent.
+    out : path-like, optional
+        The zarr store. If it holds a part of the same sweep, that part is not run again, except
+        for blocks that are damaged. Without one, nothing stays on disk.
+    paired : bool
+        Walk all axes together instead of crossing them.
+    strict : bool
+        Refuse a grid with points that cannot be run, instead of leaving them out.
+    trajectory : int
+        Also store so many records of each run, at logarithmically spaced times.
+    workers : int, optional
+        Processes; one for each core by default, 0 for this process itself. A model that is in no
+        file, or a system that was changed in memory, runs in this process only.
+    scheduler : str, optional
+        Address of a dask scheduler whose workers are used instead.
+
+    Returns
+    -------
+    Sweep
+
+    Raises
+    ------
+    InvalidRequest
+        If the request is wrong, all points are, the store is another sweep's, or the model file is
+        changed while the sweep goes on.
+    dynamics.sweep.store.StoreError
+        If the store cannot be written.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> grid = {"q": "0.2:0.6:3", "C": "2,4", "D": 8, "time": 100}
+    >>> result = dynamics.sweep("positional_attention", grid, workers=0)
+    >>> result.outcomes
+    {'reached horizon': 6}
+    >>> result.dataset["risk"].dims, result.dataset["risk"].shape
+    (('C', 'q'), (2, 3))
     """
+    loaded = load_system(system)
+    plan = planned(loaded, given, paired, trajectory)
+    if strict and (invalid := plan.invalid_reasons):
+        reason = next(iter(invalid.values()))
+        raise InvalidRequest(f"{len(invalid)} points cannot be run: {reason}")
+    _ = plan.invalid_reasons  # refused before any process is started
+    pool = workers_for(loaded, workers, scheduler, len(plan.blocks))
+    try:
+        plan.check()
+        if out is None:
+            with tempfile.TemporaryDirectory(prefix="attdyn-sweep-") as folder:
+                return _swept(plan, Path(folder) / "sweep.zarr", pool)
+        return _swept(plan, Path(out), pool)
+    finally:
+        pool.close()
 
-    outcomes: Counter[str] = field(default_factory=Counter)
-    reasons: dict[Index, str] = field(default_factory=dict)
-    interrupted: bool = False
 
-    def count(self, measured: Measured) -> None:
-        """Take note of a point."""
-        code = int(measured[0]["outcome"])
-        self.outcomes["invalid" if code == INVALID else POINT_KINDS[code]] += 1
-
-    @property
-    def failed(self) -> int:
-        """Points that went wrong."""
-        return sum(self.outcomes[kind] for kind in (*FAILURES, KILLED))
+def _swept(plan: Plan, path: Path, workers: Workers) -> Sweep:
+    store = SweepStore(path, plan)
+    refusals: dict[Index, str] = {}
+    interrupted = False
+    with store.open():
+        contents = read(path, plan)
+        if contents.pending:
+            refusals, interrupted = run_blocks(plan, store, workers, contents.pending)
+            contents = read(path, plan)
+        return Sweep(dataset(path, plan, contents), plan, refusals, interrupted)
 
 
-class _Board:
-    """Requests under way, and the blocks that wait for their answers."""
+@dataclass(frozen=True)
+class _Task:
+    """Points of a block, and how often a worker was given them."""
+
+    block: int
+    indices: tuple[Index, ...]
+    attempt: int = 1
+
+
+class _BlockQueue:
+    """Tasks that wait and that are under way, and the results of blocks that are not complete."""
 
     def __init__(self, plan: Plan, workers: Workers) -> None:
         self.plan, self.workers = plan, workers
-        self.under_way: dict[int, tuple[int, list[Index], int]] = {}
-        self.found: dict[int, dict[Index, Measured]] = {}
-        self.ticket = 0
+        self.waiting: deque[_Task] = deque()
+        self.running: dict[Future[list[Measured]], _Task] = {}
+        self.results: dict[int, dict[Index, Measured]] = {}
+        self.sizes: dict[int, int] = {}
 
-    def begin(self, number: int) -> bool:
-        """Send the points of a block; False if there are none to send."""
-        self.found[number] = {}
-        valid = [i for i in self.plan.indices(number) if i not in self.plan.objections]
+    def add(self, block: int) -> bool:
+        """Queue the points of a block that can be run; False if there are none."""
+        invalid = self.plan.invalid_reasons
+        valid = tuple(index for index in self.plan.indices(block) if index not in invalid)
         if valid:
-            self.send(number, valid, 1)
+            self.waiting.append(_Task(block, valid))
+            self.results[block], self.sizes[block] = {}, len(valid)
         return bool(valid)
 
-    def send(self, number: int, indices: list[Index], attempt: int) -> None:
-        points = [self.plan.grid.at(index) for index in indices]
-        self.under_way[self.ticket] = (number, indices, attempt)
-        self.workers.submit(self.ticket, request_text(self.plan.work, points))
-        self.ticket += 1
+    def submit(self) -> None:
+        """Start as many tasks as the workers take."""
+        while self.waiting and len(self.running) < self.workers.size:
+            task = self.waiting.popleft()
+            points = [self.plan.grid.at(index) for index in task.indices]
+            self.running[self.workers.submit(measure_points, self.plan.runner, points)] = task
 
-    def take(self, ticket: int, text: str | None) -> tuple[int, list[Index]]:
-        """An answer: its block, and the points that are now known."""
-        number, indices, attempt = self.under_way.pop(ticket)
-        if text is not None:
-            measured = answer(text)
-        elif len(indices) == 1 and attempt >= TRIES:
-            measured = [lost()]
-        else:
-            again = attempt + 1 if len(indices) == 1 else 1
-            for index in indices:
-                self.send(number, [index], again)
-            return number, []
-        self.found[number] |= dict(zip(indices, measured, strict=True))
-        return number, indices
+    def collect(self, task: _Task, future: Future[list[Measured]]) -> dict[Index, Measured]:
+        """The results of a task; none if its points are to be tried again one by one."""
+        try:
+            measured = future.result()
+        except self.workers.lost:
+            alone = len(task.indices) == 1
+            if not alone or task.attempt < TRIES:
+                attempt = task.attempt + 1 if alone else 1
+                self.waiting.extend(_Task(task.block, (i,), attempt) for i in task.indices)
+                return {}
+            measured = [killed()]
+        results = dict(zip(task.indices, measured, strict=True))
+        self.results[task.block] |= results
+        return results
 
-    def complete(self, number: int) -> bool:
-        return all(block != number for block, _, _ in self.under_way.values())
+    def complete(self, block: int) -> bool:
+        """Whether all points of a block have results."""
+        return len(self.results[block]) == self.sizes[block]
 
 
-def run(plan: Plan, store: SweepStore, workers: Workers) -> Progress:
-    """Do the blocks that are not done, and write each as it comes.
+def run_blocks(
+    plan: Plan, store: SweepStore, workers: Workers, pending: list[int]
+) -> tuple[dict[Index, str], bool]:
+    """Run the blocks that are not done, and write each when it is complete.
 
     Parameters
     ----------
@@ -107,58 +193,63 @@ def run(plan: Plan, store: SweepStore, workers: Workers) -> Progress:
     store : SweepStore
         Open.
     workers : Workers
+    pending : list of int
+        Numbers of the blocks.
 
     Returns
     -------
-    Progress
+    (dict, bool)
+        Points whose problem could not be made -> why, and whether it was interrupted.
     """
-    told, board = Progress(), _Board(plan, workers)
-    pending = store.pending()
-    sizes = {n: len(list(plan.indices(n))) for n in pending}
-    done = plan.grid.size - sum(sizes.values())
+    blocks = _BlockQueue(plan, workers)
+    refusals: dict[Index, str] = {}
+    sizes = {number: len(list(plan.indices(number))) for number in pending}
+    done, failed = plan.grid.size - sum(sizes.values()), 0
     with (
         interruption() as interrupted,
         progress.bar("sweep", plan.grid.size, done, "points") as bar,
     ):
         for number in plan.order(pending):
-            if not board.begin(number):
+            if not blocks.add(number):
                 store.write(number, _block(plan, number, {}))
                 bar.update(sizes[number])
-        while board.under_way and not interrupted.is_set():
-            came = workers.wait(LOOK)
-            # A signal during a point in this process cuts that point short: it is not a result.
-            if came is None or interrupted.is_set():
-                continue
-            number, known = board.take(came.ticket, came.text)
-            for index in known:
-                measured = board.found[number][index]
-                told.count(measured)
-                if int(measured[0]["outcome"]) == INVALID:
-                    told.reasons[index] = measured[2]
-            bar.set_postfix_str(f"{told.failed} diverged", refresh=False)
-            bar.update(len(known))
-            if board.complete(number):
-                found = board.found.pop(number)
-                store.write(number, _block(plan, number, found))
-                bar.update(sizes[number] - len(found))
-        told.interrupted = bool(board.under_way)
-    return told
+        blocks.submit()
+        while blocks.running:
+            finished = workers.wait(blocks.running, POLL)
+            for future in finished:
+                # A signal during a point in this process cuts that point short: it is no result.
+                if interrupted.is_set():
+                    break
+                task = blocks.running.pop(future)
+                blocks.submit()
+                results = blocks.collect(task, future)
+                blocks.submit()
+                for index, (row, _, reason) in results.items():
+                    failed += row["outcome"] in FAILED
+                    if row["outcome"] == INVALID:
+                        refusals[index] = reason
+                bar.set_postfix_str(f"{failed} diverged", refresh=False)
+                bar.update(len(results))
+                if blocks.complete(task.block):
+                    store.write(task.block, _block(plan, task.block, blocks.results[task.block]))
+                    bar.update(sizes[task.block] - len(blocks.results.pop(task.block)))
+            if interrupted.is_set():
+                break
+        return refusals, bool(blocks.running or blocks.waiting)
 
 
-def _block(plan: Plan, number: int, found: Mapping[Index, Measured]) -> dict[str, NDArray[Any]]:
-    """Arrays over the box of a block from what was measured at its points."""
+def _block(plan: Plan, number: int, results: Mapping[Index, Measured]) -> dict[str, NDArray[Any]]:
+    """Arrays over the box of a block from the results of its points."""
     box = plan.box(number)
     shape = tuple(part.stop - part.start for part in box)
     corner = tuple(part.start for part in box)
     block: dict[str, NDArray[Any]] = {"outcome": np.full(shape, INVALID, dtype=np.int8)}
-    for index, (row, path, _) in found.items():
-        place = tuple(k - c for k, c in zip(index, corner, strict=True))
-        block["outcome"][place] = int(row["outcome"])
+    for index, (row, path, _) in results.items():
+        inside = tuple(k - c for k, c in zip(index, corner, strict=True))
         for name, value in row.items():
-            if name != "outcome":
-                block.setdefault(name, np.full(shape, np.nan))[place] = value
+            block.setdefault(name, np.full(shape, np.nan))[inside] = value
         for name, series in path.items():
-            block.setdefault(name, np.full((*shape, len(series)), np.nan))[place] = series
+            block.setdefault(name, np.full((*shape, len(series)), np.nan))[inside] = series
     for values in block.values():
         if values.dtype.kind == "f":
             values[np.isnan(values)] = np.nan  # one NaN of many: equal values are equal bytes

@@ -1,19 +1,22 @@
 """A sweep on disk: a zarr v3 group that xarray opens, one array for each quantity.
 
-Dimensions are the swept names; a chunk is a block. The array ``done`` is the manifest: 0 for a
-block that is not finished, else a checksum of its values, written after all of them. A sweep that
-is killed therefore loses the blocks under way, and when it is started again it writes the same
-bytes. Only one process writes; arrays come into being with the first block that has something to
-put in them, and no clock reading is stored, so that equal sweeps are equal files.
-
-Every chunk carries a checksum of its own besides, so that other readers notice damage too.
+Dimensions are the swept names; a chunk is a block, and every chunk has a checksum. The array
+``done`` is the manifest: 0 for a block that is not finished, else the number of its quantities that
+hold anything, written after all of them. So a block that a killed sweep had begun to write is not
+there, and one with a chunk that is unreadable or gone is seen; the next sweep runs both again, to
+the same bytes. Only one process writes; no clock reading is stored, so equal sweeps are equal
+files.
 """
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Iterator
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,17 +24,126 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.results.outcome import PENDING, POINT_KINDS
+from dynamics.results.presentation import Presentation
+from dynamics.results.versions import differences
 from dynamics.sweep.axes import PAIRED
-from dynamics.sweep.description import FORMAT, KIND, described, differences
-from dynamics.sweep.folder import check_place, locked, tidy, told
-from dynamics.sweep.reader import BLOCK, DONE, Block, checksum, derived, filled, layout, marks
+from dynamics.validation import InvalidRequest, brief
 
 if TYPE_CHECKING:
+    import xarray
+
     from dynamics.sweep.plan import Plan
+
+FORMAT = 1
+KIND = "sweep"
+REQUEST_PARTS = {
+    "axes": dict, "fixed": dict, "derived": dict, "paired": bool, "records": int, "block": list,
+    "versions": dict,
+}  # fmt: skip
+"""Entries of a request beside the system, and their types."""
+MODEL = "model"
+"""Entry of the request of a user's own model only: part of the model -> hash."""
+DONE, BLOCK, RECORD = "done", "block", "record"
+PATH, TIME = "path_", "time_"
+"""Beginnings of the names of series and of the times of events."""
+PARTIAL = ".partial"
+"""Ending of the name under which zarr writes a file before it takes its place."""
+COUNTS_BELOW = 10_000
+"""Greater entries of ``done`` are checksums, which an earlier version wrote."""
+
+
+class StoreError(Exception):
+    """A store that cannot be written; the message is one line."""
+
+
+@contextmanager
+def store_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the file system into `StoreError`."""
+    try:
+        yield
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        line = f"{str(path)!r} cannot be written ({why}); what was done is kept"
+        raise StoreError(line) from error
+
+
+def _reason(error: BaseException) -> str:
+    """The first line of the message of an error."""
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def read_request(path: Path) -> tuple[dict[str, Any], Presentation | None]:
+    """The request that a store was made by, and how it is shown; older stores do not say that.
+
+    Raises
+    ------
+    InvalidRequest
+        If it is not a sweep, or one of another format.
+    """
+    try:
+        text = json.loads((path / "zarr.json").read_text(encoding="utf-8"))
+        attributes = dict(text["attributes"])
+    except FileNotFoundError:
+        raise InvalidRequest(f"{str(path)!r} holds no sweep; attdyn sweep makes one") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidRequest(f"{str(path)!r} cannot be read ({_reason(error)})") from None
+    if attributes.get("kind") != KIND:
+        what = f"a {attributes['kind']}" if "kind" in attributes else "something else"
+        raise InvalidRequest(f"{str(path)!r} holds {what}, not a sweep")
+    if attributes.get("format") != FORMAT:
+        stored = attributes.get("format")
+        raise InvalidRequest(f"{str(path)!r} has format {stored}, this program reads {FORMAT}")
+    try:
+        parts = REQUEST_PARTS | ({MODEL: dict} if MODEL in attributes else {})
+        request = {name: json.loads(attributes[name]) for name in parts}
+        for name, kind in parts.items():
+            if not isinstance(request[name], kind):
+                raise ValueError(f"its {name} are no {kind.__name__}")
+        presentation = Presentation.from_attributes(attributes)
+        return {"system": attributes["system"]} | request, presentation
+    except (AttributeError, KeyError, ValueError, TypeError) as error:
+        raise InvalidRequest(f"{str(path)!r} cannot be read ({_reason(error)})") from None
+
+
+def _check_same_request(path: Path, plan: Plan) -> None:
+    """Refuse a store of another request, with every difference."""
+    stored, request = read_request(path)[0], plan.description
+    pairs = [
+        f"{name}: {_shown(before)} there, {_shown(now)} here"
+        for name, before, now in differences(_by_name(stored), _by_name(request))
+    ]
+    if not pairs and list(stored["axes"]) != list(request["axes"]):
+        orders = " and ".join(",".join(axes) for axes in (stored["axes"], request["axes"]))
+        pairs = [f"order of axes: {orders}"]
+    if pairs:
+        raise InvalidRequest(f"{str(path)!r} is of another sweep ({'; '.join(pairs)})")
+
+
+def _by_name(request: Mapping[str, Any]) -> dict[str, Any]:
+    """One entry for each name; axes, formulas and fixed values by the name of the parameter."""
+    entries: dict[str, Any] = {}
+    for name, value in request.items():
+        if name == "versions":
+            entries |= {f"version of {program}": version for program, version in value.items()}
+        elif name == MODEL:
+            entries |= {f"{part} of the model": digest for part, digest in value.items()}
+        else:
+            entries |= value if isinstance(value, dict) else {name: value}
+    return entries
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "not given"
+    if isinstance(value, list) and len(value) > 3:
+        return f"{value[0]:g} ... {value[-1]:g} ({len(value)} values)"
+    if isinstance(value, list):
+        return ",".join(f"{entry:g}" for entry in value)
+    return f"{value:g}" if isinstance(value, float) else brief(str(value))
 
 
 class SweepStore:
-    """The store of a plan.
+    """The store of a plan, for writing.
 
     Parameters
     ----------
@@ -41,12 +153,12 @@ class SweepStore:
 
     def __init__(self, path: Path, plan: Plan) -> None:
         self.path, self.plan = path, plan
-        self._arrays: dict[str, Any] = {}
         self._root: Any = None
+        self._opened: dict[str, Any] = {}
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Make the store, or go on with the one that is there, and keep others away.
+        """Make the store, or go on with the one that is there, and keep other sweeps away.
 
         Raises
         ------
@@ -55,19 +167,35 @@ class SweepStore:
         StoreError
             If it cannot be written.
         """
-        check_place(self.path)
-        with locked(self.path):
+        _check_folder(self.path)
+        with _locked(self.path):
             if (self.path / "zarr.json").exists():
-                differences(described(self.path), self.plan.description, self.path)
-            with told(self.path):
-                tidy(self.path)
-                self._frame()
+                _check_same_request(self.path, self.plan)
+            with store_errors(self.path):
+                _tidy(self.path)
+                self._write_frame()
             yield
 
-    def _frame(self) -> None:
+    def write(self, number: int, block: Mapping[str, NDArray[Any]]) -> None:
+        """Write a block, then its entry in the manifest.
+
+        Parameters
+        ----------
+        number : int
+        block : mapping
+            Quantity -> values over the box of the block.
+        """
+        filled = [name for name in sorted(block) if _filled(block[name])]
+        with store_errors(self.path):
+            for name in filled:
+                self._quantity(name)[self.plan.box(number)] = block[name]
+            self._root[DONE][number] = len(filled)
+
+    def _write_frame(self) -> None:
         """Group, coordinates, derived parameters and manifest, the manifest last.
 
-        What is there is written again where it is not what it should be.
+        What is there is written again if it is not what it should be; a quantity whose description
+        cannot be read is described again, and its chunks stay.
         """
         import zarr
 
@@ -76,80 +204,288 @@ class SweepStore:
             self.path, mode="a", zarr_format=3, attributes=_attributes(plan)
         )
         for axis in grid.axes:
-            own = (PAIRED,) if grid.paired else (axis.name,)
-            self._whole(axis.name, np.array(axis.values), own)
+            dims = (PAIRED,) if grid.paired else (axis.name,)
+            self._write_whole(axis.name, np.array(axis.values), dims)
         if grid.paired:
-            self._whole(PAIRED, np.arange(grid.size), (PAIRED,))
-        for name, values in derived(plan).items():
-            self._whole(name, values, grid.dims)
-        self._made(DONE, (len(plan.blocks),), (1,), (BLOCK,), np.uint32, 0)
+            self._write_whole(PAIRED, np.arange(grid.size), (PAIRED,))
+        for name, values in _derived(plan).items():
+            self._write_whole(name, values, grid.dims)
+        for name in _arrays(self.path, plan)[1]:
+            self._quantity(name)
+        self._array(DONE, (len(plan.blocks),), (1,), (BLOCK,), np.uint32, 0)
 
-    def _whole(self, name: str, values: NDArray[Any], dims: tuple[str, ...]) -> None:
-        """An array that is written at once, unless it is there and whole."""
-        import zarr
-
+    def _write_whole(self, name: str, values: NDArray[Any], dims: tuple[str, ...]) -> None:
+        """Write an array at once, unless it is there and whole."""
+        fill = 0 if values.dtype.kind == "i" else float("nan")
+        array = self._array(name, values.shape, values.shape, dims, values.dtype, fill)
         try:
-            json.loads((self.path / name / "zarr.json").read_text(encoding="utf-8"))
-            stored = zarr.open_array(self.path / name, mode="r", zarr_format=3)
-            if np.array_equal(stored[...], values, equal_nan=values.dtype.kind == "f"):
+            if np.array_equal(array[...], values, equal_nan=values.dtype.kind == "f"):
                 return
         except Exception:
-            (self.path / name / "zarr.json").unlink(missing_ok=True)
-        fill = 0 if values.dtype.kind == "i" else float("nan")
-        array = self._made(name, values.shape, values.shape, dims, values.dtype, fill)
+            pass  # unreadable: written again
         array[...] = values
 
-    def _made(self, name: str, shape: Any, chunks: Any, dims: Any, dtype: Any, fill: Any) -> Any:
+    def _quantity(self, name: str) -> Any:
+        """The array of a quantity, made when it is needed for the first time."""
+        kind, fill = (np.int8, PENDING) if name == "outcome" else (np.float64, float("nan"))
+        return self._array(name, *_layout(self.plan, name), kind, fill)
+
+    def _array(self, name: str, shape: Any, chunks: Any, dims: Any, dtype: Any, fill: Any) -> Any:
+        """An array that is there with this shape, else one that is described anew."""
         from zarr.codecs import Crc32cCodec, ZstdCodec
 
-        if (self.path / name / "zarr.json").exists():
-            return self._root[name]
-        return self._root.create_array(
-            name, shape=shape, chunks=chunks, dtype=dtype, fill_value=fill,
-            compressors=(ZstdCodec(), Crc32cCodec()), dimension_names=dims,
-            config={"write_empty_chunks": False},
-        )  # fmt: skip
-
-    def _array(self, name: str) -> Any:
-        """The array of a quantity, made where it is needed for the first time."""
-        if name not in self._arrays:
-            outcome = name == "outcome"
-            kind, fill = (np.int8, PENDING) if outcome else (np.float64, float("nan"))
-            self._arrays[name] = self._made(name, *layout(self.plan, name), kind, fill)
-        return self._arrays[name]
-
-    def mend(self, name: str) -> None:
-        """Describe an array anew whose description is damaged; its chunks stay."""
-        with told(self.path):
+        if name in self._opened:
+            return self._opened[name]
+        try:
+            self._opened[name] = _open_array(self.path / name, tuple(shape), "r+")
+        except Exception:
             (self.path / name / "zarr.json").unlink(missing_ok=True)
-            self._array(name)
-
-    def pending(self) -> list[int]:
-        """Numbers of the blocks that are not done."""
-        return [int(k) for k in np.flatnonzero(marks(self.path, self.plan) == 0)]
-
-    def forget(self, numbers: list[int]) -> None:
-        """Take blocks as not done."""
-        with told(self.path):
-            for number in numbers:
-                self._root[DONE][number] = 0
-
-    def write(self, number: int, block: Block) -> None:
-        """Write a block, then its mark in the manifest."""
-        box = self.plan.box(number)
-        with told(self.path):
-            for name in sorted(block):
-                if filled(block[name]):
-                    self._array(name)[box] = block[name]
-            self._root[DONE][number] = checksum(block)
+            self._opened[name] = self._root.create_array(
+                name, shape=shape, chunks=chunks, dtype=dtype, fill_value=fill,
+                compressors=(ZstdCodec(), Crc32cCodec()), dimension_names=dims,
+                config={"write_empty_chunks": False},
+            )  # fmt: skip
+        return self._opened[name]
 
 
 def _attributes(plan: Plan) -> dict[str, Any]:
-    described = plan.description
-    plain = {"kind": KIND, "format": FORMAT, "system": described.pop("system")}
+    request = plan.description
+    plain = {"kind": KIND, "format": FORMAT, "system": request.pop("system")}
     return (
         plain
-        | {name: json.dumps(value) for name, value in described.items()}
+        | {name: json.dumps(value) for name, value in request.items()}
         | {"kinds": json.dumps(list(POINT_KINDS))}
         | ({} if plan.presentation is None else plan.presentation.attributes())
     )
+
+
+def _check_folder(path: Path) -> None:
+    """Make the folder of a sweep; refuse a place that holds something else or is not writable."""
+    try:
+        if path.is_symlink() or (path.exists() and not path.is_dir()):
+            raise InvalidRequest(
+                f"out={str(path)!r} is not a folder; out can be a new one or a sweep's"
+            )
+        if path.exists() and not (path / "zarr.json").exists():
+            strange = [entry for entry in path.iterdir() if not entry.name.endswith(PARTIAL)]
+            if strange:
+                raise InvalidRequest(
+                    f"out={str(path)!r} holds other files ({strange[0].name}); "
+                    "out can be a new folder or an earlier sweep's"
+                )
+        path.mkdir(parents=True, exist_ok=True)
+        if not os.access(path, os.W_OK):
+            raise OSError(errno.EROFS, "it is not writable")
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        allowed = "a new folder or an earlier sweep's, on a disk that can be written"
+        raise InvalidRequest(
+            f"out={str(path)!r} cannot be written ({why}); out can be {allowed}"
+        ) from None
+
+
+def _tidy(path: Path) -> None:
+    """Remove what a killed sweep had begun to write, and folders that hold nothing."""
+    for entry in path.rglob(f"*{PARTIAL}"):
+        entry.unlink()
+    for folder, _, _ in os.walk(path, topdown=False):
+        if Path(folder) != path and not os.listdir(folder):
+            os.rmdir(folder)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keep other sweeps from a store, without a file of its own."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system: nothing to lock with
+        yield
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise InvalidRequest(f"another sweep is at work on {str(path)!r}") from None
+    finally:
+        os.close(handle)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a store holds.
+
+    Attributes
+    ----------
+    values : mapping
+        Quantity -> array over the grid; empty over blocks that are not done or damaged.
+    done : uint32 array, shape (blocks,)
+        The manifest, nonzero for a block that is done.
+    damage : mapping
+        Number of a block that is done -> what is wrong with it.
+    """
+
+    values: Mapping[str, NDArray[Any]]
+    done: NDArray[np.uint32]
+    damage: Mapping[int, str]
+
+    @property
+    def pending(self) -> list[int]:
+        """Numbers of the blocks to run: not done, or damaged."""
+        return sorted({*map(int, np.flatnonzero(self.done == 0)), *self.damage})
+
+    @property
+    def outcomes(self) -> Counter[int]:
+        """Outcome -> number of points."""
+        return Counter(self.values["outcome"].ravel().tolist())
+
+
+def read(path: Path, plan: Plan) -> Contents:
+    """Everything in a store that is whole, and what is not.
+
+    Parameters
+    ----------
+    path : Path
+    plan : Plan
+        The plan of its request.
+
+    Returns
+    -------
+    Contents
+
+    Raises
+    ------
+    InvalidRequest
+        If the manifest cannot be read.
+    """
+    arrays, broken = _arrays(path, plan)
+    done = _manifest(path, plan)
+    values = {name: _empty(plan, name) for name in {"outcome", *arrays}}
+    damage: dict[int, str] = {}
+    for number in map(int, np.flatnonzero(done)):
+        box = plan.box(number)
+        parts: dict[str, NDArray[Any]] = {}
+        problems = [f"{name} cannot be read ({why})" for name, why in broken.items()]
+        for name, array in arrays.items():
+            try:
+                parts[name] = np.asarray(array[box])
+            except Exception as error:
+                problems.append(f"{name} cannot be read ({_reason(error)})")
+        count = sum(map(_filled, parts.values()))
+        if not problems and count != done[number] < COUNTS_BELOW:
+            problems = [f"it holds {count} of {done[number]} quantities"]
+        if problems:
+            damage[number] = problems[0]
+            continue
+        for name, part in parts.items():
+            values[name][box] = part
+    return Contents(dict(sorted(values.items())), done, damage)
+
+
+def _filled(values: NDArray[Any]) -> bool:
+    """Whether a block holds anything of a quantity."""
+    return bool((values != PENDING).any() if values.dtype.kind == "i" else (values == values).any())
+
+
+def _open_array(path: Path, shape: tuple[int, ...], mode: Any = "r") -> Any:
+    """An array of a store; an exception if it cannot be opened or has another shape."""
+    import zarr
+
+    # Read as text first: zarr reports a damaged description in hundreds of lines.
+    json.loads((path / "zarr.json").read_text(encoding="utf-8"))
+    array = zarr.open_array(path, mode=mode, zarr_format=3)
+    if array.shape != shape:
+        raise ValueError(f"its shape is {array.shape}")
+    return array
+
+
+def _arrays(path: Path, plan: Plan) -> tuple[dict[str, Any], dict[str, str]]:
+    """Arrays of quantities, and those that cannot be opened with the reason."""
+    grid = plan.grid
+    frame = {DONE, PAIRED, *(axis.name for axis in grid.axes), *grid.derived}
+    names = {entry.name for entry in path.iterdir() if (entry / "zarr.json").exists()}
+    arrays: dict[str, Any] = {}
+    broken: dict[str, str] = {}
+    for name in sorted(names - frame):
+        try:
+            arrays[name] = _open_array(path / name, _layout(plan, name)[0])
+        except Exception as error:
+            broken[name] = _reason(error)
+    return arrays, broken
+
+
+def _manifest(path: Path, plan: Plan) -> NDArray[np.uint32]:
+    """The manifest; an entry that cannot be read is 0, and its block is run again."""
+    done = np.zeros(len(plan.blocks), np.uint32)
+    try:
+        array = _open_array(path / DONE, done.shape)
+    except Exception as error:
+        raise InvalidRequest(f"{str(path)!r} cannot be read (done: {_reason(error)})") from None
+    for number in range(done.size):
+        try:
+            done[number] = array[number]
+        except Exception:
+            done[number] = 0
+    return done
+
+
+def _layout(plan: Plan, name: str) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
+    """Shape, chunks and dimensions of a quantity."""
+    grid, length = plan.grid, plan.runner.records + 1
+    if name.startswith(PATH):
+        return (*grid.shape, length), (*plan.block, length), (*grid.dims, RECORD)
+    return grid.shape, plan.block, grid.dims
+
+
+def _empty(plan: Plan, name: str) -> NDArray[Any]:
+    """A quantity of which nothing is known."""
+    shape = _layout(plan, name)[0]
+    return np.full(shape, PENDING, np.int8) if name == "outcome" else np.full(shape, np.nan)
+
+
+def _derived(plan: Plan) -> dict[str, NDArray[np.float64]]:
+    """Values of the derived parameters over the grid; NaN where they have none."""
+    grid = plan.grid
+    values = {name: np.full(grid.shape, np.nan) for name in grid.derived}
+    for index in grid if values else ():
+        try:
+            point = grid.at(index)
+        except InvalidRequest:
+            continue
+        for name, array in values.items():
+            array[index] = point[name]
+    return values
+
+
+def dataset(path: Path, plan: Plan, contents: Contents) -> xarray.Dataset:
+    """The contents of a store as an xarray dataset, with the attributes of the store.
+
+    Parameters
+    ----------
+    path : Path
+    plan : Plan
+    contents : Contents
+
+    Returns
+    -------
+    xarray.Dataset
+    """
+    import xarray
+
+    grid = plan.grid
+    axes = {
+        axis.name: ((PAIRED,) if grid.paired else (axis.name,), np.array(axis.values))
+        for axis in grid.axes
+    }
+    coordinates: dict[str, Any] = {PAIRED: np.arange(grid.size)} if grid.paired else dict(axes)
+    variables: dict[str, Any] = dict(axes) if grid.paired else {}
+    variables |= {name: (grid.dims, values) for name, values in _derived(plan).items()}
+    # An event that no run has reached is a quantity too. Older stores do not name the events; they
+    # are those of built-in systems.
+    events = (plan.presentation or plan.runner.system.presentation).event_latex
+    times = {f"{TIME}{name}": _empty(plan, TIME) for name in events}
+    values = dict(sorted({**times, **contents.values}.items()))
+    variables |= {name: (_layout(plan, name)[2], array) for name, array in values.items()}
+    variables[DONE] = ((BLOCK,), contents.done)
+    head = json.loads((path / "zarr.json").read_text(encoding="utf-8"))
+    return xarray.Dataset(variables, coordinates, head["attributes"])

@@ -1,174 +1,272 @@
-"""Who runs the blocks on one machine: this process, or others that can be lost.
+"""Where the points of a sweep are run: in this process, in others, or on a dask cluster.
 
-Each worker is a process with one thread, started by this module and spoken to over pipes. One that
-dies (killed by hand, or by a system out of memory) costs its block: the block is reported as lost
-and another worker takes its place.
+All three take calls and return futures. A process that dies, killed by hand or by a system without
+memory, fails the future of its own call and no other; `dynamics.sweep.run` decides what becomes of
+the points of that call.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
+import math
 import os
-import queue
-import subprocess
-import sys
+import signal
 import threading
-from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from multiprocessing import resource_tracker
+from typing import Any
 
-from dynamics.registry import System
-from dynamics.sweep.messages import answer_text
+from dynamics.registry import System, can_be_loaded_again, load_unchanged
+from dynamics.validation import InvalidRequest, integer
 
-SINGLE = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What came of a request; ``text`` is None where its worker was lost."""
-
-    ticket: int
-    text: str | None
+THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+ADDRESS = "DASK_SCHEDULER_ADDRESS"
+PATIENCE = "10s"
+GONE = "the dask scheduler is gone; what was done is kept, and the same command goes on"
 
 
-class Workers(Protocol):
-    """Those who run requests, in any order."""
+class Workers:
+    """What runs calls.
 
-    def submit(self, ticket: int, request: str) -> None:
-        """Take a request; its answer carries the same ticket."""
-
-    def wait(self, seconds: float) -> Answer | None:
-        """The next answer, or None after some time."""
-
-    def close(self) -> None:
-        """Drop what is not done."""
-
-
-class Here:
-    """The process that asks, for small sweeps and for models that are in no file.
-
-    Parameters
+    Attributes
     ----------
-    system : System
+    size : float
+        Calls that may be under way at once.
+    lost : tuple of exception types
+        Raised by the future of a call whose worker died.
     """
 
-    def __init__(self, system: System) -> None:
-        self._system = system
-        self._waiting: deque[tuple[int, str]] = deque()
+    size: float = 1
+    lost: tuple[type[BaseException], ...] = ()
 
-    def submit(self, ticket: int, request: str) -> None:
-        """Take a request."""
-        self._waiting.append((ticket, request))
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Start a call; its future has the result."""
+        raise NotImplementedError
 
-    def wait(self, seconds: float) -> Answer | None:
-        """Run the next request."""
-        if not self._waiting:
-            return None
-        ticket, request = self._waiting.popleft()
-        return Answer(ticket, answer_text(request, self._system))
+    def wait(self, futures: Iterable[Future[Any]], seconds: float) -> set[Future[Any]]:
+        """Wait until at least one future is done, for some seconds at most.
+
+        Parameters
+        ----------
+        futures : iterable of Future
+        seconds : float
+
+        Returns
+        -------
+        set of Future
+            Those that are done.
+        """
+        return set(wait(list(futures), seconds, FIRST_COMPLETED).done)
 
     def close(self) -> None:
-        """Drop what is left."""
-        self._waiting.clear()
+        """End what is under way."""
 
 
-class Crew:
-    """Processes on this machine, started at once: they load what they need meanwhile.
+class InProcess(Workers):
+    """The calling process, which runs a call at once; also for models that are in no file."""
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Run a call; its future is done."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*arguments))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class WorkerPool(Workers):
+    """Processes on this machine, each a loky pool of one, so that a dead one breaks no other.
+
+    They are started at once and load the system while the sweep is prepared.
 
     Parameters
     ----------
     size : int
-        How many.
+        Number of processes.
     reference : str
-        What the system that they will run is found by.
+        Name or model file of the system that they will run.
     digests : mapping
         Hashes of the parts of its model.
     """
 
     def __init__(self, size: int, reference: str, digests: Mapping[str, str]) -> None:
-        self._system = [reference, json.dumps(dict(digests))]
-        self._requests: queue.SimpleQueue[tuple[int, str] | None] = queue.SimpleQueue()
-        self._answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
-        self._processes: dict[int, subprocess.Popen[str]] = {}
-        self._closed = False
-        self._lock = threading.Lock()
-        self._threads = [
-            threading.Thread(target=self._attend, args=(k,), daemon=True) for k in range(size)
-        ]
-        for thread in self._threads:
-            thread.start()
+        from loky.process_executor import BrokenProcessPool
 
-    def submit(self, ticket: int, request: str) -> None:
-        """Take a request; the first worker that is free gets it."""
-        self._requests.put((ticket, request))
+        self.size = size
+        self.lost = (BrokenProcessPool,)
+        self._system = (reference, dict(digests))
+        self._executors = [self._started() for _ in range(size)]
+        self._calls: list[Future[Any] | None] = [None] * size
 
-    def wait(self, seconds: float) -> Answer | None:
-        """The next answer, or None after some time."""
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Start a call in a process that is idle; a dead one is replaced first."""
+        idle = next(k for k, call in enumerate(self._calls) if call is None or call.done())
         try:
-            return self._answers.get(timeout=seconds)
-        except queue.Empty:
-            return None
+            call = self._executors[idle].submit(function, *arguments)
+        except self.lost:
+            self._executors[idle].shutdown(kill_workers=True)
+            self._executors[idle] = self._started()
+            call = self._executors[idle].submit(function, *arguments)
+        self._calls[idle] = call
+        return call
 
     def close(self) -> None:
-        """End all workers at once, whatever they do."""
-        with self._lock:
-            self._closed = True
-            for process in self._processes.values():
-                process.kill()
-        for _ in self._threads:
-            self._requests.put(None)
-        for thread in self._threads:
-            thread.join()
+        """End all processes at once, whatever they do."""
+        for executor in self._executors:
+            executor.shutdown(kill_workers=True)
 
-    def _attend(self, number: int) -> None:
-        """Hand requests to one worker, and start another when it is lost."""
-        process = self._started(number)
-        while (taken := self._requests.get()) is not None and not self._closed:
-            ticket, request = taken
-            if process is None or process.poll() is not None:
-                _ended(process)
-                process = self._started(number)
-            if process is None:
-                break
-            self._answers.put(Answer(ticket, _asked(process, request)))
-        _ended(process)
+    def _started(self) -> Any:
+        from loky.process_executor import ProcessPoolExecutor
 
-    def _started(self, number: int) -> subprocess.Popen[str] | None:
-        with self._lock:
-            if self._closed:
-                return None
-            # A session of its own: Ctrl-C reaches the sweep, which then ends its workers.
-            self._processes[number] = subprocess.Popen(
-                [sys.executable, "-m", "dynamics.sweep.worker", *self._system],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",
-                env=os.environ | dict.fromkeys(SINGLE, "1"), start_new_session=True,
-            )  # fmt: skip
-            return self._processes[number]
+        executor = ProcessPoolExecutor(max_workers=1, env=dict.fromkeys(THREADS, "1"))
+        # Ctrl-C is for the sweep, which then ends its workers: these inherit that it is blocked.
+        resource_tracker.ensure_running()  # unblocks it, if started later
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            executor.submit(_prepare_worker, os.getpid(), *self._system)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return executor
 
 
-def _asked(process: subprocess.Popen[str], request: str) -> str | None:
-    """The answer of a worker; None if it is lost."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        process.stdin.write(request + "\n")
-        process.stdin.flush()
-        line = process.stdout.readline()
-    except (OSError, ValueError):
-        line = ""
-    if line.endswith("\n"):
-        return line
-    process.kill()
-    process.wait()
-    return None
+def _prepare_worker(parent: int, reference: str, digests: Mapping[str, str]) -> None:
+    """The first call of a process: detach it from the terminal, watch its parent, load."""
+    from tqdm import tqdm
+
+    os.setsid()
+    tqdm.set_lock(threading.RLock())  # its usual one leaves a semaphore behind when it is killed
+    # What libraries print goes to stderr: stdout belongs to the results of the command.
+    os.dup2(2, 1)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    with contextlib.suppress(InvalidRequest):  # told when points are to be run
+        load_unchanged(reference, digests)
 
 
-def _ended(process: subprocess.Popen[str] | None) -> None:
-    """End a worker, if there is one, and close its pipes."""
-    if process is None:
-        return
-    process.kill()
-    with contextlib.suppress(OSError, ValueError):
-        process.communicate()
+def _end_with(parent: int) -> None:
+    """End this process when its parent has ended, however it did."""
+    while os.getppid() == parent:
+        time.sleep(0.25)
+    os._exit(1)
+
+
+class Cluster(Workers):
+    """The workers of a dask scheduler.
+
+    The sweep stays where it was started and is the only one that writes the store. The scheduler
+    gives the call of a dead worker to another; one that takes down worker after worker is lost.
+
+    Parameters
+    ----------
+    scheduler : str
+        Address, as ``tcp://host:8786``.
+
+    Raises
+    ------
+    InvalidRequest
+        If dask.distributed is not installed, or nothing answers there.
+    """
+
+    size = math.inf
+
+    def __init__(self, scheduler: str) -> None:
+        try:
+            import distributed
+            from distributed.scheduler import KilledWorker
+        except ImportError:
+            raise InvalidRequest(
+                f"scheduler={scheduler!r} needs dask.distributed; pip install 'attdyn[cluster]'"
+            ) from None
+        try:
+            self._client: Any = distributed.Client(
+                scheduler, timeout=PATIENCE, set_as_default=False, name="attdyn sweep"
+            )
+        except (OSError, ValueError, TimeoutError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise InvalidRequest(
+                f"scheduler={scheduler!r} does not answer ({reason}); "
+                "scheduler can be the address that dask scheduler prints"
+            ) from None
+        self.lost = (KilledWorker,)
+        self._executor = self._client.get_executor(pure=False)
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Hand a call to the scheduler."""
+        future: Future[Any] = self._executor.submit(function, *arguments)
+        return future
+
+    def wait(self, futures: Iterable[Future[Any]], seconds: float) -> set[Future[Any]]:
+        """Wait until at least one future is done, for some seconds at most.
+
+        Parameters
+        ----------
+        futures : iterable of Future
+        seconds : float
+
+        Raises
+        ------
+        InvalidRequest
+            If the scheduler is gone.
+        """
+        done = super().wait(futures, seconds)
+        alive = self._client.status in ("running", "connecting")
+        if any(_cut_off(future) for future in done) or not (done or alive):
+            raise InvalidRequest(GONE)
+        return done
+
+    def close(self) -> None:
+        """Take back the calls that are not done."""
+        if self._client.status == "running":
+            self._executor.shutdown(wait=False)
+        self._client.close(timeout=PATIENCE)
+
+
+def _cut_off(future: Future[Any]) -> bool:
+    """Whether a future ended because the connection to the scheduler did."""
+    return future.cancelled() or isinstance(future.exception(), (CancelledError, OSError))
+
+
+def workers_for(system: System, workers: int | None, scheduler: str | None, blocks: int) -> Workers:
+    """Where to run a sweep, as requested; processes begin to load what they need.
+
+    Parameters
+    ----------
+    system : System
+    workers : int or None
+        Processes; one for each core where None, this process where 0.
+    scheduler : str or None
+        Address of a dask scheduler; that of the environment where both are None.
+    blocks : int
+        Blocks of the sweep; more processes than these are not started.
+
+    Raises
+    ------
+    InvalidRequest
+        If both are given, the number is none, nothing answers at the address, or other processes
+        are requested for a system that they could not load.
+    """
+    if not can_be_loaded_again(system):
+        for name, value in {"workers": workers or None, "scheduler": scheduler}.items():
+            if value is not None:
+                raise InvalidRequest(
+                    f"{name}={value!r} needs a system that other processes can load, and "
+                    f"{system.name!r} is in this one only; {name} can be left out, or the model "
+                    "put into a file"
+                )
+        return InProcess()
+    if workers is not None and scheduler is not None:
+        raise InvalidRequest("workers are processes here and scheduler has its own; give one")
+    address = scheduler or os.environ.get(ADDRESS)
+    if workers is None and address:
+        return Cluster(address)
+    size = cores() if workers is None else integer("workers", workers, at_least=0, at_most=4096)
+    return WorkerPool(min(size, blocks), system.reference, system.digests) if size else InProcess()
+
+
+def cores() -> int:
+    """Number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray, Problem
-from dynamics.results.versions import versions
+from dynamics.results.versions import differences, versions
 from dynamics.validation import InvalidRequest
 
 FORMAT = 2
@@ -119,14 +119,15 @@ class Checkpoint:
         if not self.exists():
             return None
         packed, arrays = self._load()
-        theirs, ours = _flat(packed["request"]), _flat(json.loads(json.dumps(request)))
-        names = [n for n in {**theirs, **ours} if theirs.get(n) != ours.get(n)]
-        if names:
-            pairs = [f"{n}={theirs.get(n)} there and {ours.get(n)} here" for n in names]
+        pairs = [
+            f"{name}={before} there and {now} here"
+            for name, before, now in differences(packed["request"], request)
+        ]
+        if pairs:
             more = f", and {len(pairs) - DIFFERENCES} more" if len(pairs) > DIFFERENCES else ""
-            told = f"{', '.join(pairs[:DIFFERENCES])}{more}"
             raise InvalidRequest(
-                f"{_named(self.path)} is of another run ({told}); ask for that one, or remove it"
+                f"{_named(self.path)} is of another run ({', '.join(pairs[:DIFFERENCES])}{more}); "
+                "ask for that one, or remove it"
             )
         return _unpacked(packed["state"], arrays)
 
@@ -203,15 +204,6 @@ def _digest(array: NDArray[Any]) -> str:
 
 def _named(path: Path) -> str:
     return f"checkpoint={str(path)!r}"
-
-
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested names joined by points."""
-    flat: dict[str, Any] = {}
-    for name, entry in tree.items():
-        inner = isinstance(entry, Mapping)
-        flat |= _flat(entry, f"{prefix}{name}.") if inner else {f"{prefix}{name}": entry}
-    return flat
 
 
 def _packed(tree: Any, arrays: list[NDArray[Any]]) -> Any:

@@ -23,7 +23,7 @@ from dynamics.experiments.shallow_vit.pictures.success import Curves, Panel, suc
 from dynamics.experiments.shallow_vit.success import COUNTS, ETA, NEURONS, STEPS, TRIALS, Rows
 from dynamics.phase_diagrams.threshold import Power
 from dynamics.problem import FloatArray
-from dynamics.sweep.result import cores
+from dynamics.sweep.worker_pool import cores
 from dynamics.validation import integer, refuse
 
 if TYPE_CHECKING:

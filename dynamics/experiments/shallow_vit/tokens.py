@@ -19,7 +19,7 @@ from dynamics.experiments.shallow_vit.sparsification import (
     TRAINING,
     WORDS,
 )
-from dynamics.sweep.result import cores
+from dynamics.sweep.worker_pool import cores
 from dynamics.validation import integer
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from dynamics.experiments.shallow_vit.iterations import CONFUSION, FAMILIES, FEW
 from dynamics.experiments.shallow_vit.pictures.attention_mass import Course, attention_mass
 from dynamics.experiments.shallow_vit.pictures.iterations import Family, iterations
 from dynamics.experiments.shallow_vit.runs import PATTERNS, SAMPLES, proofs_margin
-from dynamics.sweep.result import cores
+from dynamics.sweep.worker_pool import cores
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import integer, refuse
 

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import dynamics
-from dynamics.sweep import cluster, result
+from dynamics.sweep import worker_pool
 from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("positional_attention")
@@ -50,18 +50,20 @@ def test_the_same_bytes_although_a_worker_is_killed(workers, tmp_path, files):
 
 
 def test_the_scheduler_of_the_environment(monkeypatch):
-    monkeypatch.setenv(cluster.ADDRESS, "tcp://10.0.0.1:8786")
-    assert cluster.address(None) == "tcp://10.0.0.1:8786"
-    assert cluster.address("tcp://other:1") == "tcp://other:1"
-    monkeypatch.delenv(cluster.ADDRESS)
-    assert cluster.address(None) is None
+    addresses = []
+    monkeypatch.setattr(worker_pool, "Cluster", addresses.append)
+    monkeypatch.setenv(worker_pool.ADDRESS, "tcp://10.0.0.1:8786")
+    worker_pool.workers_for(SYSTEM, None, None, 4)
+    worker_pool.workers_for(SYSTEM, None, "tcp://other:1", 4)
+    worker_pool.workers_for(SYSTEM, 0, None, 4)
+    assert addresses == ["tcp://10.0.0.1:8786", "tcp://other:1"]
 
 
 def test_nobody_there(monkeypatch):
-    monkeypatch.setattr(cluster, "PATIENCE", "300ms")
+    monkeypatch.setattr(worker_pool, "PATIENCE", "300ms")
     with pytest.raises(InvalidRequest, match="does not answer") as caught:
-        result._staff(None, "tcp://127.0.0.1:9", 4)
+        worker_pool.workers_for(SYSTEM, None, "tcp://127.0.0.1:9", 4)
     assert "\n" not in str(caught.value)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(InvalidRequest, match=r"pip install 'attdyn\[cluster\]'"):
-        result._staff(None, "tcp://127.0.0.1:9", 4)
+        worker_pool.workers_for(SYSTEM, None, "tcp://127.0.0.1:9", 4)

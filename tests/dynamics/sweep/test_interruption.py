@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from small_sweep import GIVEN, SYSTEM
 
 import dynamics
 from dynamics.results.outcome import KILLED, PENDING, POINT_KINDS
-from dynamics.sweep import folder, measure, result, status, worker_pool
+from dynamics.sweep import point_runner, status, store, worker_pool
 from dynamics.sweep.store import SweepStore
 
 WORDS = [
@@ -35,13 +36,13 @@ def test_a_full_disk_keeps_what_was_done(small, tmp_path, monkeypatch, files):
     out, written = tmp_path / "f.zarr", SweepStore.write
 
     def full(self, number, block):
-        if len(self.pending()) < 10:
-            with folder.told(self.path):
+        if len(store.read(self.path, self.plan).pending) < 10:
+            with store.store_errors(self.path):
                 raise OSError(28, "No space left on device")
         written(self, number, block)
 
     monkeypatch.setattr(SweepStore, "write", full)
-    with pytest.raises(folder.StoreError, match="no space left on device"):
+    with pytest.raises(store.StoreError, match="no space left on device"):
         dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
     monkeypatch.undo()
     found = status(out)
@@ -74,7 +75,7 @@ def test_a_killed_worker_costs_its_block_only(small, tmp_path, files):
 def children():
     """Processes of workers under this one."""
     out = subprocess.run(
-        ["pgrep", "-P", str(os.getpid()), "-f", "dynamics.sweep.worker"],
+        ["pgrep", "-P", str(os.getpid()), "-f", "loky.backend.popen_loky_posix"],
         capture_output=True, text=True, check=False,
     ).stdout  # fmt: skip
     return [int(word) for word in out.split()]
@@ -83,14 +84,17 @@ def children():
 def test_a_point_that_takes_down_every_worker_is_recorded(monkeypatch, tmp_path):
     """Alone it is recorded after two; the others of its block are run."""
 
-    class Frail(worker_pool.Here):
-        def wait(self, seconds):
-            if self._waiting and '"q": 0.4' in self._waiting[0][1]:
-                ticket, _ = self._waiting.popleft()
-                return worker_pool.Answer(ticket, None)
-            return super().wait(seconds)
+    class Frail(worker_pool.InProcess):
+        lost = (BrokenPipeError,)
 
-    monkeypatch.setattr(result, "Here", Frail)
+        def submit(self, function, runner, points):
+            if any(point["q"] == 0.4 for point in points):
+                future = Future()
+                future.set_exception(BrokenPipeError())
+                return future
+            return super().submit(function, runner, points)
+
+    monkeypatch.setattr(worker_pool, "InProcess", Frail)
     given = {"D": 8, "C": 2, "q": "0.2,0.4,0.6", "time": 5}
     found = dynamics.sweep(SYSTEM, given, tmp_path / "l.zarr", workers=0)
     assert found.outcomes == {KILLED: 1, "reached horizon": 2}
@@ -100,7 +104,7 @@ def test_a_point_that_takes_down_every_worker_is_recorded(monkeypatch, tmp_path)
 
 
 def test_an_error_of_the_program_is_not_a_result(monkeypatch):
-    monkeypatch.setattr(measure, "_row", lambda run: 1 / 0)
+    monkeypatch.setattr(point_runner, "_row", lambda run: 1 / 0)
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         dynamics.sweep(SYSTEM, {"D": 8, "C": 2, "time": 5}, workers=0)
 

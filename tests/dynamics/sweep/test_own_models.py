@@ -1,6 +1,7 @@
 """Sweeps of a model file: found again by its path, and refused where it was changed."""
 
 import json
+import pickle
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,9 +16,8 @@ from dynamics import registry
 from dynamics.cli import phase as phase_command
 from dynamics.results.presentation import Origin
 from dynamics.sweep import load, status
-from dynamics.sweep.description import described
-from dynamics.sweep.measure import Work
-from dynamics.sweep.messages import answer, answer_text, request_text
+from dynamics.sweep.point_runner import PointRunner, measure_points
+from dynamics.sweep.store import read_request
 from dynamics.validation import InvalidRequest
 
 GIVEN = {"D": 8, "C": "2,4", "q": "0.2:0.6:3", "time": 5}
@@ -49,9 +49,9 @@ def test_a_store_names_the_file_and_what_it_held(mine, tmp_path):
     out = tmp_path / "s.zarr"
     found = dynamics.sweep(mine, GIVEN, out, workers=0)
     assert found.complete
-    assert found.plan.description == described(out)
-    assert described(out)["system"] == str(mine)
-    assert described(out)["model"] == dynamics.load_system(mine).digests
+    assert found.plan.description == read_request(out)[0]
+    assert read_request(out)[0]["system"] == str(mine)
+    assert read_request(out)[0]["model"] == dynamics.load_system(mine).digests
     assert load(out).presentation == dynamics.load_system(mine).presentation
     assert dynamics.sweep(mine, GIVEN, out, workers=0).complete
     changed(mine)
@@ -60,27 +60,27 @@ def test_a_store_names_the_file_and_what_it_held(mine, tmp_path):
 
 
 def test_a_built_in_store_says_nothing_of_a_model(small):
-    assert "model" not in described(small[0])
-    assert described(small[0])["system"] == "positional_attention"
+    assert "model" not in read_request(small[0])[0]
+    assert read_request(small[0])[0]["system"] == "positional_attention"
 
 
 def test_workers_are_told_the_file_and_refuse_another(mine):
     system = dynamics.load_system(mine)
-    work = Work(system.reference, {}, 0, system.digests, system)
+    runner = PointRunner(system.reference, {}, 0, system.digests, system)
     point = {"D": 8, "C": 2, "q": 0.5, "time": 5.0}
-    request = request_text(work, [point])
-    assert (
-        answer(answer_text(request))
-        == [work.measure(point)[:3]]
-        == answer(answer_text(request, system))
-    )
+
+    def elsewhere():
+        """The points of the runner in a process that knows only what is sent."""
+        return measure_points(pickle.loads(pickle.dumps(runner)), [point])
+
+    assert elsewhere() == [runner.measure(point)] == measure_points(runner, [point])
     changed(mine)
-    assert answer(answer_text(request, system))
+    assert measure_points(runner, [point])
     with pytest.raises(InvalidRequest, match=r"^model 'my\.py' was changed since .*: loss$"):
-        answer(answer_text(request))
+        elsewhere()
     mine.unlink()
     with pytest.raises(InvalidRequest, match="is missing"):
-        answer(answer_text(request))
+        elsewhere()
 
 
 def swept(mine, tmp_path, **more):
@@ -130,9 +130,9 @@ def test_a_stored_sweep_is_read_and_drawn_without_its_system(mine, tmp_path, mon
 def test_what_needs_the_system_loads_it_once_and_checks_it(mine, tmp_path):
     out = tmp_path / "s.zarr"
     dynamics.sweep(mine, GIVEN, out, workers=0)
-    work = load(out).plan.work
-    assert work.system is work.system
-    assert work.system.reference == str(mine)
+    runner = load(out).plan.runner
+    assert runner.system is runner.system
+    assert runner.system.reference == str(mine)
     changed(mine)
     with pytest.raises(InvalidRequest, match=r"model 'my\.py' was changed since the sweep began"):
         phase_command._plane(load(out), {"plane": "gamma,rho", "at": "C=2,q=0.2"})

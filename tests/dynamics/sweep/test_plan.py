@@ -1,4 +1,4 @@
-"""Blocks cover the grid once; what cannot be run is known before; the dearest come first."""
+"""Blocks cover the grid once; what cannot be run is known before; the most expensive come first."""
 
 import numpy as np
 import pytest
@@ -32,14 +32,14 @@ def test_block_shapes():
 
 def test_invalid_points_are_found_before_anything_runs():
     plan = planned(SYSTEM, {"D": 16, "C": "2,3,4", "q": "0.5,1.5", "time": 1.0}, False, 0)
-    assert len(plan.objections) == 4
-    assert "does not divide D=16" in plan.objections[1, 0]
-    assert "q=1.5 is too large" in plan.objections[0, 1]
+    assert len(plan.invalid_reasons) == 4
+    assert "does not divide D=16" in plan.invalid_reasons[1, 0]
+    assert "q=1.5 is too large" in plan.invalid_reasons[0, 1]
     with pytest.raises(InvalidRequest, match="C=3 does not divide D=16"):
-        _ = planned(SYSTEM, {"C": 3, "q": "0.1,0.2"}, False, 0).objections
+        _ = planned(SYSTEM, {"C": 3, "q": "0.1,0.2"}, False, 0).invalid_reasons
 
 
-def test_the_dearest_block_comes_first():
+def test_the_most_expensive_block_comes_first():
     plan = planned(SYSTEM, {"D": "8,16,32,64", "C": 4, "q": 0.2, "time": 10.0}, False, 0)
     assert plan.order(range(4)) == [3, 2, 1, 0]
 
@@ -86,4 +86,4 @@ def test_a_plan_is_restored_from_its_description():
 )
 def test_wrong_requests(given, message):
     with pytest.raises(InvalidRequest, match=message):
-        _ = planned(SYSTEM, given, False, 0).objections
+        _ = planned(SYSTEM, given, False, 0).invalid_reasons

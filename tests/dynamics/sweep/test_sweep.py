@@ -9,7 +9,7 @@ from small_sweep import GIVEN, SYSTEM
 
 import dynamics
 from dynamics.results.outcome import INVALID
-from dynamics.sweep import result
+from dynamics.sweep import run as runs
 from dynamics.validation import InvalidRequest
 
 
@@ -81,7 +81,7 @@ def test_xarray_opens_it(small):
 def test_a_finished_sweep_is_not_run_again(small, monkeypatch, files):
     out, found = small
     before = files(out)
-    monkeypatch.setattr(result, "run", None)
+    monkeypatch.setattr(runs, "run_blocks", None)
     again = dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
     assert again.dataset.identical(found.dataset)
     assert files(out) == before

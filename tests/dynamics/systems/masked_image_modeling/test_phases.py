@@ -232,7 +232,7 @@ def test_what_is_a_list_is_one_word_of_a_sweep(system, law, other, tmp_path):
 
     loaded = load(tmp_path / "law.zarr")
     assert loaded.plan.description == found.plan.description
-    point = loaded.plan.work.parts(loaded.plan.grid.at((1,)))[0]
+    point = loaded.plan.runner.parts(loaded.plan.grid.at((1,)))[0]
     assert system.Parameters(**point) == parameters
 
 
@@ -242,7 +242,7 @@ def test_a_list_is_no_axis(system):
 
     plan = planned(system, {"z": "0.5:1.5:3", "masked": "1,2", "eta": 1, "steps": 1}, False, 0)
     with pytest.raises(InvalidRequest, match="is not a list of numbers; z can be"):
-        _ = plan.objections
+        _ = plan.invalid_reasons
 
 
 def test_the_command_sweeps_a_custom_law_and_shows_it(tmp_path, capsys):

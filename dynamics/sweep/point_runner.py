@@ -1,0 +1,226 @@
+"""One point of a sweep: a problem is made, trained, and reduced to a row of numbers.
+
+A row holds ``outcome`` (an index into `dynamics.results.outcome.POINT_KINDS`), ``end_time``,
+``time_<event>`` (absent where the event was not reached), for flows ``uncertainty_<event>``, and
+the final values of the scalar parts of the state and of every observable. A *path*, on request,
+holds the same scalars at logarithmically spaced times.
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from dynamics.problem import FloatArray
+from dynamics.registry import System, load_unchanged
+from dynamics.results.outcome import INVALID, KILLED, POINT_KINDS
+from dynamics.results.trajectory import Trajectory
+from dynamics.training.flow import check_flow, flow
+from dynamics.training.gradient_descent import check_settings, descend
+from dynamics.validation import InvalidRequest, first_problem, integer
+
+CLOSURE_SIZES = ("scalars", "free", "sample_classes")
+"""Numbers in a row that describe the closure of a user's model."""
+
+Row = dict[str, float]
+Path = dict[str, list[float]]
+Measured = tuple[Row, Path, str]
+"""Row and path of a point, and why it could not be run (empty if it was)."""
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+@dataclass(frozen=True)
+class PointRunner:
+    """What is run at every point of a sweep.
+
+    Attributes
+    ----------
+    reference : str
+        Name of the system, or path of its model file.
+    words : mapping
+        Options whose values are words: ``full``, ``expectation``, those of the empirical problem,
+        and parameters that are words.
+    records : int
+        Records of the path after the start; 0 for no path.
+    digests : mapping
+        Part of the model -> short hash; empty for a built-in system.
+    loaded : System or None
+        The system itself, if it is known; else it is loaded when it is needed. It does not travel
+        to other processes.
+    """
+
+    reference: str
+    words: Mapping[str, str]
+    records: int = 0
+    digests: Mapping[str, str] = field(default_factory=dict)
+    loaded: System | None = field(default=None, compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PointRunner, (self.reference, self.words, self.records, self.digests)
+
+    @cached_property
+    def system(self) -> System:
+        """The system.
+
+        Raises
+        ------
+        InvalidRequest
+            If it cannot be loaded, or its model has changed.
+        """
+        return self.loaded or load_unchanged(self.reference, self.digests)
+
+    def parts(self, point: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Parameters, and options of the run; free letters may be among the options."""
+        names = self.system.Parameters.__dataclass_fields__
+        entries = {**point, **self.words}
+        parameters = {name: value for name, value in entries.items() if name in names}
+        options = {name: value for name, value in entries.items() if name not in names}
+        return parameters, options
+
+    def problem(self, point: Mapping[str, Any]) -> Any:
+        """The problem of a point.
+
+        Raises
+        ------
+        InvalidRequest, pydantic.ValidationError
+            If it cannot be made.
+        """
+        parameters, options = self.parts(point)
+        made = self.system.Parameters(**parameters)
+        return self.system.problem(made, options.get("full"), options)
+
+    def invalid_reason(self, point: Mapping[str, Any]) -> str:
+        """Why a point cannot be run, from its numbers alone; empty if nothing is wrong."""
+        parameters, options = self.parts(point)
+        try:
+            self.system.Parameters(**parameters)
+            _check_run(options, self.system.flows)
+        except (InvalidRequest, ValidationError) as error:
+            return _reason(error)
+        return ""
+
+    def measure(self, point: Mapping[str, Any]) -> Measured:
+        """Run a point: its row and path, or the reason why its problem cannot be made."""
+        try:
+            problem = self.problem(point)
+        except (InvalidRequest, ValidationError) as error:
+            return {"outcome": INVALID}, {}, _reason(error)
+        run = _trained(problem, self.parts(point)[1], self.records)
+        return _row(run), _path(run, self.records), ""
+
+
+def measure_points(runner: PointRunner, points: Sequence[Mapping[str, Any]]) -> list[Measured]:
+    """Run points one after the other in one thread, in whatever process this is called.
+
+    Results do not depend on the number of threads; sweeps share the cores out among points.
+
+    Parameters
+    ----------
+    runner : PointRunner
+    points : sequence of mappings
+        Name -> number, of every parameter and setting.
+
+    Returns
+    -------
+    list of (row, path, reason)
+
+    Raises
+    ------
+    InvalidRequest
+        If the system cannot be loaded, or its model has changed.
+    RuntimeError
+        With the traceback of an error of this program.
+    """
+    import numba
+
+    with _ONE_AT_A_TIME:
+        threads = numba.get_num_threads()
+        numba.set_num_threads(1)
+        try:
+            _ = runner.system
+            return [_measured(runner, point) for point in points]
+        except InvalidRequest:
+            raise
+        except Exception:
+            # As text: not every error can be sent from one process to another.
+            raise RuntimeError(f"a worker failed:\n{traceback.format_exc()}") from None
+        finally:
+            numba.set_num_threads(threads)
+
+
+def _measured(runner: PointRunner, point: Mapping[str, Any]) -> Measured:
+    try:
+        return runner.measure(point)
+    except MemoryError:
+        return killed()
+
+
+def killed() -> Measured:
+    """The result of a point that took its worker down."""
+    return {"outcome": float(POINT_KINDS.index(KILLED))}, {}, KILLED
+
+
+def _reason(error: Exception) -> str:
+    return first_problem(error) if isinstance(error, ValidationError) else str(error)
+
+
+def _check_run(options: Mapping[str, Any], flows: bool) -> None:
+    if "time" in options:
+        check_flow(options["time"], options.get("rtol", 1e-8), flows)
+    else:
+        check_settings(options["eta"], options["steps"], "log")
+    if "samples" in options:
+        integer("samples", options["samples"], at_least=1, at_most=10**8)
+    if "seed" in options:
+        integer("seed", options["seed"], at_least=0, at_most=2**63 - 1)
+
+
+def _trained(problem: Any, options: Mapping[str, Any], records: int) -> Trajectory:
+    if "time" in options:
+        horizon = float(options["time"])
+        spaced = np.geomspace(min(1e-2, 1e-3 * horizon), horizon, records) if records else None
+        times = 2 if spaced is None else np.append(0.0, spaced)
+        return flow(problem, horizon, options.get("rtol", 1e-8), record=times)
+    steps = int(options["steps"])
+    at = np.rint(np.geomspace(1, steps, records)) if records else np.array([steps])
+    return descend(problem, options["eta"], steps, np.unique(at).astype(np.int64))
+
+
+def _scalars(run: Trajectory) -> dict[str, FloatArray]:
+    """Series of the scalar parts of the state, then of the observables."""
+    shapes = zip(run.layout.names, run.layout.shapes, strict=True)
+    state = {name: run[name] for name, shape in shapes if shape == ()}
+    return state | {name: s for name, s in run.observables.items() if name not in state}
+
+
+def _row(run: Trajectory) -> Row:
+    row: Row = {
+        "outcome": float(POINT_KINDS.index(run.outcome.kind)),
+        "end_time": float(run.outcome.time),
+    }
+    for name, event in run.events.items():
+        if event is not None:
+            row[f"time_{name}"] = float(event.time)
+            if event.step is None:
+                row[f"uncertainty_{name}"] = float(event.uncertainty)
+    closure = run.settings.get("closure", {})
+    row |= {name: float(closure[name]) for name in CLOSURE_SIZES if name in closure}
+    return row | {name: float(series[-1]) for name, series in _scalars(run).items()}
+
+
+def _path(run: Trajectory, records: int) -> Path:
+    """Series of equal length: a run that ended early is filled with NaN."""
+    if not records:
+        return {}
+    series = {"time": run.time} | _scalars(run)
+    path = {name: values[: records + 1].tolist() for name, values in series.items()}
+    missing = float("nan")
+    return {f"path_{n}": [*v, *[missing] * (records + 1 - len(v))] for n, v in path.items()}
