@@ -18,12 +18,12 @@ KINDS = "a .npy or .npz file of numpy"
 
 
 def read(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
-    """The array of a file.
+    """The attention array of a file.
 
     Parameters
     ----------
     path : path-like
-        A ``.npy`` file, which is memory-mapped, or a ``.npz`` file; told apart by what they hold.
+        A ``.npy`` file, which is memory-mapped, or a ``.npz`` file; their contents decide.
     name : str, optional
         Array of a ``.npz`` file; needed where there are several.
 
@@ -41,7 +41,7 @@ def read(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
                 return np.load(path, mmap_mode="r", allow_pickle=False)
             file.seek(0)
             with np.load(file, allow_pickle=False) as opened:
-                return opened[_chosen(opened.files, name, path)]
+                return opened[_array_name(opened.files, name, path)]
     except InvalidRequest:
         raise
     except OSError as error:
@@ -56,8 +56,8 @@ def read(path: str | os.PathLike[str], name: str | None = None) -> NDArray[Any]:
         ) from None
 
 
-def _chosen(names: list[str], name: str | None, path: str | os.PathLike[str]) -> str:
-    """The name of an array: the one asked for, or the only one."""
+def _array_name(names: list[str], name: str | None, path: str | os.PathLike[str]) -> str:
+    """The name of an array: the requested one, or the only one."""
     if not names:
         raise InvalidRequest(f"file={os.fspath(path)!r} holds no arrays; file can be {KINDS}")
     known = ", ".join(names)

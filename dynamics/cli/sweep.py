@@ -70,7 +70,7 @@ def flags(parser: arguments.Parser, command: str, system: System) -> None:
     how.add_argument(
         "--scheduler", metavar="ADDR", help="dask scheduler (default DASK_SCHEDULER_ADDRESS)"
     )
-    how.add_argument("--repair", action="store_true", help="no longer needed: damaged blocks are run again")
+    how.add_argument("--repair", action="store_true", help="not needed: damaged blocks run again")
     parser.add_argument("--out", metavar="STORE", help="zarr store (default results/SYSTEM.zarr)")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 

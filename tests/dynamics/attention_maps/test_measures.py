@@ -12,9 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dynamics
-from dynamics.attention_maps import Setting, diversity, measure, quartiles, total_variation
-from dynamics.attention_maps import maps as checks
-from dynamics.attention_maps.distance import top
+from dynamics.attention_maps import (
+    Setting,
+    diversity,
+    measure,
+    measures,
+    quartiles,
+    total_variation,
+)
 from dynamics.validation import InvalidRequest
 
 
@@ -82,16 +87,16 @@ def test_stacks_against_loops(skip, dtype):
 def test_blocks_change_nothing(monkeypatch):
     square = random((64, 64), 2)
     whole = diversity(square), total_variation(square)
-    monkeypatch.setattr(checks, "ENTRIES", 64 * 7)
+    monkeypatch.setattr(measures, "ENTRIES", 64 * 7)
     assert diversity(square) == pytest.approx(whole[0], rel=1e-14)
     assert total_variation(square) == pytest.approx(whole[1], rel=1e-14)
 
 
 def test_equal_weights_come_by_index_after_rounding():
     row = np.array([0.1, 0.2 + 2e-10, 0.2 + 4e-10, 0.3, 0.2])
-    assert top(np.tile(row, (5, 1)), 5).tolist() == [[3, 1, 2, 4, 0]] * 5
+    assert measures._top_keys(np.tile(row, (5, 1)), 5).tolist() == [[3, 1, 2, 4, 0]] * 5
     row = np.array([0.1, 0.2, 0.2 + 6e-10, 0.3, 0.2])
-    assert top(np.tile(row, (5, 1)), 3).tolist() == [[3, 2, 1]] * 5
+    assert measures._top_keys(np.tile(row, (5, 1)), 3).tolist() == [[3, 2, 1]] * 5
 
 
 def test_a_permutation_of_the_queries_changes_nothing():

@@ -1,0 +1,401 @@
+"""Attention diversity and total variation of stacks of attention maps, and of every image and head.
+
+`dynamics.attention_maps` has the definitions. A map must be square and row-stochastic; a stack may
+be a memory-mapped file, of which one map at a time is in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import isqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics.training.progress import bar
+from dynamics.validation import InvalidRequest, integer, refuse
+
+FloatArray = NDArray[np.float64]
+
+ROW_SUM_TOLERANCE = 1e-3
+"""How far the sum of a row may be from 1; half precision stays within."""
+DIGITS = 1e9
+"""Weights are compared as multiples of 1 / DIGITS."""
+ENTRIES = 2**20
+"""Numbers of a block of rows."""
+NUMBERS = "fiub"
+"""Kinds of numpy types that are real numbers."""
+QUARTERS = (0.25, 0.5, 0.75)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How maps are measured.
+
+    Attributes
+    ----------
+    grid : tuple of int, optional
+        Rows and columns of patches; the square one by default.
+    k : int
+        Keys of each query, at most the number of patches.
+    skip : int
+        Tokens before the patches, which are left out.
+    off_diagonal : bool
+        Over pairs of different queries only.
+    """
+
+    grid: tuple[int, int] | None = None
+    k: int = 10
+    skip: int = 0
+    off_diagonal: bool = False
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Diversity and total variation of the heads of one layer.
+
+    Attributes
+    ----------
+    name : str
+        Of the model.
+    diversity : array, shape (images, heads)
+        In patches.
+    total_variation : array, shape (images, heads)
+    setting : Setting
+        With its grid.
+    """
+
+    name: str
+    diversity: FloatArray
+    total_variation: FloatArray
+    setting: Setting
+
+    @property
+    def images(self) -> int:
+        """Number of images."""
+        return len(self.diversity)
+
+    @property
+    def heads(self) -> int:
+        """Number of heads."""
+        return self.diversity.shape[1]
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of patches."""
+        assert self.setting.grid is not None
+        return self.setting.grid
+
+
+def diversity(
+    attention: ArrayLike,
+    grid: tuple[int, int] | None = None,
+    k: int = 10,
+    skip: int = 0,
+    off_diagonal: bool = False,
+) -> FloatArray:
+    """Attention diversity of every map of a stack; `dynamics.attention_maps` has the definition.
+
+    Parameters
+    ----------
+    attention : array_like, shape (..., P, P)
+        Rows are queries and sum to 1 within 1e-3; a memory-mapped file is read map by map.
+    grid : tuple of int, optional
+        Rows and columns of patches, H * W = P - skip; the square one by default.
+    k : int
+        Keys of each query.
+    skip : int
+        Tokens before the patches (1 for a class token), left out as queries and as keys.
+    off_diagonal : bool
+        The mean over pairs of different queries: greater by P / (P - 1).
+
+    Returns
+    -------
+    float64 array, shape (...)
+        In patches, the side of one being 1.
+
+    Raises
+    ------
+    InvalidRequest
+        If a map is not square or not row-stochastic, the grid does not hold the patches, or k is
+        more than these.
+
+    Notes
+    -----
+    The distances take P^2 / 2 square roots and k P^2 products, in blocks; a map with P = 4096 takes
+    about a second. The squares of the distances are whole numbers and hence exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> attention = np.eye(4)[[0, 1, 1, 0]]  # four queries look at the first or the second patch
+    >>> float(diversity(attention, grid=(2, 2), k=1))
+    0.5
+    """
+    array = _maps(attention)
+    setting = _complete(array, Setting(grid, k, skip, off_diagonal))
+    values = np.empty(array.shape[:-2])
+    for index in np.ndindex(values.shape):
+        values[index] = _diversity(_stochastic(array, index, setting.skip), setting)
+    return values[()]
+
+
+def total_variation(attention: ArrayLike, skip: int = 0, off_diagonal: bool = False) -> FloatArray:
+    """Mean pairwise total variation of every map of a stack; see `dynamics.attention_maps`.
+
+    Parameters
+    ----------
+    attention : array_like, shape (..., P, P)
+        Rows are queries and sum to 1 within 1e-3; a memory-mapped file is read map by map.
+    skip : int
+        Tokens before the patches (1 for a class token), left out as queries and as keys.
+    off_diagonal : bool
+        The mean over pairs of different queries: greater by P / (P - 1).
+
+    Returns
+    -------
+    float64 array, shape (...)
+        From 0 to 1 - 1/P, or to 1 over different queries.
+
+    Raises
+    ------
+    InvalidRequest
+        If a map is not square or not row-stochastic.
+
+    Notes
+    -----
+    Sorting the P columns takes P^2 log P steps instead of the P^3 of all pairs, and is what limits:
+    a map with P = 4096 takes about a second.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float(total_variation(np.full((9, 9), 1 / 9)))  # all queries look alike
+    0.0
+    >>> float(total_variation(np.eye(4)[[0, 1, 1, 0]]))
+    0.5
+    """
+    array = _maps(attention)
+    skip = array.shape[-1] - _patches(array, Setting(skip=skip, off_diagonal=off_diagonal))
+    values = np.empty(array.shape[:-2])
+    for index in np.ndindex(values.shape):
+        values[index] = _total_variation(_stochastic(array, index, skip), off_diagonal)
+    return values[()]
+
+
+def measure(attention: ArrayLike, setting: Setting | None = None, name: str = "") -> Measured:
+    """Both measures of all maps, in one pass over an array that may be a memory-mapped file.
+
+    Parameters
+    ----------
+    attention : array_like, shape (P, P), (images, P, P) or (images, heads, P, P)
+        Of three axes the first are images of one head; the heads of one image are
+        ``attention[None]``.
+    setting : Setting, optional
+    name : str
+        What the result is called in pictures and tables.
+
+    Returns
+    -------
+    Measured
+
+    Raises
+    ------
+    InvalidRequest
+        As `diversity` does, or if the array has another shape.
+    """
+    array = _maps(attention)
+    if array.ndim > 4:
+        allowed = "(P, P), (images, P, P) or (images, heads, P, P)"
+        nearest = (-1, *array.shape[-3:])
+        refuse("attention", array.shape, "has too many axes", allowed, f"reshape{nearest}")
+    setting = _complete(array, setting or Setting())
+    axes = array.shape[:-2]
+    values = np.empty((2, *axes))
+    with bar("diversity", values[0].size, unit="maps") as progress:
+        for index in np.ndindex(axes):
+            square = _stochastic(array, index, setting.skip)
+            values[(0, *index)] = _diversity(square, setting)
+            values[(1, *index)] = _total_variation(square, setting.off_diagonal)
+            progress.update(1)
+    distances, variations = values.reshape(2, axes[0] if axes else 1, -1)
+    return Measured(name, distances, variations, setting)
+
+
+def quartiles(values: FloatArray) -> FloatArray:
+    """Lower quartile, median and upper quartile over images.
+
+    Parameters
+    ----------
+    values : array, shape (images, heads)
+
+    Returns
+    -------
+    array, shape (3, heads)
+    """
+    return np.quantile(values, QUARTERS, axis=0)
+
+
+def _diversity(square: FloatArray, setting: Setting) -> float:
+    """Attention diversity of one checked map; the setting has its grid."""
+    assert setting.grid is not None
+    rows, columns = np.divmod(_top_keys(square, setting.k), setting.grid[1])
+    points = np.stack([rows, columns], axis=2).reshape(len(square), -1)
+    mean = _mean_distance(points.astype(np.float64))
+    return mean * _pair_factor(len(square), setting.off_diagonal)
+
+
+def _top_keys(square: FloatArray, k: int) -> NDArray[np.int64]:
+    """Keys of greatest weight of each query, descending, ties by lower index; shape (P, k)."""
+    count = len(square)
+    keys = np.empty((count, k), dtype=np.int64)
+    for rows in _row_blocks(count):
+        # One whole number holds the rounded weight and, below it, the index: no two are equal.
+        order = np.rint(square[rows] * DIGITS).astype(np.int64) * count
+        order += np.arange(count)[::-1]
+        best = np.sort(np.partition(order, count - k, axis=1)[:, count - k :], axis=1)
+        keys[rows] = count - 1 - best[:, ::-1] % count
+    return keys
+
+
+def _mean_distance(points: FloatArray) -> float:
+    """Mean Euclidean distance over all ordered pairs, each point with itself included.
+
+    The coordinates of the points, shape (P, m), are whole numbers: then squares are exact, and
+    equal points are at distance zero.
+    """
+    count, total = len(points), 0.0
+    norms = (points**2).sum(axis=1)
+    for rows in _row_blocks(count):
+        products = points[rows] @ points[rows.start :].T
+        distances = np.sqrt(norms[rows, None] + norms[rows.start :] - 2 * products)
+        # Pairs within the block are there twice, those with later points once.
+        total += 2 * distances.sum() - distances[:, : rows.stop - rows.start].sum()
+    return float(total) / count**2
+
+
+def _total_variation(square: FloatArray, off_diagonal: bool) -> float:
+    """Mean pairwise total variation of one checked map."""
+    count, total = len(square), 0.0
+    # Of sorted numbers, the gap after the r-th lies between r (P - r) pairs. Summed by gaps nothing
+    # cancels, and equal rows give zero.
+    ranks = np.arange(1, count, dtype=np.float64)
+    pairs = ranks * (count - ranks)
+    for columns in _row_blocks(count):
+        ordered = np.sort(np.ascontiguousarray(square[:, columns].T), axis=1)
+        total += float((np.diff(ordered, axis=1) * pairs).sum())
+    return total / count**2 * _pair_factor(count, off_diagonal)
+
+
+def _pair_factor(count: int, off_diagonal: bool) -> float:
+    """From a mean over all ordered pairs to one over pairs of different queries."""
+    return count / (count - 1) if off_diagonal else 1.0
+
+
+def _row_blocks(count: int) -> Iterator[slice]:
+    """Blocks of the rows of a map, which bound the memory needed beside it."""
+    step = max(1, ENTRIES // count)
+    return (slice(first, min(first + step, count)) for first in range(0, count, step))
+
+
+def _maps(attention: ArrayLike) -> NDArray[Any]:
+    """An array whose last two axes are square maps, not copied and not read."""
+    allowed = "square maps (P, P) in the last two axes"
+    try:
+        array = np.asarray(attention)
+    except ValueError:
+        refuse("attention", "list", "is ragged", allowed, "an array")
+    if array.dtype.kind not in NUMBERS:
+        refuse("attention", array.dtype, "is not real", "an array of real numbers", "float32")
+    if array.ndim < 2:
+        refuse("attention", array.shape, "is no map", allowed, "(images, heads, P, P)")
+    side = min(array.shape[-2:])
+    if array.shape[-1] != array.shape[-2]:
+        nearest = (*array.shape[:-2], side, side)
+        refuse("attention", array.shape, "is not square", allowed, nearest)
+    if 0 in array.shape:
+        refuse("attention", array.shape, "is empty", allowed, "(images, heads, P, P)")
+    return array
+
+
+def _patches(array: NDArray[Any], setting: Setting) -> int:
+    """Number of patches of a map, without the tokens that are left out."""
+    tokens = array.shape[-1]
+    fewest = 2 if setting.off_diagonal else 1
+    if tokens < fewest:
+        nearest = "off_diagonal=False"
+        refuse("off_diagonal", True, "has no pairs in one patch", "of two or more", nearest)
+    return tokens - integer("skip", setting.skip, 0, tokens - fewest)
+
+
+def _complete(array: NDArray[Any], setting: Setting) -> Setting:
+    """The checked setting with its grid, the square one where none is given."""
+    count = _patches(array, setting)
+    k = integer("k", setting.k, 1, count)
+    side = isqrt(count)
+    rows = max(n for n in range(1, side + 1) if count % n == 0)
+    nearest = f"{rows}x{count // rows}"
+    if isqrt(count - 1) ** 2 == count - 1 > 0:
+        nearest += f", or skip={setting.skip + 1} where the first is a class token"
+    if setting.grid is None and side**2 != count:
+        raise InvalidRequest(
+            f"grid is needed, {count} patches being no square; grid can be HxW with H*W={count}; "
+            f"nearest: {nearest}"
+        )
+    allowed = f"HxW with H*W={count}"
+    try:
+        high, wide = setting.grid or (side, side)
+        grid = integer("grid", high, at_least=1), integer("grid", wide, at_least=1)
+    except (TypeError, ValueError):
+        refuse("grid", setting.grid, "is no two whole numbers of at least 1", allowed, nearest)
+    if grid[0] * grid[1] != count:
+        refuse("grid", f"{grid[0]}x{grid[1]}", f"does not hold {count} patches", allowed, nearest)
+    return replace(setting, grid=grid, k=k, skip=array.shape[-1] - count)
+
+
+def _stochastic(array: NDArray[Any], index: tuple[int, ...], skip: int) -> FloatArray:
+    """One map of a stack in double precision, checked, without its first tokens.
+
+    The rest of each row is divided by its sum.
+    """
+    square = np.asarray(array[index], dtype=np.float64)
+    sums = square.sum(axis=1)
+    # Both comparisons are false for NaN.
+    if not (square.min() >= 0 and (np.abs(sums - 1) <= ROW_SUM_TOLERANCE).all()):
+        _refuse_map(square, sums, index)
+    if not skip:
+        return square
+    rest = square[skip:, skip:]
+    left = rest.sum(axis=1)
+    if not left.all():
+        row = int(np.flatnonzero(left == 0)[0]) + skip
+        raise InvalidRequest(
+            f"{_name(index, row)} is zero on every patch; with skip={skip} rows can have weight "
+            "after the first tokens; nearest: skip=0"
+        )
+    return rest / left[:, None]
+
+
+def _refuse_map(square: FloatArray, sums: FloatArray, index: tuple[int, ...]) -> None:
+    """Refuse the first weight that cannot be, or else the first row."""
+    for bad, problem in ((~np.isfinite(square), "is not finite"), (square < 0, "is negative")):
+        if bad.any():
+            row, key = map(int, np.argwhere(bad)[0])
+            raise InvalidRequest(
+                f"{_name(index, row, key)}={square[row, key]:.6g} {problem}; weights of attention "
+                "can be 0 to 1; nearest: the softmax of each row"
+            )
+    row = int(np.flatnonzero(np.abs(sums - 1) > ROW_SUM_TOLERANCE)[0])
+    transposed = (np.abs(square.sum(axis=0) - 1) <= ROW_SUM_TOLERANCE).all()
+    nearest = "the transpose, whose rows do" if transposed else "each row divided by its sum"
+    raise InvalidRequest(
+        f"{_name(index, row)} sums to {sums[row]:.6g}; rows of attention can sum to 1 within "
+        f"{ROW_SUM_TOLERANCE:g}; nearest: {nearest}"
+    )
+
+
+def _name(index: tuple[int, ...], *inside: int) -> str:
+    """``attention[image, head, row]``."""
+    return f"attention[{', '.join(map(str, (*index, *inside)))}]"
