@@ -3,3 +3,35 @@
 One folder a system, with the same file names in each: ``checks.py`` (one function a claim),
 ``figures.py`` (one function a figure). A folder is found by the name of its system.
 """
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dynamics.registry import built_in_names
+
+if TYPE_CHECKING:
+    from dynamics.registry import System
+
+
+def experiments_of(system: System, kind: str) -> Mapping[str, Callable[..., Any]]:
+    """The checks or the figures of a system: name -> function; empty where there are none.
+
+    They are its own where it brings them, else those of the paper's folder here.
+
+    Parameters
+    ----------
+    system : System
+    kind : str
+        ``"checks"`` or ``"figures"``.
+    """
+    own: Mapping[str, Callable[..., Any]] | None = getattr(system, kind)
+    if own is not None:
+        return own
+    if system.origin is not None or system.name not in built_in_names():
+        return {}
+    module = importlib.import_module(f"{__name__}.{system.name}.{kind}")
+    table: Mapping[str, Callable[..., Any]] = getattr(module, kind.upper())
+    return table

@@ -7,45 +7,49 @@ full protocol, and ``options`` are the figure's own.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dynamics.registry import built_in_names, load_system
+from dynamics.experiments import experiments_of
+from dynamics.registry import load_system
 from dynamics.validation import InvalidRequest, integer
 
 if TYPE_CHECKING:
     from dynamics.registry import System
 
-OWN_MODELS = "dynamics.experiments.own_models.figures"
-"""Figures of every model of one's own."""
-
 
 @dataclass(frozen=True)
 class FigureRequest:
-    """What a figure is asked for.
+    """What the user requests of a figure.
 
     Attributes
     ----------
     parameters : object or None
-        The user's, whole; None for those of the figure.
-    given : mapping
-        Single parameters that the user names, over those of the figure.
+        All parameters; None for those of the figure.
     seed : int
         Of everything random.
-    options : mapping
-        ``thorough`` (the full protocol), and what the figure itself knows.
+    user_options : mapping
+        ``thorough`` (the full protocol), and those that the figure itself has.
+    user_parameters : mapping
+        Single parameters, over those of the figure.
     """
 
     parameters: Any = None
     seed: int = 0
-    options: Mapping[str, Any] = field(default_factory=dict)
-    given: Mapping[str, Any] = field(default_factory=dict)
+    user_options: Mapping[str, Any] = field(default_factory=dict)
+    user_parameters: Mapping[str, Any] = field(default_factory=dict)
 
-    def law(self, system: System, axes: Sequence[str] = (), **usual: Any) -> Any:
-        """The parameters of the figure, with what the user names put over its usual ones.
+    def make_parameters(self, system: System, axes: Sequence[str] = (), **defaults: Any) -> Any:
+        """The parameters of the figure, the user's over its defaults.
+
+        Parameters
+        ----------
+        system : System
+        axes : sequence of str
+            Parameters that are axes of the figure.
+        **defaults
+            Those of the figure.
 
         Raises
         ------
@@ -53,36 +57,51 @@ class FigureRequest:
             For a parameter that is an axis of the figure.
         """
         for name in axes:
-            if name in self.given:
+            if name in self.user_parameters:
                 raise InvalidRequest(f"{name} is an axis of this figure and cannot be set")
-        return self.parameters or system.Parameters(**(usual | dict(self.given)))
+        return self.parameters or system.Parameters(**(defaults | dict(self.user_parameters)))
 
-    def settled(self, quick: Mapping[str, Any], thorough: Mapping[str, Any]) -> dict[str, Any]:
-        """The figure's options: those of the quick or of the full protocol, then the user's.
+    def options(self, quick: Mapping[str, Any], thorough: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of the figure, the user's over its defaults.
+
+        Parameters
+        ----------
+        quick : mapping
+            Every option with its default.
+        thorough : mapping
+            Those that differ in the full protocol.
 
         Raises
         ------
         InvalidRequest
             For an option that the figure does not have.
         """
-        given = dict(self.options)
-        defaults = dict(quick) | (dict(thorough) if given.pop("thorough", False) else {})
-        for name in given:
+        user = dict(self.user_options)
+        defaults = dict(quick) | (dict(thorough) if user.pop("thorough", False) else {})
+        for name in user:
             if name not in defaults:
                 known = ", ".join(["thorough", *defaults])
                 raise InvalidRequest(f"option {name!r} is unknown; known are {known}")
-        return defaults | {name: _like(name, given[name], defaults[name]) for name in given}
+        return defaults | {name: _like(name, user[name], defaults[name]) for name in user}
+
+    law = make_parameters
+    settled = options
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """As `user_parameters`."""
+        return self.user_parameters
 
 
-def _like(name: str, value: Any, usual: Any) -> Any:
+def _like(name: str, value: Any, default: Any) -> Any:
     """An option as its default is: one value or several, words or numbers."""
-    several = not isinstance(usual, str) and hasattr(usual, "__len__")
+    several = not isinstance(default, str) and hasattr(default, "__len__")
     parts = list(value) if isinstance(value, (list, tuple)) or hasattr(value, "dtype") else [value]
-    example = next(iter(usual)) if several else usual
+    example = next(iter(default)) if several else default
     if any(isinstance(part, str) != isinstance(example, str) for part in parts):
-        raise InvalidRequest(f"option {name}={value!r} can be like {usual}")
+        raise InvalidRequest(f"option {name}={value!r} can be like {default}")
     if not several and len(parts) > 1:
-        raise InvalidRequest(f"option {name}={value!r} takes one value, as {usual}")
+        raise InvalidRequest(f"option {name}={value!r} takes one value, as {default}")
     return parts if several else value
 
 
@@ -111,21 +130,13 @@ Figure = Callable[["System", FigureRequest], Drawing]
 def figures(system: System) -> Mapping[str, Figure]:
     """The figures of a system: name -> function; empty where there are none.
 
-    They are its own where it brings them, else those of the paper's folder here.
+    Those of `dynamics.experiments.own_models` where it is a model of one's own without others.
     """
-    if system.figures is not None:
-        return system.figures
-    if system.model is not None:
-        own: Mapping[str, Figure] = importlib.import_module(OWN_MODELS).FIGURES
-        return own
-    if system.origin is not None or system.name not in built_in_names():
-        return {}
-    module = f"dynamics.experiments.{system.name}.figures"
-    parent = f"dynamics.experiments.{system.name}"
-    if importlib.util.find_spec(parent) is None or importlib.util.find_spec(module) is None:
-        return {}
-    found: Mapping[str, Figure] = importlib.import_module(module).FIGURES
-    return found
+    if system.figures is None and system.model is not None:
+        from dynamics.experiments.own_models import FIGURES
+
+        return FIGURES
+    return experiments_of(system, "figures")
 
 
 def draw(
@@ -135,6 +146,7 @@ def draw(
     seed: int = 0,
     thorough: bool = False,
     options: Mapping[str, Any] | None = None,
+    user_parameters: Mapping[str, Any] | None = None,
     given: Mapping[str, Any] | None = None,
 ) -> Drawing:
     """Draw a figure of a system's paper.
@@ -153,7 +165,7 @@ def draw(
         The full protocol.
     options : mapping, optional
         The figure's own.
-    given : mapping, optional
+    user_parameters, given : mapping, optional
         Single parameters, over those of the figure.
 
     Returns
@@ -165,11 +177,13 @@ def draw(
     InvalidRequest
         For a figure that there is not, a seed or an option that cannot be.
     """
-    chosen = load_system(system)
-    table = figures(chosen)
+    loaded = load_system(system)
+    table = figures(loaded)
     if name not in table:
         known = ", ".join(table) or "none"
-        raise InvalidRequest(f"figure {name!r} of {chosen.name} is unknown; known are {known}")
+        raise InvalidRequest(f"figure {name!r} of {loaded.name} is unknown; known are {known}")
     seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
-    asked = {"thorough": thorough, **(options or {})}
-    return table[name](chosen, FigureRequest(parameters, seed, asked, given or {}))
+    user_options = {"thorough": thorough, **(options or {})}
+    return table[name](
+        loaded, FigureRequest(parameters, seed, user_options, user_parameters or given or {})
+    )

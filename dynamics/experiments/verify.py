@@ -7,7 +7,6 @@ wrong update or another law gets other verdicts.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -16,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from dynamics.registry import built_in_names, load_system
+from dynamics.experiments import experiments_of
+from dynamics.registry import load_system
 from dynamics.validation import InvalidRequest, first_problem
 
 if TYPE_CHECKING:
@@ -61,9 +61,15 @@ class Finding:
     reason : str
         Why this verdict, in one sentence with the numbers that matter.
     evidence : mapping
-        Plain values (JSON): ``parameters`` of the measurement, tables, and under ``plot`` what
-        `dynamics.plotting.evidence` draws: ``x_label``, ``y_label``, ``x_scale``, ``y_scale``,
-        ``curves`` (a list of ``label``, ``x``, ``y``) and ``lines`` (a list of ``label``, ``y``).
+        Plain values (JSON): ``parameters`` of the measurement, tables, and under ``plot`` the
+        document of a `dynamics.experiments.measurement.Chart`.
+
+    Examples
+    --------
+    >>> from dynamics import Finding
+    >>> finding = Finding(True, "spread of A", 8e-18, 1e-12, "spread at rounding")
+    >>> finding.holds, dict(finding.evidence)
+    (True, {})
     """
 
     holds: bool | None
@@ -84,6 +90,15 @@ class Verdict:
         The paper's statement.
     finding : Finding
         What was measured.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> finding = dynamics.Finding(None, "spread of A", float("nan"), 1e-12, "too large")
+    >>> verdict = dynamics.Verdict(system.claims[0], finding)
+    >>> verdict.claim.source, verdict.holds, verdict.document()["verdict"]
+    ('Theorem 3.1', None, 'not decidable at this size')
     """
 
     claim: Claim
@@ -127,17 +142,8 @@ Check = Callable[["System", Protocol], Finding]
 
 
 def checks(system: System) -> Mapping[str, Check]:
-    """The checks of a system: source of the claim -> function; empty where there are none.
-
-    They are its own where it brings them, else those of the paper's folder here.
-    """
-    if system.checks is not None:
-        return system.checks
-    if system.origin is not None or system.name not in built_in_names():
-        return {}
-    module = importlib.import_module(f"dynamics.experiments.{system.name}.checks")
-    found: Mapping[str, Check] = module.CHECKS
-    return found
+    """The checks of a system: source of the claim -> function; empty where there are none."""
+    return experiments_of(system, "checks")
 
 
 def verify(
@@ -170,6 +176,14 @@ def verify(
     ------
     InvalidRequest
         For a claim that the paper does not have, or that nothing checks.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> verdicts = dynamics.verify(system, system.Parameters(D=16, C=4), claims=["Theorem 3.1"])
+    >>> [(verdict.claim.source, verdict.holds) for verdict in verdicts]
+    [('Theorem 3.1', False)]
     """
     return list(verdicts(system, parameters, claims, thorough, seed))
 
@@ -181,33 +195,38 @@ def verdicts(
     thorough: bool = False,
     seed: int = 0,
 ) -> Iterator[Verdict]:
-    """The verdicts of `verify`, each as soon as it is known."""
-    chosen = load_system(system)
-    known = {claim.source: claim for claim in chosen.claims}
-    asked = sources(chosen, claims)
-    table = checks(chosen)
-    for source in asked:
+    """Yield the verdicts of `verify`, each as soon as it is measured.
+
+    Parameters
+    ----------
+    system, parameters, claims, thorough, seed
+        As of `verify`.
+    """
+    loaded = load_system(system)
+    claims_by_source = {claim.source: claim for claim in loaded.claims}
+    requested, table = sources(loaded, claims), checks(loaded)
+    for source in requested:
         if source not in table:
-            raise InvalidRequest(f"{chosen.name} has no check of claim {source!r}")
+            raise InvalidRequest(f"{loaded.name} has no check of claim {source!r}")
     protocol = Protocol(parameters, thorough, seed)
-    for source in asked:
-        yield Verdict(known[source], _decided(_checked(table[source], chosen, protocol)))
+    for source in requested:
+        yield Verdict(claims_by_source[source], _run(table[source], loaded, protocol))
 
 
-def _checked(check: Check, system: System, protocol: Protocol) -> Finding:
-    """The finding; undecided where a check needs sizes that the user's ones do not allow."""
+def _run(check: Check, system: System, protocol: Protocol) -> Finding:
+    """The finding of a check.
+
+    Undecided where the check needs sizes that the user's parameters do not allow, and where the
+    measured value is not a number.
+    """
     try:
-        return check(system, protocol)
+        finding = check(system, protocol)
     except (InvalidRequest, ValidationError) as error:
         if protocol.parameters is None:
             raise
-        told = first_problem(error) if isinstance(error, ValidationError) else str(error)
-        reason = f"needs other sizes beside those given, and they cannot be: {told}"
+        message = first_problem(error) if isinstance(error, ValidationError) else str(error)
+        reason = f"needs other sizes beside those given, and they cannot be: {message}"
         return Finding(None, "not measured", float("nan"), float("nan"), reason)
-
-
-def _decided(finding: Finding) -> Finding:
-    """A measured value that is not a number decides nothing, whatever it was compared with."""
     if finding.holds is None or not isnan(finding.measured):
         return finding
     reason = f"what is measured has no value here: {finding.reason}"
@@ -215,7 +234,13 @@ def _decided(finding: Finding) -> Finding:
 
 
 def sources(system: System, claims: Sequence[str] | None) -> list[str]:
-    """The claims that are asked for, in any case of their letters; all where none is named.
+    """The requested claims as the paper writes them; all of the paper where none is named.
+
+    Parameters
+    ----------
+    system : System
+    claims : sequence of str or None
+        In any case of their letters.
 
     Raises
     ------
@@ -226,13 +251,11 @@ def sources(system: System, claims: Sequence[str] | None) -> list[str]:
     known = {claim.source.lower(): claim.source for claim in system.claims}
     if not known:
         raise InvalidRequest(f"{system.name} has no claims")
-    if claims is None:
-        return list(known.values())
-    for source in claims:
+    for source in claims or ():
         if source.lower() not in known:
             near = known[get_close_matches(source.lower(), list(known), 1, 0.0)[0]]
             listed = ", ".join(known.values())
             raise InvalidRequest(
                 f"claim {source!r} is unknown; known are {listed}; nearest: {near}"
             )
-    return [known[source.lower()] for source in claims]
+    return [*known.values()] if claims is None else [known[source.lower()] for source in claims]

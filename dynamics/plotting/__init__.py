@@ -3,17 +3,14 @@
 Results never import this package. Labels come from the notation table of the system.
 """
 
-from dynamics.plotting.attention import attention
+from dynamics.plotting.arrays import attention, entry_classes
 from dynamics.plotting.branches import branches
-from dynamics.plotting.comparison import comparison
-from dynamics.plotting.deviation import deviation
+from dynamics.plotting.comparison import comparison, deviation, realistic
 from dynamics.plotting.diversity import diversity
-from dynamics.plotting.entry_classes import entry_classes
 from dynamics.plotting.evidence import evidence
 from dynamics.plotting.overlay import overlay, several
 from dynamics.plotting.phase import phase
 from dynamics.plotting.portrait import portrait, portraits
-from dynamics.plotting.realistic import realistic
 from dynamics.plotting.refined import refined
 from dynamics.plotting.scaling import scaling
 from dynamics.plotting.slices import slices

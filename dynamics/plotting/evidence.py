@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from itertools import cycle
 from typing import Any
 
 import matplotlib as mpl
@@ -19,6 +19,7 @@ from dynamics.plotting.style import (
     PURPLE,
     RC,
     VERMILION,
+    legend_on_the_right,
     logarithmic,
     new_figure,
 )
@@ -44,51 +45,56 @@ def evidence(verdict: Any) -> Axes | None:
     -------
     Axes or None
         None where the evidence is a table only.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> from dynamics import plotting
+    >>> system = dynamics.load_system("positional_attention")
+    >>> (verdict,) = dynamics.verify(system, system.Parameters(D=16, C=4), ["Theorem 3.1"])
+    >>> plotting.evidence(verdict).get_title(loc="left")
+    'Theorem 3.1: does not hold here'
     """
     plot = verdict.evidence.get("plot")
     if not plot:
         return None
+    curves, lines = plot["curves"], plot["lines"]
     with mpl.rc_context(RC):
-        many = len(plot["curves"]) + len(plot["lines"]) > 3
+        many = len(curves) + len(lines) > 3
         _, axes = new_figure(7.4 if many else 5.6, 3.6)
-        for number, curve in enumerate(plot["curves"]):
-            colour = COLOURS[number % len(COLOURS)]
-            marker = "o" if len(curve["x"]) <= FEW else ""
+        for curve, colour, dash in zip(curves, cycle(COLOURS), cycle(DASHES), strict=False):
             axes.plot(
-                curve["x"], curve["y"], DASHES[number % len(DASHES)], marker=marker, mfc="white",
-                color=colour, label=curve["label"], ms=4.5,
+                curve["x"], curve["y"], dash, marker="o" if len(curve["x"]) <= FEW else "",
+                mfc="white", color=colour, label=curve["label"], ms=4.5,
             )  # fmt: skip
-        for line, dash in zip(plot["lines"], itertools.cycle((":", "--", "-."))):
+        for line, dash in zip(lines, cycle((":", "--", "-.")), strict=False):
             axes.axhline(line["y"], color=GREY, lw=0.9, ls=dash, label=line["label"], zorder=0)
-        axes.set_xscale(plot["x_scale"])
-        _narrow(axes, plot)
-        _scale(axes, plot)
-        axes.set_xlabel(plot["x_label"])
-        axes.set_ylabel(plot["y_label"])
+        axes.set(xscale=plot["x_scale"], xlabel=plot["x_label"], ylabel=plot["y_label"])
+        x = _finite(curves, "x")
+        x = x[x > 0]
+        if plot["x_scale"] == "log" and x.size and x.max() < NARROW * x.min():
+            ticks(axes.xaxis, x.max() / x.min())
+        _scale(axes, plot["y_scale"], _finite(curves, "y"))
         axes.set_title(f"{verdict.claim.source}: {WORDS[verdict.holds]}", fontsize=9, loc="left")
-        place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)} if many else {"loc": "best"}
-        axes.legend(fontsize=8, **place)
+        if many:
+            legend_on_the_right(axes, fontsize=8)
+        else:
+            axes.legend(loc="best", fontsize=8)
     return axes
 
 
-def _narrow(axes: Axes, plot: Any) -> None:
-    """Labels of a logarithmic horizontal axis of less than two decades."""
-    values = np.concatenate([np.asarray(curve["x"], dtype=float) for curve in plot["curves"]])
-    values = values[np.isfinite(values) & (values > 0)]
-    if plot["x_scale"] == "log" and values.size and values.max() < NARROW * values.min():
-        ticks(axes.xaxis, values.max() / values.min())
+def _finite(curves: Any, name: str) -> Any:
+    """The finite values other than 0 of all curves."""
+    values = np.concatenate([np.asarray(curve[name], dtype=float) for curve in curves])
+    return values[np.isfinite(values) & (values != 0)]
 
 
-def _scale(axes: Axes, plot: Any) -> None:
+def _scale(axes: Axes, scale: str, values: Any) -> None:
     """The vertical scale; what may be negative has a symmetric logarithm, where it is."""
-    values = np.concatenate([np.asarray(curve["y"], dtype=float) for curve in plot["curves"]])
-    values = values[np.isfinite(values) & (values != 0)]
-    negative = bool((values < 0).any())
-    if plot["y_scale"] == "linear" or not values.size:
+    if scale == "linear" or not values.size:
         return
-    if plot["y_scale"] == "symlog" and negative:
-        largest = float(np.abs(values).max())
-        least = max(float(np.abs(values).min()), largest * 1e-6)
+    if scale == "symlog" and (values < 0).any():
+        least = max(float(np.abs(values).min()), float(np.abs(values).max()) * 1e-6)
         axes.set_yscale("symlog", linthresh=least)
         axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=10 * least))
     elif values.max() < NARROW * values.min():

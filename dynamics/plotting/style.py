@@ -38,23 +38,68 @@ RC: dict[Any, Any] = {
     "mathtext.fontset": "cm",
 }
 
+BOXED: dict[Any, Any] = {"axes.spines.top": True, "axes.spines.right": True}
+"""Beside `RC`, of panels that are images."""
+
 
 def new_figure(width: float, height: float, **grid: Any) -> tuple[Figure, Any]:
-    """A figure outside pyplot, in inches, with its axes; ``grid`` goes to ``Figure.subplots``."""
+    """A figure outside pyplot with its axes.
+
+    Parameters
+    ----------
+    width, height : float
+        In inches.
+    **grid
+        Of ``Figure.subplots``.
+    """
     with mpl.rc_context(RC):
         figure = Figure(figsize=(width, height), layout="constrained")
         return figure, figure.subplots(**grid)
 
 
 def new_mosaic(width: float, height: float, panels: Any, **ratios: Any) -> tuple[Figure, Any]:
-    """As `new_figure`, with axes by name; ``panels`` goes to ``Figure.subplot_mosaic``."""
+    """A figure outside pyplot with its axes by name.
+
+    Parameters
+    ----------
+    width, height : float
+        In inches.
+    panels : list of lists of str
+        Of ``Figure.subplot_mosaic``.
+    **ratios
+        Of ``Figure.subplot_mosaic``.
+    """
     with mpl.rc_context(RC):
         figure = Figure(figsize=(width, height), layout="constrained")
         return figure, figure.subplot_mosaic(panels, **ratios)
 
 
 def write(axes: Any, path: str | os.PathLike[str]) -> Path:
-    """Write the figure that axes belong to; the ending of the path chooses the format."""
+    """Write the figure that axes belong to.
+
+    Parameters
+    ----------
+    axes : Axes or array of Axes
+    path : str or path-like
+        Its ending chooses the format: png, svg or pdf.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> import tempfile
+    >>> from dynamics import plotting
+    >>> axes = plotting.entry_classes({
+    ...     "labels": {"W": [1, 1]}, "names": ["a"], "sizes": [2],
+    ...     "scalars": 1, "entries": 2, "frozen": 0,
+    ... })
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     plotting.write(axes, pathlib.Path(folder, "classes.svg")).name
+    'classes.svg'
+    """
     target = Path(path)
     with mpl.rc_context(RC):
         np.ravel(axes)[0].figure.savefig(target)
@@ -62,13 +107,24 @@ def write(axes: Any, path: str | os.PathLike[str]) -> Path:
 
 
 def time_axis(axes: Axes, run: Trajectory) -> None:
-    """Logarithmic time from the first step on, labelled with its unit."""
+    """Logarithmic time from the first step on, labelled with its unit.
+
+    Parameters
+    ----------
+    axes : Axes
+    run : Trajectory
+    """
     first = run.time[run.time > 0]
     axes.set_xscale("log")
     axes.set_xlim(first.min() / 1.1, first.max() * 1.1)
     eta = run.settings.get("eta")
     unit = "" if eta is None else rf",  $\eta = {eta:g}$" if isinstance(eta, float) else ""
     axes.set_xlabel(rf"time $\tau = \eta \times$ steps{unit}")
+
+
+def legend_on_the_right(axes: Axes, **options: Any) -> None:
+    """A legend outside of a panel, on its right; ``options`` go to ``Axes.legend``."""
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **options)
 
 
 POWER = re.compile(r"([\d.]*)e([+-]?\d+)")
@@ -90,34 +146,60 @@ def offset_in_label(axes: Axes) -> None:
     axes.yaxis.get_major_formatter().set_locs(list(axes.get_yticks()))
     power = axes.yaxis.get_major_formatter().get_offset()
     if power:
-        shown = POWER.sub(
-            lambda found: (
-                ("" if found[1] == "1" else found[1]) + rf"$\times 10^{{{int(found[2])}}}$"
-            ),
+        written = POWER.sub(
+            lambda m: ("" if m[1] == "1" else m[1]) + rf"$\times 10^{{{int(m[2])}}}$",
             power.replace("\N{MINUS SIGN}", "-"),
         )
-        axes.set_ylabel(f"{axes.get_ylabel()}  ({shown})")
+        axes.set_ylabel(f"{axes.get_ylabel()}  ({written})")
         axes.yaxis.get_offset_text().set_visible(False)
 
 
 def positive_time(run: Trajectory, series: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Time and a series without the start, which a logarithmic axis cannot show."""
-    kept = run.time[: len(series)] > 0
-    return run.time[: len(series)][kept], series[kept]
+    """Time and a series without the start, which a logarithmic axis cannot show.
+
+    Parameters
+    ----------
+    run : Trajectory
+    series : float array, shape (records,)
+        May be shorter than the run.
+
+    Returns
+    -------
+    float arrays
+    """
+    time = run.time[: len(series)]
+    return time[time > 0], series[time > 0]
 
 
 def sparse(time: FloatArray, count: int = 28) -> np.ndarray:
-    """Indices of about ``count`` records, evenly spread over a logarithmic axis."""
+    """Indices of about ``count`` records, evenly spread over a logarithmic axis.
+
+    Parameters
+    ----------
+    time : float array, shape (records,)
+        Positive.
+    count : int
+    """
     if not time.size:
         return np.empty(0, dtype=np.int64)
-    wanted = np.geomspace(time[0], time[-1], count)
-    return np.unique(np.abs(np.log(time)[None, :] - np.log(wanted)[:, None]).argmin(axis=1))
+    even = np.linspace(np.log(time[0]), np.log(time[-1]), count)
+    return np.unique(np.abs(np.log(time)[None, :] - even[:, None]).argmin(axis=1))
 
 
 def band(
     axes: Axes, runs: Sequence[Trajectory], name: str, colour: str, dash: str = "-", label: str = ""
 ) -> None:
-    """The median of several runs as a line, least to greatest as a band, over positive times."""
+    """The median of several runs as a line, least to greatest as a band, over positive times.
+
+    Parameters
+    ----------
+    axes : Axes
+    runs : sequence of Trajectory
+    name : str
+        State or observable.
+    colour, dash, label : str
+        Of the line.
+    """
     shortest = min(runs, key=lambda run: len(run.time))
     rows = np.stack([run[name][: len(shortest.time)] for run in runs])
     time, middle = positive_time(shortest, np.median(rows, axis=0))

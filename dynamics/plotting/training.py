@@ -19,6 +19,7 @@ from dynamics.plotting.style import (
     SHADES,
     VERMILION,
     band,
+    legend_on_the_right,
     logarithmic,
     new_figure,
     offset_in_label,
@@ -63,88 +64,94 @@ def training(
     Returns
     -------
     array of Axes
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> from dynamics import plotting
+    >>> system = dynamics.load_system("positional_attention")
+    >>> run = dynamics.descend(system.ReducedPopulation(system.Parameters(D=4, C=2)), 0.1, 20)
+    >>> [len(panel.lines) for panel in plotting.training(run)][0]
+    1
     """
-    notation, panels = run.presentation.notation, run.presentation.plot.panels
+    panels = run.presentation.plot.panels
     with mpl.rc_context(RC):
         _, grid = new_figure(6.4, 1.9 * len(panels), nrows=len(panels), sharex=True, squeeze=False)
         axes = grid[:, 0]
-        for panel, drawn in zip(axes, panels, strict=True):
-            known = {*run.observables, *run.layout.names}
-            for k, (name, look) in enumerate(drawn.curves):
-                if name not in known:
-                    continue
-                (colour, marker), dash = LOOKS[look], DASHES[k % len(DASHES)]
-                words = drawn.words[k] if drawn.words else ""
-                label = f"{_label(notation.label(name), drawn, run, name)} {words}".strip()
-                time, values = positive_time(run, _shown(drawn, run, name))
-                absent = _invisible(drawn, values)
-                panel.plot(
-                    time, values, color=colour, ls="" if absent else dash, label=label + absent
-                )
-                if seeds:
-                    band(panel, seeds, name, colour, ":")
-                if markers is not None and name in markers.observables.keys() | set(
-                    markers.layout.names
-                ):
-                    _mark(panel, markers, _shown(drawn, markers, name), colour, marker)
-            if drawn.logarithmic:
-                logarithmic(panel)
-            if len(drawn.curves) > MOST_INSIDE:
-                panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-            elif len(drawn.curves) > 1:
-                panel.legend(loc="best")
-            letters = ",  ".join(map(notation.label, drawn.names))
-            panel.set_ylabel(drawn.label or letters)
-            _level(panel, run, drawn)
+        for panel, description in zip(axes, panels, strict=True):
+            _draw(panel, description, run, markers, seeds)
         shade(axes, run)
         time_axis(axes[-1], run)
-        for panel, drawn in zip(axes, panels, strict=True):
-            if not drawn.logarithmic:
+        for panel, description in zip(axes, panels, strict=True):
+            if not description.logarithmic:
                 offset_in_label(panel)
         for panel in axes[:-1]:
             panel.set_xlabel("")
     return axes
 
 
-def _shown(drawn: Panel, run: Trajectory, name: str) -> Any:
+def _draw(
+    panel: Axes,
+    description: Panel,
+    run: Trajectory,
+    markers: Trajectory | None,
+    seeds: Sequence[Trajectory],
+) -> None:
+    """The curves of one panel, their legend, and the line at a level."""
+    notation, words = run.presentation.notation, description.words
+    for k, (name, look) in enumerate(description.curves):
+        if not _has(run, name):
+            continue
+        (colour, marker), dash = LOOKS[look], DASHES[k % len(DASHES)]
+        letter = notation.label(name)
+        if description.logarithmic and (run[name] < 0).any():
+            letter = f"$|${letter}$|$"
+        label = f"{letter} {words[k] if words else ''}".strip()
+        time, values = positive_time(run, _values(description, run, name))
+        absent = ""
+        if not np.isfinite(values).any():
+            absent = ": no value"
+        elif description.logarithmic and not (values > 0).any():
+            absent = ": zero"
+        panel.plot(time, values, color=colour, ls="" if absent else dash, label=label + absent)
+        if seeds:
+            band(panel, seeds, name, colour, ":")
+        if markers is not None and _has(markers, name):
+            time, values = positive_time(markers, _values(description, markers, name))
+            chosen = sparse(time)
+            style: dict[str, Any] = {"color": colour, "mfc": "white", "ms": 4.5, "mew": 1.1}
+            panel.plot(time[chosen], values[chosen], marker, zorder=3, **style)
+    if description.logarithmic:
+        logarithmic(panel)
+    if len(description.curves) > MOST_INSIDE:
+        legend_on_the_right(panel)
+    elif len(description.curves) > 1:
+        panel.legend(loc="best")
+    panel.set_ylabel(description.label or ",  ".join(map(notation.label, description.names)))
+    if description.level:
+        _draw_level(panel, run, description.level)
+
+
+def _has(run: Trajectory, name: str) -> bool:
+    return name in run.observables or name in run.layout.names
+
+
+def _values(description: Panel, run: Trajectory, name: str) -> Any:
     """A series, or its size where it is negative on a logarithmic axis; to `LARGEST`."""
     series = np.where(np.abs(run[name]) > LARGEST, np.nan, run[name])
-    return np.abs(series) if drawn.logarithmic else series
+    return np.abs(series) if description.logarithmic else series
 
 
-def _invisible(drawn: Panel, values: Any) -> str:
-    """What a curve is instead of one that can be seen; empty where it can."""
-    if not np.isfinite(values).any():
-        return ": no value"
-    return ": zero" if drawn.logarithmic and not (values > 0).any() else ""
-
-
-def _label(letter: str, drawn: Panel, run: Trajectory, name: str) -> str:
-    negative = drawn.logarithmic and bool((run[name] < 0).any())
-    return f"$|${letter}$|$" if negative else letter
-
-
-def _level(panel: Axes, run: Trajectory, drawn: Panel) -> None:
-    """A line at a level, named on the left."""
-    if not drawn.level:
+def _draw_level(panel: Axes, run: Trajectory, formula: str) -> None:
+    """A line at a level, named on the left unless it is 0."""
+    level = float(Expression(formula, "level").value(run.parameters))
+    if formula == PLAIN:
+        panel.axhline(level, color=GREY, lw=0.6)
         return
-    plain = drawn.level == PLAIN
-    level = float(Expression(drawn.level, "level").value(run.parameters))
-    style = {"lw": 0.6} if plain else {"lw": 0.8, "ls": ":"}
-    panel.axhline(level, color=GREY, **style)
-    if not plain:
-        first = run.time[run.time > 0].min()
-        panel.annotate(
-            f"${drawn.level}$", (first, level), (4, 2), textcoords="offset points", color=GREY,
-            fontsize=8,
-        )  # fmt: skip
-
-
-def _mark(panel: Axes, run: Trajectory, series: Any, colour: str, marker: str) -> None:
-    time, values = positive_time(run, series)
-    chosen = sparse(time)
-    panel.plot(
-        time[chosen], values[chosen], marker, color=colour, mfc="white", ms=4.5, mew=1.1, zorder=3
+    panel.axhline(level, color=GREY, lw=0.8, ls=":")
+    first = run.time[run.time > 0].min()
+    panel.annotate(
+        f"${formula}$", (first, level), (4, 2), textcoords="offset points", color=GREY, fontsize=8
     )
 
 
@@ -152,6 +159,11 @@ def shade(axes: Any, run: Trajectory) -> None:
     """Shade the phases and name the events that divide them above the first panel.
 
     An event at the start divides nothing, and has no place on a logarithmic axis.
+
+    Parameters
+    ----------
+    axes : array of Axes
+    run : Trajectory
     """
     plot = run.presentation.plot
     first, last = run.time[run.time > 0].min(), run.time[-1]
@@ -160,33 +172,34 @@ def shade(axes: Any, run: Trajectory) -> None:
     for (name, begins, ends), shade in zip(plot.spans, SHADES.values(), strict=False):
         begin = first if begins is None else at.get(begins)
         if begin is None:
-            _absent(axes[0], run, name)
+            _say_why_absent(axes[0], run, name)
             before = False
             continue
         end = last if ends is None else at.get(ends, last)
         if end > begin:
             for panel in axes:
                 panel.axvspan(begin, end, color=shade, lw=0, zorder=0)
-            called = name if before else plot.alone.get(name, name)
-            _above(axes[0], np.sqrt(begin * end), called, 14)
+            label = name if before else plot.alone.get(name, name)
+            _write_above(axes[0], np.sqrt(begin * end), label, 14)
         before = end > begin
     for name, label in {**plot.marks, **plot.asides}.items():
         event = run.events.get(name)
-        if event is not None and event.time > 0:
-            dotted = name in plot.asides
-            for panel in axes:
-                panel.axvline(at[name], color="black", lw=0.8, ls=":" if dotted else "-", zorder=1)
-            if dotted:
-                axes[0].annotate(
-                    label, (at[name], 0.02), (3, 2), xycoords=("data", "axes fraction"),
-                    textcoords="offset points", fontsize=7,
-                    bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.8},
-                )  # fmt: skip
-            else:
-                _above(axes[0], at[name], label, 2)
+        if event is None or event.time <= 0:
+            continue
+        aside = name in plot.asides
+        for panel in axes:
+            panel.axvline(at[name], color="black", lw=0.8, ls=":" if aside else "-", zorder=1)
+        if aside:
+            axes[0].annotate(
+                label, (at[name], 0.02), (3, 2), xycoords=("data", "axes fraction"),
+                textcoords="offset points", fontsize=7,
+                bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.8},
+            )  # fmt: skip
+        else:
+            _write_above(axes[0], at[name], label, 2)
 
 
-def _absent(panel: Axes, run: Trajectory, name: str) -> None:
+def _say_why_absent(panel: Axes, run: Trajectory, name: str) -> None:
     """Say why a phase did not begin: the first on the left, others where the one before ended."""
     spans = run.presentation.plot.spans
     number = [span[0] for span in spans].index(name)
@@ -201,15 +214,14 @@ def _absent(panel: Axes, run: Trajectory, name: str) -> None:
             xycoords="axes fraction", textcoords="offset points", fontsize=7,
         )  # fmt: skip
         return
-    ended = spans[number - 1][2]
-    event = None if ended is None else run.events.get(ended)
+    event = run.events.get(spans[number - 1][2] or "")
     if event is not None:
-        place = np.sqrt(max(event.time, run.time[run.time > 0].min()) * run.time[-1])
-        _above(panel, place, f"no {name}:\n{reason}", 10, fontsize=7)
+        middle = np.sqrt(max(event.time, run.time[run.time > 0].min()) * run.time[-1])
+        _write_above(panel, middle, f"no {name}:\n{reason}", 10, fontsize=7)
 
 
-def _above(panel: Axes, place: float, text: str, height: float, fontsize: float = 8) -> None:
+def _write_above(panel: Axes, time: float, text: str, height: float, fontsize: float = 8) -> None:
     panel.annotate(
-        text, (place, 1.0), (0, height), xycoords=("data", "axes fraction"),
+        text, (time, 1.0), (0, height), xycoords=("data", "axes fraction"),
         textcoords="offset points", ha="center", va="bottom", fontsize=fontsize,
     )  # fmt: skip

@@ -3,13 +3,14 @@
 import time
 from pathlib import Path
 
+import matplotlib as mpl
 import numba
 import numpy as np
 import pytest
 
 import dynamics
 from dynamics import plotting
-from dynamics.experiments.positional_attention.pictures.cost import cost
+from dynamics.plotting.style import BLUE, GREEN, ORANGE, RC, VERMILION, new_figure
 from dynamics.validation import InvalidRequest
 
 pytestmark = pytest.mark.benchmark_run
@@ -19,6 +20,40 @@ SURE = 5.0
 """Standard errors that are laid beside a bound, which holds always."""
 numba.get_num_threads()  # before any test keeps to one core
 RESULTS = Path("results/benchmarks")
+
+
+LOOKS = {
+    "exact": (VERMILION, "s"),
+    "truncated": (ORANGE, "^"),
+    "spectral": (BLUE, "o"),
+    "sampled": (GREEN, "v"),
+}
+
+
+def cost(panels):
+    """One panel per accuracy; ``auto`` is a broad grey line below the others.
+
+    ``panels``: title -> expectation -> size -> seconds of one gradient.
+    """
+    with mpl.rc_context(RC):
+        figure, grid = new_figure(3.4 * len(panels), 3.3, ncols=len(panels), sharey=True)
+        axes = np.atleast_1d(grid)
+        for panel, (title, rows) in zip(axes, panels.items(), strict=True):
+            for name, points in rows.items():
+                colour, marker = LOOKS.get(name, ("#BBBBBB", ""))
+                look = {"color": colour, "marker": marker, "ms": 5, "mfc": "white", "label": name}
+                if name == "auto":
+                    look |= {"lw": 6, "solid_capstyle": "round", "zorder": 1}
+                panel.plot(list(points), [1e3 * value for value in points.values()], **look)
+            panel.set_xscale("log", base=2)
+            panel.set_yscale("log")
+            panel.set_title(title, fontsize=9)
+            panel.set_xlabel("$D$")
+            panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes[0].set_ylabel("one gradient, ms")
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    return axes
 
 
 @pytest.fixture(scope="module")

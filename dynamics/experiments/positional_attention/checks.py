@@ -5,27 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dynamics.experiments.positional_attention import (
-    lemmas,
+    learned_attention,
     linear,
     phases,
+    population,
     realistic,
-    transfer_checks,
     transverse,
+    unknown_partition,
 )
 from dynamics.experiments.verify import Check
 
 CHECKS: Mapping[str, Check] = {
     "Theorem 3.1": linear.theorem_3_1,
     "Theorem 3.2": linear.theorem_3_2,
-    "Lemma 4.1": lemmas.lemma_4_1,
-    "Lemma 4.2": lemmas.lemma_4_2,
-    "Lemma 4.3": lemmas.lemma_4_3,
+    "Lemma 4.1": population.lemma_4_1,
+    "Lemma 4.2": population.lemma_4_2,
+    "Lemma 4.3": population.lemma_4_3,
     "Theorem 4.1": phases.theorem_4_1,
     "Theorem 4.2": realistic.theorem_4_2,
     "Event I": phases.event_1,
     "Event II": phases.event_2,
     "Event III": phases.event_3,
     "Section 4.2": transverse.check,
-    "Theorem 5.1": transfer_checks.theorem_5_1,
-    "Theorem 5.2": transfer_checks.theorem_5_2,
+    "Theorem 5.1": learned_attention.theorem_5_1,
+    "Theorem 5.2": unknown_partition.theorem_5_2,
 }

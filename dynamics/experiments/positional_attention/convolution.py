@@ -12,30 +12,40 @@ optimizer, so each is drawn as what it is:
 
 Adam is at its end after some thousand full-batch steps, which is the default (about 25 s a run on
 one core); ``thorough`` goes on to 100,000 with three seeds, about half an hour.
+
+Adam is algorithm 1 of Kingma and Ba (2015) with the averages of its paper, full batch:
+
+.. math::
+   m_t = \beta_1 m_{t-1} + (1 - \beta_1) g_t, \qquad
+   s_t = \beta_2 s_{t-1} + (1 - \beta_2) g_t^2, \qquad
+   \theta_t = \theta_{t-1} - \eta\,
+   \frac{m_t / (1 - \beta_1^t)}{\sqrt{s_t / (1 - \beta_2^t)} + \epsilon}
+
+Every entry moves by about eta a step however small its gradient is, so Adam finds structure for
+which gradient descent has no time; no event of the paper is defined along it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dynamics.experiments.figure import Drawing, FigureRequest
-from dynamics.experiments.positional_attention.adam import adam
-from dynamics.experiments.positional_attention.patches import localised
-from dynamics.experiments.positional_attention.pictures.convolution import panels
-from dynamics.results.outcome import DIVERGED
+from dynamics.experiments.positional_attention import pictures
+from dynamics.problem import FloatArray, Problem
+from dynamics.results.outcome import DIVERGED, HORIZON, INTERRUPTED, Outcome
 from dynamics.systems.positional_attention.empirical.positional_encodings import GramEmpirical
 from dynamics.systems.positional_attention.empirical.sampling import Convolution
-from dynamics.training.gradient_descent import check_steps, descend
-from dynamics.validation import integer
+from dynamics.training.gradient_descent import descend
+from dynamics.training.interruption import interruption
+from dynamics.validation import integer, real
+from theory.symmetry import Partition
 
 if TYPE_CHECKING:
     from dynamics.registry import System
     from dynamics.results.trajectory import Trajectory
-    from theory.symmetry import Partition
 
 QUICK = {
     "samples": 16_000,
@@ -49,94 +59,139 @@ QUICK = {
 THOROUGH = {"seeds": 3, "adam_steps": 100_000, "gd_steps": 45_000}
 DRAWS = 1_000_000
 RECORDS = 80
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 
 
-@dataclass(frozen=True)
-class Case:
-    """A parametrization and how it is trained.
+class Case(NamedTuple):
+    """A parametrization and how it is trained."""
 
-    Attributes
-    ----------
-    name, label : str
-    gram : bool
-        A = P^T P; else (T), every off-diagonal entry of A.
-    train : callable
-        (problem, eta, steps, record) -> Trajectory.
-    optimizer : str
-        Which of the options ``<optimizer>_eta`` and ``<optimizer>_steps`` are its.
-    """
-
-    name: str
     label: str
     gram: bool
-    train: Callable[..., Trajectory]
+    """A = P^T P; else (T), every off-diagonal entry of A."""
     optimizer: str
+    """``"adam"`` or ``"gd"``."""
 
 
-CASES = (
-    Case("T_adam", "(T), $A$ free, Adam", False, adam, "adam"),
-    Case("gram_adam", "$A = P^\\top P$, Adam", True, adam, "adam"),
-    Case("T_gd", "(T), $A$ free, gradient descent", False, descend, "gd"),
-)
+CASES = {
+    "T_adam": Case("(T), $A$ free, Adam", False, "adam"),
+    "gram_adam": Case("$A = P^\\top P$, Adam", True, "adam"),
+    "T_gd": Case("(T), $A$ free, gradient descent", False, "gd"),
+}
 
 
-@dataclass(frozen=True)
-class Fit:
-    """What one run of a case left.
+class Fit(NamedTuple):
+    """A run of Adam: what `fit` needs of a `Trajectory`.
 
-    Attributes
-    ----------
-    steps : int array, shape (records,)
-    test_error, patch_association : float array, shape (records,)
-    matrix : float array, shape (D, D)
-        A at the end.
-    outcome : str
-    diverged : bool
-        Then the error is that before the divergence and counts for nothing.
+    Of a run that diverged the last record is before the divergence.
     """
 
     steps: np.ndarray
-    test_error: np.ndarray
-    patch_association: np.ndarray
-    matrix: np.ndarray
-    outcome: str
-    diverged: bool
+    """Int array, shape (records,)."""
+    states: FloatArray
+    """Shape (records, entries)."""
+    observables: Mapping[str, FloatArray]
+    """Name -> shape (records,)."""
+    outcome: Outcome
 
 
-def fit(system: System, case: Case, request: FigureRequest) -> Fit:
+def adam(problem: Problem, eta: float, steps: int, record: Iterable[int] = ()) -> Fit:
+    """Train with Adam, full batch.
+
+    Parameters
+    ----------
+    problem : Problem
+    eta : float
+        Learning rate.
+    steps : int
+    record : iterable of int
+        Steps to record beside the first and the last.
+
+    Returns
+    -------
+    Fit
+        A run whose next state, or mean square, is not finite ends as diverged at its last finite
+        state.
+    """
+    eta, steps = real("eta", eta, above=0.0), integer("steps", steps, at_least=1)
+    state = problem.initial_state
+    mean, square = np.zeros_like(state), np.zeros_like(state)
+    states, step, kind, due = {0: state}, 0, HORIZON, {steps, *record}
+    with interruption() as interrupted, np.errstate(all="ignore"):
+        while step < steps:
+            if interrupted.is_set():
+                kind = INTERRUPTED
+                break
+            gradient = problem.gradient(state)
+            mean = BETA_1 * mean + (1 - BETA_1) * gradient
+            square = BETA_2 * square + (1 - BETA_2) * gradient**2
+            root = np.sqrt(square / (1 - BETA_2 ** (step + 1)))
+            after = state - eta * (mean / (1 - BETA_1 ** (step + 1))) / (root + EPSILON)
+            # Where the mean square is infinite the update is 0: such a run has diverged too.
+            if not (np.isfinite(after).all() and np.isfinite(root).all()):
+                kind = DIVERGED
+                break
+            state, step = after, step + 1
+            if step in due:
+                states[step] = state
+        states[step] = state
+        rows = [problem.observables(recorded) for recorded in states.values()]
+    remedy = f"eta={eta:g} is too large; try eta={eta / 4:.2g}" if kind == DIVERGED else ""
+    return Fit(
+        np.array(list(states)),
+        np.array(list(states.values())),
+        {name: np.array([row[name] for row in rows]) for name in rows[0]},
+        Outcome(kind, step, step * eta, remedy),
+    )
+
+
+def fit(
+    system: System, case: Case, parameters: Any, seed: int, options: Mapping[str, Any]
+) -> dict[str, Any]:
     """Train one case.
 
     Parameters
     ----------
     system : System
     case : Case
-    request : FigureRequest
-        Its ``parameters``, ``seed`` and options, as of Figure 2.
+    parameters : Parameters
+    seed : int
+    options : mapping
+        Of Figure 2.
+
+    Returns
+    -------
+    dict
+        One entry of ``cases``, see `convolution`.
     """
-    options = request.settled(QUICK, THOROUGH)
-    parameters = request.law(system, omega=1e-3)
-    law = Convolution(localised(parameters)[0])
+    law = Convolution(pictures.localised(parameters)[0])
     make = GramEmpirical if case.gram else system.FullEmpirical
-    problem = make(parameters, options["samples"], request.seed, law=law, dtype=options["dtype"])
-    steps = check_steps(options[f"{case.optimizer}_steps"])
+    problem = make(parameters, options["samples"], seed, law=law, dtype=options["dtype"])
+    eta = options[f"{case.optimizer}_eta"]
+    steps = integer("steps", options[f"{case.optimizer}_steps"], at_least=1, at_most=10**12)
     record = np.unique(np.rint(np.geomspace(1, steps, RECORDS)).astype(int))
-    run = case.train(problem, options[f"{case.optimizer}_eta"], steps, record)
-    last = run.final_state
+    train: Callable[..., Fit | Trajectory] = adam if case.optimizer == "adam" else descend
+    run = train(problem, eta, steps, record)
+    last = run.states[-1]
     matrix = problem.matrix(last) if case.gram else problem.layout.part(last, "A")
-    return Fit(
-        run.steps,
-        run["test_error"],
-        run["patch_association"],
-        matrix,
-        str(run.outcome),
-        run.outcome.kind == DIVERGED,
-    )
+    return {
+        "steps": run.steps.tolist(),
+        "test_error": run.observables["test_error"].tolist(),
+        "patch_association": run.observables["patch_association"].tolist(),
+        "A": np.asarray(matrix).tolist(),
+        "outcome": str(run.outcome),
+        "diverged": run.outcome.kind == DIVERGED,
+    }
 
 
 def linear_error(partition: Partition, seed: int, draws: int = DRAWS) -> float:
     """Error of sign(Z), Z the sum of all values, from samples of the sums of the sets.
 
     Its standard error is 3e-4 at a million draws.
+
+    Parameters
+    ----------
+    partition : Partition
+    seed, draws : int
     """
     sizes = np.array([members.size for members in partition.sets])
     sums = np.random.default_rng(seed).standard_normal((draws, sizes.size)) * np.sqrt(sizes)
@@ -150,52 +205,43 @@ def convolution(system: System, request: FigureRequest) -> Drawing:
     ``adam_steps``, ``gd_eta``, ``gd_steps``, ``dtype``. ``data``: ``linear_error``, ``sets``, and
     ``cases``: name -> a list, one entry a seed, of ``steps``, ``test_error``,
     ``patch_association``, ``A``, ``outcome``, ``diverged``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
     """
-    options = request.settled(QUICK, THOROUGH)
-    parameters = request.law(system, omega=1e-3)
-    partition, columns = localised(parameters)
+    options = request.options(QUICK, THOROUGH)
+    parameters = request.make_parameters(system, omega=1e-3)
+    partition, columns = pictures.localised(parameters)
     seeds = range(request.seed, request.seed + integer("seeds", options["seeds"], at_least=1))
     fits = {
-        case.name: [
-            fit(system, case, FigureRequest(parameters, seed, request.options)) for seed in seeds
-        ]
-        for case in CASES
+        name: [fit(system, case, parameters, seed, options) for seed in seeds]
+        for name, case in CASES.items()
     }
     linear = linear_error(partition, request.seed)
-    labels = {case.name: case.label for case in CASES}
-    axes = panels(fits, labels, (partition.labels, columns), linear)
-    data = {
-        "linear_error": linear,
-        "sets": partition.labels.tolist(),
-        "cases": {name: [_plain(one) for one in made] for name, made in fits.items()},
-    }
+    labels = [case.label for case in CASES.values()]
+    axes = pictures.convolution([*fits.values()], labels, (partition.labels, columns), linear)
+    data = {"linear_error": linear, "sets": partition.labels.tolist(), "cases": fits}
     return Drawing(axes, data, _caption(fits, parameters, options, linear))
 
 
-def _plain(one: Fit) -> dict[str, Any]:
-    return {
-        "steps": one.steps.tolist(),
-        "test_error": one.test_error.tolist(),
-        "patch_association": one.patch_association.tolist(),
-        "A": one.matrix.tolist(),
-        "outcome": one.outcome,
-        "diverged": one.diverged,
-    }
-
-
 def _caption(
-    fits: dict[str, list[Fit]], parameters: Any, options: dict[str, Any], linear: float
+    fits: Mapping[str, Sequence[Mapping[str, Any]]],
+    parameters: Any,
+    options: Mapping[str, Any],
+    linear: float,
 ) -> str:
-    words = {case.name: case.label.replace("$", "").replace("\\top", "T") for case in CASES}
-    found = []
-    for name, made in fits.items():
-        ends = [
-            one.outcome
-            if one.diverged
-            else f"{one.test_error[-1]:.4f}, {one.patch_association[-1]:.0%}"
-            for one in made
-        ]
-        found.append(f"{words[name]}: {'; '.join(ends)}")
+    ends = []
+    for case, runs in zip(CASES.values(), fits.values(), strict=True):
+        by_seed = "; ".join(
+            run["outcome"]
+            if run["diverged"]
+            else f"{run['test_error'][-1]:.4f}, {run['patch_association'][-1]:.0%}"
+            for run in runs
+        )
+        label = case.label.replace("$", "").replace("\\top", "T")
+        ends.append(f"{label}: {by_seed}")
     return (
         f"Figure 2. Gaussian patches in R^{parameters.d}, label the sign of a cubic convolution "
         f"over the sets; D = {parameters.D}, C = {parameters.C}, N = {options['samples']:,}, full "
@@ -205,5 +251,5 @@ def _caption(
         f"{options['gd_steps']:,} at {options['gd_eta']:g}); the dotted line is the linear rule "
         f"sign(Z), {linear:.4f}. Upper right: the sets on the grid, and the pairs of patches in a "
         "common set. Lower right: A at the end for each parametrization, without its diagonal. "
-        f"Test error and share of rows associated at the end, by seed: {'. '.join(found)}."
+        f"Test error and share of rows associated at the end, by seed: {'. '.join(ends)}."
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dynamics.experiments.measurement import Chart, Measurement, Series, conclude, undecided
 from dynamics.experiments.verify import Finding, Protocol
 from theory.symmetry import Partition
 from theory.systems.positional_attention import constructions, linear_rules
@@ -37,6 +38,7 @@ LARGEST_SCORE = 5e7
 GAP = 1e-5
 """Room between uniform attention and the best rule below which nothing can be won."""
 
+RATIO = "least ratio of the exponent of the error in D to C - 1"
 EXPONENT_SHARE = 0.8
 """Share of C - 1 that the measured exponent must reach: it approaches C - 1 as D grows."""
 
@@ -54,65 +56,63 @@ def theorem_3_1(system: System, protocol: Protocol) -> Finding:
     Given parameters, the verdict is on rules with an increasing link, at that size: the best with
     equal weights, and unequal weights that decide its ties. By default it is on the theorem as it
     is worded, with an arbitrary link and no condition on q and C.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
     """
     if protocol.parameters is not None:
         return _linear_at(_size(protocol.parameters))
-    sizes = [_size(system.Parameters(D=D, C=C, q=q)) for D, C, q in TABLE]
-    rows = [linear_errors(size) for size in sizes]
+    rows = [linear_errors(_size(system.Parameters(D=D, C=C, q=q))) for D, C, q in TABLE]
     counts = (2, 3, 4, 6, 8, 16) if protocol.thorough else (2, 4, 8, 16)
     worst = linear_errors(WITNESS)
     least = worst["any_link"]
-    fails = least < BOUND
+    crossing = linear_rules.gaussian_crossing()
     reason = (
-        f"{'as worded it fails: ' if fails else ''}with weights 3^j the best link errs with "
-        f"{least:.4f} at D=64, C=4, q=1/4, and at D=16, C=4, q=1/2 sign(Z) errs with "
+        f"{'as worded it fails: ' if least < BOUND else ''}with weights 3^j the best link errs "
+        f"with {least:.4f} at D=64, C=4, q=1/4, and at D=16, C=4, q=1/2 sign(Z) errs with "
         f"{rows[2]['equal_weights']:.4f}. Of equal weights with any link sign(Z) is the best: "
         f"{worst['equal_weights']:.4f} at D=64, C=4, q=1/4, and it passes 1/8 where q(D-C) is "
-        f"above about {linear_rules.gaussian_crossing():.3f} C^2; with unequal weights and an "
+        f"above about {crossing:.3f} C^2; with unequal weights and an "
         f"increasing link D=8, C=2, q=1/2 gives {rows[0]['unequal_weights']:.4f} against "
         f"{rows[0]['equal_weights']:.4f}"
     )
-    return Finding(
-        holds=not fails,
-        quantity="least error of a generalized linear model with arbitrary link",
-        measured=least,
-        bound=BOUND,
-        reason=reason,
-        evidence={
-            "table": rows,
-            "region": region(counts),
-            "gaussian_crossing": linear_rules.gaussian_crossing(),
-            "counterexamples": counterexamples(3 + protocol.thorough),
-            "plot": _linear_plot([("D to infinity", C, None) for C in counts]),
-        },
+    quantity = "least error of a generalized linear model with arbitrary link"
+    chart = _linear_chart([("D to infinity", C, None) for C in counts])
+    return conclude(
+        Measurement(quantity, least, ">=", BOUND, chart),
+        reason,
+        table=rows,
+        region=region(counts),
+        gaussian_crossing=crossing,
+        counterexamples=counterexamples(3 + protocol.thorough),
     )
 
 
 def _linear_at(size: tuple[int, int, float]) -> Finding:
     """At one size: an arbitrary link can refute the claim, and so can any rule that was tried."""
-    D, C, _ = size
+    D, C, q = size
     errors = linear_errors(size)
-    least = min(errors[name] for name in ("any_link", "unequal_weights", "equal_weights"))
-    where = f"D={D}, C={C}, q={size[2]:g}, q(D-C)/C^2={errors['m_over_C2']:.3f}"
-    sides = {True: "below", False: "not below"}
-    return Finding(
+    rules = ("any_link", "unequal_weights", "equal_weights")
+    least = min(errors[name] for name in rules)
+    sides = {name: "below" if errors[name] < BOUND else "not below" for name in rules}
+    reason = (
+        f"at D={D}, C={C}, q={q:g}, q(D-C)/C^2={errors['m_over_C2']:.3f}: with an arbitrary link "
+        f"on weights 3^j {errors['any_link']:.4g}, {sides['any_link']} 1/8; with an increasing "
+        f"link, the least found, {errors['unequal_weights']:.4f}, {sides['unequal_weights']} it; "
+        f"with equal weights and any link {errors['equal_weights']:.4f}, exactly, "
+        f"{sides['equal_weights']} it"
+    )
+    quantity = "least error found of a generalized linear model"
+    chart = _linear_chart([("D to infinity", C, None), (f"D={D}", C, D)])
+    return conclude(
+        Measurement(quantity, least, ">=", BOUND, chart),
+        reason,
         holds=False if least < BOUND else None,
-        quantity="least error found of a generalized linear model",
-        measured=least,
-        bound=BOUND,
-        reason=(
-            f"at {where}: with an arbitrary link on weights 3^j {errors['any_link']:.4g}, "
-            f"{sides[errors['any_link'] < BOUND]} 1/8; with an increasing link, the least found, "
-            f"{errors['unequal_weights']:.4f}, {sides[errors['unequal_weights'] < BOUND]} it; with "
-            f"equal weights and any link {errors['equal_weights']:.4f}, exactly, "
-            f"{sides[errors['equal_weights'] < BOUND]} it"
-        ),
-        evidence={
-            "parameters": {"D": D, "C": C, "q": size[2]},
-            "table": [errors],
-            "region": region((C,)),
-            "plot": _linear_plot([("D to infinity", C, None), (f"D={D}", C, D)]),
-        },
+        parameters={"D": D, "C": C, "q": q},
+        table=[errors],
+        region=region((C,)),
     )
 
 
@@ -157,9 +157,11 @@ def region(counts: Sequence[int]) -> list[dict[str, Any]]:
         for sets in (4, 8, 16, None):
             D = None if sets is None else sets * C
             m = linear_rules.crossing(C, D)
-            known = None if np.isnan(m) else m
-            over = None if known is None else known / C**2
-            rows.append({"C": C, "D": D, "m": known, "m_over_C2": over})
+            passed = not np.isnan(m)
+            rows.append({
+                "C": C, "D": D, "m": m if passed else None,
+                "m_over_C2": m / C**2 if passed else None,
+            })  # fmt: skip
     return rows
 
 
@@ -178,22 +180,21 @@ def counterexamples(largest: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _linear_plot(families: Sequence[tuple[str, int, int | None]]) -> dict[str, Any]:
-    curves = []
-    for words, C, D in families:
+def _linear_chart(families: Sequence[tuple[str, int, int | None]]) -> Chart:
+    """Error of sign(Z) over q(D - C) / C^2, for families (label, C, D or None for the limit)."""
+    series = []
+    for label, C, D in families:
         most = 2.0 if D is None else min(2.0, (D - C) / C**2)
         ratios = np.linspace(most / 60, most, 60)
-        if D is None:
-            errors = [linear_rules.limit_error(C, k * C**2) for k in ratios]
-        else:
-            laws = (linear_rules.sign_rule_error(D, C, k * C**2 / (D - C)) for k in ratios)
-            errors = [float(law.error) for law in laws]
-        curves.append({"label": f"C = {C}, {words}", "x": ratios.tolist(), "y": errors})
-    return {
-        "x_label": "q(D - C) / C^2", "y_label": "error of sign(Z)",
-        "x_scale": "linear", "y_scale": "linear",
-        "curves": curves, "lines": [{"label": "1/8", "y": BOUND}],
-    }  # fmt: skip
+        errors = [
+            linear_rules.limit_error(C, ratio * C**2)
+            if D is None
+            else float(linear_rules.sign_rule_error(D, C, ratio * C**2 / (D - C)).error)
+            for ratio in ratios
+        ]
+        series.append(Series(f"C = {C}, {label}", ratios, errors))
+    labels = ("q(D - C) / C^2", "error of sign(Z)")
+    return Chart(*labels, series, {"1/8": BOUND}, "linear", "linear")
 
 
 def theorem_3_2(system: System, protocol: Protocol) -> Finding:
@@ -203,6 +204,11 @@ def theorem_3_2(system: System, protocol: Protocol) -> Finding:
     that one random set is all -y; as C grows it passes every power, which is d^(-omega(1)). By
     default for several C at q(D - C) = C^2, where sign(Z) errs more than 1/8; given parameters,
     at their C and q(D - C), from their D on.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
     """
     if protocol.parameters is None:
         counts = (2, 3, 4, 6, 8) if protocol.thorough else (2, 4, 6)
@@ -213,7 +219,10 @@ def theorem_3_2(system: System, protocol: Protocol) -> Finding:
         starts = [shown]
     degree = 3 if protocol.parameters is None else protocol.parameters.p
     if _additions(shown, degree) > LARGEST_CONVOLUTION / 4:
-        return _too_large(shown, degree)
+        D, C, q = shown
+        reason = f"the exact error at D={D}, C={C}, p={degree} takes too many additions"
+        where = {"D": D, "C": C, "q": q, "p": degree}
+        return undecided(RATIO, EXPONENT_SHARE, reason, parameters=where)
     ladders = [ladder(start, degree) for start in starts]
     shares = [run["exponents"][-1] / (run["C"] - 1) for run in ladders]
     attention = where_it_attends(shown, degree, protocol.seed)
@@ -236,30 +245,28 @@ def theorem_3_2(system: System, protocol: Protocol) -> Finding:
         "as Definition 2.2 is written, no encodings can (the longest p_i is among its own C "
         "largest)"
     )
-    return Finding(
-        holds=holds,
-        quantity="least ratio of the exponent of the error in D to C - 1",
-        measured=float(min(shares)),
-        bound=EXPONENT_SHARE,
-        reason=reason,
-        evidence={
-            "parameters": {"D": D, "C": C, "q": q, "p": degree},
-            "attention": attention,
-            "ladders": ladders,
-            "plot": {
-                "x_label": "D", "y_label": "error", "x_scale": "log", "y_scale": "log",
-                "curves": [
-                    {"label": f"C = {run['C']}, q(D - C) = {run['m']:g}",
-                     "x": run["D"], "y": run["error"]} for run in ladders
-                ],
-                "lines": [{"label": "1/8", "y": BOUND}],
-            },
-        },
-    )  # fmt: skip
+    series = [Series(f"C = {run['C']}, q(D - C) = {run['m']:g}", run["D"], run["error"])
+              for run in ladders]  # fmt: skip
+    chart = Chart("D", "error", series, {"1/8": BOUND})
+    return conclude(
+        Measurement(RATIO, float(min(shares)), ">=", EXPONENT_SHARE, chart),
+        reason,
+        holds,
+        parameters={"D": D, "C": C, "q": q, "p": degree},
+        attention=attention,
+        ladders=ladders,
+    )
 
 
 def ladder(start: tuple[int, int, float], degree: int) -> dict[str, Any]:
-    """Sharp-limit error of attention to one set at D, 2D, 4D, 8D, at fixed C and q(D - C)."""
+    """Sharp-limit error of attention to one set at D, 2D, 4D, 8D, at fixed C and q(D - C).
+
+    Parameters
+    ----------
+    start : (D, C, q)
+    degree : int
+        p.
+    """
     first, C, q = start
     m = q * (first - C)
     laws = [(D, C, min(1.0, m / (D - C))) for D in (first, 2 * first, 4 * first, 8 * first)]
@@ -275,18 +282,6 @@ def _additions(law: tuple[int, int, float], degree: int) -> float:
     """Of the convolution over the sets: their number, of values, of sums."""
     D, C, _ = law
     return (D / C) ** 2 * (2 * C + 1) * 2.0 * C**degree
-
-
-def _too_large(size: tuple[int, int, float], degree: int) -> Finding:
-    D, C, q = size
-    return Finding(
-        holds=None,
-        quantity="least ratio of the exponent of the error in D to C - 1",
-        measured=float("nan"),
-        bound=EXPONENT_SHARE,
-        reason=f"the exact error at D={D}, C={C}, p={degree} takes too many additions",
-        evidence={"parameters": {"D": D, "C": C, "q": q, "p": degree}},
-    )
 
 
 def where_it_attends(size: tuple[int, int, float], degree: int, seed: int) -> dict[str, Any]:
@@ -313,24 +308,24 @@ def where_it_attends(size: tuple[int, int, float], degree: int, seed: int) -> di
     rebuilt = positions.T @ constructions.query_key(positions, shift) @ positions
     values = draw(size, int(min(DRAWS, LARGEST_SAMPLE / D**2)) + 1, seed)
     few = values[:1000]
-    moved, kept = (constructions.margins(logits, few, head) for logits in (shift, block))
-    found: dict[str, Any] = {
+    shifted, own = (constructions.margins(logits, few, head) for logits in (shift, block))
+    row: dict[str, Any] = {
         "error": float(constructions.sharp_error(size, degree).error),
         "uniform_error": float(linear_rules.sign_rule_error(*size).error),
         "bayes_error": bayes_error(D // C, C, q),
-        "largest_change_by_shift": float(np.max(np.abs(moved - kept)) / np.max(np.abs(kept))),
+        "largest_change_by_shift": float(np.max(np.abs(shifted - own)) / np.max(np.abs(own))),
         "logits": _overlaps(shift, partition),
         "gram": _overlaps(positions.T @ positions, partition),
         "logits_from_encodings": float(np.max(np.abs(rebuilt - shift))),
     }
     if (D // C) % 2 == 0:
         gram = constructions.paired_logits(partition)
-        found["pairs"] = sampled_error(gram, values, head) | {
+        row["pairs"] = sampled_error(gram, values, head) | {
             "sharp_error": float(constructions.sharp_error(size, degree, 2).error),
             "gram": _overlaps(gram, partition),
             "least_eigenvalue": float(np.linalg.eigvalsh(gram)[0]),
         }
-    return found
+    return row
 
 
 def _overlaps(scores: Any, partition: Partition) -> dict[str, list[int]]:
@@ -341,7 +336,17 @@ def _overlaps(scores: Any, partition: Partition) -> dict[str, list[int]]:
 
 
 def draw(size: tuple[int, int, float], count: int, seed: int) -> Any:
-    """Values x_j of samples with y = +1, shape (count, D), from ``numpy``'s default generator."""
+    """Values x_j of samples with y = +1, from ``numpy``'s default generator.
+
+    Parameters
+    ----------
+    size : (D, C, q)
+    count, seed : int
+
+    Returns
+    -------
+    float array, shape (count, D)
+    """
     D, C, q = size
     random = np.random.default_rng(seed)
     uniform = random.random((count, D))
@@ -352,7 +357,14 @@ def draw(size: tuple[int, int, float], count: int, seed: int) -> Any:
 
 
 def sampled_error(logits: Any, values: Any, head: constructions.Head) -> dict[str, Any]:
-    """Error on samples with its standard error, ties counting half."""
+    """Error on samples with its standard error, ties counting half.
+
+    Parameters
+    ----------
+    logits : float array, shape (D, D)
+    values : float array, shape (samples, D)
+    head : Head
+    """
     margins = constructions.margins(logits, values, head)
     wrong = (margins < 0) + 0.5 * (margins == 0)
     spread = float(wrong.std() / np.sqrt(wrong.size))

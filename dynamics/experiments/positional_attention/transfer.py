@@ -9,7 +9,7 @@ is frozen it pools every sample once and for all:
           F = \sum_i \sigma(\langle v, \tilde X_i\rangle).
 
 Equal rows of S are one row that counts several times: L rows for attention to the own set
-(*block*), one for *uniform* attention. There F has the sign of :math:`\langle v, \sum_j
+(`block_attention`), one for `uniform_attention`. There F has the sign of :math:`\langle v, \sum_j
 X_j\rangle`: a linear rule, and its error is that of sign(Z) at least
 (`theory.systems.positional_attention.linear_rules`), however many the samples.
 
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -34,18 +34,110 @@ from numpy.typing import ArrayLike
 
 from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.empirical import sampling
+from dynamics.systems.positional_attention.full import own_attention, softmax
+from dynamics.training.gradient_descent import descend
+from theory.symmetry import Partition
 
 if TYPE_CHECKING:
+    from dynamics.registry import System
+    from dynamics.results.trajectory import Trajectory
     from dynamics.systems.positional_attention.parameters import Parameters
 
-ROOM = 1 << 18
+NUMBERS_AT_ONCE = 1 << 18
 """Numbers of pooled samples that are trained at once: several seeds, within the cache."""
-CACHED = 1 << 15
-"""Numbers of pooled test data that are read at once."""
+TEST_NUMBERS_AT_ONCE = 1 << 15
 LARGEST_TEST = 2e7
 """Values of patches of the test data beyond which fewer samples are drawn."""
 ROUNDING = 1e-13
 """A margin below this share of the largest term is a tie, which counts as an error."""
+
+
+# Attention matrices S to be frozen.
+
+
+def _same_set(parameters: Parameters) -> Any:
+    """Whether patches i and j are in one set of consecutive patches, shape (D, D)."""
+    labels = _partition(parameters).labels
+    return labels[:, None] == labels[None, :]
+
+
+def _partition(parameters: Parameters) -> Partition:
+    return Partition.contiguous([parameters.C] * parameters.L)
+
+
+def block_attention(parameters: Parameters) -> FloatArray:
+    """Ideal attention: 1/C inside the true sets, shape (D, D)."""
+    return np.asarray(_same_set(parameters) / parameters.C)
+
+
+def uniform_attention(parameters: Parameters) -> FloatArray:
+    """No attention: 1/D everywhere, shape (D, D)."""
+    return np.full((parameters.D, parameters.D), 1 / parameters.D)
+
+
+def orbit_attention(parameters: Parameters, state: ArrayLike) -> FloatArray:
+    """S of the A with beta, gamma and rho on its orbits (Lemma 4.1).
+
+    Parameters
+    ----------
+    parameters : Parameters
+    state : float array, shape (3,)
+        (alpha, gamma, rho); alpha is not used.
+
+    Returns
+    -------
+    float array, shape (D, D)
+    """
+    _, gamma, rho = np.asarray(state, dtype=np.float64)
+    matrix = np.where(_same_set(parameters), gamma, rho)
+    np.fill_diagonal(matrix, parameters.beta)
+    return softmax(matrix, parameters.scale)
+
+
+def trained_attention(
+    system: System, parameters: Parameters, samples: int, time: float, **options: Any
+) -> tuple[FloatArray, Trajectory]:
+    """S of a full empirical run, and the run: v and A trained on N samples from a random start.
+
+    Parameters
+    ----------
+    system : System
+    parameters : Parameters
+    samples : int
+        N.
+    time : float
+        eta times steps.
+    **options
+        ``eta`` (default 0.02), and those of `FullEmpirical`: ``seed``, ``dtype``.
+    """
+    eta = options.pop("eta", 0.02)
+    problem = system.FullEmpirical(parameters, samples=samples, **options)
+    steps = max(1, round(time / eta))
+    run = descend(problem, eta=eta, steps=steps, record=np.array([0, steps]))
+    matrix = problem.layout.part(run.final_state, "A")
+    return softmax(np.asarray(matrix), parameters.scale), run
+
+
+def own_set_share(parameters: Parameters, weights: FloatArray) -> float:
+    """Share of the attention that falls inside the own set, G/D.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    weights : float array, shape (D, D)
+        S.
+    """
+    return own_attention(weights, _partition(parameters)) / parameters.D
+
+
+# Fine-tuning of v under frozen attention.
+
+
+class Activation(NamedTuple):
+    """sigma(x) = x^p + nu x, p odd."""
+
+    p: int
+    nu: float
 
 
 @dataclass(frozen=True)
@@ -91,25 +183,41 @@ class Pool:
         rows, counts = np.unique(weights, axis=0, return_counts=True)
         return cls(len(weights) * rows, counts.astype(np.float64))
 
-    @property
-    def root(self) -> FloatArray:
-        """A square root of the covariance of pooled noise, rows rows^T; shape (R, R)."""
-        return np.asarray(np.linalg.qr(self.rows.T)[1].T)
-
     def draw(
         self, law: sampling.SignalSets, feature: FloatArray, count: int, generator: Generator
     ) -> FloatArray:
-        """Pooled samples times their label, y X~; shape (count, R, d)."""
+        """Draw pooled samples times their label, y X~.
+
+        Parameters
+        ----------
+        law : SignalSets
+        feature : float array, shape (d,)
+            w*, of length 1.
+        count : int
+        generator : Generator
+
+        Returns
+        -------
+        float array, shape (count, R, d)
+        """
         for_values, for_noise = generator.spawn(2)
         x, y = law.values(count, for_values)
         noise = for_noise.standard_normal((count, len(self.rows), feature.size))
         noise -= (noise @ feature)[..., None] * feature
         signal = y[:, None] * (x @ self.rows.T)
-        return np.asarray(signal[..., None] * feature + law.sigma * (self.root @ noise))
+        root = np.linalg.qr(self.rows.T)[1].T  # of the covariance of pooled noise, rows rows^T
+        return np.asarray(signal[..., None] * feature + law.sigma * (root @ noise))
 
 
 def even_power(values: FloatArray, degree: int) -> FloatArray:
-    """values^degree for an even degree, by products: ``**`` is ten times slower."""
+    """values^degree by products: ``**`` is ten times slower.
+
+    Parameters
+    ----------
+    values : float array
+    degree : int
+        Even.
+    """
     square = values * values
     power = square
     for _ in range(degree // 2 - 1):
@@ -117,8 +225,8 @@ def even_power(values: FloatArray, degree: int) -> FloatArray:
     return power
 
 
-def loss_and_slope(
-    value: FloatArray, pooled: FloatArray, counts: FloatArray, head: tuple[int, float]
+def loss_and_gradient(
+    value: FloatArray, pooled: FloatArray, counts: FloatArray, activation: Activation
 ) -> tuple[FloatArray, FloatArray]:
     """The loss of (E~) and its gradient by v, for many data sets at once.
 
@@ -129,7 +237,7 @@ def loss_and_slope(
     pooled : float array, shape (sets, samples, R, d)
         y X~.
     counts : float array, shape (R,)
-    head : (p, nu)
+    activation : Activation
 
     Returns
     -------
@@ -137,74 +245,93 @@ def loss_and_slope(
     """
     from scipy.special import expit
 
-    degree, nu = head
+    degree, nu = activation
     sets, samples, rows, depth = pooled.shape
     flat = pooled.reshape(sets, samples * rows, depth)
-    seen = (flat @ value[:, :, None]).reshape(sets, samples, rows)
-    power = even_power(seen, degree - 1)
-    margin = (seen * (power + nu)) @ counts
-    pull = expit(-margin)[..., None] * counts * (degree * power + nu) / samples
-    slope = -(pull.reshape(sets, 1, samples * rows) @ flat)[:, 0]
-    return np.logaddexp(0.0, -margin).mean(axis=1), slope
+    inner = (flat @ value[:, :, None]).reshape(sets, samples, rows)
+    power = even_power(inner, degree - 1)
+    margin = (inner * (power + nu)) @ counts
+    weight = expit(-margin)[..., None] * counts * (degree * power + nu) / samples
+    gradient = -(weight.reshape(sets, 1, samples * rows) @ flat)[:, 0]
+    return np.logaddexp(0.0, -margin).mean(axis=1), gradient
 
 
-def descend(
+def fine_tune(
     value: FloatArray,
     pooled: FloatArray,
     counts: FloatArray,
-    head: tuple[int, float],
+    activation: Activation,
     rate: float,
     tuning: Tuning,
 ) -> FloatArray:
     """Gradient descent on v until the loss is reached; a rate is halved where the loss rises.
 
+    Parameters
+    ----------
+    value : float array, shape (sets, d)
+        v of each data set at the start.
+    pooled : float array, shape (sets, samples, R, d)
+        y X~.
+    counts : float array, shape (R,)
+    activation : Activation
+    rate : float
+        Learning rate at the start.
+    tuning : Tuning
+
     Returns
     -------
     float array, shape (sets, d)
-        v at the end.
+        v at the end; not finite where the run diverged.
     """
-    final, going = value.copy(), np.arange(len(value))
+    final, running = value.copy(), np.arange(len(value))
     rates, last = np.full(len(value), rate), np.full(len(value), np.inf)
     for _ in range(tuning.steps):
-        with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges ends as NaN
-            loss, slope = loss_and_slope(value, pooled, counts, head)
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss, gradient = loss_and_gradient(value, pooled, counts, activation)
         rates = np.where(loss > last, rates / 2, rates)
         last = loss
         done = loss <= tuning.loss
         if done.any():
-            final[going[done]] = value[done]
-            kept = ~done
-            going, value, pooled = going[kept], value[kept], pooled[kept]
-            slope, rates, last = slope[kept], rates[kept], last[kept]
-            if not going.size:
+            final[running[done]] = value[done]
+            running, value, pooled = running[~done], value[~done], pooled[~done]
+            gradient, rates, last = gradient[~done], rates[~done], last[~done]
+            if not running.size:
                 break
-        value = value - rates[:, None] * slope
-    final[going] = value
+        value = value - rates[:, None] * gradient
+    final[running] = value
     return final
 
 
-@dataclass(frozen=True)
 class Downstream:
-    """A downstream task under frozen attention: what a number of samples makes of it.
+    """The law of Assumption 1 with a new feature, under frozen attention.
 
-    Attributes
+    Parameters
     ----------
     parameters : Parameters
-    pool : Pool
-    tuning : Tuning
-    law : SignalSets
-    test : tuple of Fresh
-        Of the pooled patches, times the label: projections of y X~ instead of X. In parts that the
-        cache holds.
+        The sets are consecutive patches.
+    weights : float array, shape (D, D)
+        S, every row with sum 1.
     seed : int
+        Of the test data, and of everything that is drawn for the seeds of `errors`.
+    tuning : Tuning
     """
 
-    parameters: Parameters
-    pool: Pool
-    tuning: Tuning
-    law: sampling.SignalSets
-    test: tuple[sampling.Fresh, ...]
-    seed: int
+    def __init__(
+        self, parameters: Parameters, weights: FloatArray, seed: int = 0, tuning: Tuning = Tuning()
+    ) -> None:
+        self.parameters, self.seed, self.tuning = parameters, seed, tuning
+        self.activation = Activation(parameters.p, parameters.nu)
+        self.pool, self.law = Pool.of(weights), sampling.assumption_1(parameters)
+        count = min(tuning.test_samples, int(LARGEST_TEST / parameters.D) + 1)
+        test = sampling.fresh(self.law, count, np.random.default_rng([seed, 0, 1]))
+        y, rows = test.labels[:, None], self.pool.rows
+        values, noise = y * (test.values @ rows.T), y * (test.noise @ rows.T)
+        width = max(1, TEST_NUMBERS_AT_ONCE // len(rows))
+        parts = [slice(first, first + width) for first in range(0, count, width)]
+        self.test = [
+            sampling.Fresh(values[part], noise[part], test.labels[part], self.law.sigma)
+            for part in parts
+        ]
 
     @property
     def rate(self) -> float:
@@ -215,23 +342,51 @@ class Downstream:
         return 0.1 / D**2
 
     def errors(self, samples: int, seeds: int) -> FloatArray:
-        """Test error after fine-tuning, for each seed; shape (seeds,).
+        """Test error after fine-tuning, for each seed.
 
         Every seed has a feature, a start and samples of its own; more samples begin with the fewer
         ones.
-        """
-        depth, head = self.parameters.d, (self.parameters.p, self.parameters.nu)
-        together = max(1, ROOM // (samples * len(self.pool.rows) * depth))
-        found = []
-        for first in range(0, seeds, together):
-            drawn = [self._drawn(k, samples) for k in range(first, min(seeds, first + together))]
-            features, starts, pooled = (np.array(parts) for parts in zip(*drawn, strict=True))
-            values = descend(starts, pooled, self.pool.counts, head, self.rate, self.tuning)
-            pairs = zip(values, features, strict=True)
-            found += [self.error(value, feature) for value, feature in pairs]
-        return np.array(found)
 
-    def _drawn(self, k: int, samples: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        Parameters
+        ----------
+        samples, seeds : int
+
+        Returns
+        -------
+        float array, shape (seeds,)
+        """
+        together = max(1, NUMBERS_AT_ONCE // (samples * len(self.pool.rows) * self.parameters.d))
+        errors = []
+        for first in range(0, seeds, together):
+            drawn = [self.draw(k, samples) for k in range(first, min(seeds, first + together))]
+            features, starts, pooled = (np.array(parts) for parts in zip(*drawn, strict=True))
+            values = fine_tune(
+                starts, pooled, self.pool.counts, self.activation, self.rate, self.tuning
+            )
+            pairs = zip(values, features, strict=True)
+            errors += [self.error(value, feature) for value, feature in pairs]
+        return np.array(errors)
+
+    def medians(self, counts: Sequence[int], seeds: int) -> list[float]:
+        """Median test error over the seeds, for each number of samples.
+
+        Parameters
+        ----------
+        counts : sequence of int
+            Numbers of samples.
+        seeds : int
+        """
+        return [float(np.median(self.errors(count, seeds))) for count in counts]
+
+    def draw(self, k: int, samples: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Feature, start and pooled samples of one seed; shapes (d,), (d,), (samples, R, d).
+
+        Parameters
+        ----------
+        k : int
+            Number of the seed.
+        samples : int
+        """
         streams = np.random.default_rng([self.seed, k]).spawn(3)
         feature = sampling.unit_vector(self.parameters.d, streams[0])
         spread = self.tuning.start / self.parameters.D
@@ -239,61 +394,23 @@ class Downstream:
         return feature, start, self.pool.draw(self.law, feature, samples, streams[2])
 
     def error(self, value: FloatArray, feature: FloatArray) -> float:
-        """Share of the test data with yF <= 0; a v that is not finite errs on all."""
+        """Share of the test data with yF <= 0; a v that is not finite errs on all.
+
+        Parameters
+        ----------
+        value, feature : float array, shape (d,)
+            v and w*.
+        """
         along = float(value @ feature)
         across = float(np.linalg.norm(value - along * feature))
-        head, wrong = (self.parameters.p, self.parameters.nu), 0
+        degree, nu = self.activation
+        wrong = 0
         for part in self.test:
-            seen = part.projections(along, across)
-            terms = seen * (even_power(seen, head[0] - 1) + head[1])
+            inner = part.projections(along, across)
+            terms = inner * (even_power(inner, degree - 1) + nu)
             rounding = ROUNDING * float(self.pool.counts.max()) * max(terms.max(), -terms.min())
             wrong += int(np.count_nonzero(~(terms @ self.pool.counts > rounding)))
         return wrong / sum(part.labels.size for part in self.test)
-
-
-def downstream(
-    parameters: Parameters, weights: FloatArray, seed: int = 0, tuning: Tuning | None = None
-) -> Downstream:
-    """The law of Assumption 1 with a new feature, under frozen attention.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        The sets are consecutive patches.
-    weights : float array, shape (D, D)
-        S, every row with sum 1 (`attention` makes some).
-    seed : int
-        Of the test data, and of everything that is drawn for the seeds of `Downstream.errors`.
-    tuning : Tuning, optional
-    """
-    pool, law, chosen = Pool.of(weights), sampling.assumption_1(parameters), tuning or Tuning()
-    count = min(chosen.test_samples, int(LARGEST_TEST / parameters.D) + 1)
-    drawn = sampling.fresh(law, count, np.random.default_rng([seed, 0, 1]))
-    y = drawn.labels[:, None]
-    values, noise = y * (drawn.values @ pool.rows.T), y * (drawn.noise @ pool.rows.T)
-    width = max(1, CACHED // len(pool.rows))
-    cuts = [slice(first, first + width) for first in range(0, count, width)]
-    test = tuple(
-        sampling.Fresh(values[cut], noise[cut], drawn.labels[cut], law.sigma) for cut in cuts
-    )
-    return Downstream(parameters, pool, chosen, law, test, seed)
-
-
-def fine_tune(
-    parameters: Parameters,
-    weights: FloatArray,
-    samples: int,
-    seeds: int,
-    seed: int = 0,
-    tuning: Tuning | None = None,
-) -> FloatArray:
-    """Test error of every seed after fine-tuning v on so many samples; see `downstream`."""
-    return downstream(parameters, weights, seed, tuning).errors(samples, seeds)
-
-
-def medians(task: Downstream, counts: Sequence[int], seeds: int) -> list[float]:
-    """Median test error over the seeds, for each number of samples."""
-    return [float(np.median(task.errors(count, seeds))) for count in counts]
 
 
 def samples_needed(counts: Sequence[int], errors: ArrayLike, error: float) -> float | None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.analysis.transverse_stability import Transverse, transverse
+from dynamics.experiments.measurement import Chart, Measurement, Series, conclude, undecided
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.registry import System
 from dynamics.results.trajectory import Trajectory
@@ -41,56 +42,47 @@ def check(system: System, protocol: Protocol) -> Finding:
     associated; fails where a start at that omega loses association that the symmetric one has.
     Undecided at sizes that the full problem cannot enumerate, where only the linear part is
     measured, as far as that goes.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
     """
+    sizes = MORE_SIZES if protocol.thorough else SIZES
+    laws = [protocol.parameters]
     if protocol.parameters is None:
-        chosen = [
-            system.Parameters(**size) for size in (MORE_SIZES if protocol.thorough else SIZES)
-        ]
-    else:
-        chosen = [protocol.parameters]
+        laws = [system.Parameters(**size) for size in sizes]
     seeds = range(protocol.seed, protocol.seed + (3 if protocol.thorough else 1))
-    tables, curves = [], []
-    for parameters in chosen:
+    tables, series = [], []
+    for law in laws:
         try:
-            found = spectrum(system, parameters)
+            result = spectrum(system, law)
         except InvalidRequest as refusal:
-            return Finding(None, QUANTITY, float("nan"), SAFE, str(refusal))
-        tables.append(_table(system, parameters, found, seeds))
-        positive = found.time > 0
-        curves.append(
-            {
-                "label": f"D={parameters.D}, C={parameters.C}, q={parameters.q}",
-                "x": found.time[positive].tolist(),
-                "y": found.amplification[positive].tolist(),
-            }
-        )
+            return undecided(QUANTITY, SAFE, str(refusal))
+        tables.append(_table(system, law, result, seeds))
+        positive = result.time > 0
+        label = f"D={law.D}, C={law.C}, q={law.q}"
+        series.append(Series(label, result.time[positive], result.amplification[positive]))
     worst = max(tables, key=lambda table: table["omega_times_peak"])
     omega = worst["parameters"]["omega"]
-    return Finding(
-        holds=_verdict(tables),
-        quantity=QUANTITY,
-        measured=worst["omega_times_peak"],
-        bound=SAFE,
-        reason=_reason(worst),
-        evidence={
-            "parameters": worst["parameters"],
-            "sizes": tables,
-            "plot": {
-                "x_label": "time",
-                "y_label": "amplification",
-                "x_scale": "log",
-                "y_scale": "log",
-                "curves": curves,
-                "lines": [{"label": "1/omega", "y": 1 / omega}] if omega > 0 else [],
-            },
-        },
-    )
+    levels = {"1/omega": 1 / omega} if omega > 0 else {}
+    chart = Chart("time", "amplification", series, levels)
+    measurement = Measurement(QUANTITY, worst["omega_times_peak"], "<", SAFE, chart)
+    evidence = {"parameters": worst["parameters"], "sizes": tables}
+    return conclude(measurement, _reason(worst), _verdict(tables), **evidence)
 
 
 def spectrum(system: System, parameters: Any, horizon: float = HORIZON) -> Transverse:
     """The transverse spectrum along the reduced flow, with the Hessian of the full problem.
 
     Where that is too large to enumerate, with the Hessian summed over multisets of types.
+
+    Parameters
+    ----------
+    system : System
+    parameters : Parameters
+    horizon : float
+        Time of the flow.
     """
     full = _enumerable(system, parameters)
     manifold = Manifold(parameters, full)
@@ -108,7 +100,14 @@ def _enumerable(system: System, parameters: Any) -> Any:
 
 
 def perturbed(system: System, parameters: Any, seed: int) -> Trajectory:
-    """The full population flow from an attention matrix with a spread of omega."""
+    """The full population flow from an attention matrix with a spread of omega.
+
+    Parameters
+    ----------
+    system : System
+    parameters : Parameters
+    seed : int
+    """
     full = system.FullPopulation(parameters)
     start = full.initial_state
     matrix = full.layout.part(start, "A")  # a view
@@ -121,6 +120,12 @@ def perturbed(system: System, parameters: Any, seed: int) -> Trajectory:
 def random_start(system: System, parameters: Any, seed: int) -> dict[str, Any]:
     """What became of a random start.
 
+    Parameters
+    ----------
+    system : System
+    parameters : Parameters
+    seed : int
+
     Returns
     -------
     dict
@@ -128,36 +133,35 @@ def random_start(system: System, parameters: Any, seed: int) -> dict[str, Any]:
         of one orbit along the run, over omega; ``risk``, ``error`` and ``bayes_error`` at the end.
     """
     run = perturbed(system, parameters, seed)
-    spread = np.maximum(run["gamma_spread"], run["rho_spread"]).max()
-    ends = {name: float(run[name][-1]) for name in ("risk", "error", "bayes_error")}
+    spread, omega = max(run["gamma_spread"].max(), run["rho_spread"].max()), parameters.omega
     return {
-        "omega": parameters.omega,
+        "omega": omega,
         "seed": seed,
         "association": float(run["patch_association"][-1]),
-        "largest_spread": float(spread / parameters.omega) if parameters.omega else 0.0,
-        **ends,
+        "largest_spread": float(spread / omega) if omega else 0.0,
+        **{name: float(run[name][-1]) for name in ("risk", "error", "bayes_error")},
     }
 
 
-def _table(system: System, parameters: Any, found: Transverse, seeds: range) -> dict[str, Any]:
-    t0 = found.run.events["T0"]
-    plateau = found.at(HORIZON if t0 is None else t0.time)
-    worst = found.multiplets(plateau)[0]
+def _table(system: System, parameters: Any, result: Transverse, seeds: range) -> dict[str, Any]:
+    t0 = result.run.events["T0"]
+    plateau = result.at(HORIZON if t0 is None else t0.time)
+    worst = result.multiplets(plateau)[0]
     possible = _enumerable(system, parameters) is not None
     omegas = [parameters.omega, *(omega for omega in LARGER if omega > parameters.omega)]
     return {
         "parameters": asdict(parameters),
-        "peak": found.peak,
-        "omega_times_peak": parameters.omega * found.peak,
-        "symmetric_association": float(found.run["patch_association"][-1]),
-        "plateau_time": float(found.time[plateau]),
-        "negative": int(found.negative[plateau]),
-        "directions": int(found.eigenvalues.shape[1]),
+        "peak": result.peak,
+        "omega_times_peak": parameters.omega * result.peak,
+        "symmetric_association": float(result.run["patch_association"][-1]),
+        "plateau_time": float(result.time[plateau]),
+        "negative": int(result.negative[plateau]),
+        "directions": int(result.eigenvalues.shape[1]),
         "worst": worst.value,
         "worst_multiplicity": worst.multiplicity,
         "row_competition": worst.shares["rows"],
-        "attracting_from": found.attracting_from if np.isfinite(found.attracting_from) else None,
-        "orthogonal_v_peak": found.decoupled_peak("v"),
+        "attracting_from": result.attracting_from if np.isfinite(result.attracting_from) else None,
+        "orthogonal_v_peak": result.decoupled_peak("v"),
         "runs": [
             random_start(system, replace(parameters, omega=omega), seed)
             for omega in omegas
@@ -166,43 +170,30 @@ def _table(system: System, parameters: Any, found: Transverse, seeds: range) -> 
     }
 
 
-def _at_hypothesis(table: dict[str, Any]) -> list[dict[str, Any]]:
-    return [run for run in table["runs"] if run["omega"] == table["parameters"]["omega"]]
-
-
 def _verdict(tables: list[dict[str, Any]]) -> bool | None:
     """False where association is lost, True where it stays and omega * Phi_max is small."""
-    lost = any(
-        run["association"] < table["symmetric_association"]
-        for table in tables
-        for run in _at_hypothesis(table)
-    )
-    if lost:
-        return False
-    kept = all(
-        table["omega_times_peak"] < SAFE
-        and table["runs"]
-        and all(run["association"] == 1.0 for run in _at_hypothesis(table))
-        for table in tables
-    )
-    return True if kept else None
+    stays = True
+    for table in tables:
+        omega = table["parameters"]["omega"]
+        shares = [run["association"] for run in table["runs"] if run["omega"] == omega]
+        if any(share < table["symmetric_association"] for share in shares):
+            return False
+        small = table["omega_times_peak"] < SAFE
+        stays = stays and small and bool(shares) and all(share == 1.0 for share in shares)
+    return True if stays else None
 
 
 def _reason(table: dict[str, Any]) -> str:
     """The numbers that matter at the least favourable size."""
-    runs = table["runs"]
-    least = {run["omega"]: 1.0 for run in runs}
-    for run in runs:
-        least[run["omega"]] = min(least[run["omega"]], run["association"])
-    if not runs:
-        return f"{_grown(table)}; the full flow is too large to enumerate"
+    omega, least = table["parameters"]["omega"], dict[float, float]()
+    for run in table["runs"]:
+        least[run["omega"]] = min(least.get(run["omega"], 1.0), run["association"])
     ends = ", ".join(f"{share:.2f} at omega={key:g}" for key, share in least.items())
-    return f"{_grown(table)}; rows associated at time {HORIZON:g}: {ends}"
-
-
-def _grown(table: dict[str, Any]) -> str:
-    return (
+    growth = (
         f"deviations grow up to {table['peak']:.0f}-fold ({table['negative']} of "
-        f"{table['directions']} directions repel at T0), so omega={table['parameters']['omega']:g} "
+        f"{table['directions']} directions repel at T0), so omega={omega:g} "
         f"becomes {table['omega_times_peak']:.2g}"
     )
+    if not ends:
+        return f"{growth}; the full flow is too large to enumerate"
+    return f"{growth}; rows associated at time {HORIZON:g}: {ends}"

@@ -1,4 +1,8 @@
-r"""Downstream without the sets: how many samples the feature takes, and training from scratch.
+r"""Theorem 5.2: downstream without the sets, how many samples the feature takes.
+
+The theorem speaks of every algorithm. An exact bound decides where it holds
+(`theory.systems.positional_attention.linear_rules`), one algorithm where it does not: the leading
+direction of the patches, and sign(Z).
 
 Three ways to know nothing of the sets: v fine-tuned by gradient descent under uniform attention;
 the leading direction of all patches, read by uniform attention; v and A trained from scratch.
@@ -13,25 +17,27 @@ algorithm.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.experiments.curves import exponent
-from dynamics.experiments.positional_attention import frozen_attention
+from dynamics.experiments.curves import exponent as exponent_of
+from dynamics.experiments.measurement import Chart, Measurement, Series, conclude, undecided
+from dynamics.experiments.positional_attention.learned_attention import LARGEST, downstream_sizes
 from dynamics.experiments.positional_attention.transfer import (
     Downstream,
     Pool,
-    downstream,
-    fine_tune,
-    medians,
+    Tuning,
+    block_attention,
     samples_needed,
+    trained_attention,
+    uniform_attention,
 )
+from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.empirical import sampling
-from theory.systems.positional_attention.linear_rules import sign_rule_error
+from theory.systems.positional_attention.linear_rules import least_samples, sign_rule_error
 
 if TYPE_CHECKING:
     from dynamics.registry import System
@@ -43,10 +49,21 @@ SAMPLES = (1, 2, 4, 8, 16, 32)
 FEW = (1, 2, 4, 8)
 SEEDS = 9
 """For what one or two samples decide."""
+GROWTH = 0.5
+"""Exponent in D that stands for a power of D."""
+LARGEST_LEADING = 1 << 20
+"""D d beyond which the leading direction is not computed."""
+LARGEST_BOUND = 1 << 13
+"""D beyond which the exact bound takes too long."""
+LINEAR_SIZES = (32, 64, 128, 256)
+"""D along which uniform attention is measured, at C = 4 and q(D - C) = 4."""
+BOUND_SIZES = (64, 128, 256, 512, 1024)
+GROWING = ((64, 4), (256, 8), (1024, 16))
+"""(D, C) along which sign(Z) errs less and less at q(D - C) = 2C, C a power of log D."""
 
 
-def leading_errors(task: Downstream, samples: int, seeds: int) -> FloatArray:
-    r"""Errors of the leading direction of all patches, read by uniform attention.
+class LeadingDirection(Downstream):
+    r"""The leading direction of all patches, read by uniform attention.
 
     v is the first eigenvector of :math:`\sum_n \sum_j X_j X_j^T`, with the sign for which
     :math:`\sum_n y \langle v, \sum_j X_j\rangle` is positive. It does not know the sets, nor
@@ -56,33 +73,37 @@ def leading_errors(task: Downstream, samples: int, seeds: int) -> FloatArray:
 
     Parameters
     ----------
-    task : Downstream
-        Under uniform attention.
-    samples, seeds : int
+    parameters : Parameters
+    seed : int
     """
-    from scipy.linalg import eigh
 
-    parameters = task.parameters
-    every = Pool(np.eye(parameters.D), np.ones(parameters.D))
-    found = []
-    for k in range(seeds):
-        streams = np.random.default_rng([task.seed, k]).spawn(3)
-        feature = sampling.unit_vector(parameters.d, streams[0])
-        patches = every.draw(task.law, feature, samples, streams[2]).reshape(-1, parameters.d)
-        last = [parameters.d - 1] * 2
-        value = eigh(patches.T @ patches, subset_by_index=last)[1][:, 0]
-        found.append(task.error(value * np.sign((patches @ value).sum()), feature))
-    return np.array(found)
+    def __init__(self, parameters: Parameters, seed: int) -> None:
+        super().__init__(parameters, uniform_attention(parameters), seed)
+
+    def errors(self, samples: int, seeds: int) -> FloatArray:
+        """Test error of each seed, as `Downstream.errors`.
+
+        Parameters
+        ----------
+        samples, seeds : int
+        """
+        from scipy.linalg import eigh
+
+        depth = self.parameters.d
+        every_patch = Pool(np.eye(self.parameters.D), np.ones(self.parameters.D))
+        errors = []
+        for k in range(seeds):
+            streams = np.random.default_rng([self.seed, k]).spawn(3)
+            feature = sampling.unit_vector(depth, streams[0])
+            patches = every_patch.draw(self.law, feature, samples, streams[2]).reshape(-1, depth)
+            value = eigh(patches.T @ patches, subset_by_index=[depth - 1] * 2)[1][:, 0]
+            errors.append(self.error(value * np.sign((patches @ value).sum()), feature))
+        return np.array(errors)
 
 
-def leading_needed(parameters: Parameters, seed: int) -> int | None:
-    """Samples with which the median error of `leading_errors` is at most 0.05; None: over 8."""
-    task = downstream(parameters, frozen_attention.uniform(parameters), seed)
-    return _first(partial(leading_errors, task))
-
-
-def _first(errors: Callable[..., FloatArray]) -> int | None:
-    few = (count for count in FEW if np.median(errors(samples=count, seeds=SEEDS)) <= ERROR)
+def few_needed(task: Downstream) -> int | None:
+    """Samples with which the median error is at most 0.05; None for more than 8."""
+    few = (count for count in FEW if task.medians([count], SEEDS)[0] <= ERROR)
     return next(few, None)
 
 
@@ -90,19 +111,34 @@ def one_sample(system: System, sizes: Sequence[tuple[int, int]], seed: int) -> l
     """Median error of the leading direction of one sample, along (D, C) with q(D - C) = 2C.
 
     With C growing, sign(Z) errs less and less: its error is that of a Gaussian beyond sqrt(C/2).
+
+    Parameters
+    ----------
+    system : System
+    sizes : sequence of (D, C)
+    seed : int
     """
     rows = []
     for D, C in sizes:
         law = system.Parameters(D=D, C=C, q=2 * C / (D - C))
-        errors = leading_errors(downstream(law, frozen_attention.uniform(law), seed), 1, SEEDS)
         linear = float(sign_rule_error(D, C, law.q).error)
-        row = {"D": D, "C": C, "q": law.q, "linear_error": linear}
-        rows.append(row | {"error": float(np.median(errors))})
+        (error,) = LeadingDirection(law, seed).medians([1], SEEDS)
+        rows.append({"D": D, "C": C, "q": law.q, "linear_error": linear, "error": error})
     return rows
 
 
-def linear_ladder(system: System, sizes: Sequence[int], seeds: int, seed: int) -> dict[str, Any]:
+def needed_along_size(
+    system: System, sizes: Sequence[int], seeds: int, seed: int
+) -> dict[str, Any]:
     """Samples needed for an error of 0.05 along D, at C = 4 and q(D - C) = 4.
+
+    Parameters
+    ----------
+    system : System
+    sizes : sequence of int
+        D.
+    seeds, seed : int
+        How many, and the seed of everything that is drawn.
 
     Returns
     -------
@@ -113,31 +149,30 @@ def linear_ladder(system: System, sizes: Sequence[int], seeds: int, seed: int) -
     kinds: dict[str, list[Any]] = {"uniform": [], "leading direction": [], "true sets": []}
     for D in sizes:
         law = system.Parameters(D=D, C=4, q=4 / (D - 4))
-        errors = medians(downstream(law, frozen_attention.uniform(law), seed), SAMPLES, seeds)
+        errors = Downstream(law, uniform_attention(law), seed).medians(SAMPLES, seeds)
         kinds["uniform"].append(samples_needed(SAMPLES, errors, ERROR))
-        kinds["leading direction"].append(leading_needed(law, seed))
-        kinds["true sets"].append(
-            _first(partial(fine_tune, law, frozen_attention.block(law), seed=seed))
-        )
-    known = [(D, n) for D, n in zip(sizes, kinds["uniform"], strict=True) if n is not None]
-    return {
-        "D": list(sizes),
-        "error": ERROR,
-        **kinds,
-        "exponent": exponent(*zip(*known, strict=True)),
-    }
+        kinds["leading direction"].append(few_needed(LeadingDirection(law, seed)))
+        kinds["true sets"].append(few_needed(Downstream(law, block_attention(law), seed)))
+    reached = _series("", sizes, kinds["uniform"])
+    growth = exponent_of(reached.x, reached.y)
+    return {"D": list(sizes), "error": ERROR, **kinds, "exponent": growth}
 
 
-def scratch_rows(system: System, seed: int) -> list[dict[str, Any]]:
+def from_scratch(system: System, seed: int) -> list[dict[str, Any]]:
     """Test error of v and A trained from scratch, D = 12 and 16, C = 4, q(D - C) = 4, to time 960.
 
     The samples are of the downstream task: nothing is transferred.
+
+    Parameters
+    ----------
+    system : System
+    seed : int
     """
     rows = []
     for D in (12, 16):
         law = system.Parameters(D=D, C=4, q=4 / (D - 4))
         for samples in (500, 1000, 2000):
-            _, run = frozen_attention.trained(
+            _, run = trained_attention(
                 system, law, samples, 960.0, eta=0.04, seed=seed, dtype="float32"
             )
             rows.append({
@@ -146,3 +181,130 @@ def scratch_rows(system: System, seed: int) -> list[dict[str, Any]]:
                 "association": float(run["patch_association"][-1]),
             })  # fmt: skip
     return rows
+
+
+def theorem_5_2(system: System, protocol: Protocol) -> Finding:
+    """Samples that are needed without the sets.
+
+    By default on the theorem as it is worded, with no condition that relates q(D - C) to C^2. Given
+    parameters, along D at their C and q(D - C): by the exact bound where sign(Z) errs more than
+    0.05, by the leading direction of the patches where it errs less.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    """
+    if protocol.parameters is not None:
+        return _at_size(system, protocol)
+    seeds = 48 if protocol.thorough else 24
+    growing = one_sample(system, GROWING, protocol.seed)
+    sizes = (*LINEAR_SIZES, 512) if protocol.thorough else LINEAR_SIZES
+    needed = needed_along_size(system, sizes, seeds, protocol.seed)
+    bounds = [least_samples(D, 4, 16 / (D - 4), ERROR) for D in BOUND_SIZES]
+    last = growing[-1]["error"]
+    errors = _listed(f"{row['error']:.2g} at D={row['D']}, C={row['C']}" for row in growing)
+    uniform = _listed("more than 32" if n is None else f"{n:.2g}" for n in needed["uniform"])
+    reason = (
+        f"{'' if last > ERROR else 'as worded it fails: '}the leading direction of all patches of "
+        f"one downstream sample, read by sign(Z), errs with {errors} (medians, q(D-C) = 2C). Where "
+        "sign(Z) keeps its error, no algorithm without the sets does better: at C=4, "
+        f"q(D-C) = 16 an error of {ERROR:g} takes at least {bounds[0]} samples at "
+        f"D={BOUND_SIZES[0]} and {bounds[-1]} at D={BOUND_SIZES[-1]}, exactly, like D. "
+        f"Gradient descent under uniform attention at q(D-C) = 4 takes {uniform} samples at "
+        f"D={_listed(sizes)}, D^{needed['exponent']:.2f}, and with the true sets "
+        f"{_listed(needed['true sets'])}"
+    )
+    kinds = ("uniform", "leading direction", "true sets")
+    series = [
+        Series("any algorithm at least, q(D - C) = 16", BOUND_SIZES, bounds),
+        *(_series(f"{kind}, q(D - C) = 4", sizes, needed[kind]) for kind in kinds),
+    ]
+    evidence: dict[str, Any] = {
+        "one_sample": growing,
+        "samples_needed": needed,
+        "least_samples": {"D": list(BOUND_SIZES), "samples": bounds, "error": ERROR},
+    }
+    if protocol.thorough:
+        evidence["from_scratch"] = from_scratch(system, protocol.seed)
+    quantity = "median test error without the sets after one downstream sample, D=1024"
+    return conclude(Measurement(quantity, last, ">", ERROR, _chart(series)), reason, **evidence)
+
+
+def _at_size(system: System, protocol: Protocol) -> Finding:
+    """The verdict at the C and q(D - C) of the user's parameters, from their D on."""
+    user = protocol.parameters
+    D, C, q = user.D, user.C, user.q
+    linear = float(sign_rule_error(D, C, q).error)
+    sizes = [k * D for k in (1, 2, 4, 8)]
+    laws = [(size, C, q * (D - C) / (size - C)) for size in sizes]
+    where = f"D={D}, C={C}, q={q:g}"
+    quantity = f"exponent in D of the samples needed without the sets for an error of {ERROR:g}"
+    evidence: dict[str, Any] = {"parameters": downstream_sizes(user)}
+    if sizes[-1] > LARGEST_BOUND:
+        reason = f"the exact bound up to D={sizes[-1]} takes too long"
+        return undecided(quantity, GROWTH, reason, **evidence)
+    evidence["linear_error"] = linear
+    bounds = [least_samples(*law, ERROR) for law in laws]
+    if min(bounds) >= 1:
+        exponent = exponent_of(sizes, bounds)
+        holds = True if exponent >= GROWTH else None
+        trained = ""
+        if D * user.d <= LARGEST:
+            many = 4096 if protocol.thorough else 1024
+            errors = Downstream(user, uniform_attention(user), protocol.seed).errors(many, 3)
+            slack = 3 * np.sqrt(linear * (1 - linear) / Tuning().test_samples)
+            holds = holds if errors.min() >= linear - slack else False
+            evidence |= {"uniform": errors.tolist(), "uniform_samples": many}
+            trained = (
+                f"; gradient descent under uniform attention on {many} samples errs with "
+                f"{np.median(errors):.3f}"
+            )
+        too_few = ": too few to tell how they grow" if holds is None else ""
+        reason = (
+            f"at {where} sign(Z) errs with {linear:.3f} and is the best rule for unknown sets; for "
+            f"an error of {ERROR:g} any algorithm needs at least {_listed(bounds)} samples at "
+            f"D={_listed(sizes)} with the same C and q(D-C), D^{exponent:.2f}{too_few}{trained}"
+        )
+        evidence["least_samples"] = {"D": sizes, "samples": bounds, "error": ERROR}
+        series = _series("any algorithm at least", sizes, bounds)
+    else:
+        larger = [_at_law(system, user, law) for law in laws[:3]]
+        larger = [law for law in larger if law.D * max(law.D, law.d) <= LARGEST_LEADING]
+        sizes = [law.D for law in larger]
+        needed = [few_needed(LeadingDirection(law, protocol.seed)) for law in larger]
+        series = _series("leading direction", sizes, needed)
+        complete = len(series.y) == len(sizes) > 1
+        exponent = exponent_of(sizes, series.y) if complete else float("nan")
+        holds = False if exponent < GROWTH else None
+        reason = (
+            f"at {where} sign(Z) itself errs with only {linear:.2g}, so only the feature is to be "
+            f"learned: the leading direction of all patches reaches an error of {ERROR:g} with "
+            f"{_listed(series.y)} downstream samples at D={_listed(sizes)}, without the sets "
+            "(medians)"
+        )
+        evidence["leading_direction"] = {"D": sizes, "samples": needed, "error": ERROR}
+    measurement = Measurement(quantity, exponent, ">=", GROWTH, _chart([series]))
+    return conclude(measurement, reason, holds, **evidence)
+
+
+def _at_law(system: System, parameters: Any, law: tuple[int, int, float]) -> Any:
+    """The parameters at another D and q, with the same d/D and length of the noise."""
+    D, C, q = law
+    depth = max(1, round(parameters.d * D / parameters.D))
+    sigma = parameters.sigma * (parameters.d / depth) ** 0.5
+    return system.Parameters(D=D, C=C, q=q, p=parameters.p, nu=parameters.nu, d=depth, sigma=sigma)
+
+
+def _series(label: str, sizes: Sequence[int], counts: Sequence[float | None]) -> Any:
+    """The sizes at which a number of samples was enough."""
+    reached = [(D, count) for D, count in zip(sizes, counts, strict=True) if count is not None]
+    return Series(label, [D for D, _ in reached], [count for _, count in reached])
+
+
+def _chart(series: Sequence[Series]) -> Chart:
+    return Chart("D", f"downstream samples for an error of {ERROR:g}", series)
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(map(str, values))

@@ -215,7 +215,7 @@ def figure_3(system: System, request: FigureRequest) -> Drawing:
     Options: ``family`` (``proportion`` or ``rest``), ``alphas``, ``samples``, ``trials``,
     ``workers``, ``store``.
     """
-    usual = str(request.options.get("family", "proportion"))
+    usual = str(request.user_options.get("family", "proportion"))
     axis = ALPHAS.get(usual, ALPHAS["proportion"])
     options = _options(request, "alphas", axis, family="proportion")
     family = _family(options)

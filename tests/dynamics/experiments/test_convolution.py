@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.experiments.positional_attention.adam import adam
-from dynamics.experiments.positional_attention.patches import localised
+from dynamics.experiments.positional_attention.convolution import adam
+from dynamics.experiments.positional_attention.pictures import localised
 from dynamics.results.outcome import HORIZON
 from dynamics.systems.positional_attention.empirical.positional_encodings import GramEmpirical
 from dynamics.systems.positional_attention.empirical.sampling import Convolution
@@ -39,12 +39,13 @@ def error_on_new_data(value, matrix, feature, count=40_000):
 def test_free_attention_fits_under_adam_with_one_row_for_each_set(seed):
     problem = made(SYSTEM.FullEmpirical, seed)
     run = adam(problem, 3e-3, ADAM_STEPS)
-    error, share = run["test_error"][-1], run["patch_association"][-1]
+    error, share = (run.observables[name][-1] for name in ("test_error", "patch_association"))
     print(f"(T), Adam, seed {seed}: error {error:.4f}, association {share:.2f}")
     assert run.outcome.kind == HORIZON
     assert error <= 0.03
     assert share <= 0.4
-    again = error_on_new_data(run["v"][-1], run["A"][-1], problem.feature)
+    value, matrix = (problem.layout.part(run.states[-1], name) for name in ("v", "A"))
+    again = error_on_new_data(value, matrix, problem.feature)
     assert again == pytest.approx(error, abs=5 * np.sqrt(error / 10_000))
 
 
@@ -53,13 +54,14 @@ def test_free_attention_fits_under_adam_with_one_row_for_each_set(seed):
 def test_a_gram_matrix_fits_under_adam_and_associates(seed):
     problem = made(GramEmpirical, seed)
     run = adam(problem, 3e-3, ADAM_STEPS)
-    error, share = run["test_error"][-1], run["patch_association"][-1]
+    error, share = (run.observables[name][-1] for name in ("test_error", "patch_association"))
     print(f"A = P^T P, Adam, seed {seed}: error {error:.4f}, association {share:.2f}")
     assert run.outcome.kind == HORIZON
     assert error <= 0.03
     assert share >= 0.9
-    last = run.final_state
-    again = error_on_new_data(run["v"][-1], problem.matrix(last), problem.inner.feature)
+    last = run.states[-1]
+    value = problem.layout.part(last, "v")
+    again = error_on_new_data(value, problem.matrix(last), problem.inner.feature)
     assert again == pytest.approx(error, abs=5 * np.sqrt(error / 10_000))
 
 

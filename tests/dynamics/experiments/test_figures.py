@@ -11,8 +11,7 @@ from dynamics import plotting
 from dynamics.experiments.figure import FigureRequest, draw, figures
 from dynamics.experiments.positional_attention import convolution as figure_2
 from dynamics.experiments.positional_attention.convolution import CASES, linear_error
-from dynamics.experiments.positional_attention.patches import localised
-from dynamics.experiments.positional_attention.pictures.patches import border
+from dynamics.experiments.positional_attention.pictures import border, localised
 from dynamics.results.outcome import DIVERGED
 from dynamics.systems.positional_attention.empirical.sampling import SignalSets
 from dynamics.validation import InvalidRequest
@@ -133,12 +132,12 @@ def test_figure_2_draws_every_case_and_seed(second):
     np.testing.assert_array_equal(np.asarray(grid.images[0].get_array()).ravel(), labels)
     assert (np.asarray(sets.images[0].get_array()) < 1).sum() == 16
     curves = [line for line in error.lines if len(line.get_xdata()) > 2]
-    made = [one for case in CASES for one in second.data["cases"][case.name]]
+    made = [one for name in CASES for one in second.data["cases"][name]]
     assert len(curves) == len(made) == 6
     for line, one in zip(curves, made, strict=True):
         np.testing.assert_array_equal(line.get_ydata(), one["test_error"][1:])
-    for panel, case in zip(matrices, CASES, strict=True):
-        one = second.data["cases"][case.name][0]
+    for panel, (name, case) in zip(matrices, CASES.items(), strict=True):
+        one = second.data["cases"][name][0]
         np.testing.assert_array_equal(panel.images[0].get_array().data, one["A"])
         assert case.label in panel.get_title()
     assert (error.get_xscale(), error.get_yscale()) == ("log", "log")
@@ -175,11 +174,11 @@ def test_the_linear_rule_errs_as_the_sums_of_the_sets_say():
 
 
 def test_thorough_changes_defaults_and_options_have_the_last_word():
-    settled = FigureRequest(options={"thorough": True, "seeds": 2}).settled(
-        figure_2.QUICK, figure_2.THOROUGH
-    )
-    assert (settled["seeds"], settled["adam_steps"], settled["adam_eta"]) == (2, 100_000, 3e-3)
-    plain = FigureRequest(options={"thorough": False}).settled(figure_2.QUICK, figure_2.THOROUGH)
+    request = FigureRequest(user_options={"thorough": True, "seeds": 2})
+    options = request.options(figure_2.QUICK, figure_2.THOROUGH)
+    assert (options["seeds"], options["adam_steps"], options["adam_eta"]) == (2, 100_000, 3e-3)
+    request = FigureRequest(user_options={"thorough": False})
+    plain = request.options(figure_2.QUICK, figure_2.THOROUGH)
     assert plain == figure_2.QUICK
 
 

@@ -65,8 +65,8 @@ def test_few_samples_are_memorised():
 
 def test_a_rate_above_the_limit_is_replaced():
     steep = SYSTEM.Parameters(D=16, C=4, q=0.5, p=5)
-    assert realistic.calm_rate(SYSTEM, SYSTEM.Parameters(D=16, C=4, q=0.25)) == 0.02
-    assert realistic.calm_rate(SYSTEM, steep) < 0.02
+    assert realistic.stable_rate(SYSTEM, SYSTEM.Parameters(D=16, C=4, q=0.25)) == 0.02
+    assert realistic.stable_rate(SYSTEM, steep) < 0.02
 
 
 def test_theorem_4_2_is_undecided_where_the_cost_cuts_n():
@@ -87,7 +87,9 @@ def test_theorem_4_2_is_undecided_with_too_few_samples(monkeypatch):
 
 def test_phase_has_a_cell_for_every_n_and_q():
     law = SYSTEM.Parameters(D=8, C=2)
-    found = realistic.phase(SYSTEM, law, (50, 100), (0.2, 0.5), (0, 1), realistic.Run(time=2.0))
+    found = realistic.association_grid(
+        SYSTEM, law, (50, 100), (0.2, 0.5), (0, 1), realistic.Schedule(time=2.0)
+    )
     assert found.association.shape == (2, 2, 2)
     assert (found.error > 0).all()
     assert found.linear[0] < found.linear[1]

@@ -42,7 +42,7 @@ def test_a_sweep_has_the_trials_of_the_loop(tmp_path):
 
 
 def test_sweeps_of_a_figure_stay_until_it_is_drawn(tmp_path):
-    request = FigureRequest(given={"m": 40})
+    request = FigureRequest(user_parameters={"m": 40})
     first = _folder_of_one_that_stops(request)
     assert (first / "part").exists()
     with cached_sweeps.folder("1a", request, {"store": ""}) as again:

@@ -9,9 +9,8 @@ import pytest
 
 import dynamics
 from dynamics.experiments.positional_attention import (
-    frozen_attention,
+    learned_attention,
     transfer,
-    transfer_checks,
     unknown_partition,
 )
 from dynamics.experiments.verify import Protocol
@@ -57,9 +56,9 @@ def small(system):
     random = np.random.default_rng(1)
     samples, labels = random.standard_normal((3, 6, 5)), np.array([1.0, -1.0, 1.0])
     kinds = (
-        frozen_attention.block(parameters),
-        frozen_attention.uniform(parameters),
-        frozen_attention.of_orbits(parameters, (0.1, 0.7, -0.2)),
+        transfer.block_attention(parameters),
+        transfer.uniform_attention(parameters),
+        transfer.orbit_attention(parameters, (0.1, 0.7, -0.2)),
     )
     return parameters, samples, labels, 0.08 * random.standard_normal(5), kinds
 
@@ -67,25 +66,25 @@ def small(system):
 def test_pooling_is_the_model(small):
     """The loss on distinct pooled rows against F in loops: 3 rows for 6 patches, 1, and 6."""
     parameters, samples, labels, value, kinds = small
-    head = (parameters.p, parameters.nu)
+    head = transfer.Activation(parameters.p, parameters.nu)
     for weights, rows in zip(kinds, (3, 1, 6), strict=True):
         pool = transfer.Pool.of(weights)
         assert pool.rows.shape == (rows, 6)
         assert pool.counts.sum() == 6
         data = pooled(pool, samples, labels)[None]
-        loss, _ = transfer.loss_and_slope(value[None], data, pool.counts, head)
+        loss, _ = transfer.loss_and_gradient(value[None], data, pool.counts, head)
         expected = loss_in_loops(value, samples, labels, weights, head)
         assert loss[0] == pytest.approx(expected, rel=1e-12)
 
 
 def test_gradient_is_the_derivative_of_the_loss(small):
     parameters, samples, labels, value, kinds = small
-    head, step = (parameters.p, parameters.nu), 1e-5
+    head, step = transfer.Activation(parameters.p, parameters.nu), 1e-5
     for weights in kinds:
         pool = transfer.Pool.of(weights)
         data = np.stack([pooled(pool, samples, labels)] * 2)
         values = np.stack([value, 2 * value])
-        _, slope = transfer.loss_and_slope(values, data, pool.counts, head)
+        _, slope = transfer.loss_and_gradient(values, data, pool.counts, head)
         for which, direction in ((0, 0), (0, 4), (1, 2)):
             move = step * np.eye(5)[direction]
             ends = [
@@ -98,17 +97,17 @@ def test_gradient_is_the_derivative_of_the_loss(small):
 def test_descent_is_a_loop_of_steps_for_each_set(system):
     """Sets that reach the loss, that do not, and whose rate is too large, in one batch."""
     parameters = system.Parameters(D=8, C=2, q=0.5)
-    task = transfer.downstream(
-        parameters, frozen_attention.uniform(parameters), tuning=transfer.Tuning(steps=300)
+    task = transfer.Downstream(
+        parameters, transfer.uniform_attention(parameters), tuning=transfer.Tuning(steps=300)
     )
     _, starts, data = (np.array(part) for part in zip(*map(task_data(task), range(8)), strict=True))
-    head, rate = (parameters.p, parameters.nu), 20 * task.rate
-    together = transfer.descend(starts, data, task.pool.counts, head, rate, task.tuning)
+    head, rate = transfer.Activation(parameters.p, parameters.nu), 20 * task.rate
+    together = transfer.fine_tune(starts, data, task.pool.counts, head, rate, task.tuning)
     losses, halved = [], 0
     for k in range(8):
         value, eta, last = starts[k], rate, math.inf
         for _ in range(300):
-            loss, slope = transfer.loss_and_slope(
+            loss, slope = transfer.loss_and_gradient(
                 value[None], data[k][None], task.pool.counts, head
             )
             eta, last = (eta / 2 if loss[0] > last else eta), loss[0]
@@ -124,23 +123,23 @@ def test_descent_is_a_loop_of_steps_for_each_set(system):
 
 def test_a_run_that_diverges_is_an_error_on_everything(system):
     parameters = at(system, 8, 2, 3)
-    task = transfer.downstream(parameters, frozen_attention.block(parameters))
-    feature, start, data = task._drawn(0, 40)
-    head = (parameters.p, parameters.nu)
-    ended = transfer.descend(start[None], data[None], task.pool.counts, head, 1e6, task.tuning)
+    task = transfer.Downstream(parameters, transfer.block_attention(parameters))
+    feature, start, data = task.draw(0, 40)
+    head = transfer.Activation(parameters.p, parameters.nu)
+    ended = transfer.fine_tune(start[None], data[None], task.pool.counts, head, 1e6, task.tuning)
     assert not np.isfinite(ended).all()
     assert task.error(ended[0], feature) == 1.0
 
 
 def task_data(task):
-    return lambda k: task._drawn(k, 24)
+    return lambda k: task.draw(k, 24)
 
 
 def test_drawn_pools_have_the_law_of_pooled_patches(system):
     """Mean and covariance of y X~ against those of the patches, and the same first samples."""
     parameters = at(system, 6, 2, 2, d=4)
     law = sampling.assumption_1(parameters)
-    pool = transfer.Pool.of(frozen_attention.of_orbits(parameters, (0.1, 1.0, -0.5)))
+    pool = transfer.Pool.of(transfer.orbit_attention(parameters, (0.1, 1.0, -0.5)))
     feature = sampling.unit_vector(4, np.random.default_rng(2))
     drawn = pool.draw(law, feature, 20_000, np.random.default_rng(3))
     few = pool.draw(law, feature, 7, np.random.default_rng(3))
@@ -158,8 +157,8 @@ def test_drawn_pools_have_the_law_of_pooled_patches(system):
 def test_test_error_is_that_of_the_model(system):
     """Against F in loops on explicit test data; a v that is not finite errs on all of it."""
     parameters = at(system, 6, 2, 2)
-    weights = frozen_attention.of_orbits(parameters, (0.1, 1.0, -0.5))
-    task = transfer.downstream(parameters, weights, seed=5, tuning=transfer.Tuning(test_samples=40))
+    weights = transfer.orbit_attention(parameters, (0.1, 1.0, -0.5))
+    task = transfer.Downstream(parameters, weights, seed=5, tuning=transfer.Tuning(test_samples=40))
     drawn = sampling.fresh(task.law, 40, np.random.default_rng([5, 0, 1]))
     feature, across = np.eye(6)[0], np.eye(6)[1]
     value = 0.3 * feature + 0.6 * across
@@ -175,14 +174,11 @@ def test_test_error_is_that_of_the_model(system):
 
 def test_runs_repeat_and_do_not_depend_on_what_runs_beside(system, monkeypatch):
     parameters = at(system, 16, 4, 8)
-    many = transfer.fine_tune(parameters, frozen_attention.block(parameters), 2, 5, seed=3)
-    monkeypatch.setattr(transfer, "ROOM", 1)
-    assert (
-        transfer.fine_tune(parameters, frozen_attention.block(parameters), 2, 4, seed=3) == many[:4]
-    ).all()
-    assert (
-        transfer.fine_tune(parameters, frozen_attention.block(parameters), 2, 5, seed=4) != many
-    ).any()
+    many = transfer.Downstream(parameters, transfer.block_attention(parameters), 3).errors(2, 5)
+    monkeypatch.setattr(transfer, "NUMBERS_AT_ONCE", 1)
+    block = transfer.block_attention(parameters)
+    assert (transfer.Downstream(parameters, block, 3).errors(2, 4) == many[:4]).all()
+    assert (transfer.Downstream(parameters, block, 4).errors(2, 5) != many).any()
 
 
 def test_samples_needed_interpolates_in_logarithms():
@@ -195,13 +191,15 @@ def test_samples_needed_interpolates_in_logarithms():
 def test_true_sets_transfer_and_uniform_attention_does_not(system):
     """Acceptance at one size: m = 8, D = 32, 8 samples against 1024."""
     parameters = at(system, 32, 4, 8)
-    true = transfer.fine_tune(parameters, frozen_attention.block(parameters), 8, 8)
+    true = transfer.Downstream(parameters, transfer.block_attention(parameters)).errors(8, 8)
     assert np.median(true) <= 0.01
     floor(parameters, 2)
 
 
 def floor(parameters, seeds):
-    errors = transfer.fine_tune(parameters, frozen_attention.uniform(parameters), 1024, seeds)
+    errors = transfer.Downstream(parameters, transfer.uniform_attention(parameters)).errors(
+        1024, seeds
+    )
     least = float(sign_rule_error(parameters.D, parameters.C, parameters.q).error)
     assert errors.min() >= least - 3 * np.sqrt(least * (1 - least) / 40_000)
     return float(np.median(errors)), least
@@ -214,10 +212,10 @@ def test_attention_mass_transfers_not_association(system):
     errors, mass, few = [], [], transfer.Tuning(test_samples=10_000)
     for state in run.states[1:]:
         assert state[1] > state[2]
-        weights = frozen_attention.of_orbits(parameters, state)
+        weights = transfer.orbit_attention(parameters, state)
         assert weights.sum(axis=1) == pytest.approx(1.0)
-        mass.append(frozen_attention.inside(parameters, weights))
-        errors.append(np.median(transfer.fine_tune(parameters, weights, 4, 9, tuning=few)))
+        mass.append(transfer.own_set_share(parameters, weights))
+        errors.append(transfer.Downstream(parameters, weights, tuning=few).medians([4], 9)[0])
     assert mass == pytest.approx(run["G"][1:] / 32)
     assert 0.04 < errors[0] < 0.07
     assert errors[1] <= 0.01
@@ -225,20 +223,20 @@ def test_attention_mass_transfers_not_association(system):
 
 def test_trained_attention_comes_from_the_full_run(system):
     parameters = at(system, 12, 4, 4)
-    weights, run = frozen_attention.trained(system, parameters, 200, 20.0, seed=1)
+    weights, run = transfer.trained_attention(system, parameters, 200, 20.0, seed=1)
     assert weights.sum(axis=1) == pytest.approx(1.0)
     assert run.time[-1] == pytest.approx(20.0)
-    assert frozen_attention.inside(parameters, weights) == pytest.approx(run["G"][-1] / 12)
+    assert transfer.own_set_share(parameters, weights) == pytest.approx(run["G"][-1] / 12)
 
 
 def test_leading_direction_needs_one_sample_at_every_size(system):
     for D in (64, 256):
         parameters = at(system, D, 4, 4)
-        assert unknown_partition.leading_needed(parameters, seed=0) == 1
+        assert unknown_partition.few_needed(unknown_partition.LeadingDirection(parameters, 0)) == 1
 
 
 def test_theorem_5_1_at_a_size(system):
-    finding = plain(transfer_checks.theorem_5_1(system, Protocol(at(system, 16, 4, 8))))
+    finding = plain(learned_attention.theorem_5_1(system, Protocol(at(system, 16, 4, 8))))
     assert finding.holds is True
     assert finding.measured < 0.15
     learned = finding.evidence["table"][0]["attention"]["learned"]
@@ -247,17 +245,17 @@ def test_theorem_5_1_at_a_size(system):
 
 
 def test_theorem_5_1_says_what_it_cannot_decide(system):
-    easy = plain(transfer_checks.theorem_5_1(system, Protocol(at(system, 16, 4, 1))))
+    easy = plain(learned_attention.theorem_5_1(system, Protocol(at(system, 16, 4, 1))))
     assert easy.holds is None
     assert "nothing to decide" in easy.reason
-    large = transfer_checks.theorem_5_1(system, Protocol(at(system, 512, 4, 8)))
+    large = learned_attention.theorem_5_1(system, Protocol(at(system, 512, 4, 8)))
     assert large.holds is None
     assert math.isnan(large.measured)
 
 
 def test_theorem_5_1_is_undecided_before_pre_training_ends(system, monkeypatch):
-    monkeypatch.setattr(transfer_checks, "PRE_TRAINING", 1.0)
-    finding = transfer_checks.theorem_5_1(system, Protocol(at(system, 16, 4, 8)))
+    monkeypatch.setattr(learned_attention, "PRE_TRAINING", 1.0)
+    finding = learned_attention.theorem_5_1(system, Protocol(at(system, 16, 4, 8)))
     assert finding.holds is None
     assert "G/D = 0.33" in finding.reason
 
@@ -268,7 +266,7 @@ def test_theorem_5_1_is_false_where_gamma_moves_the_wrong_way(system):
             return super().gradient(state) * [1.0, -1.0, 1.0]
 
     broken = dataclasses.replace(system, ReducedPopulation=Wrong)
-    finding = transfer_checks.theorem_5_1(broken, Protocol(at(system, 16, 4, 8)))
+    finding = learned_attention.theorem_5_1(broken, Protocol(at(system, 16, 4, 8)))
     assert finding.holds is False
     assert finding.measured > 0.8
     assert "other sets" in finding.reason
@@ -276,9 +274,9 @@ def test_theorem_5_1_is_false_where_gamma_moves_the_wrong_way(system):
 
 def test_theorem_5_2_fails_as_worded(system, monkeypatch):
     """With the smaller sizes of its tables."""
-    monkeypatch.setattr(transfer_checks, "GROWING", ((64, 4), (256, 8)))
-    monkeypatch.setattr(transfer_checks, "LINEAR_SIZES", (32, 128))
-    finding = plain(transfer_checks.theorem_5_2(system, Protocol()))
+    monkeypatch.setattr(unknown_partition, "GROWING", ((64, 4), (256, 8)))
+    monkeypatch.setattr(unknown_partition, "LINEAR_SIZES", (32, 128))
+    finding = plain(unknown_partition.theorem_5_2(system, Protocol()))
     assert finding.holds is False
     rows = finding.evidence["one_sample"]
     for row in rows:
@@ -290,14 +288,14 @@ def test_theorem_5_2_fails_as_worded(system, monkeypatch):
 
 
 def test_theorem_5_2_holds_where_sign_z_does_not_do(system):
-    finding = plain(transfer_checks.theorem_5_2(system, Protocol(at(system, 32, 4, 16))))
+    finding = plain(unknown_partition.theorem_5_2(system, Protocol(at(system, 32, 4, 16))))
     assert finding.holds is True
     assert finding.measured == pytest.approx(1.0, abs=0.1)
     assert min(finding.evidence["uniform"]) > 0.15
 
 
 def test_theorem_5_2_fails_where_sign_z_does(system):
-    finding = plain(transfer_checks.theorem_5_2(system, Protocol(at(system, 32, 4, 4))))
+    finding = plain(unknown_partition.theorem_5_2(system, Protocol(at(system, 32, 4, 4))))
     assert finding.holds is False
     assert finding.evidence["leading_direction"]["samples"] == [1, 1, 1]
 
@@ -306,9 +304,8 @@ def test_theorem_5_2_fails_where_sign_z_does(system):
 @pytest.mark.parametrize("D", [32, 64, 128])
 def test_acceptance_block_and_uniform(system, D):
     parameters = at(system, D, 4, 8)
-    true = float(
-        np.median(transfer.fine_tune(parameters, frozen_attention.block(parameters), 8, 12))
-    )
+    block = transfer.block_attention(parameters)
+    (true,) = transfer.Downstream(parameters, block).medians([8], 12)
     median, least = floor(parameters, 8)
     print(f"D={D}: block {true:.5f}, uniform {median:.4f}, sign(Z) {least:.4f}")
     assert true <= 0.01
@@ -317,7 +314,7 @@ def test_acceptance_block_and_uniform(system, D):
 @pytest.mark.long
 def test_acceptance_exponent_of_uniform_attention(system):
     sizes = (16, 32, 64, 128, 256, 512)
-    found = unknown_partition.linear_ladder(system, sizes, 24, 0)
+    found = unknown_partition.needed_along_size(system, sizes, 24, 0)
     print(found)
     assert 0.6 <= found["exponent"] <= 1.2
 
@@ -326,19 +323,19 @@ def test_acceptance_exponent_of_uniform_attention(system):
 def test_acceptance_learned_attention(system):
     parameters = at(system, 32, 4, 8)
     run = dynamics.flow(system.ReducedPopulation(parameters), 1e4)
-    weights = frozen_attention.of_orbits(parameters, run.final_state)
-    error = float(np.median(transfer.fine_tune(parameters, weights, 4, 24)))
+    weights = transfer.orbit_attention(parameters, run.final_state)
+    (error,) = transfer.Downstream(parameters, weights).medians([4], 24)
     print(f"learned to time 1e4, D=32, 4 samples: {error:.4f}")
     assert error <= 0.01
 
 
 @pytest.mark.long
 def test_theorems_by_default(system):
-    learned = plain(transfer_checks.theorem_5_1(system, Protocol()))
+    learned = plain(learned_attention.theorem_5_1(system, Protocol()))
     print(learned.reason)
     assert learned.holds is True
     assert learned.measured < 0.1
-    without = plain(transfer_checks.theorem_5_2(system, Protocol()))
+    without = plain(unknown_partition.theorem_5_2(system, Protocol()))
     print(without.reason)
     assert without.holds is False
     assert without.measured < 0.005

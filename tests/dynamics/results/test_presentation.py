@@ -10,7 +10,6 @@ from scalars import wells
 import dynamics
 from dynamics import plotting, registry
 from dynamics.analysis.phase_portrait import portrait
-from dynamics.experiments.positional_attention.adam import adam
 from dynamics.results.presentation import Origin, Panel, PlotDescription, Presentation
 from theory.notation import Notation, NotationEntry
 
@@ -54,11 +53,7 @@ def test_plain_values_and_back(shown):
 def test_results_have_that_of_their_problem(system):
     problem = system.ReducedPopulation(system.Parameters(D=4, C=2))
     assert problem.notation is problem.presentation.notation
-    for run in (
-        dynamics.descend(problem, 0.02, 20),
-        dynamics.flow(problem, 1.0),
-        adam(problem, 0.02, 20),
-    ):
+    for run in (dynamics.descend(problem, 0.02, 20), dynamics.flow(problem, 1.0)):
         assert run.presentation is problem.presentation
         again = dynamics.Trajectory.from_xarray(run.to_xarray())
         assert again.presentation == problem.presentation == system.presentation

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.experiments.positional_attention.adam import adam
+from dynamics.experiments.positional_attention.convolution import adam
 from dynamics.results.outcome import DIVERGED
 from dynamics.systems.positional_attention.empirical.positional_encodings import GramEmpirical
 from dynamics.systems.positional_attention.empirical.sampling import Convolution

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dynamics import plotting
+from dynamics.analysis.phase_portrait import portrait
+from dynamics.analysis.transverse_growth import transverse_growth
 from dynamics.experiments.figure import Drawing, Figure, FigureRequest
+from dynamics.training.flow import flow
+from dynamics.training.gradient_descent import descend
+from dynamics.training.stability_limit import limits_along
 from dynamics.validation import InvalidRequest, real
 
 if TYPE_CHECKING:
@@ -20,56 +26,60 @@ ROUNDING = 1e-12
 
 
 def classes(system: System, request: FigureRequest) -> Drawing:
-    """Which trained entries are one scalar: each array, coloured by class."""
-    from dynamics import plotting
+    """Which trained entries are one scalar: each array, coloured by class.
 
-    request.settled({}, {})
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    request.options({}, {})
     assert system.closure is not None
-    closure = system.closure(request.law(system))
+    closure = system.closure(request.make_parameters(system))
     document = closure.document()
     if not document["labels"]:
         raise InvalidRequest(f"{closure.entries} entries are too many to be drawn one by one")
-    return Drawing(
-        plotting.entry_classes(document), {"labels": document["labels"]},
-        f"{system.title}: {closure.summary()}.",
-    )  # fmt: skip
+    caption = f"{system.title}: {closure.summary()}."
+    return Drawing(plotting.entry_classes(document), {"labels": document["labels"]}, caption)
 
 
 def plane(system: System, request: FigureRequest) -> Drawing:
-    """Phase plane of two scalars. Options: ``x``, ``y``, ``time``, ``starts``, ``grid``."""
-    from dynamics import plotting
-    from dynamics.analysis.phase_portrait import portrait
+    """Phase plane of two scalars. Options: ``x``, ``y``, ``time``, ``starts``, ``grid``.
 
-    usual = system.showcases["run"]
-    time = usual.eta * usual.steps
-    options = request.settled(
-        {"x": "", "y": "", "time": time, "starts": 4, "grid": GRID}, {"grid": 2 * GRID}
-    )
-    problem = system.ReducedPopulation(request.law(system))
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    run = system.showcases["run"]
+    quick = {"x": "", "y": "", "time": run.eta * run.steps, "starts": 4, "grid": GRID}
+    options = request.options(quick, {"grid": 2 * GRID})
+    problem = system.ReducedPopulation(request.make_parameters(system))
     names = problem.state_names
     if len(names) < 2:
         raise InvalidRequest(f"{system.name} closes on one scalar, {names[0]}: there is no plane")
     axes = (str(options["x"] or names[0]), str(options["y"] or names[1]))
-    found = portrait(
+    result = portrait(
         problem, real("time", options["time"], above=0.0), axes, starts=int(options["starts"]),
         grid=int(options["grid"]),
     )  # fmt: skip
-    points = [asdict(point) for point in found.fixed_points]
+    points = [asdict(point) for point in result.fixed_points]
     caption = f"{system.title}: phase plane of {axes[0]} and {axes[1]}, {len(points)} fixed points."
-    return Drawing(plotting.portrait(found), {"fixed_points": points}, caption)
+    return Drawing(plotting.portrait(result), {"fixed_points": points}, caption)
 
 
 def transverse(system: System, request: FigureRequest) -> Drawing:
-    """How fast deviations from the closed space grow. Options: ``eta``, ``steps``, ``records``."""
-    from dynamics import plotting
-    from dynamics.analysis.transverse_growth import transverse_growth
-    from dynamics.training.gradient_descent import descend
+    """How fast deviations from the closed space grow. Options: ``eta``, ``steps``, ``records``.
 
-    usual = system.showcases["run"]
-    options = request.settled(
-        {"eta": usual.eta, "steps": usual.steps, "records": 32}, {"records": 120}
-    )
-    parameters = request.law(system)
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    default = system.showcases["run"]
+    quick = {"eta": default.eta, "steps": default.steps, "records": 32}
+    options = request.options(quick, {"records": 120})
+    parameters = request.make_parameters(system)
     reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
     if reduced.closure.scalars == reduced.closure.entries:
         raise InvalidRequest(
@@ -78,26 +88,29 @@ def transverse(system: System, request: FigureRequest) -> Drawing:
     run = descend(reduced, options["eta"], int(options["steps"]))
     growth = transverse_growth(reduced, full, run, int(options["records"]))
     worst = float(growth.least.min())
-    said = (
+    conclusion = (
         f"the least is {worst:.3g}, and a deviation grows by at most {growth.amplification[-1]:.3g}"
         if worst < -ROUNDING * max(1.0, float(np.abs(growth.least).max()))
         else f"none is negative (least {worst:.3g}): the closed space attracts or holds"
     )
-    caption = f"{system.title}: least curvature across the closed space along one run; {said}."
+    caption = (
+        f"{system.title}: least curvature across the closed space along one run; {conclusion}."
+    )
     data = {name: np.asarray(values) for name, values in vars(growth).items()}
     return Drawing(plotting.transverse_growth(growth, run), data, caption)
 
 
 def stability(system: System, request: FigureRequest) -> Drawing:
-    """Stability limit along a run. Options: ``eta``, ``steps``."""
-    from dynamics import plotting
-    from dynamics.training.flow import flow
-    from dynamics.training.gradient_descent import descend
-    from dynamics.training.stability_limit import limits_along
+    """Stability limit along a run. Options: ``eta``, ``steps``.
 
-    usual = system.showcases["run"]
-    options = request.settled({"eta": usual.eta, "steps": usual.steps}, {})
-    problem = system.ReducedPopulation(request.law(system))
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    default = system.showcases["run"]
+    options = request.options({"eta": default.eta, "steps": default.steps}, {})
+    problem = system.ReducedPopulation(request.make_parameters(system))
     eta = real("eta", options["eta"], above=0.0)
     run = descend(problem, eta, int(options["steps"]))
     calm = flow(problem, eta * int(options["steps"]))

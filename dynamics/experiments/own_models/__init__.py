@@ -1,1 +1,0 @@
-"""Figures that every model of one's own has."""
