@@ -20,7 +20,7 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.flow import flow
 from dynamics.training.gradient_descent import descend
-from dynamics.training.interruption import interruption
+from dynamics.training.progress import interruption
 from dynamics.validation import InvalidRequest
 
 

@@ -16,8 +16,8 @@ from dynamics.results.comparison import Overlay
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.flow import flow
 from dynamics.training.gradient_descent import descend
-from dynamics.training.interruption import interruption
-from dynamics.training.schedule import record_schedule
+from dynamics.training.progress import interruption
+from dynamics.training.settings import record_schedule
 from dynamics.validation import real, refuse
 
 

@@ -19,7 +19,7 @@ import pydantic
 from dynamics.cli import arguments
 from dynamics.cli.command_request import COMMANDS, MODULES, OF_STORES, Asked
 from dynamics.registry import is_model_file, load_system, system_names, title
-from dynamics.training.interruption import termination
+from dynamics.training.progress import termination
 from dynamics.validation import InvalidRequest, first_problem
 
 if TYPE_CHECKING:

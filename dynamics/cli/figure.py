@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli import arguments, report
-from dynamics.training.interruption import interruption
+from dynamics.training.progress import interruption
 from dynamics.validation import InvalidRequest, integer
 
 if TYPE_CHECKING:

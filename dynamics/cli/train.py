@@ -233,13 +233,13 @@ def _check_time(asked: Asked, how: dict[str, Any]) -> None:
     """Check steps and rates, or the time of a flow, which excludes them."""
     given = asked.flags
     if "time" not in given:
-        from dynamics.training.gradient_descent import check_settings
+        from dynamics.training.settings import check_settings
 
         if "rtol" in given:
             raise InvalidRequest("rtol is of the flow, and there is no --time")
         check_settings(**how)
         return
-    from dynamics.training.flow import check_flow
+    from dynamics.training.settings import check_flow
 
     check_flow(given["time"], given.get("rtol", 1e-8), asked.system.flows)
     if given.get("batch"):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli import arguments, report
-from dynamics.training.interruption import interruption
+from dynamics.training.progress import interruption
 from dynamics.validation import integer
 
 if TYPE_CHECKING:

@@ -22,8 +22,9 @@ from dynamics.problem import FloatArray
 from dynamics.registry import System, load_unchanged
 from dynamics.results.outcome import INVALID, KILLED, POINT_KINDS
 from dynamics.results.trajectory import Trajectory
-from dynamics.training.flow import check_flow, flow
-from dynamics.training.gradient_descent import check_settings, descend
+from dynamics.training.flow import flow
+from dynamics.training.gradient_descent import descend
+from dynamics.training.settings import check_flow, check_settings
 from dynamics.validation import InvalidRequest, first_problem, integer
 
 CLOSURE_SIZES = ("scalars", "free", "sample_classes")

@@ -26,7 +26,7 @@ from dynamics.sweep.result import Sweep
 from dynamics.sweep.store import SweepStore, dataset, read
 from dynamics.sweep.worker_pool import Workers, workers_for
 from dynamics.training import progress
-from dynamics.training.interruption import interruption
+from dynamics.training.progress import interruption
 from dynamics.validation import InvalidRequest
 
 TRIES = 2

@@ -17,15 +17,10 @@ from dynamics.results import outcome as ends
 from dynamics.results.outcome import Outcome
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Event, Trajectory, series
-from dynamics.training import progress
 from dynamics.training.event_location import Path, locate
-from dynamics.training.gradient_descent import starting_state
-from dynamics.training.interruption import interruption
-from dynamics.validation import integer, real, refuse
+from dynamics.training.progress import bar, interruption
+from dynamics.training.settings import check_flow, record_times, starting_state
 
-LOOSEST = 1e-8
-"""Looser tolerances would put event times off by more than 1e-5."""
-RECORDS = 300
 MAX_STEPS = 200_000
 
 
@@ -103,35 +98,6 @@ def flow(
     )
 
 
-def check_flow(time: object, rtol: object, flows: bool = True) -> tuple[float, float]:
-    """Time and tolerance as they will be used, of a problem that has a flow.
-
-    Raises
-    ------
-    InvalidRequest
-        If one of them is not valid.
-    """
-    if not flows:
-        problem = "asks for a gradient flow, and this system has none: its loss has kinks"
-        refuse("time", time, problem, "left out, with eta and steps instead", "eta and steps")
-    checked = real("rtol", rtol, at_least=1e-13, at_most=1e-2)
-    return real("time", time, above=0.0), min(checked, LOOSEST)
-
-
-def record_times(nodes: FloatArray, record: int | ArrayLike | None, horizon: float) -> FloatArray:
-    """Times of the records: 0, then logarithmically spaced up to the end; or those given."""
-    if record is None or np.ndim(record) == 0:
-        count = RECORDS if record is None else integer("record", record, at_least=2)
-        first = max(nodes[1], 1e-10 * nodes[-1])
-        spaced = np.geomspace(first, nodes[-1], count)
-        return np.unique(np.concatenate([[0.0], np.minimum(spaced, nodes[-1])]))
-    given = np.sort(np.asarray(record, dtype=np.float64))
-    for edge in (given[0], given[-1]):
-        real("record", edge, at_least=0.0, at_most=horizon)
-    reached = given[given <= nodes[-1]]
-    return reached if reached.size else nodes[:1]
-
-
 def _floor(start: FloatArray, rtol: float) -> FloatArray:
     """The absolute tolerance of every entry."""
     return 1e-3 * rtol * np.maximum(np.abs(start), 1e-2)
@@ -162,7 +128,7 @@ def _integrate(problem: Problem, start: FloatArray, time: float, rtol: float):  
         jac=jacobian if problem.has_jacobian else None,
     )
     nodes, pieces, kind, failure = [0.0], [], ends.HORIZON, ""
-    with interruption() as interrupted, progress.bar(f"flow, {problem.view}") as bar:
+    with interruption() as interrupted, bar(f"flow, {problem.view}") as shown:
         while solver.status == "running":
             solver.step()
             if solver.status == "failed" or not np.isfinite(solver.y).all():
@@ -175,8 +141,8 @@ def _integrate(problem: Problem, start: FloatArray, time: float, rtol: float):  
             refused.clear()
             nodes.append(solver.t)
             pieces.append(solver.dense_output())
-            bar.set_postfix_str(f"time {solver.t:.3g} of {time:g}", refresh=False)
-            bar.update()
+            shown.set_postfix_str(f"time {solver.t:.3g} of {time:g}", refresh=False)
+            shown.update()
     if not pieces:
         nodes, pieces = [0.0, np.finfo(float).tiny], [lambda t: start]
     return np.array(nodes), OdeSolution(nodes, pieces), kind, failure

@@ -1,37 +1,54 @@
 r"""Gradient descent as a map, :math:`\theta \leftarrow \theta - \eta g(\theta)`.
 
-The run is advanced in chunks (`iterate`), settled at the end (`settle`), and what happens between
-the chunks is decided here: interruption, checkpoint, progress. None of it changes the result.
+`descend` checks the request, drives a `Run` and makes a `Trajectory` of it. The steps themselves
+are taken by the compiled loop of `dynamics.codegen.kernels.advance`, in chunks. In a chunk every
+step is tracked for the events; between chunks `Run` keeps the records and looks for the events, and
+`descend` handles interruption, checkpoint and progress. Where the chunks are cut changes nothing,
+and neither does going on from the `Run.state` of a run in another process.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from dynamics.problem import FloatArray, Problem
-from dynamics.results.trajectory import Trajectory
-from dynamics.training import progress
+from dynamics.problem import SMALL, FloatArray, Problem, certificate_failure
+from dynamics.results import outcome as ends
+from dynamics.results.outcome import Outcome
+from dynamics.results.presentation import Presentation
+from dynamics.results.trajectory import Event, Trajectory, series
 from dynamics.training.checkpoint import Checkpoint, request_of
-from dynamics.training.finish import observed, settled
-from dynamics.training.interruption import interruption
-from dynamics.training.run import Run
-from dynamics.training.schedule import check_memory, check_steps, record_schedule
-from dynamics.validation import learning_rate, refuse
+from dynamics.training.event_detection import Detector, Oscillation
+from dynamics.training.progress import bar, interruption
+from dynamics.training.settings import (
+    check_memory,
+    check_steps,
+    record_schedule,
+    starting_state,
+)
+from dynamics.training.stability_limit import stability_limit
+from dynamics.validation import learning_rate
+from theory.events import EventRule
 
-__all__ = [
-    "check_settings",
-    "check_steps",
-    "descend",
-    "interruption",
-    "record_schedule",
-    "starting_state",
-]
-
+SECONDS_PER_CHUNK = 0.2
+FIRST_CHUNK = 64
+LARGEST_CHUNK = 1 << 12
+NEAR_LIMIT = 0.8
+"""Part of the stability limit from which a learning rate is warned of."""
+BETWEEN_CHECKS = 1.25
+"""Factor in the step from one check of the stability limit to the next: it moves with log time."""
+NEVER = 1 << 62
+"""First check of states too large for one, so that it cuts no chunks."""
+CALM_STEPS, FEWEST_CALM = 20_000, 200
+"""Most and fewest steps of the runs at smaller learning rates that a remedy is taken from."""
 CONTINUE = "start again from its final state for the remaining steps"
 RESUME = "the same run with the same checkpoint goes on from there"
 LOG = logging.getLogger(__name__)
@@ -75,6 +92,15 @@ def descend(
     InvalidRequest
         If eta, steps or record is not valid, the records do not fit in memory, or the checkpoint is
         of another run or damaged.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    >>> run = dynamics.descend(problem, eta=0.02, steps=1000)
+    >>> run.outcome.kind, run.states.shape[1], int(run.steps[-1])
+    ('reached horizon', 3, 1000)
     """
     rates = learning_rate(eta, problem.layout.group_names)
     steps = check_steps(steps)
@@ -94,12 +120,12 @@ def descend(
         if store is not None and run.step:
             store.write(request, run.state())
 
-    with interruption() as interrupted, progress.bar(problem.view, steps, run.step) as bar:
+    with interruption() as interrupted, bar(problem.view, steps, run.step) as shown:
 
         def going_on() -> bool:
-            bar.update(run.step - bar.n)
+            shown.update(run.step - shown.n)
             if run.warning:
-                bar.clear()
+                shown.clear()
                 LOG.warning(run.warning)
                 run.warning = ""
             if store is not None and store.due():
@@ -108,38 +134,274 @@ def descend(
 
         run.go(steps, going_on)
         going_on()
-        bar.close()
+        shown.close()
         if interrupted.is_set():
             save()
         stopped = interrupted.is_set() and run.step < steps and not run.diverged
-        records = observed(run, interrupted)
-        if records[0][-1] < run.step:
+        recorded, states, observables = _records(run, interrupted)
+        if recorded[-1] < run.step:
             stopped = True
             save()
         advice = CONTINUE if store is None else RESUME
-        result = settled(run, records, steps, rates, advice if stopped else "")
+        outcome = _finish(run, int(recorded[-1]), steps, start, advice if stopped else "")
     if store is not None and not (stopped or store.keep):
         store.discard()
-    return result
+    return Trajectory(
+        system=problem.system,
+        view=problem.view,
+        parameters=asdict(problem.parameters),
+        layout=problem.layout,
+        settings={
+            "eta": rates[0] if len(set(rates)) == 1 else list(rates),
+            "steps": steps,
+            **problem.settings,
+        },
+        steps=recorded,
+        time=np.asarray(recorded * run.step_time, dtype=np.float64),
+        states=states,
+        observables=series(observables),
+        events={rule.name: _event(run, rule, recorded, states) for rule in problem.events},
+        outcome=outcome,
+        reasons={n: f.reason for n, f in run.detector.found.items() if f.step is None},
+        presentation=Presentation.of(problem),
+    )
 
 
-def starting_state(problem: Problem, initial: ArrayLike | None) -> FloatArray:
-    """The problem's own start, or the one given, which must be finite.
+class Run:
+    """One run in progress.
 
-    Raises
-    ------
-    InvalidRequest
-        If an entry is not finite.
+    Parameters
+    ----------
+    problem : Problem
+    rates : tuple of float
+        Learning rate of each parameter group; time is the first times steps.
+    start : float array, shape (n,)
+    schedule : int array
+        Steps to record, ascending.
+
+    Attributes
+    ----------
+    step : int
+        Where the run is.
+    now : float array, shape (n,)
+        The state there.
+    diverged : bool
+        The next state is not finite.
+    warning : str
+        What the user should know meanwhile, once; empty if nothing is new.
     """
-    if initial is None:
-        return problem.initial_state
-    start = problem.layout.flatten(initial)
-    if not np.isfinite(start).all():
-        refuse("initial", initial, "is not finite", "a finite state", problem.initial_state)
-    return start
+
+    def __init__(
+        self,
+        problem: Problem,
+        rates: tuple[float, ...],
+        start: FloatArray,
+        schedule: NDArray[np.int64],
+    ) -> None:
+        self.problem = problem
+        self.eta, self.step_time = problem.layout.per_entry(rates), rates[0]
+        self.schedule = schedule
+        names = problem.order_names
+        self.detector = Detector(problem.events, names, problem.parameters, self.step_time)
+        self.oscillation = Oscillation(names.index(problem.rates[0]))
+        self.step, self.now = 0, start.copy()
+        self.diverged, self.warning = False, ""
+        self._chunk = FIRST_CHUNK
+        self._check = 1 if start.size <= SMALL else NEVER
+        self._warned = False
+        self._steps: list[NDArray[np.int64]] = []
+        self._states: list[FloatArray] = []
+
+    def go(self, steps: int, going_on: Callable[[], bool]) -> None:
+        """Advance to the last step, or to where the run diverges, or is to stop between chunks."""
+        while self.step < steps and not self.diverged and going_on():
+            if self.step == self._check:
+                self._warn()
+                self._check = max(self._check + 1, int(BETWEEN_CHECKS * self._check))
+            self._advance(min(steps, self.step + self._chunk, self._check))
+
+    def _advance(self, last: int) -> None:
+        """One chunk, up to ``last`` or to where the next state is not finite."""
+        step, problem, before = self.step, self.problem, self.now.copy()
+        low, high = np.searchsorted(self.schedule, (step, last))
+        due = self.schedule[low:high]
+        tracked = np.empty((last - step, len(problem.order_names)))
+        records = np.empty((due.size, before.size))
+        clock = time.perf_counter()
+        reached = problem.advance(self.now, self.eta, step, last, (tracked, due, records))
+        seconds = time.perf_counter() - clock
+        self.diverged = reached < last
+        rows = tracked[: reached - step + self.diverged]
+        self.track(step, rows, before)
+        done = int(np.searchsorted(due, reached + self.diverged))
+        if done:
+            self._steps.append(due[:done])
+            self._states.append(records[:done])
+        self.step = reached
+        if seconds < SECONDS_PER_CHUNK / 2:
+            self._chunk = min(LARGEST_CHUNK, 2 * self._chunk)
+        elif seconds > 2 * SECONDS_PER_CHUNK:
+            self._chunk = max(1, self._chunk // 2)
+
+    def track(self, first: int, rows: FloatArray, state: FloatArray) -> None:
+        """Look for events in the order parameters of consecutive steps from ``state`` on."""
+        if len(rows):
+            self.detector.feed(first, rows, state)
+            self.oscillation.feed(first, rows)
+
+    def _warn(self) -> None:
+        """Say once that the learning rate comes near the stability limit, or has passed it."""
+        if self._warned:
+            return
+        limit = stability_limit(self.problem, self.now)
+        if self.step_time > NEAR_LIMIT * limit:
+            self._warned = True
+            near = "period two is near" if self.step_time < limit else "it is passed"
+            self.warning = (
+                f"eta={self.step_time:g} at step {self.step}, where the stability limit is "
+                f"{limit:.4g}: {near}"
+            )
+
+    def recorded(self) -> tuple[NDArray[np.int64], FloatArray]:
+        """Recorded steps so far, and their states, shape (records, n)."""
+        none = np.empty(0, dtype=np.int64)
+        self._steps = [np.concatenate([none, *self._steps])]
+        self._states = [np.concatenate([np.empty((0, self.now.size)), *self._states])]
+        return self._steps[0], self._states[0]
+
+    def records(self) -> tuple[NDArray[np.int64], FloatArray]:
+        """The same with the present state at the end."""
+        steps, states = self.recorded()
+        if steps.size and steps[-1] == self.step:
+            return steps, states
+        return np.append(steps, self.step), np.concatenate([states, self.now[None, :]])
+
+    def replay(self, state: FloatArray, first: int, last: int) -> tuple[FloatArray, FloatArray]:
+        """Run the steps first..last once more: order parameters at each, and the state at last."""
+        state, none = state.copy(), np.array([], dtype=np.int64)
+        rows = np.empty((last - first + 1, len(self.problem.order_names)))
+        if last > first:
+            buffers = (rows[:-1], none, np.empty((0, state.size)))
+            self.problem.advance(state, self.eta, first, last, buffers)
+        rows[-1] = self.problem.order_parameters(state)
+        return rows, state
+
+    def state(self) -> dict[str, Any]:
+        """All that the run needs to go on, as plain values and arrays, for `restore`."""
+        steps, states = self.recorded()
+        own = ("step", "now", "diverged", "_warned", "_check")
+        return {
+            "run": {name: getattr(self, name) for name in own},
+            "records": [steps, states],
+            "detector": self.detector.state(),
+            "oscillation": self.oscillation.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from the `state` of a run of the same problem."""
+        self.detector.restore(state["detector"])
+        self.oscillation.restore(state["oscillation"])
+        vars(self).update(state["run"])
+        steps, states = state["records"]
+        self._steps, self._states = [steps], [states]
 
 
-def check_settings(eta: Any, steps: Any, record: Any) -> None:
-    """Refuse settings that `descend` would refuse, before anything is compiled."""
-    learning_rate(eta, None)
-    record_schedule(check_steps(steps), record)
+def _records(
+    run: Run, interrupted: threading.Event
+) -> tuple[NDArray[np.int64], FloatArray, list[Mapping[str, float]]]:
+    """Recorded steps, states and observables; an interruption leaves those that are computed."""
+    steps, states = run.records()
+    already = interrupted.is_set()
+    observables: list[Mapping[str, float]] = []
+    for state in states:
+        observables.append(run.problem.observables(state))
+        if interrupted.is_set() and not already:
+            break
+    return steps[: len(observables)], states[: len(observables)], observables
+
+
+def _finish(run: Run, recorded: int, steps: int, start: FloatArray, stopped: str) -> Outcome:
+    """The outcome; the rules that need the whole run are applied, and the run cannot go on.
+
+    Parameters
+    ----------
+    run : Run
+    recorded : int
+        Last recorded step.
+    steps : int
+        Steps of the request.
+    start : float array, shape (n,)
+    stopped : str
+        What to do about an interruption; empty if there was none.
+    """
+    if not run.diverged:
+        row = run.problem.order_parameters(run.now)
+        run.track(run.step, row[None, :], run.now)
+    outcome = _outcome(run, steps, start, stopped)
+    fate = ends.OSCILLATING if outcome.kind == ends.OSCILLATING else "falls to the horizon"
+    if outcome.kind == ends.DIVERGED:
+        fate = f"diverged at step {run.step}"
+    run.detector.finish(run.step, fate, lambda s, a, b: run.replay(s, a, b)[0])
+    if recorded < run.step:
+        return Outcome(ends.INTERRUPTED, recorded, recorded * run.step_time, stopped)
+    return outcome
+
+
+def _event(
+    run: Run, rule: EventRule, recorded: NDArray[np.int64], states: FloatArray
+) -> Event | None:
+    """The event with its state, run once more from the last known state before it."""
+    detected = run.detector.found[rule.name]
+    step = detected.step
+    if step is None:
+        return None
+    k = int(np.searchsorted(recorded, step, side="right")) - 1
+    begin, state = int(recorded[k]), states[k]
+    if detected.origin is not None and detected.origin[0] > begin:
+        begin, state = detected.origin
+    horizon = run.step * run.step_time if rule.whole_run else None
+    return Event(rule.name, step * run.step_time, step, run.replay(state, begin, step)[1], horizon)
+
+
+def _outcome(run: Run, steps: int, start: FloatArray, stopped: str) -> Outcome:
+    reached, now = run.step, run.step * run.step_time
+    if run.diverged:
+        if failure := certificate_failure(run.problem, run.now):
+            return Outcome(ends.CERTIFICATE_LOST, reached, now, failure)
+        return Outcome(ends.DIVERGED, reached, now, _remedy(run, start, steps))
+    if stopped and reached < steps:
+        return Outcome(ends.INTERRUPTED, reached, now, stopped)
+    if run.oscillation.lasting(reached):
+        began = run.oscillation.began
+        remedy = _remedy(run, run.now, steps)
+        return Outcome(ends.OSCILLATING, began, began * run.step_time, remedy)
+    moved = run.now - run.eta * run.problem.gradient(run.now) != run.now
+    return Outcome(ends.HORIZON if moved.any() else ends.CONVERGED, reached, now)
+
+
+def _remedy(run: Run, start: FloatArray, steps: int) -> str:
+    """The learning rate used, the stability limit on a calmer run, what to try.
+
+    The learning rate is halved until the steps that were asked for, at most 20,000, end
+    without a reversal from ``start``; the limit is the least along that run.
+    """
+    eta, used = run.eta, f"eta={run.step_time:g}"
+    calm = min(CALM_STEPS, max(FEWEST_CALM, steps))
+    problem = run.problem
+    for _ in range(20):
+        eta = eta / 2
+        state, width = start.copy(), len(problem.order_names)
+        # Contiguous: another layout would be compiled anew.
+        schedule = record_schedule(calm, "log")[::8].copy()
+        rows, records = np.empty((calm, width)), np.empty((schedule.size, state.size))
+        done = problem.advance(state, eta, 0, calm, (rows, schedule, records))
+        rate = rows[calm // 2 :, run.oscillation.column]
+        if done == calm and not (np.sign(rate[1:]) * np.sign(rate[:-1]) < 0).any():
+            records[-1] = state
+            limits = [stability_limit(problem, record) for record in records]
+            limit = min((bound for bound in limits if bound > 0), default=np.inf)
+            if limit < run.step_time:
+                tried = f"try eta={0.9 * limit:.2g}"
+                return f"{used} is above the stability limit {limit:.4g} there; {tried}"
+            break
+    return f"{used} is too large; try eta={float(eta.max()):.2g}"

@@ -1,16 +1,25 @@
-"""Progress of long runs: a bar on stderr where that is a terminal, and nothing anywhere else.
+"""What a long run shows, and how it is ended early.
 
-tqdm is imported at the first run, so that ``import dynamics`` stays light.
+A progress bar on stderr where that is a terminal, and nothing elsewhere; Ctrl-C, and the SIGTERM
+of a batch system, end a run that keeps what it has. tqdm is imported at the first run, so that
+``import dynamics`` stays light.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 DELAY = 1.0
 """Seconds before a bar appears: short runs show none."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+_active: list[threading.Event] = []
 
 
 def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps") -> Any:
@@ -21,7 +30,7 @@ def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps")
     what : str
         What is under way, in front of the bar.
     total : int, optional
-        Steps in all; without it no time left is told.
+        Steps in all; without it no time left is shown.
     done : int
         Steps that were done before, and do not count for the speed.
     unit : str
@@ -51,7 +60,47 @@ def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps")
 def _size() -> dict[str, Any]:
     """Follow the terminal; one that does not know its size gets 80 columns, not an empty bar."""
     try:
-        known = min(os.get_terminal_size(sys.stderr.fileno())) > 0
+        sized = min(os.get_terminal_size(sys.stderr.fileno())) > 0
     except (OSError, ValueError, AttributeError):
-        known = False
-    return {"dynamic_ncols": True} if known else {"ncols": 80, "nrows": 20}
+        sized = False
+    return {"dynamic_ncols": True} if sized else {"ncols": 80, "nrows": 20}
+
+
+@contextmanager
+def interruption() -> Iterator[threading.Event]:
+    """An event that Ctrl-C and SIGTERM set, so that a run ends between chunks with all it has.
+
+    Nested uses share one event: after a signal nothing inside the outermost one goes on. Outside
+    the main thread, where signals do not arrive, the event is never set.
+    """
+    if _active or threading.current_thread() is not threading.main_thread():
+        yield _active[0] if _active else threading.Event()
+        return
+    raised = threading.Event()
+    _active.append(raised)
+    try:
+        with _handled(SIGNALS, lambda *_: raised.set()):
+            yield raised
+    finally:
+        _active.clear()
+
+
+@contextmanager
+def termination() -> Iterator[None]:
+    """Let SIGTERM raise KeyboardInterrupt, as Ctrl-C does, where no run is under way."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with _handled((signal.SIGTERM,), signal.default_int_handler):
+        yield
+
+
+@contextmanager
+def _handled(signals: tuple[signal.Signals, ...], handler: Callable[..., Any]) -> Iterator[None]:
+    earlier = {number: signal.signal(number, handler) for number in signals}
+    try:
+        yield
+    finally:
+        for number, before in earlier.items():
+            # None stands for a handler that was not installed from Python.
+            signal.signal(number, signal.SIG_DFL if before is None else before)

@@ -35,7 +35,7 @@ from dynamics.problem import FloatArray, Problem
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.flow import flow
-from dynamics.training.interruption import interruption
+from dynamics.training.progress import interruption
 from dynamics.validation import integer, refuse
 
 MARGINS = (0.10, 0.14)

@@ -39,7 +39,7 @@ from dynamics.results.outcome import DIVERGED, HORIZON, INTERRUPTED, Outcome
 from dynamics.systems.positional_attention.empirical.positional_encodings import GramEmpirical
 from dynamics.systems.positional_attention.empirical.sampling import Convolution
 from dynamics.training.gradient_descent import descend
-from dynamics.training.interruption import interruption
+from dynamics.training.progress import interruption
 from dynamics.validation import integer, real
 from theory.symmetry import Partition
 

@@ -14,7 +14,7 @@ from runs import same
 
 import dynamics
 from dynamics.cli import main
-from dynamics.training import run
+from dynamics.training import gradient_descent as run
 
 RUN = ["run", "positional_attention", "--D", "8", "--C", "2", "--steps", "20000"]
 COMPARE = ["compare", "positional_attention", "--D", "8", "--C", "2", "--steps", "1500", "--json"]
@@ -22,7 +22,8 @@ COMPARE = ["compare", "positional_attention", "--D", "8", "--C", "2", "--steps",
 SLOWLY = """
 import sys, time
 from dynamics import cli
-from dynamics.training import checkpoint, progress, run
+from dynamics.training import checkpoint, progress
+from dynamics.training import gradient_descent as run
 progress.DELAY = 0.0
 checkpoint.SECONDS = checkpoint.SHARE = 0.0
 run.LARGEST_CHUNK = 256

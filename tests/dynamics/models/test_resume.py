@@ -16,7 +16,7 @@ from runs import same
 import dynamics
 from dynamics import plotting
 from dynamics.cli import main
-from dynamics.training import run
+from dynamics.training import gradient_descent as run
 from dynamics.validation import InvalidRequest
 
 pytest.importorskip("jax")
@@ -36,7 +36,8 @@ RUN = ["run", "my.py", "--p1", "0.4", "--eta", "0.5", "--steps", "8000"]
 SLOWLY = """
 import sys, time
 from dynamics import cli
-from dynamics.training import checkpoint, progress, run
+from dynamics.training import checkpoint, progress
+from dynamics.training import gradient_descent as run
 progress.DELAY = 0.0
 checkpoint.SECONDS = checkpoint.SHARE = 0.0
 run.LARGEST_CHUNK = 256

@@ -7,7 +7,8 @@ import pytest
 from runs import same
 
 import dynamics
-from dynamics.training import checkpoint, run
+from dynamics.training import checkpoint
+from dynamics.training import gradient_descent as run
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.event_detection import Detector, Oscillation
 from dynamics.validation import InvalidRequest

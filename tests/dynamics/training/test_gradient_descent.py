@@ -58,7 +58,7 @@ def test_where_chunks_are_cut_changes_nothing(problem, monkeypatch):
     from importlib import import_module
 
     reference = dynamics.descend(problem, eta=0.02, steps=5000, record=7)
-    monkeypatch.setattr(import_module("dynamics.training.run"), "LARGEST_CHUNK", 37)
+    monkeypatch.setattr(import_module("dynamics.training.gradient_descent"), "LARGEST_CHUNK", 37)
     run = dynamics.descend(problem, eta=0.02, steps=5000, record=7)
     np.testing.assert_array_equal(run.states, reference.states)
     for name, event in reference.events.items():
@@ -212,7 +212,7 @@ def test_results_are_bitwise_equal_twice_and_for_one_or_two_threads():
 
 
 def test_records_that_do_not_fit_are_refused_before_the_first_step(problem, monkeypatch):
-    from dynamics.training import schedule
+    from dynamics.training import settings as schedule
 
     monkeypatch.setattr(schedule, "MOST_RECORDED", 60)
     with pytest.raises(InvalidRequest) as caught:

@@ -7,7 +7,7 @@ import pytest
 from runs import same
 
 import dynamics
-from dynamics.training import run
+from dynamics.training import gradient_descent as run
 
 LAW = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0, "data": "fixed_disc"}
 VIEWS = ["ReducedPopulation", "FullPopulation", "FullEmpirical"]
