@@ -133,18 +133,18 @@ def conclude(
     Finding
     """
     every = [measurements] if isinstance(measurements, Measurement) else list(measurements)
-    shown, value = every[0], float(every[0].value)
+    decisive, value = every[0], float(every[0].value)
     if holds == "as measured":
         failed = [measurement for measurement in every if not measurement.met]
-        shown = (failed or every)[0]
+        decisive = (failed or every)[0]
         holds = None if failed and may_still_come else not failed
-        value = float(shown.value)
+        value = float(decisive.value)
         if isnan(value):
-            value = -inf if shown.relation.startswith(">") else inf
-    charts = [each.chart for each in (shown, *every) if each.chart is not None]
+            value = -inf if decisive.relation.startswith(">") else inf
+    charts = [each.chart for each in (decisive, *every) if each.chart is not None]
     if charts:
         evidence["plot"] = charts[0].document()
-    return Finding(holds, shown.quantity, value, shown.bound, reason, evidence)
+    return Finding(holds, decisive.quantity, value, decisive.bound, reason, evidence)
 
 
 def undecided(quantity: str, bound: float, reason: str, **evidence: Any) -> Finding:

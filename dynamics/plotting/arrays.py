@@ -58,10 +58,10 @@ def matrix_entries(
     location : str
         Where the colour bar stands.
     """
-    shown = np.ma.masked_where(np.eye(len(matrix), dtype=bool), matrix)
-    largest = float(np.abs(shown).max()) or 1.0
+    off_diagonal = np.ma.masked_where(np.eye(len(matrix), dtype=bool), matrix)
+    largest = float(np.abs(off_diagonal).max()) or 1.0
     colours = mpl.colormaps["PuOr_r"].with_extremes(bad=GREY)
-    image = panel.imshow(shown, cmap=colours, vmin=-largest, vmax=largest)
+    image = panel.imshow(off_diagonal, cmap=colours, vmin=-largest, vmax=largest)
     bar = figure.colorbar(image, ax=panel, location=location, shrink=0.9, aspect=14)
     bar.ax.tick_params(labelsize=7)
     bar.ax.locator_params(nbins=3)

@@ -63,7 +63,7 @@ def comparison(result: Comparison) -> Any:
     >>> reduced, full = system.ReducedPopulation(law), system.FullPopulation(law)
     >>> axes = plotting.comparison(dynamics.compare(reduced, full, 0.1, 20))
     >>> [text.get_text() for text in axes[0].figure.legends[0].get_texts()]
-    ['reduced-population: 3 scalars', 'full-population: 20 entries']
+    ['reduced population: 3 scalars', 'full population: 17 entries']
     """
     reduced, full = result.reduced, result.full
     alone = f", seed {reduced.settings['seed']}" if result.partners else ""
@@ -80,7 +80,9 @@ def comparison(result: Comparison) -> Any:
         axes = training(reduced, full)
     of_lines = Line2D([], [], color=GREY, label=lines)
     handles = [of_lines, Line2D([], [], color=GREY, label=label, **look)]
-    axes[0].figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8)
+    axes[0].figure.legend(
+        handles=handles, loc="outside lower center", ncols=2, fontsize=8, frameon=False
+    )
     return axes
 
 
@@ -117,9 +119,9 @@ def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
         names = [name for name in result.deviations if name in farthest]
         for name, (colour, dash, marker) in zip(names, LOOKS, strict=False):
             series = result.deviations[name]
-            shown = (result.time > 0) & (series > 0)
+            at = (result.time > 0) & (series > 0)
             axes.plot(
-                result.time[shown], series[shown], dash, color=colour, label=notation.label(name),
+                result.time[at], series[at], dash, color=colour, label=notation.label(name),
                 marker=marker, ms=3, markevery=0.08, mfc="white",
             )  # fmt: skip
         axes.set_yscale("log")

@@ -118,9 +118,9 @@ def _draw(
             band(panel, seeds, name, colour, ":")
         if markers is not None and _has(markers, name):
             time, values = positive_time(markers, _values(description, markers, name))
-            chosen = sparse(time)
+            records = sparse(time)
             style: dict[str, Any] = {"color": colour, "mfc": "white", "ms": 4.5, "mew": 1.1}
-            panel.plot(time[chosen], values[chosen], marker, zorder=3, **style)
+            panel.plot(time[records], values[records], marker, zorder=3, **style)
     if description.logarithmic:
         logarithmic(panel)
     if len(description.curves) > MOST_INSIDE:

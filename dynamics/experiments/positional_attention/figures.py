@@ -101,8 +101,8 @@ def data_point(system: System, request: FigureRequest) -> Drawing:
     values, labels, signals = law.drawn(DRAWS, np.random.default_rng(request.seed))
     minus, plus = (values == -1).sum(axis=1), (values == 1).sum(axis=1)
     misleading = (labels > 0) & (minus > plus)
-    chosen = int(np.argmax(misleading if misleading.any() else labels > 0))
-    point, signal = values[chosen].astype(int), partition.sets[signals[chosen]]
+    number = int(np.argmax(misleading if misleading.any() else labels > 0))
+    point, signal = values[number].astype(int), partition.sets[signals[number]]
     framed = np.isin(np.arange(parameters.D), signal)
     with mpl.rc_context(RC):
         figure, panel = new_figure(2.9, 3.2 * max(0.6, partition.size / columns**2))
@@ -113,13 +113,13 @@ def data_point(system: System, request: FigureRequest) -> Drawing:
     caption = (
         f"Figure 3. A data point X under Assumption 1 (D = {parameters.D}, C = {parameters.C}, "
         f"q = {parameters.q:g}): the first draw of seed {request.seed} {which} (number "
-        f"{chosen + 1}). Colours are sets; 0: no feature, 1: feature w*, -1: feature -w*; the red "
-        f"frame is the signal set. There are {minus[chosen]} patches with -1 and {plus[chosen]} "
+        f"{number + 1}). Colours are sets; 0: no feature, 1: feature w*, -1: feature -w*; the red "
+        f"frame is the signal set. There are {minus[number]} patches with -1 and {plus[number]} "
         "with 1, but the label is +1, because the signal set holds only 1."
     )
     data = {
         "values": point.tolist(), "sets": partition.labels.tolist(), "signal": signal.tolist(),
-        "label": int(labels[chosen]), "draw": chosen + 1, "columns": columns,
+        "label": int(labels[number]), "draw": number + 1, "columns": columns,
     }  # fmt: skip
     return Drawing(panel, data, caption)
 

@@ -11,14 +11,7 @@ from math import ceil, log2
 from typing import TYPE_CHECKING, Any
 
 from dynamics.experiments.measurement import Chart, Measurement, Series, conclude, undecided
-from dynamics.experiments.positional_attention.transfer import (
-    Downstream,
-    block_attention,
-    orbit_attention,
-    own_set_share,
-    trained_attention,
-    uniform_attention,
-)
+from dynamics.experiments.positional_attention import transfer
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.training.flow import flow
 from theory.systems.positional_attention.linear_rules import sign_rule_error
@@ -119,17 +112,17 @@ def transfer_row(system: System, parameters: Any, seeds: int, seed: int) -> dict
     run = flow(system.ReducedPopulation(parameters), time, record=[0.0, time / 100, time])
     early, late = run.states[1], run.final_state
     kinds = {
-        "true sets": (block_attention(parameters), 1.0),
-        "learned": (orbit_attention(parameters, late), float(late[1] > late[2])),
-        "learned, early": (orbit_attention(parameters, early), float(early[1] > early[2])),
-        "uniform": (uniform_attention(parameters), 0.0),
+        "true sets": (transfer.block_attention(parameters), 1.0),
+        "learned": (transfer.orbit_attention(parameters, late), float(late[1] > late[2])),
+        "learned, early": (transfer.orbit_attention(parameters, early), float(early[1] > early[2])),
+        "uniform": (transfer.uniform_attention(parameters), 0.0),
     }
     table: dict[str, dict[str, Any]] = {}
     for kind, (weights, association) in kinds.items():
         table[kind] = {
-            "inside": own_set_share(parameters, weights),
+            "inside": transfer.own_set_share(parameters, weights),
             "association": association,
-            "errors": Downstream(parameters, weights, seed).medians(counts, seeds),
+            "errors": transfer.Downstream(parameters, weights, seed).medians(counts, seeds),
         }
     linear, least = float(sign_rule_error(D, C, q).error), bayes_error(D // C, C, q)
     at, gap = counts.index(few), linear - least
@@ -200,14 +193,15 @@ def empirical_rows(system: System, seeds: int, seed: int) -> list[dict[str, Any]
     parameters = system.Parameters(D=16, C=4, q=4 / 12)
     rows = []
     for time in (240.0, 1440.0):
-        weights, run = trained_attention(
+        weights, run = transfer.trained_attention(
             system, parameters, 4000, time, eta=0.04, seed=seed, dtype="float32"
         )
         rows.append({
             "D": 16, "C": 4, "q": parameters.q, "samples": 4000, "time": time,
             "association": float(run["patch_association"][-1]),
-            "inside": own_set_share(parameters, weights), "downstream_samples": list(SAMPLES),
-            "errors": Downstream(parameters, weights, seed).medians(SAMPLES, seeds),
+            "inside": transfer.own_set_share(parameters, weights),
+            "downstream_samples": list(SAMPLES),
+            "errors": transfer.Downstream(parameters, weights, seed).medians(SAMPLES, seeds),
         })  # fmt: skip
     return rows
 

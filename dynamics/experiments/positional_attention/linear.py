@@ -213,19 +213,19 @@ def theorem_3_2(system: System, protocol: Protocol) -> Finding:
     if protocol.parameters is None:
         counts = (2, 3, 4, 6, 8) if protocol.thorough else (2, 4, 6)
         starts = [(2 * C * (C + 1), C, C**2 / (2 * C * (C + 1) - C)) for C in counts]
-        shown = _size(system.Parameters(D=64, C=4, q=0.25))
+        size = _size(system.Parameters(D=64, C=4, q=0.25))
     else:
-        shown = _size(protocol.parameters)
-        starts = [shown]
+        size = _size(protocol.parameters)
+        starts = [size]
     degree = 3 if protocol.parameters is None else protocol.parameters.p
-    if _additions(shown, degree) > LARGEST_CONVOLUTION / 4:
-        D, C, q = shown
+    D, C, q = size
+    where = {"D": D, "C": C, "q": q, "p": degree}
+    if _additions(size, degree) > LARGEST_CONVOLUTION / 4:
         reason = f"the exact error at D={D}, C={C}, p={degree} takes too many additions"
-        where = {"D": D, "C": C, "q": q, "p": degree}
         return undecided(RATIO, EXPONENT_SHARE, reason, parameters=where)
     ladders = [ladder(start, degree) for start in starts]
     shares = [run["exponents"][-1] / (run["C"] - 1) for run in ladders]
-    attention = where_it_attends(shown, degree, protocol.seed)
+    attention = where_it_attends(size, degree, protocol.seed)
     disjoint = attention["logits"]["with_diagonal"][1] == 0 == attention["gram"]["off_diagonal"][1]
     to_win = attention["uniform_error"] - attention["bayes_error"]
     beaten = attention["error"] < attention["uniform_error"] if to_win >= GAP else None
@@ -233,7 +233,6 @@ def theorem_3_2(system: System, protocol: Protocol) -> Finding:
     holds: bool | None = False
     if disjoint and beaten is not False:
         holds = True if fast and beaten else None
-    D, C, q = shown
     powers = ", ".join(f"D^-{run['exponents'][-1]:.2f} at C={run['C']}" for run in ladders)
     near = "an exponent near C-1" if fast else "not yet the exponent C-1, so undecided"
     equal = "" if beaten is not None else "; uniform attention is as good as the best rule here"
@@ -252,7 +251,7 @@ def theorem_3_2(system: System, protocol: Protocol) -> Finding:
         Measurement(RATIO, float(min(shares)), ">=", EXPONENT_SHARE, chart),
         reason,
         holds,
-        parameters={"D": D, "C": C, "q": q, "p": degree},
+        parameters=where,
         attention=attention,
         ladders=ladders,
     )

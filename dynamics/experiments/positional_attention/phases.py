@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.experiments.measurement import TIME, Chart, Measurement, Series, conclude
-from dynamics.experiments.positional_attention.population import (
-    HORIZON,
-    attention,
-    regime,
-    sampled_error,
-    series_along,
-    sizes_of,
-    sizes_where,
-)
+from dynamics.experiments.positional_attention import population
 from dynamics.experiments.verify import Finding, Protocol
 from theory.systems.positional_attention.linear_rules import sign_rule_error
 
@@ -39,7 +31,7 @@ HORIZONS = (1e3, 1e4, 1e5, 1e6)
 
 def _errors(parameters: Any, state: Any, run: Any, seed: int) -> tuple[dict[str, float], float]:
     """Errors of a state, of sign(Z) and of the best rule; and the standard error of the first."""
-    error, margin = sampled_error(parameters, state, seed)
+    error, margin = population.sampled_error(parameters, state, seed)
     linear = float(sign_rule_error(parameters.D, parameters.C, parameters.q).error)
     return {"error": error, "linear": linear, "irreducible": float(run["bayes_error"][-1])}, margin
 
@@ -53,7 +45,7 @@ def theorem_4_1(system: System, protocol: Protocol) -> Finding:
     protocol : Protocol
     """
     rows: list[dict[str, Any]] = []
-    cases = regime(system, protocol, LONG)
+    cases = population.regime(system, protocol, LONG)
     for parameters, _, run in cases:
         _, gamma, rho = run.final_state
         errors, margin = _errors(parameters, run.final_state, run, protocol.seed)
@@ -61,10 +53,10 @@ def theorem_4_1(system: System, protocol: Protocol) -> Finding:
         left = (errors["error"] - errors["irreducible"]) / gap if gap > 10 * margin else np.nan
         associated = bool(min(parameters.beta, gamma) > rho)
         row = {"associated": associated, "standard_error": margin, "left": left}
-        rows.append(sizes_of(parameters) | errors | row)
+        rows.append(population.sizes_of(parameters) | errors | row)
     measured = [row["left"] for row in rows if np.isfinite(row["left"])]
     most = max(measured, default=float("nan"))
-    lost = sizes_where(rows, lambda row: not row["associated"])
+    lost = population.sizes_where(rows, lambda row: not row["associated"])
     holds: bool | None = False
     if not lost:
         holds = None if len(measured) < len(rows) and not most > NEAR else most <= NEAR
@@ -79,7 +71,7 @@ def theorem_4_1(system: System, protocol: Protocol) -> Finding:
         for row in rows
     )
     quantity = "share of the gap from the linear rule's error to the irreducible one that is left"
-    chart = Chart(TIME, "population risk", series_along(cases, lambda run: run["risk"]))
+    chart = Chart(TIME, "population risk", population.series_along(cases, lambda run: run["risk"]))
     measurement = Measurement(quantity, most, "<=", NEAR, chart)
     return conclude(measurement, reason, holds, parameters={"time": LONG}, table=rows)
 
@@ -93,22 +85,22 @@ def event_1(system: System, protocol: Protocol) -> Finding:
     protocol : Protocol
     """
     rows: list[dict[str, Any]] = []
-    cases = regime(system, protocol, HORIZON)
+    cases = population.regime(system, protocol, population.HORIZON)
     for parameters, _, run in cases:
         event = run.events["T0"]
         row: dict[str, Any] = {"D": parameters.D, "C": parameters.C, "q": parameters.q}
         if event is None:
             rows.append(row | {"T0": None, "moved": float("nan"), "rises": False})
             continue
-        _, own = attention(parameters, np.stack([run.states[0], event.state]))
+        _, own = population.attention(parameters, np.stack([run.states[0], event.state]))
         alphas = np.append(run["alpha"][run.time <= event.time], event.state[0])
         errors, _ = _errors(parameters, event.state, run, protocol.seed)
         row |= {"T0": event.time, "alpha": float(event.state[0])}
         row |= {"moved": float(own[1] / own[0] - 1), "rises": bool((np.diff(alphas) > 0).all())}
         rows.append(row | errors)
     moved = max((abs(row["moved"]) for row in rows), key=lambda m: (np.isnan(m), m))
-    missing = sizes_where(rows, lambda row: row["T0"] is None)
-    falling = sizes_where(rows, lambda row: row["T0"] is not None and not row["rises"])
+    missing = population.sizes_where(rows, lambda row: row["T0"] is None)
+    falling = population.sizes_where(rows, lambda row: row["T0"] is not None and not row["rises"])
     reason = f"G has changed by {moved:.2%} at T0 at most"
     if missing:
         reason = f"attention never takes over the growth of the signal at D={missing}"
@@ -124,11 +116,11 @@ def event_1(system: System, protocol: Protocol) -> Finding:
             f"; errors there (of sign(Z), irreducible): {errors_there}"
         )
     with_event = [case for case in cases if case.run.events["T0"] is not None]
-    chart = Chart(TIME, r"$\alpha$", series_along(with_event, lambda run: run["alpha"]))
+    chart = Chart(TIME, r"$\alpha$", population.series_along(with_event, lambda run: run["alpha"]))
     quantity = "relative change of the attention inside the own set, G, up to T0"
     measurement = Measurement(quantity, moved, "<=", STILL, chart)
     holds = measurement.met and all(row["rises"] and _not_generalised(row) for row in rows)
-    return conclude(measurement, reason, holds, parameters={"time": HORIZON}, table=rows)
+    return conclude(measurement, reason, holds, parameters={"time": population.HORIZON}, table=rows)
 
 
 def _not_generalised(row: dict[str, Any]) -> bool:
@@ -144,7 +136,7 @@ def event_2(system: System, protocol: Protocol) -> Finding:
     system : System
     protocol : Protocol
     """
-    cases = regime(system, protocol, LONG)
+    cases = population.regime(system, protocol, LONG)
     tables = [
         [_passing(parameters, run, horizon) for horizon in HORIZONS] for parameters, _, run in cases
     ]
@@ -195,11 +187,11 @@ def event_3(system: System, protocol: Protocol) -> Finding:
     protocol : Protocol
     """
     rows: list[dict[str, Any]] = []
-    cases = regime(system, protocol, LONG)
+    cases = population.regime(system, protocol, LONG)
     for parameters, _, run in cases:
         rise, after = run.events["event_III"], run.events["T1"]
         alpha = run["alpha"]
-        row: dict[str, Any] = sizes_of(parameters) | {
+        row: dict[str, Any] = population.sizes_of(parameters) | {
             "T1": None if after is None else after.time,
             "event_III": None if rise is None else rise.time,
             "reason": run.reasons.get("event_III", ""),
@@ -218,7 +210,7 @@ def event_3(system: System, protocol: Protocol) -> Finding:
     if reached:
         ends = (f"{ratio:.2g} (D={row['D']})" for ratio, row in zip(ratios, reached, strict=True))
         parts.append(f"alpha at time {LONG:g} over its value at T1: {', '.join(ends)}")
-    missing = sizes_where(rows, lambda row: row["T1"] is None)
+    missing = population.sizes_where(rows, lambda row: row["T1"] is None)
     if missing:
         parts.append(f"T1 is not reached at D={missing}")
     for row in rows:
@@ -229,7 +221,7 @@ def event_3(system: System, protocol: Protocol) -> Finding:
                 f"it rises by {row['rise']:.1g} from time {row['event_III']:.4g} (D={row['D']}) "
                 f"and {ending}"
             )
-    chart = Chart(TIME, r"$\alpha$", series_along(cases, lambda run: run["alpha"]))
+    chart = Chart(TIME, r"$\alpha$", population.series_along(cases, lambda run: run["alpha"]))
     least = min(ratios, default=float("nan"))
     measurement = Measurement("least alpha at the end over alpha at T1", least, ">", 1.0, chart)
     holds = measurement.met if reached else None

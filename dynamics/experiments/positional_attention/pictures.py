@@ -161,10 +161,10 @@ def _tinted(index: int) -> tuple[float, float, float]:
 
 def _number_patches(panel: Axes, size: int) -> None:
     """Name the axes of a matrix of so many patches, numbered from 1 as in the paper."""
-    shown = np.unique(np.linspace(0, size - 1, min(size, 4)).round().astype(int))
-    numbers = [str(k + 1) for k in shown]
-    panel.set_xticks(shown, numbers)
-    panel.set_yticks(shown, numbers)
+    visible = np.unique(np.linspace(0, size - 1, min(size, 4)).round().astype(int))
+    numbers = [str(k + 1) for k in visible]
+    panel.set_xticks(visible, numbers)
+    panel.set_yticks(visible, numbers)
     panel.set(xlabel="patch $j$", ylabel="patch $i$")
     panel.spines[:].set_visible(True)
 
@@ -256,9 +256,9 @@ def convolution(
         for label, runs, (colour, dash) in zip(labels, fits, looks, strict=True):
             for k, run in enumerate(runs):
                 steps, error = np.array(run["steps"]), np.array(run["test_error"])
-                shown = (steps > 0) & (error > 0)
+                visible = (steps > 0) & (error > 0)
                 panel.plot(
-                    steps[shown], error[shown], dash, color=colour,
+                    steps[visible], error[visible], dash, color=colour,
                     lw=0.9 if k else 1.6, label=None if k else label,
                 )  # fmt: skip
                 if run["diverged"]:
@@ -442,20 +442,20 @@ def transverse(result: Transverse, omega: float | None = None) -> Any:
     return axes
 
 
-def _curvatures(axes: Axes, result: Transverse, shown: NDArray[np.bool_]) -> None:
-    time, branches = result.time[shown], result.branches(EXACT_FIRST)
+def _curvatures(axes: Axes, result: Transverse, visible: NDArray[np.bool_]) -> None:
+    time, branches = result.time[visible], result.branches(EXACT_FIRST)
     for name, (colour, label) in KINDS.items():
-        values = branches[name][shown]
+        values = branches[name][visible]
         if values.shape[1]:
             axes.plot(time, values, color=colour, lw=1.1)
             axes.plot([], [], color=colour, label=f"{label}: {values.shape[1]}")
-    along = result.symmetric[shown, 0]
+    along = result.symmetric[visible, 0]
     axes.plot(time, along, color="black", lw=1.2, ls=(0, (4, 2)), label="lowest along the manifold")
     axes.set_yscale("symlog", linthresh=SMALLEST, linscale=0.4)
     axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=SMALLEST))
     axes.yaxis.set_major_formatter(FuncFormatter(_power))
-    low = min(2.0 * result.eigenvalues[shown].min(), -SMALLEST)
-    axes.set_ylim(low, max(2.0 * result.eigenvalues[shown].max(), SMALLEST))
+    low = min(2.0 * result.eigenvalues[visible].min(), -SMALLEST)
+    axes.set_ylim(low, max(2.0 * result.eigenvalues[visible].max(), SMALLEST))
     axes.axhspan(low, 0, color=GREY, alpha=0.10, lw=0)
     style: Any = {"color": GREY, "ha": "right", "va": "bottom", "style": "italic"}
     axes.text(0.99, 0.6 * low, "repelling", transform=axes.get_yaxis_transform(), **style)

@@ -163,9 +163,9 @@ def sampled_error(parameters: Any, state: FloatArray, seed: int) -> tuple[float,
     size = parameters.D
     alone = own / size - (parameters.C - 1) * within
     between = (1 - own / size) / (size - parameters.C)
-    wrong, drawn = 0.0, 0
-    while drawn < DRAWS:
-        count = min(DRAWS - drawn, max(1, CHUNK // size))
+    wrong, count_drawn = 0.0, 0
+    while count_drawn < DRAWS:
+        count = min(DRAWS - count_drawn, max(1, CHUNK // size))
         x, y = law.values(count, generator)
         z = x.reshape(count, -1, parameters.C).sum(axis=2).repeat(parameters.C, axis=1)
         total = x.sum(axis=1, keepdims=True)
@@ -174,7 +174,7 @@ def sampled_error(parameters: Any, state: FloatArray, seed: int) -> tuple[float,
         margin = y * terms.sum(axis=1)
         tie = np.abs(margin) <= 1e-13 * np.abs(terms).sum(axis=1)
         wrong += float(((margin < 0) & ~tie).sum() + 0.5 * tie.sum())
-        drawn += count
+        count_drawn += count
     error = wrong / DRAWS
     return error, float(np.sqrt(max(error, 1 / DRAWS) / DRAWS))
 
@@ -289,9 +289,9 @@ def lemma_4_3(system: System, protocol: Protocol) -> Finding:
     rows: list[dict[str, Any]] = []
     series = []
     for parameters, problem, run in regime(system, protocol, HORIZON):
-        chosen = np.unique(np.linspace(0, len(run.states) - 1, CHECKPOINTS).astype(int))
-        time = run.time[chosen]
-        of_gamma, of_rho = polylogs(problem, run.states[chosen]).T
+        records = np.unique(np.linspace(0, len(run.states) - 1, CHECKPOINTS).astype(int))
+        time = run.time[records]
+        of_gamma, of_rho = polylogs(problem, run.states[records]).T
         rows.append({
             "D": parameters.D, "C": parameters.C, "q": parameters.q,
             "least_gamma": float(of_gamma.min()), "most_gamma": float(of_gamma.max()),

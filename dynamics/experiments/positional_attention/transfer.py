@@ -358,8 +358,8 @@ class Downstream:
         together = max(1, NUMBERS_AT_ONCE // (samples * len(self.pool.rows) * self.parameters.d))
         errors = []
         for first in range(0, seeds, together):
-            drawn = [self.draw(k, samples) for k in range(first, min(seeds, first + together))]
-            features, starts, pooled = (np.array(parts) for parts in zip(*drawn, strict=True))
+            tasks = [self.draw(k, samples) for k in range(first, min(seeds, first + together))]
+            features, starts, pooled = (np.array(parts) for parts in zip(*tasks, strict=True))
             values = fine_tune(
                 starts, pooled, self.pool.counts, self.activation, self.rate, self.tuning
             )

@@ -24,16 +24,8 @@ import numpy as np
 
 from dynamics.experiments.curves import exponent as exponent_of
 from dynamics.experiments.measurement import Chart, Measurement, Series, conclude, undecided
+from dynamics.experiments.positional_attention import transfer
 from dynamics.experiments.positional_attention.learned_attention import LARGEST, downstream_sizes
-from dynamics.experiments.positional_attention.transfer import (
-    Downstream,
-    Pool,
-    Tuning,
-    block_attention,
-    samples_needed,
-    trained_attention,
-    uniform_attention,
-)
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.empirical import sampling
@@ -62,7 +54,7 @@ GROWING = ((64, 4), (256, 8), (1024, 16))
 """(D, C) along which sign(Z) errs less and less at q(D - C) = 2C, C a power of log D."""
 
 
-class LeadingDirection(Downstream):
+class LeadingDirection(transfer.Downstream):
     r"""The leading direction of all patches, read by uniform attention.
 
     v is the first eigenvector of :math:`\sum_n \sum_j X_j X_j^T`, with the sign for which
@@ -78,7 +70,7 @@ class LeadingDirection(Downstream):
     """
 
     def __init__(self, parameters: Parameters, seed: int) -> None:
-        super().__init__(parameters, uniform_attention(parameters), seed)
+        super().__init__(parameters, transfer.uniform_attention(parameters), seed)
 
     def errors(self, samples: int, seeds: int) -> FloatArray:
         """Test error of each seed, as `Downstream.errors`.
@@ -90,7 +82,7 @@ class LeadingDirection(Downstream):
         from scipy.linalg import eigh
 
         depth = self.parameters.d
-        every_patch = Pool(np.eye(self.parameters.D), np.ones(self.parameters.D))
+        every_patch = transfer.Pool(np.eye(self.parameters.D), np.ones(self.parameters.D))
         errors = []
         for k in range(seeds):
             streams = np.random.default_rng([self.seed, k]).spawn(3)
@@ -101,7 +93,7 @@ class LeadingDirection(Downstream):
         return np.array(errors)
 
 
-def few_needed(task: Downstream) -> int | None:
+def few_needed(task: transfer.Downstream) -> int | None:
     """Samples with which the median error is at most 0.05; None for more than 8."""
     few = (count for count in FEW if task.medians([count], SEEDS)[0] <= ERROR)
     return next(few, None)
@@ -149,10 +141,12 @@ def needed_along_size(
     kinds: dict[str, list[Any]] = {"uniform": [], "leading direction": [], "true sets": []}
     for D in sizes:
         law = system.Parameters(D=D, C=4, q=4 / (D - 4))
-        errors = Downstream(law, uniform_attention(law), seed).medians(SAMPLES, seeds)
-        kinds["uniform"].append(samples_needed(SAMPLES, errors, ERROR))
+        uniform = transfer.Downstream(law, transfer.uniform_attention(law), seed)
+        true_sets = transfer.Downstream(law, transfer.block_attention(law), seed)
+        errors = uniform.medians(SAMPLES, seeds)
+        kinds["uniform"].append(transfer.samples_needed(SAMPLES, errors, ERROR))
         kinds["leading direction"].append(few_needed(LeadingDirection(law, seed)))
-        kinds["true sets"].append(few_needed(Downstream(law, block_attention(law), seed)))
+        kinds["true sets"].append(few_needed(true_sets))
     reached = _series("", sizes, kinds["uniform"])
     growth = exponent_of(reached.x, reached.y)
     return {"D": list(sizes), "error": ERROR, **kinds, "exponent": growth}
@@ -172,7 +166,7 @@ def from_scratch(system: System, seed: int) -> list[dict[str, Any]]:
     for D in (12, 16):
         law = system.Parameters(D=D, C=4, q=4 / (D - 4))
         for samples in (500, 1000, 2000):
-            _, run = trained_attention(
+            _, run = transfer.trained_attention(
                 system, law, samples, 960.0, eta=0.04, seed=seed, dtype="float32"
             )
             rows.append({
@@ -252,8 +246,9 @@ def _at_size(system: System, protocol: Protocol) -> Finding:
         trained = ""
         if D * user.d <= LARGEST:
             many = 4096 if protocol.thorough else 1024
-            errors = Downstream(user, uniform_attention(user), protocol.seed).errors(many, 3)
-            slack = 3 * np.sqrt(linear * (1 - linear) / Tuning().test_samples)
+            task = transfer.Downstream(user, transfer.uniform_attention(user), protocol.seed)
+            errors = task.errors(many, 3)
+            slack = 3 * np.sqrt(linear * (1 - linear) / transfer.Tuning().test_samples)
             holds = holds if errors.min() >= linear - slack else False
             evidence |= {"uniform": errors.tolist(), "uniform_samples": many}
             trained = (
