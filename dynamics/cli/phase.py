@@ -231,7 +231,7 @@ def _fit(found: Sweep, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
 def _plane(found: Sweep, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The phase plane of one point of the sweep."""
     from dynamics import plotting
-    from dynamics.analysis.phase_portrait import described, portrait, sentence
+    from dynamics.analysis.phase_portrait import portrait, sentence, summary
     from dynamics.phase_diagrams.selection import hold
 
     grid, runner = found.plan.grid, found.plan.runner
@@ -252,7 +252,7 @@ def _plane(found: Sweep, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]
     time = options.get("time") or options["eta"] * options["steps"]
     names = tuple(name.strip() for name in str(given["plane"]).split(","))
     made = portrait(problem, time, names)  # type: ignore[arg-type]
-    document = {"parameters": parameters, "time": time, **described(made)}
+    document = {"parameters": parameters, "time": time, **summary(made)}
     return plotting.portrait(made), document | {"text": [sentence(made)]}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,7 +62,10 @@ def plane(system: System, request: FigureRequest) -> Drawing:
         problem, real("time", options["time"], above=0.0), axes, starts=int(options["starts"]),
         grid=int(options["grid"]),
     )  # fmt: skip
-    points = [asdict(point) for point in result.fixed_points]
+    points = [
+        {"place": point.position, "eigenvalues": point.eigenvalues, "kind": point.kind}
+        for point in result.fixed_points
+    ]
     caption = f"{system.title}: phase plane of {axes[0]} and {axes[1]}, {len(points)} fixed points."
     return Drawing(plotting.portrait(result), {"fixed_points": points}, caption)
 

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from dynamics.analysis.phase_portrait.elimination import HELD, RUN, Treatment
-from dynamics.analysis.phase_portrait.fixed_points import DEGENERATE, SADDLE, SINK, SOURCE
+from dynamics.analysis.phase_portrait.elimination import HELD, RUN, Elimination
+from dynamics.analysis.phase_portrait.nullclines import DEGENERATE, SADDLE, SINK, SOURCE
 from dynamics.analysis.phase_portrait.plane import Portrait
 from dynamics.plotting.placing import Words
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RC, VERMILION, new_figure
@@ -74,7 +74,7 @@ def portrait(found: Portrait, axes: Axes | None = None, shown: Sequence[str] | N
         axes.set_ylabel(notation.label(found.plane[1]))
         names = list(found.parameters) if shown is None else shown
         held = [rf"${notation.latex(n)} = {found.parameters[n]:g}$" for n in names]
-        lines = [*_wrapped(held), *treated(found.hidden, notation)]
+        lines = [*_wrapped(held), *treated(found.eliminated, notation)]
         axes.set_title("\n".join(lines), fontsize=8, loc="left")
         axes.legend(
             loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, fontsize=7.5,
@@ -102,7 +102,7 @@ def portraits(found: Sequence[Portrait], shown: Sequence[str] | None = None) -> 
     return axes[0]
 
 
-def treated(hidden: Mapping[str, Treatment], notation: Notation) -> list[str]:
+def treated(hidden: Mapping[str, Elimination], notation: Notation) -> list[str]:
     """What is done with each scalar that the plane does not show, one line each."""
     lines = []
     for name, how in hidden.items():
@@ -149,7 +149,7 @@ def _drawn(found: Portrait) -> FloatArray:
     """Points along everything that words shall not cover."""
     lines = [_path(found, run) for run in found.runs]
     lines += [branch for line in found.nullclines.values() for branch in line.branches]
-    lines += [point.place[None, :] for point in found.fixed_points]
+    lines += [point.position[None, :] for point in found.fixed_points]
     return np.concatenate([_dense(_scaled(found, line)) for line in lines])
 
 
@@ -304,6 +304,6 @@ def _fixed(axes: Axes, found: Portrait) -> None:
         label = "" if point.kind in named else f"{point.kind} of the plane"
         named.add(point.kind)
         axes.plot(
-            *point.place, marker, color="black", mfc=colour, ms=7.5, mew=1.5, label=label, zorder=5,
-            ls="none",
+            *point.position, marker, color="black", mfc=colour, ms=7.5, mew=1.5, label=label,
+            zorder=5, ls="none",
         )  # fmt: skip

@@ -1,8 +1,8 @@
-"""The scalars that a plane does not show: held, followed along a run, or slaved.
+"""Scalars that a plane does not show, as functions of the two that it shows.
 
 - *slow*: the scalar relaxes fast and sits on the attracting branch of its slow manifold that the
-  main run is on, followed from there.
-- *run*: it takes the value that it had on the main run when one scalar of the plane was there, on
+  main run is on, continued from there.
+- *run*: it has the value that it had on the main run when one scalar of the plane was there, on
   the part of the run from its start on which that scalar is monotone; beyond it, the last value.
 - *held*: a number.
 """
@@ -15,15 +15,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dynamics.analysis.phase_portrait.nullclines import Box
 from dynamics.analysis.phase_portrait.slow_manifold import (
-    Graded,
-    SlowManifold,
-    own,
-    settle,
+    GradientField,
+    branch_bounds,
+    follow_branch,
+    partial_gradient,
+    refine_root,
     slope,
-    within,
 )
-from dynamics.analysis.phase_portrait.slow_manifold import followed as branch
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
 from dynamics.validation import InvalidRequest, real, refuse
@@ -33,19 +33,17 @@ FAST = 1e-2
 """A scalar is fast if it stays nearer to its rest than this part of the range that it covers."""
 REACH = 10.0
 """How far a rest may be, in the scalar's largest value along the run."""
-
 ROUNDING = 1e-9
 """Changes below this part of the range are no turn."""
 BEYOND = 0.2
 """How far a rest may be from a Newton step, as a part of the step, at first."""
 
-Box = tuple[tuple[float, float], tuple[float, float]]
-Given = Callable[[float, float], float]
+PlaneFunction = Callable[[float, float], float]
 
 
 @dataclass(frozen=True)
-class Treatment:
-    """How a scalar that a plane does not show is treated.
+class Elimination:
+    """How a scalar that a plane does not show is eliminated.
 
     Attributes
     ----------
@@ -65,62 +63,75 @@ class Treatment:
     until: float = math.nan
 
 
-def fast(problem: Graded, run: Trajectory, name: str) -> bool:
-    """Whether a scalar sits near its rest over the last two thirds of a run's records."""
-    values = run[name]
-    place = problem.layout.names.index(name)
-    span = float(np.ptp(values))
-    gaps = []
-    for k in np.linspace(len(values) // 3, len(values) - 1, 9).astype(int):
-        state = run.states[k]
-        at = dict(zip(problem.layout.names, map(float, state), strict=True))
-        rate = slope(own(problem, name, at), float(values[k]), span)
-        gaps.append(abs(problem.gradient(state)[place] / rate) if rate > 0 else math.inf)
-    return bool(np.median(gaps) < FAST * span)
-
-
-def treatments(
-    problem: Graded, run: Trajectory, plane: tuple[str, str], asked: object
-) -> dict[str, Treatment]:
-    """What is done with every scalar that is not in the plane.
+def is_fast(problem: GradientField, run: Trajectory, name: str) -> bool:
+    """Whether a scalar sits near its rest over the last two thirds of a run's records.
 
     Parameters
     ----------
-    problem : Problem
+    problem : GradientField
+    run : Trajectory
+    name : str
+    """
+    values, names = run[name], problem.layout.names
+    span = float(np.ptp(values))
+    gaps = []
+    for k in np.linspace(len(values) // 3, len(values) - 1, 9).astype(int):
+        at = dict(zip(names, map(float, run.states[k]), strict=True))
+        component = partial_gradient(problem, name, at)
+        rate = slope(component, float(values[k]), span)
+        gaps.append(abs(component(float(values[k])) / rate) if rate > 0 else math.inf)
+    return bool(np.median(gaps) < FAST * span)
+
+
+def eliminations(
+    problem: GradientField, run: Trajectory, plane: tuple[str, str], request: object
+) -> dict[str, Elimination]:
+    """How every scalar that is not in the plane is eliminated.
+
+    Parameters
+    ----------
+    problem : GradientField
     run : Trajectory
         The main run.
     plane : (str, str)
-    asked : None, str, float or mapping
-        For all of them, or by their names; None slaves what is fast, and lets others follow.
+    request : None, str, float or mapping
+        For all of them, or by their names; None slaves a fast one, and the others follow the run.
+
+    Returns
+    -------
+    dict
+        Name -> `Elimination`.
 
     Raises
     ------
     InvalidRequest
-        For an unknown treatment or name, or two slaved scalars.
+        For an unknown kind or name, or two slaved scalars.
     """
     names = [name for name in problem.layout.names if name not in plane]
-    given = dict(asked) if isinstance(asked, Mapping) else dict.fromkeys(names, asked)
-    for name in given:
+    kinds = dict(request) if isinstance(request, Mapping) else dict.fromkeys(names, request)
+    for name in kinds:
         if name not in names:
-            refuse("hidden", name, "is not hidden", ", ".join(names) or "nothing", names[:1])
-    made: dict[str, Treatment] = {}
+            others = ", ".join(names) or "nothing"
+            refuse("elimination", name, "is not outside of the plane", others, names[:1])
+    result: dict[str, Elimination] = {}
     for name in names:
-        kind = given.get(name)
+        kind = kinds.get(name)
         if kind is None:
-            taken = any(other.kind == SLOW for other in made.values())
-            kind = SLOW if not taken and fast(problem, run, name) else RUN
+            slaved = any(other.kind == SLOW for other in result.values())
+            kind = SLOW if not slaved and is_fast(problem, run, name) else RUN
         if kind == SLOW:
-            made[name] = Treatment(SLOW)
+            result[name] = Elimination(SLOW)
         elif kind == RUN:
             along, last = _monotone(run, plane)
-            made[name] = Treatment(RUN, along=along, until=float(run.time[last - 1]))
+            result[name] = Elimination(RUN, along=along, until=float(run.time[last - 1]))
         elif isinstance(kind, str):
-            refuse("hidden", kind, "is unknown", "'slow', 'run' or a number", SLOW)
+            refuse("elimination", kind, "is unknown", "'slow', 'run' or a number", SLOW)
         else:
-            made[name] = Treatment(HELD, value=real("hidden", kind))
-    if sum(treatment.kind == SLOW for treatment in made.values()) > 1:
-        raise InvalidRequest(f"hidden={asked!r} slaves {', '.join(made)}; one scalar can be slow")
-    return made
+            result[name] = Elimination(HELD, value=real("elimination", kind))
+    if sum(each.kind == SLOW for each in result.values()) > 1:
+        names_slaved = ", ".join(result)
+        raise InvalidRequest(f"elimination={request!r} slaves {names_slaved}; one can be slow")
+    return result
 
 
 def _monotone(run: Trajectory, plane: tuple[str, str]) -> tuple[str, int]:
@@ -136,34 +147,47 @@ def _monotone(run: Trajectory, plane: tuple[str, str]) -> tuple[str, int]:
     return along, lasts[along]
 
 
-def followed(run: Trajectory, name: str, plane: tuple[str, str], treatment: Treatment) -> Given:
-    """A scalar as a function of the plane: as along the run, and held outside of it."""
+def along_run(
+    run: Trajectory, name: str, plane: tuple[str, str], elimination: Elimination
+) -> PlaneFunction:
+    """A scalar as a function of the plane: as along the run, constant outside of it.
+
+    Parameters
+    ----------
+    run : Trajectory
+    name : str
+        The scalar.
+    plane : (str, str)
+    elimination : Elimination
+        Of kind ``"run"``.
+    """
     from scipy.interpolate import PchipInterpolator
 
-    kept = run.time <= treatment.until
-    places, first = np.unique(run[treatment.along][kept], return_index=True)
-    values = run[name][kept][first]
-    if len(places) < 2:
+    used = run.time <= elimination.until
+    levels, first = np.unique(run[elimination.along][used], return_index=True)
+    values = run[name][used][first]
+    if len(levels) < 2:
         return lambda x, y: float(values[0])
-    curve = PchipInterpolator(places, values)
-    axis = plane.index(treatment.along)
-    low, high = float(places[0]), float(places[-1])
+    curve = PchipInterpolator(levels, values)
+    axis = plane.index(elimination.along)
+    low, high = float(levels[0]), float(levels[-1])
     return lambda x, y: float(curve(min(max((x, y)[axis], low), high)))
 
 
-class Slaved:
+class SlavedScalar:
     """A scalar on one attracting branch of its slow manifold, as a function of the plane.
 
     Parameters
     ----------
-    problem : Problem
+    problem : GradientField
     name : str
     plane : (str, str)
     box : Box
+        The rectangle.
     others : mapping
         Name -> function of the plane, for every further scalar.
     run : Trajectory
-        Its last state in the box says which branch, and how far to look.
+        Its last state in the box selects the branch, and how far to look.
     grid : int
         Cells along each side of the table from which values are continued.
 
@@ -175,11 +199,11 @@ class Slaved:
 
     def __init__(
         self,
-        problem: Graded,
+        problem: GradientField,
         name: str,
         plane: tuple[str, str],
         box: Box,
-        others: Mapping[str, Given],
+        others: Mapping[str, PlaneFunction],
         run: Trajectory,
         grid: int,
     ) -> None:
@@ -187,55 +211,42 @@ class Slaved:
         self.axes = tuple(np.linspace(low, high, grid + 1) for low, high in box)
         x, y = np.meshgrid(*self.axes, indexing="ij")
         at: dict[str, FloatArray] = {plane[0]: x, plane[1]: y}
-        for other, given in others.items():
-            at[other] = np.vectorize(given, otypes=[float])(x, y)
+        for other, function in others.items():
+            at[other] = np.vectorize(function, otypes=[float])(x, y)
         largest = REACH * float(np.abs(run[name]).max())
         self.bounds = (-largest, largest)
-        k, index = self._end(run, box)
-        self.manifold: SlowManifold = branch(
-            problem, name, at, (index, float(run[name][k])), self.bounds
-        )
+        path = np.stack([run[part] for part in plane], axis=1)
+        low, high = np.array(box).T
+        inside = np.flatnonzero(((path >= low) & (path <= high)).all(axis=1))
+        end = int(inside[-1]) if inside.size else -1
+        nearest = [int(np.abs(a - v).argmin()) for a, v in zip(self.axes, path[end], strict=True)]
+        seed = (nearest[0], nearest[1]), float(run[name][end])
+        self.manifold = follow_branch(problem, name, at, seed, self.bounds)
         if not len(self.manifold.values):
-            refuse(
-                "hidden", SLOW, f"finds no attracting {name} on the run", "'run' or a number", RUN
-            )
-        self.table, self.slopes = self.manifold.values[0], self.manifold.slopes[0]
-
-    def _end(self, run: Trajectory, box: Box) -> tuple[int, tuple[int, int]]:
-        """The last record in the box, and the point of the table nearest to it."""
-        inside = [
-            (run[name] >= low) & (run[name] <= high)
-            for name, (low, high) in zip(self.plane, box, strict=True)
-        ]
-        k = int(np.flatnonzero(inside[0] & inside[1])[-1]) if (inside[0] & inside[1]).any() else -1
-        nearest = [
-            int(np.abs(axis - run[name][k]).argmin())
-            for axis, name in zip(self.axes, self.plane, strict=True)
-        ]
-        return k, (nearest[0], nearest[1])
+            what = f"finds no attracting {name} on the run"
+            refuse("elimination", SLOW, what, "'run' or a number", RUN)
+        self._cell_values = np.stack([self.manifold.values[0], self.manifold.slopes[0]])
 
     def __call__(self, x: float, y: float) -> float:
-        """The value on the branch; NaN where the branch is not."""
-        places = [
+        """The value on the branch; NaN where the branch does not exist."""
+        shares = [
             min(max((v - axis[0]) / (axis[1] - axis[0]), 0.0), len(axis) - 1.0)
             for v, axis in zip((x, y), self.axes, strict=True)
         ]
-        i, j = (min(int(p), len(axis) - 2) for p, axis in zip(places, self.axes, strict=True))
-        s, t = places[0] - i, places[1] - j
-        weights = np.outer([1 - s, s], [1 - t, t])
-        corners, rises = self.table[i : i + 2, j : j + 2], self.slopes[i : i + 2, j : j + 2]
-        known = np.isfinite(corners)
+        i, j = (min(int(p), len(axis) - 2) for p, axis in zip(shares, self.axes, strict=True))
+        s, t = shares[0] - i, shares[1] - j
+        corners = self._cell_values[:, i : i + 2, j : j + 2]
+        known = np.isfinite(corners[0])
         if not known.any():
             return math.nan
-        weights = np.where(known, weights + 1e-12, 0.0) / (weights + 1e-12)[known].sum()
-        guess = float((weights * np.where(known, corners, 0.0)).sum())
-        rise = float((weights * np.where(known, rises, 0.0)).sum())
+        weights = np.where(known, np.outer([1 - s, s], [1 - t, t]) + 1e-12, 0.0)
+        guess, rise = np.where(known, weights * corners, 0.0).sum(axis=(1, 2)) / weights.sum()
         at = {self.plane[0]: x, self.plane[1]: y}
-        at |= {other: given(x, y) for other, given in self.others.items()}
-        component = own(self.problem, self.name, at)
-        step = component(guess) / rise
-        low, high = within(guess, self.bounds)
+        at |= {other: function(x, y) for other, function in self.others.items()}
+        component = partial_gradient(self.problem, self.name, at)
+        step = component(float(guess)) / rise
+        low, high = branch_bounds(guess, self.bounds)
         if not low < guess - step < high:
             return math.nan
-        rest = settle(component, guess - step, BEYOND * abs(step), (low, high))
-        return math.nan if rest is None or rest[1] <= 0 else rest[0]
+        rest = refine_root(component, float(guess - step), BEYOND * abs(step), (low, high))
+        return math.nan if rest is None or rest.slope <= 0 else rest.value

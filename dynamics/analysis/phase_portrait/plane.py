@@ -1,8 +1,8 @@
 """Phase portraits: the flow of a reduced problem, seen in the plane of two of its scalars.
 
-The field is minus the gradient of the two scalars. What the plane does not show is treated as
-`hidden` says, so arrows, nullclines and fixed points are of the plane; the runs are of the whole
-problem, projected onto it.
+The field is minus the gradient of the two scalars. The other scalars are eliminated
+(`dynamics.analysis.phase_portrait.elimination`), so arrows, nullclines and fixed points are of the
+plane; the runs are of the whole problem, projected onto it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,17 +19,29 @@ from dynamics.analysis.phase_portrait.elimination import (
     HELD,
     RUN,
     SLOW,
-    Box,
-    Given,
-    Slaved,
-    Treatment,
-    fast,
-    followed,
-    treatments,
+    Elimination,
+    PlaneFunction,
+    SlavedScalar,
+    along_run,
+    eliminations,
+    is_fast,
 )
-from dynamics.analysis.phase_portrait.fixed_points import FixedPoint, fixed_points
-from dynamics.analysis.phase_portrait.nullclines import Nullcline, interval, nullcline
-from dynamics.analysis.phase_portrait.slow_manifold import Graded, SlowManifold, polished, scalars
+from dynamics.analysis.phase_portrait.nullclines import (
+    Box,
+    FixedPoint,
+    Nullcline,
+    fixed_points,
+    interval,
+    nullcline,
+)
+from dynamics.analysis.phase_portrait.slow_manifold import (
+    GradientField,
+    Index,
+    Scalar,
+    SlowManifold,
+    rests_on_grid,
+    scalar_names,
+)
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory
@@ -44,7 +55,7 @@ RECORDS = 150
 """Of the runs beside the main one."""
 ARROWS = 24
 BUDGET = 40
-"""Places evaluated for a nullcline, beside polishing, over the square of the grid: two looks."""
+"""Points evaluated for a nullcline, beside polishing, over the square of the grid."""
 UNSURE = 1e-2
 """Rates are unknown where their error may be over this part of the median rate of the plane."""
 GOLDEN = 1.32471795724474602596
@@ -63,8 +74,8 @@ class Portrait:
         Names of the scalars along x and y.
     box : two pairs of float
         The rectangle.
-    hidden : mapping
-        Name -> `Treatment` of every further scalar.
+    eliminated : mapping
+        Name -> `Elimination` of every further scalar.
     x, y : float array, shape (points,)
         Where the field is given.
     rates : float array, shape (2, points, points)
@@ -74,7 +85,7 @@ class Portrait:
         Name of each of the two -> `Nullcline` of its rate.
     fixed_points : tuple of FixedPoint
     slow : SlowManifold or None
-        The followed branch of the slaved scalar over a grid of the plane, indexed [., x, y]; or
+        The branch of the slaved scalar over a grid of the plane, indexed [., x, y]; or
         every branch of a fast one of the plane along the other, within the rectangle; None if no
         scalar is fast.
     runs : tuple of Trajectory
@@ -90,7 +101,7 @@ class Portrait:
     parameters: Mapping[str, Any]
     plane: tuple[str, str]
     box: Box
-    hidden: Mapping[str, Treatment]
+    eliminated: Mapping[str, Elimination]
     x: FloatArray
     y: FloatArray
     rates: FloatArray
@@ -102,68 +113,72 @@ class Portrait:
     presentation: Presentation
 
 
-class Counted:
+class _CountedGradient:
     """A problem's gradient, counted; after an interruption there is no further one."""
 
     def __init__(self, problem: Any, interrupted: threading.Event) -> None:
         self.view, self.layout, self._interrupted = problem.view, problem.layout, interrupted
-        self._gradient = problem.gradient
+        self._gradient, self.count = problem.gradient, 0
         self._bound = getattr(problem, "gradient_bound", lambda state: None)
-        self.taken = 0
 
     def gradient(self, state: ArrayLike) -> FloatArray:
         """The problem's."""
         if self._interrupted.is_set():
             raise KeyboardInterrupt
-        self.taken += 1
+        self.count += 1
         return self._gradient(state)
 
     def gradient_bound(self, state: ArrayLike) -> FloatArray | None:
-        """The problem's."""
-        self.taken += 1
+        """Bound on the error of each entry of the gradient, where the problem knows one."""
+        self.count += 1
         return self._bound(state)
 
 
 class PlaneField:
-    """Rates of two scalars as a function of them, each place taken once.
+    """Rates of two scalars as a function of them, evaluated once at each point.
 
     Parameters
     ----------
-    problem : Problem
+    problem : _CountedGradient
     plane : (str, str)
-    given : mapping
+    eliminated : mapping
         Name -> function of the plane, for every further scalar.
     """
 
-    def __init__(self, problem: Graded, plane: tuple[str, str], given: Mapping[str, Given]) -> None:
+    def __init__(
+        self,
+        problem: _CountedGradient,
+        plane: tuple[str, str],
+        eliminated: Mapping[str, PlaneFunction],
+    ) -> None:
         names = problem.layout.names
-        self.problem = problem
-        self._axes = names.index(plane[0]), names.index(plane[1])
-        self._given = {names.index(name): function for name, function in given.items()}
-        self._known: dict[tuple[float, float], tuple[float, float]] = {}
+        self._problem, self._size = problem, problem.layout.size
+        self._axes = [names.index(name) for name in plane]
+        self._eliminated = {names.index(name): f for name, f in eliminated.items()}
+        self._rates: dict[tuple[float, float], tuple[float, float]] = {}
         self._limits: FloatArray | None = None
 
     def state(self, x: float, y: float) -> FloatArray:
-        """The whole state at a place of the plane."""
-        state = np.empty(self.problem.layout.size)
-        state[self._axes[0]], state[self._axes[1]] = x, y
-        for k, function in self._given.items():
+        """The whole state at a point of the plane."""
+        state = np.empty(self._size)
+        state[self._axes] = x, y
+        for k, function in self._eliminated.items():
             state[k] = function(x, y)
         return state
 
     def __call__(self, x: float, y: float) -> tuple[float, float]:
         """Rates of both; NaN where the state or its gradient is not a number."""
-        found = self._known.get((x, y))
-        if found is None:
+        if (x, y) not in self._rates:
             state = self.state(x, y)
-            there = np.isfinite(state).all()
-            slope = self.problem.gradient(state)[list(self._axes)] if there else np.full(2, np.nan)
-            limits = self._limits
-            bound = self.problem.gradient_bound(state) if there and limits is not None else None
-            if limits is not None and bound is not None:
-                slope = np.where(bound[list(self._axes)] > limits, np.nan, slope)
-            found = self._known[x, y] = -float(slope[0]), -float(slope[1])
-        return found
+            gradient = np.full(2, np.nan)
+            if np.isfinite(state).all():
+                gradient = self._problem.gradient(state)[self._axes]
+                limits = self._limits
+                bound = None if limits is None else self._problem.gradient_bound(state)
+                if limits is not None and bound is not None:
+                    gradient = np.where(bound[self._axes] > limits, np.nan, gradient)
+            self._rates[x, y] = -float(gradient[0]), -float(gradient[1])
+        return self._rates[x, y]
 
     def grid(self, x: FloatArray, y: FloatArray) -> FloatArray:
         """Rates at all pairs, shape (2, y, x).
@@ -173,7 +188,7 @@ class PlaneField:
         rates = np.array([[self(u, v) for u in x] for v in y])
         sizes = np.nanmedian(np.abs(rates), axis=(0, 1)) if np.isfinite(rates).any() else 0.0
         self._limits = UNSURE * np.broadcast_to(sizes, (2,))
-        self._known = {}
+        self._rates = {}
         return np.array([[self(u, v) for u in x] for v in y]).transpose(2, 0, 1)
 
 
@@ -182,7 +197,7 @@ def portrait(
     time: float,
     plane: tuple[str, str] | None = None,
     box: Box | None = None,
-    hidden: str | float | Mapping[str, str | float] | None = None,
+    elimination: str | float | Mapping[str, str | float] | None = None,
     starts: int | ArrayLike = 4,
     grid: int = 32,
 ) -> Portrait:
@@ -198,15 +213,16 @@ def portrait(
         The scalars along x and y; by default the last two.
     box : two pairs of float, optional
         The rectangle; by default around the main run.
-    hidden : optional
-        ``"slow"``, ``"run"`` or a number, for all other scalars or by their names; see `hidden`.
-        By default a fast scalar is slaved and the others follow the main run.
+    elimination : optional
+        ``"slow"``, ``"run"`` or a number, for all other scalars or by their names; see
+        `dynamics.analysis.phase_portrait.elimination`. By default a fast scalar is slaved and the
+        others follow the main run.
     starts : int or float array, shape (runs, 2)
-        Further runs: how many, spread over the rectangle, or their places on the plane.
+        Further runs: how many, spread over the rectangle, or their positions on the plane.
     grid : int
-        Cells along each side at the first look for nullclines. A place costs one gradient, or
+        Cells along each side at the first resolution of nullclines. A point costs one gradient, or
         about eight where a scalar is slaved, and one more where the problem bounds its error;
-        places are about 20 grid^2.
+        points are about 20 grid^2.
 
     Returns
     -------
@@ -218,22 +234,31 @@ def portrait(
         If an argument cannot be.
     KeyboardInterrupt
         After Ctrl-C or SIGTERM.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=4, C=2))
+    >>> result = portrait(problem, time=100.0, starts=0, grid=4)
+    >>> result.plane, result.eliminated["alpha"].kind, len(result.runs)
+    (('gamma', 'rho'), 'run', 1)
     """
-    names = scalars(problem)
+    names = scalar_names(problem)
     axes = _plane(names, names[-2:] if plane is None else plane)
     grid = integer("grid", grid, at_least=4, at_most=512)
-    places = (
+    points = (
         integer("starts", starts, 0, 100) if np.ndim(starts) == 0 else np.asarray(starts, float)
     )
-    if not isinstance(places, int) and (places.ndim != 2 or places.shape[1] != 2):
-        refuse("starts", starts, "are no places", "a number, or pairs of numbers", 4)
+    if not isinstance(points, int) and (points.ndim != 2 or points.shape[1] != 2):
+        refuse("starts", starts, "are no points", "a number, or pairs of numbers", 4)
     with interruption() as interrupted:
         main = flow(problem, time)
-        counted = Counted(problem, interrupted)
+        counted = _CountedGradient(problem, interrupted)
         rectangle = _box(main, axes, box)
-        treated = treatments(counted, main, axes, hidden)
-        given, manifold = _given(counted, main, axes, rectangle, treated, grid)
-        field = PlaneField(counted, axes, given)
+        eliminated = eliminations(counted, main, axes, elimination)
+        functions, manifold = _functions(counted, main, axes, rectangle, eliminated, grid)
+        field = PlaneField(counted, axes, functions)
         x, y = (_middles(*ends, min(grid, ARROWS)) for ends in rectangle)
         rates = field.grid(x, y)
         budget = BUDGET * grid**2
@@ -241,13 +266,13 @@ def portrait(
             axes[0]: nullcline(lambda u, v: field(u, v)[0], *rectangle, grid=grid, budget=budget),
             axes[1]: nullcline(lambda u, v: field(u, v)[1], *rectangle, grid=grid, budget=budget),
         }
-        points = fixed_points(field, rectangle, *(lines[name].branches for name in axes))
+        fixed = fixed_points(field, rectangle, *(lines[name].branches for name in axes))
         if manifold is None:
-            manifold = _along(counted, main, rectangle, given, lines)
-        spots = _spread(rectangle, places) if isinstance(places, int) else places
-        states = [field.state(float(u), float(v)) for u, v in spots]
-        begun = [state for state in states if np.isfinite(state).all()]
-        runs = [flow(problem, time, initial=state, record=RECORDS) for state in begun]
+            manifold = _slow_in_plane(counted, field, main, axes, rectangle)
+        starting = _spread(rectangle, points) if isinstance(points, int) else points
+        states = [field.state(float(u), float(v)) for u, v in starting]
+        valid = [state for state in states if np.isfinite(state).all()]
+        runs = [flow(problem, time, initial=state, record=RECORDS) for state in valid]
         if interrupted.is_set():
             raise KeyboardInterrupt
     return Portrait(
@@ -256,15 +281,15 @@ def portrait(
         parameters=asdict(problem.parameters),
         plane=axes,
         box=rectangle,
-        hidden=treated,
+        eliminated=eliminated,
         x=x,
         y=y,
         rates=rates,
         nullclines=lines,
-        fixed_points=points,
+        fixed_points=fixed,
         slow=manifold,
         runs=(main, *runs),
-        gradients=counted.taken,
+        gradients=counted.count,
         presentation=Presentation.of(problem),
     )
 
@@ -294,64 +319,94 @@ def _middles(low: float, high: float, count: int) -> FloatArray:
 
 
 def _spread(box: Box, count: int) -> FloatArray:
-    """Places that fill the rectangle evenly, however many."""
+    """Points that fill the rectangle evenly, however many."""
     parts = np.array([[k / GOLDEN, k / GOLDEN**2] for k in range(1, count + 1)]).reshape(-1, 2) % 1
     low, sides = np.array(box)[:, 0], np.ptp(np.array(box), axis=1)
-    places: FloatArray = low + (0.06 + 0.88 * parts) * sides
-    return places
+    points: FloatArray = low + (0.06 + 0.88 * parts) * sides
+    return points
 
 
-def _given(
-    problem: Graded,
+def _functions(
+    problem: GradientField,
     run: Trajectory,
     plane: tuple[str, str],
     box: Box,
-    treated: Mapping[str, Treatment],
+    eliminated: Mapping[str, Elimination],
     grid: int,
-) -> tuple[dict[str, Given], SlowManifold | None]:
-    """Every hidden scalar as a function of the plane, and the slow manifold of a slaved one."""
-    given: dict[str, Given] = {}
-    for name, treatment in treated.items():
-        if treatment.kind == RUN:
-            given[name] = followed(run, name, plane, treatment)
-        elif treatment.kind == HELD:
-            given[name] = lambda x, y, value=treatment.value: value  # type: ignore[misc]
-    slaved = [name for name, treatment in treated.items() if treatment.kind == SLOW]
-    if not slaved:
-        return given, None
-    own = Slaved(problem, slaved[0], plane, box, dict(given), run, grid)
-    return {**given, slaved[0]: own}, own.manifold
+) -> tuple[dict[str, PlaneFunction], SlowManifold | None]:
+    """Every eliminated scalar as a function of the plane, and the slow manifold of a slaved one."""
+    functions: dict[str, PlaneFunction] = {}
+    for name, how in eliminated.items():
+        if how.kind == RUN:
+            functions[name] = along_run(run, name, plane, how)
+        elif how.kind == HELD:
+            functions[name] = lambda x, y, value=how.value: value  # type: ignore[misc]
+    for name, how in eliminated.items():
+        if how.kind == SLOW:
+            slaved = SlavedScalar(problem, name, plane, box, dict(functions), run, grid)
+            return {**functions, name: slaved}, slaved.manifold
+    return functions, None
 
 
-def _along(
-    problem: Graded,
-    run: Trajectory,
-    box: Box,
-    given: Mapping[str, Given],
-    lines: Mapping[str, Nullcline],
+def _slow_in_plane(
+    problem: GradientField, field: PlaneField, run: Trajectory, plane: tuple[str, str], box: Box
 ) -> SlowManifold | None:
     """The slow manifold of a fast scalar of the plane, its nullcline, along the other one."""
-    plane = tuple(lines)
     for k, name in enumerate(plane):
-        if not fast(problem, run, name):
+        if not is_fast(problem, run, name):
             continue
         other = np.linspace(*box[1 - k], 4 * ARROWS + 1)
+
+        def component(index: Index, k: int = k, other: FloatArray = other) -> Scalar:
+            level = float(other[index])
+            return lambda value: -field(*((value, level) if k == 0 else (level, value)))[k]
+
         middle = sum(box[k]) / 2
-        at = {plane[1 - k]: other}
-        for hidden, function in given.items():
-            places = [(middle, v) if k == 0 else (v, middle) for v in map(float, other)]
-            at[hidden] = np.array([function(*place) for place in places])
-        return polished(problem, name, at, _levels(lines[name], k, other), box[k])
+        pairs = ((middle, v) if k == 0 else (v, middle) for v in map(float, other))
+        states = np.array([field.state(*pair) for pair in pairs])
+        at = {n: states[:, j] for j, n in enumerate(problem.layout.names) if n != name}
+        return rests_on_grid(name, at, box[k], component)
     return None
 
 
-def _levels(line: Nullcline, k: int, other: FloatArray) -> list[list[float]]:
-    """Where the branches of a nullcline are on lines across the plane: coordinate k on each."""
-    found: list[list[float]] = [[] for _ in other]
-    for branch in line.branches:
-        for start, stop in pairwise(branch):
-            low, high = sorted((start[1 - k], stop[1 - k]))
-            for j in np.flatnonzero((other >= low) & (other <= high)):
-                part = (other[j] - start[1 - k]) / ((stop[1 - k] - start[1 - k]) or 1.0)
-                found[j].append(float(start[k] + part * (stop[k] - start[k])))
-    return found
+def summary(result: Portrait) -> dict[str, Any]:
+    """A portrait as plain values, for JSON."""
+    return {
+        "box": [list(side) for side in result.box],
+        "hidden": {name: how.kind for name, how in result.eliminated.items()},
+        "nullclines": {
+            name: {
+                "branches": [branch.tolist() for branch in line.branches],
+                "settled": line.converged,
+                "unresolved": line.unresolved,
+            }
+            for name, line in result.nullclines.items()
+        },
+        "fixed_points": [
+            {
+                "place": point.position.tolist(),
+                "kind": point.kind,
+                "eigenvalues": [[value.real, value.imag] for value in point.eigenvalues],
+            }
+            for point in result.fixed_points
+        ],
+        "slow_branches": 0 if result.slow is None else len(result.slow.values),
+        "gradients": result.gradients,
+    }
+
+
+def sentence(result: Portrait) -> str:
+    """What a portrait shows, in a sentence with its numbers."""
+    counts = ", ".join(
+        f"{len(line.branches)} of d{name}/dt = 0"
+        + ("" if line.converged else " (two resolutions differ)")
+        for name, line in result.nullclines.items()
+    )
+    fixed = ", ".join(
+        f"a {point.kind} at ({point.position[0]:.4g}, {point.position[1]:.4g})"
+        for point in result.fixed_points
+    )
+    return (
+        f"({', '.join(result.plane)}): nullcline branches: {counts}; fixed points of the plane: "
+        f"{fixed or 'none'}; {result.gradients:,} gradients beside the runs."
+    )

@@ -1,4 +1,4 @@
-"""Slow manifolds: where one scalar rests while the others stand still.
+"""Slow manifolds: values at which one scalar rests while the others stand still.
 
 A scalar that relaxes fast sits where its own gradient component is zero; there the others drag it
 along. There may be several such values, attracting where the component grows with the scalar and
@@ -8,52 +8,54 @@ repelling where it falls. Over a grid of the others they form branches, which en
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
-from typing import Any, Protocol
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.analysis.phase_portrait.roots import Scalar, between, scan
+from dynamics.analysis.phase_portrait.nullclines import SHRUNK
 from dynamics.problem import FloatArray, Layout
 from dynamics.validation import integer, refuse
 
 TOLERANCE = 1e-14
 """Of the values, as a part of the larger end of the bracket."""
-STRIDE = 4
-"""Every such point of a grid is scanned; those between only where their neighbours differ."""
 SMALL = 1e-3
 """Nodes of a scan are spaced evenly below this part of the bracket, by ratios above it."""
 OPENINGS = 12
 """How often an interval around a guess is doubled."""
 STEP, LEAP = 0.02, 0.5
-"""Parts by which a value is expected, and at most allowed, to miss what neighbours let expect."""
+"""Parts by which a value is expected, and at most allowed, to miss its extrapolation."""
 
 Index = tuple[int, ...]
-Rest = tuple[float, float]
-"""A value, and the derivative of its own gradient component there."""
+Scalar = Callable[[float], float]
 
 
-class Graded(Protocol):
-    """What is asked of a problem here."""
+class Rest(NamedTuple):
+    """A value at which a gradient component is zero, and the component's slope there."""
+
+    value: float
+    slope: float
+
+
+class GradientField(Protocol):
+    """What a phase portrait needs of a problem."""
 
     view: str
     layout: Layout
 
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """What gradient descent subtracts, over the learning rate."""
-        ...
-
-    def gradient_bound(self, state: ArrayLike) -> FloatArray | None:
-        """Bound on the error of each entry of the gradient, where one is known."""
+        """Gradient of the risk, shape of the state."""
         ...
 
 
 @dataclass(frozen=True)
 class SlowManifold:
-    """Where one scalar rests, as a function of the others.
+    """Values at which one scalar rests, as functions of the others.
 
     Attributes
     ----------
@@ -62,10 +64,10 @@ class SlowManifold:
     at : mapping
         Name -> float array of the shape of the grid: values of the others.
     values : float array, shape (branches, *grid)
-        NaN where a branch is not.
+        NaN where a branch does not exist.
     slopes : float array, shape (branches, *grid)
-        Derivative of the scalar's own gradient component: its rate of relaxation, negative where it
-        is repelled.
+        Derivative of the scalar's own gradient component: its rate of relaxation, negative where
+        the branch repels.
     """
 
     name: str
@@ -80,7 +82,7 @@ class SlowManifold:
 
 
 def slow_manifold(
-    problem: Graded,
+    problem: GradientField,
     name: str,
     at: Mapping[str, ArrayLike],
     bracket: tuple[float, float],
@@ -90,17 +92,17 @@ def slow_manifold(
 
     Parameters
     ----------
-    problem : Problem, or what has its gradient and layout
-        With scalar states.
+    problem : Problem
+        Anything with its gradient and layout, whose states are scalars.
     name : str
         The scalar.
     at : mapping
         Name -> value of every other scalar, numbers or arrays that broadcast to one grid.
     bracket : (float, float)
-        Where to look.
+        Values that are searched; leave out where the gradient is rounding noise.
     nodes : int
-        Of one scan of the bracket, which divides further where the gradient is not plain: keep away
-        from where it is noise.
+        Of the scan of the bracket. Two zeros between nodes are found where the component has an
+        extremum between them.
 
     Returns
     -------
@@ -110,8 +112,18 @@ def slow_manifold(
     ------
     InvalidRequest
         If a name is unknown or missing, the bracket is empty, or there are too few nodes.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    >>> at = {"gamma": np.linspace(0.5, 1.5, 3), "rho": -0.2}
+    >>> slow = slow_manifold(problem, "alpha", at, (0.05, 2.0))
+    >>> slow.values.shape, slow.attracting
+    ((1, 3), (True,))
     """
-    names = scalars(problem)
+    names = scalar_names(problem)
     if name not in names:
         refuse("name", name, "is no scalar of the state", ", ".join(names), names[0])
     others = [other for other in names if other != name]
@@ -120,21 +132,48 @@ def slow_manifold(
     low, high = bracket
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         refuse("bracket", bracket, "is empty", "two ascending numbers", (-1.0, 1.0))
+    count = integer("nodes", nodes, at_least=4)
     grids = np.broadcast_arrays(*(np.asarray(at[other], dtype=np.float64) for other in others))
-    looked = _nodes(low, high, integer("nodes", nodes, at_least=4))
-    point = dict.fromkeys(others, 0.0)
-
-    def component(index: Index) -> Scalar:
-        here = point | {k: float(grid[index]) for k, grid in zip(others, grids, strict=True)}
-        return own(problem, name, here)
-
-    rests = _rests(component, grids[0].shape, looked)
-    values, slopes = _linked(rests, grids[0].shape)
-    return SlowManifold(name, dict(zip(others, map(np.array, grids), strict=True)), values, slopes)
+    grid = dict(zip(others, map(np.array, grids), strict=True))
+    return rests_on_grid(
+        name, grid, bracket, lambda index: partial_gradient(problem, name, _point(grid, index)),
+        count,
+    )  # fmt: skip
 
 
-def followed(
-    problem: Graded,
+def rests_on_grid(
+    name: str,
+    at: Mapping[str, FloatArray],
+    bracket: tuple[float, float],
+    component: Callable[[Index], Scalar],
+    nodes: int = 60,
+) -> SlowManifold:
+    """Every branch of the zeros of a component over a grid.
+
+    Parameters
+    ----------
+    name : str
+        The scalar that rests.
+    at : mapping
+        Name -> float array of the grid.
+    bracket : (float, float)
+        Values that are searched.
+    component : callable
+        Index into the grid -> the component there, as a function of the scalar.
+    nodes : int
+
+    Returns
+    -------
+    SlowManifold
+    """
+    shape = next(iter(at.values())).shape
+    places = _nodes(*bracket, nodes)
+    rests = {index: _scan(component(index), places) for index in np.ndindex(*shape)}
+    return SlowManifold(name, dict(at), *_linked(rests, shape))
+
+
+def follow_branch(
+    problem: GradientField,
     name: str,
     at: Mapping[str, FloatArray],
     seed: tuple[Index, float],
@@ -144,7 +183,7 @@ def followed(
 
     Parameters
     ----------
-    problem : Problem
+    problem : GradientField
     name : str
         The scalar.
     at : mapping
@@ -152,7 +191,7 @@ def followed(
     seed : (index, float)
         A point of the grid, and a value near the branch there.
     bounds : (float, float)
-        No value beyond is taken.
+        Values beyond are discarded.
 
     Returns
     -------
@@ -162,72 +201,24 @@ def followed(
     first, guess = seed
     shape = next(iter(at.values())).shape
     values, slopes = np.full(shape, np.nan), np.full(shape, np.nan)
-    waiting, seen = [first], {first}
+    waiting, visited = deque([first]), {first}
     while waiting:
-        index = waiting.pop(0)
-        start = _expected(values, index, guess)
-        here = own(problem, name, {other: float(grid[index]) for other, grid in at.items()})
-        rest = settle(here, start, STEP * abs(start), within(start, bounds))
-        if rest is None or rest[1] <= 0:
+        index = waiting.popleft()
+        start = _extrapolated(values, index, guess)
+        component = partial_gradient(problem, name, _point(at, index))
+        rest = refine_root(component, start, STEP * abs(start), branch_bounds(start, bounds))
+        if rest is None or rest.slope <= 0:
             continue
         values[index], slopes[index] = rest
-        onwards = [k for k in _neighbours(index, shape) if k not in seen]
-        seen.update(onwards)
-        waiting += onwards
-    there = np.isfinite(values).any()
-    return SlowManifold(name, dict(at), values[None][: int(there)], slopes[None][: int(there)])
+        onwards = [k for k in _neighbours(index, shape) if k not in visited]
+        visited.update(onwards)
+        waiting.extend(onwards)
+    count = int(np.isfinite(values).any())
+    return SlowManifold(name, dict(at), values[None][:count], slopes[None][:count])
 
 
-def polished(
-    problem: Graded,
-    name: str,
-    at: Mapping[str, FloatArray],
-    guesses: Sequence[Sequence[float]],
-    bounds: tuple[float, float],
-) -> SlowManifold:
-    """Every branch along a line, from values that are near all rests at each of its points.
-
-    Parameters
-    ----------
-    problem : Problem
-    name : str
-        The scalar.
-    at : mapping
-        Name -> float array, shape (points,): values of every other scalar.
-    guesses : sequence of sequences of float
-        At each point, a value near each rest.
-    bounds : (float, float)
-        No value beyond is taken.
-    """
-    span = bounds[1] - bounds[0]
-    rests: dict[Index, list[Rest]] = {}
-    for k, near in enumerate(guesses):
-        here = own(problem, name, {other: float(line[k]) for other, line in at.items()})
-        found: list[Rest] = []
-        for guess in sorted(near):
-            around = max(bounds[0], guess - STEP * span), min(bounds[1], guess + STEP * span)
-            rest = settle(here, guess, STEP * STEP * span, around)
-            if rest is not None and all(abs(rest[0] - other) > 1e-9 * span for other, _ in found):
-                found.append(rest)
-        rests[(k,)] = found
-    values, slopes = _linked(rests, (len(guesses),))
-    return SlowManifold(name, dict(at), values, slopes)
-
-
-def _expected(values: FloatArray, index: Index, guess: float) -> float:
-    """What lines through known values expect at a point of the grid."""
-    lines = []
-    for near in _neighbours(index, values.shape):
-        beyond = tuple(2 * n - k for n, k in zip(near, index, strict=True))
-        inside = all(0 <= b < n for b, n in zip(beyond, values.shape, strict=True))
-        far = values[beyond] if inside else np.nan
-        lines.append(2 * values[near] - far if np.isfinite(far) else values[near])
-    known = [value for value in lines if np.isfinite(value)]
-    return float(np.mean(known)) if known else guess
-
-
-def scalars(problem: Any) -> tuple[str, ...]:
-    """Names of the state's parts.
+def scalar_names(problem: GradientField) -> tuple[str, ...]:
+    """Names of the parts of a state of scalars.
 
     Raises
     ------
@@ -241,49 +232,105 @@ def scalars(problem: Any) -> tuple[str, ...]:
     return layout.names
 
 
-def own(problem: Graded, name: str, at: Mapping[str, float]) -> Scalar:
-    """A scalar's own gradient component as a function of it."""
+def partial_gradient(problem: GradientField, name: str, at: Mapping[str, float]) -> Scalar:
+    """A scalar's own gradient component as a function of it.
+
+    Parameters
+    ----------
+    problem : GradientField
+    name : str
+        The scalar.
+    at : mapping
+        Name -> value of the others.
+
+    Returns
+    -------
+    callable
+        Value of the scalar -> component; each value is evaluated once.
+    """
     names = problem.layout.names
-    place = names.index(name)
+    position = names.index(name)
     state = np.array([at.get(other, 0.0) for other in names])
 
+    @cache
     def component(value: float) -> float:
-        state[place] = value
-        return float(problem.gradient(state)[place])
+        state[position] = value
+        return float(problem.gradient(state)[position])
 
     return component
 
 
-def settle(
+def slope(component: Scalar, value: float, span: float) -> float:
+    """Derivative of a component by central differences.
+
+    Parameters
+    ----------
+    component : callable
+    value : float
+        Where.
+    span : float
+        Size of the values that the scalar takes.
+    """
+    width = 1e-5 * max(abs(value), 1e-3 * span)
+    return (component(value + width) - component(value - width)) / (2 * width)
+
+
+def refine_root(
     component: Scalar, guess: float, width: float, bounds: tuple[float, float]
 ) -> Rest | None:
-    """A zero of a component near a guess, and its mean slope there.
+    """The zero of a component near a guess, and its mean slope around it.
 
-    An interval around the guess is opened until the sign changes; None if it does not within the
-    bounds.
+    Parameters
+    ----------
+    component : callable
+    guess : float
+    width : float
+        Half of the first interval around the guess, which is doubled until the sign changes.
+    bounds : (float, float)
+        Of the interval.
+
+    Returns
+    -------
+    Rest or None
+        None if the sign does not change within the bounds.
     """
     low, high = bounds
-    tolerance = TOLERANCE * max(abs(low), abs(high))
-    half = max(width, 1e-9 * max(abs(low), abs(high)))
+    largest = max(abs(low), abs(high))
+    half = max(width, 1e-9 * largest)
     for _ in range(OPENINGS):
         ends = max(low, guess - half), min(high, guess + half)
         values = component(ends[0]), component(ends[1])
         if not all(map(math.isfinite, values)):
             break
         if (values[0] >= 0) != (values[1] >= 0):
-            value = between(component, ends, values, tolerance)
+            root = _root(component, ends, TOLERANCE * largest)
             rise = (values[1] - values[0]) / (ends[1] - ends[0])
-            return None if math.isnan(value) else (value, rise)
+            return None if root is None else Rest(root, rise)
         if ends == bounds:
             break
         half *= 2.0
     return None
 
 
-def within(guess: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    """The part of some bounds in which a value is still that of the branch of a guess."""
+def branch_bounds(guess: float, bounds: tuple[float, float]) -> tuple[float, float]:
+    """The part of some bounds in which a value belongs to the same branch as a guess.
+
+    Parameters
+    ----------
+    guess : float
+    bounds : (float, float)
+    """
     reach = max(LEAP * abs(guess), STEP * (bounds[1] - bounds[0]))
     return max(bounds[0], guess - reach), min(bounds[1], guess + reach)
+
+
+def _root(component: Scalar, ends: tuple[float, float], tolerance: float) -> float | None:
+    """The zero between ends of different sign; None where it changes at a pole or a jump."""
+    from scipy.optimize import brentq
+
+    largest = max(abs(component(end)) for end in ends)
+    root = float(brentq(component, *ends, xtol=tolerance, rtol=4 * np.finfo(float).eps))
+    return root if abs(component(root)) <= SHRUNK * largest else None
 
 
 def _nodes(low: float, high: float, count: int) -> list[float]:
@@ -293,86 +340,73 @@ def _nodes(low: float, high: float, count: int) -> list[float]:
     return [low, *(small * inner).tolist(), high]
 
 
-def slope(component: Scalar, value: float, span: float) -> float:
-    """Derivative of a component at a value, by differences; ``span`` is the size of values."""
-    width = 1e-5 * max(abs(value), 1e-3 * span)
-    return (component(value + width) - component(value - width)) / (2 * width)
+def _scan(component: Scalar, nodes: Sequence[float]) -> list[Rest]:
+    """All zeros between the first and the last node, ascending."""
+    from scipy.optimize import minimize_scalar
+
+    component = cache(component)
+    span = max(abs(nodes[0]), abs(nodes[-1]))
+    extrema = []
+    for low, middle, high in zip(nodes, nodes[1:], nodes[2:], strict=False):
+        values = [component(node) for node in (low, middle, high)]
+        sign = math.copysign(1.0, values[1])
+        before, here, after = (sign * value for value in values)
+        if 0 < here <= min(before, after):
+            least = minimize_scalar(
+                lambda x, sign=sign: sign * component(x), bounds=(low, high), method="bounded",
+                options={"xatol": 1e-9 * (high - low)},
+            )  # fmt: skip
+            extrema += [float(least.x)] if least.fun < 0 else []
+    rests = []
+    for ends in pairwise(sorted({*nodes, *extrema})):
+        values = [component(end) for end in ends]
+        if np.isfinite(values).all() and (values[0] >= 0) != (values[1] >= 0):
+            root = _root(component, ends, TOLERANCE * span)
+            if root is not None:
+                rests.append(Rest(root, slope(component, root, span)))
+    return rests
 
 
-def _scanned(component: Scalar, looked: list[float]) -> list[Rest]:
-    span = max(abs(looked[0]), abs(looked[-1]))
-    values = scan(component, looked, TOLERANCE * span)
-    return [(value, slope(component, value, span)) for value in values]
+def _point(at: Mapping[str, FloatArray], index: Index) -> dict[str, float]:
+    return {name: float(grid[index]) for name, grid in at.items()}
 
 
-def _rests(
-    component: Callable[[Index], Scalar], shape: Index, looked: list[float]
-) -> dict[Index, list[Rest]]:
-    """What a scan finds on a coarse grid; between, continued where the coarse corners agree."""
-    span = max(abs(looked[0]), abs(looked[-1]))
-    coarse = [sorted({*range(0, n, STRIDE), n - 1}) for n in shape]
-    found = {index: _scanned(component(index), looked) for index in product(*coarse)}
-    for index in np.ndindex(*shape):
-        if index in found:
-            continue
-        below = [max(c for c in line if c <= k) for k, line in zip(index, coarse, strict=True)]
-        above = [min(c for c in line if c >= k) for k, line in zip(index, coarse, strict=True)]
-        corners = [found[corner] for corner in product(*zip(below, above, strict=True))]
-        signs = {tuple(rise > 0 for _, rise in rests) for rests in corners}
-        here = component(index)
-        rests: list[Rest] | None = None
-        if len(signs) == 1:
-            parts = [
-                (k - a) / (b - a) if b > a else 0.0
-                for k, a, b in zip(index, below, above, strict=True)
-            ]
-            weights = [math.prod(w) for w in product(*((1 - t, t) for t in parts))]
-            rests = _continued(here, corners, weights, looked)
-        if rests is not None:
-            rests = [(value, slope(here, value, span)) for value, _ in rests]
-        found[index] = _scanned(here, looked) if rests is None else rests
-    return found
-
-
-def _continued(
-    component: Scalar, corners: list[list[Rest]], weights: list[float], looked: list[float]
-) -> list[Rest] | None:
-    """The values that corners of the coarse grid let expect; None if one is not there."""
-    rests: list[Rest] = []
-    for branch in zip(*corners, strict=True):
-        values = [value for value, _ in branch]
-        guess = sum(w * value for w, value in zip(weights, values, strict=True))
-        rest = settle(component, guess, 0.05 * (max(values) - min(values)), (looked[0], looked[-1]))
-        if rest is None or (rest[1] > 0) != (branch[0][1] > 0):
-            return None
-        rests.append(rest)
-    ascending = all(a[0] < b[0] for a, b in pairwise(rests))
-    return rests if ascending else None
+def _extrapolated(values: FloatArray, index: Index, guess: float) -> float:
+    """Mean of the linear extrapolations from known neighbours to a point of the grid."""
+    lines = []
+    for near in _neighbours(index, values.shape):
+        beyond = tuple(2 * n - k for n, k in zip(near, index, strict=True))
+        inside = all(0 <= b < n for b, n in zip(beyond, values.shape, strict=True))
+        far = values[beyond] if inside else np.nan
+        lines.append(2 * values[near] - far if np.isfinite(far) else values[near])
+    known = [value for value in lines if np.isfinite(value)]
+    return float(np.mean(known)) if known else guess
 
 
 def _linked(rests: Mapping[Index, list[Rest]], shape: Index) -> tuple[FloatArray, FloatArray]:
-    """Branches: rests of one sign of slope at neighbours that are nearest to each other."""
-    label: dict[tuple[Index, int], int] = {}
-    members: list[dict[Index, int]] = []
-    for index in np.ndindex(*shape):
-        for k in range(len(rests[index])):
-            if (index, k) in label:
-                continue
-            number, branch = len(members), {index: k}
-            members.append(branch)
-            waiting, label[index, k] = [(index, k)], number
-            while waiting:
-                here, j = waiting.pop()
-                for near in _neighbours(here, shape):
-                    m = _match(rests, here, j, near)
-                    if m is not None and (near, m) not in label and near not in branch:
-                        label[near, m], branch[near] = number, m
-                        waiting.append((near, m))
-    values, slopes = (np.full((len(members), *shape), np.nan) for _ in range(2))
-    for number, branch in enumerate(members):
-        for index, k in branch.items():
-            values[(number, *index)], slopes[(number, *index)] = rests[index][k]
-    return values, slopes
+    """Values and slopes, shape (branches, *shape): nearest rests of one sign at neighbours."""
+    rows: list[FloatArray] = []
+    unlinked: set[tuple[Index, int]] = {
+        (index, k) for index in np.ndindex(*shape) for k in range(len(rests[index]))
+    }
+    while unlinked:
+        start = min(unlinked)
+        unlinked.remove(start)
+        row, waiting = np.full((*shape, 2), np.nan), [start]
+        rows.append(row)
+        while waiting:
+            index, k = waiting.pop()
+            row[index] = rests[index][k]
+            for near in _neighbours(index, shape):
+                match = _nearest(rests[index][k], rests[near])
+                if match is None or _nearest(rests[near][match], rests[index]) != k:
+                    continue
+                if (near, match) in unlinked and np.isnan(row[near]).all():
+                    unlinked.remove((near, match))
+                    row[near] = rests[near][match]
+                    waiting.append((near, match))
+    stacked = np.stack(rows) if rows else np.empty((0, *shape, 2))
+    return stacked[..., 0], stacked[..., 1]
 
 
 def _neighbours(index: Index, shape: Index) -> list[Index]:
@@ -384,12 +418,7 @@ def _neighbours(index: Index, shape: Index) -> list[Index]:
     return [near for near in moved if all(0 <= k < n for k, n in zip(near, shape, strict=True))]
 
 
-def _match(rests: Mapping[Index, list[Rest]], here: Index, k: int, near: Index) -> int | None:
-    """The rest at a neighbour that is nearest to one here, if that one is nearest to it too."""
-    m = _nearest(rests[here][k], rests[near])
-    return m if m is not None and _nearest(rests[near][m], rests[here]) == k else None
-
-
-def _nearest(rest: Rest, others: list[Rest]) -> int | None:
-    alike = [k for k, other in enumerate(others) if (other[1] > 0) == (rest[1] > 0)]
-    return min(alike, key=lambda k: abs(others[k][0] - rest[0]), default=None)
+def _nearest(rest: Rest, others: Sequence[Rest]) -> int | None:
+    """Number of the rest with the same sign of slope that is nearest; None without any."""
+    alike = [k for k, other in enumerate(others) if (other.slope > 0) == (rest.slope > 0)]
+    return min(alike, key=lambda k: abs(others[k].value - rest.value), default=None)

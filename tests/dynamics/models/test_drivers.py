@@ -224,7 +224,7 @@ def test_period_two_sets_in_where_it_is_predicted(wells):
 def test_the_phase_plane_of_two_scalars(wells):
     """Two sinks and the saddle between them, by hand."""
     found = portrait(wells, 50.0, box=((-1.5, 1.5), (-1.5, 1.5)), starts=2, grid=12)
-    kinds = {tuple(np.round(point.place, 6) + 0.0): point.kind for point in found.fixed_points}
+    kinds = {tuple(np.round(point.position, 6) + 0.0): point.kind for point in found.fixed_points}
     bottom = round(np.sqrt(0.8), 6)
     assert kinds == {
         (bottom, bottom): "sink", (-bottom, -bottom): "sink", (0.0, 0.0): "saddle",

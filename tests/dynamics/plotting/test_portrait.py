@@ -9,8 +9,8 @@ from matplotlib.quiver import Quiver
 import dynamics
 from dynamics import plotting
 from dynamics.analysis.phase_portrait import portrait
-from dynamics.analysis.phase_portrait.elimination import HELD, Treatment
-from dynamics.analysis.phase_portrait.fixed_points import SADDLE, FixedPoint
+from dynamics.analysis.phase_portrait.elimination import HELD, Elimination
+from dynamics.analysis.phase_portrait.nullclines import SADDLE, FixedPoint
 from dynamics.plotting.placing import Words, plain
 from dynamics.plotting.portrait import MARKS, RESTS, moment
 from dynamics.plotting.style import new_figure
@@ -75,7 +75,7 @@ def test_the_title_says_what_is_held_and_hidden(found):
         assert r"slow manifold, $\dot{\alpha} = 0$" in title
     else:
         assert r"function of $\gamma$ up to" in title
-    held = replace(found, hidden={"rho": Treatment(HELD, value=-0.25)})
+    held = replace(found, eliminated={"rho": Elimination(HELD, value=-0.25)})
     assert r"$\rho = -0.25$, held" in plotting.portrait(held).get_title(loc="left")
 
 
@@ -100,7 +100,7 @@ def test_what_is_missing_and_what_diverged_is_shown_as_such(found):
     )
     assert len(missing[0].get_xdata()) == 6
     np.testing.assert_array_equal(ended[0].get_xydata()[0], [run[n][-1] for n in found.plane])
-    np.testing.assert_array_equal(saddle[0].get_xydata()[0], point.place)
+    np.testing.assert_array_equal(saddle[0].get_xydata()[0], point.position)
     named = " ".join(text.get_text() for text in axes.get_legend().get_texts())
     for word in ("no gradient", "diverged", "saddle"):
         assert word in named

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dynamics.analysis.phase_portrait import fixed_points, nullcline
-from dynamics.analysis.phase_portrait.fixed_points import crossings, kind_of
+from dynamics.analysis.phase_portrait.nullclines import crossings, kind_of
 
 BOX = ((-2.0, 2.2), (-1.5, 1.4))
 
@@ -17,7 +17,7 @@ def points(field):
 def test_two_sinks_and_the_saddle_between_them():
     found = points(lambda x, y: (x - x**3, -2 * y))
     assert [point.kind for point in found] == ["sink", "saddle", "sink"]
-    np.testing.assert_allclose([point.place for point in found], [(-1, 0), (0, 0), (1, 0)],
+    np.testing.assert_allclose([point.position for point in found], [(-1, 0), (0, 0), (1, 0)],
                                atol=1e-10)  # fmt: skip
     np.testing.assert_allclose(found[0].eigenvalues, [-2, -2], atol=1e-6)
     np.testing.assert_allclose(found[1].eigenvalues, [-2, 1], atol=1e-6)
@@ -27,7 +27,7 @@ def test_two_sinks_and_the_saddle_between_them():
 def test_a_spiral(sign, kind):
     (point,) = points(lambda x, y: (sign * (x - 0.3) - 2 * y, 2 * (x - 0.3) + sign * y))
     assert point.kind == kind
-    np.testing.assert_allclose(point.place, (0.3, 0), atol=1e-10)
+    np.testing.assert_allclose(point.position, (0.3, 0), atol=1e-10)
     np.testing.assert_allclose(np.abs(point.eigenvalues.imag), 2, atol=1e-6)
 
 

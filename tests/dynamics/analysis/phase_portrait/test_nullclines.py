@@ -48,7 +48,7 @@ CLOSED = {"three branches": 1, "small loop": 1, "small loop by a line": 1, "two 
 def test_every_branch_once_and_on_the_curve(name):
     factors = FIELDS[name]
     found = nullcline(lambda x, y: math.prod(f(x, y) for f in factors), SQUARE, SQUARE)
-    assert found.settled
+    assert found.converged
     assert len(found.branches) == len(factors)
     assert sum(found.closed) == CLOSED.get(name, 0)
     on = [
@@ -78,7 +78,7 @@ def wavy(seed):
 def test_on_every_line_as_many_zeros_as_a_dense_scan(seed):
     function = wavy(seed)
     found = nullcline(function, SQUARE, SQUARE)
-    assert found.settled
+    assert found.converged
     heights = np.linspace(*SQUARE, 801)
     for x in np.random.default_rng(seed).uniform(-2, 2, 25):
         values = [function(x, y) for y in heights]
@@ -138,7 +138,7 @@ def test_touching_zero_is_no_branch():
 def test_more_than_the_budget_can_resolve_is_said():
     found = nullcline(lambda x, y: (y - math.sin(x)) * (y - math.sin(x) - 1e-3), SQUARE, SQUARE,
                       budget=6_000, grid=16)  # fmt: skip
-    assert not found.settled
+    assert not found.converged
     assert found.unresolved > 0
 
 

@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 
 import dynamics
 from dynamics.analysis.phase_portrait import portrait
-from dynamics.analysis.phase_portrait.elimination import followed
+from dynamics.analysis.phase_portrait.elimination import along_run
 from dynamics.validation import InvalidRequest
 
 BOX = ((-1.5, 1.6), (-1.1, 1.2))
@@ -32,7 +32,7 @@ def fast_plane(problem):
 def test_two_scalars_hide_nothing():
     found = portrait(wells(), 20.0, box=BOX, starts=[(-0.4, 0.5), (1.4, -0.7)], grid=8)
     assert found.plane == ("x", "y")
-    assert not found.hidden
+    assert not found.eliminated
     np.testing.assert_allclose(found.rates[0], np.tile(found.x - found.x**3, (8, 1)))
     np.testing.assert_allclose(found.rates[1], -np.tile(found.y[:, None], (1, 8)))
     assert [len(found.nullclines[name].branches) for name in ("x", "y")] == [3, 1]
@@ -44,7 +44,7 @@ def test_two_scalars_hide_nothing():
 def test_a_fast_scalar_is_slaved_and_the_plane_is_as_without_it():
     found = portrait(slaved_wells(), 20.0, box=BOX, starts=0, grid=8)
     assert found.plane == ("x", "y")
-    assert found.hidden["u"].kind == "slow"
+    assert found.eliminated["u"].kind == "slow"
     np.testing.assert_allclose(found.rates[0], np.tile(found.x - found.x**3, (8, 1)), atol=1e-12)
     assert [point.kind for point in found.fixed_points] == ["sink", "saddle", "sink"]
     np.testing.assert_allclose(found.slow.values[0], found.slow.at["x"], atol=1e-12)
@@ -52,8 +52,8 @@ def test_a_fast_scalar_is_slaved_and_the_plane_is_as_without_it():
 
 @pytest.mark.parametrize("treatment", [0.25, "run"])
 def test_other_treatments_can_be_asked_for(treatment):
-    found = portrait(slaved_wells(), 20.0, box=BOX, hidden=treatment, starts=0, grid=8)
-    run, how = found.runs[0], found.hidden["u"]
+    found = portrait(slaved_wells(), 20.0, box=BOX, elimination=treatment, starts=0, grid=8)
+    run, how = found.runs[0], found.eliminated["u"]
     if treatment == "run":
         assert how.along == "y" or run["x"][-1] > 0.9
         along = found.x if how.along == "x" else found.y
@@ -66,11 +66,11 @@ def test_other_treatments_can_be_asked_for(treatment):
 
 
 def test_what_follows_the_run_has_its_values(fast_plane):
-    run, how = fast_plane.runs[0], fast_plane.hidden["rho"]
+    run, how = fast_plane.runs[0], fast_plane.eliminated["rho"]
     assert (how.kind, how.along) == ("run", "gamma")
     turn = int(run["gamma"].argmax())
     assert how.until == run.time[turn]
-    rho = followed(run, "rho", fast_plane.plane, how)
+    rho = along_run(run, "rho", fast_plane.plane, how)
     for state in run.states[5:turn:40]:
         assert rho(0.0, state[1]) == pytest.approx(state[2], rel=1e-9)
     assert rho(0.0, 1e3) == pytest.approx(run["rho"][turn], rel=1e-12)
@@ -78,15 +78,15 @@ def test_what_follows_the_run_has_its_values(fast_plane):
 
 def test_a_run_that_turns_is_followed_to_its_turn():
     turning = Scalars(("x", "y", "z"), lambda x, y, z: (y, -x, -1.0), (1.0, 0.0, 0.0))
-    found = portrait(turning, 6.0, ("x", "y"), hidden="run", starts=0, grid=4)
-    how = found.hidden["z"]
+    found = portrait(turning, 6.0, ("x", "y"), elimination="run", starts=0, grid=4)
+    how = found.eliminated["z"]
     assert how.along == "x"
     assert how.until == pytest.approx(np.pi, rel=0.05)
 
 
 def test_on_the_slow_plane_alpha_rests(problem, slow_plane):
     assert slow_plane.plane == ("gamma", "rho")
-    assert slow_plane.hidden["alpha"].kind == "slow"
+    assert slow_plane.eliminated["alpha"].kind == "slow"
     assert slow_plane.slow.attracting == (True,)
     for name, k in (("gamma", 1), ("rho", 2)):
         (branch, *_) = slow_plane.nullclines[name].branches
@@ -126,9 +126,9 @@ def test_rates_that_the_problem_itself_does_not_know_are_not_shown():
         ({"plane": ("x", "z")}, "plane="),
         ({"plane": ("x", "x")}, "plane="),
         ({"box": ((0.0, 1.0), (1.0, 1.0))}, "box="),
-        ({"hidden": "fast"}, "hidden="),
-        ({"hidden": {"x": 1.0}}, "hidden="),
-        ({"hidden": float("nan")}, "hidden="),
+        ({"elimination": "fast"}, "elimination="),
+        ({"elimination": {"x": 1.0}}, "elimination="),
+        ({"elimination": float("nan")}, "elimination="),
         ({"grid": 2}, "grid="),
         ({"starts": -1}, "starts="),
         ({"starts": [0.1, 0.2]}, "starts="),

@@ -5,7 +5,7 @@ from scipy.optimize import brentq
 
 import dynamics
 from dynamics.analysis.phase_portrait import slow_manifold
-from dynamics.analysis.phase_portrait.slow_manifold import followed
+from dynamics.analysis.phase_portrait.slow_manifold import follow_branch
 from dynamics.validation import InvalidRequest
 
 FOLD = 2 / (3 * np.sqrt(3))
@@ -74,10 +74,10 @@ def test_one_branch_is_followed_to_its_fold():
     x = np.linspace(-1, 1, 81)
     every = slow_manifold(fold(), "u", {"x": x}, (-3.0, 3.0))
     upper = max(every.values, key=lambda row: np.nanmax(row))
-    found = followed(fold(), "u", {"x": x}, ((80,), 1.3), (-3.0, 3.0))
+    found = follow_branch(fold(), "u", {"x": x}, ((80,), 1.3), (-3.0, 3.0))
     assert found.attracting == (True,)
     np.testing.assert_allclose(found.values[0], upper, atol=1e-12)
-    assert not len(followed(fold(), "u", {"x": x}, ((40,), 0.01), (-0.5, 0.5)).values)
+    assert not len(follow_branch(fold(), "u", {"x": x}, ((40,), 0.01), (-0.5, 0.5)).values)
 
 
 @pytest.mark.parametrize(
