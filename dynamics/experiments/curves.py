@@ -1,4 +1,4 @@
-"""What the evidence of checks is made of: curves over time, power laws and straight lines."""
+"""Parts of the evidence of checks: curves over time and straight lines."""
 
 from __future__ import annotations
 
@@ -8,13 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-
-def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """Slope of log values against log sizes; NaN of less than two, or without a logarithm."""
-    if len(sizes) < 2 or not np.all(np.isfinite(values) & (np.asarray(values) > 0)):
-        return float("nan")
-    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
 @dataclass(frozen=True)
@@ -28,13 +21,13 @@ class Line:
 
 def line(x: ArrayLike, y: ArrayLike) -> Line:
     """Least squares; all NaN with fewer than three points, or values of y that are all equal."""
+    from scipy.stats import linregress
+
     one, two = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if one.size < 3 or np.ptp(two) == 0 or np.ptp(one) == 0:
         return Line(float("nan"), float("nan"), float("nan"))
-    slope, level = np.polyfit(one, two, 1)
-    left = two - slope * one - level
-    r2 = 1 - float(left @ left) / float(((two - two.mean()) ** 2).sum())
-    return Line(float(slope), float(level), r2)
+    fit = linregress(one, two)
+    return Line(float(fit.slope), float(fit.intercept), float(fit.rvalue) ** 2)
 
 
 def known(value: float) -> float | None:

@@ -12,11 +12,10 @@ from dynamics.phase_diagrams.boundary import boundary
 from dynamics.phase_diagrams.quantity import Quantity
 from dynamics.phase_diagrams.scaling import Scaling, scaling
 from dynamics.phase_diagrams.selection import Slice, select
-from dynamics.phase_diagrams.threshold import Power, Threshold, power, threshold
+from dynamics.phase_diagrams.threshold import Threshold, threshold
 
 __all__ = [
     "Axis",
-    "Power",
     "Quantity",
     "Refined",
     "Scaling",
@@ -24,7 +23,6 @@ __all__ = [
     "Span",
     "Threshold",
     "boundary",
-    "power",
     "refine",
     "scaling",
     "select",

@@ -1,11 +1,8 @@
-r"""Scaling laws: how a quantity of a sweep grows with the parameters.
+"""Scaling laws: how a quantity of a sweep grows with the parameters.
 
-.. math:: \log Q = \log c + \sum_k e_k \log F_k + \text{residual},
-
-fitted by least squares over all runs in which Q and the factors :math:`F_k` are positive. The
-errors of the exponents :math:`e_k` are those of independent residuals of equal spread; intervals
-are Student's. In data without noise the residuals are what the law does not tell, so the errors
-say how well a power law fits, not how well anything was measured.
+A power law is fitted (`dynamics.results.power_law`) over all runs in which the quantity and the
+factors are positive. In data without noise the residuals are what the law does not explain, so the
+errors say how well a power law fits, not how well anything was measured.
 """
 
 from __future__ import annotations
@@ -32,13 +29,13 @@ from dynamics.phase_diagrams.selection import hold
 from dynamics.problem import FloatArray
 from dynamics.results.expression import Expression
 from dynamics.results.outcome import INVALID, PENDING
+from dynamics.results.power_law import PowerLaw, power_law
 from dynamics.results.presentation import Presentation
 from dynamics.validation import InvalidRequest, refuse
 
 if TYPE_CHECKING:
     import xarray
 
-LEVEL = 0.95
 FLAT = 1e-9
 """Spread of a logarithm below which a factor does not vary."""
 COLLINEAR = 1e-7
@@ -46,9 +43,9 @@ COLLINEAR = 1e-7
 TAKES_PART = 0.1
 
 
-@dataclass(frozen=True)
-class Scaling:
-    """A fitted power law.
+@dataclass(frozen=True, kw_only=True)
+class Scaling(PowerLaw):
+    """A power law of a quantity of a sweep; the fit as of `dynamics.results.power_law.PowerLaw`.
 
     Attributes
     ----------
@@ -58,22 +55,10 @@ class Scaling:
     quantity : Quantity
     factors : tuple of str
         Names or formulas.
-    exponents, errors : float array, shape (factors,)
-        And their standard errors.
-    intervals : float array, shape (factors, 2)
-        95 % intervals.
-    prefactor : float
-        c, in the unit of the quantity.
-    prefactor_error : float
-        Standard error of log c: a relative error of c where it is small.
-    r2 : float
-        Share of the variance of log Q that is explained.
-    spread : float
-        Standard deviation of the residuals of log Q (about the relative error of the law).
     left_out : mapping
         Why runs were left out -> how many.
-    measured, fitted : float array, shape (used,)
-        Q of every run that was used, and what the law gives there.
+    measured : float array, shape (used,)
+        The quantity in every run that was used.
     levels : float array, shape (used, factors)
         The factors there.
     held : mapping
@@ -86,16 +71,8 @@ class Scaling:
     presentation: Presentation
     quantity: Quantity
     factors: tuple[str, ...]
-    exponents: FloatArray
-    errors: FloatArray
-    intervals: FloatArray
-    prefactor: float
-    prefactor_error: float
-    r2: float
-    spread: float
     left_out: Mapping[str, int]
     measured: FloatArray
-    fitted: FloatArray
     levels: FloatArray
     held: Mapping[str, Any]
     derived: Mapping[str, str]
@@ -142,6 +119,16 @@ def scaling(
     InvalidRequest
         If a name is unknown, the quantity is a yes or no, a factor does not vary, factors cannot
         be told apart, or too few runs are left.
+
+    Examples
+    --------
+    >>> import xarray
+    >>> dataset = xarray.Dataset(
+    ...     {"risk": ("D", [12.0, 48.0, 192.0]), "outcome": ("D", [1, 1, 1])}, {"D": [2, 4, 8]}
+    ... )
+    >>> law = scaling(dataset, "risk", ["D"])
+    >>> round(law.exponent, 6), round(law.prefactor, 6)
+    (2.0, 3.0)
     """
     asked = Quantity.read(quantity, dataset)
     if asked.yes_no:
@@ -165,9 +152,7 @@ def scaling(
             f"{quantity}: {used.sum()} runs are too few to fit {len(factors)} exponents; needed "
             f"are at least {len(factors) + 2}; left out: {why}"
         )
-    logs = np.log(levels[used])
-    _check_factors(logs, tuple(factors))
-    fit = _least_squares(logs, np.log(values[used]))
+    _check_factors(np.log(levels[used]), tuple(factors))
     return Scaling(
         system=str(dataset.attrs.get("system", "")),
         presentation=presentation_of(dataset),
@@ -178,7 +163,7 @@ def scaling(
         levels=levels[used],
         held={**described(dataset, "fixed"), **held},
         derived=described(dataset, "derived"),
-        **fit,
+        **vars(power_law(levels[used], values[used])),
     )
 
 
@@ -232,33 +217,3 @@ def _check_factors(logs: FloatArray, factors: tuple[str, ...]) -> None:
             "factors", ", ".join(factors), f"are not told apart: {', '.join(taken)} move together",
             "formulas that vary on their own", f"the fit without {taken[-1]}",
         )  # fmt: skip
-
-
-def _least_squares(logs: FloatArray, target: FloatArray) -> dict[str, Any]:
-    """The fields of `Scaling` that the fit gives."""
-    from scipy.special import stdtrit
-
-    middle = logs.mean(axis=0)
-    centred = logs - middle
-    orthogonal, triangle = np.linalg.qr(centred)
-    exponents = np.linalg.solve(triangle, orthogonal.T @ target)
-    constant = float(target.mean() - middle @ exponents)
-    fitted = constant + logs @ exponents
-    residuals = target - fitted
-    free = len(target) - logs.shape[1] - 1
-    variance = float(residuals @ residuals) / free
-    inverse = np.linalg.inv(triangle)
-    covariance = variance * inverse @ inverse.T
-    errors = np.sqrt(np.diag(covariance))
-    total = float(((target - target.mean()) ** 2).sum())
-    half = float(stdtrit(free, (1 + LEVEL) / 2)) * errors
-    return {
-        "exponents": exponents,
-        "errors": errors,
-        "intervals": np.stack([exponents - half, exponents + half], axis=1),
-        "prefactor": float(np.exp(constant)),
-        "prefactor_error": float(np.sqrt(variance / len(target) + middle @ covariance @ middle)),
-        "r2": 1.0 - float(residuals @ residuals) / total if total > 0 else float("nan"),
-        "spread": float(np.sqrt(variance)),
-        "fitted": np.exp(fitted),
-    }

@@ -15,7 +15,7 @@ more, :math:`N_{50}` lies outside the levels: then only a bound is known, and no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, inf, isnan, log, nan, sqrt
+from math import exp, inf, log, nan
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -89,7 +89,7 @@ class Threshold:
 
 
 def threshold(levels: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Threshold:
-    """Fit N50.
+    """The level at which half of the trials succeed, N50, with a 95 % interval.
 
     Parameters
     ----------
@@ -102,6 +102,12 @@ def threshold(levels: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Thr
     ------
     InvalidRequest
         If no trials are left, a level is not positive, or more succeed than were tried.
+
+    Examples
+    --------
+    >>> result = threshold([10, 20, 40, 80], successes=[0, 2, 8, 10], trials=10)
+    >>> result.kind, round(result.value, 1)
+    ('measured', 28.4)
     """
     N, k = np.asarray(levels, dtype=np.float64), np.asarray(successes, dtype=np.float64)
     n = np.broadcast_to(np.asarray(trials, dtype=np.float64), N.shape)
@@ -181,58 +187,3 @@ class _Fit:
         """Derivative of the likelihood by s."""
         p = 0.5 * (1 + np.tanh(0.5 * s * z))
         return float(((self.k - self.n * p) * z).sum())
-
-
-@dataclass(frozen=True)
-class Power:
-    """A power law through measured values with errors.
-
-    Attributes
-    ----------
-    exponent, error : float
-        And its standard error: that of the values' errors, or of their scatter where that is more.
-    prefactor : float
-    misfit : float
-        Chi squared over the degrees of freedom; NaN with two values.
-    """
-
-    exponent: float
-    error: float
-    prefactor: float
-    misfit: float
-
-    def __str__(self) -> str:
-        if isnan(self.exponent):
-            return "not fitted (too few N50)"
-        return f"{self.exponent:.2f} +- {self.error:.2f}"
-
-
-def power(levels: ArrayLike, values: ArrayLike, errors: ArrayLike) -> Power:
-    """Fit ``values = prefactor * levels ** exponent`` with weights.
-
-    Parameters
-    ----------
-    levels, values : float array, shape (n,)
-        Positive.
-    errors : float array, shape (n,)
-        Standard errors of the logarithms of the values, positive; infinite ones do not count.
-
-    Returns
-    -------
-    Power
-        All NaN with fewer than two values.
-    """
-    x, y, e = (np.asarray(part, dtype=np.float64) for part in (levels, values, errors))
-    used = np.isfinite(e) & np.isfinite(y)
-    if used.sum() < 2:
-        return Power(nan, nan, nan, nan)
-    x, y, weight = np.log(x[used]), np.log(y[used]), e[used] ** -2.0
-    middle = float((weight * x).sum() / weight.sum())
-    spread = float((weight * (x - middle) ** 2).sum())
-    exponent = float((weight * (x - middle) * y).sum()) / spread
-    height = float((weight * y).sum() / weight.sum())
-    residual = y - height - exponent * (x - middle)
-    free = x.size - 2
-    misfit = float((weight * residual**2).sum()) / free if free else nan
-    error = sqrt(max(1.0, misfit if free else 1.0) / spread)
-    return Power(exponent, error, exp(height - exponent * middle), misfit)

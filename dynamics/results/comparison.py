@@ -9,6 +9,7 @@ import numpy as np
 
 from dynamics.problem import FloatArray
 from dynamics.results.outcome import INTERRUPTED, Outcome
+from dynamics.results.power_law import exponent
 from dynamics.results.trajectory import Event, Trajectory
 
 
@@ -100,13 +101,11 @@ class Overlay:
         NaN where fewer than two are left.
         """
         good = np.array([not run.outcome.failed for run in self.runs])
-        found = {}
-        for name, distance in self.deviations.items():
-            kept = good & (distance > 0)
-            enough = np.count_nonzero(kept) > 1
-            pair = np.log(self.etas[kept]), np.log(distance[kept])
-            found[name] = float(np.polyfit(*pair, 1)[0]) if enough else float("nan")
-        return found
+        used = {name: good & (distance > 0) for name, distance in self.deviations.items()}
+        return {
+            name: exponent(self.etas[used[name]], distance[used[name]])
+            for name, distance in self.deviations.items()
+        }
 
     @property
     def outcome(self) -> Outcome:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy
 
-from dynamics.experiments.curves import exponent
 from dynamics.experiments.masked_image_modeling.runs import (
     NEGATIVE,
     POSITIVE,
@@ -29,6 +28,7 @@ from dynamics.experiments.measurement import (
     measures,
 )
 from dynamics.experiments.verify import Finding, Protocol
+from dynamics.results.power_law import exponent
 from theory.systems.masked_image_modeling.information_gap import late_loss
 from theory.systems.masked_image_modeling.notation import NOTATION
 

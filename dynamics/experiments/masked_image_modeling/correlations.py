@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.experiments.curves import exponent
 from dynamics.experiments.masked_image_modeling.runs import (
     EXPONENTS,
     MORE_SIZES,
@@ -39,6 +38,7 @@ from dynamics.experiments.measurement import (
     measures,
 )
 from dynamics.experiments.verify import Finding, Protocol
+from dynamics.results.power_law import exponent
 
 if TYPE_CHECKING:
     from dynamics.registry import System

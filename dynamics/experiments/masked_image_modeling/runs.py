@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.experiments.curves import exponent
 from dynamics.experiments.measurement import Series, Undecided
 from dynamics.experiments.verify import Protocol
 from dynamics.problem import FloatArray
+from dynamics.results.power_law import exponent
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.gradient_descent import descend
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 import numpy as np
 
-from dynamics.analysis.phase_portrait import described, portrait, sentence
+from dynamics.analysis.phase_portrait import portrait, sentence, summary
 from dynamics.experiments.figure import Drawing, Figure, FigureRequest
 from dynamics.experiments.positional_attention import pictures, realistic
 from dynamics.experiments.positional_attention.convolution import convolution
@@ -310,7 +310,7 @@ def plane(system: System, request: FigureRequest) -> Drawing:
         f"{' '.join(map(sentence, results))}"
     )
     axes = portraits(results, ("D", "C", "q", "p", "nu", "beta"))
-    return Drawing(axes, {"-".join(each.plane): described(each) for each in results}, caption)
+    return Drawing(axes, {"-".join(each.plane): summary(each) for each in results}, caption)
 
 
 FIGURES: Mapping[str, Figure] = {

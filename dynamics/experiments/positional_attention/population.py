@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dynamics.experiments.curves import exponent
+from dynamics.results.power_law import exponent
 from dynamics.experiments.measurement import TIME, Chart, Measurement, Series, conclude, undecided
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray

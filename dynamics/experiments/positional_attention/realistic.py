@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.analysis.comparison import compare
-from dynamics.experiments.curves import exponent
+from dynamics.results.power_law import exponent
 from dynamics.experiments.measurement import TIME, Chart, Measurement, Series, conclude, undecided
 from dynamics.experiments.positional_attention.population import population_flow, sizes_of
 from dynamics.experiments.verify import Finding, Protocol

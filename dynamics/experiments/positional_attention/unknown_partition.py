@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.experiments.curves import exponent as exponent_of
+from dynamics.results.power_law import exponent as exponent_of
 from dynamics.experiments.measurement import Chart, Measurement, Series, conclude, undecided
 from dynamics.experiments.positional_attention import transfer
 from dynamics.experiments.positional_attention.learned_attention import LARGEST, downstream_sizes

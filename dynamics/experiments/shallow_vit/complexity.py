@@ -18,7 +18,7 @@ from dynamics.experiments.shallow_vit.iterations import FEWEST
 from dynamics.experiments.shallow_vit.runs import plot, possible, sizes_of, undecided
 from dynamics.experiments.shallow_vit.success import NEURONS, TRIALS, Rows, climb
 from dynamics.experiments.verify import Finding, Protocol
-from dynamics.phase_diagrams.threshold import Power, power
+from dynamics.results.power_law import PowerLaw, power_law
 
 if TYPE_CHECKING:
     from dynamics.problem import FloatArray
@@ -69,9 +69,9 @@ def gaps(laws: Sequence[Any]) -> FloatArray:
     return np.array([(law.n_star - law.n_confusion) / law.L for law in laws])
 
 
-def growth(rows: Rows, variable: FloatArray) -> Power:
-    """Power law of N50 in a variable."""
-    return power(variable, rows.values, rows.errors)
+def growth(rows: Rows, variable: FloatArray) -> PowerLaw:
+    """PowerLaw law of N50 in a variable."""
+    return power_law(variable, rows.values, rows.errors)
 
 
 def _table(laws: Sequence[Any], rows: Rows) -> list[dict[str, Any]]:
@@ -200,7 +200,7 @@ def remark_1(system: System, protocol: Protocol) -> Finding:
     if known.sum() < 3:
         reason = f"N50 is a number in too few rows: {_told(trained)}; frozen {_told(frozen)}"
         return undecided(quantity, 2.0, reason, laws[0])
-    fit = power(1 / alphas(laws), ratio, errors)
+    fit = power_law(1 / alphas(laws), ratio, errors)
     above = bool((np.log(ratio[known]) > -TWICE * errors[known]).all() and fit.prefactor > 0)
     mean = float(np.exp(np.average(np.log(ratio[known]), weights=errors[known] ** -2)))
     holds = bool(above and mean > 1 and abs(fit.exponent - 2) <= TWICE * fit.error)

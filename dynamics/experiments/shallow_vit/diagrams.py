@@ -21,7 +21,7 @@ from dynamics.experiments.shallow_vit.complexity import alphas, gaps, growth
 from dynamics.experiments.shallow_vit.iterations import CONFUSION, at
 from dynamics.experiments.shallow_vit.pictures.success import Curves, Panel, success
 from dynamics.experiments.shallow_vit.success import COUNTS, ETA, NEURONS, STEPS, TRIALS, Rows
-from dynamics.phase_diagrams.threshold import Power
+from dynamics.results.power_law import PowerLaw
 from dynamics.problem import FloatArray
 from dynamics.sweep.worker_pool import cores
 from dynamics.validation import integer, refuse
@@ -112,7 +112,7 @@ def _ratios(values: FloatArray) -> str:
     return ", ".join(f"{value:.2g}" for value in known) if known.size else "none known"
 
 
-def _power(fit: Power, name: str = "trained") -> str:
+def _power(fit: PowerLaw, name: str = "trained") -> str:
     if not isfinite(fit.exponent):
         return f"{name}: {TOO_FEW}"
     return rf"{name}: exponent ${fit.exponent:.2f} \pm {fit.error:.2f}$"

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.experiments.criteria import listed
-from dynamics.experiments.curves import curve, exponent, line
+from dynamics.experiments.curves import curve, line
 from dynamics.experiments.shallow_vit.runs import plot, possible, sizes_of, undecided
 from dynamics.experiments.verify import Finding, Protocol
+from dynamics.results.power_law import exponent
 from dynamics.training.gradient_descent import descend
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.experiments.curves import exponent, line
+from dynamics.experiments.curves import line
+from dynamics.results.power_law import exponent
 from dynamics.experiments.figure import Drawing, FigureRequest
 from dynamics.experiments.shallow_vit.attention import limit
 from dynamics.experiments.shallow_vit.cached_sweeps import folder, plain, swept, values

@@ -120,7 +120,7 @@ def test_where_nothing_was_fitted_the_caption_says_so(name, axis, tmp_path):
     few = QUICK | {"samples": (2, 4)} | axis
     drawing = draw(SYSTEM, name, given={"m": 40, "L": 40}, options=few)
     assert "nan" not in drawing.caption
-    assert "not fitted (too few N50)" in drawing.caption
+    assert "not fitted (too few values)" in drawing.caption
     assert "> 4" in drawing.caption
     words = [text.get_text() for text in drawing.axes[0].figure.findobj(Text)]
     assert not any("nan" in word for word in words)

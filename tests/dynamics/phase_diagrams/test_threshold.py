@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dynamics.phase_diagrams import power, threshold
+from dynamics.phase_diagrams import threshold
 from dynamics.phase_diagrams.threshold import DROP, MOST_SLOPE
 from dynamics.validation import InvalidRequest
 
@@ -80,20 +80,3 @@ def test_levels_without_trials_are_left_out():
         threshold([2, 4], [21, 3], 20)
     with pytest.raises(InvalidRequest, match="positive levels"):
         threshold([2.0], [np.nan], 20)
-
-
-def test_a_power_law_with_errors():
-    draws, x = np.random.default_rng(1), np.geomspace(1, 30, 8)
-    errors = np.full(8, 0.1)
-    pulls = []
-    for _ in range(120):
-        found = power(x, 3.0 * x**-2.0 * np.exp(errors * draws.standard_normal(8)), errors)
-        pulls.append((found.exponent + 2.0) / found.error)
-    assert abs(np.mean(pulls)) < 0.2
-    assert 0.75 < np.std(pulls) < 1.1
-    exact = power(x, 3.0 * x**-2.0, errors)
-    assert exact.exponent == pytest.approx(-2.0)
-    assert exact.prefactor == pytest.approx(3.0)
-    crooked = power(x, x**-2.0 * np.exp(0.5 * (-1.0) ** np.arange(8)), errors)
-    assert crooked.error > 3 * exact.error
-    assert np.isnan(power([1.0, 2.0], [1.0, np.nan], [0.1, 0.1]).exponent)

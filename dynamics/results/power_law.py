@@ -1,0 +1,162 @@
+r"""Power laws fitted by least squares in the logarithms, with standard errors.
+
+.. math:: \log y = \log c + \sum_k e_k \log x_k + \text{residual}.
+
+Without errors of the values, the errors of the exponents :math:`e_k` are those of independent
+residuals of equal spread. With errors, the residuals are weighted by them, and where they scatter
+more than the errors allow, the errors of the exponents grow with that scatter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics.problem import FloatArray
+
+LEVEL = 0.95
+"""Of the confidence intervals."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerLaw:
+    """A fitted power law.
+
+    Attributes
+    ----------
+    exponents, errors : float array, shape (factors,)
+        Exponents and their standard errors.
+    intervals : float array, shape (factors, 2)
+        95 % intervals of the exponents, of Student's distribution.
+    prefactor : float
+        c, in the unit of the values.
+    prefactor_error : float
+        Standard error of log c: a relative error of c where it is small.
+    r2 : float
+        Share of the variance of the logarithms that is explained.
+    spread : float
+        Standard deviation of the residuals of log y (about the relative error of the law).
+    misfit : float
+        Weighted sum of squares of the residuals over the degrees of freedom; NaN without any.
+    fitted : float array, shape (n,)
+        What the law gives at the points that were used.
+    """
+
+    exponents: FloatArray
+    errors: FloatArray
+    intervals: FloatArray
+    prefactor: float
+    prefactor_error: float
+    r2: float
+    spread: float
+    misfit: float
+    fitted: FloatArray
+
+    @property
+    def exponent(self) -> float:
+        """Exponent of the first factor."""
+        return float(self.exponents[0])
+
+    @property
+    def error(self) -> float:
+        """Standard error of `exponent`."""
+        return float(self.errors[0])
+
+    def __str__(self) -> str:
+        if np.isnan(self.exponent):
+            return "not fitted (too few values)"
+        return f"{self.exponent:.2f} +- {self.error:.2f}"
+
+
+def power_law(factors: ArrayLike, values: ArrayLike, errors: ArrayLike | None = None) -> PowerLaw:
+    """Fit ``values = prefactor * product of factors ** exponents``.
+
+    Parameters
+    ----------
+    factors : float array, shape (n,) or (n, factors)
+        Positive.
+    values : float array, shape (n,)
+        Positive.
+    errors : float array, shape (n,), optional
+        Standard errors of the logarithms of the values. Points whose error is infinite, or whose
+        value is NaN, are left out.
+
+    Returns
+    -------
+    PowerLaw
+        All NaN with fewer points than exponents and one more.
+
+    Examples
+    --------
+    >>> law = power_law([1.0, 2.0, 4.0], [3.0, 12.0, 48.0])
+    >>> round(law.exponent, 9), round(law.prefactor, 9)
+    (2.0, 3.0)
+    """
+    from scipy.special import stdtrit
+
+    y = np.asarray(values, dtype=np.float64)
+    x = np.asarray(factors, dtype=np.float64).reshape(len(y), -1)
+    root = np.ones(len(y)) if errors is None else 1.0 / np.asarray(errors, dtype=np.float64)
+    used = np.isfinite(y) & (root > 0)
+    x, y, root = np.log(x[used]), np.log(y[used]), root[used]
+    free = len(y) - x.shape[1] - 1
+    if free < 0:
+        none = np.full(x.shape[1], nan)
+        return PowerLaw(
+            exponents=none, errors=none, intervals=np.full((x.shape[1], 2), nan), prefactor=nan,
+            prefactor_error=nan, r2=nan, spread=nan, misfit=nan, fitted=np.full(len(y), nan),
+        )  # fmt: skip
+    weights = root**2 / (root**2).sum()
+    middle, height = weights @ x, float(weights @ y)
+    orthogonal, triangle = np.linalg.qr(root[:, None] * (x - middle))
+    exponents = np.linalg.solve(triangle, orthogonal.T @ (root * (y - height)))
+    constant = height - float(middle @ exponents)
+    fitted = constant + x @ exponents
+    residuals = y - fitted
+    misfit = float(((root * residuals) ** 2).sum()) / free if free else nan
+    scale = misfit if errors is None else max(1.0, misfit if free else 1.0)
+    inverse = np.linalg.inv(triangle)
+    covariance = scale * inverse @ inverse.T
+    deviations = np.sqrt(np.diag(covariance))
+    half = float(stdtrit(free, (1 + LEVEL) / 2)) * deviations if free else deviations * np.inf
+    total = float(((y - y.mean()) ** 2).sum())
+    squares = float(residuals @ residuals)
+    return PowerLaw(
+        exponents=exponents,
+        errors=deviations,
+        intervals=np.stack([exponents - half, exponents + half], axis=1),
+        prefactor=float(np.exp(constant)),
+        prefactor_error=float(np.sqrt(scale / (root**2).sum() + middle @ covariance @ middle)),
+        r2=1.0 - squares / total if total > 0 else nan,
+        spread=float(np.sqrt(squares / free)) if free else nan,
+        misfit=misfit,
+        fitted=np.exp(fitted),
+    )
+
+
+def exponent(sizes: ArrayLike, values: ArrayLike) -> float:
+    """Exponent of a power law of values in sizes, by least squares.
+
+    Parameters
+    ----------
+    sizes : float array, shape (n,)
+        Positive.
+    values : float array, shape (n,)
+
+    Returns
+    -------
+    float
+        NaN with fewer than two values, or where one has no logarithm.
+
+    Examples
+    --------
+    >>> round(exponent([1.0, 2.0, 4.0], [8.0, 4.0, 2.0]), 9)
+    -1.0
+    """
+    y = np.asarray(values, dtype=np.float64)
+    if len(y) < 2 or not np.all(np.isfinite(y) & (y > 0)):
+        return nan
+    return power_law(sizes, y).exponent
