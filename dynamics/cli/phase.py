@@ -19,7 +19,7 @@ from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
     from dynamics.phase_diagrams import Slice
-    from dynamics.phase_diagrams.boundary_refinement import Refinement
+    from dynamics.phase_diagrams.boundaries import Refinement
     from dynamics.sweep import Sweep
 
 USUAL = ("test_error", "error", "risk")
@@ -162,7 +162,7 @@ def _refined(found: Sweep, store: str, given: Mapping[str, Any]) -> tuple[Any, d
     """A yes or no from few runs."""
     from dynamics import plotting
     from dynamics.phase_diagrams import Quantity
-    from dynamics.phase_diagrams.boundary_refinement import Question, refinement
+    from dynamics.phase_diagrams.boundaries import Question, refinement
     from dynamics.plotting import words
 
     for name in ("facet", "contours", "slices", "boundary"):

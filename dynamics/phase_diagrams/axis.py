@@ -1,7 +1,7 @@
 """One axis of a phase diagram: the values of a parameter, linear or logarithmic.
 
-Places between two values are fractional indices: index 1.5 is half way between the second and the
-third value, in the logarithm where the axis is logarithmic.
+Positions between two values are fractional indices: index 1.5 is half way between the second and
+the third value, in the logarithm where the axis is logarithmic.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Axis:
         Of the parameter.
     values : float array, shape (n,)
     logarithmic : bool
-        Whether places between values are measured in the logarithm.
+        Whether positions between values are measured in the logarithm.
     """
 
     name: str
@@ -38,21 +38,21 @@ class Axis:
 
     @classmethod
     def of(cls, name: str, values: ArrayLike) -> Axis:
-        """The axis of given values, logarithmic where they are nearer to geometric steps."""
+        """The axis of some values, logarithmic where their steps are nearer to geometric ones."""
         ascending = np.sort(np.asarray(values, dtype=np.float64))
         return cls(name, ascending, _geometric(ascending))
 
     def at(self, index: ArrayLike) -> FloatArray:
         """Values at fractional indices, float array of the same shape."""
-        places = np.arange(len(self.values), dtype=np.float64)
-        wanted = np.asarray(index, dtype=np.float64)
-        return self._back(np.interp(wanted, places, self._measured(self.values)))
+        numbers = np.arange(len(self.values), dtype=np.float64)
+        fraction = np.asarray(index, dtype=np.float64)
+        return self._back(np.interp(fraction, numbers, self._measured(self.values)))
 
     def index(self, values: ArrayLike) -> FloatArray:
         """Fractional indices of values; the ends where they are outside."""
-        places = np.arange(len(self.values), dtype=np.float64)
+        numbers = np.arange(len(self.values), dtype=np.float64)
         measured = self._measured(np.asarray(values, dtype=np.float64))
-        return np.interp(measured, self._measured(self.values), places)
+        return np.interp(measured, self._measured(self.values), numbers)
 
     @property
     def edges(self) -> FloatArray:
@@ -73,8 +73,8 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Span:
-    """A range of a parameter, to be refined in.
+class AxisRange:
+    """A range of a parameter, linear or logarithmic.
 
     Parameters
     ----------

@@ -14,8 +14,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics.phase_diagrams.axis import Axis
-from dynamics.phase_diagrams.quantity import COMPLETE
-from dynamics.phase_diagrams.selection import Slice
+from dynamics.phase_diagrams.selection import COMPLETE, Slice
 from dynamics.plotting.style import GREY
 from dynamics.plotting.words import Letters, label
 from dynamics.problem import FloatArray

@@ -15,8 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from dynamics.phase_diagrams.adaptive_boundary import Refined
-from dynamics.phase_diagrams.boundary import check_yes_no, crossings
+from dynamics.phase_diagrams.boundaries import Refined, check_yes_no, crossings
 from dynamics.phase_diagrams.selection import Slice
 from dynamics.plotting import words
 from dynamics.plotting.marks import Place, draw_marks, logarithmic, without

@@ -13,7 +13,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from dynamics.phase_diagrams.adaptive_boundary import BARRED, YES, Refined
+from dynamics.phase_diagrams.boundaries import NOT_VALID, YES, Refined
 from dynamics.plotting import words
 from dynamics.plotting.marks import hatch, logarithmic
 from dynamics.plotting.phase import HALO, NO_COLOUR, YES_COLOUR
@@ -60,7 +60,7 @@ def refined(
             if axis.logarithmic:
                 logarithmic(getattr(axes, f"{which}axis"), axis.values[-1] / axis.values[0])
         handles: list[Any] = [*_areas(axes, result, name)]
-        rows, columns = np.nonzero(result.asked & (result.values != BARRED))
+        rows, columns = np.nonzero(result.evaluated & (result.values != NOT_VALID))
         axes.plot(x[columns], y[rows], zorder=3, clip_on=False, **dot)
         for path in result.lines:
             axes.plot(path[:, 0], path[:, 1], zorder=4, **line)
@@ -78,7 +78,7 @@ def _areas(axes: Axes, result: Refined, name: str) -> list[Patch]:
     """Colour the squares of the lattice; those that the boundary crosses are cut along it."""
     x, y, values = result.x.values, result.y.values, result.values
     corners = np.stack([values[:-1, :-1], values[:-1, 1:], values[1:, 1:], values[1:, :-1]])
-    barred = (corners == BARRED).any(axis=0)
+    barred = (corners == NOT_VALID).any(axis=0)
     shown = np.ma.masked_where(barred, (corners == YES).all(axis=0))
     colours = ListedColormap([NO_COLOUR, YES_COLOUR])
     axes.pcolormesh(x, y, shown, cmap=colours, vmin=0, vmax=1)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dynamics.phase_diagrams.quantity import TIME, Quantity
+from dynamics.phase_diagrams.selection import TIME, Quantity
 from dynamics.validation import brief
 from theory.notation import NotationEntry
 

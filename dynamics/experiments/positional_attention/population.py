@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dynamics.results.power_law import exponent
 from dynamics.experiments.measurement import TIME, Chart, Measurement, Series, conclude, undecided
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
+from dynamics.results.power_law import exponent
 from dynamics.results.trajectory import Trajectory
 from dynamics.systems.positional_attention.empirical.sampling import assumption_1
 from dynamics.systems.positional_attention.full.population import brute_configurations

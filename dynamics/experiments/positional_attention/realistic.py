@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.analysis.comparison import compare
-from dynamics.results.power_law import exponent
 from dynamics.experiments.measurement import TIME, Chart, Measurement, Series, conclude, undecided
 from dynamics.experiments.positional_attention.population import population_flow, sizes_of
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
+from dynamics.results.power_law import exponent
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.gradient_descent import descend
 from dynamics.training.stability_limit import limits_along

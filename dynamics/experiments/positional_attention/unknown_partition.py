@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.results.power_law import exponent as exponent_of
 from dynamics.experiments.measurement import Chart, Measurement, Series, conclude, undecided
 from dynamics.experiments.positional_attention import transfer
 from dynamics.experiments.positional_attention.learned_attention import LARGEST, downstream_sizes
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
+from dynamics.results.power_law import exponent as exponent_of
 from dynamics.systems.positional_attention.empirical import sampling
 from theory.systems.positional_attention.linear_rules import least_samples, sign_rule_error
 

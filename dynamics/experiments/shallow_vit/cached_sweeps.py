@@ -20,7 +20,7 @@ import numpy as np
 
 from dynamics.codegen import cache_directory
 from dynamics.experiments.shallow_vit.success import ETA, STEPS, Rows, cut, ended
-from dynamics.phase_diagrams.quantity import Quantity
+from dynamics.phase_diagrams.selection import Quantity
 from dynamics.results.versions import versions
 from dynamics.sweep import Sweep, sweep
 

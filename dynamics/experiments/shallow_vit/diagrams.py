@@ -21,8 +21,8 @@ from dynamics.experiments.shallow_vit.complexity import alphas, gaps, growth
 from dynamics.experiments.shallow_vit.iterations import CONFUSION, at
 from dynamics.experiments.shallow_vit.pictures.success import Curves, Panel, success
 from dynamics.experiments.shallow_vit.success import COUNTS, ETA, NEURONS, STEPS, TRIALS, Rows
-from dynamics.results.power_law import PowerLaw
 from dynamics.problem import FloatArray
+from dynamics.results.power_law import PowerLaw
 from dynamics.sweep.worker_pool import cores
 from dynamics.validation import integer, refuse
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.experiments.curves import line
-from dynamics.results.power_law import exponent
 from dynamics.experiments.figure import Drawing, FigureRequest
 from dynamics.experiments.shallow_vit.attention import limit
 from dynamics.experiments.shallow_vit.cached_sweeps import folder, plain, swept, values
@@ -17,6 +16,7 @@ from dynamics.experiments.shallow_vit.iterations import CONFUSION, FAMILIES, FEW
 from dynamics.experiments.shallow_vit.pictures.attention_mass import Course, attention_mass
 from dynamics.experiments.shallow_vit.pictures.iterations import Family, iterations
 from dynamics.experiments.shallow_vit.runs import PATTERNS, SAMPLES, proofs_margin
+from dynamics.results.power_law import exponent
 from dynamics.sweep.worker_pool import cores
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import integer, refuse

@@ -7,7 +7,7 @@ from matplotlib.colors import LogNorm
 from sweeps import SHAPES, sweep
 
 from dynamics import plotting
-from dynamics.phase_diagrams import Axis, Span, refine, scaling, select
+from dynamics.phase_diagrams import Axis, AxisRange, refine, scaling, select
 from dynamics.plotting import words
 from dynamics.plotting.marks import Place
 from dynamics.validation import InvalidRequest
@@ -163,14 +163,14 @@ def test_contours_are_where_the_values_are(grid):
 def test_refined_boundaries_are_drawn_as_they_are(tmp_path):
     found = refine(
         lambda p: np.where(p[:, 1] > 0.95, -1, SHAPES["wave"](np.log10(p[:, 0]) / 4 + 1, p[:, 1])),
-        Span("nu", 1e-4, 1.0, True), Span("q", 0.0, 1.0), tolerance=1e-3,
+        AxisRange("nu", 1e-4, 1.0, True), AxisRange("q", 0.0, 1.0), tolerance=1e-3,
     )  # fmt: skip
     axes = plotting.refined(found, "$T_1$ reached", NOTATION, {"D": 16})
     lines = [line for line in axes.lines if line.get_linestyle() == "-"]
     for line, expected in zip(lines, found.lines, strict=True):
         np.testing.assert_array_equal(line.get_xydata(), expected)
     dots = [line for line in axes.lines if line.get_marker() == "."]
-    run = int((found.asked & (found.values >= 0)).sum())
+    run = int((found.evaluated & (found.values >= 0)).sum())
     assert len(dots[0].get_xdata()) == run < found.runs
     area = sum(_area(path.vertices) for each in axes.collections if type(each) is PolyCollection
                for path in each.get_paths() if not each.get_hatch())  # fmt: skip

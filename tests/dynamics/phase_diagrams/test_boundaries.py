@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from sweeps import SHAPES
 
-from dynamics.phase_diagrams import Span, refine
-from dynamics.phase_diagrams.boundary import crossings, placed, trace
+from dynamics.phase_diagrams import AxisRange, refine
+from dynamics.phase_diagrams.boundaries import trace
 from dynamics.validation import InvalidRequest
 
-UNIT = (Span("x", 0.0, 1.0), Span("y", 0.0, 1.0))
+UNIT = (AxisRange("x", 0.0, 1.0), AxisRange("y", 0.0, 1.0))
 
 
-class Asked:
-    """A yes or no that remembers what it was asked."""
+class Recorded:
+    """A yes or no that remembers what it was recorded."""
 
     def __init__(self, rule):
         self.rule, self.points, self.waves = rule, [], 0
@@ -30,27 +30,27 @@ def dense(rule, x, y, cells=64):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_boundary_is_that_of_the_dense_grid_at_a_fifth_of_its_runs(shape):
-    asked = Asked(SHAPES[shape])
-    found = refine(asked, *UNIT)
+    recorded = Recorded(SHAPES[shape])
+    found = refine(recorded, *UNIT)
     expected = dense(SHAPES[shape], *UNIT)
     np.testing.assert_array_equal(found.values, expected)
     every = expected.astype(float)
-    lines = placed(trace(every, crossings(every)), found.x, found.y)
+    lines = trace(every, found.x, found.y)
     assert len(lines) == len(found.lines) == {"two": 2}.get(shape, 1)
     for line, other in zip(found.lines, lines, strict=True):
         np.testing.assert_array_equal(line, other)
-    assert found.runs == len(asked.points) == len(set(asked.points)) <= 4096 / 5
-    assert found.runs == found.asked.sum()
-    assert found.waves == asked.waves <= 12
+    assert found.runs == len(recorded.points) == len(set(recorded.points)) <= 4096 / 5
+    assert found.runs == found.evaluated.sum()
+    assert found.waves == recorded.waves <= 12
     assert found.tolerance == (1 / 128, 1 / 128)
 
 
 @pytest.mark.parametrize("shape", ["straight", "disk", "edge"])
 def test_lines_are_within_the_tolerance_of_the_true_boundary(shape):
-    asked = Asked(SHAPES[shape])
-    found = refine(asked, *UNIT, tolerance=1e-4)
+    recorded = Recorded(SHAPES[shape])
+    found = refine(recorded, *UNIT, tolerance=1e-4)
     assert max(found.tolerance) <= 1e-4
-    assert found.runs == len(set(asked.points)) > found.asked.sum()
+    assert found.runs == len(set(recorded.points)) > found.evaluated.sum()
     points = np.concatenate(found.lines)
     away = {
         "straight": lambda x, y: np.abs(3 * x + 2 * y - 2.3) / 3,
@@ -58,21 +58,21 @@ def test_lines_are_within_the_tolerance_of_the_true_boundary(shape):
         "edge": lambda x, y: np.abs(np.hypot(x - 1.0, y - 0.5) - 0.35),
     }[shape](*points.T)
     assert away.max() < 1e-4
-    coarse = np.concatenate(refine(Asked(asked.rule), *UNIT).lines)
+    coarse = np.concatenate(refine(Recorded(recorded.rule), *UNIT).lines)
     assert len(coarse) == len(points)
 
 
 def test_closed_lines_close_and_open_ones_end_at_the_sides():
-    (disk,) = refine(Asked(SHAPES["disk"]), *UNIT).lines
+    (disk,) = refine(Recorded(SHAPES["disk"]), *UNIT).lines
     np.testing.assert_array_equal(disk[0], disk[-1])
     inside = np.hypot(*(disk - [0.47, 0.55]).T)
     assert np.abs(inside - 0.31).max() < 2 / 128
-    (edge,) = refine(Asked(SHAPES["edge"]), *UNIT).lines
+    (edge,) = refine(Recorded(SHAPES["edge"]), *UNIT).lines
     assert edge[0, 0] == edge[-1, 0] == 1.0
 
 
 def test_logarithmic_spans_are_divided_in_the_logarithm():
-    spans = Span("q", 1e-4, 1.0, True), Span("nu", 1e-6, 1e-2, True)
+    spans = AxisRange("q", 1e-4, 1.0, True), AxisRange("nu", 1e-6, 1e-2, True)
     found = refine(lambda p: p[:, 0] ** 2 > p[:, 1] * 10, *spans, tolerance=1e-4)
     (line,) = found.lines
     np.testing.assert_allclose(line[:, 0] ** 2, 10 * line[:, 1], rtol=4e-3)
@@ -84,20 +84,20 @@ def test_points_that_are_not_valid_are_no_side_of_a_boundary():
     def rule(x, y):
         return np.where(x + y > 1.3, -1, SHAPES["straight"](x, y).astype(int))
 
-    asked = Asked(rule)
-    found = refine(asked, *UNIT, tolerance=1e-3)
+    recorded = Recorded(rule)
+    found = refine(recorded, *UNIT, tolerance=1e-3)
     np.testing.assert_array_equal(found.values, dense(rule, *UNIT))
     assert all((3 * line[:, 0] + 2 * line[:, 1] < 2.31).all() for line in found.lines)
     assert all((line.sum(axis=1) < 1.3).all() for line in found.lines)
-    assert found.runs == sum(rule(x, y) >= 0 for x, y in asked.points) < len(asked.points)
+    assert found.runs == sum(rule(x, y) >= 0 for x, y in recorded.points) < len(recorded.points)
     every = refine(lambda p: np.full(len(p), -1), *UNIT)
-    assert (every.runs, every.lines, every.asked.sum()) == (0, (), 81)
+    assert (every.runs, every.lines, every.evaluated.sum()) == (0, (), 81)
 
 
 def test_a_bisection_that_meets_a_point_that_is_not_valid_stops():
     found = refine(
         lambda p: np.where(np.abs(p[:, 0] - 0.5) < 1e-3, -1, p[:, 0] > 0.5).astype(int),
-        Span("x", 0.0, 1.1), UNIT[1], coarse=3, cells=2, tolerance=1e-4,
+        AxisRange("x", 0.0, 1.1), UNIT[1], coarse=3, cells=2, tolerance=1e-4,
     )  # fmt: skip
     (line,) = found.lines
     assert np.abs(line[:, 0] - 0.5).max() < 0.05
@@ -130,7 +130,7 @@ def test_a_small_island_is_missed_and_more_coarse_points_find_it():
 )
 def test_lattices_that_do_not_nest_are_refused(options, message):
     with pytest.raises(InvalidRequest, match=message) as caught:
-        refine(Asked(SHAPES["disk"]), *UNIT, **options)
+        refine(Recorded(SHAPES["disk"]), *UNIT, **options)
     assert "\n" not in str(caught.value)
 
 
@@ -144,12 +144,12 @@ def test_answers_that_are_none_are_refused(answers):
 @pytest.mark.parametrize("ends", [(1.0, 1.0), (2.0, 1.0), (float("nan"), 1.0)])
 def test_spans_have_two_ends(ends):
     with pytest.raises(InvalidRequest):
-        Span("q", *ends)
+        AxisRange("q", *ends)
     with pytest.raises(InvalidRequest, match="least q=0"):
-        Span("q", 0.0, 1.0, logarithmic=True)
+        AxisRange("q", 0.0, 1.0, logarithmic=True)
 
 
 def test_the_result_is_frozen():
-    found = refine(Asked(SHAPES["disk"]), *UNIT, coarse=3, cells=4)
+    found = refine(Recorded(SHAPES["disk"]), *UNIT, coarse=3, cells=4)
     with pytest.raises(AttributeError):
         found.runs = 1

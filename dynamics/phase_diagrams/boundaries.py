@@ -1,0 +1,549 @@
+"""Boundaries between yes and no: on a grid, and refined with more runs where the answer changes.
+
+On a grid a line crosses every edge whose ends differ: of a yes or no, half way; of a share of
+seeds, where the share is one half. Cells with a corner at which nothing is known, or which is not
+valid, have no line. Where two lines meet in one cell, the yes corners are joined.
+
+A boundary is refined from few runs. A coarse lattice is evaluated first. Every cell around which
+the answers differ is divided into four, again and again, down to a fine lattice; a point that
+differs on the side of a larger neighbour divides that one too. Where all answers around a cell
+agree, its inside is inferred. So the values are those of the whole fine lattice unless something
+lies entirely inside a coarse cell whose four corners agree: an island, or a bay that comes in
+through one side, narrower than a coarse cell. More coarse points (``coarse``) are the remedy.
+
+In a sweep, what it already holds is not run again. The other points are sweeps of their own, one
+for each wave, stored beside it (``STORE.refined/QUESTION/...``) by what they hold: a refinement
+that is killed goes on, and one that is requested again, on whatever lattice, runs only what is new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.phase_diagrams.axis import Axis, AxisRange
+from dynamics.phase_diagrams.selection import Quantity, Slice, hold, select
+from dynamics.problem import FloatArray
+from dynamics.results.outcome import INTERRUPTED
+from dynamics.sweep import Sweep, load, sweep
+from dynamics.sweep.axes import PAIRED
+from dynamics.sweep.plan import planned, whole_names
+from dynamics.validation import InvalidRequest, integer, real, refuse
+
+HALF = 0.5
+NO, YES, NOT_VALID = 0, 1, -1
+"""Answers: no, yes, not a valid combination (no run)."""
+FINEST = 1e-9
+Edge = tuple[int, int, int]
+"""Row and column of its first node, and its direction: 0 along x, 1 along y."""
+Cell = tuple[int, int, int]
+"""Row and column of the first corner of a cell, and its size."""
+
+
+def boundary(result: Slice, facet: int = 0) -> tuple[FloatArray, ...]:
+    """Lines between yes and no in one panel of a slice.
+
+    Parameters
+    ----------
+    result : Slice
+        Of a yes or no, over two axes.
+    facet : int
+        Which panel.
+
+    Returns
+    -------
+    tuple of float arrays, shape (points, 2)
+        x and y along each line; a closed line ends where it begins.
+
+    Raises
+    ------
+    InvalidRequest
+        If the quantity is no yes or no, or there is only one axis.
+
+    Examples
+    --------
+    >>> import xarray
+    >>> dims = ("q", "D")
+    >>> dataset = xarray.Dataset(
+    ...     {"risk": (dims, [[0.3, 0.1], [0.3, 0.1]]), "outcome": (dims, [[1, 1], [1, 1]])},
+    ...     {"q": [0.4, 0.6], "D": [4.0, 8.0]},
+    ... )
+    >>> (line,) = boundary(select(dataset, "risk<0.2", "D", "q"))
+    >>> line[:, 0]
+    array([6., 6.])
+    """
+    check_yes_no(result)
+    if result.y is None:
+        refuse("y", None, "is needed for a boundary", "a second axis", "select(..., y=NAME)")
+    panel = integer("facet", facet, 0, at_most=len(result.values) - 1)
+    return trace(result.values[panel], result.x, result.y)
+
+
+def check_yes_no(result: Slice) -> None:
+    """Refuse a quantity that has no boundary."""
+    question = result.quantity
+    if not question.yes_no:
+        near = f"{question.name}<1"
+        refuse("quantity", question.text, "has no boundary", f"a yes or no such as {near}", near)
+
+
+def crossings(values: FloatArray) -> dict[Edge, float]:
+    """Edges whose ends are on two sides of one half -> how far along they are crossed, 0 to 1."""
+    crossed: dict[Edge, float] = {}
+    sides = ((values[:, :-1], values[:, 1:]), (values[:-1], values[1:]))
+    for direction, (first, second) in enumerate(sides):
+        known = np.isfinite(first) & np.isfinite(second)
+        for row, column in np.argwhere(known & ((first >= HALF) != (second >= HALF))):
+            a, b = first[row, column], second[row, column]
+            crossed[int(row), int(column), direction] = float((HALF - a) / (b - a))
+    return crossed
+
+
+def trace(
+    values: FloatArray, x: Axis, y: Axis, crossed: Mapping[Edge, float] | None = None
+) -> tuple[FloatArray, ...]:
+    """Lines at which values on a grid cross one half.
+
+    Parameters
+    ----------
+    values : float array, shape (rows, columns)
+        At the nodes; NaN where nothing is known.
+    x, y : Axis
+        Of the columns and of the rows.
+    crossed : mapping, optional
+        Edge -> how far along it is crossed; by default that of `crossings`.
+
+    Returns
+    -------
+    tuple of float arrays, shape (points, 2)
+        x and y along each line; a closed line ends where it begins.
+    """
+    from contourpy import contour_generator
+
+    if min(values.shape) < 2:
+        return ()
+    crossed = crossings(values) if crossed is None else crossed
+    generator = contour_generator(
+        z=np.ma.masked_invalid(values), name="serial", corner_mask=False, line_type="Separate"
+    )
+    lines = []
+    for line in map(np.asarray, generator.lines(float(np.nextafter(HALF, 0.0)))):
+        nodes = np.floor(line + 1e-9)
+        share = line - nodes
+        way = share.argmax(axis=1)
+        for k, (column, row) in enumerate(nodes.astype(int).tolist()):
+            edge = row, column, int(way[k])
+            share[k, way[k]] = crossed.get(edge, share[k, way[k]])
+        at = nodes + share
+        lines.append(np.column_stack([x.at(at[:, 0]), y.at(at[:, 1])]))
+    return tuple(lines)
+
+
+@dataclass(frozen=True)
+class Refined:
+    """A yes or no over a rectangle.
+
+    Attributes
+    ----------
+    x, y : Axis
+        The fine lattice, ``cells + 1`` values each.
+    values : int8 array, shape (cells + 1, cells + 1)
+        Row by row of y: 1 yes, 0 no, -1 not valid.
+    evaluated : bool array, same shape
+        Where the answer was evaluated; elsewhere it is inferred.
+    runs, waves : int
+        Points at which the answer was yes or no, and calls in which all points were evaluated.
+    lines : tuple of float arrays, shape (points, 2)
+        The boundary between yes and no: x and y along each line.
+    tolerance : (float, float)
+        How far in x and in y a line may be from the boundary; relative on a logarithmic axis.
+    crossed : mapping
+        Edges of the lattice that the boundary crosses (row and column of the first end, 0 along x
+        or 1 along y) -> how far along, 0 to 1.
+    """
+
+    x: Axis
+    y: Axis
+    values: NDArray[np.int8]
+    evaluated: NDArray[np.bool_]
+    runs: int
+    waves: int
+    lines: tuple[FloatArray, ...]
+    tolerance: tuple[float, float]
+    crossed: Mapping[Edge, float]
+
+
+def refine(
+    evaluate: Callable[[FloatArray], Any],
+    x: AxisRange,
+    y: AxisRange,
+    coarse: int = 9,
+    cells: int = 64,
+    tolerance: float | None = None,
+) -> Refined:
+    """The boundary of a yes or no over a rectangle, by dividing cells.
+
+    Parameters
+    ----------
+    evaluate : callable
+        Points, float array (n, 2) of x and y -> n answers: true, false, or -1 where x and y are
+        no valid combination. No point is evaluated twice.
+    x, y : AxisRange
+        The rectangle.
+    coarse : int
+        Points along each side of the first lattice.
+    cells : int
+        Cells along each side of the finest one: ``coarse - 1`` times a power of 2.
+    tolerance : float, optional
+        Share of each span to which the crossings of the boundary are then bisected; without it
+        they are half a fine cell wide. A bisection that meets a point that is not valid stops.
+
+    Returns
+    -------
+    Refined
+
+    Raises
+    ------
+    InvalidRequest
+        If the lattices do not nest, or an answer is none.
+
+    Examples
+    --------
+    >>> unit = AxisRange("x", 0.0, 1.0), AxisRange("y", 0.0, 1.0)
+    >>> result = refine(lambda points: points.sum(axis=1) > 0.7, *unit)
+    >>> result.values.size, result.runs < 1000, len(result.lines)
+    (4225, True, 1)
+    """
+    cells, size = _sizes(coarse, cells)
+    halvings = _halvings(tolerance, cells)
+    lattice = _Lattice(evaluate, x.axis(cells), y.axis(cells))
+    corners = range(0, cells, size)
+    parts: list[Cell] = [(row, column, size) for row in corners for column in corners]
+    lattice.evaluate_corners(parts)
+    while split := [part for part in parts if part[2] > 1 and lattice.mixed(part)]:
+        done = set(split)
+        children = [child for part in split for child in _quarters(part)]
+        parts = [part for part in parts if part not in done] + children
+        lattice.evaluate_corners(children)
+    evaluated = lattice.known.copy()
+    for part in parts:
+        lattice.fill(part)
+    values = np.where(lattice.values == NOT_VALID, np.nan, lattice.values.astype(np.float64))
+    crossed = lattice.bisect(crossings(values), halvings)
+    share = 0.5 / cells / 2**halvings
+    return Refined(
+        x=lattice.x,
+        y=lattice.y,
+        values=lattice.values,
+        evaluated=evaluated,
+        runs=lattice.runs,
+        waves=lattice.waves,
+        lines=trace(values, lattice.x, lattice.y, crossed),
+        tolerance=(x.width(share), y.width(share)),
+        crossed=crossed,
+    )
+
+
+class _Lattice:
+    """Answers on the fine lattice, as far as they are known."""
+
+    def __init__(self, evaluate: Callable[[FloatArray], Any], x: Axis, y: Axis) -> None:
+        self.evaluate, self.x, self.y = evaluate, x, y
+        self.values = np.zeros((len(y.values), len(x.values)), dtype=np.int8)
+        self.known = np.zeros(self.values.shape, dtype=bool)
+        self.runs = self.waves = 0
+
+    def evaluate_corners(self, parts: list[Cell]) -> None:
+        """The corners of cells, as far as they are not known: one wave."""
+        new = np.zeros_like(self.known)
+        for row, column, size in parts:
+            new[row : row + size + 1 : size, column : column + size + 1 : size] = True
+        new &= ~self.known
+        rows, columns = np.nonzero(new)
+        self.values[new] = self._wave(columns, rows)
+        self.known |= new
+
+    def mixed(self, part: Cell) -> bool:
+        """Whether two known answers in or around a cell differ."""
+        row, column, size = part
+        inside = np.s_[row : row + size + 1, column : column + size + 1]
+        answers = self.values[inside][self.known[inside]]
+        return bool((answers != answers[0]).any())
+
+    def fill(self, part: Cell) -> None:
+        """Infer what is inside a cell whose corners agree."""
+        row, column, size = part
+        inside = np.s_[row : row + size + 1, column : column + size + 1]
+        if size > 1:
+            self.values[inside] = self.values[row, column]
+            self.known[inside] = True
+
+    def bisect(self, crossed: dict[Edge, float], halvings: int) -> dict[Edge, float]:
+        """Better positions along crossed edges: all edges at once, one wave for each halving."""
+        edges = list(crossed)
+        low, high = np.zeros(len(edges)), np.ones(len(edges))
+        at = np.array(edges, dtype=np.int64).reshape(-1, 3)
+        first = self.values[at[:, 0], at[:, 1]]
+        open_ = np.ones(len(edges), dtype=bool)
+        for _ in range(halvings):
+            middle, live = (low + high) / 2, np.flatnonzero(open_)
+            row, column, way = at[live].T
+            answers = self._wave(
+                column + middle[live] * (way == 0), row + middle[live] * (way == 1)
+            )
+            open_[live[answers == NOT_VALID]] = False
+            same = answers == first[live]
+            low[live[same]] = middle[live[same]]
+            other = ~same & (answers != NOT_VALID)
+            high[live[other]] = middle[live[other]]
+        return dict(zip(edges, ((low + high) / 2).tolist(), strict=True))
+
+    def _wave(self, columns: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.int8]:
+        """Answers at fractional indices."""
+        if not len(columns):
+            return np.empty(0, dtype=np.int8)
+        answers = np.asarray(self.evaluate(np.column_stack([self.x.at(columns), self.y.at(rows)])))
+        if answers.shape != (len(columns),) or not np.isin(answers, (NO, YES, NOT_VALID)).all():
+            raise InvalidRequest(
+                f"evaluate={answers.tolist()!r:.60} is not one answer for each of {len(columns)} "
+                "points; an answer can be true, false or -1; nearest: a bool array"
+            )
+        self.waves += 1
+        self.runs += int((answers != NOT_VALID).sum())
+        return answers.astype(np.int8)
+
+
+def _quarters(part: Cell) -> list[Cell]:
+    row, column, size = part
+    half = size // 2
+    return [(row + half * down, column + half * right, half) for down in (0, 1) for right in (0, 1)]
+
+
+def _sizes(coarse: int, cells: int) -> tuple[int, int]:
+    """Cells of the fine lattice, and how many of them make the side of a coarse one."""
+    sides = integer("coarse", coarse, 2, at_most=1025) - 1
+    fine = integer("cells", cells, 1, at_most=4096)
+    halvings = max(0, round(np.log2(fine / sides)))
+    if sides * 2**halvings != fine:
+        refuse(
+            "cells", cells, f"does not nest the {coarse} coarse points",
+            f"{sides} times a power of 2", sides * 2**halvings,
+        )  # fmt: skip
+    return fine, 2**halvings
+
+
+def _halvings(tolerance: float | None, cells: int) -> int:
+    if tolerance is None:
+        return 0
+    share = real("tolerance", tolerance, at_least=FINEST, at_most=1.0)
+    return max(0, int(np.ceil(np.log2(0.5 / cells / share))))
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """A refined boundary, and what it cost.
+
+    Attributes
+    ----------
+    refined : Refined
+    runs : int
+        Points that were run for it in this call.
+    known : int
+        Points that the sweep, or an earlier call, already held.
+    held : mapping
+        What is the same in every run: name -> value.
+    """
+
+    refined: Refined
+    runs: int
+    known: int
+    held: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A yes or no over two axes of a sweep.
+
+    Attributes
+    ----------
+    quantity : str
+        As ``"patch_association>=1"`` or ``"reached(T1)"``.
+    x, y : str
+        Names of axes.
+    at : mapping
+        The other axes, each held at one of its values.
+    coarse, cells : int
+        Points along a side of the first lattice, cells along a side of the finest.
+    tolerance : float or None
+        Share of each axis to which the boundary is bisected beyond that.
+    """
+
+    quantity: str
+    x: str
+    y: str
+    at: Mapping[str, float]
+    coarse: int = 9
+    cells: int = 64
+    tolerance: float | None = None
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder of its runs; the lattice is not part of the question."""
+        text = repr((self.quantity, self.x, self.y, sorted(self.at.items())))
+        return "".join(c if c.isalnum() else "-" for c in self.quantity) + (
+            "-" + hashlib.sha256(text.encode()).hexdigest()[:8]
+        )
+
+
+def refinement(
+    store: Sweep, question: Question, out: Path, workers: int | None = None,
+    scheduler: str | None = None,
+) -> Refinement:  # fmt: skip
+    """The boundary of a yes or no in a sweep, refined between the ends of two of its axes.
+
+    Parameters
+    ----------
+    store : Sweep
+    question : Question
+    out : Path
+        Folder of the runs.
+    workers : int, optional
+        Processes, as of `dynamics.sweep`.
+    scheduler : str, optional
+        Address of a dask scheduler.
+
+    Returns
+    -------
+    Refinement
+
+    Raises
+    ------
+    InvalidRequest
+        If the question is none, or the sweep was of pairs.
+    KeyboardInterrupt
+        If it was interrupted; what was run stays stored.
+    """
+    if store.plan.grid.paired:
+        raise InvalidRequest("a boundary is refined between two axes; this sweep is of pairs")
+    if not Quantity.read(question.quantity, store.dataset).yes_no:
+        raise InvalidRequest(
+            f"quantity={question.quantity!r} is a number; refine needs a yes or no, as "
+            f"{question.quantity}<1 or reached(NAME)"
+        )
+    for name in (question.x, question.y):
+        if name in whole_names(store.plan.runner.system):
+            raise InvalidRequest(f"{name} takes whole numbers; refine needs two continuous axes")
+    slice_ = select(store.dataset, question.quantity, question.x, question.y, question.at)
+    if slice_.seeds > 1:
+        raise InvalidRequest("a boundary is refined for one seed; give it as --at seed=0")
+    _, held = hold(store.dataset, question.at)
+    waves = _Waves(store, question, out / question.folder, dict(held), workers, scheduler)
+    ranges = [
+        AxisRange(axis.name, float(min(axis.values)), float(max(axis.values)), axis.logarithmic)
+        for axis in (slice_.x, slice_.y)
+        if axis is not None
+    ]
+    refined = refine(
+        waves, ranges[0], ranges[1], question.coarse, question.cells, question.tolerance
+    )
+    return Refinement(refined, waves.runs, waves.known, slice_.held)
+
+
+class _Waves:
+    """Answers to waves of points: from the sweep where it has them, else from sweeps of pairs."""
+
+    def __init__(
+        self, store: Sweep, question: Question, folder: Path, held: dict[str, float],
+        workers: int | None, scheduler: str | None,
+    ) -> None:  # fmt: skip
+        self.store, self.question, self.folder, self.held = store, question, folder, held
+        self.workers, self.scheduler = workers, scheduler
+        self.runs = self.known = 0
+        self.stored = {**self._earlier(), **_stored(store, question)}
+
+    def __call__(self, points: FloatArray) -> FloatArray:
+        answers = np.array([self._stored_answer(x, y) for x, y in points])
+        new = np.isnan(answers)
+        self.known += int((~new).sum())
+        if new.any():
+            answers[new] = self._run(points[new])
+        return answers
+
+    def _stored_answer(self, x: float, y: float) -> float:
+        return self.stored.get(_key(x, y), float("nan"))
+
+    def _request(self, points: FloatArray) -> dict[str, Any]:
+        """The request of a wave."""
+        grid = self.store.plan.grid
+        axes = {self.question.x: points[:, 0], self.question.y: points[:, 1]}
+        free = [axis for axis in grid.axes if axis.name not in axes]
+        others = {axis.name: self.held.get(axis.name, axis.values[0]) for axis in free}
+        derived = {name: str(formula) for name, formula in grid.derived.items()}
+        return {**grid.fixed, **self.store.plan.runner.words, **derived, **others, **axes}
+
+    def _earlier(self) -> dict[tuple[str, str], float]:
+        """Answers of earlier waves of the same question, of these programs."""
+        known: dict[tuple[str, str], float] = {}
+        for file in sorted(self.folder.glob("*/zarr.json")):
+            try:
+                wave = load(file.parent)
+            except InvalidRequest:
+                continue
+            own = wave.plan.description
+            x, y = (np.array(own["axes"].get(n, [])) for n in (self.question.x, self.question.y))
+            request = planned(
+                self.store.plan.runner.system, self._request(np.column_stack([x, y])), True, 0
+            ).description
+            same = ("system", "model", "fixed", "derived", "versions")
+            if all(own.get(name) == request.get(name) for name in same):
+                known |= {
+                    _key(*point): answer
+                    for point, answer in zip(zip(x, y, strict=True), self._read(wave), strict=True)
+                    if not np.isnan(answer)
+                }
+        return known
+
+    def _run(self, points: FloatArray) -> FloatArray:
+        content = hashlib.sha256(np.ascontiguousarray(points).tobytes()).hexdigest()[:16]
+        ran = sweep(
+            self.store.plan.runner.system, self._request(points), self.folder / content, paired=True,
+            workers=self.workers, scheduler=self.scheduler,
+        )  # fmt: skip
+        if ran.interrupted:
+            raise KeyboardInterrupt(INTERRUPTED)
+        self.runs += len(points)
+        values = self._read(ran)
+        return np.where(np.isnan(values), -1.0, values)
+
+    def _read(self, wave: Sweep) -> FloatArray:
+        """The answers of a wave; NaN where there is none."""
+        quantity, data = Quantity.read(self.question.quantity, self.store.dataset), wave.dataset
+        if quantity.name not in data:
+            nowhere = np.full(data["outcome"].shape, np.nan)
+            data = data.assign({quantity.name: (data["outcome"].dims, nowhere)})
+        values = quantity.of(data)
+        assert values.shape == (data.sizes[PAIRED],)
+        return values
+
+
+def _key(x: float, y: float) -> tuple[str, str]:
+    """A point to nine digits: what a grid holds is found although roundings differ."""
+    return f"{x:.9g}", f"{y:.9g}"
+
+
+def _stored(store: Sweep, question: Question) -> dict[tuple[str, str], float]:
+    """Answers of the sweep itself, by x and y; nothing where it has none."""
+    slice_ = select(store.dataset, question.quantity, question.x, question.y, question.at)
+    assert slice_.y is not None
+    return {
+        _key(x, y): float(slice_.values[0, row, column])
+        for row, y in enumerate(slice_.y.values)
+        for column, x in enumerate(slice_.x.values)
+        if not np.isnan(slice_.values[0, row, column])
+    }
