@@ -512,8 +512,8 @@ class _Waves:
     def _run(self, points: FloatArray) -> FloatArray:
         content = hashlib.sha256(np.ascontiguousarray(points).tobytes()).hexdigest()[:16]
         ran = sweep(
-            self.store.plan.runner.system, self._request(points), self.folder / content, paired=True,
-            workers=self.workers, scheduler=self.scheduler,
+            self.store.plan.runner.system, self._request(points), self.folder / content,
+            paired=True, workers=self.workers, scheduler=self.scheduler,
         )  # fmt: skip
         if ran.interrupted:
             raise KeyboardInterrupt(INTERRUPTED)
