@@ -58,8 +58,8 @@ class Layout:
         """Number of entries of the flat state."""
         return sum(prod(shape) for shape in self.shapes)
 
-    def place(self, name: str) -> slice:
-        """Where a part stands in the flat state."""
+    def slice_of(self, name: str) -> slice:
+        """The entries of a part in the flat state."""
         k = self.names.index(name)
         first = sum(prod(shape) for shape in self.shapes[:k])
         return slice(first, first + prod(self.shapes[k]))
@@ -67,8 +67,7 @@ class Layout:
     def part(self, states: FloatArray, name: str) -> FloatArray:
         """A part of one flat state (n,) or of many (records, n), in its own shape."""
         shape = self.shapes[self.names.index(name)]
-        taken = states[..., self.place(name)]
-        return taken.reshape(states.shape[:-1] + shape)
+        return states[..., self.slice_of(name)].reshape(states.shape[:-1] + shape)
 
     def flatten(self, state: ArrayLike | tuple[Any, ...]) -> FloatArray:
         """A flat copy of a state given flat, or as a sequence of its parts.
@@ -90,9 +89,9 @@ class Layout:
 
     def per_entry(self, per_group: tuple[float, ...]) -> FloatArray:
         """One value per parameter group, repeated for every entry of it."""
-        chosen = dict(zip(self.group_names, per_group, strict=True))
+        values = dict(zip(self.group_names, per_group, strict=True))
         sizes = [prod(shape) for shape in self.shapes]
-        return np.repeat(np.array([chosen[group] for group in self.groups]), sizes)
+        return np.repeat(np.array([values[group] for group in self.groups]), sizes)
 
 
 class Problem(Protocol):

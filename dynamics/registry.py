@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 FULL = ("population", "empirical")
 """Full problems by name."""
-TAKEN = ("expectation", "tolerance", "dropped")
+EXPECTATION_OPTIONS = ("expectation", "tolerance", "dropped")
 """Options of the reduced problem."""
-DRAWN = ("samples", "seed")
+SAMPLING_OPTIONS = ("samples", "seed")
 """Options of everything that is drawn."""
 ENGINE = "dynamics.models.engine"
 """The module that turns model files and `Model` objects into systems."""
@@ -40,7 +40,7 @@ STARTS = re.compile(r"^(def start\b|start\s*=)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Showcase:
+class DefaultRun:
     """What a command does when nothing else is asked for.
 
     A user who names one of ``parameters`` gets the defaults of ``Parameters`` for the others.
@@ -71,19 +71,19 @@ class System:
     ReducedPopulation, FullPopulation, FullEmpirical : type
         The problems, made from a ``Parameters``; the empirical one also from a number of samples
         and a seed.
-    showcases : mapping
+    default_runs : mapping
         Command (``"run"``, ``"compare"``) -> what it does by default; ``"empirical"``, with its
         number of samples, is what both do with the full empirical problem.
     expectations : tuple of str
         How the reduced problem can take its expectation, the default last.
-    realistic : mapping
+    empirical_options : mapping
         Options of ``FullEmpirical`` that the command line offers -> their meaning.
-    drawn : tuple of str
+    sampling_options : tuple of str
         Those options, ``samples`` and ``seed`` among them, that every problem of the system takes:
         where starts are random, or few samples stand for the population.
     plot_description : PlotDescription
         What its runs are drawn as.
-    seconds : callable
+    cost_model : callable
         Parameters, the name of a full problem or None, options -> predicted time of one gradient:
         which point of a sweep to begin with, and nothing else, rests on it.
     origin : Origin or None
@@ -108,16 +108,16 @@ class System:
     ReducedPopulation: type[Any]
     FullPopulation: type[Any]
     FullEmpirical: type[Any]
-    showcases: Mapping[str, Showcase]
+    default_runs: Mapping[str, DefaultRun]
     expectations: tuple[str, ...]
-    realistic: Mapping[str, str]
+    empirical_options: Mapping[str, str]
     plot_description: PlotDescription
-    seconds: Callable[[Any, str | None, Mapping[str, Any]], float]
-    drawn: tuple[str, ...] = ()
+    cost_model: Callable[[Any, str | None, Mapping[str, Any]], float]
+    sampling_options: tuple[str, ...] = ()
     origin: Origin | None = None
     model: Any = None
     checks: Mapping[str, Callable[..., Any]] | None = None
-    reduced_options: tuple[str, ...] = TAKEN
+    reduced_options: tuple[str, ...] = EXPECTATION_OPTIONS
     full_options: tuple[str, ...] = ()
     closure: Callable[..., Any] | None = None
     figures: Mapping[str, Callable[..., Any]] | None = None
@@ -154,14 +154,16 @@ class System:
         return bool(self.ReducedPopulation.flows)
 
     @property
-    def taken(self) -> tuple[str, ...]:
-        """Options that its reduced problem takes, of `TAKEN`."""
+    def expectation_options(self) -> tuple[str, ...]:
+        """Options that its reduced problem takes, of `EXPECTATION_OPTIONS`."""
         known = signature(self.ReducedPopulation).parameters
-        return tuple(name for name in self.reduced_options if name in known and name in TAKEN)
+        return tuple(
+            name for name in self.reduced_options if name in known and name in EXPECTATION_OPTIONS
+        )
 
     @property
-    def draws(self) -> str:
-        """What has samples and a seed, beside what has them always (`drawn`)."""
+    def sampling_hint(self) -> str:
+        """What has samples and a seed, beside what always has them (`sampling_options`)."""
         sampled = " or --expectation sampled" if "sampled" in self.expectations else ""
         return f"--full empirical{sampled}"
 
@@ -183,13 +185,13 @@ class System:
         """
         names: tuple[str, ...]
         if full == "population":
-            names, kind = (*self.drawn, *self.full_options), self.FullPopulation
+            names, kind = (*self.sampling_options, *self.full_options), self.FullPopulation
         elif full == "empirical":
-            names = (*DRAWN, *self.realistic, *self.full_options)
+            names = (*SAMPLING_OPTIONS, *self.empirical_options, *self.full_options)
             kind = self.FullEmpirical
         else:
-            drawn = DRAWN if options.get("expectation") == "sampled" else ()
-            names = (*self.reduced_options, *dict.fromkeys((*drawn, *self.drawn)))
+            drawn = SAMPLING_OPTIONS if options.get("expectation") == "sampled" else ()
+            names = (*self.reduced_options, *dict.fromkeys((*drawn, *self.sampling_options)))
             kind = self.ReducedPopulation
         chosen = {name: options[name] for name in names if name in options}
         known = signature(kind).parameters

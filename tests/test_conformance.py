@@ -19,7 +19,7 @@ THEORY_FILES = ("notation", "model", "recursion", "lemmas", "claims")
 @pytest.fixture(scope="module", params=SYSTEMS)
 def pair(request):
     system = dynamics.load_system(request.param)
-    parameters = system.Parameters(**system.showcases["compare"].parameters)
+    parameters = system.Parameters(**system.default_runs["compare"].parameters)
     return system, system.ReducedPopulation(parameters), system.FullPopulation(parameters)
 
 
@@ -29,12 +29,12 @@ def test_files_have_the_same_names_in_every_system(name):
         assert import_module(f"theory.systems.{name}.{file}").__doc__
 
 
-def test_a_system_has_table_claims_derivations_and_showcases(pair):
+def test_a_system_has_table_claims_derivations_and_default_runs(pair):
     system = pair[0]
     assert isinstance(system.notation, Notation)
     assert all(isinstance(claim, Claim) for claim in system.claims)
     assert all(isinstance(d, ReducedSystem) for d in system.derivations().values())
-    assert set(system.showcases) == {"run", "compare", "empirical"}
+    assert set(system.default_runs) == {"run", "compare", "empirical"}
 
 
 def test_parameters_are_frozen_validated_and_in_the_table(pair):

@@ -154,7 +154,7 @@ def branches(
     start, found = problem.layout.flatten(np.asarray(state)), onsets(problem, state, steps)
     last = max(1.2 * found.limit, min(1.15 * found.non_finite, 3.0 * found.limit))
     etas = np.linspace(0.7 * found.limit, last, count)
-    place, values = problem.layout.place(name).start, np.full((count, SHOWN), np.nan)
+    place, values = problem.layout.slice_of(name).start, np.full((count, SHOWN), np.nan)
     for k, eta in enumerate(etas):
         settled = late_states(problem, start, float(eta), steps)
         if settled is not None:

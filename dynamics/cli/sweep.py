@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli import arguments
-from dynamics.registry import DRAWN, TAKEN
+from dynamics.registry import EXPECTATION_OPTIONS, SAMPLING_OPTIONS
 from dynamics.validation import InvalidRequest, brief
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ TOLD = 5
 
 def flags(parser: arguments.Parser, command: str, system: System) -> None:
     """Flags beside the parameters; every number may be an axis or a formula."""
-    assert set(ENTRIES) >= {*TAKEN, *DRAWN}
+    assert set(ENTRIES) >= {*EXPECTATION_OPTIONS, *SAMPLING_OPTIONS}
     lists = [f.name for f in dataclasses.fields(system.Parameters) if isinstance(f.default, tuple)]
     run = parser.add_argument_group(
         "run",
@@ -47,11 +47,15 @@ def flags(parser: arguments.Parser, command: str, system: System) -> None:
     if not system.flows:
         words |= {"time": "no flow here", "rtol": "no flow here"}
         words |= {"eta": "learning rate (default: that of attdyn run)"}
-    if system.drawn:
+    if system.sampling_options:
         words |= {"samples": "N of every problem", "seed": "of every problem"}
-    offered = {n: m for n, m in ENTRIES.items() if n not in TAKEN or n in system.taken}
-    for name, meaning in {**offered, **words, **system.realistic}.items():
-        run.add_argument(f"--{name}", metavar="X", help=meaning.replace("{}", system.draws))
+    offered = {
+        n: m
+        for n, m in ENTRIES.items()
+        if n not in EXPECTATION_OPTIONS or n in system.expectation_options
+    }
+    for name, meaning in {**offered, **words, **system.empirical_options}.items():
+        run.add_argument(f"--{name}", metavar="X", help=meaning.replace("{}", system.sampling_hint))
     run.add_argument(
         "--let", action="append", metavar="NAME=X", help="a free letter for formulas: m=2:16:8:log"
     )
@@ -109,7 +113,7 @@ def entries(asked: Asked) -> dict[str, Any]:
     """What a sweep is asked to do, by name."""
     given = asked.flags
     names = [parameter.name for parameter in dataclasses.fields(asked.system.Parameters)]
-    known = {*names, *ENTRIES, *asked.system.realistic}
+    known = {*names, *ENTRIES, *asked.system.empirical_options}
     found = {name: entry for name, entry in given.items() if name in known}
     letters = given.get("let", [])
     for text in [letters] if isinstance(letters, str) else letters:

@@ -17,7 +17,7 @@ from dynamics.validation import InvalidRequest, integer
 
 if TYPE_CHECKING:
     from dynamics.cli.command_request import Asked
-    from dynamics.registry import Showcase, System
+    from dynamics.registry import DefaultRun, System
     from dynamics.results.comparison import Comparison
     from dynamics.results.storage import Result
     from dynamics.results.trajectory import Trajectory
@@ -31,12 +31,12 @@ COORDINATES = (
     "space), or auto (default)"
 )
 BACKEND = "of the reduced problem: arrays (JAX), numba, or auto (default: numba from 2.5e6 steps)"
-DRAWN = {"samples": "N of {}", "seed": "of {} (default 0)"}
+SAMPLING_HELP = {"samples": "N of {}", "seed": "of {} (default 0)"}
 
 
 def flags(parser: arguments.Parser, command: str, system: System) -> None:
     """Flags beside the parameters."""
-    showcase = system.showcases[command]
+    default_run = system.default_runs[command]
     run = parser.add_argument_group("run")
     number: dict[str, Any] = {"type": arguments.value, "metavar": "X"}
     rates: dict[str, Any] = {"type": arguments.values, "metavar": "X"}
@@ -44,12 +44,12 @@ def flags(parser: arguments.Parser, command: str, system: System) -> None:
         "--eta",
         **rates,
         help="learning rate, or where there are groups of parameters one for each, as 0.02,0.01 "
-        f"(default {showcase.eta})"
+        f"(default {default_run.eta})"
         + (
             "; with --time: gradient descent at these is laid over the flow" if system.flows else ""
         ),
     )
-    run.add_argument("--steps", **number, help=f"steps (default {showcase.steps})")
+    run.add_argument("--steps", **number, help=f"steps (default {default_run.steps})")
     run.add_argument("--record", **number, help="record every so many steps, or 'log' (default)")
     flow = "gradient flow to this time, instead of steps" if system.flows else "no flow here"
     run.add_argument("--time", **number, help=flow)
@@ -65,17 +65,23 @@ def flags(parser: arguments.Parser, command: str, system: System) -> None:
         run.add_argument("--backend", metavar="X", help=BACKEND)
     usual = "population" if command == "compare" else "run the reduced one"
     run.add_argument("--full", metavar="X", help=f"{' or '.join(FULL)} (default: {usual})")
-    options = {name: meaning for name, meaning in EXPECTATION.items() if name in system.taken}
-    drawn = {name: meaning.format(system.draws) for name, meaning in DRAWN.items()}
+    options = {
+        name: meaning for name, meaning in EXPECTATION.items() if name in system.expectation_options
+    }
+    drawn = {name: meaning.format(system.sampling_hint) for name, meaning in SAMPLING_HELP.items()}
     for name, meaning in (options | drawn).items():
         run.add_argument(f"--{name}", **number, help=meaning)
-    everywhere = f" ({', '.join(system.drawn)}: of every problem)" if system.drawn else ""
+    everywhere = (
+        f" ({', '.join(system.sampling_options)}: of every problem)"
+        if system.sampling_options
+        else ""
+    )
     real = parser.add_argument_group(f"with --full empirical{everywhere}")
     if command == "compare":
         real.add_argument(
             "--seeds", **number, help=f"runs: seed, seed + 1, ... (default {_usual(system)})"
         )
-    for name, meaning in system.realistic.items():
+    for name, meaning in system.empirical_options.items():
         real.add_argument(f"--{name}", **number, help=meaning)
     parser.add_argument("--out", metavar="DIR", help=f"result (default results/{command}-SYSTEM)")
     parser.add_argument(
@@ -113,9 +119,9 @@ class Settings:
     kept: command_checkpoint.Kept | None
 
     @property
-    def showcase(self) -> Showcase:
+    def default_run(self) -> DefaultRun:
         """What is run by default."""
-        return showcase(self.asked, self.full)
+        return default_run(self.asked, self.full)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -129,15 +135,15 @@ class Settings:
     def reduced(self) -> Any:
         """The reduced problem; on as many samples as the empirical one where they share seeds."""
         system, given = self.asked.system, self.options
-        if self.full == "empirical" and "samples" in system.drawn:
-            given.setdefault("samples", self.showcase.samples)
+        if self.full == "empirical" and "samples" in system.sampling_options:
+            given.setdefault("samples", self.default_run.samples)
         return system.problem(self.parameters, None, given)
 
     def partners(self) -> list[Any]:
         """The reduced problems beside the full ones: one, or one for each seed it draws from."""
         if not _own_seeds(self.asked.system, self.full):
             return [self.reduced()]
-        system, given = self.asked.system, {"samples": self.showcase.samples}
+        system, given = self.asked.system, {"samples": self.default_run.samples}
         given |= self.options
         return [system.problem(self.parameters, None, given | {"seed": s}) for s in self._seeds()]
 
@@ -150,16 +156,16 @@ class Settings:
         system, given = self.asked.system, self.options
         if self.full != "empirical":
             return [system.problem(self.parameters, self.full, given)]
-        options = {"samples": self.showcase.samples} | dict(given)
+        options = {"samples": self.default_run.samples} | dict(given)
         return [
             system.problem(self.parameters, self.full, options | {"seed": seed})
             for seed in self._seeds()
         ]
 
 
-def showcase(asked: Asked, full: str | None) -> Showcase:
+def default_run(asked: Asked, full: str | None) -> DefaultRun:
     """What a command does when nothing else is asked for."""
-    return asked.system.showcases["empirical" if full == "empirical" else asked.command]
+    return asked.system.default_runs["empirical" if full == "empirical" else asked.command]
 
 
 def seeds(asked: Asked) -> int:
@@ -170,7 +176,7 @@ def seeds(asked: Asked) -> int:
 
 def _own_seeds(system: System, full: str | None) -> bool:
     """Whether each seed of the full problem has a reduced run of its own."""
-    return full == "empirical" and "seed" in system.drawn
+    return full == "empirical" and "seed" in system.sampling_options
 
 
 def _usual(system: System) -> int:
@@ -193,7 +199,7 @@ def settings(asked: Asked) -> Settings:
     if full not in (None, *FULL):
         arguments.unknown("full problem", str(full), FULL)
     _check_meaning(asked, full)
-    usual = showcase(asked, full)
+    usual = default_run(asked, full)
     parameters = asked.parameters(usual.parameters)
     how = {
         "eta": given.get("eta", usual.eta),
@@ -211,17 +217,17 @@ def settings(asked: Asked) -> Settings:
 
 def _check_meaning(asked: Asked, full: str | None) -> None:
     """Refuse a flag that would change nothing."""
-    given, realistic, drawn = asked.flags, full == "empirical", asked.system.drawn
+    given, realistic, drawn = asked.flags, full == "empirical", asked.system.sampling_options
     sampled = given.get("expectation") == "sampled" and (asked.command == "compare" or not full)
     if realistic and sampled and not drawn:
         raise InvalidRequest(
             "expectation='sampled' and full='empirical' would share samples and seed; "
             "expectation can be exact, truncated, spectral or auto"
         )
-    for name in given.keys() & DRAWN.keys() - {*drawn}:
+    for name in given.keys() & SAMPLING_HELP.keys() - {*drawn}:
         if not realistic and not sampled:
-            raise InvalidRequest(f"{name} is of {asked.system.draws}")
-    for name in given.keys() & {"seeds", *asked.system.realistic} - {*drawn}:
+            raise InvalidRequest(f"{name} is of {asked.system.sampling_hint}")
+    for name in given.keys() & {"seeds", *asked.system.empirical_options} - {*drawn}:
         if not realistic:
             raise InvalidRequest(f"{name} is of --full empirical")
     for name in given.keys() & {"expectation", *EXPECTATION}:
@@ -326,7 +332,14 @@ def _print_config(made: Settings) -> int:
         shown["expectation"] = given.get("expectation", "auto")
     if made.full:
         shown["full"] = made.full
-    others = [*EXPECTATION, *DRAWN, "seeds", "coordinates", "backend", *system.realistic]
+    others = [
+        *EXPECTATION,
+        *SAMPLING_HELP,
+        "seeds",
+        "coordinates",
+        "backend",
+        *system.empirical_options,
+    ]
     shown |= {name: given[name] for name in others if name in given}
     flow = {name: given[name] for name in ("time", "rtol", "eta") if name in given}
     print(arguments.toml_text(shown | (flow if "time" in given else dict(made.how))))

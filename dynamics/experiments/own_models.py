@@ -50,7 +50,7 @@ def plane(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    run = system.showcases["run"]
+    run = system.default_runs["run"]
     quick = {"x": "", "y": "", "time": run.eta * run.steps, "starts": 4, "grid": GRID}
     options = request.options(quick, {"grid": 2 * GRID})
     problem = system.ReducedPopulation(request.make_parameters(system))
@@ -78,7 +78,7 @@ def transverse(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    default = system.showcases["run"]
+    default = system.default_runs["run"]
     quick = {"eta": default.eta, "steps": default.steps, "records": 32}
     options = request.options(quick, {"records": 120})
     parameters = request.make_parameters(system)
@@ -110,7 +110,7 @@ def stability(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    default = system.showcases["run"]
+    default = system.default_runs["run"]
     options = request.options({"eta": default.eta, "steps": default.steps}, {})
     problem = system.ReducedPopulation(request.make_parameters(system))
     eta = real("eta", options["eta"], above=0.0)

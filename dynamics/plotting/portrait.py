@@ -277,7 +277,7 @@ def _times(axes: Axes, found: Portrait, words: Words) -> None:
 def _events(axes: Axes, found: Portrait, words: Words) -> None:
     """Events of the main run, those that the problem's rules name, at their states."""
     run = found.runs[0]
-    places = [run.layout.place(name).start for name in found.plane]
+    places = [run.layout.slice_of(name).start for name in found.plane]
     label = "events"
     for name in sorted(run.events):
         event = run.events[name]

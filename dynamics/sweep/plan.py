@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.registry import DRAWN, FULL, System
+from dynamics.registry import FULL, SAMPLING_OPTIONS, System
 from dynamics.results.expression import Expression
 from dynamics.results.presentation import Presentation
 from dynamics.results.versions import versions
@@ -32,7 +32,7 @@ FLOW_GRADIENTS = 3000.0
 """Gradients of a flow, for the predicted cost."""
 WORDS = ("full", "expectation")
 """Options whose values are words."""
-RUN = ("time", "rtol", "eta", "steps", "tolerance", "dropped", *DRAWN)
+RUN = ("time", "rtol", "eta", "steps", "tolerance", "dropped", *SAMPLING_OPTIONS)
 """Settings of a run that are numbers, and may be axes."""
 
 Index = tuple[int, ...]
@@ -122,7 +122,7 @@ class Plan:
         parameters, options = self.runner.parts(self.grid.at(index))
         steps = FLOW_GRADIENTS if "time" in options else float(options["steps"])
         made = system.Parameters(**parameters)
-        return steps * system.seconds(made, options.get("full"), options)
+        return steps * system.cost_model(made, options.get("full"), options)
 
     def check(self) -> None:
         """Make the cheapest problem if only that shows whether words or free letters are right.
@@ -133,7 +133,7 @@ class Plan:
             If it cannot be made; then no other can.
         """
         system = self.runner.system
-        known = {*(f.name for f in fields(system.Parameters)), *RUN, *system.realistic}
+        known = {*(f.name for f in fields(system.Parameters)), *RUN, *system.empirical_options}
         letters = [axis.name for axis in self.grid.axes if axis.name not in known]
         if not self.runner.words and not letters:
             return
@@ -188,9 +188,9 @@ def planned(system: System, given: Mapping[str, Any], paired: bool, records: int
         near = get_close_matches(full, FULL, 1, 0.0)[0]
         refuse("full", full, "is unknown", ", ".join(FULL), near)
     sampled = full == "empirical" or words.get("expectation") == "sampled"
-    for name in DRAWN:
-        if name in numbers and not sampled and name not in system.drawn:
-            raise InvalidRequest(f"{name} is of {system.draws}")
+    for name in SAMPLING_OPTIONS:
+        if name in numbers and not sampled and name not in system.sampling_options:
+            raise InvalidRequest(f"{name} is of {system.sampling_hint}")
     numbers = _with_run(system, full, numbers)
     defaults = {name: value for name, value in parameters.items() if isinstance(value, Real)}
     order = {name: k for k, name in enumerate((*parameters, *RUN))}
@@ -198,7 +198,7 @@ def planned(system: System, given: Mapping[str, Any], paired: bool, records: int
     fixed = dict(sorted(points.fixed.items(), key=lambda item: (order.get(item[0], 99), item[0])))
     points = replace(points, fixed=fixed)
     used = {name for expression in points.derived.values() for name in expression.names}
-    known = [*parameters, *RUN, *system.realistic]
+    known = [*parameters, *RUN, *system.empirical_options]
     for name in numbers:
         if name not in known and name not in used:
             near = get_close_matches(name, known, 1, 0.0)[0]
@@ -211,7 +211,7 @@ def planned(system: System, given: Mapping[str, Any], paired: bool, records: int
 def whole_names(system: System) -> set[str]:
     """Parameters and settings that are whole numbers."""
     own = {f.name for f in fields(system.Parameters) if isinstance(f.default, int)}
-    return own | {"d", "steps", *DRAWN}
+    return own | {"d", "steps", *SAMPLING_OPTIONS}
 
 
 def _is_word(name: str, value: Any, system: System, parameters: Mapping[str, Any]) -> bool:
@@ -221,7 +221,7 @@ def _is_word(name: str, value: Any, system: System, parameters: Mapping[str, Any
     """
     if name in WORDS or isinstance(parameters.get(name), (str, tuple)):
         return True
-    return name in system.realistic and isinstance(value, str) and value.isidentifier()
+    return name in system.empirical_options and isinstance(value, str) and value.isidentifier()
 
 
 def _listed(value: Any) -> str:
@@ -251,7 +251,7 @@ def _with_run(system: System, full: str | None, numbers: Mapping[str, Any]) -> d
         raise InvalidRequest(f"{descent[0]} is of gradient descent and time of the flow; give one")
     if "rtol" in numbers and descent:
         raise InvalidRequest(f"rtol is of the flow and {descent[0]} of gradient descent; give one")
-    default = system.showcases["empirical" if full == "empirical" else "run"]
+    default = system.default_runs["empirical" if full == "empirical" else "run"]
     settings = {"samples": default.samples} if full == "empirical" else {}
     if "time" in numbers:
         return settings | dict(numbers)

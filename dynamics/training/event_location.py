@@ -275,7 +275,7 @@ def _slow_rate(path: Path, name: str, time: float) -> float:
     smooth, and vanishes within one relaxation time of it.
     """
     state = path.at(time)
-    fast = path.problem.layout.place(name).start
+    fast = path.problem.layout.slice_of(name).start
     row = path.problem.jacobian(state)[fast]
     flow = -path.problem.gradient(state)
     flow[fast] = 0.0

@@ -344,7 +344,7 @@ def _full(
     most = MOST_SECONDS * (10 if protocol.thorough else 1)
     left = 0
     if images <= COUNTABLE:
-        each = float(system.seconds(law, "population", {}))
+        each = float(system.cost_model(law, "population", {}))
         needed = gradients * each + statements * predicted_seconds(law)
         left = int((most - needed) / each)
         if needed > most:

@@ -15,7 +15,7 @@ from dynamics.models.engine.problem import (
     ReducedPopulation,
 )
 from dynamics.models.engine.tracing import refusals
-from dynamics.registry import Showcase, System
+from dynamics.registry import DefaultRun, System
 from dynamics.results.presentation import PlotDescription
 from dynamics.validation import InvalidRequest
 from theory.claims import Claim
@@ -77,19 +77,19 @@ def system_of(model: Model) -> System:
         derivations=_no_derivations,
         Parameters=definition.Parameters,
         **kinds,  # type: ignore[arg-type]
-        showcases={
-            "run": Showcase({}, model.eta, model.steps),
-            "compare": Showcase({}, model.eta, model.steps),
-            "empirical": Showcase({}, model.eta, model.steps, EMPIRICAL_SAMPLES),
+        default_runs={
+            "run": DefaultRun({}, model.eta, model.steps),
+            "compare": DefaultRun({}, model.eta, model.steps),
+            "empirical": DefaultRun({}, model.eta, model.steps, EMPIRICAL_SAMPLES),
         },
         expectations=(),
-        realistic={
+        empirical_options={
             "omega": "standard deviation of the noise on every entry of the start (default 1e-3)",
             "batch": "samples of a mini-batch (default: all)",
         },
         plot_description=PlotDescription(overlaid=(*named[:4], "risk")),
-        seconds=_seconds,
-        drawn=("samples", "seed") if draws else (),
+        cost_model=_seconds,
+        sampling_options=("samples", "seed") if draws else (),
         origin=definition.origin,
         model=model,
         checks=checks,

@@ -1,6 +1,6 @@
 """Masked image modelling and feature-position correlations, made to run."""
 
-from dynamics.registry import Showcase, System
+from dynamics.registry import DefaultRun, System
 from dynamics.systems.masked_image_modeling.cost import gradient_seconds
 from dynamics.systems.masked_image_modeling.empirical.problem import FullEmpirical
 from dynamics.systems.masked_image_modeling.full.population import FullPopulation
@@ -10,7 +10,7 @@ from dynamics.systems.masked_image_modeling.reduced.population import ReducedPop
 from theory.systems.masked_image_modeling.claims import CLAIMS
 
 ONE = {"family": "one_cluster"}
-"""What the sizes of showcases are of: who asks for another family is not given them."""
+"""What the sizes of default_runs are of: who asks for another family is not given them."""
 
 SYSTEM = System(
     name="masked_image_modeling",
@@ -22,14 +22,14 @@ SYSTEM = System(
     ReducedPopulation=ReducedPopulation,
     FullPopulation=FullPopulation,
     FullEmpirical=FullEmpirical,
-    showcases={
-        "run": Showcase(parameters={}, eta=1.0, steps=4000),
-        "compare": Showcase(
+    default_runs={
+        "run": DefaultRun(parameters={}, eta=1.0, steps=4000),
+        "compare": DefaultRun(
             parameters=ONE | {"P": 12, "C_global": 8, "C_local": 2, "masked": 3},
             eta=1.0,
             steps=3000,
         ),
-        "empirical": Showcase(
+        "empirical": DefaultRun(
             parameters=ONE | {"P": 64, "C_global": 32, "C_local": 4},
             eta=4.0,
             steps=300,
@@ -37,11 +37,11 @@ SYSTEM = System(
         ),
     },
     expectations=("counts", "contour", "auto"),
-    realistic={
+    empirical_options={
         "start": "zero (default) or random, of Q",
         "spread": "standard deviation of a random start (default 0.01)",
         "batch": "images of a mini-batch (default: all)",
     },
     plot_description=PRESENTATION.plot,
-    seconds=gradient_seconds,
+    cost_model=gradient_seconds,
 )

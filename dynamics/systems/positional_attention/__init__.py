@@ -1,6 +1,6 @@
 """Positional attention and patch association, made to run."""
 
-from dynamics.registry import Showcase, System
+from dynamics.registry import DefaultRun, System
 from dynamics.systems.positional_attention.cost import gradient_seconds
 from dynamics.systems.positional_attention.empirical.problem import FullEmpirical
 from dynamics.systems.positional_attention.full.population import FullPopulation
@@ -19,13 +19,13 @@ SYSTEM = System(
     ReducedPopulation=ReducedPopulation,
     FullPopulation=FullPopulation,
     FullEmpirical=FullEmpirical,
-    showcases={
-        "run": Showcase(parameters={}, eta=0.02, steps=100_000),
-        "compare": Showcase(parameters={"D": 9, "C": 3}, eta=0.03, steps=20_000),
-        "empirical": Showcase(parameters={"q": 0.25}, eta=0.02, steps=10_000, samples=8000),
+    default_runs={
+        "run": DefaultRun(parameters={}, eta=0.02, steps=100_000),
+        "compare": DefaultRun(parameters={"D": 9, "C": 3}, eta=0.03, steps=20_000),
+        "empirical": DefaultRun(parameters={"q": 0.25}, eta=0.02, steps=10_000, samples=8000),
     },
     expectations=("exact", "truncated", "spectral", "sampled", "auto"),
-    realistic={
+    empirical_options={
         "partition": "true sets: contiguous (default), grid or random",
         "start": "random (default) or symmetric, as in the idealised case",
         "batch": "samples of a mini-batch (default: all)",
@@ -33,5 +33,5 @@ SYSTEM = System(
         "diagonal": "1 to train the diagonal of A too",
     },
     plot_description=PRESENTATION.plot,
-    seconds=gradient_seconds,
+    cost_model=gradient_seconds,
 )

@@ -1,6 +1,6 @@
 """Shallow Vision Transformers trained with hinge loss, made to run."""
 
-from dynamics.registry import Showcase, System
+from dynamics.registry import DefaultRun, System
 from dynamics.systems.shallow_vit.cost import gradient_seconds
 from dynamics.systems.shallow_vit.empirical.problem import FullEmpirical
 from dynamics.systems.shallow_vit.full.population import FullPopulation
@@ -19,13 +19,13 @@ SYSTEM = System(
     ReducedPopulation=ReducedPopulation,
     FullPopulation=FullPopulation,
     FullEmpirical=FullEmpirical,
-    showcases={
-        "run": Showcase(parameters={"margin": 31.6}, eta=0.1, steps=300),
-        "compare": Showcase(parameters={"m": 120, "margin": 11.0}, eta=0.1, steps=300),
-        "empirical": Showcase(parameters={"m": 300}, eta=0.1, steps=150, samples=200),
+    default_runs={
+        "run": DefaultRun(parameters={"margin": 31.6}, eta=0.1, steps=300),
+        "compare": DefaultRun(parameters={"m": 120, "margin": 11.0}, eta=0.1, steps=300),
+        "empirical": DefaultRun(parameters={"m": 300}, eta=0.1, steps=150, samples=200),
     },
     expectations=("exact", "sampled", "auto"),
-    realistic={
+    empirical_options={
         "start": "another seed, for the weights alone; or symmetric (without noise)",
         "batch": "samples of a mini-batch (default: all)",
         "sparsify": "tokens that go first: random, irrelevant or noisiest (default: none)",
@@ -35,6 +35,6 @@ SYSTEM = System(
         "test_samples": "fresh samples of the test set (default 1000)",
     },
     plot_description=PRESENTATION.plot,
-    seconds=gradient_seconds,
-    drawn=("samples", "seed", "start", "batch"),
+    cost_model=gradient_seconds,
+    sampling_options=("samples", "seed", "start", "batch"),
 )  # fmt: skip

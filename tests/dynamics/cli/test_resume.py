@@ -46,7 +46,7 @@ def elsewhere(tmp_path, monkeypatch):
 def reference():
     system = dynamics.load_system("positional_attention")
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
-    return dynamics.descend(problem, system.showcases["run"].eta, 20_000)
+    return dynamics.descend(problem, system.default_runs["run"].eta, 20_000)
 
 
 def signalled(number, moment):
@@ -107,7 +107,7 @@ def test_a_comparison_goes_on(capsys, elsewhere, interrupted):
     system = dynamics.load_system("positional_attention")
     parameters = system.Parameters(D=8, C=2)
     problems = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
-    whole = dynamics.compare(*problems, system.showcases["compare"].eta, 1500)
+    whole = dynamics.compare(*problems, system.default_runs["compare"].eta, 1500)
     for view in ("reduced", "full"):
         same(getattr(dynamics.load("x"), view), getattr(whole, view))
 

@@ -11,10 +11,10 @@ from dynamics.experiments.positional_attention import pictures
 @pytest.fixture(scope="module")
 def result():
     system = dynamics.load_system("positional_attention")
-    showcase = system.showcases["compare"]
-    parameters = system.Parameters(**showcase.parameters)
+    default_run = system.default_runs["compare"]
+    parameters = system.Parameters(**default_run.parameters)
     problems = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
-    return dynamics.compare(*problems, showcase.eta, showcase.steps)
+    return dynamics.compare(*problems, default_run.eta, default_run.steps)
 
 
 def lines(panel, marked):

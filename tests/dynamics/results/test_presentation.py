@@ -19,7 +19,7 @@ def problems():
     for name in registry.built_in_names():
         system = dynamics.load_system(name)
         yield system.ReducedPopulation(
-            system.Parameters(**system.showcases["compare"].parameters)
+            system.Parameters(**system.default_runs["compare"].parameters)
         ).presentation
         yield system.presentation
 
@@ -61,7 +61,7 @@ def test_results_have_that_of_their_problem(system):
 
 def test_every_class_of_scalars_has_a_letter_in_its_result():
     system = dynamics.load_system("masked_image_modeling")
-    parameters = system.Parameters(**system.showcases["compare"].parameters)
+    parameters = system.Parameters(**system.default_runs["compare"].parameters)
     problem = system.ReducedPopulation(parameters)
     run = dynamics.descend(problem, 0.1, 4)
     assert set(run.layout.names) <= set(run.presentation.notation)

@@ -170,7 +170,7 @@ def test_digits_of_the_number_of_images(system, crossed):
     for parameters in (system.Parameters(P=12, C_global=8, C_local=2), crossed(z="0.5,1.5")):
         many = sampling.number(parameters)
         assert 10 ** sampling.digits(parameters) == pytest.approx(many, rel=1e-12)
-    assert system.seconds(system.Parameters(P=4096, C_global=2048), "population", {}) > 1e200
+    assert system.cost_model(system.Parameters(P=4096, C_global=2048), "population", {}) > 1e200
 
 
 def test_mini_batches_are_as_dear_as_their_images(system, monkeypatch):

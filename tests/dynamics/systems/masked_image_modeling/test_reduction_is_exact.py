@@ -51,10 +51,10 @@ def test_random_latents_and_the_contour(system, crossed):
 
 def test_full_gradient_descent_sees_the_phases(system):
     """Section 7 (a'): two phases at (8, 2), one at (4, 4)."""
-    showcase = system.showcases["compare"]
-    parameters = system.Parameters(**showcase.parameters)
+    default_run = system.default_runs["compare"]
+    parameters = system.Parameters(**default_run.parameters)
     problems = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
-    result = dynamics.compare(*problems, showcase.eta, showcase.steps)
+    result = dynamics.compare(*problems, default_run.eta, default_run.steps)
     agree(result)
     assert result.full["rho0"][0] == pytest.approx(1.99758, abs=5e-6)
     assert result.full.events["E2"].step == 13

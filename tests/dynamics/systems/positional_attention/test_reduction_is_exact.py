@@ -26,12 +26,12 @@ def test_reduced_equals_full_over_3000_steps(system, D, C, q):
 
 
 def test_events_agree_through_event_two(system):
-    showcase = system.showcases["compare"]
-    parameters = system.Parameters(**showcase.parameters)
+    default_run = system.default_runs["compare"]
+    parameters = system.Parameters(**default_run.parameters)
     labels = np.random.default_rng(0).permutation(np.repeat(np.arange(3), 3))
     full = system.FullPopulation(parameters, Partition(labels))
     reduced = system.ReducedPopulation(parameters)
-    result = dynamics.compare(reduced, full, showcase.eta, showcase.steps)
+    result = dynamics.compare(reduced, full, default_run.eta, default_run.steps)
     for name in ("T0", "T1", "T1_paper", "patch_association"):
         first, second = result.events["reduced"][name], result.events["full"][name]
         assert first is not None

@@ -87,7 +87,7 @@ def test_gradients_are_those_of_the_tokens(system, options):
     frozen = {"attention": ("W_K", "W_Q"), "values": ("W_V",)}.get(parameters.frozen, ())
     generator = np.random.default_rng(0)
     for name in full.layout.names:
-        places = np.arange(full.layout.size)[full.layout.place(name)]
+        places = np.arange(full.layout.size)[full.layout.slice_of(name)]
         for k in generator.choice(places, min(20, places.size), replace=False):
             step = np.zeros(state.size)
             step[k] = width
@@ -113,7 +113,7 @@ def test_kernels_are_the_plain_matrices_where_patterns_are_many(system):
         state = problem.initial_state
         for scale in (1.0, 40.0):
             for name in ("K", "Q"):
-                state[problem.layout.place(name)] *= scale
+                state[problem.layout.slice_of(name)] *= scale
             hidden, values, keys, queries = (
                 problem.layout.part(state, name) for name in problem.layout.names
             )
