@@ -1,10 +1,8 @@
-"""Parts of the evidence of checks: curves over time and straight lines."""
+"""Straight lines through measured points."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +18,17 @@ class Line:
 
 
 def line(x: ArrayLike, y: ArrayLike) -> Line:
-    """Least squares; all NaN with fewer than three points, or values of y that are all equal."""
+    """The straight line through points by least squares.
+
+    Parameters
+    ----------
+    x, y : float array, shape (n,)
+
+    Returns
+    -------
+    Line
+        All NaN with fewer than three points, or where all x or all y are equal.
+    """
     from scipy.stats import linregress
 
     one, two = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
@@ -28,23 +36,3 @@ def line(x: ArrayLike, y: ArrayLike) -> Line:
         return Line(float("nan"), float("nan"), float("nan"))
     fit = linregress(one, two)
     return Line(float(fit.slope), float(fit.intercept), float(fit.rvalue) ** 2)
-
-
-def known(value: float) -> float | None:
-    """A number of the evidence; None where it is none."""
-    return None if np.isnan(value) else value
-
-
-def curve(label: str, x: Any, y: Any) -> dict[str, Any]:
-    """A curve of the evidence's plot."""
-    return {"label": label, "x": np.asarray(x).tolist(), "y": np.asarray(y).tolist()}
-
-
-def over_time(
-    y_label: str, curves: Sequence[Any], lines: Sequence[Any] = (), y_scale: str = "log"
-) -> dict[str, Any]:
-    """The evidence's plot of curves over logarithmic time."""
-    return {
-        "x_label": r"time $\tau = \eta \times$ steps", "y_label": y_label, "x_scale": "log",
-        "y_scale": y_scale, "curves": list(curves), "lines": list(lines),
-    }  # fmt: skip

@@ -84,14 +84,6 @@ class FigureRequest:
                 raise InvalidRequest(f"option {name!r} is unknown; known are {known}")
         return defaults | {name: _like(name, user[name], defaults[name]) for name in user}
 
-    law = make_parameters
-    settled = options
-
-    @property
-    def given(self) -> Mapping[str, Any]:
-        """As `user_parameters`."""
-        return self.user_parameters
-
 
 def _like(name: str, value: Any, default: Any) -> Any:
     """An option as its default is: one value or several, words or numbers."""
@@ -147,7 +139,6 @@ def draw(
     thorough: bool = False,
     options: Mapping[str, Any] | None = None,
     user_parameters: Mapping[str, Any] | None = None,
-    given: Mapping[str, Any] | None = None,
 ) -> Drawing:
     """Draw a figure of a system's paper.
 
@@ -165,7 +156,7 @@ def draw(
         The full protocol.
     options : mapping, optional
         The figure's own.
-    user_parameters, given : mapping, optional
+    user_parameters : mapping, optional
         Single parameters, over those of the figure.
 
     Returns
@@ -184,6 +175,4 @@ def draw(
         raise InvalidRequest(f"figure {name!r} of {loaded.name} is unknown; known are {known}")
     seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
     user_options = {"thorough": thorough, **(options or {})}
-    return table[name](
-        loaded, FigureRequest(parameters, seed, user_options, user_parameters or given or {})
-    )
+    return table[name](loaded, FigureRequest(parameters, seed, user_options, user_parameters or {}))

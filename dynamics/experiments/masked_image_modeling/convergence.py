@@ -1,10 +1,14 @@
-"""Theorem 4.1: the loss goes to its floor as 1/t, and attention to the own area with it."""
+"""Phase II: Phi_m grows rapidly, Phi_0 is frozen, and the loss goes to its floor as 1/t.
+
+Section 5.3 and Theorem F.3 (what grows and what is frozen after the switch), and Theorem 4.1 (the
+late laws of the loss and of the attention to the own area).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isnan, log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
@@ -12,32 +16,33 @@ import sympy
 from dynamics.experiments.masked_image_modeling.runs import (
     NEGATIVE,
     POSITIVE,
+    UNITS,
     Case,
+    cases_of,
     column,
     family,
     patches_of,
     requires,
-    user_or,
 )
 from dynamics.experiments.measurement import (
     Chart,
     Measurement,
     Series,
+    Undecided,
     conclude,
     listed,
     measures,
 )
 from dynamics.experiments.verify import Finding, Protocol
+from dynamics.problem import FloatArray
+from dynamics.registry import System
 from dynamics.results.power_law import exponent
 from theory.systems.masked_image_modeling.information_gap import late_loss
 from theory.systems.masked_image_modeling.notation import NOTATION
 
-if TYPE_CHECKING:
-    from dynamics.problem import FloatArray
-    from dynamics.registry import System
-
 Patch = tuple[Case, bool]
 """A case, and whether its local or its global patches are meant."""
+POSITIVE_GAP = requires(sign=1)
 LARGE_GAP = requires(large=True)
 AS_ONE_OVER_T = -0.9
 """Exponent in time from which on a loss falls as 1/t."""
@@ -52,12 +57,26 @@ ALONG = 0.9
 """Exponent from which on one quantity falls as fast as another."""
 FALLEN = 0.02
 """Share of its start to which a loss has to fall before its last decade is a law."""
+BOOST = 2.0
+"""Factor from which on a rate has grown, not only wavered."""
+MIDDLE = 0.3
+"""Distance from 1/2 of attention that is neither near 0 nor near 1."""
+UNCHANGED = 0.1
+"""Relative change up to which a correlation is nearly unchanged."""
 
 
 @measures(SLOWEST, "<=", AS_ONE_OVER_T, LARGE_GAP)
 def loss(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """The late law of the loss, and how the time to a fixed loss grows with P."""
-    cases = user_or(system, protocol, POSITIVE, NEGATIVE)
+    """The late law of the loss, and how the time to a fixed loss grows with P.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
+    cases = cases_of(system, protocol, POSITIVE, NEGATIVE)
     patches = _with_mates(cases)
     rows = [
         case.entry(
@@ -106,9 +125,17 @@ def loss(system: System, protocol: Protocol, measured: Any) -> Finding:
     ">=", ALONG, LARGE_GAP,
 )  # fmt: skip
 def attention(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """(1 - A)^2 against the loss above its floor, along the last decade of that."""
+    """(1 - A)^2 against the loss above its floor, along the last decade of that.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     rows, series = [], []
-    for case, local in _with_mates(user_or(system, protocol, POSITIVE, NEGATIVE)):
+    for case, local in _with_mates(cases_of(system, protocol, POSITIVE, NEGATIVE)):
         gap, own = _loss_and_attention(case, local)
         rows.append(case.entry(
             row=_name(local), own=float(own[-1]), left=float(gap[-1] / gap[0]),
@@ -131,6 +158,138 @@ def attention(system: System, protocol: Protocol, measured: Any) -> Finding:
         f"ends with {min(column(rows, 'own')):.4f} of the attention or more"
     )
     return conclude(measured(least, chart), reason, table=rows)
+
+
+@measures("least growth of alpha_m from the switch to its peak", ">=", BOOST, POSITIVE_GAP)
+def rapid_growth(system: System, protocol: Protocol, measured: Any) -> Finding:
+    """Growth of the rate of Phi_m from the switch to its peak.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
+    cases, rows = family(system, protocol), []
+    for case in cases:
+        rate, switch = case.run["alpha_m"], case.after("E2").start
+        peak = int(rate.argmax())
+        rows.append(case.entry(
+            growth=float(rate[peak] / rate[switch]) if switch < rate.size else float("nan"),
+            falls=int(np.count_nonzero(np.diff(rate[switch : peak + 1]) <= 0)),
+            A_m=float(case.run["A_m"][peak]),
+        ))  # fmt: skip
+    least, falls = float(np.min(column(rows, "growth"))), sum(row["falls"] for row in rows)
+    reason = "there is no switch from which to grow"
+    if np.isfinite(least):
+        reason = (
+            f"alpha_m grows {listed(column(rows, 'growth'))}-fold from the switch to its peak (P="
+            f"{patches_of(rows)}), "
+            f"{f'with a fall at {falls} records' if falls else 'without a fall'}, where A_m is "
+            f"{listed(column(rows, 'A_m'))}"
+        )
+    series = [case.series_in_units(case.run["alpha_m"] / case.run["alpha_m"][0]) for case in cases]
+    chart = Chart(UNITS, r"$\alpha_m$ over its first value", series)
+    also = "records from the switch to the peak at which alpha_m falls"
+    return conclude([measured(least, chart), Measurement(also, falls, "<=", 0)], reason, table=rows)
+
+
+@measures(
+    "largest distance from 1/2 of the attention to the own area where alpha_m peaks",
+    "<=", MIDDLE, POSITIVE_GAP,
+)  # fmt: skip
+def end_of_growth(system: System, protocol: Protocol, measured: Any) -> Finding:
+    """Where alpha_m peaks, and whether the loss goes to its floor.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
+    cases, rows = family(system, protocol), []
+    for case in cases:
+        run, peak = case.run, int(case.run["alpha_m"].argmax())
+        rows.append(case.entry(
+            A_m=float(run["A_m"][peak]),
+            Phi_m_over_log=float(run["Phi_m"][peak] / log(case.parameters.P)),
+            left=float(run["gap"][-1] / run["gap"][0]), slope=late_slope(case, True),
+        ))  # fmt: skip
+    off, slowest = max(abs(row["A_m"] - 0.5) for row in rows), float(np.max(column(rows, "slope")))
+    patches = [(case, True) for case in cases]
+    undecided_yet = still_steepening(patches)
+    reason = (
+        f"alpha_m peaks at A_m = {listed(column(rows, 'A_m'))} and Phi_m / ln P = "
+        f"{listed(column(rows, 'Phi_m_over_log'))} (P={patches_of(rows)}); the loss above its "
+        f"floor ends at {listed(column(rows, 'left'), 2)} of its start, {words_of_decay(patches)}"
+    )
+    if undecided_yet and slowest > AS_ONE_OVER_T:
+        reason += ", and still faster and faster"
+    series = [
+        Series(f"$P = {c.parameters.P}$", c.run["A_m"][1:], c.run["alpha_m"][1:]) for c in cases
+    ]
+    chart = Chart(
+        "attention to the own area $A_m$", r"$\alpha_m$", series, x_scale="linear",
+        y_scale="linear",
+    )  # fmt: skip
+    measurements = [measured(off, chart), Measurement(SLOWEST, slowest, "<=", AS_ONE_OVER_T)]
+    return conclude(
+        measurements, reason, may_still_come=off <= MIDDLE and undecided_yet, table=rows
+    )
+
+
+@measures(
+    "change of Phi_0 after the switch over its value there, at the largest P",
+    "<=", UNCHANGED, POSITIVE_GAP,
+)  # fmt: skip
+def frozen(system: System, protocol: Protocol, measured: Any) -> Finding:
+    """How much Phi_0 moves after the switch.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
+    cases, rows, series = family(system, protocol), [], []
+    for case in cases:
+        if not case.time("E2") > 0:
+            law = case.parameters
+            raise Undecided(
+                "the claim is about what follows a switch, and there is none at "
+                f"P={law.P}, C_g={law.C_global}, C_s={law.C_local}",
+                table=[each.entry() for each in cases],
+            )
+    for case in cases:
+        phi, grown, at, after = (
+            case.run["Phi_0"],
+            case.run["Phi_m"],
+            case.at("E2"),
+            case.after("E2"),
+        )
+        moved = abs(phi[-1] - at["Phi_0"])
+        rows.append(case.entry(
+            Phi_0_at_switch=at["Phi_0"], Phi_0_at_end=float(phi[-1]),
+            change=float(moved / abs(at["Phi_0"])),
+            share=float(moved / abs(grown[-1] - at["Phi_m"])),
+        ))  # fmt: skip
+        if after.start < after.stop:
+            label, time = f"$P = {case.parameters.P}$", case.run.time[after] / case.unit
+            series.append(Series(label, time, phi[after] / at["Phi_0"]))
+    reason = (
+        f"Phi_0 goes on from {listed(column(rows, 'Phi_0_at_switch'))} at the switch to "
+        f"{listed(column(rows, 'Phi_0_at_end'))} (P={patches_of(rows)}), a change of "
+        f"{listed(column(rows, 'change'), 2)} of itself and {listed(column(rows, 'share'), 2)} of "
+        "the growth of Phi_m"
+    )
+    chart = Chart(
+        UNITS, r"$\Phi_0$ over its value at the switch", series,
+        {"nearly unchanged": 1 + UNCHANGED}, y_scale="linear",
+    )  # fmt: skip
+    return conclude(measured(rows[-1]["change"], chart), reason, table=rows)
 
 
 def _name(local: bool) -> str:
@@ -220,8 +379,8 @@ def still_steepening(patches: Sequence[Patch]) -> bool:
 def words_of_decay(patches: Sequence[Patch]) -> str:
     """How losses fall, in words."""
     slopes = [late_slope(*patch) for patch in patches]
-    known = [slope for slope in slopes if not isnan(slope)]
-    words = [f"falling as time to the power {listed(known)}"] if known else []
+    finite = [slope for slope in slopes if not isnan(slope)]
+    words = [f"falling as time to the power {listed(finite)}"] if finite else []
     for (case, local), slope in zip(patches, slopes, strict=True):
         if isnan(slope):
             own = _loss_and_attention(case, local)[1][-1]

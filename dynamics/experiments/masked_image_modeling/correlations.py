@@ -7,7 +7,7 @@ observation and Section 5.4 on correlations with positions.
 from __future__ import annotations
 
 from math import log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +21,11 @@ from dynamics.experiments.masked_image_modeling.runs import (
     SMALL_SHARE,
     Case,
     along,
+    cases_of,
     column,
     family,
     requires,
     sizes_of,
-    user_or,
 )
 from dynamics.experiments.measurement import (
     TIME,
@@ -38,10 +38,8 @@ from dynamics.experiments.measurement import (
     measures,
 )
 from dynamics.experiments.verify import Finding, Protocol
+from dynamics.registry import System
 from dynamics.results.power_law import exponent
-
-if TYPE_CHECKING:
-    from dynamics.registry import System
 
 NEAR = 0.05
 """How far an exponent of P may be from Delta: constants still count."""
@@ -60,7 +58,13 @@ EQUAL = {"equal rates": 1.0}
 
 
 def equation_4_1(system: System, protocol: Protocol) -> Finding:
-    """rho(0) along P at fixed exponents, or its sign alone at the user's parameters."""
+    """rho(0) along P at fixed exponents, or its sign alone at the user's parameters.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    """
     check = _along_sizes if protocol.parameters is None else _one_size
     return check(system, protocol)
 
@@ -76,7 +80,7 @@ def _along_sizes(system: System, protocol: Protocol, measured: Any) -> Finding:
         ratios = [_first_ratio(system, law) for law in laws]
         wrong += sum((rho > 1) != (law.Delta > 0) for law, rho in zip(laws, ratios, strict=True))
         gap = (1 - exponents[1]) - 2 * (1 - exponents[0])
-        # Whole patches move Delta a little from size to size: what they explain is taken out.
+        # Whole patches move Delta a little from size to size: the level is without it.
         level = [rho * law.P ** (gap - law.Delta) for law, rho in zip(laws, ratios, strict=True)]
         slope = exponent(sizes, level)
         rows.append({"Delta": gap, "P": list(sizes), "rho0": ratios, "exponent": slope})
@@ -113,9 +117,17 @@ def _first_ratio(system: System, parameters: Any) -> float:
     ">", 1.0, requires(sign=1),
 )  # fmt: skip
 def theorem_f_3_local(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """One crossing of rho through 1, and a Phase I in which the rest stays small."""
+    """One crossing of rho through 1, and a Phase I in which the rest stays small.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     rows, series, reasons = [], [], []
-    for case in user_or(system, protocol, POSITIVE, *SLIGHT):
+    for case in cases_of(system, protocol, POSITIVE, *SLIGHT):
         rho, at, switch = case.run["rho"], case.at("E2"), case.time("E2")
         rest = max(abs(at[name]) for name in case.others(local=True))
         rows.append(case.entry(
@@ -153,9 +165,17 @@ def _words_of_phases(row: dict[str, Any]) -> str:
     "<", 1.0, requires(large=True, local=False),
 )  # fmt: skip
 def theorem_f_3_global(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Rates of a global patch against that of its own feature, throughout."""
+    """Rates of a global patch against that of its own feature, throughout.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     rows, series = [], []
-    for case in user_or(system, protocol, POSITIVE, NEGATIVE):
+    for case in cases_of(system, protocol, POSITIVE, NEGATIVE):
         own, others, run = case.leading(local=False), case.others(local=False), case.run
         ratios = np.abs([run[f"d_{name}"] for name in others]).max(axis=0) / run[f"d_{own}"]
         end = max(abs(run[name][-1]) for name in others) / run[own][-1]
@@ -183,8 +203,16 @@ def theorem_f_3_global(system: System, protocol: Protocol, measured: Any) -> Fin
 
 @measures("largest ratio |alpha_0| / alpha_m of the run", "<", 1.0, requires(sign=-1))
 def theorem_f_4(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """With a negative gap: rho below 1 throughout, and nothing else grows."""
-    cases = user_or(system, protocol, NEGATIVE)
+    """With a negative gap: rho below 1 throughout, and nothing else grows.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
+    cases = cases_of(system, protocol, NEGATIVE)
     if protocol.parameters is None:
         cases += family(system, protocol, BELOW)
     rows, series = [], []
@@ -222,9 +250,17 @@ def _falls(case: Case, name: str) -> int:
     ">", 0.0, requires(),
 )  # fmt: skip
 def monotone(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Signs of the rates of Phi_m and Phi_0 at every record."""
+    """Signs of the rates of Phi_m and Phi_0 at every record.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     rows, series = [], []
-    for case in user_or(system, protocol, POSITIVE, NEGATIVE, SMALL, CROSSING):
+    for case in cases_of(system, protocol, POSITIVE, NEGATIVE, SMALL, CROSSING):
         run, law = case.run, case.parameters
         still = (np.diff(run["Phi_m"]) <= 0) | (np.diff(run["Phi_0"]) >= 0)
         rows.append(case.entry(
@@ -254,13 +290,21 @@ def monotone(system: System, protocol: Protocol, measured: Any) -> Finding:
 
 @measures("largest rate of Ups over that of Phi, own area of a local patch", "<=", 1.0, requires())
 def key_observation(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Rates of Ups over those of Phi of the same area."""
+    """Rates of Ups over those of Phi of the same area.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     law = protocol.parameters
     if law is not None and law.K > 1:
         reason = f"the rates of K={law.K} clusters add up in the reduced problem"
         raise Undecided(reason, parameters=sizes_of(law))
     rows, series = [], []
-    for case in user_or(system, protocol, POSITIVE, PAIRS, SMALL):
+    for case in cases_of(system, protocol, POSITIVE, PAIRS, SMALL):
         ratios, turning = _ratios_by_area(case)
         others = {name: float(r.max()) for name, r in ratios.items() if name != "own"}
         rows.append(case.entry(
@@ -308,9 +352,17 @@ def _ratios_by_area(case: Case) -> tuple[dict[str, Any], list[str]]:
     "largest |Ups| of a local patch over Phi_m at the end", "<=", NEGLIGIBLE, requires(large=True)
 )
 def positions(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Largest correlation with a position against Phi_m at the end, for several local sizes."""
+    """Largest correlation with a position against Phi_m at the end, for several local sizes.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     rows, series = [], []
-    for case in user_or(system, protocol, PAIRS, *LOCAL_SIZES):
+    for case in cases_of(system, protocol, PAIRS, *LOCAL_SIZES):
         names = [name for name in case.others(local=True) if "_Ups_" in name]
         sizes, size = np.abs([case.run[name] for name in names]), case.parameters.C_local
         share = sizes.max(axis=0)[1:] / np.abs(case.run["Phi_m"][1:])

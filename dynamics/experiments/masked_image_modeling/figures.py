@@ -1,7 +1,7 @@
 r"""Figures of masked image modelling.
 
-- ``phases``: correlations, their rates and the attention of a local patch, phases shaded;
-- ``gap``: two-phase against one-phase learning over (kappa_c, kappa_s), in `plane`;
+- ``phases``: correlations, their rates and the attention of a local patch, in `phases`;
+- ``gap``: two-phase against one-phase learning over (kappa_c, kappa_s);
 - ``diversity``: attention diversity and total variation along training, in `maps`;
 - ``scaling``: times of the events in units of :math:`K P / C_s` against P.
 """
@@ -9,46 +9,48 @@ r"""Figures of masked image modelling.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from math import log
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import TwoSlopeNorm
+from matplotlib.patheffects import withStroke
 
 from dynamics.experiments.figure import Drawing, Figure, FigureRequest
 from dynamics.experiments.masked_image_modeling.maps import diversity_figure
-from dynamics.experiments.masked_image_modeling.plane import gap_figure, only_one_cluster
+from dynamics.experiments.masked_image_modeling.phases import phases_figure
 from dynamics.experiments.masked_image_modeling.runs import (
     EXPONENTS,
     MORE_SIZES,
     POSITIVE,
     along,
     compared,
+    only_one_cluster,
     trained,
 )
-from dynamics.plotting.marks import NARROW, logarithmic
-from dynamics.plotting.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    PURPLE,
-    RC,
-    VERMILION,
-    new_figure,
-    offset_in_label,
-    positive_time,
-    time_axis,
-)
-from dynamics.plotting.training import shade
+from dynamics.plotting.marks import logarithmic
+from dynamics.plotting.style import BLUE, GREEN, GREY, RC, VERMILION, new_figure
 from dynamics.problem import FloatArray
-from dynamics.results.trajectory import Trajectory
-from dynamics.training.gradient_descent import descend
-from dynamics.validation import InvalidRequest, integer, real, refuse
+from dynamics.registry import System
+from dynamics.validation import InvalidRequest, integer, real
 from theory.systems.masked_image_modeling.information_gap import leading_motion, rho0
 
-if TYPE_CHECKING:
-    from dynamics.registry import System
-
+CORE, MOST_LOCAL = (0.5, 0.98), 0.5
+"""Ranges of the exponents, as the paper has them: kappa_c from 1/2, kappa_s up to 1/2."""
+LEAST_PATCHES = 64
+"""Patches below which the plane has hardly any sizes."""
+MOST_SIZES = 200
+"""Sizes on an axis of the plane."""
+GRID = {"local": 9, "core": 20}
+FINE_GRID = {"local": 21, "core": 56}
+HALO: list[Any] = [withStroke(linewidth=3.0, foreground="white")]
+ALONE = 0.05
+"""Width of a cell that has no neighbour."""
+COLOURS = "PuOr_r"
+"""Diverging, safe for colour-blind readers: orange where the ratio is above 1."""
 LARGE = 1e12
 """A ratio of rates at which its limit is reached."""
 LEAST_SIZE = 16
@@ -56,133 +58,184 @@ LEAST_SIZE = 16
 EVENTS = {
     "E1": r"$E_1$, end of stage 1", "E2": r"$E_2$, switch", "E4": r"$E_4$, end of rapid growth",
 }  # fmt: skip
-PANELS = {
-    "correlation": {
-        "local_Phi_target": r"$\Phi_m$, own area", "local_Phi_global": r"$\Phi_0$, global area",
-        "local_Phi_other": r"$\Phi_i$, other area", "local_Ups_own": r"$\Upsilon$, own area",
-    },
-    "size of its rate": {
-        "alpha_m": r"$\alpha_m$", "alpha_0": r"$|\alpha_0|$",
-        "d_local_Phi_other": r"$|\alpha_i|$, other", "d_local_Ups_own": r"$|\beta|$, own area",
-    },
-    "attention": {
-        "local_A_target": r"own area $A_m$", "local_A_global": r"global area $A_0$",
-        "local_A_other": "other areas", "local_masked": "masked patches",
-    },
-}  # fmt: skip
-"""Label of each panel -> its series and their labels; a law of one local area has no other one."""
-STATES = {
-    "local_Phi_target": "Phi_m", "local_Phi_global": "Phi_0", "local_Phi_other": "Phi_other",
-    "local_Ups_own": "Ups_own",
-}  # fmt: skip
-FEW = 12
-"""Records up to which curves show them."""
-COLOURS = (BLUE, VERMILION, GREEN, PURPLE)
-DASHES = ("-", "--", "-.", (0, (1, 1)))
 LOOKS = ((BLUE, "o", "-"), (VERMILION, "s", "--"), (GREEN, "^", "-."))
 TOP, STEP = 0.97, 0.06
 """Heights of the marks of events that did not happen, in shares of the panel."""
 
 
-def phases_figure(system: System, request: FigureRequest) -> Drawing:
-    """A run of one cluster. Options: ``eta``, ``steps``.
+@dataclass(frozen=True)
+class Plane:
+    """The ratio of both rates at the start over the plane.
+
+    Attributes
+    ----------
+    rows : tuple of (float, float array, float array)
+        For every local size kappa_s, the kappa_c, and |alpha_0| / alpha_m there.
+    boundary : float array, shape (points, 2)
+        (kappa_c, kappa_s) where it is 1, between the two nearest sizes.
+    trained : float array, shape (runs, 4)
+        (kappa_c, kappa_s) on either side of it, whether the run had two phases, and whether the
+        ratio is above 1 at the start.
+    """
+
+    rows: tuple[tuple[float, FloatArray, FloatArray], ...]
+    boundary: FloatArray
+    trained: FloatArray
+
+
+def plane(system: System, law: Any, local: int, core: int) -> Plane:
+    """Measure the plane at the patches and masks of a law.
+
+    Parameters
+    ----------
+    system : System
+    law : Parameters
+        Of one cluster.
+    local, core : int
+        Sizes on each axis, evenly spread over its logarithm; fewer where they coincide.
+    """
+    sizes = np.unique(np.geomspace(2, law.P**MOST_LOCAL, local).round().astype(int))
+    rows, boundary, runs = [], [], []
+    for size in sizes.tolist():
+        # Whole local areas beside a global one that grows.
+        left = law.P - (law.P ** np.linspace(*CORE, core)).round().astype(int)
+        wholes = np.unique(law.P - np.maximum(size, left - left % size))
+        laws = [
+            replace(law, C_global=int(whole), C_local=size, d=None) for whole in wholes if whole > 0
+        ]
+        ratios = np.array([system.ReducedPopulation(one).rho0 for one in laws])
+        kappas, kappa_s = np.array([one.kappa_c for one in laws]), log(size) / log(law.P)
+        rows.append((kappa_s, kappas, ratios))
+        for k in np.flatnonzero(np.diff(np.sign(np.log(ratios)))):
+            share = np.log(ratios[k]) / np.log(ratios[k] / ratios[k + 1])
+            boundary.append((kappas[k] + share * (kappas[k + 1] - kappas[k]), kappa_s))
+            for one in laws[k : k + 2]:
+                case = trained(system, one, horizon=5.0)
+                above = case.run["rho"][0] > 1
+                runs.append((one.kappa_c, one.kappa_s, float(case.two_phases), float(above)))
+    return Plane(tuple(rows), np.reshape(boundary, (-1, 2)), np.reshape(runs, (-1, 4)))
+
+
+def gap_figure(system: System, request: FigureRequest) -> Drawing:
+    """Two-phase against one-phase learning. Options: ``local``, ``core``, the sizes on each axis.
 
     Parameters
     ----------
     system : System
     request : FigureRequest
     """
-    options = request.settled({"eta": 1.0, "steps": 20_000}, {})
-    one_cluster = request.given.get("family", "one_cluster") == "one_cluster"
-    law = request.law(system, (), **(POSITIVE if one_cluster else {}))
-    _check_sizes(law)
-    problem = system.ReducedPopulation(law)
-    run = descend(problem, options["eta"], options["steps"])
-    present = {*run.layout.names, *run.observables}
-    panels = {
-        panel: {label: run[name] for name, label in table.items() if name in present}
-        for panel, table in PANELS.items()
-    }
-    rates = panels["size of its rate"]
-    panels["size of its rate"] = {label: np.abs(rate) for label, rate in rates.items()}
-    held = (
-        f"a local patch, $P = {law.P}$, $C_{{\\mathrm{{global}}}} = {law.C_global}$, "
-        f"$C_{{\\mathrm{{local}}}} = {law.C_local}$, {law.masked} masked, "
-        f"$\\Delta = {law.Delta:.3f}$, $|\\alpha_0| / \\alpha_m = {problem.rho0:.4g}$ at $Q = 0$"
-    )
-    times = {name: event and event.time for name, event in run.events.items()}
-    data: dict[str, Any] = {"time": run.time, "events": times}
-    for series in panels.values():
-        data |= series
-    events = ", ".join(f"{n} {'none' if at is None else f'{at:g}'}" for n, at in times.items())
-    caption = (
-        f"Correlations of a masked local patch with features and positions, their rates, and its "
-        f"attention to unmasked patches (P={law.P}, C_global={law.C_global}, "
-        f"C_local={law.C_local}, {law.masked} masked, eta={options['eta']:g}). Events: {events}. "
-        f"{_words_of_run(problem, run)}"
-    )
-    return Drawing(_panels(run, panels, held), data, caption)
-
-
-def _check_sizes(law: Any) -> None:
-    """Refuse local areas without mates, or of the size of the global one."""
+    options = request.options(GRID, FINE_GRID)
+    local, core = (integer(n, options[n], at_least=2, at_most=MOST_SIZES) for n in GRID)
+    patches = integer("P", request.user_parameters.get("P", POSITIVE["P"]), at_least=LEAST_PATCHES)
+    default = {"P": patches, "C_global": patches // 2, "C_local": 1}
+    law = request.make_parameters(system, axes=("family", "C_global", "C_local"), **default)
     only_one_cluster(law)
-    if law.C_local < 2:
-        problem = "makes no local patch with a mate"
-    elif law.C_local == law.C_global:
-        problem = f"makes local areas like the global one, C_global={law.C_global}"
-    else:
-        return
-    left = law.P - law.C_global
-    sizes = [c for c in range(2, left + 1) if left % c == 0 and c != law.C_global]
-    allowed = ", ".join(map(str, sizes)) or "2 or more, with a smaller C_global"
-    near = min(sizes, key=lambda c: (abs(c - law.C_local), c), default="a smaller C_global")
-    refuse("C_local", law.C_local, problem, allowed, near)
+    result = plane(system, law, local, core)
+    held = (
+        f"one cluster, $P = {law.P}$, {law.masked} masked; two phases where the global feature "
+        "moves faster at first"
+    )
+    data = {
+        "rows": [(kappa, cores.tolist(), rho.tolist()) for kappa, cores, rho in result.rows],
+        "boundary": result.boundary, "trained": result.trained,
+    }  # fmt: skip
+    caption = (
+        f"Ratio of the rates of Phi_0 and Phi_m at Q = 0 over the exponents of both sizes at "
+        f"P={law.P}. {_words_of_boundary(result)}"
+    )
+    return Drawing(plane_picture(result, held), data, caption)
 
 
-def _words_of_run(problem: Any, run: Trajectory) -> str:
-    """Correlations at the events and at the end, and the loss above its floor, in words."""
-    moments = {
-        f"at {name}": event.state for name in ("E2", "E4")
-        if (event := run.events[name]) is not None and event.time > 0
-    } | {"at the end": run.final_state}  # fmt: skip
-    words = [f"rho(0) = {problem.rho0:.5g}"]
-    for moment, state in moments.items():
-        values = dict(zip(run.layout.names, state, strict=True))
-        shown = (f"{label} {values[n]:.4g}" for n, label in STATES.items() if n in values)
-        words.append(f"{moment} {', '.join(shown)}")
-    end = problem.observables(run.final_state)
-    labels = {"A_m": "own attention", "gap": "loss above its floor"}
-    words.append(", ".join(f"{label} {end[n]:.4g}" for n, label in labels.items() if n in end))
-    return "; ".join(words) + "."
+def _words_of_boundary(result: Plane) -> str:
+    """Where the rates are equal, and what training on either side of it shows, in words."""
+    if not len(result.boundary):
+        ratios = np.concatenate([row[2] for row in result.rows])
+        side = (
+            "everywhere below 1: one phase"
+            if ratios.max() < 1
+            else "everywhere above 1: two phases"
+        )
+        if ratios.min() < 1 < ratios.max():
+            side = "everywhere on one side of 1 along every row, not the same of all"
+        return (
+            f"It goes from {ratios.min():.3g} to {ratios.max():.3g}, {side}, and no row passes "
+            "equal rates."
+        )
+    off = 2 * result.boundary[:, 0] - (1 + result.boundary[:, 1])
+    agree = int((result.trained[:, 2] == result.trained[:, 3]).sum())
+    return (
+        f"Phase I exists to the right of the measured line, which is at Delta = {off.min():.2g} to "
+        f"{off.max():.2g}. Training on either side of it, {agree} of {len(result.trained)} runs "
+        "have as many phases as the start says."
+    )
 
 
-def _panels(run: Trajectory, panels: Mapping[str, Mapping[str, FloatArray]], held: str) -> Any:
-    """A panel for every group of curves over logarithmic time, with the phases shaded."""
+def plane_picture(result: Plane, held: str) -> Axes:
+    """The ratio of both rates at the start in colour, the boundary and the line Delta = 0.
+
+    Parameters
+    ----------
+    result : Plane
+    held : str
+        What is held fixed.
+
+    Returns
+    -------
+    Axes
+    """
+    boundary, trained_runs = result.boundary, result.trained
     with mpl.rc_context(RC):
-        figure, axes = new_figure(7.4, 2.15 * len(panels) + 0.4, nrows=len(panels), sharex=True)
-        for panel, (panel_label, curves) in zip(axes, panels.items(), strict=True):
-            for k, (label, values) in enumerate(curves.items()):
-                time, shown = positive_time(run, values)
-                # Rings of several sizes, so that equal values do not hide each other.
-                ring: dict[str, Any] = {"marker": "o", "mfc": "none", "ms": 10 - 2 * k}
-                look = ring if len(time) <= FEW else {}
-                panel.plot(time, shown, color=COLOURS[k], ls=DASHES[k], label=label, **look)
-            panel.set_ylabel(panel_label)
-            if "rate" in panel_label:
-                panel.set_yscale("log")
-            else:
-                offset_in_label(panel)
-            panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
-        shade(axes, run)
-        time_axis(axes[-1], run)
-        first, last = run.time[run.time > 0].min(), run.time[-1]
-        if last < NARROW * first:
-            logarithmic(axes[-1].xaxis, last / first)
-        for panel in axes[:-1]:
-            panel.set_xlabel("")
-        figure.suptitle(held, fontsize=8, x=0.01, ha="left")
+        figure, axes = new_figure(6.6, 4.9)
+        heights = _edges(np.array([row[0] for row in result.rows]))
+        logs = [np.log10(row[2]) for row in result.rows]
+        least, most = min(map(np.min, logs)), max(map(np.max, logs))
+        norm = TwoSlopeNorm(0.0, min(least, -0.1), max(most, 0.1))
+        edges = [_edges(kappas) for _, kappas, _ in result.rows]
+        for k, values in enumerate(logs):
+            image = axes.pcolormesh(
+                edges[k], heights[k : k + 2], values[None, :], cmap=COLOURS, norm=norm,
+                rasterized=True,
+            )  # fmt: skip
+        local = np.linspace(heights[0], heights[-1], 50)
+        look: dict[str, Any] = {"color": "black", "path_effects": HALO}
+        axes.plot((1 + local) / 2, local, ls="--", label=r"$\Delta = 0$", **look)
+        if len(boundary):
+            alone = {"marker": "|", "ms": 12, "mew": 2.5, "ls": ""} if len(boundary) == 1 else {}
+            label = r"measured: equal rates at $Q = 0$"
+            axes.plot(*boundary.T, lw=2.0, label=label, **look, **alone)
+        for phases, marker, face, word in (
+            (1, "^", "black", "two phases"),
+            (0, "v", "white", "one phase"),
+        ):
+            runs = trained_runs[trained_runs[:, 2] == phases]
+            if len(runs):
+                axes.plot(
+                    runs[:, 0], runs[:, 1], marker, ms=6, mfc=face, mec="black", ls="",
+                    label=f"trained: {word}",
+                )  # fmt: skip
+        axes.set_ylim(heights[0], heights[-1])
+        # Sizes differ a little from row to row: the axis shows what all of them have.
+        right = max(min(row[-1] for row in edges), result.rows[-1][1][-1])
+        axes.set_xlim(max(row[0] for row in edges), min(1.0, right))
+        axes.set_xlabel(r"$\kappa_c = \ln C_{\mathrm{global}} / \ln P$")
+        axes.set_ylabel(r"$\kappa_s = \ln C_{\mathrm{local}} / \ln P$")
+        bar = figure.colorbar(image, ax=axes, extend="neither")
+        bar.set_label(r"$\log_{10}\; |\alpha_0| / \alpha_m$ at $Q = 0$")
+        bar.ax.set_ylim(min(least, 0.0), max(most, 0.0))
+        bar.outline.set_linewidth(0.6)
+        nowhere = "" if len(boundary) else "\nequal rates at $Q = 0$: in no row of this plane"
+        axes.set_title(held + nowhere, fontsize=8, loc="left")
+        figure.legend(loc="outside lower center", ncols=2, fontsize=8)
     return axes
+
+
+def _edges(centres: FloatArray) -> FloatArray:
+    """Edges of cells around ascending centres; a single one has a cell of its own."""
+    if centres.size == 1:
+        return centres[0] + np.array([-0.5, 0.5]) * ALONE
+    middle = (centres[1:] + centres[:-1]) / 2
+    first, last = 2 * centres[0] - middle[0], 2 * centres[-1] - middle[-1]
+    return np.concatenate([[first], middle, [last]])
 
 
 def scaling_figure(system: System, request: FigureRequest) -> Drawing:
@@ -194,8 +247,8 @@ def scaling_figure(system: System, request: FigureRequest) -> Drawing:
     request : FigureRequest
     """
     default: dict[str, Any] = {"kappa_c": EXPONENTS[0], "kappa_s": EXPONENTS[1]}
-    options = request.settled(default | {"sizes": MORE_SIZES[:6]}, {"sizes": MORE_SIZES})
-    for name in request.given or ["parameters"] * (request.parameters is not None):
+    options = request.options(default | {"sizes": MORE_SIZES[:6]}, {"sizes": MORE_SIZES})
+    for name in request.user_parameters or ["parameters"] * (request.parameters is not None):
         raise InvalidRequest(
             f"{name} cannot be set: sizes and exponents give every law of this figure"
         )

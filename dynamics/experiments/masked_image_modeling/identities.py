@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import sympy
@@ -28,6 +28,7 @@ from dynamics.experiments.measurement import (
 )
 from dynamics.experiments.verify import Check, Finding, Protocol
 from dynamics.problem import FloatArray
+from dynamics.registry import System
 from dynamics.systems.masked_image_modeling.empirical import sampling
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import InvalidRequest
@@ -37,9 +38,6 @@ from theory.systems.masked_image_modeling.lemmas import (
     paper_position_rate,
 )
 from theory.systems.masked_image_modeling.recursion import MASKED, OTHER, OWN
-
-if TYPE_CHECKING:
-    from dynamics.registry import System
 
 ROUNDING = 1e-12
 EXACT = 1e-17
@@ -156,7 +154,15 @@ def _position_rates(z: FloatArray, A: FloatArray, m: int, cluster: Any, masked: 
     "<=", ROUNDING,
 )  # fmt: skip
 def appendix_a_1(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Rows of Q along features in the gradient, and rows of patches when other rows change."""
+    """Rows of Q along features in the gradient, and rows of patches when other rows change.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     rows, series = [], []
     for law in _laws(system, protocol, CROSSED, SMALL):
         problem, left = _full(system, protocol, law, 2 * len(SPREADS) + LEAST_STEPS)
@@ -258,7 +264,15 @@ lemma_5_2 = _against_paper("rate of Ups", _position_distance)
 
 @measures("largest |Ups - sum_k Ups^(k)|, or |sum_q Ups^(k)|, along descent", "<=", ROUNDING)
 def equation_5_1(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Ups against the sum of its parts, each moved by one cluster, along full descent."""
+    """Ups against the sum of its parts, each moved by one cluster, along full descent.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     (law,) = _laws(system, protocol, CROSSED)
     problem, left = _full(system, protocol, law, 3 * LEAST_STEPS, LEAST_STEPS)
     # A step with its record takes about three gradients, and the paper's values as much.
@@ -285,7 +299,15 @@ def equation_5_1(system: System, protocol: Protocol, measured: Any) -> Finding:
 
 @measures("least loss of a local patch over the infimum as stated", ">=", 1.0)
 def lemma_a_9(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """The loss of a local patch against the stated infimum, along full and reduced descent."""
+    """The loss of a local patch against the stated infimum, along full and reduced descent.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     (law,) = _laws(system, protocol, SMALL)
     case = trained(system, law)
     row, rows = case.row(local=True), case.problem.rows

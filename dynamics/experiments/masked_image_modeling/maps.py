@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -15,14 +15,12 @@ from dynamics.experiments.measurement import TIME, Chart, Series, conclude, meas
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.plotting.style import BLUE, GREEN, GREY, RC, VERMILION, new_figure
 from dynamics.problem import FloatArray
+from dynamics.registry import System
+from dynamics.results.trajectory import Trajectory
+from dynamics.systems.masked_image_modeling.full.projection import Rows
 from dynamics.systems.masked_image_modeling.reduced.attention import attention_map, grid_of
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import integer, real
-
-if TYPE_CHECKING:
-    from dynamics.registry import System
-    from dynamics.results.trajectory import Trajectory
-    from dynamics.systems.masked_image_modeling.full.projection import Rows
 
 SIZES = {"P": 1024, "C_global": 512, "C_local": 8}
 ETA = 1.0
@@ -81,7 +79,15 @@ def _trained(system: System, parameters: Any, eta: float = ETA) -> tuple[Any, Tr
     "<", SAME, requires(),
 )  # fmt: skip
 def section_6(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """The metric and the total variation after one step and at the end of training."""
+    """The metric and the total variation after one step and at the end of training.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     law = protocol.parameters or system.Parameters(**SIZES)
     k = min(KEYS, law.P)
     problem, run = _trained(system, law)
@@ -117,12 +123,12 @@ def diversity_figure(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    options = request.settled({"eta": ETA, "maps": 48, "keys": (10, 8)}, {"maps": 120})
+    options = request.options({"eta": ETA, "maps": 48, "keys": (10, 8)}, {"maps": 120})
     count = integer("maps", options["maps"], at_least=LEAST_MAPS)
     keys = [integer("keys", k, at_least=1) for k in options["keys"]]
     eta = real("eta", options["eta"], above=0.0)
-    one_cluster = request.given.get("family", "one_cluster") == "one_cluster"
-    law = request.law(system, (), **(SIZES if one_cluster else {}))
+    one_cluster = request.user_parameters.get("family", "one_cluster") == "one_cluster"
+    law = request.make_parameters(system, (), **(SIZES if one_cluster else {}))
     problem, run = _trained(system, law, eta)
     by_keys = {k: measured_maps(problem.rows, run, k, count) for k in (min(k, law.P) for k in keys)}
     measures_by_keys = {k: values["diversity"] for k, values in by_keys.items()}

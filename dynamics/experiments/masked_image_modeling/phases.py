@@ -1,47 +1,50 @@
 """The phases of a local patch where the information gap is positive, along P at fixed exponents.
 
-Section 5.2 and Lemma 5.3 (Phase I, in which Phi_0 falls, and the switch to Phi_m), Section 5.3
-(Phase II, the rapid growth of Phi_m), and what Theorem F.3 says of Phi_0 after the switch.
+Section 5.2 and Lemma 5.3: Phase I, in which Phi_0 falls, and the switch to Phi_m; and a figure of
+all phases. What follows the switch is in `convergence`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 
-from dynamics.experiments.masked_image_modeling.convergence import (
-    AS_ONE_OVER_T,
-    SLOWEST,
-    late_slope,
-    still_steepening,
-    words_of_decay,
-)
+from dynamics.experiments.figure import Drawing, FigureRequest
 from dynamics.experiments.masked_image_modeling.runs import (
+    POSITIVE,
     SMALL_SHARE,
     UNITS,
-    Case,
     column,
     compared,
     family,
+    only_one_cluster,
     patches_of,
     requires,
 )
-from dynamics.experiments.measurement import (
-    Chart,
-    Measurement,
-    Series,
-    Undecided,
-    conclude,
-    listed,
-    measures,
-)
+from dynamics.experiments.measurement import Chart, Measurement, Series, conclude, listed, measures
 from dynamics.experiments.verify import Finding, Protocol
-
-if TYPE_CHECKING:
-    from dynamics.registry import System
+from dynamics.plotting.marks import NARROW, logarithmic
+from dynamics.plotting.style import (
+    BLUE,
+    GREEN,
+    PURPLE,
+    RC,
+    VERMILION,
+    new_figure,
+    offset_in_label,
+    positive_time,
+    time_axis,
+)
+from dynamics.plotting.training import shade
+from dynamics.problem import FloatArray
+from dynamics.registry import System
+from dynamics.results.trajectory import Trajectory
+from dynamics.training.gradient_descent import descend
+from dynamics.validation import refuse
 
 POSITIVE_GAP = requires(sign=1)
 REST = "largest other correlation at the end of Phase I over Phi_m"
@@ -49,17 +52,29 @@ FACTOR = 2.0
 """How far two numbers of the same order may be apart."""
 STILL = 0.1
 """Relative change of attention up to which it stays where it was."""
-BOOST = 2.0
-"""Factor from which on a rate has grown, not only wavered."""
-MIDDLE = 0.3
-"""Distance from 1/2 of attention that is neither near 0 nor near 1."""
-UNCHANGED = 0.1
-"""Relative change up to which a correlation is nearly unchanged."""
-
-
-def _series(case: Case, values: Any) -> Series:
-    """Values at every record but the start, over time in units of K P / C_s."""
-    return Series(f"$P = {case.parameters.P}$", case.scaled, values[1:])
+PANELS = {
+    "correlation": {
+        "local_Phi_target": r"$\Phi_m$, own area", "local_Phi_global": r"$\Phi_0$, global area",
+        "local_Phi_other": r"$\Phi_i$, other area", "local_Ups_own": r"$\Upsilon$, own area",
+    },
+    "size of its rate": {
+        "alpha_m": r"$\alpha_m$", "alpha_0": r"$|\alpha_0|$",
+        "d_local_Phi_other": r"$|\alpha_i|$, other", "d_local_Ups_own": r"$|\beta|$, own area",
+    },
+    "attention": {
+        "local_A_target": r"own area $A_m$", "local_A_global": r"global area $A_0$",
+        "local_A_other": "other areas", "local_masked": "masked patches",
+    },
+}  # fmt: skip
+"""Label of each panel -> its series and their labels; a law of one local area has no other one."""
+STATES = {
+    "local_Phi_target": "Phi_m", "local_Phi_global": "Phi_0", "local_Phi_other": "Phi_other",
+    "local_Ups_own": "Ups_own",
+}  # fmt: skip
+FEW = 12
+"""Records up to which curves show them."""
+COLOURS = (BLUE, VERMILION, GREEN, PURPLE)
+DASHES = ("-", "--", "-.", (0, (1, 1)))
 
 
 @measures(
@@ -67,7 +82,15 @@ def _series(case: Case, values: Any) -> Series:
     "<=", 1.0, POSITIVE_GAP,
 )  # fmt: skip
 def stage_1(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """When Phi_0 passes the paper's threshold of stage 1, against the switch."""
+    """When Phi_0 passes the paper's threshold of stage 1, against the switch.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     cases = family(system, protocol)
     rows, series = [], []
     for case in cases:
@@ -103,7 +126,15 @@ def stage_1(system: System, protocol: Protocol, measured: Any) -> Finding:
 
 @measures(f"{REST}, at the largest P", "<=", SMALL_SHARE, POSITIVE_GAP)
 def lemma_5_3(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Correlations at the end of Phase I (E3) along P."""
+    """Correlations at the end of Phase I (E3) along P.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     rows = []
     for case in family(system, protocol):
         at, size = case.at("E3"), log(case.parameters.P)
@@ -158,7 +189,15 @@ def _apart(values: Sequence[float]) -> float:
     "largest factor between Phi_0 at the switch and -(Delta/2) ln P", "<=", FACTOR, POSITIVE_GAP
 )
 def intuition(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Depth of Phi_0 at the switch, and rho after it."""
+    """Depth of Phi_0 at the switch, and rho after it.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     cases, rows = family(system, protocol), []
     for case in cases:
         after = case.run["rho"][case.after("E2")]
@@ -175,7 +214,7 @@ def intuition(system: System, protocol: Protocol, measured: Any) -> Finding:
             f"{patches_of(rows)}); after it rho is {later:.3g} at most"
         )
     factors = [max(depth, 1 / depth) if depth > 0 else float("inf") for depth in depths]
-    series = [_series(case, case.run["rho"]) for case in cases]
+    series = [case.series_in_units(case.run["rho"]) for case in cases]
     chart = Chart(UNITS, r"$|\alpha_0| / \alpha_m$", series, {"equal rates": 1.0})
     also = Measurement("largest |alpha_0| / alpha_m after the switch", later, "<=", 1.0)
     return conclude([measured(max(factors), chart), also], reason, table=rows)
@@ -186,7 +225,15 @@ def intuition(system: System, protocol: Protocol, measured: Any) -> Finding:
     "<=", STILL, POSITIVE_GAP,
 )  # fmt: skip
 def separation(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Attention to the own area up to the switch, and how long the phases last."""
+    """Attention to the own area up to the switch, and how long the phases last.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     cases = family(system, protocol)
     rows = [
         case.entry(
@@ -207,7 +254,7 @@ def separation(system: System, protocol: Protocol, measured: Any) -> Finding:
         times = {"the switch": switch, "the end of rapid growth": end}
         powers = compared(column(rows, "P"), times)
         reason += f"; {powers}" if powers else ""
-    series = [_series(case, case.run["A_m"] / case.run["A_m"][0]) for case in cases]
+    series = [case.series_in_units(case.run["A_m"] / case.run["A_m"][0]) for case in cases]
     chart = Chart(
         UNITS, "attention to the own area\nover its first value", series,
         {"what counts as unchanged": 1 + STILL},
@@ -215,109 +262,102 @@ def separation(system: System, protocol: Protocol, measured: Any) -> Finding:
     return conclude(measured(change, chart), reason, table=rows)
 
 
-@measures("least growth of alpha_m from the switch to its peak", ">=", BOOST, POSITIVE_GAP)
-def rapid_growth(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Growth of the rate of Phi_m from the switch to its peak."""
-    cases, rows = family(system, protocol), []
-    for case in cases:
-        rate, switch = case.run["alpha_m"], case.after("E2").start
-        peak = int(rate.argmax())
-        rows.append(case.entry(
-            growth=float(rate[peak] / rate[switch]) if switch < rate.size else float("nan"),
-            falls=int(np.count_nonzero(np.diff(rate[switch : peak + 1]) <= 0)),
-            A_m=float(case.run["A_m"][peak]),
-        ))  # fmt: skip
-    least, falls = float(np.min(column(rows, "growth"))), sum(row["falls"] for row in rows)
-    reason = "there is no switch from which to grow"
-    if np.isfinite(least):
-        reason = (
-            f"alpha_m grows {listed(column(rows, 'growth'))}-fold from the switch to its peak (P="
-            f"{patches_of(rows)}), "
-            f"{f'with a fall at {falls} records' if falls else 'without a fall'}, where A_m is "
-            f"{listed(column(rows, 'A_m'))}"
-        )
-    series = [_series(case, case.run["alpha_m"] / case.run["alpha_m"][0]) for case in cases]
-    chart = Chart(UNITS, r"$\alpha_m$ over its first value", series)
-    also = "records from the switch to the peak at which alpha_m falls"
-    return conclude([measured(least, chart), Measurement(also, falls, "<=", 0)], reason, table=rows)
+def phases_figure(system: System, request: FigureRequest) -> Drawing:
+    """A run of one cluster. Options: ``eta``, ``steps``.
 
-
-@measures(
-    "largest distance from 1/2 of the attention to the own area where alpha_m peaks",
-    "<=", MIDDLE, POSITIVE_GAP,
-)  # fmt: skip
-def end_of_growth(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Where alpha_m peaks, and whether the loss goes to its floor."""
-    cases, rows = family(system, protocol), []
-    for case in cases:
-        run, peak = case.run, int(case.run["alpha_m"].argmax())
-        rows.append(case.entry(
-            A_m=float(run["A_m"][peak]),
-            Phi_m_over_log=float(run["Phi_m"][peak] / log(case.parameters.P)),
-            left=float(run["gap"][-1] / run["gap"][0]), slope=late_slope(case, True),
-        ))  # fmt: skip
-    off, slowest = max(abs(row["A_m"] - 0.5) for row in rows), float(np.max(column(rows, "slope")))
-    patches = [(case, True) for case in cases]
-    undecided_yet = still_steepening(patches)
-    reason = (
-        f"alpha_m peaks at A_m = {listed(column(rows, 'A_m'))} and Phi_m / ln P = "
-        f"{listed(column(rows, 'Phi_m_over_log'))} (P={patches_of(rows)}); the loss above its "
-        f"floor ends at {listed(column(rows, 'left'), 2)} of its start, {words_of_decay(patches)}"
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    options = request.options({"eta": 1.0, "steps": 20_000}, {})
+    one_cluster = request.user_parameters.get("family", "one_cluster") == "one_cluster"
+    law = request.make_parameters(system, (), **(POSITIVE if one_cluster else {}))
+    _check_sizes(law)
+    problem = system.ReducedPopulation(law)
+    run = descend(problem, options["eta"], options["steps"])
+    present = {*run.layout.names, *run.observables}
+    panels = {
+        panel: {label: run[name] for name, label in table.items() if name in present}
+        for panel, table in PANELS.items()
+    }
+    rates = panels["size of its rate"]
+    panels["size of its rate"] = {label: np.abs(rate) for label, rate in rates.items()}
+    held = (
+        f"a local patch, $P = {law.P}$, $C_{{\\mathrm{{global}}}} = {law.C_global}$, "
+        f"$C_{{\\mathrm{{local}}}} = {law.C_local}$, {law.masked} masked, "
+        f"$\\Delta = {law.Delta:.3f}$, $|\\alpha_0| / \\alpha_m = {problem.rho0:.4g}$ at $Q = 0$"
     )
-    if undecided_yet and slowest > AS_ONE_OVER_T:
-        reason += ", and still faster and faster"
-    series = [
-        Series(f"$P = {c.parameters.P}$", c.run["A_m"][1:], c.run["alpha_m"][1:]) for c in cases
-    ]
-    chart = Chart(
-        "attention to the own area $A_m$", r"$\alpha_m$", series, x_scale="linear",
-        y_scale="linear",
-    )  # fmt: skip
-    measurements = [measured(off, chart), Measurement(SLOWEST, slowest, "<=", AS_ONE_OVER_T)]
-    return conclude(
-        measurements, reason, may_still_come=off <= MIDDLE and undecided_yet, table=rows
+    times = {name: event and event.time for name, event in run.events.items()}
+    data: dict[str, Any] = {"time": run.time, "events": times}
+    for series in panels.values():
+        data |= series
+    events = ", ".join(f"{n} {'none' if at is None else f'{at:g}'}" for n, at in times.items())
+    caption = (
+        f"Correlations of a masked local patch with features and positions, their rates, and its "
+        f"attention to unmasked patches (P={law.P}, C_global={law.C_global}, "
+        f"C_local={law.C_local}, {law.masked} masked, eta={options['eta']:g}). Events: {events}. "
+        f"{_words_of_run(problem, run)}"
     )
+    return Drawing(_panels(run, panels, held), data, caption)
 
 
-@measures(
-    "change of Phi_0 after the switch over its value there, at the largest P",
-    "<=", UNCHANGED, POSITIVE_GAP,
-)  # fmt: skip
-def frozen(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """How much Phi_0 moves after the switch."""
-    cases, rows, series = family(system, protocol), [], []
-    for case in cases:
-        if not case.time("E2") > 0:
-            law = case.parameters
-            raise Undecided(
-                "the claim is about what follows a switch, and there is none at "
-                f"P={law.P}, C_g={law.C_global}, C_s={law.C_local}",
-                table=[each.entry() for each in cases],
-            )
-    for case in cases:
-        phi, grown, at, after = (
-            case.run["Phi_0"],
-            case.run["Phi_m"],
-            case.at("E2"),
-            case.after("E2"),
-        )
-        moved = abs(phi[-1] - at["Phi_0"])
-        rows.append(case.entry(
-            Phi_0_at_switch=at["Phi_0"], Phi_0_at_end=float(phi[-1]),
-            change=float(moved / abs(at["Phi_0"])),
-            share=float(moved / abs(grown[-1] - at["Phi_m"])),
-        ))  # fmt: skip
-        if after.start < after.stop:
-            label, time = f"$P = {case.parameters.P}$", case.run.time[after] / case.unit
-            series.append(Series(label, time, phi[after] / at["Phi_0"]))
-    reason = (
-        f"Phi_0 goes on from {listed(column(rows, 'Phi_0_at_switch'))} at the switch to "
-        f"{listed(column(rows, 'Phi_0_at_end'))} (P={patches_of(rows)}), a change of "
-        f"{listed(column(rows, 'change'), 2)} of itself and {listed(column(rows, 'share'), 2)} of "
-        "the growth of Phi_m"
-    )
-    chart = Chart(
-        UNITS, r"$\Phi_0$ over its value at the switch", series,
-        {"nearly unchanged": 1 + UNCHANGED}, y_scale="linear",
-    )  # fmt: skip
-    return conclude(measured(rows[-1]["change"], chart), reason, table=rows)
+def _check_sizes(law: Any) -> None:
+    """Refuse local areas without mates, or of the size of the global one."""
+    only_one_cluster(law)
+    if law.C_local < 2:
+        problem = "makes no local patch with a mate"
+    elif law.C_local == law.C_global:
+        problem = f"makes local areas like the global one, C_global={law.C_global}"
+    else:
+        return
+    left = law.P - law.C_global
+    sizes = [c for c in range(2, left + 1) if left % c == 0 and c != law.C_global]
+    allowed = ", ".join(map(str, sizes)) or "2 or more, with a smaller C_global"
+    near = min(sizes, key=lambda c: (abs(c - law.C_local), c), default="a smaller C_global")
+    refuse("C_local", law.C_local, problem, allowed, near)
+
+
+def _words_of_run(problem: Any, run: Trajectory) -> str:
+    """Correlations at the events and at the end, and the loss above its floor, in words."""
+    moments = {
+        f"at {name}": event.state for name in ("E2", "E4")
+        if (event := run.events[name]) is not None and event.time > 0
+    } | {"at the end": run.final_state}  # fmt: skip
+    words = [f"rho(0) = {problem.rho0:.5g}"]
+    for moment, state in moments.items():
+        values = dict(zip(run.layout.names, state, strict=True))
+        parts = (f"{label} {values[n]:.4g}" for n, label in STATES.items() if n in values)
+        words.append(f"{moment} {', '.join(parts)}")
+    end = problem.observables(run.final_state)
+    labels = {"A_m": "own attention", "gap": "loss above its floor"}
+    words.append(", ".join(f"{label} {end[n]:.4g}" for n, label in labels.items() if n in end))
+    return "; ".join(words) + "."
+
+
+def _panels(run: Trajectory, panels: Mapping[str, Mapping[str, FloatArray]], held: str) -> Any:
+    """A panel for every group of curves over logarithmic time, with the phases shaded."""
+    with mpl.rc_context(RC):
+        figure, axes = new_figure(7.4, 2.15 * len(panels) + 0.4, nrows=len(panels), sharex=True)
+        for panel, (panel_label, curves) in zip(axes, panels.items(), strict=True):
+            for k, (label, values) in enumerate(curves.items()):
+                time, positive = positive_time(run, values)
+                # Rings of several sizes, so that equal values do not hide each other.
+                ring: dict[str, Any] = {"marker": "o", "mfc": "none", "ms": 10 - 2 * k}
+                look = ring if len(time) <= FEW else {}
+                panel.plot(time, positive, color=COLOURS[k], ls=DASHES[k], label=label, **look)
+            panel.set_ylabel(panel_label)
+            if "rate" in panel_label:
+                panel.set_yscale("log")
+            else:
+                offset_in_label(panel)
+            panel.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
+        shade(axes, run)
+        time_axis(axes[-1], run)
+        first, last = run.time[run.time > 0].min(), run.time[-1]
+        if last < NARROW * first:
+            logarithmic(axes[-1].xaxis, last / first)
+        for panel in axes[:-1]:
+            panel.set_xlabel("")
+        figure.suptitle(held, fontsize=8, x=0.01, ha="left")
+    return axes

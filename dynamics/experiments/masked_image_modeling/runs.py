@@ -10,19 +10,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dynamics.experiments.measurement import Series, Undecided
 from dynamics.experiments.verify import Protocol
 from dynamics.problem import FloatArray
+from dynamics.registry import System
 from dynamics.results.power_law import exponent
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.gradient_descent import descend
-
-if TYPE_CHECKING:
-    from dynamics.registry import System
+from dynamics.validation import refuse
 
 POSITIVE = {"P": 4096, "C_global": 2048, "C_local": 16}
 NEGATIVE = {"P": 4096, "C_global": 128, "C_local": 64}
@@ -135,6 +134,10 @@ class Case:
         phi = rows.starts[far.row] + len(rows.types[far.row].ups_names)
         return [rows.layout.names[phi + far.own]]
 
+    def series_in_units(self, values: FloatArray) -> Series:
+        """Values at every record but the start, over time in units of K P / C_s."""
+        return Series(f"$P = {self.parameters.P}$", self.scaled, values[1:])
+
     def series(self, values: FloatArray, label: str = "") -> Series:
         """Values at every record but the start, over time.
 
@@ -213,7 +216,7 @@ def family(
     return [trained(system, along(system, P, exponents)) for P in sizes]
 
 
-def user_or(system: System, protocol: Protocol, *default: Mapping[str, Any]) -> list[Case]:
+def cases_of(system: System, protocol: Protocol, *default: Mapping[str, Any]) -> list[Case]:
     """Runs of the user's parameters, or of the default cases of a check.
 
     Parameters
@@ -267,6 +270,13 @@ def requires(sign: int = 0, large: bool = False, local: bool = True) -> Callable
             raise Undecided(reason, parameters=sizes_of(law))
 
     return require
+
+
+def only_one_cluster(law: Any) -> None:
+    """Refuse parameters of another family than one cluster."""
+    if law.family != "one_cluster":
+        reason = "is not what this figure is about"
+        refuse("family", law.family, reason, "one_cluster", "one_cluster")
 
 
 def compared(sizes: Sequence[float], times: Mapping[str, Sequence[float]]) -> str:

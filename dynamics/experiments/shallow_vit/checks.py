@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING
 
 from dynamics.experiments.shallow_vit import (
     attention,
@@ -16,9 +15,7 @@ from dynamics.experiments.shallow_vit import (
     sparsification,
 )
 from dynamics.experiments.verify import Check, Finding, Protocol
-
-if TYPE_CHECKING:
-    from dynamics.registry import System
+from dynamics.registry import System
 
 NOISY = {"Remark 2", "Figure 4", "Figures 7 and 8", "Section 4.1, initialization"}
 """Claims that are measured on noisy tokens."""
@@ -26,20 +23,20 @@ FREEZING = {"Theorem 1, samples", "Proposition 1", "Remark 1"}
 """Claims that say themselves what is frozen."""
 
 
-def _telling(source: str, check: Check) -> Check:
-    """The check, which tells what of the user's parameters it did not take."""
+def _with_notes(source: str, check: Check) -> Check:
+    """The check, whose reason says which of the user's parameters it did not use."""
 
     @wraps(check)
-    def told(system: System, protocol: Protocol) -> Finding:
-        finding, given = check(system, protocol), protocol.parameters
+    def noted(system: System, protocol: Protocol) -> Finding:
+        finding, law = check(system, protocol), protocol.parameters
         words = [finding.reason]
-        if given is not None and given.noise > 0 and source not in NOISY:
+        if law is not None and law.noise > 0 and source not in NOISY:
             words.append("on tokens without noise")
-        if given is not None and given.frozen != "none" and source in FREEZING:
-            words.append(f"frozen as the claim says, not frozen={given.frozen}")
+        if law is not None and law.frozen != "none" and source in FREEZING:
+            words.append(f"frozen as the claim says, not frozen={law.frozen}")
         return replace(finding, reason="; ".join(words))
 
-    return told
+    return noted
 
 
 _MEASURED: Mapping[str, Check] = {
@@ -51,8 +48,8 @@ _MEASURED: Mapping[str, Check] = {
     "Theorem 1, generalization": complexity.generalization,
     "Theorem 1, iterations": iterations.theorem_1,
     "Theorem 1, samples": complexity.samples,
-    "Figure 1a": complexity.figure_1a,
-    "Figure 2": iterations.figure_2,
+    "Figure 1a": complexity.figure_1a_check,
+    "Figure 2": iterations.figure_2_check,
     "Proposition 1": complexity.proposition_1,
     "Remark 1": complexity.remark_1,
     "Remark 2": sparsification.remark_2,
@@ -70,5 +67,5 @@ _MEASURED: Mapping[str, Check] = {
 }
 
 CHECKS: Mapping[str, Check] = {
-    source: _telling(source, check) for source, check in _MEASURED.items()
+    source: _with_notes(source, check) for source, check in _MEASURED.items()
 }

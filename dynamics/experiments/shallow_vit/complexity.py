@@ -1,4 +1,8 @@
-r"""How many samples: Theorem 1, Figures 1a and 1b, Proposition 1, Remarks 1 and 3.
+r"""How many samples: Theorem 1, Figure 1a, Proposition 1, Remarks 1 and 3.
+
+A trial trains on N samples until the training loss is zero; it succeeds if the test loss, the mean
+hinge on fresh samples over the margin, is below 1e-3. A row of growing N ends after two N at which
+all trials succeed. Training is on patterns, without noise: gradient descent on few vectors.
 
 N50 over alpha_* in two families: the other tokens a fixed half, so that :math:`\alpha_\# = 1/2 -
 \alpha_*` (Figure 1a), and :math:`\alpha_\#` a fifth of :math:`\alpha_*`, as the theorem asks.
@@ -6,257 +10,458 @@ N50 over alpha_* in two families: the other tokens a fixed half, so that :math:`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dynamics.experiments.criteria import listed
-from dynamics.experiments.curves import curve, line
-from dynamics.experiments.shallow_vit.iterations import FEWEST
-from dynamics.experiments.shallow_vit.runs import plot, possible, sizes_of, undecided
-from dynamics.experiments.shallow_vit.success import NEURONS, TRIALS, Rows, climb
-from dynamics.experiments.verify import Finding, Protocol
+from dynamics.experiments.curves import line
+from dynamics.experiments.measurement import Chart, Series, Undecided, conclude, listed, measures
+from dynamics.experiments.shallow_vit.runs import (
+    FEWEST,
+    alphas,
+    gaps,
+    possible,
+    step_of_rest,
+    stored_sweep,
+    values,
+)
+from dynamics.experiments.verify import Check, Finding, Protocol
+from dynamics.phase_diagrams.threshold import Threshold, threshold
+from dynamics.problem import FloatArray
+from dynamics.registry import System
 from dynamics.results.power_law import PowerLaw, power_law
+from dynamics.results.trajectory import Trajectory
+from dynamics.training.gradient_descent import descend
 
-if TYPE_CHECKING:
-    from dynamics.problem import FloatArray
-    from dynamics.registry import System
-
-USUAL = {"m": NEURONS, "L": 100, "data": "fixed_disc"}
+SUCCESS = 1e-3
+"""Test loss below which a trial succeeds (Section 4.1)."""
+COUNTS = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+TRIALS = 20
+NEURONS = 300
+"""N50 does not depend on m from here on."""
+ETA, STEPS = 0.5, 2000
+FIRST_STEPS = 150
+"""Most runs have stopped by then, and nothing moves after that: the full length is for the rest."""
+FULL = 2
+"""Numbers of samples at 100 % after which a row ends."""
+AT_ONCE = 3
+"""Numbers of samples of one sweep, after which rows that have ended are left out."""
+LAW = {"m": NEURONS, "L": 100, "data": "fixed_disc"}
+FIGURE_1B = {"m": NEURONS, "L": 50, "alpha_star": 0.3, "alpha_confusion": 0.2, "data": "fixed_disc"}
 GAPS = (0.06, 0.1, 0.14, 0.18, 0.24, 0.3)
 """Half of alpha_* - alpha_# over alpha_* + alpha_#, in the family of Figure 1a."""
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.3)
 """alpha_* where alpha_# is in proportion."""
 PROPORTION = 0.2
 SIGMAS = (0.0, 0.2, 0.4, 0.6, 0.8)
-FIGURE_1B = {"m": NEURONS, "L": 50, "alpha_star": 0.3, "alpha_confusion": 0.2, "data": "fixed_disc"}
-TWICE = 2.0
+WITHIN = 2.0
 """Standard errors within which an exponent is the claimed one."""
-SAMPLES = "samples $N_{50}$"
 ALPHA = r"$1/\alpha_*$"
 
 
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Trials over laws and numbers of samples.
+
+    Attributes
+    ----------
+    counts : int array, shape (counts,)
+        N, ascending.
+    loss : float array, shape (rows, counts, trials)
+        Test loss at the end; infinite where a run diverged, which is no success; NaN where a row
+        had ended.
+    steps : float array, same shape
+        Steps to zero training loss; NaN where it was not reached.
+    """
+
+    counts: NDArray[np.int64]
+    loss: FloatArray
+    steps: FloatArray
+
+    @property
+    def share(self) -> FloatArray:
+        """Share of trials that succeed, shape (rows, counts); NaN where a row had ended."""
+        finite = ~np.isnan(self.loss)
+        with np.errstate(invalid="ignore"):
+            return np.asarray((self.loss < SUCCESS).sum(axis=2) / finite.sum(axis=2))
+
+    @cached_property
+    def thresholds(self) -> tuple[Threshold, ...]:
+        """N50 of every row."""
+        return tuple(
+            threshold(self.counts, (row < SUCCESS).sum(axis=1), (~np.isnan(row)).sum(axis=1))
+            for row in self.loss
+        )
+
+    @property
+    def values(self) -> FloatArray:
+        """N50 of every row; NaN where there is only a bound."""
+        return np.array([n50.value for n50 in self.thresholds])
+
+    @property
+    def errors(self) -> FloatArray:
+        """Standard errors of ln N50; infinite where there is only a bound."""
+        return np.array([n50.error for n50 in self.thresholds])
+
+    @property
+    def medians(self) -> FloatArray:
+        """Median steps of the trials of every row, shape (rows,)."""
+        medians = [np.nanmedian(row) if np.isfinite(row).any() else np.nan for row in self.steps]
+        return np.array(medians)
+
+    def growth(self, variable: FloatArray) -> PowerLaw:
+        """Power law of N50 in a variable, shape (rows,)."""
+        return power_law(variable, self.values, self.errors)
+
+    def cut(self) -> Rows:
+        """The rows without what lies beyond their ends, however much was run."""
+        loss, steps = self.loss.copy(), self.steps.copy()
+        for k, share in enumerate(self.share.tolist()):
+            end = next((n for n in range(1, len(share)) if ended(share[:n])), len(share))
+            loss[k, end:], steps[k, end:] = np.nan, np.nan
+        return Rows(self.counts, loss, steps)
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.thresholds))
+
+
+def ended(share: Sequence[float]) -> bool:
+    """Whether a row of shares at growing N has ended: the last ones are all 1."""
+    return len(share) >= FULL and all(value == 1 for value in share[-FULL:])
+
+
+def trials_of(
+    system: System,
+    laws: Sequence[Any],
+    seed: int = 0,
+    trials: int = TRIALS,
+    counts: Sequence[int] = COUNTS,
+) -> Rows:
+    """Run every row, N by N, in this process; a law is run once for all checks.
+
+    Parameters
+    ----------
+    system : System
+    laws : sequence of Parameters
+    seed : int
+        Of the first trial; every law and N has the trials of the same seeds.
+    trials : int
+    counts : sequence of int
+        N, ascending.
+    """
+    make: Any = system.ReducedPopulation
+    rows = [_row(make, law, seed, trials, tuple(counts)) for law in laws]
+    loss, steps = (np.stack(part) for part in zip(*rows, strict=True))
+    return Rows(np.array(counts), loss, steps)
+
+
+@lru_cache(maxsize=256)
+def _row(
+    make: Callable[..., Any], law: Any, seed: int, trials: int, counts: tuple[int, ...]
+) -> tuple[FloatArray, FloatArray]:
+    loss, steps = np.full((2, len(counts), trials), np.nan)
+    shares: list[float] = []
+    for i, samples in enumerate(counts):
+        for j in range(trials):
+            run = _trained(make(law, samples=samples, seed=seed + j))
+            loss[i, j] = np.inf if run.outcome.failed else run["test_loss"][-1]
+            stop = run.events["t_zero"]
+            if stop is not None and stop.step is not None:
+                steps[i, j] = stop.step
+        shares.append(float((loss[i] < SUCCESS).mean()))
+        if ended(shares):
+            break
+    return loss, steps
+
+
+def _trained(problem: Any) -> Trajectory:
+    """A run until it stands still, or to the last step."""
+    run = descend(problem, ETA, FIRST_STEPS, record=[FIRST_STEPS])
+    if step_of_rest(problem, run) is None:
+        run = descend(problem, ETA, STEPS, record=[STEPS])
+    return run
+
+
+def stored_trials(
+    system: System,
+    law: Any,
+    axes: Mapping[str, Any],
+    axis: str,
+    counts: Sequence[int],
+    path: Path,
+    workers: int,
+) -> Rows:
+    """The trials of `trials_of` in sweeps that are stored, each row until it has ended.
+
+    Parameters
+    ----------
+    system : System
+    law : Parameters
+    axes : mapping
+        ``seed``, the ``axis`` with its values, and formulas.
+    axis : str
+        Name of what differs from row to row.
+    counts : sequence of int
+        N, ascending.
+    path : Path
+        Beginning of the names of the stores.
+    workers : int
+        Processes.
+    """
+    shape = len(axes[axis]), len(counts), len(axes["seed"])
+    loss, steps = np.full((2, *shape), np.nan)
+    going = list(range(len(axes[axis])))
+    rows = Rows(np.array(counts), loss, steps)
+    for first in range(0, len(counts), AT_ONCE):
+        part = slice(first, min(first + AT_ONCE, len(counts)))
+        request = {
+            **axes, axis: [axes[axis][k] for k in going], "samples": list(counts[part]),
+            "eta": ETA, "steps": STEPS,
+        }  # fmt: skip
+        store = path.with_name(f"{path.name}-{counts[first]}.zarr")
+        result = stored_sweep(system, law, request, store, workers)
+        ends = values(result, "test_loss", (axis, "samples", "seed"))
+        loss[going, part] = np.where(np.isnan(ends), np.inf, ends)
+        steps[going, part] = values(result, "time_t_zero", (axis, "samples", "seed")) / ETA
+        share = rows.share[:, : part.stop].tolist()
+        lengths = range(2, part.stop + 1)
+        going = [k for k in going if not any(ended(share[k][:n]) for n in lengths)]
+        if not going:
+            break
+    return rows.cut()
+
+
 def figure_laws(system: System, protocol: Protocol) -> list[Any]:
-    """Laws with a fixed share of non-discriminative tokens: a half, or the user's."""
-    law = protocol.parameters or system.Parameters(**USUAL)
-    both = 0.5 if protocol.parameters is None else law.alpha_star + law.alpha_confusion
-    shares = [round(both * (0.5 + gap), 6) for gap in GAPS]
-    return possible(law, ((a, round(both - a, 6)) for a in shares))
+    """Laws with a fixed share of non-discriminative tokens: a half, or the user's.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    """
+    law = protocol.parameters or system.Parameters(**LAW)
+    total = 0.5 if protocol.parameters is None else law.alpha_star + law.alpha_confusion
+    shares = [round(total * (0.5 + gap), 6) for gap in GAPS]
+    return _enough(possible(law, ((a, round(total - a, 6)) for a in shares)))
 
 
 def theorem_laws(system: System, protocol: Protocol, **changed: Any) -> list[Any]:
-    """Laws with alpha_# in proportion to alpha_*: a fifth of it, or the user's."""
-    given = protocol.parameters
-    law = given or system.Parameters(**USUAL)
-    ratio = PROPORTION if given is None else law.alpha_confusion / law.alpha_star
-    kept = replace(law, **changed)
-    return possible(kept, ((a, round(a * ratio, 9)) for a in SHARES))
+    """Laws with alpha_# in proportion to alpha_*: a fifth of it, or the user's.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    **changed
+        Other parameters by their names.
+    """
+    law = protocol.parameters or system.Parameters(**LAW)
+    ratio = law.alpha_confusion / law.alpha_star if protocol.parameters else PROPORTION
+    return possible(replace(law, **changed), ((a, round(a * ratio, 9)) for a in SHARES))
 
 
-def _climb(system: System, laws: Sequence[Any], protocol: Protocol) -> Rows:
-    return climb(system, laws, protocol.seed, (3 if protocol.thorough else 1) * TRIALS)
+def _enough(laws: list[Any]) -> list[Any]:
+    """The laws; undecided where samples are so short that few alpha_* have a majority."""
+    if len(laws) < FEWEST:
+        reason = f"fewer than {FEWEST} of the alpha_* have whole numbers of tokens and a majority"
+        raise Undecided(reason, **({"parameters": asdict(laws[0])} if laws else {}))
+    return laws
 
 
-def alphas(laws: Sequence[Any]) -> FloatArray:
-    """alpha_* of laws."""
-    return np.array([law.alpha_star for law in laws])
+def _run(system: System, laws: Sequence[Any], protocol: Protocol) -> Rows:
+    return trials_of(system, laws, protocol.seed, (3 if protocol.thorough else 1) * TRIALS)
 
 
-def gaps(laws: Sequence[Any]) -> FloatArray:
-    """alpha_* - alpha_#, of the tokens that there are."""
-    return np.array([(law.n_star - law.n_confusion) / law.L for law in laws])
-
-
-def growth(rows: Rows, variable: FloatArray) -> PowerLaw:
-    """PowerLaw law of N50 in a variable."""
-    return power_law(variable, rows.values, rows.errors)
+def _measurable(system: System, laws: Sequence[Any], protocol: Protocol) -> Rows:
+    """Trials; undecided where N50 is a number in too few rows."""
+    rows = _run(system, laws, protocol)
+    if np.isfinite(rows.values).sum() < FEWEST:
+        reason = (
+            f"N50 lies inside N = {rows.counts[0]} to {rows.counts[-1]} in too few rows: {rows}"
+        )
+        raise Undecided(reason, parameters=asdict(laws[0]))
+    return rows
 
 
 def _table(laws: Sequence[Any], rows: Rows) -> list[dict[str, Any]]:
     return [
         {
             "alpha_star": law.alpha_star, "alpha_confusion": law.alpha_confusion,
-            "sigma": law.sigma, "N50": found.value, "low": found.low, "high": found.high,
-            "shares": found.shares.tolist(), "N": found.levels.tolist(), "steps": float(steps),
+            "sigma": law.sigma, "N50": n50.value, "low": n50.low, "high": n50.high,
+            "shares": n50.shares.tolist(), "N": n50.levels.tolist(), "steps": float(steps),
         }
-        for law, found, steps in zip(laws, rows.thresholds, rows.medians, strict=True)
+        for law, n50, steps in zip(laws, rows.thresholds, rows.medians, strict=True)
     ]  # fmt: skip
 
 
-def _evidence(
-    laws: Sequence[Any],
-    tables: dict[str, Rows],
-    x: str,
-    at: FloatArray,
-    claimed: Mapping[str, float],
-) -> Any:
-    """Tables, and N50 with the claimed power of every table through its middle."""
-    curves = []
-    for name, rows in tables.items():
-        known = np.isfinite(rows.values)
-        curves.append(curve(name, at[known], rows.values[known]))
-        if name in claimed and known.any():
-            power_law = at[known] ** claimed[name]
-            level = np.exp(np.mean(np.log(rows.values[known] / power_law)))
-            label = f"claimed: power {claimed[name]:g}"
-            curves.append(curve(label, at[known], level * power_law))
-    return {
-        "parameters": sizes_of(laws[0]),
-        "table": {name: _table(laws, rows) for name, rows in tables.items()},
-        "plot": plot(x, SAMPLES, curves, None, ("log", "log")),
-    }  # fmt: skip
+def _chart(tables: Mapping[str, tuple[Rows, float]], x_label: str, x: FloatArray) -> Chart:
+    """N50 of every table, and the claimed power of each through its middle."""
+    series = []
+    for name, (rows, claimed) in tables.items():
+        finite = np.isfinite(rows.values)
+        series.append(Series(name, x[finite], rows.values[finite]))
+        if finite.any():
+            law = x[finite] ** claimed
+            level = np.exp(np.mean(np.log(rows.values[finite] / law)))
+            series.append(Series(f"claimed: power {claimed:g}", x[finite], level * law))
+    return Chart(x_label, "samples $N_{50}$", series)
 
 
-def _told(rows: Rows) -> str:
-    return ", ".join(map(str, rows.thresholds))
+@measures("least share of successful trials at the most samples of a row", ">=", 0.99)
+def generalization(system: System, protocol: Protocol, measured: Any) -> Finding:
+    """Whether enough samples make every trial succeed.
 
-
-def _short(laws: Sequence[Any], quantity: str, bound: float) -> Finding | None:
-    """Nothing is decided where samples are so short that few alpha_* have a majority."""
-    if len(laws) >= FEWEST:
-        return None
-    reason = f"fewer than {FEWEST} of the alpha_* have whole numbers of tokens and a majority"
-    return undecided(quantity, bound, reason, laws[0] if laws else None)
-
-
-def _too_few(
-    rows: Rows, quantity: str, bound: float, laws: Sequence[Any], least: int = FEWEST
-) -> Finding | None:
-    """Nothing is decided where N50 is a number in too few rows."""
-    if np.isfinite(rows.values).sum() >= least:
-        return None
-    reason = f"N50 lies inside N = {rows.counts[0]} to {rows.counts[-1]} in too few rows: "
-    return undecided(quantity, bound, reason + _told(rows), laws[0])
-
-
-def generalization(system: System, protocol: Protocol) -> Finding:
-    """Whether enough samples make every trial succeed."""
-    quantity = "least share of successful trials at the most samples of a row"
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     law = protocol.parameters
     laws = theorem_laws(system, protocol) if law is None else [law]
-    rows = _climb(system, laws, protocol)
-    last = [shares[~np.isnan(shares)] for shares in rows.share]
-    least = float(min(share[-1] for share in last))
-    most = [int(rows.counts[len(share) - 1]) for share in last]
+    rows = _run(system, laws, protocol)
+    shares = [share[~np.isnan(share)] for share in rows.share]
+    least = float(min(share[-1] for share in shares))
+    most = [int(rows.counts[len(share) - 1]) for share in shares]
     reason = (
         f"{least:.0%} of {rows.loss.shape[2]} trials reach a test loss below 1e-3 with N = "
-        f"{listed(most)} (alpha_* = {listed(alphas(laws))}); N50 = {_told(rows)}"
+        f"{listed(most)} (alpha_* = {listed(alphas(laws))}); N50 = {rows}"
     )
-    curves = [
-        curve(rf"$\alpha_* = {law.alpha_star:g}$", rows.counts[: len(share)], share)
-        for law, share in zip(laws, last, strict=True)
+    series = [
+        Series(rf"$\alpha_* = {law.alpha_star:g}$", rows.counts[: len(share)], share)
+        for law, share in zip(laws, shares, strict=True)
     ]
-    drawn = plot("samples $N$", "share of successful trials", curves, None, ("log", "linear"))
-    evidence = {"parameters": sizes_of(laws[0]), "table": _table(laws, rows), "plot": drawn}
-    return Finding(bool(least >= 0.99), quantity, least, 0.99, reason, evidence)
+    chart = Chart("samples $N$", "share of successful trials", series, y_scale="linear")
+    return conclude(
+        measured(least, chart), reason, parameters=asdict(laws[0]), table=_table(laws, rows)
+    )
 
 
-def samples(system: System, protocol: Protocol) -> Finding:
-    """The exponent of N50 in 1/alpha_*, at alpha_# in proportion."""
-    return _exponent(system, protocol, 2.0)
+def _exponent_check(claimed: float, frozen: str = "none") -> Check:
+    """A check of the exponent of N50 in 1/alpha_*, at alpha_# in proportion."""
+    suffix = ", attention frozen" if frozen != "none" else ""
+
+    @measures("exponent of N50 in 1/alpha_*" + suffix, "==", claimed)
+    def check(system: System, protocol: Protocol, measured: Any) -> Finding:
+        laws = _enough(theorem_laws(system, protocol, frozen=frozen))
+        rows = _measurable(system, laws, protocol)
+        x = 1 / alphas(laws)
+        fit = rows.growth(x)
+        reason = f"N50 = {rows} at alpha_* = {listed(alphas(laws))}: exponent {fit}"
+        if fit.exponent < claimed:
+            reason += "; fewer samples than stated do not contradict the bound, only its power"
+        if frozen != "none":
+            trained = _run(system, theorem_laws(system, protocol, frozen="none"), protocol)
+            ratios = listed(rows.medians / trained.medians, 2)
+            reason += f"; steps over those with attention {ratios}"
+        name = "attention frozen" if frozen != "none" else "trained"
+        return conclude(
+            measured(fit.exponent, _chart({name: (rows, claimed)}, ALPHA, x)), reason,
+            bool(abs(fit.exponent - claimed) <= WITHIN * fit.error), parameters=asdict(laws[0]),
+            table={name: _table(laws, rows)},
+        )  # fmt: skip
+
+    return check
 
 
-def proposition_1(system: System, protocol: Protocol) -> Finding:
-    """The same with attention frozen."""
-    return _exponent(system, protocol, 4.0, "attention")
+samples = _exponent_check(2.0)
+proposition_1 = _exponent_check(4.0, "attention")
 
 
-def _exponent(system: System, protocol: Protocol, claimed: float, frozen: str = "none") -> Finding:
-    quantity = "exponent of N50 in 1/alpha_*" + (", attention frozen" if frozen != "none" else "")
-    laws = theorem_laws(system, protocol, frozen=frozen)
-    refused = _short(laws, quantity, claimed)
-    if refused is not None:
-        return refused
-    rows = _climb(system, laws, protocol)
-    refused = _too_few(rows, quantity, claimed, laws)
-    if refused is not None:
-        return refused
-    fit = growth(rows, 1 / alphas(laws))
-    reason = f"N50 = {_told(rows)} at alpha_* = {listed(alphas(laws))}: exponent {fit}"
-    if fit.exponent < claimed:
-        reason += "; fewer samples than stated do not contradict the bound, only its power"
-    if frozen != "none":
-        trained = _climb(system, theorem_laws(system, protocol, frozen="none"), protocol)
-        reason += f"; steps over those with attention {listed(rows.medians / trained.medians, 2)}"
-    holds = bool(abs(fit.exponent - claimed) <= TWICE * fit.error)
-    name = "attention frozen" if frozen != "none" else "trained"
-    evidence = _evidence(laws, {name: rows}, ALPHA, 1 / alphas(laws), {name: claimed})
-    return Finding(holds, quantity, fit.exponent, claimed, reason, evidence)
+@measures("exponent in 1/alpha_* of N50 without over N50 with trained attention", "==", 2.0)
+def remark_1(system: System, protocol: Protocol, measured: Any) -> Finding:
+    """N50 without over N50 with trained attention, along alpha_*.
 
-
-def remark_1(system: System, protocol: Protocol) -> Finding:
-    """N50 without over N50 with trained attention, along alpha_*."""
-    quantity = "exponent in 1/alpha_* of N50 without over N50 with trained attention"
-    laws = theorem_laws(system, protocol, frozen="none")
-    refused = _short(laws, quantity, 2.0)
-    if refused is not None:
-        return refused
-    trained = _climb(system, laws, protocol)
-    frozen = _climb(system, theorem_laws(system, protocol, frozen="attention"), protocol)
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
+    laws = _enough(theorem_laws(system, protocol, frozen="none"))
+    trained = _run(system, laws, protocol)
+    frozen = _run(system, theorem_laws(system, protocol, frozen="attention"), protocol)
     ratio, errors = frozen.values / trained.values, np.hypot(trained.errors, frozen.errors)
-    known = np.isfinite(ratio)
-    if known.sum() < 3:
-        reason = f"N50 is a number in too few rows: {_told(trained)}; frozen {_told(frozen)}"
-        return undecided(quantity, 2.0, reason, laws[0])
-    fit = power_law(1 / alphas(laws), ratio, errors)
-    above = bool((np.log(ratio[known]) > -TWICE * errors[known]).all() and fit.prefactor > 0)
-    mean = float(np.exp(np.average(np.log(ratio[known]), weights=errors[known] ** -2)))
-    holds = bool(above and mean > 1 and abs(fit.exponent - 2) <= TWICE * fit.error)
+    finite = np.isfinite(ratio)
+    if finite.sum() < FEWEST:
+        reason = f"N50 is a number in too few rows: {trained}; frozen {frozen}"
+        raise Undecided(reason, parameters=asdict(laws[0]))
+    x = 1 / alphas(laws)
+    fit = power_law(x, ratio, errors)
+    above = bool((np.log(ratio[finite]) > -WITHIN * errors[finite]).all() and fit.prefactor > 0)
+    mean = float(np.exp(np.average(np.log(ratio[finite]), weights=errors[finite] ** -2)))
     reason = (
-        f"frozen attention needs {listed(ratio[known], 2)} times as many samples at alpha_* = "
-        f"{listed(alphas(laws)[known])}: exponent {fit}"
+        f"frozen attention needs {listed(ratio[finite], 2)} times as many samples at alpha_* = "
+        f"{listed(alphas(laws)[finite])}: exponent {fit}"
     )
-    tables = {"trained": trained, "attention frozen": frozen}
-    claimed = {"trained": 2.0, "attention frozen": 4.0}
-    evidence = _evidence(laws, tables, ALPHA, 1 / alphas(laws), claimed)
-    return Finding(holds, quantity, fit.exponent, 2.0, reason, evidence)
+    chart = _chart({"trained": (trained, 2.0), "attention frozen": (frozen, 4.0)}, ALPHA, x)
+    return conclude(
+        measured(fit.exponent, chart), reason,
+        bool(above and mean > 1 and abs(fit.exponent - 2) <= WITHIN * fit.error),
+        parameters=asdict(laws[0]),
+        table={"trained": _table(laws, trained), "attention frozen": _table(laws, frozen)},
+    )  # fmt: skip
 
 
-def figure_1a(system: System, protocol: Protocol) -> Finding:
-    """N50 against alpha_*^-2 and against (alpha_* - alpha_#)^-2."""
-    quantity = "exponent of N50 in 1/alpha_*, the other tokens a fixed share"
+@measures("exponent of N50 in 1/alpha_*, the other tokens a fixed share", "==", 2.0)
+def figure_1a_check(system: System, protocol: Protocol, measured: Any) -> Finding:
+    """N50 against alpha_*^-2 and against (alpha_* - alpha_#)^-2.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     laws = figure_laws(system, protocol)
-    refused = _short(laws, quantity, 2.0)
-    if refused is not None:
-        return refused
-    rows = _climb(system, laws, protocol)
-    refused = _too_few(rows, quantity, 2.0, laws)
-    if refused is not None:
-        return refused
-    known, found = np.isfinite(rows.values), rows.values
-    fits = {name: growth(rows, 1 / at) for name, at in (("alpha", alphas(laws)),
-                                                        ("gap", gaps(laws)))}  # fmt: skip
-    straight = [line((1 / at[known]) ** 2, found[known]).r2 for at in (alphas(laws), gaps(laws))]
-    holds = bool(
-        abs(fits["alpha"].exponent - 2) <= TWICE * fits["alpha"].error
-        and not straight[1] > straight[0]
-    )
+    rows = _measurable(system, laws, protocol)
+    inverse = 1 / alphas(laws), 1 / gaps(laws)
+    by_alpha, by_gap = (rows.growth(x) for x in inverse)
+    finite = np.isfinite(rows.values)
+    r2_alpha, r2_gap = (line(x[finite] ** 2, rows.values[finite]).r2 for x in inverse)
+    holds = abs(by_alpha.exponent - 2) <= WITHIN * by_alpha.error and not r2_gap > r2_alpha
     reason = (
-        f"N50 = {_told(rows)} at alpha_* = {listed(alphas(laws))}: exponent {fits['alpha']} in "
-        f"1/alpha_*, {fits['gap']} in 1/(alpha_* - alpha_#); R^2 of a line {straight[0]:.2f} over "
-        f"alpha_*^-2 and {straight[1]:.3f} over (alpha_* - alpha_#)^-2"
+        f"N50 = {rows} at alpha_* = {listed(alphas(laws))}: exponent {by_alpha} in 1/alpha_*, "
+        f"{by_gap} in 1/(alpha_* - alpha_#); R^2 of a line {r2_alpha:.2f} over alpha_*^-2 and "
+        f"{r2_gap:.3f} over (alpha_* - alpha_#)^-2"
     )
-    evidence = _evidence(laws, {"trained": rows}, ALPHA, 1 / alphas(laws), {"trained": 2.0})
-    return Finding(holds, quantity, fits["alpha"].exponent, 2.0, reason, evidence)
+    chart = _chart({"trained": (rows, 2.0)}, ALPHA, inverse[0])
+    return conclude(
+        measured(by_alpha.exponent, chart), reason, bool(holds), parameters=asdict(laws[0]),
+        table={"trained": _table(laws, rows)},
+    )  # fmt: skip
 
 
-def remark_3(system: System, protocol: Protocol) -> Finding:
-    """N50 and steps over the error sigma of the initial values."""
-    quantity = "exponent of N50 in 1/(1 - sigma)"
+@measures("exponent of N50 in 1/(1 - sigma)", "==", 2.0)
+def remark_3(system: System, protocol: Protocol, measured: Any) -> Finding:
+    """N50 and steps over the error sigma of the initial values.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     law = protocol.parameters or system.Parameters(**FIGURE_1B)
     laws = [replace(law, sigma=sigma) for sigma in SIGMAS]
-    rows = _climb(system, laws, protocol)
-    refused = _too_few(rows, quantity, 2.0, laws)
-    if refused is not None:
-        return refused
-    at = 1 / (1 - np.array(SIGMAS))
-    fit = growth(rows, at)
-    holds = bool(fit.exponent > TWICE * fit.error)
+    rows = _measurable(system, laws, protocol)
+    x = 1 / (1 - np.array(SIGMAS))
+    fit = rows.growth(x)
     reason = (
-        f"N50 = {_told(rows)} at sigma = {listed(SIGMAS)}: exponent {fit}, claimed is 2; steps "
+        f"N50 = {rows} at sigma = {listed(SIGMAS)}: exponent {fit}, claimed is 2; steps "
         f"{listed(rows.medians)}"
     )
-    evidence = _evidence(laws, {"trained": rows}, r"$1/(1 - \sigma)$", at, {"trained": 2.0})
-    return Finding(holds, quantity, fit.exponent, 2.0, reason, evidence)
+    chart = _chart({"trained": (rows, 2.0)}, r"$1/(1 - \sigma)$", x)
+    return conclude(
+        measured(fit.exponent, chart), reason, bool(fit.exponent > WITHIN * fit.error),
+        parameters=asdict(laws[0]), table={"trained": _table(laws, rows)},
+    )  # fmt: skip

@@ -7,206 +7,245 @@ N50 is where half of the trials succeed, with its 95 % interval
 
 from __future__ import annotations
 
-from dataclasses import replace
-from math import exp, isfinite
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, inf, isfinite
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from dynamics.experiments.curves import line
 from dynamics.experiments.figure import Drawing, FigureRequest
-from dynamics.experiments.shallow_vit.cached_sweeps import folder, plain, rows
-from dynamics.experiments.shallow_vit.complexity import alphas, gaps, growth
-from dynamics.experiments.shallow_vit.iterations import CONFUSION, at
-from dynamics.experiments.shallow_vit.pictures.success import Curves, Panel, success
-from dynamics.experiments.shallow_vit.success import COUNTS, ETA, NEURONS, STEPS, TRIALS, Rows
+from dynamics.experiments.shallow_vit.complexity import (
+    COUNTS,
+    ETA,
+    FIGURE_1B,
+    LAW,
+    STEPS,
+    TRIALS,
+    Rows,
+    stored_trials,
+)
+from dynamics.experiments.shallow_vit.iterations import FAMILIES, law_at
+from dynamics.experiments.shallow_vit.runs import alphas, folder, gaps
+from dynamics.phase_diagrams.threshold import ABOVE, BELOW, MEASURED, Threshold
+from dynamics.plotting.marks import hatch, logarithmic
+from dynamics.plotting.style import BLUE, GREEN, ORANGE, RC, VERMILION, new_figure
 from dynamics.problem import FloatArray
+from dynamics.registry import System
 from dynamics.results.power_law import PowerLaw
 from dynamics.sweep.worker_pool import cores
 from dynamics.validation import integer, refuse
-
-if TYPE_CHECKING:
-    from dynamics.registry import System
 
 ALPHAS = {
     "rest": (0.27, 0.28, 0.29, 0.3, 0.32, 0.34, 0.37, 0.4, 0.45),
     "proportion": (0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4),
 }
-"""alpha_* of every family, as alpha_# goes with it (`iterations.CONFUSION`)."""
-WORDS = {
-    "rest": r"$\alpha_\# = 1/2 - \alpha_*$", "proportion": r"$\alpha_\# = \alpha_* / 5$",
-}  # fmt: skip
+"""alpha_* of every family, as alpha_# goes with it (`iterations.FAMILIES`)."""
 SIGMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
-BARS = r"bars: 95 % intervals of $N_{50}$"
+TOO_FEW = "too few $N_{50}$ to fit"
+POINT: dict[str, Any] = {
+    "ls": "", "ms": 5, "mec": "white", "mew": 0.8, "capsize": 2.5, "elinewidth": 1.4,
+}  # fmt: skip
+WIDE = 12.0
+"""Ratio of the ends from which a horizontal axis is logarithmic."""
+LAWS = ((GREEN, "--"), (ORANGE, "-."))
+LOOKS = ((BLUE, "o"), (VERMILION, "s"))
+BOUNDS = {BELOW: ("v", "$N_{50}$ at most"), ABOVE: ("^", "$N_{50}$ at least")}
 
 
-def _options(request: FigureRequest, axis: str, values: Any, **more: Any) -> dict[str, Any]:
-    usual = {axis: values, "samples": COUNTS, "trials": TRIALS, "workers": cores(), "store": ""}
-    found = request.settled(usual | more, {"trials": 3 * TRIALS})
-    found["trials"] = integer("trials", found["trials"], at_least=1, at_most=10_000)
-    found["workers"] = integer("workers", found["workers"], at_least=0, at_most=4096)
-    found["samples"] = sorted(integer("samples", n, at_least=1) for n in found["samples"])
-    found[axis] = sorted({float(value) for value in found[axis]})
-    return found
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Shares of successful trials over a variable and N, or N50 alone.
+
+    Attributes
+    ----------
+    title : str
+    x : float array, shape (rows,)
+        The variable of every row.
+    label : str
+        Of the variable.
+    laws : mapping
+        Label -> N at the x of every row.
+    rows : mapping
+        Label -> trials; of a diagram one, whose shares are its background.
+    scales : (str, str), optional
+        Of both axes, of a panel of N50 without shares.
+    """
+
+    title: str
+    x: FloatArray
+    label: str
+    laws: Mapping[str, FloatArray]
+    rows: Mapping[str, Rows]
+    scales: tuple[str, str] | None = None
 
 
-def _family(options: dict[str, Any]) -> str:
-    family = str(options["family"])
-    if family not in ALPHAS:
-        refuse("family", family, "is unknown", ", ".join(ALPHAS), "proportion")
-    return family
+def _options(request: FigureRequest, axis: str, default: Any, **more: Any) -> dict[str, Any]:
+    defaults = {axis: default, "samples": COUNTS, "trials": TRIALS, "workers": cores(), "store": ""}
+    options = request.options(defaults | more, {"trials": 3 * TRIALS})
+    options["trials"] = integer("trials", options["trials"], at_least=1, at_most=10_000)
+    options["workers"] = integer("workers", options["workers"], at_least=0, at_most=4096)
+    options["samples"] = sorted(integer("samples", n, at_least=1) for n in options["samples"])
+    options[axis] = sorted({float(value) for value in options[axis]})
+    return options
 
 
-def _along_alpha(
-    system: System, law: Any, options: dict[str, Any], family: str, where: Path, seed: int
-) -> tuple[list[Any], Rows]:
-    """Laws and trials over alpha_*, alpha_# with it."""
-    request = plain(law, ("alpha_star",)) | {
-        "alpha_confusion": CONFUSION[family], "seed": list(range(seed, seed + options["trials"])),
-    }  # fmt: skip
-    values = options["alphas"]
-    found = rows(
-        system, request, ("alpha_star", values), options["samples"], (where, options["workers"])
-    )
-    return [at(law, family, a) for a in values], found
+def _sweep(
+    system: System, request: FigureRequest, options: dict[str, Any], name: str,
+    laws: Mapping[str, Any], axis: str, axes: Mapping[str, Any],
+) -> list[Rows]:  # fmt: skip
+    """Trials of every law over one axis and N, in the folder of the figure."""
+    seeds = list(range(request.seed, request.seed + options["trials"]))
+    with folder(name, request, options) as where:
+        return [
+            stored_trials(
+                system, law, {**axes, "seed": seeds}, axis, options["samples"], where / word,
+                options["workers"],
+            ) for word, law in laws.items()
+        ]  # fmt: skip
 
 
 def _held(law: Any, options: dict[str, Any], *parts: str) -> str:
     words = [
         *parts, f"$L = {law.L}$", f"$M = {law.M}$", f"$m = {law.m}$",
-        rf"$\delta = {law.delta:g}$", f"margin {law.margin:g}", law.data.replace("_", r"\_"),
+        rf"$\delta = {law.delta:g}$", f"margin {law.margin:g}", law.data,
     ]  # fmt: skip
-    words = [word.replace(r"\_", "_") for word in words]
     return (
         ", ".join(words) + f";\nno noise, gradient descent with $\\eta = {ETA:g}$ for at most "
-        f"{STEPS} steps, {options['trials']} trials a cell, {BARS}"
+        rf"{STEPS} steps, {options['trials']} trials a cell, bars: 95 % intervals of $N_{{50}}$"
     )
 
 
-def _through(x: FloatArray, found: Rows, power: float) -> FloatArray:
+def _through(x: FloatArray, rows: Rows, power: float) -> FloatArray:
     """N in proportion to a power of x, the best one by the errors of N50."""
-    known = np.isfinite(found.errors)
-    if not known.any():
+    finite = np.isfinite(rows.errors)
+    if not finite.any():
         return np.full(x.shape, np.nan)
-    logs = np.log(found.values[known]) - power * np.log(x[known])
-    level = float(np.average(logs, weights=found.errors[known] ** -2))
+    logs = np.log(rows.values[finite]) - power * np.log(x[finite])
+    level = float(np.average(logs, weights=rows.errors[finite] ** -2))
     return np.asarray(exp(level) * x**power)
-
-
-TOO_FEW = "too few $N_{50}$ to fit"
 
 
 def _straight(r2: float, digits: int) -> str:
     return f"$R^2 = {r2:.{digits}f}$" if isfinite(r2) else TOO_FEW
 
 
-def _steps(medians: FloatArray) -> str:
-    """Least and most of the steps that are known."""
-    known = medians[np.isfinite(medians)]
-    return f"{known.min():.0f} to {known.max():.0f}" if known.size else "not reached"
+def _ratios(ratios: FloatArray) -> str:
+    return ", ".join(f"{ratio:.2g}" for ratio in ratios if isfinite(ratio)) or "none known"
 
 
-def _ratios(values: FloatArray) -> str:
-    known = values[np.isfinite(values)]
-    return ", ".join(f"{value:.2g}" for value in known) if known.size else "none known"
-
-
-def _power(fit: PowerLaw, name: str = "trained") -> str:
+def _power(fit: PowerLaw, name: str) -> str:
     if not isfinite(fit.exponent):
         return f"{name}: {TOO_FEW}"
     return rf"{name}: exponent ${fit.exponent:.2f} \pm {fit.error:.2f}$"
 
 
-def _table(found: Rows) -> dict[str, Any]:
+def _table(rows: Rows) -> dict[str, Any]:
     return {
-        "samples": found.counts, "share": found.share, "N50": found.values,
-        "low": [t.low for t in found.thresholds], "high": [t.high for t in found.thresholds],
-        "median_steps": found.medians, "runs": int(np.isfinite(found.loss).sum()),
+        "samples": rows.counts, "share": rows.share, "N50": rows.values,
+        "low": [t.low for t in rows.thresholds], "high": [t.high for t in rows.thresholds],
+        "median_steps": rows.medians, "runs": int(np.isfinite(rows.loss).sum()),
     }  # fmt: skip
 
 
-def _told(values: Any, found: Rows) -> str:
-    return ", ".join(f"{v:g}: {t}" for v, t in zip(values, found.thresholds, strict=True))
+def _words(values: Any, rows: Rows) -> str:
+    return ", ".join(f"{v:g}: {t}" for v, t in zip(values, rows.thresholds, strict=True))
 
 
 def figure_1a(system: System, request: FigureRequest) -> Drawing:
-    """N over alpha_*^-2. Options: ``alphas``, ``samples``, ``trials``, ``workers``, ``store``."""
+    """N over alpha_*^-2. Options: ``alphas``, ``samples``, ``trials``, ``workers``, ``store``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
     options = _options(request, "alphas", ALPHAS["rest"])
-    law = request.law(system, ("alpha_star", "alpha_confusion"), m=NEURONS, L=100,
-                      data="fixed_disc")  # fmt: skip
-    with folder("1a", request, options) as where:
-        laws, found = _along_alpha(system, law, options, "rest", where / "trained", request.seed)
+    law = request.make_parameters(system, ("alpha_star", "alpha_confusion"), **LAW)
+    axes = {"alpha_star": options["alphas"], "alpha_confusion": FAMILIES["rest"].confusion}
+    (rows,) = _sweep(system, request, options, "1a", {"trained": law}, "alpha_star", axes)
+    laws = [law_at(law, "rest", alpha) for alpha in options["alphas"]]
     by_alpha, by_gap = alphas(laws) ** -2.0, gaps(laws) ** -2.0
-    known = np.isfinite(found.values)
-    straight = [line(x[known], found.values[known]).r2 for x in (by_alpha, by_gap)]
-    powers = growth(found, 1 / alphas(laws)), growth(found, 1 / gaps(laws))
-    law_gap = _through(by_gap, found, 1.0)
+    finite = np.isfinite(rows.values)
+    r2_alpha, r2_gap = (line(x[finite], rows.values[finite]).r2 for x in (by_alpha, by_gap))
+    law_gap = _through(by_gap, rows, 1.0)
     panels = (
-        Panel(by_alpha, r"$\alpha_*^{-2}$", found.share, found.thresholds,
-              {r"$N \propto \alpha_*^{-2}$": _through(by_alpha, found, 1.0)},
-              f"the paper's variable, {_straight(straight[0], 2)}"),
-        Panel(by_gap, r"$(\alpha_* - \alpha_\#)^{-2}$", found.share, found.thresholds,
-              {r"$N \propto (\alpha_* - \alpha_\#)^{-2}$": law_gap},
-              f"what orders the data, {_straight(straight[1], 3)}"),
+        Panel(
+            f"the paper's variable, {_straight(r2_alpha, 2)}", by_alpha, r"$\alpha_*^{-2}$",
+            {r"$N \propto \alpha_*^{-2}$": _through(by_alpha, rows, 1.0)}, {"$N_{50}$": rows},
+        ),
+        Panel(
+            f"what orders the data, {_straight(r2_gap, 3)}", by_gap,
+            r"$(\alpha_* - \alpha_\#)^{-2}$",
+            {r"$N \propto (\alpha_* - \alpha_\#)^{-2}$": law_gap}, {"$N_{50}$": rows},
+        ),
     )  # fmt: skip
-    held = _held(law, options, rf"$\sigma = {law.sigma:g}$", WORDS["rest"])
+    held = _held(law, options, rf"$\sigma = {law.sigma:g}$", FAMILIES["rest"].label)
     caption = (
         f"Share of {options['trials']} trials with a test loss below 1e-3 over N and alpha_*, "
         f"alpha_# = 1/2 - alpha_* (L={law.L}, m={law.m}, {law.data}, eta={ETA:g}). N50 by "
-        f"alpha_*: {_told(options['alphas'], found)}. Exponent of N50 in 1/alpha_*: {powers[0]}, "
-        f"in 1/(alpha_* - alpha_#): {powers[1]}"
+        f"alpha_*: {_words(options['alphas'], rows)}. Exponent of N50 in 1/alpha_*: "
+        f"{rows.growth(1 / alphas(laws))}, in 1/(alpha_* - alpha_#): {rows.growth(1 / gaps(laws))}"
     )
-    if np.isfinite(straight).all():
+    if isfinite(r2_alpha) and isfinite(r2_gap):
         caption += (
-            f"; R^2 of a straight line {straight[0]:.3f} over alpha_*^-2, {straight[1]:.4f} over "
+            f"; R^2 of a straight line {r2_alpha:.3f} over alpha_*^-2, {r2_gap:.4f} over "
             "(alpha_* - alpha_#)^-2"
         )
     if isfinite(law_gap[0]):
         caption += f"; N50 = {law_gap[0] / by_gap[0]:.3g} (alpha_* - alpha_#)^-2"
-    caption += "."
-    data = {"alpha_star": options["alphas"], "r2": straight, **_table(found)}
-    return Drawing(success(found.counts, panels, held), data, caption)
+    data = {"alpha_star": options["alphas"], "r2": [r2_alpha, r2_gap], **_table(rows)}
+    return Drawing(_picture(panels, held), data, caption + ".")
 
 
 def figure_1b(system: System, request: FigureRequest) -> Drawing:
     """N over (1 - sigma)^-2.
 
     Options: ``sigmas``, ``samples``, ``trials``, ``workers``, ``store``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
     """
     options = _options(request, "sigmas", SIGMAS)
-    law = request.law(system, ("sigma",), m=NEURONS, L=50, alpha_star=0.3, alpha_confusion=0.2,
-                      data="fixed_disc")  # fmt: skip
-    values = np.array(options["sigmas"])
-    if values[-1] >= 1:
-        refuse("sigmas", values[-1], "has no (1 - sigma)^-2", "below 1", 0.9)
-    with folder("1b", request, options) as where:
-        seeds = list(range(request.seed, request.seed + options["trials"]))
-        asked = plain(law, ("sigma",)) | {"seed": seeds}
-        axis, place = ("sigma", options["sigmas"]), (where / "trained", options["workers"])
-        found = rows(system, asked, axis, options["samples"], place)
-    x = (1 - values) ** -2.0
-    fit, flat = growth(found, 1 / (1 - values)), _through(x, found, 0.0)
+    law = request.make_parameters(system, ("sigma",), **FIGURE_1B)
+    sigmas = np.array(options["sigmas"])
+    if sigmas[-1] >= 1:
+        refuse("sigmas", sigmas[-1], "has no (1 - sigma)^-2", "below 1", 0.9)
+    axes = {"sigma": options["sigmas"]}
+    (rows,) = _sweep(system, request, options, "1b", {"trained": law}, "sigma", axes)
+    x = (1 - sigmas) ** -2.0
+    fit, flat = rows.growth(1 / (1 - sigmas)), _through(x, rows, 0.0)
     first = flat[0] * x / x[0]
-    told = _power(fit, r"in $1/(1 - \sigma)$")
+    constant = f"constant, {flat[0]:.3g}" if isfinite(flat[0]) else f"constant: {TOO_FEW}"
+    steep = np.where(first < 4 * flat[0], first, np.nan)
     panels = (
-        Panel(x, r"$(1 - \sigma)^{-2}$", found.share, found.thresholds,
-              {"constant": flat}, "the paper's variable"),
-        Curves(values, r"$\sigma$", {"trained": found.thresholds},
-               {f"constant, {flat[0]:.3g}" if isfinite(flat[0]) else f"constant: {TOO_FEW}": flat,
-                r"$\propto (1 - \sigma)^{-2}$": np.where(first < 4 * flat[0], first, np.nan)},
-               ("linear", "linear"), told),
+        Panel(
+            "the paper's variable", x, r"$(1 - \sigma)^{-2}$", {"constant": flat},
+            {"$N_{50}$": rows},
+        ),
+        Panel(
+            _power(fit, r"in $1/(1 - \sigma)$"), sigmas, r"$\sigma$",
+            {constant: flat, r"$\propto (1 - \sigma)^{-2}$": steep}, {"trained": rows},
+            ("linear", "linear"),
+        ),
     )  # fmt: skip
     shares = rf"$\alpha_* = {law.alpha_star:g}$, $\alpha_\# = {law.alpha_confusion:g}$"
+    steps = rows.medians[np.isfinite(rows.medians)]
+    median = f"{steps.min():.0f} to {steps.max():.0f}" if steps.size else "not reached"
     caption = (
         f"Share of {options['trials']} trials with a test loss below 1e-3 over N and sigma "
         f"(alpha_*={law.alpha_star:g}, alpha_#={law.alpha_confusion:g}, L={law.L}, m={law.m}, "
-        f"{law.data}, eta={ETA:g}). N50 by sigma: {_told(values, found)}. Exponent of N50 in "
-        f"1/(1 - sigma): {fit}, claimed is 2. Median steps "
-        f"{_steps(found.medians)}."
+        f"{law.data}, eta={ETA:g}). N50 by sigma: {_words(sigmas, rows)}. Exponent of N50 in "
+        f"1/(1 - sigma): {fit}, claimed is 2. Median steps {median}."
     )
-    data = {"sigma": values, **_table(found)}
-    return Drawing(success(found.counts, panels, _held(law, options, shares)), data, caption)
+    data = {"sigma": sigmas, **_table(rows)}
+    return Drawing(_picture(panels, _held(law, options, shares)), data, caption)
 
 
 def figure_3(system: System, request: FigureRequest) -> Drawing:
@@ -214,51 +253,182 @@ def figure_3(system: System, request: FigureRequest) -> Drawing:
 
     Options: ``family`` (``proportion`` or ``rest``), ``alphas``, ``samples``, ``trials``,
     ``workers``, ``store``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
     """
-    usual = str(request.user_options.get("family", "proportion"))
-    axis = ALPHAS.get(usual, ALPHAS["proportion"])
-    options = _options(request, "alphas", axis, family="proportion")
-    family = _family(options)
-    law = request.law(system, ("alpha_star", "alpha_confusion", "frozen"), m=NEURONS, L=100,
-                      data="fixed_disc")  # fmt: skip
-    with folder("3", request, options) as where:
-        laws, trained = _along_alpha(system, law, options, family, where / "trained", request.seed)
-        frozen = _along_alpha(
-            system, replace(law, frozen="attention"), options, family, where / "frozen",
-            request.seed,
-        )[1]  # fmt: skip
+    family = str(request.user_options.get("family", "proportion"))
+    default = ALPHAS.get(family, ALPHAS["proportion"])
+    options = _options(request, "alphas", default, family="proportion")
+    if family not in ALPHAS:
+        refuse("family", family, "is unknown", ", ".join(ALPHAS), "proportion")
+    confusion = FAMILIES[family].confusion
+    law = request.make_parameters(system, ("alpha_star", "alpha_confusion", "frozen"), **LAW)
+    stores = {"trained": law, "frozen": replace(law, frozen="attention")}
+    axes = {"alpha_star": options["alphas"], "alpha_confusion": confusion}
+    trained, frozen = _sweep(system, request, options, "3", stores, "alpha_star", axes)
+    laws = [law_at(law, family, alpha) for alpha in options["alphas"]]
     x, inverse = alphas(laws) ** -4.0, 1 / alphas(laws)
-    fits = growth(trained, inverse), growth(frozen, inverse)
-    ratio = frozen.values / trained.values
-    last = inverse if family == "proportion" else 1 / gaps(laws)
-    lines = growth(trained, last), growth(frozen, last)
-    variable = r"1/\alpha_*" if family == "proportion" else r"1/(\alpha_* - \alpha_\#)"
+    fits = trained.growth(inverse), frozen.growth(inverse)
+    last, variable = inverse, r"$1/\alpha_*$"
+    if family != "proportion":
+        last, variable = 1 / gaps(laws), r"$1/(\alpha_* - \alpha_\#)$"
+    lines = {
+        _power(fit, name): fit.prefactor * last**fit.exponent
+        for name, fit in (("trained", trained.growth(last)), ("frozen", frozen.growth(last)))
+    }
     panels = (
-        Panel(x, r"$\alpha_*^{-4}$", trained.share, trained.thresholds,
-              {r"$N \propto \alpha_*^{-2}$": _through(inverse, trained, 2.0)},
-              "attention trained"),
-        Panel(x, r"$\alpha_*^{-4}$", frozen.share, frozen.thresholds,
-              {r"$N \propto \alpha_*^{-4}$": _through(inverse, frozen, 4.0)},
-              "attention frozen (the paper's CNN)"),
-        Curves(last, f"${variable}$",
-               {"trained": trained.thresholds, "frozen": frozen.thresholds},
-               {_power(lines[0]): lines[0].prefactor * last ** lines[0].exponent,
-                _power(lines[1], "frozen"): lines[1].prefactor * last ** lines[1].exponent},
-               title=f"fitted exponents in ${variable}$"),
+        Panel(
+            "attention trained", x, r"$\alpha_*^{-4}$",
+            {r"$N \propto \alpha_*^{-2}$": _through(inverse, trained, 2.0)}, {"$N_{50}$": trained},
+        ),
+        Panel(
+            "attention frozen (the paper's CNN)", x, r"$\alpha_*^{-4}$",
+            {r"$N \propto \alpha_*^{-4}$": _through(inverse, frozen, 4.0)}, {"$N_{50}$": frozen},
+        ),
+        Panel(
+            f"fitted exponents in {variable}", last, variable, lines,
+            {"trained": trained, "frozen": frozen}, ("log", "log"),
+        ),
     )  # fmt: skip
     caption = (
         f"Share of {options['trials']} trials with a test loss below 1e-3, attention trained and "
-        f"frozen, the same seeds (alpha_# = {CONFUSION[family]}, L={law.L}, m={law.m}, {law.data}, "
-        f"eta={ETA:g}). N50 by alpha_*, trained: {_told(options['alphas'], trained)}; frozen: "
-        f"{_told(options['alphas'], frozen)}. Exponents in 1/alpha_*: {fits[0]} and {fits[1]} "
-        "(2 and 4 are claimed); frozen over trained: "
-        + _ratios(ratio)
-        + "; median steps frozen over trained: "
-        + _ratios(frozen.medians / trained.medians) + "."
-    )  # fmt: skip
-    held = _held(law, options, rf"$\sigma = {law.sigma:g}$", WORDS[family])
+        f"frozen, the same seeds (alpha_# = {confusion}, L={law.L}, m={law.m}, {law.data}, "
+        f"eta={ETA:g}). N50 by alpha_*, trained: {_words(options['alphas'], trained)}; frozen: "
+        f"{_words(options['alphas'], frozen)}. Exponents in 1/alpha_*: {fits[0]} and {fits[1]} "
+        f"(2 and 4 are claimed); frozen over trained: {_ratios(frozen.values / trained.values)}; "
+        f"median steps frozen over trained: {_ratios(frozen.medians / trained.medians)}."
+    )
+    held = _held(law, options, rf"$\sigma = {law.sigma:g}$", FAMILIES[family].label)
     data = {
         "alpha_star": options["alphas"], "trained": _table(trained), "frozen": _table(frozen),
         "exponents": [fit.exponent for fit in fits], "errors": [fit.error for fit in fits],
     }  # fmt: skip
-    return Drawing(success(trained.counts, panels, held), data, caption)
+    return Drawing(_picture(panels, held), data, caption)
+
+
+def _picture(panels: Sequence[Panel], held: str) -> Any:
+    """Panels side by side, black where all trials fail and white where all succeed."""
+    with mpl.rc_context(RC):
+        figure, grid = new_figure(3.9 * len(panels) + 0.7, 4.3, ncols=len(panels), squeeze=False)
+        for axes, panel in zip(grid[0], panels, strict=True):
+            if panel.scales is None:
+                diagram, image = axes, _diagram(axes, panel)
+            else:
+                _curves(axes, panel, panel.scales)
+            axes.set_title(panel.title, fontsize=9, loc="left")
+        bar = figure.colorbar(image, ax=diagram, fraction=0.06, pad=0.02)
+        bar.set_label("share of trials that succeed", fontsize=8)
+        figure.suptitle(held, fontsize=8, x=0.01, ha="left")
+    return grid[0]
+
+
+def _diagram(axes: Axes, panel: Panel) -> Any:
+    (rows,) = panel.rows.values()
+    order = np.argsort(panel.x)
+    x, share, counts = panel.x[order], rows.share[order], rows.counts
+    wide = bool(x[-1] > WIDE * x[0])
+    edges = _log_edges(x) if wide else _edges(x)
+    heights = _log_edges(counts)
+    image = axes.pcolormesh(
+        edges, heights, np.ma.masked_invalid(share.T), cmap="gray", vmin=0.0, vmax=1.0,
+        edgecolors="#888888", linewidth=0.2,
+    )  # fmt: skip
+    axes.set_xscale("log" if wide else "linear")
+    axes.set_yscale("log")
+    axes.set(xlim=(edges[0], edges[-1]), ylim=(heights[0], heights[-1]), xlabel=panel.label)
+    axes.set_yticks(counts, [f"{n:g}" for n in counts])
+    axes.set_ylabel("samples $N$")
+    axes.minorticks_off()
+    if wide:
+        logarithmic(axes.xaxis, float(x[-1] / x[0]))
+    handles: list[Any] = []
+    if np.isnan(share).any():
+        handles.append(hatch(axes, edges, heights, np.isnan(share.T)))
+        handles[-1].set_label("not run: two N at 100 %")
+    ((label, _),) = panel.rows.items()
+    handles.append(_points(axes, panel.x, rows.thresholds, (VERMILION, "o"), label, heights))
+    handles += [*_bounds(rows.thresholds), *_laws(axes, panel, LAWS)]
+    axes.set_ylim(heights[0], heights[-1])
+    _legend(axes, handles)
+    return image
+
+
+def _curves(axes: Axes, panel: Panel, scales: tuple[str, str]) -> None:
+    handles = []
+    for k, (label, rows) in enumerate(panel.rows.items()):
+        # Bounds of several families often coincide: later ones lie inside earlier ones.
+        size = 6.0 + 5.0 * (len(panel.rows) - 1 - k)
+        handles.append(_points(axes, panel.x, rows.thresholds, LOOKS[k], label, arrow=size))
+    own = len(panel.laws) == len(panel.rows)
+    handles += _laws(axes, panel, [(colour, "--") for colour, _ in LOOKS] if own else LAWS)
+    handles += _bounds([n50 for rows in panel.rows.values() for n50 in rows.thresholds])
+    axes.set(xscale=scales[0], yscale=scales[1], xlabel=panel.label, ylabel="samples $N_{50}$")
+    if scales[1] == "linear":
+        axes.set_ylim(bottom=0.0)
+    for scale, ticks, (low, high) in zip(
+        scales, (axes.xaxis, axes.yaxis), (axes.get_xlim(), axes.get_ylim()), strict=True
+    ):
+        if scale == "log":
+            logarithmic(ticks, high / low)
+    _legend(axes, handles)
+
+
+def _legend(axes: Axes, handles: list[Any]) -> None:
+    axes.legend(
+        handles=handles, fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2
+    )
+
+
+def _points(
+    axes: Axes, x: FloatArray, thresholds: Sequence[Threshold], look: tuple[str, str], label: str,
+    ends: FloatArray | None = None, arrow: float = 6.0,
+) -> Line2D:  # fmt: skip
+    """N50 with 95 % intervals, an arrow where there is only a bound; the handle of the legend."""
+    colour, marker = look
+    for at_x, n50 in zip(x, thresholds, strict=True):
+        if n50.kind == MEASURED:
+            top = n50.high if n50.high < inf else n50.value
+            bars = [[n50.value - n50.low], [top - n50.value]]
+            axes.errorbar(
+                [at_x], [n50.value], yerr=bars, color=colour, marker=marker, zorder=5, **POINT
+            )
+        elif n50.kind in BOUNDS:
+            y = n50.bound
+            if ends is not None:
+                y = float(np.clip(y, ends[0] * 1.05, ends[-1] / 1.05))
+            style: dict[str, Any] = {"color": colour, "mec": "white", "mew": 0.6}
+            axes.plot([at_x], [y], BOUNDS[n50.kind][0], ms=arrow, zorder=5, **style)
+    return Line2D([], [], color=colour, marker=marker, mec="white", ls="", label=label)
+
+
+def _bounds(thresholds: Sequence[Threshold]) -> list[Line2D]:
+    """Handles of the arrows of a picture."""
+    kinds = {n50.kind for n50 in thresholds}
+    return [
+        Line2D([], [], color="black", marker=marker, ls="", ms=4.5, label=label)
+        for kind, (marker, label) in BOUNDS.items()
+        if kind in kinds
+    ]
+
+
+def _laws(axes: Axes, panel: Panel, looks: Sequence[tuple[str, str]]) -> list[Any]:
+    order, handles = np.argsort(panel.x), []
+    for (label, law), (colour, dash) in zip(panel.laws.items(), looks, strict=False):
+        style: dict[str, Any] = {"color": colour, "label": label, "lw": 1.8, "zorder": 4}
+        handles += axes.plot(panel.x[order], law[order], dash, **style)
+    return handles
+
+
+def _edges(centres: FloatArray) -> FloatArray:
+    """Edges of the cells around ascending centres, half way between them."""
+    if centres.size == 1:
+        return np.asarray(centres[0] + np.array([-0.5, 0.5]))
+    inner = 0.5 * (centres[1:] + centres[:-1])
+    return np.concatenate([[2 * centres[0] - inner[0]], inner, [2 * centres[-1] - inner[-1]]])
+
+
+def _log_edges(centres: Any) -> FloatArray:
+    return np.asarray(np.exp(_edges(np.log(centres))))

@@ -1,19 +1,204 @@
-"""Figures of Li, Wang, Liu, Chen (2023) that need no image data."""
+"""Figures of Li, Wang, Liu, Chen (2023) that need no image data.
+
+Figures 4 and 7, which are in this file, show the attention to label-relevant tokens along training.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from dynamics.experiments.figure import Figure
-from dynamics.experiments.shallow_vit import diagrams, tokens, training_curves
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+
+from dynamics.experiments.figure import Drawing, Figure, FigureRequest
+from dynamics.experiments.shallow_vit import diagrams, iterations, sparsification
+from dynamics.experiments.shallow_vit.attention import KINDS, limit
+from dynamics.experiments.shallow_vit.runs import PATTERNS, SAMPLES, proofs_margin
+from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RC, VERMILION, new_figure
+from dynamics.registry import System
+from dynamics.results.trajectory import Trajectory
+from dynamics.training.gradient_descent import descend
+from dynamics.validation import integer, refuse
+
+ENDS = {"one": 110, "root": 210}
+"""Steps that show each margin to its end."""
+RECORDS = 5
+LOOKS = ((GREEN, "--"), (PURPLE, "-."), (ORANGE, ":"))
+MARKS = 14
+"""Markers of a line, about."""
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One panel.
+
+    Attributes
+    ----------
+    title : str
+    runs : sequence of Trajectory
+        Seeds, all of the same records.
+    ceiling : float or None
+        What the mean attention cannot pass without noise, if there is such a bound.
+    """
+
+    title: str
+    runs: Sequence[Trajectory]
+    ceiling: float | None
+
+    def mean(self, name: str) -> Any:
+        """A series, mean over the seeds."""
+        return np.mean([run[name] for run in self.runs], axis=0)
+
+    @property
+    def stops(self) -> list[int]:
+        """Steps at which the training loss is zero."""
+        events = [run.events["t_zero"] for run in self.runs]
+        return [event.step for event in events if event is not None and event.step is not None]
+
+    def words(self) -> str:
+        """Where attention starts and ends, and when training stops."""
+        relevant = self.mean("relevant")
+        kinds = ", ".join(f"{self.mean(f'relevant_by_{kind}')[-1]:.3f}" for kind in KINDS)
+        return (
+            f"from {relevant[0]:.3f} to {relevant[-1]:.3f} (queries relevant, confusion, other: "
+            f"{kinds}), zero training loss at step {', '.join(map(str, self.stops)) or 'none'}"
+        )
+
+
+def figure_4(system: System, request: FigureRequest) -> Drawing:
+    """Attention along training. Options: ``samples``, ``eta``, ``steps``, ``seeds``, ``margins``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    return _attention(system, request, {"": request.make_parameters(system)}, 3)
+
+
+def figure_7(system: System, request: FigureRequest) -> Drawing:
+    """The same for several M. Options: those of Figure 4.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    law = request.make_parameters(system, ("M",), d=20)
+    return _attention(system, request, {f"M = {M}": replace(law, M=M) for M in PATTERNS}, 1)
+
+
+def _attention(
+    system: System, request: FigureRequest, laws: Mapping[str, Any], default_seeds: int
+) -> Drawing:
+    default = {
+        "samples": SAMPLES, "eta": 0.1, "steps": 0, "seeds": default_seeds, "margins": tuple(ENDS),
+    }  # fmt: skip
+    options = request.options(default, {"seeds": 10})
+    many = integer("seeds", options["seeds"], at_least=1)
+    samples = integer("samples", options["samples"], at_least=1)
+    eta, law = float(options["eta"]), next(iter(laws.values()))
+    for word in options["margins"]:
+        if word not in ENDS:
+            refuse("margins", word, "is unknown", ", ".join(ENDS), "one")
+    grid: list[list[Panel]] = []
+    words, data = [], {}
+    for margin, end in ENDS.items():
+        if margin not in options["margins"]:
+            continue
+        grid.append([])
+        for name, one in laws.items():
+            each, title = one, f"margin {one.margin:g}"
+            if margin == "root":
+                each = proofs_margin(one)
+                title = rf"margin $\sqrt{{m}} = {each.margin:.3g}$"
+            runs = []
+            for seed in range(request.seed, request.seed + many):
+                problem = system.FullEmpirical(each, samples, seed, test_samples=1)
+                runs.append(descend(problem, eta, int(options["steps"]) or end, record=RECORDS))
+            panel = Panel(f"${name}$, {title}" if name else title, runs, limit(one))
+            grid[-1].append(panel)
+            key = f"{name}, " * bool(name) + f"margin {each.margin:.4g}"
+            words.append(f"{key}: {panel.words()}")
+            data[key] = {"steps": runs[0].steps, "relevant": [run["relevant"] for run in runs]}
+    if len(laws) == 1:
+        grid = [[panel for row in grid for panel in row]]
+    held = (
+        rf"$N = {samples}$, $L = {law.L}$, $d = {law.d}$, $m = {law.m}$, "
+        rf"$\alpha_* = {law.alpha_star:g}$, $\alpha_\# = {law.alpha_confusion:g}$, "
+        rf"$\sigma = {law.sigma:g}$, $\delta = {law.delta:g}$, $c_0 = {law.noise:g}$, "
+        rf"$\eta = {options['eta']:g}$" + f",\n{law.data}, gradient descent; "
+        + (f"mean of {many} seeds, bands from least to greatest" if many > 1 else "one seed")
+    )  # fmt: skip
+    caption = (
+        f"Attention to label-relevant tokens, mean over all queries of the training samples, on "
+        f"noisy tokens (N={samples}, L={law.L}, m={law.m}, eta={options['eta']:g}, "
+        f"{many} seed(s)). {'; '.join(words)}."
+    )
+    if (top := limit(law)) is not None:
+        caption += f" Without noise it cannot pass {top:.3f}."
+    return Drawing(_picture(grid, held), data, caption)
+
+
+def _picture(grid: Sequence[Sequence[Panel]], held: str) -> Any:
+    """Attention of all queries to relevant tokens (asterisks) and to the others (squares)."""
+    rows, columns = len(grid), max(map(len, grid))
+    with mpl.rc_context(RC):
+        figure, axes = new_figure(
+            1.2 + 2.9 * columns, 1.2 + 2.5 * rows, nrows=rows, ncols=columns, squeeze=False,
+            sharey=True,
+        )  # fmt: skip
+        for row, panels in zip(axes, grid, strict=True):
+            for one, panel in zip(row, panels, strict=True):
+                _draw(one, panel)
+            row[0].set_ylabel("attention, mean over queries")
+        for one in axes[-1]:
+            one.set_xlabel("steps")
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        ncols = 3 if columns > 1 else 2
+        figure.legend(handles, labels, loc="outside lower center", ncols=ncols, fontsize=8)
+        figure.suptitle(held, fontsize=8, x=0.01, ha="left")
+    return axes
+
+
+def _draw(axes: Axes, panel: Panel) -> None:
+    steps = panel.runs[0].steps
+    relevant = np.stack([run["relevant"] for run in panel.runs])
+    for values, label, colour, marker, size in (
+        (relevant, "to relevant tokens, all queries", VERMILION, "*", 7.0),
+        (1 - relevant, "to other tokens, all queries", BLUE, "s", 4.5),
+    ):
+        axes.plot(
+            steps, values.mean(axis=0), color=colour, marker=marker, ms=size, mec="white", mew=0.4,
+            markevery=max(1, len(steps) // MARKS), label=label,
+        )  # fmt: skip
+        band = values.min(axis=0), values.max(axis=0)
+        axes.fill_between(steps, *band, color=colour, alpha=0.2, lw=0)
+    for kind, (colour, dash) in zip(KINDS, LOOKS, strict=True):
+        values, label = panel.mean(f"relevant_by_{kind}"), f"to relevant, {kind} queries"
+        if np.isfinite(values).all():
+            axes.plot(steps, values, dash, color=colour, lw=1.2, label=label)
+    if panel.ceiling is not None:
+        style: dict[str, Any] = {"color": GREY, "lw": 0.9, "ls": (0, (1, 1)), "zorder": 0}
+        axes.axhline(panel.ceiling, label="ceiling of the mean, without noise", **style)
+    if panel.stops:
+        shade: dict[str, Any] = {"color": "#EEEEEE", "zorder": -1}
+        axes.axvspan(max(panel.stops), steps[-1], label="training loss is zero", **shade)
+    axes.set_xlim(0, steps[-1])
+    axes.set_ylim(0.0, 1.0)
+    axes.set_title(panel.title, fontsize=9, loc="left")
+
 
 FIGURES: Mapping[str, Figure] = {
     "1a": diagrams.figure_1a,
     "1b": diagrams.figure_1b,
-    "2": training_curves.figure_2,
+    "2": iterations.figure_2,
     "3": diagrams.figure_3,
-    "4": training_curves.figure_4,
-    "5": tokens.figure_5,
-    "7": training_curves.figure_7,
-    "8": tokens.figure_8,
+    "4": figure_4,
+    "5": sparsification.figure_5,
+    "7": figure_7,
+    "8": sparsification.figure_8,
 }

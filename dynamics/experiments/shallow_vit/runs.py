@@ -1,48 +1,62 @@
-r"""What the checks share: laws, descents that several of them read, words of their findings.
+r"""Training runs and sweeps that checks and figures of the shallow ViT share.
 
 The paper's margin is 1 and its output weights are :math:`\pm 1/\sqrt m`; its proof sums
 :math:`\pm 1/m`, which is the margin :math:`\sqrt m` at the same step. Both conventions are run.
+
+A figure that is interrupted leaves its sweeps in the folder of generated files, and the same figure
+goes on from there; they are removed when it is complete. With the option ``store`` they stay in a
+folder of the user's choice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.experiments.verify import Finding, Protocol
+from dynamics.codegen import cache_directory
+from dynamics.experiments.figure import FigureRequest
+from dynamics.experiments.measurement import Chart, Series
+from dynamics.experiments.verify import Protocol
+from dynamics.phase_diagrams.selection import Quantity
 from dynamics.problem import FloatArray
-from dynamics.results.trajectory import Event, Trajectory
+from dynamics.registry import System
+from dynamics.results.trajectory import Trajectory
+from dynamics.results.versions import versions
+from dynamics.sweep import Sweep, sweep
 from dynamics.systems.shallow_vit.full.projection import PARTS, attention
 from dynamics.training.gradient_descent import descend
-
-if TYPE_CHECKING:
-    from dynamics.registry import System
 
 ETA = 0.1
 STEPS = 3000
 """Steps at most; with the hinge a run stands still once its training loss is zero."""
 SAMPLES = 200
 """N of Section 4.1."""
-TOUCH = 1e-15
-"""Relative change of the start that tells what a run makes of rounding."""
+PERTURBATION = 1e-15
+"""Relative change of the start that shows what a run makes of rounding."""
 PATTERNS = (10, 15, 20)
 """M of Figures 7 and 8."""
+FEWEST = 3
+"""Points that a line needs."""
 
 
-def signs(size: int, seed: int = 0) -> FloatArray:
-    """Signs of a touch, the same ones always."""
-    return np.random.default_rng(seed).choice((-1.0, 1.0), size)
+class Interrupted(Exception):
+    """A sweep was stopped; the same figure goes on."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A reduced problem with its descent, every step recorded until it stands still.
+    """A reduced problem with its gradient descent, every step recorded until it stands still.
 
     Attributes
     ----------
@@ -58,22 +72,18 @@ class Case:
     @property
     def last(self) -> int:
         """The record from which the run stands still, or the last one."""
-        found = stands(self.problem, self.run)
-        return len(self.run.time) - 1 if found is None or found.step is None else found.step
-
-    def touched(self, seed: int) -> Trajectory:
-        """The same steps from a start that is changed by `TOUCH` of itself, with random signs.
-
-        Where training is unstable, what a touch changes is what rounding may change.
-        """
-        state = self.problem.initial_state
-        start = state * (1.0 + TOUCH * signs(state.size, seed))
-        return descend(self.problem, self.run.settings["eta"], self.last, record=1, initial=start)
+        step = step_of_rest(self.problem, self.run)
+        return len(self.run.time) - 1 if step is None else step
 
     @property
-    def shown(self) -> str:
+    def name(self) -> str:
         """The margin in words."""
         return margin_word(self.parameters)
+
+    def perturbed(self, seed: int) -> Trajectory:
+        """The same steps from a perturbed start; where it differs, rounding may matter too."""
+        start = perturbed(self.problem.initial_state, seed)
+        return descend(self.problem, self.run.settings["eta"], self.last, record=1, initial=start)
 
     def parts(self, record: int) -> tuple[FloatArray, ...]:
         """W_O, V, K, Q at a record."""
@@ -87,18 +97,42 @@ class Case:
     def gates(self, record: int) -> NDArray[np.bool_]:
         """Whether a neuron is open to query j of the + and of the - sample, shape (m, 2, M)."""
         hidden, values, keys, queries = self.parts(record)
-        seen = attention(keys.T @ queries, self.problem.instance.reader.pair)
-        return np.stack([hidden @ values @ one for one in seen], axis=1) > 0
+        pair = attention(keys.T @ queries, self.problem.instance.reader.pair)
+        return np.stack([hidden @ values @ one for one in pair], axis=1) > 0
 
     def lucky(self, record: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """W and U by their gates: a > 0 and open to query 1 of +, a < 0 and to query 2 of -."""
         positive, open_ = self.problem.instance.start.a > 0, self.gates(record)
         return positive & open_[:, 0, 0], ~positive & open_[:, 1, 1]
 
+    def series(self, label: str, values: FloatArray) -> Series:
+        """Values of the steps until the run stands still; the margin is part of the label."""
+        return Series(f"{label}, {self.name}", np.arange(self.last + 1), values[: self.last + 1])
 
-def stands(problem: Any, run: Trajectory) -> Event | None:
-    """The event from which nothing moves: zero hinge. The linear loss goes on past its zero."""
-    return run.events["t_zero"] if problem.parameters.loss == "hinge" else None
+
+def perturbed(state: FloatArray, seed: int = 0) -> FloatArray:
+    """A state changed by `PERTURBATION` of itself, with random signs.
+
+    Parameters
+    ----------
+    state : float array
+    seed : int
+        Of the signs.
+    """
+    signs = np.random.default_rng(seed).choice((-1.0, 1.0), state.size)
+    return np.asarray(state * (1.0 + PERTURBATION * signs))
+
+
+def step_of_rest(problem: Any, run: Trajectory) -> int | None:
+    """The step of zero hinge, from which nothing moves; the linear loss goes on past its zero.
+
+    Parameters
+    ----------
+    problem : ReducedPopulation or FullEmpirical
+    run : Trajectory
+    """
+    event = run.events["t_zero"] if problem.parameters.loss == "hinge" else None
+    return None if event is None else event.step
 
 
 def margin_word(parameters: Any) -> str:
@@ -112,10 +146,36 @@ def proofs_margin(parameters: Any) -> Any:
     return replace(parameters, margin=sqrt(parameters.m) * parameters.margin)
 
 
+def descend_to_rest(problem: Any, eta: float, steps: int, record: int) -> Trajectory:
+    """Gradient descent until it stands still.
+
+    Parameters
+    ----------
+    problem : ReducedPopulation or FullEmpirical
+    eta : float
+    steps : int
+        At most.
+    record : int
+        Steps between records.
+    """
+    step = step_of_rest(problem, descend(problem, eta, steps, record=[steps]))
+    return descend(problem, eta, steps if step is None else max(1, step), record=record)
+
+
 def trained(
     system: System, parameters: Any, seed: int, eta: float = ETA, steps: int = STEPS
 ) -> Case:
-    """The descent of the reduced problem on `SAMPLES` samples; kept, because checks share runs."""
+    """The descent of the reduced problem on `SAMPLES` samples, computed once for all checks.
+
+    Parameters
+    ----------
+    system : System
+    parameters : Parameters
+    seed : int
+    eta : float
+    steps : int
+        At most.
+    """
     make: Any = system.ReducedPopulation
     return _trained(make, parameters, seed, eta, steps)
 
@@ -123,62 +183,140 @@ def trained(
 @lru_cache(maxsize=16)
 def _trained(make: Callable[..., Any], parameters: Any, seed: int, eta: float, steps: int) -> Case:
     problem = make(parameters, samples=SAMPLES, seed=seed)
-    stop = stands(problem, descend(problem, eta, steps, record=[steps]))
-    end = steps if stop is None or stop.step is None else max(1, stop.step)
-    return Case(parameters, problem, descend(problem, eta, end, record=1))
+    return Case(parameters, problem, descend_to_rest(problem, eta, steps, 1))
 
 
-def both(system: System, protocol: Protocol, **usual: Any) -> list[Case]:
-    """The user's parameters, or the usual ones at both margins."""
-    if protocol.parameters is not None:
-        return [trained(system, protocol.parameters, protocol.seed)]
-    law = system.Parameters(**usual)
-    return [trained(system, each, protocol.seed) for each in (law, proofs_margin(law))]
+def at_both_margins(system: System, protocol: Protocol) -> list[Case]:
+    """Runs of the user's parameters, or of the default ones at both margins.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    """
+    law = protocol.parameters or system.Parameters()
+    laws = [law] if protocol.parameters is not None else [law, proofs_margin(law)]
+    return [trained(system, each, protocol.seed) for each in laws]
 
 
 def possible(law: Any, points: Iterable[tuple[float, float]]) -> list[Any]:
     """The law at every (alpha_*, alpha_#) that whole numbers of tokens have.
 
     Short samples have no strict majority of one token at small alpha_*; of several points that are
-    the same tokens the first is kept.
+    the same tokens the first counts.
+
+    Parameters
+    ----------
+    law : Parameters
+    points : iterable of (float, float)
     """
-    laws: list[Any] = []
+    laws: dict[Any, Any] = {}
     for alpha, confusion in points:
         try:
             one = replace(law, alpha_star=alpha, alpha_confusion=confusion)
         except ValueError:
             continue
-        if law.data != "iid" and _tokens(one) in map(_tokens, laws):
-            continue
-        laws.append(one)
-    return laws
+        iid = law.data == "iid"
+        laws.setdefault((alpha, confusion) if iid else (one.n_star, one.n_confusion), one)
+    return list(laws.values())
 
 
-def _tokens(law: Any) -> tuple[int, int]:
-    return law.n_star, law.n_confusion
+def alphas(laws: Sequence[Any]) -> FloatArray:
+    """alpha_* of laws."""
+    return np.array([law.alpha_star for law in laws])
 
 
-def sizes_of(parameters: Any) -> dict[str, Any]:
-    """The parameters that a verdict is about, as plain values."""
-    return {name: getattr(parameters, name) for name in parameters.__dataclass_fields__}
+def gaps(laws: Sequence[Any]) -> FloatArray:
+    """alpha_* - alpha_#, of the tokens that there are."""
+    return np.array([(law.n_star - law.n_confusion) / law.L for law in laws])
 
 
-def undecided(quantity: str, bound: float, reason: str, parameters: Any = None) -> Finding:
-    """A finding that says why nothing can be decided."""
-    evidence = {} if parameters is None else {"parameters": sizes_of(parameters)}
-    return Finding(None, quantity, float("nan"), bound, reason, evidence)
+def column(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
+    """One column of a table.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+    name : str
+    """
+    return [row[name] for row in rows]
 
 
-def plot(
-    x: str,
-    y: str,
-    curves: Sequence[Mapping[str, Any]],
-    lines: Mapping[str, float] | None = None,
-    scales: tuple[str, str] = ("linear", "linear"),
-) -> dict[str, Any]:
-    """What `dynamics.plotting.evidence` draws."""
-    marks = [{"label": label, "y": value} for label, value in (lines or {}).items()]
-    return {
-        "x_label": x, "y_label": y, "x_scale": scales[0], "y_scale": scales[1],
-        "curves": list(curves), "lines": marks,
-    }  # fmt: skip
+def over_steps(
+    y_label: str, series: Sequence[Series], levels: Mapping[str, float] | None = None
+) -> Chart:
+    """A chart over steps, both axes linear.
+
+    Parameters
+    ----------
+    y_label : str
+    series : sequence of Series
+    levels : mapping, optional
+        Label -> y of a horizontal line.
+    """
+    return Chart("step", y_label, series, levels or {}, x_scale="linear", y_scale="linear")
+
+
+@contextmanager
+def folder(name: str, request: FigureRequest, options: Mapping[str, Any]) -> Iterator[Path]:
+    """The folder of the sweeps of one figure.
+
+    Parameters
+    ----------
+    name : str
+        Of the figure.
+    request : FigureRequest
+    options : mapping
+        All its options; ``store`` among them, empty for the folder of generated files.
+    """
+    if options["store"]:
+        yield Path(str(options["store"]))
+        return
+    key = [name, versions(), dict(options), asdict(request)]
+    digest = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
+    path = cache_directory() / "figures" / f"{name}-{digest[:16]}"
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def stored_sweep(
+    system: System, law: Any, axes: Mapping[str, Any], path: Path, workers: int
+) -> Sweep:
+    """A sweep in a store.
+
+    Parameters
+    ----------
+    system : System
+    law : Parameters
+        What is not an axis.
+    axes : mapping
+        Name -> values, a formula, or a setting of the sweep.
+    path : Path
+        Of the store.
+    workers : int
+
+    Raises
+    ------
+    Interrupted
+        If it was stopped; what is done stays in the store.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    result = sweep(system, asdict(law) | dict(axes), path, workers=workers)
+    if result.interrupted:
+        raise Interrupted("interrupted: the same figure goes on from here")
+    return result
+
+
+def values(result: Sweep, quantity: str, dims: Sequence[str]) -> FloatArray:
+    """A quantity of a sweep over some dimensions, those of length 1 that have none among them.
+
+    Parameters
+    ----------
+    result : Sweep
+    quantity : str
+    dims : sequence of str
+    """
+    dataset = result.dataset
+    order = [str(dim) for dim in dataset["outcome"].dims]
+    array = Quantity.read(quantity, dataset).of(dataset)
+    return np.asarray(np.transpose(array, [order.index(dim) for dim in dims]))

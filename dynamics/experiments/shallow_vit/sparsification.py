@@ -8,19 +8,23 @@ farthest from their pattern first.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, replace
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 
-from dynamics.experiments.curves import curve
-from dynamics.experiments.shallow_vit.runs import plot, sizes_of
+from dynamics.experiments.figure import Drawing, FigureRequest
+from dynamics.experiments.measurement import Chart, Series, conclude, measures
+from dynamics.experiments.shallow_vit.runs import PATTERNS, folder, stored_sweep, values
 from dynamics.experiments.verify import Finding, Protocol
+from dynamics.plotting.style import BLUE, GREEN, RC, VERMILION, new_figure
 from dynamics.problem import FloatArray
+from dynamics.registry import System
+from dynamics.sweep.worker_pool import cores
 from dynamics.systems.shallow_vit.empirical.sparsification import SPARSIFIERS
 from dynamics.training.gradient_descent import descend
-
-if TYPE_CHECKING:
-    from dynamics.registry import System
+from dynamics.validation import integer
 
 LAW: dict[str, Any] = {"alpha_star": 0.3, "alpha_confusion": 0.1, "m": 300, "data": "fixed_disc"}
 TRAINING: dict[str, Any] = {"samples": 20, "noisy_share": 0.2, "noisy_std": 1.0}
@@ -31,57 +35,198 @@ SHARE = 0.2
 """Share of tokens removed where the order of the sparsifiers is compared: all noisy ones can go."""
 SEEDS, MORE_SEEDS = 5, 10
 FEW_SEEDS = 3
-"""Where only the order of the rules is asked for."""
+"""Where only the order of the rules matters."""
 WORDS = {"random": "at random", "irrelevant": "irrelevant first", "noisiest": "noisiest first"}
+LOOKS = ((BLUE, "o", "-"), (VERMILION, "s", "--"), (GREEN, "^", "-."))
+Losses = Mapping[str, FloatArray]
+"""Rule in words -> values, shape (shares, seeds)."""
 
 
-def losses(
-    system: System, parameters: Any, word: str, removed: Sequence[float], seeds: Sequence[int]
+def _losses(
+    system: System, law: Any, rule: str, removed: Sequence[float], seeds: Sequence[int]
 ) -> FloatArray:
     """Test loss at the end, shape (removed, seeds)."""
-    found = np.empty((len(removed), len(seeds)))
+    losses = np.empty((len(removed), len(seeds)))
     for i, share in enumerate(removed):
         for j, seed in enumerate(seeds):
-            problem = system.FullEmpirical(
-                parameters, seed=seed, sparsify=word, removed=share, **TRAINING
-            )
-            found[i, j] = descend(problem, ETA, STEPS, record=[STEPS])["test_loss"][-1]
-    return found
+            problem = system.FullEmpirical(law, seed=seed, sparsify=rule, removed=share, **TRAINING)
+            losses[i, j] = descend(problem, ETA, STEPS, record=[STEPS])["test_loss"][-1]
+    return losses
 
 
-def order(system: System, protocol: Protocol, given: Any = None, **law: Any) -> Mapping[str, float]:
-    """Mean test loss with nothing removed (``"none"``) and with `SHARE` removed by each rule."""
-    parameters = given or system.Parameters(**(LAW | law))
+def mean_losses(
+    system: System, protocol: Protocol, law: Any = None, **changed: Any
+) -> dict[str, float]:
+    """Mean test loss with nothing removed (``"none"``) and with `SHARE` removed by each rule.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    law : Parameters, optional
+        `LAW` by default, with what is ``changed`` of it.
+    **changed
+        Parameters by their names.
+    """
+    law = law or system.Parameters(**(LAW | changed))
     seeds = range(protocol.seed, protocol.seed + FEW_SEEDS)
-    found = {"none": losses(system, parameters, "random", (0.0,), seeds)}
-    found |= {word: losses(system, parameters, word, (SHARE,), seeds) for word in SPARSIFIERS}
-    return {word: float(values.mean()) for word, values in found.items()}
+    losses = {"none": _losses(system, law, "random", (0.0,), seeds)}
+    losses |= {rule: _losses(system, law, rule, (SHARE,), seeds) for rule in SPARSIFIERS}
+    return {rule: float(loss.mean()) for rule, loss in losses.items()}
 
 
-def remark_2(system: System, protocol: Protocol) -> Finding:
-    """Test loss as more tokens are removed, by each rule."""
-    quantity = "test loss with irrelevant tokens removed, over that with none removed"
+@measures("test loss with irrelevant tokens removed, over that with none removed", "<", 1.0)
+def remark_2(system: System, protocol: Protocol, measured: Any) -> Finding:
+    """Test loss as more tokens are removed, by each rule.
+
+    Parameters
+    ----------
+    system : System
+    protocol : Protocol
+    measured : callable
+        As of `dynamics.experiments.measurement.measures`.
+    """
     law = protocol.parameters or system.Parameters(**LAW)
     shares = ALL_REMOVED if protocol.thorough else REMOVED
     seeds = range(protocol.seed, protocol.seed + (MORE_SEEDS if protocol.thorough else SEEDS))
-    found = {word: losses(system, law, word, shares, seeds) for word in SPARSIFIERS}
-    means = {word: values.mean(axis=1) for word, values in found.items()}
-    start = float(means["random"][0])
-    best = {word: float(values[1:].min()) for word, values in means.items()}
-    if start == 0:
-        ratio, holds = float("nan"), None
-        reason = "nothing is left to gain: the test loss is 0 with all tokens"
-    else:
+    losses = {rule: _losses(system, law, rule, shares, seeds) for rule in SPARSIFIERS}
+    means = {rule: loss.mean(axis=1) for rule, loss in losses.items()}
+    start, ratio, holds = float(means["random"][0]), float("nan"), None
+    reason = "nothing is left to gain: the test loss is 0 with all tokens"
+    if start != 0:
         ratio = float(means["irrelevant"][-1]) / start
-        helps = [best[word] < min(start, best["random"]) for word in ("irrelevant", "noisiest")]
+        best = {rule: float(mean[1:].min()) for rule, mean in means.items()}
+        helps = [best[rule] < min(start, best["random"]) for rule in ("irrelevant", "noisiest")]
         holds = bool(all(helps) and means["random"][-1] >= means["irrelevant"][-1])
-        reason = "; ".join(
-            f"{WORDS[word]}: {', '.join(f'{v:.2g}' for v in values)}"
-            for word, values in means.items()
-        )
-        reason = f"test loss with {', '.join(f'{s:.0%}' for s in shares)} removed, {reason}"
-    curves = [curve(WORDS[word], shares, values) for word, values in means.items()]
-    drawn = plot("share of tokens removed", f"test loss, mean of {len(seeds)} seeds", curves)
-    table = {word: values.tolist() for word, values in found.items()}
-    evidence = {"parameters": sizes_of(law), "table": table, "plot": drawn}
-    return Finding(holds, quantity, ratio, 1.0, reason, evidence)
+        words = "; ".join(f"{WORDS[rule]}: {_listed(mean)}" for rule, mean in means.items())
+        removed = ", ".join(f"{share:.0%}" for share in shares)
+        reason = f"test loss with {removed} removed, {words}"
+    chart = Chart(
+        "share of tokens removed", f"test loss, mean of {len(seeds)} seeds",
+        [Series(WORDS[rule], shares, mean) for rule, mean in means.items()],
+        x_scale="linear", y_scale="linear",
+    )  # fmt: skip
+    table = {rule: loss.tolist() for rule, loss in losses.items()}
+    return conclude(measured(ratio, chart), reason, holds, parameters=asdict(law), table=table)
+
+
+def _listed(numbers: Any) -> str:
+    return ", ".join(f"{number:.2g}" for number in numbers)
+
+
+def figure_5(system: System, request: FigureRequest) -> Drawing:
+    """Test loss and error against the share of tokens removed, by three rules.
+
+    Options: ``removed``, ``seeds``, ``samples``, ``eta``, ``steps``, ``noisy_share``,
+    ``noisy_std``, ``workers``, ``store``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    return _figure(system, request, "5", {"": request.make_parameters(system, (), **LAW)}, 10)
+
+
+def figure_8(system: System, request: FigureRequest) -> Drawing:
+    """The same for several M. Options: those of Figure 5.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    law = request.make_parameters(system, ("M",), **(LAW | {"d": 20}))
+    return _figure(system, request, "8", {f"M = {M}": replace(law, M=M) for M in PATTERNS}, 4)
+
+
+def _figure(
+    system: System, request: FigureRequest, name: str, laws: Mapping[str, Any], seeds: int
+) -> Drawing:
+    default = TRAINING | {
+        "removed": ALL_REMOVED, "seeds": seeds, "eta": ETA, "steps": STEPS, "workers": cores(),
+        "store": "",
+    }  # fmt: skip
+    options = request.options(default, {"seeds": 20})
+    many = integer("seeds", options["seeds"], at_least=1)
+    shares = np.array(sorted(set(options["removed"])), dtype=float)
+    axes = {
+        "full": "empirical", "removed": shares.tolist(),
+        "seed": list(range(request.seed, request.seed + many)),
+        **{key: options[key] for key in ("eta", "steps", *TRAINING)},
+    }  # fmt: skip
+    words: list[str] = []
+    loss: list[dict[str, FloatArray]] = []
+    error: list[dict[str, FloatArray]] = []
+    with folder(name, request, options) as where:
+        for title, law in laws.items():
+            loss.append({})
+            error.append({})
+            for rule, label in WORDS.items():
+                path = where / f"{rule}-{law.M}.zarr"
+                done = stored_sweep(
+                    system, law, axes | {"sparsify": rule}, path, int(options["workers"])
+                )
+                for part, quantity in ((loss[-1], "test_loss"), (error[-1], "test_error")):
+                    part[label] = values(done, quantity, ("removed", "seed"))
+            means = (
+                f"{label} {_listed(loss[-1][label].mean(axis=1))}, error "
+                f"{_listed(error[-1][label].mean(axis=1))}"
+                for label in WORDS.values()
+            )
+            words.append(f"{title}: " * bool(title) + "; ".join(means))
+    law = next(iter(laws.values()))
+    held = (
+        rf"$N = {options['samples']}$, $L = {law.L}$, $d = {law.d}$, $m = {law.m}$, "
+        rf"$\alpha_* = {law.alpha_star:g}$, $\alpha_\# = {law.alpha_confusion:g}$, "
+        rf"$\sigma = {law.sigma:g}$, $\delta = {law.delta:g}$, {law.data}, $\eta = "
+        rf"{options['eta']:g}$, at most {options['steps']:g} steps;" + "\n"
+        f"noise {law.noise:g}, {options['noisy_std']:g} for a share {options['noisy_share']:g} of "
+        f"the tokens; mean of {many} seeds, bars: standard error of the mean"
+    )
+    caption = (
+        f"Test loss against the share of tokens removed ({', '.join(f'{s:g}' for s in shares)}), "
+        f"training and test samples alike (N={options['samples']}, L={law.L}, m={law.m}, alpha_*="
+        f"{law.alpha_star:g}, alpha_#={law.alpha_confusion:g}, eta={options['eta']:g}, {many} "
+        f"seeds). {'. '.join(words)}."
+    )
+    titles = [f"${title}$" if title else "" for title in laws]
+    data = {"removed": shares, "loss": loss, "error": error}
+    return Drawing(_picture(shares, titles, loss, error, held), data, caption)
+
+
+def _picture(
+    shares: FloatArray,
+    titles: Sequence[str],
+    loss: Sequence[Losses],
+    error: Sequence[Losses],
+    held: str,
+) -> Any:
+    """Mean over the seeds, with its standard error; test loss above, test error below."""
+    many = len(titles)
+    with mpl.rc_context(RC):
+        figure, axes = new_figure(
+            1.5 + 2.7 * many + 1.6 * (many == 1), 5.2, nrows=2, ncols=many, squeeze=False,
+            sharex=True, sharey="row",
+        )  # fmt: skip
+        for k, title in enumerate(titles):
+            for panel, by_rule in zip(axes[:, k], (loss[k], error[k]), strict=True):
+                for (label, part), (colour, marker, dash) in zip(
+                    by_rule.items(), LOOKS, strict=True
+                ):
+                    seeds = part.shape[1]
+                    bars = part.std(axis=1, ddof=1) / np.sqrt(seeds) if seeds > 1 else None
+                    panel.errorbar(
+                        shares, part.mean(axis=1), yerr=bars, color=colour, marker=marker, ls=dash,
+                        ms=5, mfc="white", capsize=2, elinewidth=1.0, label=label,
+                    )  # fmt: skip
+                # A little below zero, so that marks on the axis are whole.
+                panel.set_ylim(bottom=-0.03 * panel.get_ylim()[1])
+            axes[0, k].set_title(title, fontsize=9, loc="left")
+            axes[1, k].set_xlabel("share of tokens removed")
+        axes[0, 0].set_ylabel("test loss over the margin")
+        axes[1, 0].set_ylabel("test error")
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+        figure.suptitle(held, fontsize=8, x=0.01, ha="left")
+    return axes

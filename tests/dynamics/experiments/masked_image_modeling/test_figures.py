@@ -6,8 +6,7 @@ import pytest
 import dynamics
 from dynamics import plotting
 from dynamics.experiments.figure import draw
-from dynamics.experiments.masked_image_modeling.figures import times_picture
-from dynamics.experiments.masked_image_modeling.plane import Plane, plane_picture
+from dynamics.experiments.masked_image_modeling.figures import Plane, plane_picture, times_picture
 from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
@@ -23,7 +22,7 @@ def labels(panel):
 
 
 def test_one_local_area_has_no_other_one(tmp_path):
-    drawing = draw(SYSTEM, "phases", given=SMALL, options={"steps": 50})
+    drawing = draw(SYSTEM, "phases", user_parameters=SMALL, options={"steps": 50})
     words = [label for panel in drawing.axes for label in labels(panel)]
     assert len(words) == 9
     assert not any("other" in word for word in words)
@@ -32,7 +31,9 @@ def test_one_local_area_has_no_other_one(tmp_path):
 
 
 def test_a_plane_without_equal_rates_says_so():
-    drawing = draw(SYSTEM, "gap", given={"P": 64, "masked": 63}, options={"local": 3, "core": 4})
+    drawing = draw(
+        SYSTEM, "gap", user_parameters={"P": 64, "masked": 63}, options={"local": 3, "core": 4}
+    )
     ratios = np.concatenate([row[2] for row in drawing.data["rows"]])
     assert ratios.max() < 1
     assert drawing.data["boundary"].shape == (0, 2)
@@ -53,14 +54,14 @@ def test_a_plane_with_one_row_and_one_column_is_drawn(tmp_path):
 
 
 def test_a_law_of_two_clusters_has_maps_without_the_usual_sizes():
-    drawing = draw(SYSTEM, "diversity", given=CUSTOM, options={"maps": 5})
+    drawing = draw(SYSTEM, "diversity", user_parameters=CUSTOM, options={"maps": 5})
     assert drawing.data["time"].size <= 5
     assert "image of the first of 2 clusters" in drawing.axes[0].figure.get_suptitle()
     assert "$P = 4$" in drawing.axes[0].figure.get_suptitle()
 
 
 def test_the_fewest_maps_are_the_start_one_step_and_the_end():
-    drawing = draw(SYSTEM, "diversity", given=SMALL, options={"maps": 3, "keys": (4,)})
+    drawing = draw(SYSTEM, "diversity", user_parameters=SMALL, options={"maps": 3, "keys": (4,)})
     time = drawing.data["time"]
     assert time[:2].tolist() == [0.0, 1.0]
     assert len(time) == 3
@@ -68,7 +69,7 @@ def test_the_fewest_maps_are_the_start_one_step_and_the_end():
 
 
 def test_a_run_of_one_step_shows_its_points():
-    drawing = draw(SYSTEM, "phases", given=ONE_PHASE, options={"steps": 1})
+    drawing = draw(SYSTEM, "phases", user_parameters=ONE_PHASE, options={"steps": 1})
     sizes = []
     for panel in drawing.axes:
         curves = [line for line in panel.lines if len(line.get_xdata()) == 1]
@@ -86,7 +87,7 @@ def test_a_run_of_one_step_shows_its_points():
 
 def test_a_power_of_ten_stands_in_the_label():
     drawing = draw(
-        SYSTEM, "phases", given={"P": 256, "C_global": 128, "C_local": 4, "masked": 255},
+        SYSTEM, "phases", user_parameters={"P": 256, "C_global": 128, "C_local": 4, "masked": 255},
         options={"steps": 3, "eta": 0.01},
     )  # fmt: skip
     panel = drawing.axes[0]
@@ -138,19 +139,19 @@ def test_a_switch_is_predicted_only_where_there_is_one():
 )  # fmt: skip
 def test_what_cannot_be_drawn_is_refused_with_the_reason(name, given, options, told):
     with pytest.raises(InvalidRequest) as refusal:
-        draw(SYSTEM, name, given=given, options=options)
+        draw(SYSTEM, name, user_parameters=given, options=options)
     assert told in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
 
 def test_figures_show_what_was_measured(tmp_path):
     small = {"P": 256, "C_global": 128, "C_local": 4}
-    phases = draw(SYSTEM, "phases", given=small, options={"steps": 400})
+    phases = draw(SYSTEM, "phases", user_parameters=small, options={"steps": 400})
     run = dynamics.descend(SYSTEM.ReducedPopulation(SYSTEM.Parameters(**small)), 1.0, 400)
     np.testing.assert_array_equal(phases.axes[0].lines[0].get_ydata(), run["Phi_m"][1:])
     np.testing.assert_array_equal(phases.axes[1].lines[1].get_ydata(), -run["alpha_0"][1:])
     np.testing.assert_array_equal(phases.axes[2].lines[3].get_ydata(), run["local_masked"][1:])
-    diversity = draw(SYSTEM, "diversity", given=small, options={"maps": 5, "keys": (4,)})
+    diversity = draw(SYSTEM, "diversity", user_parameters=small, options={"maps": 5, "keys": (4,)})
     np.testing.assert_array_equal(
         diversity.axes[1].lines[0].get_ydata(), diversity.data["variation"]
     )
@@ -162,7 +163,7 @@ def test_figures_show_what_was_measured(tmp_path):
 
 
 def test_the_plane_agrees_with_training():
-    drawing = draw(SYSTEM, "gap", given={"P": 256}, options={"local": 3, "core": 6})
+    drawing = draw(SYSTEM, "gap", user_parameters={"P": 256}, options={"local": 3, "core": 6})
     boundary, trained = drawing.data["boundary"], drawing.data["trained"]
     assert len(boundary) == 3
     np.testing.assert_array_equal(trained[:, 2], trained[:, 3])
@@ -184,4 +185,4 @@ def test_the_plane_agrees_with_training():
 )
 def test_what_cannot_be_drawn_is_refused(name, given, told):
     with pytest.raises(InvalidRequest, match=told):
-        draw(SYSTEM, name, given=given)
+        draw(SYSTEM, name, user_parameters=given)

@@ -1,4 +1,4 @@
-"""The shallow ViT: shares of successful trials, in a loop and in kept sweeps."""
+"""The shallow ViT: shares of successful trials, in a loop and in stored sweeps."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ import pytest
 
 import dynamics
 from dynamics.experiments.figure import FigureRequest
-from dynamics.experiments.shallow_vit import cached_sweeps, iterations, runs, success
+from dynamics.experiments.shallow_vit import complexity, iterations, runs
 
 SYSTEM = dynamics.load_system("shallow_vit")
 LAW = SYSTEM.Parameters(m=40, L=40, alpha_star=0.3, alpha_confusion=0.2, data="fixed_disc")
@@ -15,11 +15,11 @@ COUNTS = (2, 8, 24, 48)
 
 
 def test_rows_end_after_two_full_numbers():
-    assert not success.ended([1.0])
-    assert success.ended([0.2, 1.0, 1.0])
-    assert not success.ended([1.0, 0.9, 1.0])
+    assert not complexity.ended([1.0])
+    assert complexity.ended([0.2, 1.0, 1.0])
+    assert not complexity.ended([1.0, 0.9, 1.0])
     loss = np.where(np.arange(4)[None, :, None] < [[[1]], [[0]]], 0.5, 0.0) * np.ones((2, 4, 3))
-    cut = success.cut(success.Rows(np.array(COUNTS), loss, loss))
+    cut = complexity.Rows(np.array(COUNTS), loss, loss).cut()
     assert np.isnan(cut.share).tolist() == [[False] * 3 + [True], [False] * 2 + [True] * 2]
     assert [found.kind for found in cut.thresholds] == ["measured", "below"]
 
@@ -27,15 +27,14 @@ def test_rows_end_after_two_full_numbers():
 def test_a_sweep_has_the_trials_of_the_loop(tmp_path):
     """The same runs, N by N here, and there in stores that a second call only reads."""
     shares = (0.3, 0.45)
-    laws = [iterations.at(LAW, "rest", a) for a in shares]
-    loop = success.climb(SYSTEM, laws, seed=3, trials=4, counts=COUNTS)
-    asked = cached_sweeps.plain(LAW, ("alpha_star",)) | {
-        "alpha_confusion": iterations.CONFUSION["rest"], "seed": [3, 4, 5, 6],
+    laws = [iterations.law_at(LAW, "rest", a) for a in shares]
+    loop = complexity.trials_of(SYSTEM, laws, seed=3, trials=4, counts=COUNTS)
+    axes = {
+        "alpha_star": shares, "alpha_confusion": iterations.FAMILIES["rest"].confusion,
+        "seed": [3, 4, 5, 6],
     }  # fmt: skip
     for _ in range(2):
-        swept = cached_sweeps.rows(
-            SYSTEM, asked, ("alpha_star", shares), COUNTS, (tmp_path / "a", 0)
-        )
+        swept = complexity.stored_trials(SYSTEM, LAW, axes, "alpha_star", COUNTS, tmp_path / "a", 0)
         np.testing.assert_array_equal(swept.loss, loop.loss)
         np.testing.assert_array_equal(swept.steps, loop.steps)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a-2.zarr", "a-48.zarr"]
@@ -45,22 +44,22 @@ def test_sweeps_of_a_figure_stay_until_it_is_drawn(tmp_path):
     request = FigureRequest(user_parameters={"m": 40})
     first = _folder_of_one_that_stops(request)
     assert (first / "part").exists()
-    with cached_sweeps.folder("1a", request, {"store": ""}) as again:
+    with runs.folder("1a", request, {"store": ""}) as again:
         assert again == first
     assert not first.exists()
-    with cached_sweeps.folder("1a", FigureRequest(), {"store": ""}) as other:
+    with runs.folder("1a", FigureRequest(), {"store": ""}) as other:
         assert other != first
-    with cached_sweeps.folder("1a", request, {"store": str(tmp_path / "mine")}) as own:
+    with runs.folder("1a", request, {"store": str(tmp_path / "mine")}) as own:
         own.mkdir()
     assert own.exists()
 
 
 def _folder_of_one_that_stops(request):
     try:
-        with cached_sweeps.folder("1a", request, {"store": ""}) as found:
+        with runs.folder("1a", request, {"store": ""}) as found:
             (found / "part").mkdir(parents=True)
-            raise cached_sweeps.Interrupted("now")
-    except cached_sweeps.Interrupted:
+            raise runs.Interrupted("now")
+    except runs.Interrupted:
         return found
 
 
@@ -78,9 +77,9 @@ REFERENCE = {
 def test_n50_of_another_program_within_a_factor(family, frozen):
     expected = REFERENCE[family, frozen]
     usual = SYSTEM.Parameters(m=300, L=100, data="fixed_disc", frozen=frozen)
-    laws = [iterations.at(usual, family, a) for a in expected]
+    laws = [iterations.law_at(usual, family, a) for a in expected]
     trials = 60 if frozen == "none" else 20
-    found = success.climb(SYSTEM, laws, trials=trials).values
+    found = complexity.trials_of(SYSTEM, laws, trials=trials).values
     assert np.abs(np.log(found / list(expected.values()))).max() < np.log(1.5)
 
 
@@ -90,27 +89,27 @@ def test_the_linear_loss_goes_on_past_its_zero(monkeypatch):
         case = runs.trained(SYSTEM, dataclasses.replace(law, loss=loss), 0, steps=200)
         assert case.run.events["t_zero"].step < 200
         assert (case.last == 200) == whole
-    monkeypatch.setattr(success, "FIRST_STEPS", 120)
-    monkeypatch.setattr(success, "STEPS", 150)
+    monkeypatch.setattr(complexity, "FIRST_STEPS", 120)
+    monkeypatch.setattr(complexity, "STEPS", 150)
     problem = SYSTEM.ReducedPopulation(dataclasses.replace(law, loss="linear"))
-    run, stop = success._trained(problem)
-    assert stop is not None
+    run = complexity._trained(problem)
+    assert run.events["t_zero"] is not None
     assert run.steps[-1] == 150
 
 
 def test_a_trial_that_diverges_is_no_success(monkeypatch):
     loss = np.array([[[np.inf, 1e-9], [1e-9, 1e-9], [1e-9, 1e-9], [np.nan, np.nan]]])
-    rows = success.Rows(np.array(COUNTS), loss, loss)
+    rows = complexity.Rows(np.array(COUNTS), loss, loss)
     np.testing.assert_array_equal(rows.share, [[0.5, 1.0, 1.0, np.nan]])
-    trained, calls = success._trained, []
+    trained, calls = complexity._trained, []
 
     def every_second_fails(problem):
-        run, stop = trained(problem)
+        run = trained(problem)
         calls.append(problem)
         failed = dataclasses.replace(run.outcome, kind="diverged")
-        return (dataclasses.replace(run, outcome=failed) if len(calls) % 2 else run), stop
+        return dataclasses.replace(run, outcome=failed) if len(calls) % 2 else run
 
-    monkeypatch.setattr(success, "_trained", every_second_fails)
+    monkeypatch.setattr(complexity, "_trained", every_second_fails)
     easy = dataclasses.replace(LAW, m=41, alpha_star=0.48, alpha_confusion=0.02)
-    share = success.climb(SYSTEM, [easy], trials=2, counts=(8, 16)).share
+    share = complexity.trials_of(SYSTEM, [easy], trials=2, counts=(8, 16)).share
     assert share.tolist() == [[0.5, 0.5]]

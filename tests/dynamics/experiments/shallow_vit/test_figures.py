@@ -9,7 +9,7 @@ from matplotlib.text import Text
 import dynamics
 from dynamics import plotting
 from dynamics.experiments.figure import draw
-from dynamics.experiments.shallow_vit import iterations, success
+from dynamics.experiments.shallow_vit import complexity, iterations
 from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("shallow_vit")
@@ -18,15 +18,19 @@ QUICK = {"trials": 3, "samples": (2, 24), "workers": 0}
 
 def test_figures_of_success_show_what_was_measured(tmp_path):
     given = {"m": 40, "L": 40}
-    drawing = draw(SYSTEM, "1a", given=given, options=QUICK | {"alphas": (0.35, 0.4, 0.45)})
+    drawing = draw(
+        SYSTEM, "1a", user_parameters=given, options=QUICK | {"alphas": (0.35, 0.4, 0.45)}
+    )
     share, left = drawing.data["share"], drawing.axes[0].collections[0]
     # The variable grows as alpha_* falls.
     np.testing.assert_array_equal(np.ma.filled(left.get_array(), np.nan), share[::-1].T)
-    loop = success.climb(SYSTEM, [iterations.at(_with(given), "rest", 0.35)], 0, 3, (2, 24))
+    loop = complexity.trials_of(
+        SYSTEM, [iterations.law_at(_with(given), "rest", 0.35)], 0, 3, (2, 24)
+    )
     np.testing.assert_array_equal(share[0], loop.share[0])
-    sigma = draw(SYSTEM, "1b", given=given, options=QUICK | {"sigmas": (0.0, 0.5)})
+    sigma = draw(SYSTEM, "1b", user_parameters=given, options=QUICK | {"sigmas": (0.0, 0.5)})
     assert "Exponent of N50 in 1/(1 - sigma)" in sigma.caption
-    both = draw(SYSTEM, "3", given=given, options=QUICK | {"alphas": (0.15, 0.3, 0.6)})
+    both = draw(SYSTEM, "3", user_parameters=given, options=QUICK | {"alphas": (0.15, 0.3, 0.6)})
     assert both.data["trained"]["share"].shape == (3, 2)
     for name, one in (("a", drawing), ("b", sigma), ("c", both)):
         assert plotting.write(one.axes, tmp_path / f"{name}.png").stat().st_size > 10_000
@@ -37,12 +41,12 @@ def _with(given):
 
 
 def test_figure_2_is_that_of_single_runs():
-    drawing = draw(SYSTEM, "2", given={"m": 40}, options={"seeds": 2, "workers": 0,
+    drawing = draw(SYSTEM, "2", user_parameters={"m": 40}, options={"seeds": 2, "workers": 0,
                                                           "families": ("none",)})  # fmt: skip
     found = drawing.data["none"]
     law = SYSTEM.Parameters(m=40, L=100)
     for alpha, steps in zip(found["alpha_star"][2:], found["steps"][2:], strict=True):
-        alone = iterations.steps_to_zero(SYSTEM, iterations.at(law, "none", alpha), (0, 1))
+        alone = iterations.steps_to_zero(SYSTEM, iterations.law_at(law, "none", alpha), (0, 1))
         assert tuple(np.rint(steps)) == alone
     np.testing.assert_allclose(found["gap"], found["alpha_star"])
 
@@ -50,13 +54,13 @@ def test_figure_2_is_that_of_single_runs():
 def test_figures_of_noisy_tokens(tmp_path):
     given = {"m": 40, "L": 20, "d": 5}
     options = {"samples": 10, "steps": 40, "seeds": 2}
-    attention = draw(SYSTEM, "4", given=given, options=options)
+    attention = draw(SYSTEM, "4", user_parameters=given, options=options)
     run = attention.data["margin 1"]["relevant"]
     lines = attention.axes[0, 0].lines
     np.testing.assert_array_equal(lines[0].get_ydata(), np.mean(run, axis=0))
     np.testing.assert_allclose(lines[1].get_ydata(), 1 - np.mean(run, axis=0), rtol=1e-14)
     quick = options | {"removed": (0.0, 0.5), "workers": 0}
-    tokens = draw(SYSTEM, "5", given=given, options=quick)
+    tokens = draw(SYSTEM, "5", user_parameters=given, options=quick)
     found = tokens.data["loss"][0]["irrelevant first"]
     np.testing.assert_array_equal(tokens.axes[0, 0].lines[3].get_ydata(), found.mean(axis=1))
     assert found[0].tolist() == tokens.data["loss"][0]["at random"][0].tolist()
@@ -79,7 +83,7 @@ def test_figures_of_noisy_tokens(tmp_path):
 )
 def test_what_cannot_be_drawn_is_refused(name, given, options, told):
     with pytest.raises(InvalidRequest, match=told):
-        draw(SYSTEM, name, given=given, options=options)
+        draw(SYSTEM, name, user_parameters=given, options=options)
 
 
 def test_a_panel_leaves_out_the_curve_of_a_class_without_members():
@@ -93,17 +97,17 @@ def test_a_panel_leaves_out_the_curve_of_a_class_without_members():
 
 def test_points_that_short_samples_do_not_have_are_left_out():
     law = SYSTEM.Parameters(m=60, L=20)
-    alphas, laws = iterations.family_of(law, "proportion")
-    assert alphas == [0.05, 0.1, 0.2, 0.4, 0.8]
-    short, laws = iterations.family_of(dataclasses.replace(law, L=5), "proportion")
-    assert short == [0.1, 0.4, 0.8]
+    laws = iterations.laws_of(law, "proportion")
+    assert [one.alpha_star for one in laws] == [0.05, 0.1, 0.2, 0.4, 0.8]
+    laws = iterations.laws_of(dataclasses.replace(law, L=5), "proportion")
+    assert [one.alpha_star for one in laws] == [0.1, 0.4, 0.8]
     assert all(one.n_star > one.n_confusion for one in laws)
     none = SYSTEM.Parameters(m=12, L=1, alpha_star=1.0, alpha_confusion=0.0)
     for verdict in dynamics.verify(SYSTEM, none, ["Figure 2", "Theorem 1, iterations"]):
         assert verdict.holds is None
         assert "L=1 tokens" in verdict.evidence["reason"]
-    drawing = draw(SYSTEM, "2", given={"m": 24, "L": 20}, options={"seeds": 1, "workers": 0,
-                   "families": ("rest", "none")})  # fmt: skip
+    options = {"seeds": 1, "workers": 0, "families": ("rest", "none")}
+    drawing = draw(SYSTEM, "2", user_parameters={"m": 24, "L": 20}, options=options)
     for family in drawing.data.values():
         assert len(family["alpha_star"]) == len(family["steps"]) >= 3
 
@@ -118,7 +122,7 @@ def test_points_that_short_samples_do_not_have_are_left_out():
 )
 def test_where_nothing_was_fitted_the_caption_says_so(name, axis, tmp_path):
     few = QUICK | {"samples": (2, 4)} | axis
-    drawing = draw(SYSTEM, name, given={"m": 40, "L": 40}, options=few)
+    drawing = draw(SYSTEM, name, user_parameters={"m": 40, "L": 40}, options=few)
     assert "nan" not in drawing.caption
     assert "not fitted (too few values)" in drawing.caption
     assert "> 4" in drawing.caption

@@ -7,7 +7,7 @@ import pytest
 from verdicts import verdicts
 
 import dynamics
-from dynamics.experiments.shallow_vit import complexity, identities, iterations, success
+from dynamics.experiments.shallow_vit import complexity, identities, iterations
 from dynamics.experiments.verify import Protocol, checks
 from dynamics.systems.shallow_vit.full.population import FullPopulation
 from dynamics.systems.shallow_vit.reduced.population import ReducedPopulation
@@ -149,7 +149,7 @@ def test_iterations_follow_the_difference_of_the_shares():
         return iterations.steps_to_zero(SYSTEM, one, (0,))[0]
 
     rest, share, none = (
-        np.array([steps_of(iterations.at(law, name, a)) for a in alphas])
+        np.array([steps_of(iterations.law_at(law, name, a)) for a in alphas])
         for name, alphas in (("rest", (0.3, 0.4)), ("proportion", (0.2, 0.4)),
                              ("none", (0.2, 0.4)))
     )  # fmt: skip
@@ -173,13 +173,13 @@ COUNTS = (2, 8, 24, 48)
 
 def test_frozen_attention_has_no_advantage_over_itself(monkeypatch):
     """Remark 1 compares two trainings: where attention never moves, the ratio is 1."""
-    laws = [iterations.at(LAW, "proportion", a) for a in (0.15, 0.25, 0.4)]
+    laws = [iterations.law_at(LAW, "proportion", a) for a in (0.15, 0.25, 0.4)]
 
     def few(system, given, protocol):
         frozen = [dataclasses.replace(law, frozen=given[0].frozen) for law in laws]
-        return success.climb(system, frozen, 0, 6, COUNTS)
+        return complexity.trials_of(system, frozen, 0, 6, COUNTS)
 
-    monkeypatch.setattr(complexity, "_climb", few)
+    monkeypatch.setattr(complexity, "_run", few)
     monkeypatch.setattr(complexity, "SHARES", (0.15, 0.25, 0.4))
     trained, frozen = dynamics.verify(with_(Frozen), LAW, ["Theorem 1, samples", "Proposition 1"])
     for one, two in zip(*(v.evidence["table"].values() for v in (trained, frozen)), strict=True):

@@ -1,1 +1,0 @@
-"""Pictures that only the experiments on the shallow Vision Transformer need."""
