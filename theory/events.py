@@ -12,7 +12,7 @@ Three shapes of condition are enough so far:
   depends on the horizon and is stored with it.
 - `SustainedRise`: a quantity starts a rise that is large and long enough to count.
 
-Event rules as a theorist writes them, compiled to the shapes of `theory.events`.
+`event_rules` compiles rules as a theorist writes them to these shapes:
 
 ========================================  =====================================================
 ``"G >= D/2"``, also ``> <= <``           first step at which it holds (`Crossing`)
@@ -25,9 +25,10 @@ Event rules as a theorist writes them, compiled to the shapes of `theory.events`
 ========================================  =====================================================
 
 What comes to rest has a rate whose sign is rounding in the end: it neither stops nor starts growing
-there, unless the rate is exactly 0 (see `theory.events.Crossing`).
+there, unless the rate is exactly 0 (see `Crossing`).
 
-Names are scalars, observables, ``risk``, rates (``d_alpha``: change per unit of time), constants.
+Names in rules are scalars, observables, ``risk``, rates (``d_alpha``: change per unit of time),
+constants.
 """
 
 from __future__ import annotations

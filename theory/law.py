@@ -1,6 +1,7 @@
-"""What is wrong with a model, as one line with the line of the user's file.
+"""What the functions of a model give, checked: laws of samples, named arrays, and errors.
 
-Laws of samples: every sample of one structure in one array, with its probability.
+A law is every sample of one structure in one array, with its probability. What is wrong with a
+model is a `ModelError`, one line with the line of the user's file.
 """
 
 from __future__ import annotations

@@ -8,9 +8,8 @@ of these arguments are the defaults of the constants. One of three doors gives t
 3. ``sample``, ``loss`` and ``symmetry``: a law that can be drawn from, with the symmetry stated.
 
 Nothing is compiled here. `theory.closure` finds which entries stay equal under gradient descent,
-and the engine of `dynamics` runs the model.
-
-Reading a model from a Python file, without leaving anything behind.
+and the engine of `dynamics` runs the model. `read_model` reads one from a Python file and leaves no
+module behind.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def execute(asked: Asked) -> int:
 def _own(asked: Asked, form: str, parameters: Any) -> int:
     """The page of a model of one's own."""
     from dynamics.models.engine import derivation
-    from dynamics.models.engine.proof import prove
+    from dynamics.models.engine.symbolic import prove
 
     if form == "source":
         raise InvalidRequest(

@@ -1,10 +1,11 @@
-r"""First stage of a closure: which trained entries stay equal, by refinement on the gradient.
+r"""First stage of a closure: classes of trained entries that stay equal, and classes of samples.
 
-Entries of one array with one size :math:`|\theta_i(0)|` begin as one class, with the sign of their
-start; an entry at 0 gets its sign from its first clear gradient. At random points of the space in
-which every class has one value, the full gradient is taken, and a class is split where the signed
-gradients of its entries differ. When no point splits any more, gradient descent from the start
-cannot leave the space: this is colour refinement with the gradient as the colour.
+*Entries*, by refinement on the gradient. Entries of one array with one size :math:`|\theta_i(0)|`
+begin as one class, with the sign of their start; an entry at 0 gets its sign from its first clear
+gradient. At random points of the space in which every class has one value, the full gradient is
+taken, and a class is split where the signed gradients of its entries differ. When no point splits
+any more, gradient descent from the start cannot leave the space: this is colour refinement with the
+gradient as the colour.
 
 What counts as different is decided class by class, because gradients of two arrays may differ by
 ten orders of magnitude: `FLOORS` times the rounding error of the class, measured against a run in
@@ -12,20 +13,18 @@ single precision, plus `ROUNDING` units in the last place of the class's largest
 
 An entry whose gradient vanishes at every point is *frozen*.
 
-Classes of samples: which samples of a law have the same loss on the closed space.
-
-On the space in which training stays, many samples of a law have the same restricted loss. Their
-losses, the derivatives of these along random directions of the space, and what is observed of them
-agree at every state, so one of them stands for all with the sum of their probabilities. Samples
-that agree at states near the start may differ later, where a kink is passed: states along a run are
-looked at too.
+*Samples* of a law that have the same loss on the closed space. On the space in which training
+stays, many samples of a law have the same restricted loss. Their losses, the derivatives of these
+along random directions of the space, and what the model observes agree at every state, so one of
+them stands for all with the sum of their probabilities. Samples that agree at states near the start
+may differ later, where a kink is passed: states along a run are looked at too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,6 +151,23 @@ class EntryClasses:
         moving = self.labels >= 0
         states[..., moving] = self.signs[moving] * scalars[..., self.labels[moving]]
         return states
+
+    def lift_objects(
+        self, scalars: Sequence[Any], frozen: Callable[[float], Any]
+    ) -> NDArray[np.object_]:
+        """A state of every entry, shape (n,), in numbers of another kind, such as symbols.
+
+        Parameters
+        ----------
+        scalars : sequence of objects
+            One for each class.
+        frozen : callable
+            Value of an entry that never moves -> its number.
+        """
+        entries = np.empty(self.start.size, dtype=object)
+        for k, (label, sign) in enumerate(zip(self.labels, self.signs, strict=True)):
+            entries[k] = int(sign) * scalars[label] if label >= 0 else frozen(self.start[k])
+        return entries
 
     def project(self, vectors: FloatArray) -> FloatArray:
         """Signed mean over each class, shape (..., count), of vectors of shape (..., n)."""

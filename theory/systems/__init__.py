@@ -1,4 +1,5 @@
-"""Systems, one folder each, with the same file names in every one.
+"""Papers, one folder each, with the same file names in every one.
 
-`notation`, `data_law`, `model`, `symmetry`, `recursion`, `claims`, `events`.
+`notation` (the table of letters, the events), `model` (the network), `recursion` (the reduction),
+`lemmas` (proofs by computation) and `claims`; what only one paper needs has files of its own.
 """

@@ -1,12 +1,11 @@
-r"""The full problem as a closure sees it: gradients and what each sample says, with their errors.
-
-A rounding error is the difference to a run in single precision on inputs, weights and data that are
-each moved by a rounding error of that precision, scaled to double precision.
-
-The closure of a realized model: classes of entries and samples, and the walk along the run.
+"""The closure of a realized model: classes of entries and samples, and the walk along the run.
 
 The walk goes back to the first stage with every state at which the full gradient leaves the
 classes, until none does; see `theory.closure`.
+
+`FullTraining` gives the gradients and the signatures of samples with their rounding errors: the
+difference to a run in single precision on inputs, weights and data that are each moved by a
+rounding error of that precision, scaled to double precision.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
-"""The notation table of a model, from the names that it gives to its scalars and constants.
+"""What is made of a model once: parameters, notation table, panels, fingerprint, realizations.
 
-What the runs of a model are drawn as: its own panels, or one for each array.
+The notation table comes from the names that the model gives to its scalars and constants. Its runs
+are plotted in its own panels, or in one for each array.
 
-What counts in a model, as a short hash of each of its parts.
-
-A part is hashed by its value at the default constants (the start, every sample and its probability,
-the traced program) and by the syntax of its function, with that of what the function uses of the
-same file: so data that a file imports count, and so does what only other constants reach. Comments,
-docstrings and the layout of the text do not.
-
-A model with what is made of it once: its parameters, its fingerprint, its realizations.
+The fingerprint is a short hash of each part of the model. A part is hashed by its value at the
+default constants (the start, every sample and its probability, the traced program) and by the
+syntax of its function, with that of what the function uses of the same file: so data that a file
+imports count, and so does what only other constants reach. Comments, docstrings and the layout of
+the text do not.
 """
 
 from __future__ import annotations

@@ -229,16 +229,7 @@ def _read(
     import jax
 
     classes, program, data = closure.classes, made.program, made.data
-    moving = classes.labels >= 0
-    entries = np.array(
-        [
-            int(sign) * symbols[label] if label >= 0 else sympy.nsimplify(value, rational=True)
-            for label, sign, value in zip(
-                classes.labels, np.where(moving, classes.signs, 0), classes.start, strict=True
-            )
-        ],
-        dtype=object,
-    )
+    entries = classes.lift_objects(symbols, lambda value: sympy.nsimplify(value, rational=True))
     reals = {name: sympy.Symbol(name, real=True) for name in made.reals}
     fixed = {name: np.asarray(value) for name, value in data.fixed.items()}
 

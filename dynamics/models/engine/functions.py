@@ -34,7 +34,7 @@ DENSE = 1 << 16
 
 
 class Embedding(NamedTuple):
-    """Arrays of an embedding; ``matrix`` is empty where entries are select_samples by ``labels``.
+    """Arrays of an embedding; ``matrix`` is empty where entries are gathered by ``labels``.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ from dynamics.models.engine.functions import (
 from dynamics.models.engine.program import Data, device_data
 from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.tracing import refusals
-from dynamics.problem import BaseProblem, FloatArray, Layout
+from dynamics.problem import NO_BATCHES, BaseProblem, FloatArray, Layout
 from dynamics.training.minibatches import dealt
 from dynamics.validation import InvalidRequest, integer, real, refuse
 from theory.closure import Closure
@@ -317,7 +317,7 @@ class ReducedPopulation(ModelProblem):
 
     def _compiled_gradient(self, backend: str, steps: Any) -> Any:
         """The generated file with its data, where the gradient is compiled by numba; else None."""
-        from dynamics.models.engine import compiled
+        from dynamics.models.engine import symbolic
 
         if backend not in BACKENDS:
             refuse("backend", backend, "is unknown", ", ".join(BACKENDS), BACKENDS[0])
@@ -329,12 +329,12 @@ class ReducedPopulation(ModelProblem):
                 "backend='numba' knows scalars and their rates, and an event speaks of others; "
                 "backend can be arrays"
             )
-        long_run = self.definition.walk(steps=steps).steps >= compiled.LONG_RUN
+        long_run = self.definition.walk(steps=steps).steps >= symbolic.LONG_RUN
         fits = plain and self.coordinates != "linear"
         if backend == "arrays" or (backend == "auto" and not (long_run and fits)):
             return None
         try:
-            return compiled.compiled_gradient(self)
+            return symbolic.compiled_gradient(self)
         except InvalidRequest:
             if backend == "auto":
                 return None
@@ -356,7 +356,8 @@ class ReducedPopulation(ModelProblem):
         if self._compiled is None:
             return super().advance(state, eta, first, last, buffers)
         module, data = self._compiled
-        before, work = state.copy(), (np.empty_like(state), np.empty_like(state), True)
+        before = state.copy()
+        work = (np.empty_like(state), np.empty_like(state), True, NO_BATCHES, NO_BATCHES)
         reached = int(module.advance(state, eta, first, last, (data, *work, *buffers)))
         if reached == last:
             return last

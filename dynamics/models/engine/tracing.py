@@ -1,8 +1,8 @@
-"""What goes wrong while a model is traced, as one line with the line of the user's file.
+"""Tracing a model by JAX: errors as one line, and the array namespace ``xp``.
 
-The array namespace ``xp`` that a loss may use: elementary functions of JAX in double precision.
-
-A name that is not here is refused with the nearest that is, before anything is traced.
+What goes wrong while a model is traced is one line with the line of the user's file. ``xp`` has the
+elementary functions of JAX in double precision; another name is refused with the nearest that it
+has, before anything is traced.
 """
 
 from __future__ import annotations

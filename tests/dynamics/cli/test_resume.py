@@ -10,36 +10,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from interruptions import interrupt_soon, signalled
 from runs import same
 
 import dynamics
 from dynamics.cli import main
-from dynamics.training import gradient_descent as run
 
 RUN = ["run", "positional_attention", "--D", "8", "--C", "2", "--steps", "20000"]
 COMPARE = ["compare", "positional_attention", "--D", "8", "--C", "2", "--steps", "1500", "--json"]
-
-SLOWLY = """
-import sys, time
-from dynamics import cli
-from dynamics.training import checkpoint, progress
-from dynamics.training import gradient_descent as run
-progress.DELAY = 0.0
-checkpoint.SECONDS = checkpoint.SHARE = 0.0
-run.LARGEST_CHUNK = 256
-write = checkpoint.Checkpoint.write
-def slow(*arguments):
-    write(*arguments)
-    time.sleep(0.03)
-checkpoint.Checkpoint.write = slow
-sys.exit(cli.main(sys.argv[1:]))
-"""
 
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def interrupted(monkeypatch):
+    """The next command is interrupted after some chunks."""
+    interrupt_soon(monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -49,25 +39,12 @@ def reference():
     return dynamics.descend(problem, system.default_runs["run"].eta, 20_000)
 
 
-def signalled(number, moment):
-    """Send a signal to a run that goes slowly, some time after its first checkpoint."""
-    command = [sys.executable, "-c", SLOWLY, *RUN, "--out", "x"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    begun = time.monotonic()
-    while not Path(".x.checkpoint").exists() and time.monotonic() < begun + 60:
-        assert process.poll() is None
-        time.sleep(0.01)
-    time.sleep(moment)
-    process.send_signal(number)
-    return process.communicate(timeout=60)[1], process.returncode
-
-
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)]
 )
 def test_a_run_goes_on_after_a_signal(elsewhere, reference, number, code):
     moment = np.random.default_rng(int(number)).uniform(0.0, 0.8)
-    err, ended = signalled(number, moment)
+    err, ended = signalled(RUN, number, moment)
     assert ended == code
     assert Path(".x.checkpoint").exists()
     if number == signal.SIGKILL:
@@ -80,20 +57,6 @@ def test_a_run_goes_on_after_a_signal(elsewhere, reference, number, code):
     assert main([*RUN, "--out", "x", "--resume"]) == 0
     same(dynamics.load("x"), reference)
     assert [p.name for p in elsewhere.iterdir()] == ["x"]
-
-
-@pytest.fixture
-def interrupted(monkeypatch):
-    """The next command is interrupted after some chunks."""
-    advance, count = run.Run._advance, iter(range(10**6))
-
-    def counted(self, last):
-        advance(self, last)
-        if next(count) == 25:
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr(run, "LARGEST_CHUNK", 256)
-    monkeypatch.setattr(run.Run, "_advance", counted)
 
 
 def test_a_comparison_goes_on(capsys, elsewhere, interrupted):

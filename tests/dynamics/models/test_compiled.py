@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.models.engine import compiled
-from dynamics.models.engine.compiled import compiled_gradient
+from dynamics.models.engine import symbolic
+from dynamics.models.engine.symbolic import compiled_gradient
 from dynamics.validation import InvalidRequest
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
@@ -75,10 +75,10 @@ def test_long_runs_of_small_models_are_compiled():
     parameters = system.Parameters()
     chosen = {
         steps: system.problem(parameters, None, {"eta": 0.02, "steps": steps}).settings
-        for steps in (3000, compiled.LONG_RUN)
+        for steps in (3000, symbolic.LONG_RUN)
     }
     assert "backend" not in chosen[3000]
-    assert chosen[compiled.LONG_RUN]["backend"] == "numba"
+    assert chosen[symbolic.LONG_RUN]["backend"] == "numba"
 
 
 def test_softplus_does_not_overflow():

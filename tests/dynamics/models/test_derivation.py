@@ -11,7 +11,7 @@ import sympy
 import dynamics
 from dynamics.cli import main
 from dynamics.models.engine.derivation import _read, page, size_table
-from dynamics.models.engine.proof import prove
+from dynamics.models.engine.symbolic import prove
 from theory.rendering import multiplicities
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"

@@ -1,22 +1,18 @@
 """Runs of own models interrupted and resumed, stored and read, and drawn without the model file."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from interruptions import interrupt_soon, signalled
 from runs import same
 
 import dynamics
 from dynamics import plotting
 from dynamics.cli import main
-from dynamics.training import gradient_descent as run
 from dynamics.validation import InvalidRequest
 
 pytest.importorskip("jax")
@@ -33,22 +29,6 @@ panels = [("own", "other"), ("log risk",)]
 )
 RUN = ["run", "my.py", "--p1", "0.4", "--eta", "0.5", "--steps", "8000"]
 
-SLOWLY = """
-import sys, time
-from dynamics import cli
-from dynamics.training import checkpoint, progress
-from dynamics.training import gradient_descent as run
-progress.DELAY = 0.0
-checkpoint.SECONDS = checkpoint.SHARE = 0.0
-run.LARGEST_CHUNK = 256
-write = checkpoint.Checkpoint.write
-def slow(*arguments):
-    write(*arguments)
-    time.sleep(0.03)
-checkpoint.Checkpoint.write = slow
-sys.exit(cli.main(sys.argv[1:]))
-"""
-
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
@@ -60,15 +40,7 @@ def here(tmp_path, monkeypatch):
 @pytest.fixture
 def interrupted(monkeypatch):
     """The next command is interrupted after some chunks."""
-    advance, count = run.Run._advance, iter(range(10**6))
-
-    def counted(self, last):
-        advance(self, last)
-        if next(count) == 25:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr(run, "LARGEST_CHUNK", 256)
-    monkeypatch.setattr(run.Run, "_advance", counted)
+    interrupt_soon(monkeypatch)
 
 
 def files(folder):
@@ -112,13 +84,9 @@ def test_a_comparison_goes_on_bitwise(here, capsys, interrupted):
 
 @pytest.mark.long
 def test_a_process_that_is_interrupted_in_the_middle(here):
-    command = [sys.executable, "-c", SLOWLY, *RUN, "--out", "x"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    while not Path(".x.checkpoint").exists() and process.poll() is None:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    assert "--resume goes on" in process.communicate(timeout=60)[1]
-    assert process.returncode == 130
+    err, code = signalled(RUN, signal.SIGINT)
+    assert "--resume goes on" in err
+    assert code == 130
     assert main([*RUN, "--out", "x", "--resume"]) == 0
     assert main([*RUN, "--out", "whole"]) == 0
     same(dynamics.load("x"), dynamics.load("whole"))

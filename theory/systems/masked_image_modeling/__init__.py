@@ -5,6 +5,7 @@ Images come from clusters, each with its own partition of the patches into areas
 Only the rows e_p^T Q of Q live, they never interact, and by symmetry each collapses onto a few
 correlations of the patch p with features (Phi) and with positions (Ups).
 
-`data_law` (clusters, areas, masks), `model` (attention and the loss), `symmetry` (who is equal to
-whom), `recursion` (the reduction), `lemmas` (the proofs by computation), `claims`, `events`.
+`notation` (letters, events), `model` (areas and masks, attention and the loss), `symmetry` (equal
+rows, classes of positions and features), `recursion` (the reduction), `information_gap` (equation
+(4.1) at finite size), `lemmas` (the proofs by computation), `claims`.
 """

@@ -1,8 +1,9 @@
-r"""The data law of Definition 2.1, the masks of Definition 2.5, and what both leave unavoidable.
+r"""Data law, masks and network: Definitions 2.1 and 2.5, Assumption 2.4, the unavoidable error.
 
-A cluster k is drawn uniformly; it partitions the P patches into areas, of which area 0 is global.
-Area a has the latent :math:`z_a`, independent of the others, and every patch of it the content
-:math:`z_a v_{k,a}`. Of the patches, M are masked, all subsets of that size being equally likely.
+*Data law and masks.* A cluster k is drawn uniformly; it partitions the P patches into areas, of
+which area 0 is global. Area a has the latent :math:`z_a`, independent of the others, and every
+patch of it the content :math:`z_a v_{k,a}`. Of the patches, M are masked, all subsets of that size
+being equally likely.
 
 Given that p is masked, M - 1 of the other P - 1 patches are. The numbers of unmasked patches in
 disjoint sets are then multivariate hypergeometric: with :math:`(x)_r` the falling factorial,
@@ -10,10 +11,9 @@ disjoint sets are then multivariate hypergeometric: with :math:`(x)_r` the falli
 .. math:: E \prod_a (h_a)_{r_a}
    = \frac{(P - M)_r}{(P - 1)_r} \prod_a (C_a)_{r_a}, \qquad r = \sum_a r_a.
 
-The model of Assumption 2.4 for explicit small sizes, every entry of Q a symbol.
-
-Features :math:`v_{k,a}` and positions :math:`e_p` are the coordinates, features first, cluster by
-cluster. The token of patch q is :math:`\tilde X_q = 1\{q \notin M\} X_q + e_q`, and
+*Network* for explicit small sizes, every entry of Q a symbol (Assumption 2.4). Features
+:math:`v_{k,a}` and positions :math:`e_p` are the coordinates, features first, cluster by cluster.
+The token of patch q is :math:`\tilde X_q = 1\{q \notin M\} X_q + e_q`, and
 
 .. math::
    s_{pq} = \tilde X_p^\top Q \tilde X_q, \quad

@@ -1,11 +1,10 @@
-r"""Notation of Huang, Wen, Chi, Liang, "Feature-Position Correlations in Masked Image Modeling".
+r"""Notation and events of Huang, Wen, Chi, Liang, "Feature-Position Correlations ..." (2024).
 
 Areas of a cluster are numbered from 0, the global one; the paper numbers them from 1.
 
-The phases of training, as rules on the order parameters of a local and of a global row.
-
-With m the area of a local patch p, 0 the global one, and :math:`\rho = |\alpha_0|/\alpha_m` the
-ratio of the rates of the two correlations (Lemma 5.1):
+`EVENTS` are the phases of training, as rules on the order parameters of a local and of a global
+row. With m the area of a local patch p, 0 the global one, and :math:`\rho = |\alpha_0|/\alpha_m`
+the ratio of the rates of the two correlations (Lemma 5.1):
 
 - ``E0``: training starts in Phase I, :math:`\rho > 1`. Two phases where it happens at all (then at
   time 0), one phase where it does not.

@@ -1,12 +1,11 @@
-r"""Who is equal to whom: rows of one type, and the classes of positions and features in a row.
+r"""Classes of equal entries of Q: rows of one type, positions and features in a row.
 
 The only entries of Q that gradient descent moves are, for each patch p, its correlations with
 positions :math:`\Upsilon_{p\to q} = e_p^\top Q e_q` and with features
 :math:`\Phi_{p\to v} = e_p^\top Q v`, and rows of different p do not interact (`model`). Draw the
 patches, the areas of all clusters and the clusters as vertices, membership as edges, and refine
 with p individualised (`theory.color_refinement`). Then Ups_{p.} is constant on the colours of
-patches,
-Phi_{p.} on the colours of areas, and patches of one *type* have equal rows.
+patches, Phi_{p.} on the colours of areas, and patches of one *type* have equal rows.
 
 Proof. Masks are exchangeable, so the increment of Ups_pq depends on q only through the areas that
 hold q and what those areas and their clusters consist of: how many patches of each value of Ups, in
@@ -17,7 +16,8 @@ The name of a class says where it lies as seen from p, one word for each cluster
 *own* area, the *global* one, or an *other* local one (*local*, where p itself is global). The local
 area that holds p is the *target* among the features.
 
-Which patch and which cluster stand for local, or for global, areas in events and parameters.
+`reference` and `view` say which patch and which cluster stand for local, or for global, areas in
+events and parameters.
 """
 
 from __future__ import annotations

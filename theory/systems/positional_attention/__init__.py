@@ -4,6 +4,7 @@ A one-layer, single-head transformer whose attention matrix A depends on positio
 which patches belong together. Under the idealised problem (P), A collapses onto three numbers and
 v onto one: gradient descent is a recursion on (alpha, gamma, rho).
 
-`data_law` (Definition 2.1, Assumption 1), `model` (equation (T)), `symmetry` (who is equal to
-whom), `recursion` (the reduction), `lemmas` (the proofs by computation), `claims`, `events`.
+`notation` (letters, events), `model` (the law of Definition 2.1, the orbits of Lemma 4.1, equation
+(T)), `recursion` (the reduction), `lemmas` (the proofs by computation), `claims`; `linear_rules`
+(Theorems 3.1 and 5.2) and `constructions` (Theorem 3.2).
 """

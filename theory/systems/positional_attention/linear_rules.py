@@ -1,9 +1,9 @@
-r"""Theorem 3.1: what a generalized linear model can reach, exactly.
+r"""Theorems 3.1 and 5.2: exact errors of linear rules, and of all that do not know the sets.
 
-A generalized linear model sees the patches through one score, :math:`g = \phi(\sum_j \langle w_j,
-X_j\rangle)`. Noise is orthogonal to the feature, so the best directions are multiples of it and the
-score is :math:`\sum_j w_j x_j` with numbers :math:`w_j`. The label is symmetric, so every error
-below is computed given y = +1, averaged over the signal sets.
+**Theorem 3.1.** A generalized linear model sees the patches through one score, :math:`g =
+\phi(\sum_j \langle w_j, X_j\rangle)`. Noise is orthogonal to the feature, so the best directions
+are multiples of it and the score is :math:`\sum_j w_j x_j` with numbers :math:`w_j`. The label is
+symmetric, so every error below is computed given y = +1, averaged over the signal sets.
 
 Three classes of rules have different answers:
 
@@ -17,21 +17,18 @@ link does better than sign(Z): error P(Z < 0) + P(Z = 0)/2. With m = q(D - C) it
 where Z is not 0 and decides the ties, with profit: the set that is shrunk is seldom the signal.
 
 *Unequal weights, any link.* Weights :math:`3^j` encode all of x in the score, so that some link
-reaches the error of the best classifier, `data_law.bayes_error`.
-
-Reference: Jelassi, Sander, Li (2022), Theorem 3.1. Probabilities are exact where q is a
+reaches the error of the best classifier, `model.bayes_error`. Probabilities are exact where q is a
 ``Fraction``, floats otherwise.
 
-Theorem 5.2: what any algorithm can reach that does not know the sets, exactly.
-
-"Without patch association knowledge" is read as: the partition is uniform among all partitions
-into sets of C, and the algorithm knows of it what its samples tell. The feature :math:`w^\star` and
-the noise-free :math:`x_j` are given for free, so what follows bounds every algorithm.
+**Theorem 5.2.** "Without patch association knowledge" is read as: the partition is uniform among
+all partitions into sets of C, and the algorithm knows of it what its samples tell. The feature
+:math:`w^\star` and the noise-free :math:`x_j` are given for free, so what follows bounds every
+algorithm.
 
 *No sample.* Given y = +1, the chance of x is proportional to the expected number of sets that are
 all +1, :math:`\binom{n_+}{C}` with :math:`n_+` the number of patches at +1. The best classifier
 compares :math:`\binom{n_+}{C}` with :math:`\binom{n_-}{C}`: it is sign(Z), Z = n_+ - n_-. So the
-error of `linear_rules.sign_rule_error` is the least not only of linear rules, but of all.
+error of `sign_rule_error` is the least not only of linear rules, but of all.
 
 *N samples.* Patches outside the signal set carry no information on the partition. Reveal the signal
 set of every sample, k of the L sets in all, and whether the signal set of the test point is among
@@ -44,7 +41,7 @@ k the number of different sets in N draws. At fixed C and m = q(D - C) the N bel
 exceeds a given error grows like D, where errZ exceeds it. Where errZ is itself o(1), which is where
 m is small against C^2, the bound is void, and so is the theorem: only the feature is to be learned.
 
-Reference: Jelassi, Sander, Li (2022), Theorem 5.2.
+Reference: Jelassi, Sander, Li (2022).
 """
 
 from __future__ import annotations

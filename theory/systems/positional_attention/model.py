@@ -1,21 +1,20 @@
-r"""The data law of Definition 2.1 and Assumption 1.
+r"""Data law, orbits and network: Definition 2.1, Lemma 4.1 and equation (T).
 
-D patches in :math:`R^d`, split into L = D/C disjoint sets of size C. The label y is a fair sign, a
-signal set is drawn uniformly. With :math:`x_j = \langle w^\star, X_j\rangle`: every patch of the
-signal set has x = y; every other patch has x = +1, -1, 0 with probability q/2, q/2, 1-q. Noise is
-centred and orthogonal to the feature :math:`w^\star`.
+*Data law* (Definition 2.1, Assumption 1). D patches in :math:`R^d`, split into L = D/C disjoint
+sets of size C. The label y is a fair sign, a signal set is drawn uniformly. With :math:`x_j =
+\langle w^\star, X_j\rangle`: every patch of the signal set has x = y; every other patch has x = +1,
+-1, 0 with probability q/2, q/2, 1-q. Noise is centred and orthogonal to the feature
+:math:`w^\star`.
 
 Conditioned on y = +1, a set with a patches at +1 and b at -1 has *type* (a, b).
 
-Who is equal to whom: the three orbits of Lemma 4.1 and their numbers of entries.
+*Orbits*, the entries that stay equal (Lemma 4.1). The law of Assumption 1 is invariant under every
+permutation of the patches that maps sets onto sets, the wreath product :math:`S_C \wr S_L`, and the
+model is permutation-invariant. The orbits of index pairs are computed from generators by
+`theory.symmetry.classes`; for L sets of equal size C they are the three named here. `entries`
+states their sizes for symbolic D and C; the tests compare it with `classes` at many sizes.
 
-The law of Assumption 1 is invariant under every permutation of the patches that maps sets onto
-sets, the wreath product :math:`S_C \wr S_L`, and the model is permutation-invariant. The orbits of
-index pairs are computed from generators by `theory.symmetry.classes`; for L sets of equal size C
-they are the three named here. `entries` states their sizes for symbolic D and C; the tests compare
-it with `classes` at many sizes.
-
-The model (T): one positional-attention layer, and what it computes on an orbit-symmetric A.
+*Network*, one positional-attention layer, and what it computes on an orbit-symmetric A.
 
 .. math::
    F(X) = \sum_i act\Big(D \sum_j S_{ij} \langle v, X_j\rangle\Big), \quad

@@ -1,9 +1,7 @@
-r"""Notation of Jelassi, Sander, Li, "Vision Transformers provably learn spatial structure".
+r"""Notation and events of Jelassi, Sander, Li, "Vision Transformers provably learn ...".
 
-The three events of training, as rules on the order parameters.
-
-The signal strength that reaches the loss is :math:`\alpha G`; its log-growth splits in
-:math:`d\log\alpha + d\log G`.
+`EVENTS` are the three events of training, as rules on the order parameters. The signal strength
+that reaches the loss is :math:`\alpha G`; its log-growth splits in :math:`d\log\alpha + d\log G`.
 
 - Event I, value-driven: v grows, attention stays. It ends at ``T0``, the first time with alpha > 0
   at which attention contributes at least as much: :math:`d\log G \geq d\log\alpha`.

@@ -5,7 +5,8 @@ of two patterns, the others say nothing. Without noise the tokens are patterns, 
 on matrices of M columns, M the number of patterns; where the start is symmetric, attention closes
 on 16 scalars.
 
-`data_law` (the numbers of tokens of each pattern), `model` (network, loss, gradients), `symmetry`
-(who is equal to whom, and when), `recursion` (pattern space, Gram form, collapse), `lemmas` (the
-proofs by computation), `claims`, `events`.
+`notation` (letters, events), `data_law` (the numbers of tokens of each pattern), `model` (network,
+loss, gradients), `symmetry` (classes of pairs of patterns, and when they hold), `recursion`
+(pattern space, Gram form, collapse), `lemmas` (the proofs by computation), `attention_limits`
+(what attention can reach, and what the paper assumes of the start), `claims`.
 """

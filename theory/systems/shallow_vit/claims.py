@@ -7,7 +7,7 @@ label-relevant query to label-relevant tokens.
 
 The paper asks (Theorem 1) for :math:`\alpha_* \geq \alpha_\# / (\epsilon_S e^{-(\delta+\tau)}
 (1 - (\sigma+\tau)))` with :math:`\epsilon_S < 1/2`: at most a fraction of alpha_* is confusion
-(`lemmas.confusion_constant`). Its own Figure 1a does not keep to that.
+(`attention_limits.confusion_constant`). Its own Figure 1a does not keep to that.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ CLAIMS = (
         falsified_by="""fewer neurons within the angle sigma + tau of p_1 than that, with the least
             epsilon_m that is allowed; the share of a sphere in d dimensions inside such an
             angle""",
-        proof=lemmas.lemma_3,
+        proof=attention_limits.lemma_3,
     ),
     Claim(
         source="Lemma 4",
@@ -283,6 +283,6 @@ CLAIMS = (
         hypothesis=r"$c_0 = 0.01$, $\sigma = 0.1$, $\delta = 0.2$; the first $W_Q$ read as $W_K$.",
         falsified_by="""no orthonormal p and q within sigma and delta of what these matrices make of
             the patterns""",
-        proof=lemmas.printed_start,
+        proof=attention_limits.printed_start,
     ),
 )

@@ -8,40 +8,23 @@ same way. Gram form and collapse: what `recursion` derives is compared with what
 explicit matrices.
 
 What is stated is typed here and compared with what was derived.
-
-What the paper assumes of the start: lucky neurons, the printed scales, the share of confusion.
-
-The rows of :math:`W_O^{(0)}` are Gaussian, so their directions are uniform on the sphere of
-:math:`R^{m_a}`. The share of them within an angle theta of a given direction is
-
-.. math:: \tfrac12 I_{\sin^2\theta}\big(\tfrac{m_a - 1}{2}, \tfrac12\big), \qquad
-   \theta \leq \tfrac\pi2,
-
-I the regularised incomplete beta function: of the order of :math:`\theta^{m_a - 1}`. Lemma 3 gives
-:math:`\frac1M (1 - \epsilon_m - \theta M / \pi)`, which grows as theta falls; its hypothesis
-:math:`m \geq \epsilon_m^{-2} M^2 \log N` allows no :math:`\epsilon_m` below
-:math:`M \sqrt{\log N / m}`.
 """
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Mapping, Sequence
-from math import exp, log, pi, sin, sqrt
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+import numpy as np
 import sympy
 
-from theory.claims import Evidence
+from theory.claims import Evidence, Exponential
 from theory.symmetry import classes
 from theory.systems.shallow_vit import model, recursion
-from theory.systems.shallow_vit.explicit_cases import (
-    PATTERNS,
-    TOKENS,
-    attention_of_tokens,
-    patterns,
-    tokens,
-)
 from theory.systems.shallow_vit.model import (
     W_K,
     W_O,
@@ -49,12 +32,16 @@ from theory.systems.shallow_vit.model import (
     W_V,
     A,
     D,
+    L,
     Matrix,
     S,
     X,
     contract,
+    d,
     evaluate,
     m,
+    m_a,
+    m_b,
     terms,
 )
 from theory.systems.shallow_vit.notation import NOTATION
@@ -69,11 +56,14 @@ from theory.systems.shallow_vit.recursion import (
     H,
     J,
     K,
+    M,
+    P,
     Q,
     T,
     V,
     eta,
 )
+from theory.systems.shallow_vit.recursion import D as BACKWARD
 from theory.systems.shallow_vit.symmetry import (
     IntArray,
     named,
@@ -83,7 +73,118 @@ from theory.systems.shallow_vit.symmetry import (
     unordered,
 )
 
-M, L = NOTATION.symbols("M L")
+TOKENS = {d: 2, m_a: 1, m_b: 1, m: 1, L: 3}
+"""Sizes of the sample that is written out; products of matrices are sound for all."""
+PATTERNS = {M: 3, m: 2}
+"""Sizes of the patterns that are written out."""
+
+
+def attention_of_tokens(counts: tuple[int, ...]) -> list[bool]:
+    """Whether the attention of tokens, summed over those of a pattern, is P: pair by pair."""
+    size = len(counts)
+    scores = model.free(B, {M: size})
+    pattern = np.repeat(np.arange(size), counts).tolist()
+    tokens = sympy.Matrix(len(pattern), len(pattern), lambda i, j: scores[pattern[i], pattern[j]])
+    attention, P = model.column_softmax(tokens), pattern_attention(scores, counts)
+    held = []
+    for i, column in itertools.product(range(size), range(len(pattern))):
+        total = sympy.Add(*[attention[r, column] for r, p in enumerate(pattern) if p == i])
+        held.append(sympy.cancel(sympy.together(total - P[i, pattern[column]])) == 0)
+    return held
+
+
+def pattern_attention(
+    scores: sympy.Matrix, counts: Sequence[Any], exponential: Any = sympy.exp
+) -> sympy.Matrix:
+    """P of explicit scores: counts times exponentials, over the sum of the column.
+
+    Parameters
+    ----------
+    scores : sympy.Matrix, shape (M, M)
+        B.
+    counts : sequence of M numbers or symbols
+    exponential : callable
+        Stands for the exponential.
+    """
+    weights = _weights(scores, counts, exponential)
+    return sympy.Matrix(*scores.shape, lambda i, j: weights[i, j] / sympy.Add(*weights.col(j)))
+
+
+def _weights(scores: sympy.Matrix, counts: Sequence[Any], exponential: Any) -> sympy.Matrix:
+    return sympy.Matrix(*scores.shape, lambda i, j: counts[i] * exponential(scores[i, j]))
+
+
+@dataclass(frozen=True)
+class ExplicitCase:
+    """A small case with free entries, and the derivatives of its loss in terms of attention."""
+
+    values: Mapping[Any, sympy.Matrix]
+    slopes: Mapping[Any, tuple[sympy.Expr, ...]]
+    rest: Mapping[Any, Any]
+
+    def agrees(self, matrix: Any, expected: sympy.Matrix) -> list[bool]:
+        """Entry by entry, whether a matrix of derivatives is as expected."""
+        pairs = zip(self.slopes[matrix], expected, strict=True)
+        return [sympy.expand(claimed.xreplace(self.rest)) == slope for slope, claimed in pairs]
+
+
+@cache
+def tokens() -> ExplicitCase:
+    """Three tokens, differentiated by every weight through the exponentials."""
+    values = {s: model.free(s, TOKENS) for s in (*model.TRAINED, X, D)}
+    scores = model.explicit(model.scores(), TOKENS, values)
+    attention = model.free(S, TOKENS)
+    back = _back(scores.applyfunc(Exponential), attention)
+    attended = values | {S: model.column_softmax(scores, Exponential)}
+    loss = _inner(model.explicit(model.hidden(), TOKENS, attended), values[D])
+    entries = values | {S: attention}
+    entries[model.DZ] = model.explicit(model.by_scores(), TOKENS, entries)
+    slopes = {matrix: _slopes(loss, values[matrix], back) for matrix in model.TRAINED}
+    return ExplicitCase(entries, slopes, back[2])
+
+
+@cache
+def patterns() -> ExplicitCase:
+    """Three patterns with free numbers of tokens, differentiated by H and B."""
+    scores, hidden, slope = (model.free(s, PATTERNS) for s in (B, H, BACKWARD))
+    counts = sympy.symbols(f"c_1:{PATTERNS[M] + 1}", positive=True)
+    attended = pattern_attention(scores, counts, Exponential)
+    attention = model.free(P, PATTERNS)
+    weights = _weights(scores, counts, Exponential)
+    sums, parts, rest = _back(weights, attention)
+    parts = {
+        Exponential(scores[i, j]): parts[weights[i, j]] / counts[i]
+        for i, j in np.ndindex(*scores.shape)
+    }
+    loss = _inner(hidden * attended, slope)
+    slopes = {name: _slopes(loss, m, (sums, parts, rest)) for name, m in ((E, hidden), (T, scores))}
+    return ExplicitCase({P: attention, H: hidden, BACKWARD: slope}, slopes, rest)
+
+
+def _slopes(loss: sympy.Expr, entries: sympy.Matrix, back: Any) -> tuple[sympy.Expr, ...]:
+    """Derivatives of a loss by every entry, as polynomials in the attention."""
+    sums, parts, rest = back
+    derivatives = (sympy.diff(loss, entry).xreplace(sums).xreplace(parts) for entry in entries)
+    return tuple(sympy.expand(slope.xreplace(rest)) for slope in derivatives)
+
+
+def _back(
+    weights: sympy.Matrix, attention: sympy.Matrix
+) -> tuple[Mapping[Any, Any], Mapping[Any, Any], Mapping[Any, Any]]:
+    """Totals of columns, their terms as attention, and the last of each column by the sum."""
+    totals = sympy.symbols(f"tot_:{weights.cols}", positive=True)
+    last = weights.rows - 1
+    sums = {sympy.Add(*weights.col(j)): totals[j] for j in range(weights.cols)}
+    parts = {weights[i, j]: totals[j] * attention[i, j] for i, j in np.ndindex(*weights.shape)}
+    rest = {
+        attention[last, j]: 1 - sympy.Add(*[attention[i, j] for i in range(last)])
+        for j in range(weights.cols)
+    }
+    return sums, parts, rest
+
+
+def _inner(first: sympy.Matrix, second: sympy.Matrix) -> sympy.Expr:
+    return sympy.Add(*first.multiply_elementwise(second))
 
 
 Stated = Mapping[Any, Any]
@@ -309,121 +410,3 @@ def _constant(code: str, places: Mapping[str, IntArray]) -> sympy.Matrix:
         for i, j in where.tolist():
             expected[i, j] = NOTATION.symbol(f"{code}_{pair}")
     return expected
-
-
-def cap_share(dimension: int, angle: float) -> float:
-    """Share of a sphere within an angle of a direction.
-
-    Parameters
-    ----------
-    dimension : int
-        Of the space, at least 2.
-    angle : float
-        In radians, between 0 and pi.
-    """
-    from scipy.special import betainc
-
-    inside = float(betainc((dimension - 1) / 2, 0.5, sin(angle) ** 2)) / 2
-    return inside if angle <= pi / 2 else 1 - inside
-
-
-def least_epsilon(M: int, neurons: int, samples: int) -> float:
-    """The least epsilon_m that the hypothesis of Lemma 3 allows.
-
-    Parameters
-    ----------
-    M, neurons, samples : int
-        Patterns, m and N.
-    """
-    return M * sqrt(log(samples) / neurons)
-
-
-def claimed_share(M: int, angle: float, epsilon: float = 0.0) -> float:
-    """Share of lucky neurons that Lemma 3 promises.
-
-    Parameters
-    ----------
-    M : int
-        Patterns.
-    angle, epsilon : float
-        sigma + tau in radians, and epsilon_m.
-    """
-    return (1 - epsilon - angle * M / pi) / M
-
-
-def lemma_3(
-    dimension: int = 10,
-    M: int = 5,
-    neurons: int = 1000,
-    sigma: float = 0.1,
-    tau: float = 0.0,
-    samples: int = 200,
-) -> Evidence:
-    """Lucky neurons of Definition 2 at the start: what the lemma promises, and what there are.
-
-    Parameters
-    ----------
-    dimension : int
-        m_a.
-    M, neurons : int
-        Patterns, m.
-    sigma, tau : float
-        Error of the initial values, noise of a token.
-    samples : int
-        N, which epsilon_m depends on.
-    """
-    angle, epsilon = sigma + tau, least_epsilon(M, neurons, samples)
-    promised = neurons * claimed_share(M, angle, epsilon)
-    lucky = neurons * cap_share(dimension, angle)
-    findings = (
-        f"promised: at least {promised:.0f} of {neurons}",
-        f"expected: {lucky:.2g} in {dimension} dimensions, {neurons * angle / pi:.0f} in a plane",
-        f"at half the angle: {neurons * claimed_share(M, angle / 2, epsilon):.0f} promised, "
-        f"{neurons * cap_share(dimension, angle / 2):.2g} expected",
-    )
-    case = (
-        f"m_a = {dimension}, M = {M}, sigma + tau = {angle:g}, N = {samples}, epsilon_m = "
-        f"{epsilon:.3g}; directions uniform on the sphere"
-    )
-    return Evidence(lucky >= promised, case, findings)
-
-
-def scale_error(scale: float) -> float:
-    """Least distance from a vector of length ``scale`` to one of length 1."""
-    return abs(scale - 1.0)
-
-
-def printed_start(noise: float = 0.01, sigma: float = 0.1, delta: float = 0.2) -> Evidence:
-    """Assumption 1 for the initial weights that Section 4.1 prints.
-
-    They map orthonormal patterns to orthogonal vectors of one length.
-
-    Parameters
-    ----------
-    noise, sigma, delta : float
-        c0 and the two errors.
-    """
-    rows = (("keys", delta**2 / noise**2, delta), ("values", sigma**2 / noise**2, sigma))
-    findings = tuple(
-        f"{name}: length {scale:g}, at least {scale_error(scale):g} from every unit vector, "
-        f"{allowed:g} is allowed"
-        for name, scale, allowed in rows
-    )
-    holds = all(scale_error(scale) <= allowed for _, scale, allowed in rows)
-    return Evidence(holds, f"c0 = {noise:g}, sigma = {sigma:g}, delta = {delta:g}", findings)
-
-
-def confusion_constant(
-    shares: tuple[float, float], sigma: float, delta: float, tau: float = 0.0
-) -> float:
-    """The epsilon_S that Theorem 1 needs: its hypothesis on alpha_* is met where this is below 1/2.
-
-    Parameters
-    ----------
-    shares : (alpha_*, alpha_#)
-    sigma, delta, tau : float
-        Errors of values, of keys and queries; noise.
-    """
-    relevant, confusion = shares
-    left = 1 - sigma - tau
-    return confusion * exp(delta + tau) / (relevant * left) if left > 0 else float("inf")

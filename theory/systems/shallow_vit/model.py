@@ -15,10 +15,9 @@ the activity :math:`1[yF < \gamma]` are constants, so that up to a constant
 `gradients` differentiates that: first by the factors of U, then through the softmax by the factors
 of Z. The linear loss, :math:`-yF`, has the same gradients with every sample active.
 
-Sums of products of matrices, in which adjacent pairs have names: ``K.T*Q`` is ``B``.
-
-A sum is kept as a mapping of words to coefficients, a word being the tuple of its factors. Two
-expressions are equal where these mappings are; no entry is ever looked at.
+`terms`, `contract` and `evaluate` work on sums of products of matrices in which adjacent pairs have
+names: ``K.T*Q`` is ``B``. A sum is a mapping of words to coefficients, a word being the tuple of
+its factors. Two expressions are equal where these mappings are, whatever the sizes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-r"""Notation of Li, Wang, Liu, Chen, "A theoretical understanding of shallow Vision Transformers".
+r"""Notation and events of Li, Wang, Liu, Chen, "A theoretical understanding of shallow ViTs".
 
 Patterns are numbered from 1: 1 and 2 are discriminative, k and l stand for two of the others. In a
 pair the key comes first: ``B_1k`` is the score of key 1 for a query of pattern k.
 
-The events of training, as rules on four order parameters of the training set.
+`EVENTS` are rules on the order parameters of the training set:
 
 - ``t_fit``: no training sample is on the wrong side. It comes early, and says little alone.
 - ``t_zero``: every training sample has reached the margin. The hinge has no slope left, and descent

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from theory.claims import Claim
-from theory.systems.shallow_vit import attention_limits, lemmas
+from theory.systems.shallow_vit import attention_limits
 from theory.systems.shallow_vit.claims import CLAIMS
 from theory.systems.shallow_vit.data_law import Shares, law
 
@@ -64,33 +64,35 @@ def test_no_scores_pass_the_ceiling_and_some_reach_it(shares):
 
 
 def test_share_of_a_cap():
-    assert lemmas.cap_share(2, 0.3) == pytest.approx(0.3 / math.pi)
-    assert lemmas.cap_share(3, 0.3) == pytest.approx((1 - math.cos(0.3)) / 2)
-    assert lemmas.cap_share(3, 2.5) == pytest.approx((1 - math.cos(2.5)) / 2)
+    assert attention_limits.cap_share(2, 0.3) == pytest.approx(0.3 / math.pi)
+    assert attention_limits.cap_share(3, 0.3) == pytest.approx((1 - math.cos(0.3)) / 2)
+    assert attention_limits.cap_share(3, 2.5) == pytest.approx((1 - math.cos(2.5)) / 2)
     rows = np.random.default_rng(0).normal(size=(200_000, 10))
     share = (rows[:, 0] / np.linalg.norm(rows, axis=1) > math.cos(1.0)).mean()
-    assert lemmas.cap_share(10, 1.0) == pytest.approx(share, abs=1e-3)
+    assert attention_limits.cap_share(10, 1.0) == pytest.approx(share, abs=1e-3)
 
 
 def test_lemma_3_promises_more_than_there_are():
-    evidence = lemmas.lemma_3()
+    evidence = attention_limits.lemma_3()
     assert evidence.holds is False
     assert evidence.findings[0] == "promised: at least 95 of 1000"
-    assert lemmas.lemma_3(dimension=2, M=4, sigma=0.7).holds
-    assert lemmas.least_epsilon(5, 1000, 200) == pytest.approx(5 * math.sqrt(math.log(200) / 1000))
+    assert attention_limits.lemma_3(dimension=2, M=4, sigma=0.7).holds
+    assert attention_limits.least_epsilon(5, 1000, 200) == pytest.approx(
+        5 * math.sqrt(math.log(200) / 1000)
+    )
 
 
 def test_the_printed_start():
-    assert lemmas.printed_start().holds is False
-    assert lemmas.printed_start(noise=0.1, sigma=0.1, delta=0.1).holds
+    assert attention_limits.printed_start().holds is False
+    assert attention_limits.printed_start(noise=0.1, sigma=0.1, delta=0.1).holds
 
 
 def test_confusion_that_the_theorem_allows():
-    assert lemmas.confusion_constant((0.5, 0.05), 0.1, 0.2) < 0.5
-    assert lemmas.confusion_constant((0.3, 0.2), 0.1, 0.2) > 0.5
-    assert lemmas.confusion_constant((0.365, 0.135), 0.1, 0.2) > 0.5
-    assert lemmas.confusion_constant((0.366, 0.134), 0.1, 0.2) < 0.5
-    assert lemmas.confusion_constant((0.3, 0.0), 1.0, 0.2) == math.inf
+    assert attention_limits.confusion_constant((0.5, 0.05), 0.1, 0.2) < 0.5
+    assert attention_limits.confusion_constant((0.3, 0.2), 0.1, 0.2) > 0.5
+    assert attention_limits.confusion_constant((0.365, 0.135), 0.1, 0.2) > 0.5
+    assert attention_limits.confusion_constant((0.366, 0.134), 0.1, 0.2) < 0.5
+    assert attention_limits.confusion_constant((0.3, 0.0), 1.0, 0.2) == math.inf
 
 
 def test_every_claim_says_what_would_falsify_it():

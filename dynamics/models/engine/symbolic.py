@@ -1,6 +1,14 @@
-"""The certificate of a closure at many digits.
+r"""The traced program of a model in other arithmetic: a compiled gradient, and a certificate.
 
-The gradient of the whole law is evaluated by mpmath from the traced program, at a random state of
+*Compiled.* The reduced gradient of a small model as a generated file, for runs of millions of
+steps. The traced loss on the scalars is read into sympy, with a symbol for each number of a sample;
+:math:`\sum_c P_c\, \partial\ell(z; s_c)/\partial z` is printed as a loop over the classes of
+samples and compiled by numba. It pays where the program is small and the run long: a step costs a
+tenth of a microsecond and more for each class, where an array step costs some microseconds whatever
+it computes, and compiling takes seconds. Exponentials are written without a shift, so where a step
+is not finite the arrays take over.
+
+*Proved.* The gradient of the whole law is evaluated by mpmath at many digits, at a random state of
 the closed space. The law is *exact* where its function takes constants as exact decimals and gives
 probabilities of the same kind; then what lies outside the classes is rounding of that precision.
 Probabilities in double precision already differ by 3e-16 between samples equal by symmetry.
@@ -10,15 +18,114 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import sympy
 
+from dynamics import codegen
+from dynamics.codegen.kernels.advance import advance
+from dynamics.codegen.kernels.logistic import logistic
 from dynamics.models.engine.closing import SEED
+from dynamics.models.engine.derivation import restricted_loss
 from dynamics.models.engine.realization import Realization
+from dynamics.validation import InvalidRequest
 from theory.closure import Closure
 from theory.law import ModelError, stacked
 from theory.tracing import to_mpmath
+
+if TYPE_CHECKING:
+    from dynamics.models.engine.problem import ReducedPopulation
+
+LARGEST = 8000
+"""Characters of a gradient that is worth compiling."""
+LONG_RUN = 2_500_000
+"""Steps from which it is compiled where nothing is asked for."""
+MOST_ENTRIES = 64
+"""Numbers of a sample that may be symbols."""
+
+
+class Softplus(sympy.Function):  # type: ignore[misc]
+    """log(1 + exp(x)), whose derivative does not overflow."""
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        """The logistic function."""
+        return Logistic(self.args[0])
+
+
+class Logistic(sympy.Function):  # type: ignore[misc]
+    """1 / (1 + exp(-x)), printed as the kernel ``logistic``."""
+
+
+def compiled_gradient(problem: ReducedPopulation) -> tuple[codegen.CompiledModule, Any]:
+    """The generated file of a reduced problem, and the data of its functions.
+
+    Raises
+    ------
+    InvalidRequest
+        If the loss has no expression that can be compiled, or a long one.
+    """
+    made, closure = problem.realization, problem.closure
+    names = tuple(f"z{k}" for k in range(closure.scalars))
+    symbols = [sympy.Symbol(name, real=True) for name in names]
+    table, weights, columns = _table(problem)
+    loss = restricted_loss(made, closure, symbols, columns)
+    if loss is None:
+        raise InvalidRequest(f"the loss of {problem.system} has no expression that is compiled")
+    loss = loss.replace(_is_softplus, lambda function: Softplus(_inner(function)))
+    slopes = [sympy.diff(loss, symbol) for symbol in symbols]
+    reals = tuple(made.reals)
+    source = codegen.summed("gradient", slopes, (names, reals, tuple(map(str, columns or ()))))
+    if len(source) > LARGEST:
+        raise InvalidRequest(
+            f"the gradient of {problem.system} has {len(source)} characters; at most {LARGEST} are "
+            "worth compiling; backend can be arrays"
+        )
+    kinds = [(kind, int(key)) for kind, key in problem._columns]
+    parts = [
+        codegen.kernel_source(logistic) + "\nLogistic = logistic\n",
+        source,
+        codegen.selected(kinds),
+        codegen.kernel_source(advance),
+    ]
+    module = codegen.build(f"{problem.system}, reduced problem.", names, parts)
+    share = np.asarray(problem._plain.share, dtype=float)
+    constants = np.array([made.reals[name] for name in reals], dtype=float)
+    return module, (constants, weights, table, share)
+
+
+def _is_softplus(expression: sympy.Expr) -> bool:
+    return isinstance(expression, sympy.log) and _inner(expression) is not None
+
+
+def _inner(expression: sympy.Expr) -> sympy.Expr | None:
+    """X of log(1 + exp(x)); None of anything else."""
+    total = expression.args[0]
+    if not isinstance(total, sympy.Add) or len(total.args) != 2 or sympy.S.One not in total.args:
+        return None
+    other = next(part for part in total.args if part != 1)
+    return other.args[0] if isinstance(other, sympy.exp) else None
+
+
+def _table(problem: ReducedPopulation) -> tuple[Any, Any, list[sympy.Symbol] | None]:
+    """Samples as rows of numbers, their weights, and a symbol for each column."""
+    import jax
+
+    data = problem._payload[0]
+    if not problem.realization.program.has_law:
+        return np.zeros((1, 0)), np.ones(1), None
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(data.samples)]
+    if any(leaf.dtype.kind != "f" for leaf in leaves):
+        raise InvalidRequest(
+            f"samples of {problem.system} hold whole numbers, which are no symbols; backend can be "
+            "arrays"
+        )
+    table = np.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1)
+    if table.shape[1] > MOST_ENTRIES:
+        raise InvalidRequest(f"a sample of {problem.system} has {table.shape[1]} numbers")
+    symbols = [sympy.Symbol(f"x{k}", real=True) for k in range(table.shape[1])]
+    return np.ascontiguousarray(table), np.asarray(data.weights).copy(), symbols
+
 
 DIGITS = 50
 DENOMINATOR = 10**6
@@ -49,27 +156,14 @@ def prove(made: Realization, closure: Closure, digits: int = DIGITS) -> dict[str
         generator = np.random.default_rng(SEED + 3)
         scalars = [mpmath.mpf(repr(float(x))) for x in generator.standard_normal(closure.scalars)]
         classes = closure.classes
-        state = np.array(
-            [
-                int(sign) * scalars[label] if label >= 0 else mpmath.mpf(repr(float(value)))
-                for label, sign, value in zip(
-                    classes.labels, np.where(classes.labels >= 0, classes.signs, 0),
-                    classes.start, strict=True,
-                )
-            ],
-            dtype=object,
-        )  # fmt: skip
+        state = classes.lift_objects(scalars, lambda value: mpmath.mpf(repr(float(value))))
         gradient = _gradient(made, state, weights, digits)
         means: list[Any] = [mpmath.mpf(0)] * closure.scalars
-        for entry, value in enumerate(gradient):
-            if classes.labels[entry] >= 0:
-                label = classes.labels[entry]
-                means[label] += int(classes.signs[entry]) * value / int(classes.sizes[label])
-        off = [
-            abs(value - (int(classes.signs[k]) * means[classes.labels[k]] if classes.labels[k] >= 0
-                         else 0))
-            for k, value in enumerate(gradient)
-        ]  # fmt: skip
+        for label, sign, value in zip(classes.labels, classes.signs, gradient, strict=True):
+            if label >= 0:
+                means[label] += int(sign) * value / int(classes.sizes[label])
+        inside = classes.lift_objects(means, lambda value: 0)
+        off = [abs(value - mean) for value, mean in zip(gradient, inside, strict=True)]
         largest = max(abs(value) for value in gradient)
         worst = int(np.argmax([float(mpmath.log10(x + mpmath.mpf(10) ** -400)) for x in off]))
         residual = float(max(off) / largest) if largest else 0.0
