@@ -164,7 +164,14 @@ def kernel_source(
         if function in parallel:
             decorator = "parallel_kernel"
         texts.append(f"@{decorator}\n{text[text.index('def ') :]}")
-    return "\n\n".join(texts if numbers else texts[1:])
+    return "\n\n".join([*_records(functions.values()), *texts[not numbers :]])
+
+
+def _records(functions: Iterable[Callable[..., Any]]) -> list[str]:
+    """Fields of the NamedTuples of the kernels' modules: another order is another file."""
+    values = [value for function in functions for value in function.__globals__.values()]
+    records = {value.__name__: value._fields for value in values if hasattr(value, "_fields")}
+    return [f"# {name}: {', '.join(fields)}\n" for name, fields in sorted(records.items())]
 
 
 def _globals_of(code: CodeType) -> set[str]:

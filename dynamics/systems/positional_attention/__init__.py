@@ -1,12 +1,12 @@
 """Positional attention and patch association, made to run."""
 
 from dynamics.registry import DefaultRun, System
-from dynamics.systems.positional_attention.cost import gradient_seconds
 from dynamics.systems.positional_attention.empirical.problem import FullEmpirical
 from dynamics.systems.positional_attention.full.population import FullPopulation
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PRESENTATION
 from dynamics.systems.positional_attention.reduced.population import ReducedPopulation, derivations
+from dynamics.systems.positional_attention.reduced.selection import gradient_seconds
 from theory.systems.positional_attention.claims import CLAIMS
 
 SYSTEM = System(

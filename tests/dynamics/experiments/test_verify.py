@@ -23,10 +23,10 @@ AT = SYSTEM.Parameters(D=24, C=4, q=0.5)
 class Backwards(ReducedPopulation):
     """gamma moves against its gradient."""
 
-    def _take(self, expectation):
-        super()._take(expectation)
-        share = self._data[1] * np.array([1.0, -1.0, 1.0])
-        self._data = (self._data[0], share, *self._data[2:])
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        turned = self._data.share * np.array([1.0, -1.0, 1.0])
+        self._data = self.expectation.data = self._data._replace(share=turned)
 
 
 class Lopsided(FullPopulation):
@@ -34,9 +34,8 @@ class Lopsided(FullPopulation):
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        values, probability = self._data[1]
-        tilted = probability * np.where(values[0] == 0, 0.5, 1.0)
-        self._data = (self._data[0], (values, tilted / tilted.sum()), *self._data[2:])
+        tilted = self._data.probability * np.where(self._data.values[0] == 0, 0.5, 1.0)
+        self._data = self._data._replace(probability=tilted / tilted.sum())
 
 
 class Drifting(FullEmpirical):

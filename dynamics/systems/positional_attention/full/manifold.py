@@ -66,10 +66,11 @@ from dynamics.systems.positional_attention.full import same_set
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.reduced.configurations import (
     multinomial_weights,
+    multisets,
+    number_of_configurations,
     type_compositions,
     type_probabilities,
 )
-from dynamics.systems.positional_attention.reduced.enumeration import count, multisets
 from dynamics.validation import refuse
 from theory.symmetry import Classes, IntArray, Partition, PermutationGroup, classes
 
@@ -103,7 +104,7 @@ class Manifold:
     def __init__(self, parameters: Parameters, full: FullPopulation | None = None) -> None:
         self.parameters = parameters
         self.full = full
-        number = count(parameters.L, parameters.C)
+        number = number_of_configurations(parameters.L, parameters.C)
         if full is None and number * parameters.D**4 > LARGEST:
             refuse(
                 "D",

@@ -1,9 +1,10 @@
 r"""Where to integrate: kernels that choose contour, step, window and transform length for each z.
 
-The integrand at kappa + i omega is bounded by e^psi(kappa) times tilted means of |dF|; psi is
-minimised over lambda by Newton's method. From these bounds on a grid of kappa follow the least step
-and window that keep the error of the trapezoidal rule below a wanted size, before any node of the
-integral is computed. Companion of `spectral_kernels`, whose page has the formulas.
+The integrand of (1) in `spectral` at kappa + i omega is bounded by e^psi(kappa) times tilted means
+of |dF|; psi is minimised over lambda by Newton's method (a saddle point of the exponent). From
+these bounds on a grid of kappa follow the least step and window that keep the error of the
+trapezoidal rule below an allowed size, before any node of the integral is computed. ``data`` is
+`dynamics.systems.positional_attention.kernels.spectral.SpectralData`.
 """
 
 from math import ceil, exp, floor, log, pi, sin
@@ -14,80 +15,83 @@ from dynamics.codegen.kernels.exponential import exponentials
 
 LARGEST_TILT = 30.0
 TINY = 1e-300
-UNSEEN = 1e-7
+NEGLIGIBLE_SHARE = 1e-7
 ROUNDING_UNIT = 2.3e-16
 LAMBDA_PRECISION = 1e-2
 
 
-def survey(tables, problem, tolerance, found):  # type: ignore[no-untyped-def]
-    """Scan every z: psi, lambda, reach, and an upper bound on E[s |dF|] there.
+def scan_sums(tables, data, tolerance):  # type: ignore[no-untyped-def]
+    """Fill ``data.scan`` at every z: psi, lambda, reach, and an upper bound on E[s |dF|].
 
-    ``found`` is (psi, lam, reach, upper, scanned). Sums are visited from the likeliest outward;
-    those whose trivial bound cannot matter are not scanned, and their bound is kept.
+    Sums are visited from the likeliest outward; those whose trivial bound cannot matter are not
+    scanned, and that bound stays.
     """
-    law, window, kappas, ends, budget = problem
-    probability, sums, count = law
-    sums_z, chance, chance_less, outward = window
-    psi, lam, reach, upper, scanned = found
-    kinds = probability.size
+    scan, kappas, count, kinds = data.scan, data.kappas, data.count, data.probability.size
     slopes, signal_slopes = np.zeros((4, kinds)), np.ones(4)
-    scratch = (np.empty(kinds), np.empty(kinds))
+    weights, scratch = np.empty(kinds), np.empty(kinds)
     top, highest, size = kinds - 1, np.zeros(4), np.empty(kappas.size)
-    for c in outward:
-        share = np.ascontiguousarray(tables[0, :, c])
+    for c in data.outward:
+        h, upper = np.ascontiguousarray(tables[0, :, c]), scan.upper[c]
         for i in range(3):
             signal_slopes[i] = abs(tables[1 + i, top, c])
             for k in range(kinds):
                 slopes[i, k] = abs(tables[1 + i, k, c])
+        # E[s |dF|] <= P(z) (|dh_s| + n max |dh|); for the risk, with h in place of dh.
         needed = False
         for i in range(4):
             steep = 0.0
             for k in range(kinds):
-                steep = max(steep, slopes[i, k] if i < 3 else abs(share[k]))
-            upper[c, i] = signal_slopes[i] + count * steep + (abs(share[top]) if i == 3 else 0.0)
-            upper[c, i] *= chance[c]
-            needed = needed or upper[c, i] > UNSEEN * tolerance * highest[i]
-        scanned[c] = needed
+                steep = max(steep, slopes[i, k] if i < 3 else abs(h[k]))
+            upper[i] = signal_slopes[i] + count * steep + (abs(h[top]) if i == 3 else 0.0)
+            upper[i] *= data.chance[c]
+            needed = needed or upper[i] > NEGLIGIBLE_SHARE * tolerance * highest[i]
+        scan.scanned[c] = needed
         if not needed:
             continue
-        column = (share, share[top], slopes, signal_slopes)
-        tilt(law, column, kappas, sums_z[c], (psi[c], lam[c], reach[c]), scratch)
+        saddle_point(data, c, h, slopes, signal_slopes, weights, scratch)
+        # E[s |dF|] <= e^psi reach at every 0 < kappa <= 1, since s <= e^{-kappa F}.
         for s in range(kappas.size):
-            size[s] = exp(min(psi[c, s], 700.0))
+            size[s] = exp(min(scan.psi[c, s], 700.0))
         for i in range(4):
             for s in range(kappas.size):
                 if 0.0 < kappas[s] <= 1.0:
-                    rate = size[s] * reach[c, i, s]
-                    upper[c, i] = min(upper[c, i], rate / kappas[s] if i == 3 else rate)
-            highest[i] = max(highest[i], upper[c, i])
+                    rate = size[s] * scan.reach[c, i, s]
+                    upper[i] = min(upper[i], rate / kappas[s] if i == 3 else rate)
+            highest[i] = max(highest[i], upper[i])
 
 
-def tilt(law, column, kappas, z, scan, scratch):  # type: ignore[no-untyped-def]
-    """Scan kappa at one z: the best lambda, psi there, and the tilted means of |dF|.
+def saddle_point(data, c, h, slopes, signal_slopes, weights, scratch):  # type: ignore[no-untyped-def]
+    """For every kappa at one z: the lambda that minimises psi, psi there, tilted means of |dF|.
 
-    ``law`` is (probability, sums, counts); ``column`` is (h, h_s, |dh|, |dh_s|) at this z;
-    ``scan`` receives psi, lambda and, for every component, E|dF| under the tilt.
+    Parameters
+    ----------
+    c : int
+        Position of z.
+    h : float array, shape (K,)
+        h by type; the last is the signal set's.
+    slopes, signal_slopes : float arrays, shapes (4, K), (4,)
+        |dh| and |dh_s|, whose means E|dF| go to ``data.scan.reach``.
+    weights, scratch : float arrays, shape (K,)
+        Overwritten.
     """
-    probability, sums, count = law
-    share, signal, slopes, signal_slopes = column
-    psi, lam, reach = scan
-    kinds, width = probability.size, int(sums.max())
-    weights, scratch_row = scratch
+    sums, count, kappas, z = data.sums, data.count, data.kappas, data.z[c]
+    psi, lam, reach = data.scan.psi[c], data.scan.lam[c], data.scan.reach[c]
+    kinds, width = h.size, int(sums.max())
     folded, gaps, means = np.empty(2 * width + 1), np.zeros(kappas.size), np.empty(4)
     for s in range(1, kappas.size):
         gaps[s] = kappas[s] - kappas[s - 1]
     for s in range(kappas.size):
         kappa = kappas[s]
-        top = -kappa * share[0]
+        top = -kappa * h[0]
         for k in range(kinds):
-            weights[k] = -kappa * share[k]
+            weights[k] = -kappa * h[k]
             top = max(top, weights[k])
         for k in range(kinds):
             weights[k] = max(weights[k] - top, -700.0)
-        exponentials(weights, scratch_row)
+        exponentials(weights, scratch)
         folded[:] = 0.0
         for k in range(kinds):
-            weights[k] *= probability[k]
+            weights[k] *= data.probability[k]
             folded[sums[k] + width] += weights[k]
         start = lam[s - 1] if s > 0 else 0.0
         if s > 1:
@@ -108,7 +112,7 @@ def tilt(law, column, kappas, z, scan, scratch):  # type: ignore[no-untyped-def]
             for i in range(means.size):
                 means[i] += tilted * slopes[i, k]
         lam[s] = best
-        psi[s] = count * (top + log(total + TINY)) - best * z - kappa * signal
+        psi[s] = count * (top + log(total + TINY)) - best * z - kappa * h[kinds - 1]  # (4)
         for i in range(means.size):
             reach[i, s] = count * means[i] / total + signal_slopes[i] + TINY
 
@@ -126,14 +130,14 @@ def newton(folded, mean, start):  # type: ignore[no-untyped-def]
             one += j * term
             two += j * j * term
             power *= step
-        found = one / zero
-        spread = two / zero - found * found
-        found -= width
-        if found > mean:
+        tilted_mean = one / zero
+        spread = two / zero - tilted_mean * tilted_mean
+        tilted_mean -= width
+        if tilted_mean > mean:
             high = best
         else:
             low = best
-        move = (mean - found) / max(spread, 1e-12)
+        move = (mean - tilted_mean) / max(spread, 1e-12)
         nearer = best + move
         if not low < nearer < high:
             nearer = 0.5 * (low + high)
@@ -143,15 +147,16 @@ def newton(folded, mean, start):  # type: ignore[no-untyped-def]
     return best
 
 
-def plan(kappas, ends, scan, gross, allowed, floor_, chosen):  # type: ignore[no-untyped-def]
+def plan(data, c, gross, allowed, noise_factor):  # type: ignore[no-untyped-def]
     """Contour, step and window for one z: least work at an error of ``allowed`` times the gross.
 
-    ``ends`` is (first, last) position of the admissible contours in the grid, which holds the poles
-    -1, 0, 1 exactly; ``chosen`` receives (position, step, window, log bound of the integrand,
-    allowed error). Aliasing from a contour at kappa' costs e^{-T |kappa' - kappa|}, crossing a pole
-    on the way costs its residue.
+    Fills ``data.plans`` but the transform length. Aliasing from a contour at kappa' costs
+    e^{-T |kappa' - kappa|}, with T = 2 pi / step; crossing a pole on the way (kappa = -1, 0, 1,
+    which the grid holds exactly) costs its residue. ``noise_factor`` times the rounding unit is the
+    relative rounding error of the integrand. A second attempt, where rounding leaves no contour,
+    allows that error.
     """
-    psi, lam, reach = scan
+    psi, reach, kappas, plans = data.scan.psi[c], data.scan.reach[c], data.kappas, data.plans
     size = kappas.size
     bound = np.empty(size)
     for s in range(size):
@@ -166,10 +171,10 @@ def plan(kappas, ends, scan, gross, allowed, floor_, chosen):  # type: ignore[no
     best = 1e300
     quiet = log(allowed)
     for attempt in range(2):
-        for s in range(ends[0], ends[1] + 1):
+        for s in range(data.first, data.last + 1):
             if abs(kappas[s] - floor(kappas[s] + 0.5)) < 1e-12:
                 continue
-            noise = ROUNDING_UNIT * floor_ * exp(min(bound[s], 700.0))
+            noise = ROUNDING_UNIT * noise_factor * exp(min(bound[s], 700.0))
             if noise > allowed and attempt == 0:
                 continue
             need = quiet if attempt == 0 else log(max(allowed, noise))
@@ -190,29 +195,31 @@ def plan(kappas, ends, scan, gross, allowed, floor_, chosen):  # type: ignore[no
             work = period * window if attempt == 0 else bound[s] * 1e3 + period * window
             if work < best:
                 best = work
-                chosen[0], chosen[1], chosen[2] = s, 2.0 * pi / period, window
-                chosen[3], chosen[4] = bound[s], exp(need) + 2.0 * noise
+                plans.contour[c], plans.step[c], plans.window[c] = s, 2.0 * pi / period, window
+                plans.log_bound[c], plans.error[c] = bound[s], exp(need) + 2.0 * noise
         if best < 1e300:
             return
 
 
-def transform_length(law, column, kappa, lam, z, excess, longest):  # type: ignore[no-untyped-def]
-    """Length M of the Fourier transform: aliases of z + M are below e^-excess."""
-    probability, sums, count = law
-    share = column[0]
+def transform_length(data, c, h):  # type: ignore[no-untyped-def]
+    """Length M of the Fourier transform at one z: aliases of z + M are below the allowed error."""
+    sums, count, z, s = data.sums, data.count, data.z[c], data.plans.contour[c]
+    kappa, lam = data.kappas[s], data.scan.lam[c, s]
+    longest = 8 * ((2 * count * int(sums.max()) + 8) // 8)
+    excess = data.plans.log_bound[c] - log(max(data.plans.error[c], TINY))
     base, need = 0.0, 8.0
     top = -1e300
-    for k in range(share.size):
-        top = max(top, -kappa * share[k] + lam * sums[k])
-    for k in range(share.size):
-        base += probability[k] * exp(-kappa * share[k] + lam * sums[k] - top)
+    for k in range(h.size):
+        top = max(top, -kappa * h[k] + lam * sums[k])
+    for k in range(h.size):
+        base += data.probability[k] * exp(-kappa * h[k] + lam * sums[k] - top)
     for side in (-1.0, 1.0):
         cheapest = 1e300
         for step in (0.2, 0.35, 0.6, 1.0, 1.5, 2.2, 3.2):
             total = 0.0
-            for k in range(share.size):
-                exponent = -kappa * share[k] + (lam + side * step) * sums[k] - top
-                total += probability[k] * exp(min(exponent, 700.0))
+            for k in range(h.size):
+                exponent = -kappa * h[k] + (lam + side * step) * sums[k] - top
+                total += data.probability[k] * exp(min(exponent, 700.0))
             gap = count * log(total / base) - side * step * z
             cheapest = min(cheapest, (excess + gap) / step)
         need = max(need, cheapest)

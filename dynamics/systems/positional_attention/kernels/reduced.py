@@ -14,7 +14,7 @@ the contributions of single patches, ``patch[output, x, z, Z]``.
 """
 
 from math import exp
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,28 +28,128 @@ curvature_table: Any = None  # supplied by the generated file
 order: Any = None  # supplied by the generated file
 
 
-def set_table(patch, types, table):  # type: ignore[no-untyped-def]
+class Configurations(NamedTuple):
+    """Weighted configurations, ordered so that a lane reads what it has just written.
+
+    Attributes
+    ----------
+    latents : three float arrays
+        The patch values x = 1, -1, 0; the set sums z = -C..C; all sums Z = 2C-D..D.
+    composition : float array, shape (K, 3)
+        Patches of each value in a set of each type.
+    sum_index : uint64 array, shape (K,)
+        Position of the type's sum among the set sums.
+    index : uint32 array, shape (L, n)
+        Flat position (type, Z) of each set of each configuration, the signal set first.
+    probability : float array, shape (n,)
+        Sums to 1, where nothing is left out.
+    entries : uint32 array, shape (e,)
+        The flat positions that occur, ordered by Z, then type.
+    starts : uint32 array, shape (e + 1,)
+        Where in `members` each entry begins.
+    members : uint32 array, shape (L n,)
+        The configurations that hold each entry, as often as they hold it.
+    cuts : int array, shape (lanes + 1,)
+        Entries at which `entries` is cut into lanes of about equal work.
+    """
+
+    latents: tuple[np.ndarray, np.ndarray, np.ndarray]
+    composition: np.ndarray
+    sum_index: np.ndarray
+    index: np.ndarray
+    probability: np.ndarray
+    entries: np.ndarray
+    starts: np.ndarray
+    members: np.ndarray
+    cuts: np.ndarray
+
+
+class Work(NamedTuple):
+    """Scratch of a gradient.
+
+    Attributes
+    ----------
+    patch : float array, shape (4, 3, 2 C + 1, sums Z)
+        What a patch adds to h, by (x, z, Z), and its derivatives by alpha, gamma, rho.
+    table : float array, shape (K, sums Z)
+        h(type, Z), or e^-h.
+    total : float array, shape (K * sums Z,)
+        W(type, Z), flat.
+    weights : float array, shape (3, 2 C + 1, sums Z)
+        W by patch.
+    chance : float array, shape (n,)
+        Weight of each configuration.
+    """
+
+    patch: np.ndarray
+    table: np.ndarray
+    total: np.ndarray
+    weights: np.ndarray
+    chance: np.ndarray
+
+
+class Certificate(NamedTuple):
+    """What a truncated sum leaves out, and what that may change.
+
+    Attributes
+    ----------
+    dropped, tolerance : float
+        Probability left out; largest bound relative to the gross.
+    gross, bound : float arrays, shape (3,)
+        Results, before they are divided by the number of entries.
+    """
+
+    dropped: float
+    tolerance: float
+    gross: np.ndarray
+    bound: np.ndarray
+
+
+class ReducedData(NamedTuple):
+    """What the kernels need beside the state (alpha, gamma, rho).
+
+    Attributes
+    ----------
+    constants : float array
+        Values of the parameters of the reduction.
+    share : float array, shape (3,)
+        One over the number of entries of each state.
+    configurations : Configurations
+    work : Work
+    certificate : Certificate or None
+        Of a truncated sum.
+    """
+
+    constants: np.ndarray
+    share: np.ndarray
+    configurations: Configurations
+    work: Work
+    certificate: Certificate | None = None
+
+
+def set_table(patch, composition, sum_index, table):  # type: ignore[no-untyped-def]
     """h(type, Z) = sum over values x of (patches of that value) * act(O | x, z, Z).
 
     ``patch`` is one output of the table of patches, (x, z, Z); a derivative gives that of h.
     """
-    composition, place = types
-    for k in range(place.size):
-        m = place[k]
+    for k in range(sum_index.size):
+        m = sum_index[k]
         one, two, three = composition[k, 0], composition[k, 1], composition[k, 2]
         for j in range(table.shape[1]):
             table[k, j] = one * patch[0, m, j] + two * patch[1, m, j] + three * patch[2, m, j]
 
 
 def weigh(table, configurations, total, chance):  # type: ignore[no-untyped-def]
-    """Gather, logistic, scatter: ``total`` is W(type, Z), flat; ``chance`` is scratch.
+    """Steps 1 to 3: ``total`` receives W(type, Z), flat; ``chance`` is scratch.
 
     e^-F is the product of the e^-h of the sets, so the exponential is taken of the table and not
     of every configuration; where a product could overflow, the sum is taken first. The scatter is
     done entry by entry, as a sum over the configurations that hold the entry. Both passes are cut
     in lanes fixed by the problem, so results do not depend on the number of threads.
     """
-    index, probability, entries, starts, members, cuts = configurations
+    index, probability = configurations.index, configurations.probability
+    entries, starts = configurations.entries, configurations.starts
+    members, cuts = configurations.members, configurations.cuts
     lanes, flat, largest = cuts.size - 1, table.reshape(-1), 0.0
     for k in range(flat.size):
         largest = max(largest, abs(flat[k]))
@@ -102,14 +202,14 @@ def add(flat, index, first, out):  # type: ignore[no-untyped-def]
         out[c] = exp(min(-margin, SAFE_EXPONENT))
 
 
-def contract(patch, types, total, weights, share, out):  # type: ignore[no-untyped-def]
-    """Per-entry gradient: minus W against the derivatives of the patches, by (x, z, Z)."""
-    composition, place = types
+def contract(patch, configurations, total, weights, share, out):  # type: ignore[no-untyped-def]
+    """Step 4, per entry: minus W against the derivatives of the patches, by (x, z, Z)."""
+    composition, sum_index = configurations.composition, configurations.sum_index
     columns = patch.shape[3]
     weights[:] = 0.0
-    rows = total.reshape(place.size, columns)
-    for k in range(place.size):
-        m = place[k]
+    rows = total.reshape(sum_index.size, columns)
+    for k in range(sum_index.size):
+        m = sum_index[k]
         for i in range(3):
             many = composition[k, i]
             for j in range(columns):
@@ -123,14 +223,19 @@ def contract(patch, types, total, weights, share, out):  # type: ignore[no-untyp
         out[theta] = -slope * share[theta]
 
 
+def margin_table(state, data):  # type: ignore[no-untyped-def]
+    """Fill the table of patches and h(type, Z) at a state."""
+    configurations, work = data.configurations, data.work
+    patch_table(state, data.constants, configurations.latents, work.patch)
+    set_table(work.patch[0], configurations.composition, configurations.sum_index, work.table)
+
+
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
     """Per-entry gradient of the population risk at (alpha, gamma, rho)."""
-    constants, share, latents, types, configurations, work = data
-    patch, table, total, weights, chance = work
-    patch_table(state, constants, latents, patch)
-    set_table(patch[0], types, table)
-    weigh(table, configurations, total, chance)
-    contract(patch, types, total, weights, share, out)
+    configurations, work = data.configurations, data.work
+    margin_table(state, data)
+    weigh(work.table, configurations, work.total, work.chance)
+    contract(work.patch, configurations, work.total, work.weights, data.share, out)
 
 
 def hessian(state, data, out):  # type: ignore[no-untyped-def]
@@ -139,16 +244,16 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
     d2R / dtheta dphi = E[ s (1 - s) F_theta F_phi ] - E[ s F_theta_phi ], s = 1/(1+e^F), divided
     by the number of entries of theta.
     """
-    constants, share, latents, types, configurations, work = data
-    index, probability = configurations[:2]
-    grid = work[3].shape
+    configurations, work, share = data.configurations, data.work, data.share
+    index, probability = configurations.index, configurations.probability
+    grid = work.weights.shape
     patch = np.empty((10, grid[0], grid[1], grid[2]))
-    curvature_table(state, constants, latents, patch)
-    tables = np.empty((4, work[1].shape[0], work[1].shape[1]))
+    curvature_table(state, data.constants, configurations.latents, patch)
+    tables = np.empty((4, work.table.shape[0], work.table.shape[1]))
     for k in range(4):
-        set_table(patch[k], types, tables[k])
-    flat = tables.reshape(4, work[2].size)
-    total = np.zeros(work[2].size)
+        set_table(patch[k], configurations.composition, configurations.sum_index, tables[k])
+    flat = tables.reshape(4, work.total.size)
+    total = np.zeros(work.total.size)
     first = np.zeros((3, 3))
     slope = np.empty(4)
     for c in range(probability.size):
@@ -164,19 +269,19 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
             for j in range(i + 1):
                 first[i, j] += bent * slope[1 + i] * slope[1 + j]
     second = np.empty(6)
-    contract(patch[3:], types, total, work[3], np.ones(6), second)
+    contract(patch[3:], configurations, total, work.weights, np.ones(6), second)
     k = 0
     for i in range(3):
         for j in range(i, 3):
-            both = first[j, i] + second[k]
-            out[i, j] = both * share[i]
-            out[j, i] = both * share[j]
+            entry = first[j, i] + second[k]
+            out[i, j] = entry * share[i]
+            out[j, i] = entry * share[j]
             k += 1
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     """Order parameters from the state and its gradient."""
-    order(state, -slope, data[0], out)
+    order(state, -slope, data.constants, out)
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
@@ -184,12 +289,9 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
 
     A margin below 1e-13 of the sum of the absolute contributions is a tie, and counts as an error.
     """
-    constants, share, latents, types, configurations, work = data
-    patch, table = work[:2]
-    index, probability = configurations[:2]
-    patch_table(state, constants, latents, patch)
-    set_table(patch[0], types, table)
-    flat = table.reshape(-1)
+    index, probability = data.configurations.index, data.configurations.probability
+    margin_table(state, data)
+    flat = data.work.table.reshape(-1)
     out[0] = 0.0
     out[1] = 0.0
     for c in range(probability.size):

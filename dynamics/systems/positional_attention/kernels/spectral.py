@@ -1,23 +1,45 @@
 r"""Kernels of the spectral expectation: one contour integral and one Fourier transform per sum z.
 
-With n = L-1 random sets and u = kappa + i omega, for 0 < kappa < 1,
+With n = L-1 random sets, :math:`\varsigma(-F) = 1/(1 + e^F)` and u = kappa + i omega, for
+0 < kappa < 1,
 
 .. math::
-   \varsigma(-F) = \frac{1}{2\pi} \int e^{-uF} \frac{\pi}{\sin \pi u}\, d\omega,
+   \varsigma(-F) = \frac{1}{2\pi} \int e^{-uF} \frac{\pi}{\sin \pi u}\, d\omega, \qquad (1)
 
 so the weights :math:`w_k(z) = E[\varsigma(-F)\, 1\{\text{set 1 has type } k, \text{sum} = z\}]`
 need only :math:`E[e^{-uF}; z]`, in which the sets are independent but for their sum; that is fixed
-by a discrete Fourier transform on the circle :math:`|\zeta| = e^\lambda`. Left of 0 the pole there
-adds :math:`P_k\, pmf_{n-1}(z - z_k)`. Everything is tilted by (kappa, lambda): with
+by a discrete Fourier transform on the circle :math:`|\zeta| = e^\lambda`,
 
-    p_k = P_k exp(-kappa h_k + lambda z_k) / S,    psi = n log S - lambda z - kappa h_s,
+.. math::
+   E[e^{-uF}; z] = \frac{e^{-u h_s}}{M} \sum_m \zeta_m^{-z} B(u, \zeta_m)^n, \qquad
+   B(u, \zeta) = \sum_k P_k e^{-u h_k} \zeta^{z_k}. \qquad (2)
 
-the integrand is e^psi times quantities of size one. Gradient, risk and gross come from one set of
-weights.
+Everything is tilted by (kappa, lambda): with
+
+.. math:: p_k = P_k \exp(-\kappa h_k + \lambda z_k) / S, \qquad (3)
+
+.. math:: \psi = n \log S - \lambda z - \kappa h_s, \qquad (4)
+
+the integrand is e^psi times quantities of size one. Left of 0 the pole there adds its residue,
+
+.. math:: w_k \mathrel{+}= P_k\, pmf_{n-1}(z - z_k). \qquad (5)
+
+Gradient, risk and gross come from one set of weights,
+
+.. math::
+   E[\varsigma\, \partial F] = \sum_z \Big( n \sum_k w_k\, \partial h_k
+   + \partial h_s \sum_k w_k \Big), \qquad (6)
+
+and with the weights v_k of s (1 - s), and its sums over pairs of sets, so does the Hessian,
+
+.. math::
+   \partial_\theta \partial_\phi R = E[s (1-s)\, F_\theta F_\phi] - E[s\, F_{\theta\phi}].
+   \qquad (7)
+
+`contour` chooses where to integrate, `integral` integrates.
 """
 
-from math import log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,10 +47,10 @@ from dynamics.systems.positional_attention.kernels.contour import (
     ROUNDING_UNIT,
     TINY,
     plan,
-    survey,
+    scan_sums,
     transform_length,
 )
-from dynamics.systems.positional_attention.kernels.integral import integrate, waves_of
+from dynamics.systems.positional_attention.kernels.integral import integrate
 from dynamics.systems.positional_attention.kernels.reduced import set_table
 
 patch_table: Any = None  # supplied by the generated file
@@ -42,70 +64,192 @@ FINEST = 1e-13
 GUESS = 0.06
 
 
-def prepare(tables, problem, found, guess, allowed, plans, errors):  # type: ignore[no-untyped-def]
+class Scan(NamedTuple):
+    """What the scan of the sums z found, for every z and kappa; filled by `contour.scan_sums`.
+
+    Attributes
+    ----------
+    psi, lam : float arrays, shape (columns, kappas)
+        The exponent (4) and the lambda that minimises it.
+    reach : float array, shape (columns, 4, kappas)
+        Tilted means of |dF| by alpha, gamma, rho, and 1 for the risk.
+    upper : float array, shape (columns, 4)
+        Upper bounds on E[s |dF|] and on the risk at z.
+    scanned : bool array, shape (columns,)
+        False where the bounds were too small to matter.
+    """
+
+    psi: np.ndarray
+    lam: np.ndarray
+    reach: np.ndarray
+    upper: np.ndarray
+    scanned: np.ndarray
+
+
+class Plans(NamedTuple):
+    """How each z is integrated, shape (columns,) each; filled by `prepare`.
+
+    Attributes
+    ----------
+    contour : int array
+        Position of kappa in the grid; -1: nothing to integrate.
+    step, window : float arrays
+        Step and half width of the trapezoidal rule in omega.
+    log_bound : float array
+        Logarithm of the bound of the integrand.
+    error : float array
+        Error allowed, relative to the gross.
+    length : int array
+        Length M of the Fourier transform.
+    """
+
+    contour: np.ndarray
+    step: np.ndarray
+    window: np.ndarray
+    log_bound: np.ndarray
+    error: np.ndarray
+    length: np.ndarray
+
+
+class Weights(NamedTuple):
+    """Weights of the types at each z.
+
+    Attributes
+    ----------
+    first, second : float arrays, shape (columns, K)
+        w_k of s, and v_k of s (1 - s).
+    pairs : float array, shape (columns, 6)
+        E[ s (1 - s) dh_i(set 1) dh_j(set 2); z ] for i <= j.
+    risks, errors : float arrays, shape (columns,)
+        Integral of the risk; error reached relative to the gross, -1 where nothing was integrated.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    pairs: np.ndarray
+    risks: np.ndarray
+    errors: np.ndarray
+
+
+class SpectralData(NamedTuple):
+    """What the kernels need beside the state (alpha, gamma, rho).
+
+    Attributes
+    ----------
+    constants : float array
+        Values of the parameters of the reduction.
+    share : float array, shape (3,)
+        One over the number of entries of each state.
+    latents : three float arrays
+        Values x of a patch, sums of a set, sums Z of all sets.
+    composition, sum_index : arrays, shapes (K, 3), (K,)
+        Patches of each value in a set of each type; position of the type's sum among the sums.
+    probability, sums : arrays, shape (K,)
+        P_k and z_k of each type; the last type is the signal set's.
+    count : int
+        n, the number of random sets.
+    z, chance : arrays, shape (columns,)
+        Sums of the random sets that are likely enough, and their probabilities.
+    chance_less : float array, shape (columns, K)
+        P_k pmf_{n-1}(z - z_k), see (5).
+    outward : int array, shape (columns,)
+        Positions of the sums, the likeliest first.
+    kappas : float array
+        Grid of contours, with the poles -1, 0, 1 in it.
+    first, last : int
+        Positions in it that may carry a contour.
+    budget : float
+        Largest number of nodes of one gradient.
+    tolerance : float
+        Error allowed, relative to the gross.
+    patch, tables : float arrays
+        Scratch: h and its derivatives by patch (4, 3, 2 C + 1, columns) and type (4, K, columns).
+    scan, plans, weights : Scan, Plans, Weights
+        Scratch.
+    values, gross, bounds : float arrays, shape (4,)
+        Results: E[s dF] by alpha, gamma, rho, and the risk; the same with every set's contribution
+        in absolute value; bounds on the error.
+    report : float array, shape (2,)
+        Results: nodes, and a status. 0: no fault; 1: more nodes than the budget; 2: the integrals
+        overflow; 3: they cancel until not a digit is left.
+    """
+
+    constants: np.ndarray
+    share: np.ndarray
+    latents: tuple[np.ndarray, np.ndarray, np.ndarray]
+    composition: np.ndarray
+    sum_index: np.ndarray
+    probability: np.ndarray
+    sums: np.ndarray
+    count: int
+    z: np.ndarray
+    chance: np.ndarray
+    chance_less: np.ndarray
+    outward: np.ndarray
+    kappas: np.ndarray
+    first: int
+    last: int
+    budget: float
+    tolerance: float
+    patch: np.ndarray
+    tables: np.ndarray
+    scan: Scan
+    plans: Plans
+    weights: Weights
+    values: np.ndarray
+    gross: np.ndarray
+    bounds: np.ndarray
+    report: np.ndarray
+
+
+def prepare(tables, data, guess, allowed):  # type: ignore[no-untyped-def]
     """Plan every z that still needs work; returns the number of nodes that this will take.
 
-    ``plans`` is (columns, 6): position of kappa (-1: nothing to do), step, window, log bound,
-    allowed error, transform length. ``errors`` holds what earlier passes have reached, or -1.
+    Parameters
+    ----------
+    guess : float array, shape (4,)
+        The gross, as far as it is known.
+    allowed : float
+        Error allowed at each z, relative to the gross.
     """
-    law, window, kappas, ends, budget = problem
-    probability, sums, count = law
-    psi, lam, reach, upper, scanned = found
-    width, nodes = int(sums.max()), 0.0
-    longest = 8 * ((2 * int(count) * width + 8) // 8)
-    empty = np.empty((0, 0))
-    for c in range(upper.shape[0]):
-        plans[c, 0] = -1.0
+    scan, plans, errors, nodes = data.scan, data.plans, data.weights.errors, 0.0
+    for c in range(data.z.size):
+        plans.contour[c] = -1
         largest = 0.0
         for i in range(4):
-            largest = max(largest, upper[c, i] / guess[i])
+            largest = max(largest, scan.upper[c, i] / guess[i])
         reached = 0.0 <= errors[c] <= 6.0 * allowed
-        if largest <= allowed or not scanned[c] or reached:
+        if largest <= allowed or not scan.scanned[c] or reached:
             continue
-        scan = (psi[c], lam[c], reach[c])
-        plan(kappas, ends, scan, guess, allowed, 1.0 + count / 10.0, plans[c])
-        s = int(plans[c, 0])
-        column = (np.ascontiguousarray(tables[0, :, c]), 0.0, empty, empty[:0, 0])
-        excess = plans[c, 3] - log(max(plans[c, 4], TINY))
-        z = window[0][c]
-        length = transform_length(law, column, kappas[s], lam[c, s], z, excess, longest)
-        plans[c, 5] = length
-        nodes += (plans[c, 2] / plans[c, 1] + 1.0) * length
+        plan(data, c, guess, allowed, 1.0 + data.count / 10.0)
+        plans.length[c] = transform_length(data, c, np.ascontiguousarray(tables[0, :, c]))
+        nodes += (plans.window[c] / plans.step[c] + 1.0) * plans.length[c]
     return nodes
 
 
-def weigh_sum(tables, problem, found, plans, c, weights, curved):  # type: ignore[no-untyped-def]
-    """w_k at one z by its plan, the residue at 0 added left of it; returns the risk there.
+def weigh_sum(tables, data, c, second):  # type: ignore[no-untyped-def]
+    """Weights and risk at one z by its plan, the residue (5) added left of 0.
 
-    ``curved`` is (v_k, pairs) by column, both of no columns where only the gradient is wanted.
+    The weights of s (1 - s) are filled too where ``second`` is true.
     """
-    law, window, kappas, ends, budget = problem
-    sums, count = law[1], law[2]
-    sums_z, chance, chance_less, outward = window
-    s, share = int(plans[c, 0]), np.ascontiguousarray(tables[0, :, c])
-    length = int(plans[c, 5])
-    tilts = (kappas[s], found[1][c, s], found[0][c, s])
-    point = (tilts, plans[c, 1], plans[c, 2], sums_z[c])
-    weights[:] = 0.0
-    waves = waves_of(int(sums.max()), length)
-    if curved[0].shape[0] > 0:
-        slopes = np.ascontiguousarray(tables[1:4, :, c])
-        curved[0][c] = 0.0
-        curved[1][c] = 0.0
-        risk = integrate(law, share, point, waves, weights, (slopes, curved[0][c], curved[1][c]))
-    else:
-        none = np.empty((0, 0))
-        risk = integrate(law, share, point, waves, weights, (none, none[:, 0], none[:, 0]))
-    if kappas[s] < 0.0:
-        risk -= chance[c] * share[share.size - 1]
-        for k in range(share.size):
-            weights[k] += chance_less[c, k]
-            risk -= count * chance_less[c, k] * share[k]
-    return risk
+    weights = data.weights
+    weights.first[c] = 0.0
+    if second:
+        weights.second[c] = 0.0
+        weights.pairs[c] = 0.0
+    risk = integrate(data, tables, c, second)
+    if data.kappas[data.plans.contour[c]] < 0.0:
+        kinds = tables.shape[1]
+        risk -= data.chance[c] * tables[0, kinds - 1, c]
+        for k in range(kinds):
+            weights.first[c, k] += data.chance_less[c, k]
+            risk -= data.count * data.chance_less[c, k] * tables[0, k, c]
+    weights.risks[c] = risk
 
 
-def collect(tables, count, weights, risks, values, gross):  # type: ignore[no-untyped-def]
-    """Sums over z and types: E[s dF_theta] and the risk, and the same in absolute values."""
+def accumulate(tables, data):  # type: ignore[no-untyped-def]
+    """(6): sums over z and types of E[s dF] and the risk, and the same in absolute values."""
+    count, weights, values, gross = data.count, data.weights.first, data.values, data.gross
     kinds = weights.shape[1]
     values[:] = 0.0
     gross[:] = 0.0
@@ -121,32 +265,28 @@ def collect(tables, count, weights, risks, values, gross):  # type: ignore[no-un
             term = whole * tables[1 + i, kinds - 1, c]
             values[i] += term
             gross[i] += abs(term)
-        values[3] += risks[c]
-        gross[3] += abs(risks[c])
+        values[3] += data.weights.risks[c]
+        gross[3] += abs(data.weights.risks[c])
 
 
-def surveyed(tables, problem, tolerance):  # type: ignore[no-untyped-def]
-    """The scan of every sum: psi, lambda, reach, upper bounds, and whether it was needed."""
-    columns, kappas = problem[1][0].size, problem[2].size
-    upper, scanned = np.empty((columns, 4)), np.zeros(columns, dtype=np.bool_)
-    shape = (columns, kappas)
-    found = (np.empty(shape), np.empty(shape), np.empty((columns, 4, kappas)), upper, scanned)
-    survey(tables, problem, tolerance, found)
-    return found
+def spectrum(tables, data, tolerance, second):  # type: ignore[no-untyped-def]
+    """Weights, gradient sums, risk, gross and error bound, from h and its derivatives.
 
+    The gross is guessed first, and the plan made again where the guess was too high.
 
-def spectrum(tables, problem, tolerance, out, weights, curved):  # type: ignore[no-untyped-def]
-    """Gradient sums, risk, gross and error bound from the tables of h and its derivatives.
-
-    ``out`` receives (4,) values: E[s dF_theta] for three theta and the risk; their gross; their
-    bounds; and (nodes, status). Status 1: the predicted work exceeds the budget; status 2: the
-    integrals overflow; status 3: they cancel until not a digit is left. The gross is guessed first
-    and the plan made again where the guess was too high. ``weights`` receives
-    w_k(z), ``curved`` what `weigh_sum` says.
+    Parameters
+    ----------
+    tables : float array, shape (at least 4, K, columns)
+        h, then its derivatives.
+    tolerance : float
+        Error allowed, relative to the gross.
+    second : bool
+        Whether the weights of s (1 - s) are wanted.
     """
-    law, window, kappas, ends, budget = problem
-    values, gross, bounds, report = out
-    kinds, columns = law[0].size, window[0].size
+    values, gross, bounds, report = data.values, data.gross, data.bounds, data.report
+    upper, errors = data.scan.upper, data.weights.errors
+    kinds, columns = tables.shape[1], tables.shape[2]
+    report[0], report[1] = 0.0, 0.0
     size = 0.0
     for i in range(4):
         for k in range(kinds):
@@ -157,26 +297,25 @@ def spectrum(tables, problem, tolerance, out, weights, curved):  # type: ignore[
         values[:] = np.nan
         gross[:] = np.nan
         bounds[:] = np.nan
+        data.weights.first[:] = np.nan
         return
-    found = surveyed(tables, problem, tolerance)
-    upper = found[3]
-    weights[:] = 0.0
-    risks, errors = np.zeros(columns), -np.ones(columns)
-    plans, guess = np.empty((columns, 6)), np.empty(4)
+    scan_sums(tables, data, tolerance)
+    data.weights.first[:] = 0.0
+    data.weights.risks[:] = 0.0
+    errors[:] = -1.0
+    guess = np.empty(4)
     for i in range(4):
         guess[i] = GUESS * upper[:, i].max() + TINY
-    report[0], report[1] = 0.0, 0.0
     for _ in range(PASSES):
-        nodes = prepare(tables, problem, found, guess, tolerance / (4.0 * columns), plans, errors)
-        report[0] += nodes
-        if not report[0] <= budget:
+        report[0] += prepare(tables, data, guess, tolerance / (4.0 * columns))
+        if not report[0] <= data.budget:
             report[1] = 1.0
             return
         for c in range(columns):
-            if plans[c, 0] >= 0.0:
-                risks[c] = weigh_sum(tables, problem, found, plans, c, weights[c], curved)
-                errors[c] = 4.0 * plans[c, 4]
-        collect(tables, law[2], weights, risks, values, gross)
+            if data.plans.contour[c] >= 0:
+                weigh_sum(tables, data, c, second)
+                errors[c] = 4.0 * data.plans.error[c]
+        accumulate(tables, data)
         for i in range(4):
             if not gross[i] < LARGEST_TABLE:
                 report[1] = 2.0
@@ -200,89 +339,79 @@ def spectrum(tables, problem, tolerance, out, weights, curved):  # type: ignore[
             report[1] = 3.0
 
 
-def tables_at(state, data):  # type: ignore[no-untyped-def]
-    """Fill and return h and its three derivatives by type and z."""
-    constants, share, latents, types, problem, work = data
-    patch, tables = work[:2]
-    patch_table(state, constants, latents, patch)
+def evaluate(state, data):  # type: ignore[no-untyped-def]
+    """Fill the results at a state, gradient and risk only."""
+    patch_table(state, data.constants, data.latents, data.patch)
     for k in range(4):
-        set_table(patch[k], types, tables[k])
-    return tables
-
-
-def settled(state, data):  # type: ignore[no-untyped-def]
-    """Fill the results for a state, gradient and risk only."""
-    problem, work = data[4], data[5]
-    columns, kinds = problem[1][0].size, problem[0][0].size
-    none, weights = np.empty((0, kinds)), np.empty((columns, kinds))
-    spectrum(tables_at(state, data), problem, work[6][0], work[2:6], weights, (none, none))
+        set_table(data.patch[k], data.composition, data.sum_index, data.tables[k])
+    spectrum(data.tables, data, data.tolerance, False)
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Per-entry gradient of the population risk; NaN where the work exceeds the budget."""
-    share, results = data[1], data[5][2:6]
-    settled(state, data)
+    """Per-entry gradient of the population risk; NaN where the report is a fault."""
+    evaluate(state, data)
     for theta in range(3):
-        out[theta] = -results[0][theta] * share[theta]
-        if results[3][1] > 0.0:
+        out[theta] = -data.values[theta] * data.share[theta]
+        if data.report[1] > 0.0:
             out[theta] = np.nan
 
 
 def hessian(state, data, out):  # type: ignore[no-untyped-def]
-    """Derivative of the per-entry gradient by the state; NaN where the work exceeds the budget.
+    """Derivative of the per-entry gradient by the state, (7); NaN where the report is a fault.
 
-    d2R / dtheta dphi = E[ s (1 - s) F_theta F_phi ] - E[ s F_theta_phi ], s = 1/(1+e^F), divided
-    by the number of entries of theta; w_k, v_k and the pairs come from one pass over the nodes. The
-    tolerance speaks of s; where s (1 - s) is much smaller, a second pass is as much finer.
+    w_k, v_k and the pairs come from one pass over the nodes. The tolerance speaks of s; where
+    s (1 - s) is much smaller, a second pass is as much finer.
     """
-    constants, share, latents, types, problem, work = data
-    columns, kinds, tolerance = problem[1][0].size, problem[0][0].size, work[6][0]
-    grid = work[0].shape
+    weights, gross, tolerance = data.weights, data.gross, data.tolerance
+    grid = data.patch.shape
     patch = np.empty((10, grid[1], grid[2], grid[3]))
-    curvature_table(state, constants, latents, patch)
-    tables = np.empty((10, kinds, columns))
+    curvature_table(state, data.constants, data.latents, patch)
+    tables = np.empty((10, data.tables.shape[1], data.tables.shape[2]))
     for k in range(10):
-        set_table(patch[k], types, tables[k])
-    weights, singles = np.empty((columns, kinds)), np.zeros((columns, kinds))
-    pairs, first, second = np.zeros((columns, 6)), np.empty((3, 3)), np.empty((3, 3))
+        set_table(patch[k], data.composition, data.sum_index, tables[k])
+    weights.second[:] = 0.0
+    weights.pairs[:] = 0.0
+    first, second = np.empty((3, 3)), np.empty((3, 3))
     for _ in range(2):
-        spectrum(tables[:4], problem, tolerance, work[2:6], weights, (singles, pairs))
-        bent(tables, problem[0][2], (weights, singles, pairs), first, second)
+        spectrum(tables, data, tolerance, True)
+        hessian_terms(tables, data, first, second)
         ratio = 1.0
         for i in range(3):
-            size = work[3][i] * work[3][i]
+            size = gross[i] * gross[i]
             if size > 0.0:
-                ratio = min(ratio, 300.0 * abs(first[i, i]) * weights.sum() / size)
-        if ratio >= 1.0 or work[5][1] > 0.0:
+                ratio = min(ratio, 300.0 * abs(first[i, i]) * weights.first.sum() / size)
+        if ratio >= 1.0 or data.report[1] > 0.0:
             break
         tolerance = max(tolerance * ratio, FINEST)
     for i in range(3):
         for j in range(3):
-            both = (first[i, j] - second[i, j]) * share[i]
-            out[i, j] = both if work[5][1] == 0.0 else np.nan
+            entry = (first[i, j] - second[i, j]) * data.share[i]
+            out[i, j] = entry if data.report[1] == 0.0 else np.nan
 
 
-def bent(tables, count, given, first, second):  # type: ignore[no-untyped-def]
-    """E[ s (1 - s) F_i F_j ] and E[ s F_ij ] from the weights of s and of s (1 - s)."""
-    weights, singles, pairs = given
+def hessian_terms(tables, data, first, second):  # type: ignore[no-untyped-def]
+    """The two terms of (7) from the weights: E[ s (1 - s) F_i F_j ] and E[ s F_ij ]."""
+    count, weights = data.count, data.weights
     first[:] = 0.0
     second[:] = 0.0
-    columns, kinds = weights.shape
+    columns, kinds = weights.first.shape
     for c in range(columns):
-        whole, curved = weights[c].sum(), singles[c].sum()
-        place = 0
+        whole, curved = weights.first[c].sum(), weights.second[c].sum()
+        entry = 0
         for i in range(3):
             for j in range(i, 3):
-                steep_i, steep_j = tables[1 + i, kinds - 1, c], tables[1 + j, kinds - 1, c]
-                outer = curved * steep_i * steep_j + count * (count - 1.0) * pairs[c, place]
-                inner = whole * tables[4 + place, kinds - 1, c]
+                signal_i, signal_j = tables[1 + i, kinds - 1, c], tables[1 + j, kinds - 1, c]
+                outer = curved * signal_i * signal_j
+                outer += count * (count - 1.0) * weights.pairs[c, entry]
+                inner = whole * tables[4 + entry, kinds - 1, c]
                 for k in range(kinds):
-                    one, two = tables[1 + i, k, c], tables[1 + j, k, c]
-                    outer += count * singles[c, k] * (one * steep_j + two * steep_i + one * two)
-                    inner += count * weights[c, k] * tables[4 + place, k, c]
+                    d_i, d_j = tables[1 + i, k, c], tables[1 + j, k, c]
+                    product = d_i * signal_j + d_j * signal_i + d_i * d_j
+                    outer += count * weights.second[c, k] * product
+                    inner += count * weights.first[c, k] * tables[4 + entry, k, c]
                 first[i, j] += outer
                 second[i, j] += inner
-                place += 1
+                entry += 1
     for i in range(3):
         for j in range(i):
             first[i, j], second[i, j] = first[j, i], second[j, i]
@@ -290,12 +419,11 @@ def bent(tables, count, given, first, second):  # type: ignore[no-untyped-def]
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     """Order parameters from the state and its gradient."""
-    order(state, -slope, data[0], out)
+    order(state, -slope, data.constants, out)
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
     """Population risk; the population error is not a smooth function and is left NaN."""
-    results = data[5][2:6]
-    settled(state, data)
-    out[0] = results[0][3] if results[3][1] == 0.0 else np.nan
+    evaluate(state, data)
+    out[0] = data.values[3] if data.report[1] == 0.0 else np.nan
     out[1] = np.nan

@@ -16,14 +16,12 @@ since the logistic is at most 1. The certificate compares this with the gross of
 """
 
 from math import exp
-from typing import Any
 
 import numpy as np
 
 from dynamics.codegen.kernels import exact
-from dynamics.systems.positional_attention.kernels.reduced import set_table, weigh
+from dynamics.systems.positional_attention.kernels.reduced import margin_table, set_table, weigh
 
-patch_table: Any = None  # supplied by the generated file
 ROUNDING_BOUND = 8 * 2.3e-16
 
 
@@ -42,21 +40,28 @@ def completions(single, factorials):  # type: ignore[no-untyped-def]
 
 
 @exact
-def walk(chances, factorials, threshold, types, weights):  # type: ignore[no-untyped-def]
-    """Configurations of log weight above ``threshold``; returns (how many, mass left out).
+def walk(single, tail, best, factorials, threshold, types, weights):  # type: ignore[no-untyped-def]
+    """Configurations of log weight above a threshold; returns (how many, mass left out).
 
-    ``chances`` is (log P_k, log of P_k + P_{k+1} + ..., `completions`), most probable first;
-    ``factorials`` is log 0!, ..., log n!. ``types`` (limit, n) and ``weights`` (limit,) receive the
-    configurations; with ``types`` of no columns they are only counted. The walk stops beyond
-    ``limit``.
+    Parameters
+    ----------
+    single, tail : float arrays, shape (K,)
+        log P_k, the most probable type first, and log of P_k + P_{k+1} + ...
+    best : float array, shape (K + 1, n + 1)
+        `completions`.
+    factorials : float array, shape (n + 1,)
+        log 0!, ..., log n!.
+    threshold : float
+    types, weights : arrays, shapes (limit, n), (limit,)
+        Receive the configurations; with ``types`` of no columns they are only counted. The walk
+        stops beyond ``limit``.
     """
-    single, tail, best = chances
     kinds, sets, limit = single.size, factorials.size - 1, weights.size
     fill = types.shape[1] > 0
     # One level of the stack for every type that has been given a count.
     kind, count = np.empty(sets + 2, dtype=np.int64), np.empty(sets + 2, dtype=np.int64)
     left, mass = np.empty(sets + 2, dtype=np.int64), np.empty(sets + 2)
-    level, found, dropped = 0, 0, 0.0
+    level, number, dropped = 0, 0, 0.0
     kind[0], count[0], left[0], mass[0] = 0, 0, sets, factorials[sets]
     while level >= 0:
         k, rest = kind[level], left[level]
@@ -79,16 +84,16 @@ def walk(chances, factorials, threshold, types, weights):  # type: ignore[no-unt
             if base < threshold:
                 dropped += exp(base)
                 continue
-            if found >= limit:
+            if number >= limit:
                 return limit + 1, 1.0
             if fill:
-                weights[found] = exp(base)
-                place = 0
+                weights[number] = exp(base)
+                column = 0
                 for i in range(level + 1):
                     for _ in range(count[i]):
-                        types[found, place] = kind[i]
-                        place += 1
-            found += 1
+                        types[number, column] = kind[i]
+                        column += 1
+            number += 1
             continue
         if k + 1 >= kinds:
             continue
@@ -97,25 +102,20 @@ def walk(chances, factorials, threshold, types, weights):  # type: ignore[no-unt
             continue
         level += 1
         kind[level], count[level], left[level], mass[level] = k + 1, 0, after, base
-    return found, dropped
+    return number, dropped
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Per-entry gradient with its certificate; NaN where the certificate is lost.
-
-    ``certificate`` is (mass left out, tolerance, gross (3,), bound (3,)): the last two are filled.
-    """
-    constants, share, latents, types, configurations, work = data
-    patch, table, total, weights, chance, certificate = work
-    settings, gross, bound = certificate
-    sets, kinds, columns = configurations[0].shape[0] - 1, table.shape[0], table.shape[1]
-    signal = configurations[0][0, 0] // columns
-    patch_table(state, constants, latents, patch)
-    set_table(patch[0], types, table)
-    weigh(table, configurations, total, chance)
-    rows, lost = total.reshape(kinds, columns), False
+    """Per-entry gradient, with its certificate filled; NaN where that exceeds the tolerance."""
+    configurations, work, certificate = data.configurations, data.work, data.certificate
+    patch, table, composition = work.patch, work.table, configurations.composition
+    sets, kinds, columns = configurations.index.shape[0] - 1, table.shape[0], table.shape[1]
+    signal = configurations.index[0, 0] // columns
+    margin_table(state, data)
+    weigh(table, configurations, work.total, work.chance)
+    rows, lost = work.total.reshape(kinds, columns), False
     for i in range(3):
-        set_table(patch[1 + i], types, table)
+        set_table(patch[1 + i], composition, configurations.sum_index, table)
         value, size, reach = 0.0, 0.0, 0.0
         for j in range(columns):
             steep = 0.0
@@ -125,10 +125,10 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
                 size += rows[k, j] * abs(slope)
                 steep = max(steep, abs(slope))
             reach = max(reach, sets * steep + abs(table[signal, j]))
-        out[i] = -value * share[i]
-        gross[i] = size
-        bound[i] = settings[0] * reach + ROUNDING_BOUND * size
-        lost = lost or not bound[i] <= settings[1] * size
+        out[i] = -value * data.share[i]
+        certificate.gross[i] = size
+        certificate.bound[i] = certificate.dropped * reach + ROUNDING_BOUND * size
+        lost = lost or not certificate.bound[i] <= certificate.tolerance * size
     if lost:
         for i in range(3):
             out[i] = np.nan

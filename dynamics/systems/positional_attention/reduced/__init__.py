@@ -1,8 +1,107 @@
-"""Ways to take the expectation over the types of the random sets, one module each.
+"""The three scalars, and the ways to take their expectation over the types of the random sets.
 
-`enumerate` is exact: all multisets of types. `truncate` keeps the most probable of them, with a
-bound on the rest. `spectral` is exact to a tolerance at any size: one contour integral and one
-Fourier transform for each sum of the random sets. `sample` draws from the law. `choose` makes one
-by its name, and decides for ``"auto"`` by predicted cost. `taken` is what they have in common,
-`weighted` what the sums over configurations have, `configurations` their layout.
+`configurations` lists weighted configurations: all of them, the most probable, or sampled ones;
+`weighted_sum` is the expectation as a sum over them, with a bound on what a truncation leaves out,
+or a standard error. `spectral` is exact to a tolerance at any size: one contour integral and one
+Fourier transform for each sum of the random sets. `selection` makes one by its name, and decides
+for ``"auto"`` by predicted cost; `population` is the problem. Here is what they have in common.
 """
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynamics import codegen
+from dynamics.codegen.kernels.advance import advance
+from dynamics.problem import FloatArray
+from theory.systems.positional_attention import recursion
+
+if TYPE_CHECKING:
+    from dynamics.systems.positional_attention.parameters import Parameters
+    from theory.reduction import ReducedSystem
+
+
+@dataclass
+class Expectation(ABC):
+    """Base of every way to take the expectation: compiled functions, data, a certificate.
+
+    Attributes
+    ----------
+    module : CompiledModule
+        ``gradient``, ``hessian``, ``order_parameters``, ``summary`` and ``advance``.
+    data : NamedTuple
+        What its functions need beside the state.
+    settings : mapping
+        How it was made, stored with every run.
+    """
+
+    module: codegen.CompiledModule
+    data: Any
+    settings: Mapping[str, Any]
+
+    @abstractmethod
+    def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
+        """Per-entry gradient, and what else is known there: risk, error, certificate."""
+
+    @abstractmethod
+    def certify(self, state: FloatArray) -> dict[str, FloatArray]:
+        """Value, gross and known error at a state: see `ReducedPopulation.error_bound`."""
+
+    def failure(self, state: FloatArray) -> str:
+        """Why the gradient at a state is not a number, where that is known; else empty."""
+        return ""
+
+
+def constants_and_shares(
+    reduction: ReducedSystem, parameters: Parameters
+) -> tuple[FloatArray, FloatArray]:
+    """Values of the reduction's parameters, and one over the number of entries of each state.
+
+    Parameters
+    ----------
+    reduction : ReducedSystem
+    parameters : Parameters
+
+    Returns
+    -------
+    constants : float array
+        In the order of ``reduction.parameters``.
+    shares : float array, shape (3,)
+    """
+    values = {symbol: getattr(parameters, symbol.name) for symbol in reduction.parameters}
+    constants = np.array([float(value) for value in values.values()])
+    shares = np.array([1 / float(reduction.multiplicity[s].subs(values)) for s in reduction.state])
+    return constants, shares
+
+
+def compiled(
+    degree: int, *kernels: Callable[..., Any], parallel: Collection[Callable[..., Any]] = ()
+) -> codegen.CompiledModule:
+    """The generated file of the reduced problem for one p.
+
+    Parameters
+    ----------
+    degree : int
+        p.
+    *kernels : callable
+        ``gradient``, ``hessian``, ``order_parameters`` and ``summary``.
+    parallel : collection of callable
+        Kernels whose loops run in threads.
+    """
+    reduction = recursion.derive(degree)
+    blocks = ["patch", *(f"patch_{theta.name}" for theta in reduction.state)]
+    second = [name for name in reduction.blocks if name.count("_") == 2]
+    parts = [
+        codegen.tabulate("patch_table", blocks, reduction),
+        codegen.tabulate("curvature_table", [*blocks, *second], reduction),
+        codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
+        codegen.evaluate("reported", list(reduction.observables.values()), reduction),
+        codegen.kernel_source(*kernels, advance, parallel=parallel),
+    ]
+    title = f"Positional attention, reduced population problem, p = {degree}."
+    return codegen.build(title, [s.name for s in reduction.state], parts)

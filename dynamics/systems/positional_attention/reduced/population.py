@@ -1,7 +1,8 @@
 r"""The idealised problem (P), reduced to three scalars.
 
 `ReducedPopulation` iterates the derived recursion on (alpha, gamma, rho); how the expectation over
-the random sets is taken is chosen in `expectation`. Its oracle is `brute.FullPopulation`.
+the random sets is taken is chosen in `selection`. Its oracle is
+`dynamics.systems.positional_attention.full.population.FullPopulation`.
 """
 
 from __future__ import annotations
@@ -77,13 +78,14 @@ class ReducedPopulation(CompiledProblem):
         seed: int = 0,
         dropped: float | None = None,
     ) -> None:
-        request = selection.Request(expectation, tolerance, samples, seed, dropped).checked()
         self.parameters = parameters
         self.reduction = recursion.derive(parameters.p)
         self._bayes_error = bayes_error(parameters.L, parameters.C, parameters.q)
-        self.expectation = made = selection.make(parameters, request, self.initial_state)
-        self.settings = dict(made.settings)
-        super().__init__(made.module, made.data, LAYOUT)
+        self.expectation = selection.make(
+            parameters, self.initial_state, expectation, tolerance, samples, seed, dropped
+        )
+        self.settings = dict(self.expectation.settings)
+        super().__init__(self.expectation.module, self.expectation.data, LAYOUT)
 
     @property
     def initial_state(self) -> FloatArray:
@@ -99,7 +101,7 @@ class ReducedPopulation(CompiledProblem):
         alpha, gamma, rho = flat
         slope, known = self.expectation.observe(flat)
         out = np.empty(len(self.reduction.observables))
-        self.module.reported(flat, -slope, self._data[0], out)
+        self.module.reported(flat, -slope, self._data.constants, out)
         return (
             dict(zip(self.reduction.observables, map(float, out), strict=True))
             | known
@@ -128,8 +130,8 @@ class ReducedPopulation(CompiledProblem):
 
     def gradient_bound(self, state: ArrayLike) -> FloatArray | None:
         """The certified bound of the spectral and the truncated expectation."""
-        found = self.error_bound(state).get("bound")
-        return None if found is None else found[:3]
+        bound = self.error_bound(state).get("bound")
+        return None if bound is None else bound[:3]
 
     def certificate_failure(self, state: ArrayLike) -> str:
         """Why no gradient is certified at a state; empty where one is."""

@@ -1,4 +1,4 @@
-"""Making an expectation by its name; for ``"auto"``, the cheapest that is good enough.
+"""Making an expectation by its name, and what a gradient is predicted to cost.
 
 The choice is made once, before a run. The costs are predicted, not timed, so that the same request
 always has the same answer: from the number of configurations, and of sums that the spectral
@@ -7,34 +7,44 @@ expectation scans.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.reduced import (
-    enumeration,
-    sampled,
+    Expectation,
+    configurations,
     spectral,
-    truncated,
+    weighted_sum,
 )
-from dynamics.systems.positional_attention.reduced.expectation import Expectation
 from dynamics.validation import InvalidRequest, integer, real, refuse
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters
 
 EXPECTATIONS = ("auto", "exact", "truncated", "spectral", "sampled")
+SECONDS_PER_PRODUCT = 4e-10
+"""Of a full problem, for each entry of A and each feature or configuration."""
 
 
-@dataclass(frozen=True)
-class Request:
-    """What a user asks of the expectation; checked.
+def make(
+    parameters: Parameters,
+    state: FloatArray,
+    expectation: str,
+    tolerance: float,
+    samples: int,
+    seed: int,
+    dropped: float | None,
+) -> Expectation:
+    """The expectation of a name, good enough at a state.
 
-    Attributes
+    Parameters
     ----------
-    name : str
+    parameters : Parameters
+    state : float array, shape (3,)
+    expectation : str
         One of `EXPECTATIONS`.
     tolerance : float
         Of ``"spectral"``, ``"truncated"`` and ``"auto"``, relative to the gross contributions.
@@ -42,63 +52,35 @@ class Request:
         Of ``"sampled"``.
     dropped : float or None
         Of ``"truncated"``: a fixed probability to leave out.
-    """
-
-    name: str = "auto"
-    tolerance: float = 1e-10
-    samples: int = 10_000
-    seed: int = 0
-    dropped: float | None = None
-
-    def checked(self) -> Request:
-        """The same with plain numbers.
-
-        Raises
-        ------
-        InvalidRequest
-            If one of them is not valid.
-        """
-        if self.name not in EXPECTATIONS:
-            refuse("expectation", self.name, "is unknown", ", ".join(EXPECTATIONS), "exact")
-        fixed = self.dropped is not None
-        if fixed and self.name != "truncated":
-            refuse("dropped", self.dropped, f"is not of {self.name}", "given for truncated", "none")
-        loosest = 1e12 if fixed else 1e-2
-        return Request(
-            self.name,
-            real("tolerance", self.tolerance, at_least=1e-12, at_most=loosest),
-            integer("samples", self.samples, at_least=2, at_most=10**8),
-            integer("seed", self.seed, at_least=0, at_most=2**63 - 1),
-            real("dropped", self.dropped, above=0.0, at_most=0.5) if fixed else None,
-        )
-
-
-def make(parameters: Parameters, request: Request, state: NDArray[np.float64]) -> Expectation:
-    """The expectation that was asked for, good enough at a state.
 
     Raises
     ------
     InvalidRequest
-        If it cannot be made at this size.
+        If an argument is not valid, or the expectation cannot be made at this size.
     """
-    if request.name == "exact":
-        return enumeration.exact(parameters)
-    if request.name == "sampled":
-        return sampled.sampled(parameters, request.samples, request.seed)
-    if request.name == "spectral":
-        return spectral.spectral(parameters, request.tolerance)
-    if request.name == "truncated":
-        return _truncated(parameters, request, state)
-    return _cheapest(parameters, request.tolerance, state)
-
-
-def _truncated(parameters: Parameters, request: Request, state: NDArray[np.float64]) -> Expectation:
-    if request.dropped is None:
-        made = truncated.certified(parameters, request.tolerance, state)
+    if expectation not in EXPECTATIONS:
+        refuse("expectation", expectation, "is unknown", ", ".join(EXPECTATIONS), "exact")
+    fixed = dropped is not None
+    if fixed and expectation != "truncated":
+        refuse("dropped", dropped, f"is not of {expectation}", "given for truncated", "none")
+    tolerance = real("tolerance", tolerance, at_least=1e-12, at_most=1e12 if fixed else 1e-2)
+    samples = integer("samples", samples, at_least=2, at_most=10**8)
+    seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
+    if expectation == "exact":
+        return weighted_sum.exact(parameters)
+    if expectation == "sampled":
+        return weighted_sum.sampled(parameters, samples, seed)
+    if expectation == "spectral":
+        return spectral.spectral(parameters, tolerance)
+    if expectation == "auto":
+        return _cheapest(parameters, tolerance, state)
+    if fixed:
+        dropped = real("dropped", dropped, above=0.0, at_most=0.5)
+        made = weighted_sum.truncated(parameters, tolerance, dropped)
     else:
-        made = truncated.truncated(parameters, request.tolerance, request.dropped)
+        made = weighted_sum.certified(parameters, tolerance, state)
     if made is None:
-        least = request.dropped or 10.0**-truncated.COARSEST
+        least = dropped or 10.0**-weighted_sum.COARSEST
         raise InvalidRequest(
             f"expectation='truncated' at D={parameters.D} C={parameters.C} q={parameters.q:g}: "
             f"too many configurations to leave out only {least:g}; expectation can be spectral"
@@ -106,24 +88,24 @@ def _truncated(parameters: Parameters, request: Request, state: NDArray[np.float
     return made
 
 
-def _cheapest(parameters: Parameters, tolerance: float, state: NDArray[np.float64]) -> Expectation:
+def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Expectation:
     """The sum over all configurations where it costs less, else the spectral expectation.
 
     Both hold for a whole run. Where the spectral one fails at the start, the sum if there is one.
     """
     costs = {name: predicted_seconds(parameters, name) for name in ("exact", "spectral")}
     name, other = "spectral", "exact"
-    chosen: Expectation = spectral.spectral(parameters, tolerance)
+    result: Expectation = spectral.spectral(parameters, tolerance)
     if costs["exact"] <= costs["spectral"] or (
-        np.isfinite(costs["exact"]) and chosen.failure(state)
+        np.isfinite(costs["exact"]) and result.failure(state)
     ):
         name, other = other, name
-        chosen = enumeration.exact(parameters)
+        result = weighted_sum.exact(parameters)
     why = (
         f"{_milliseconds(costs[name])} a gradient predicted; {other} {_milliseconds(costs[other])}"
     )
-    chosen.settings = {**chosen.settings, "auto": why}
-    return chosen
+    result.settings = {**result.settings, "auto": why}
+    return result
 
 
 def _milliseconds(seconds: float) -> str:
@@ -139,5 +121,24 @@ def predicted_seconds(parameters: Parameters, name: str) -> float:
     name : str
         One of `EXPECTATIONS`.
     """
-    counted, smooth = enumeration.seconds(parameters), spectral.predicted_seconds(parameters)
-    return {"exact": counted, "spectral": smooth}.get(name, min(counted, smooth))
+    exact, smooth = (module.predicted_seconds(parameters) for module in (weighted_sum, spectral))
+    return {"exact": exact, "spectral": smooth}.get(name, min(exact, smooth))
+
+
+def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
+    """Predicted time of one gradient, by which the points of a sweep are ordered.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    full : str or None
+        ``"population"`` or ``"empirical"``; None for the reduced problem.
+    options : mapping
+        Of the problem: ``samples``, ``expectation``.
+    """
+    entries = SECONDS_PER_PRODUCT * parameters.D**2
+    if full == "empirical":
+        return entries * parameters.d * float(options.get("samples", 1))
+    if full == "population":
+        return entries * configurations.number_of_configurations(parameters.L, parameters.C)
+    return predicted_seconds(parameters, str(options.get("expectation", "auto")))

@@ -1,10 +1,11 @@
 r"""The spectral expectation: exact to a requested tolerance, polynomial in D for every q.
 
 The sum over types is replaced, for each sum z of the random sets, by one contour integral (for the
-logistic) and one discrete Fourier transform (for the coupling through z); see `spectral_kernels`.
-All choices are automatic. The tolerance is relative to the *gross* contributions, in which every
-term counts with its absolute value: on the slow manifold the net gradient of alpha is smaller than
-its gross by 1e-9 to 1e-15, so a tolerance relative to the net would mean nothing.
+logistic) and one discrete Fourier transform (for the coupling through z); the formulas are in
+`dynamics.systems.positional_attention.kernels.spectral`. All choices are automatic. The tolerance
+is relative to the *gross* contributions, in which every term counts with its absolute value: on the
+slow manifold the net gradient of alpha is smaller than its gross by 1e-9 to 1e-15, so a tolerance
+relative to the net would mean nothing.
 """
 
 from __future__ import annotations
@@ -14,24 +15,23 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynamics import codegen
-from dynamics.codegen.kernels.advance import advance
-from dynamics.systems.positional_attention.kernels import spectral as spectral_kernels
+from dynamics.problem import FloatArray
+from dynamics.systems.positional_attention.kernels import spectral as kernels
+from dynamics.systems.positional_attention.reduced import (
+    Expectation,
+    compiled,
+    constants_and_shares,
+)
 from dynamics.systems.positional_attention.reduced.configurations import (
     type_compositions,
     type_probabilities,
 )
-from dynamics.systems.positional_attention.reduced.expectation import Expectation
-from dynamics.systems.positional_attention.reduced.weighted_sum import constants_and_shares
 from theory.systems.positional_attention import recursion
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters
-    from theory.reduction import ReducedSystem
-
-FloatArray = NDArray[np.float64]
 
 BUDGET = 2e9
 """Largest number of nodes (omega times zeta) of one gradient; some seconds."""
@@ -45,15 +45,38 @@ INSIDE = (0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.94)
 BEYOND = (1.05, 1.2, 1.4, 1.7, 1.9)
 
 
-def contours() -> tuple[FloatArray, tuple[int, int]]:
-    """The grid of kappa, with the poles -1, 0, 1 in it, and the range that may carry a contour."""
+FAULTS = {
+    2: "the integrals of the spectral expectation overflow here: |F| is too large with both signs; "
+    "take the exact expectation or start elsewhere",
+    3: "the integrals of the spectral expectation cancel here until no digit is left; take the "
+    "exact or the sampled expectation or start elsewhere",
+}
+"""What a status of the kernels means."""
+
+
+def contours() -> tuple[FloatArray, int, int]:
+    """The grid of kappa, with the poles -1, 0, 1 in it, and the range that may carry a contour.
+
+    Returns
+    -------
+    kappas : float array
+    first, last : int
+        Positions of the first and the last contour.
+    """
     half = [*INSIDE, 1.0, *BEYOND]
     grid = np.array([*(-k for k in reversed(half)), 0.0, *half])
-    return grid, (int(np.argmax(grid > -1.0)), int(np.argmax(grid >= 1.0)) - 1)
+    return grid, int(np.argmax(grid > -1.0)), int(np.argmax(grid >= 1.0)) - 1
 
 
 def sum_law(patches: int, q: float) -> FloatArray:
-    """Distribution of the sum of so many patches, from -patches to patches."""
+    """Distribution of the sum of so many patches, from -patches to patches.
+
+    Parameters
+    ----------
+    patches : int
+    q : float
+        Chance of a feature on a patch.
+    """
     law, step = np.array([1.0]), np.array([q / 2, 1 - q, q / 2])
     while patches:
         if patches % 2:
@@ -65,50 +88,34 @@ def sum_law(patches: int, q: float) -> FloatArray:
 
 @dataclass
 class Spectral(Expectation):
-    """The spectral expectation of one problem.
-
-    Its work arrays, which a call fills, are values, gross, bounds, and (nodes, over budget).
-    """
+    """The spectral expectation of one problem."""
 
     def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Gradient, risk, and the bound relative to the gross."""
-        found = self.certify(state)
-        value, bound, gross = found["value"], found["bound"][:3], found["gross"][:3]
+        known = self.certify(state)
+        value, bound, gross = known["value"], known["bound"][:3], known["gross"][:3]
         ratio = np.divide(bound, gross, out=np.zeros(3), where=gross > 0)
         return value[:3], {"risk": float(value[3]), "certificate": float(ratio.max())}
 
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross and bound, from one set of weights."""
-        value = np.empty(4)
-        self.module.gradient(state, self.data, value[:3])
-        value[3] = np.nan if self._report[1] else self.data[5][2][3]
-        share = np.append(self.data[1], 1.0)
-        return {"value": value, "gross": self.data[5][3] * share, "bound": self.data[5][4] * share}
-
-    @property
-    def _report(self) -> FloatArray:
-        return self.data[5][5]
+        value, data = np.empty(4), self.data
+        self.module.gradient(state, data, value[:3])
+        value[3] = np.nan if data.report[1] else data.values[3]
+        share = np.append(data.share, 1.0)
+        return {"value": value, "gross": data.gross * share, "bound": data.bounds * share}
 
     def failure(self, state: FloatArray) -> str:
         """Why there is no number: cancellation, overflow, or nodes above the budget."""
         self.module.gradient(state, self.data, np.empty(3))
-        if self._report[1] == 0.0:
-            return ""
-        if self._report[1] == 2.0:
+        nodes, status = self.data.report
+        if status == 1:
             return (
-                "the integrals of the spectral expectation overflow here: |F| is too large with "
-                "both signs; take the exact expectation or start elsewhere"
+                f"the spectral expectation needs more than {nodes:.1e} nodes for one gradient here,"
+                f" above its budget of {self.data.budget:.1e}; loosen the tolerance or start "
+                "elsewhere"
             )
-        if self._report[1] == 3.0:
-            return (
-                "the integrals of the spectral expectation cancel here until no digit is left; "
-                "take the exact or the sampled expectation or start elsewhere"
-            )
-        return (
-            f"the spectral expectation needs more than {self._report[0]:.1e} nodes for one gradient"
-            f" here, above its budget of {self.data[4][4]:.1e}; loosen the tolerance or start "
-            "elsewhere"
-        )
+        return FAULTS.get(int(status), "")
 
 
 def predicted_seconds(parameters: Parameters) -> float:
@@ -128,78 +135,89 @@ def spectral(parameters: Parameters, tolerance: float) -> Spectral:
     tolerance : float
         Relative to the gross contributions.
     """
-    reduction = recursion.derive(parameters.p)
-    return Spectral(
-        "spectral",
-        compiled(parameters.p),
-        arrays(reduction, parameters, tolerance, BUDGET),
-        {"expectation": "spectral", "tolerance": tolerance},
+    size, columns = parameters.C, law(parameters.C, parameters.L - 1, parameters.q)
+    count, kinds = columns["z"].size, columns["sums"].size
+    kappas, first, last = contours()
+    set_sums = np.arange(-size, size + 1.0)
+    constants, share = constants_and_shares(recursion.derive(parameters.p), parameters)
+    data = kernels.SpectralData(
+        constants=constants,
+        share=share,
+        latents=(np.array([1.0, -1.0, 0.0]), set_sums, columns["z"] + float(size)),
+        sum_index=(columns["sums"] + size).astype(np.uint64),
+        count=parameters.L - 1,
+        kappas=kappas,
+        first=first,
+        last=last,
+        budget=BUDGET,
+        tolerance=tolerance,
+        patch=np.empty((4, 3, set_sums.size, count)),
+        tables=np.empty((4, kinds, count)),
+        scan=kernels.Scan(
+            psi=np.empty((count, kappas.size)),
+            lam=np.empty((count, kappas.size)),
+            reach=np.empty((count, 4, kappas.size)),
+            upper=np.empty((count, 4)),
+            scanned=np.empty(count, dtype=np.bool_),
+        ),
+        plans=kernels.Plans(
+            contour=np.empty(count, dtype=np.int64),
+            step=np.empty(count),
+            window=np.empty(count),
+            log_bound=np.empty(count),
+            error=np.empty(count),
+            length=np.empty(count, dtype=np.int64),
+        ),
+        weights=kernels.Weights(
+            first=np.empty((count, kinds)),
+            second=np.empty((count, kinds)),
+            pairs=np.empty((count, 6)),
+            risks=np.empty(count),
+            errors=np.empty(count),
+        ),
+        values=np.empty(4),
+        gross=np.empty(4),
+        bounds=np.empty(4),
+        report=np.empty(2),
+        **columns,
     )
+    settings = {"expectation": "spectral", "tolerance": tolerance}
+    return Spectral(_module(parameters.p), data, settings)
 
 
 @lru_cache(maxsize=16)
-def law(set_size: int, sets: int, q: float) -> tuple[Any, Any, FloatArray]:
-    """What depends on the data law alone: types, sums z that are kept, compositions.
+def law(set_size: int, sets: int, q: float) -> dict[str, Any]:
+    """Fields of `kernels.SpectralData` that depend on the data law alone.
 
     Parameters
     ----------
     set_size, sets : int
         C, and the number L-1 of random sets.
     q : float
-        q.
+        Chance of a feature on a patch of a random set.
     """
     composition = type_compositions(set_size)
     probability = type_probabilities(composition, q)
     sums = composition[:, 0] - composition[:, 1]
     whole, less = sum_law(sets * set_size, q), sum_law((sets - 1) * set_size, q)
-    z = np.arange(-sets * set_size, sets * set_size + 1)
-    kept = np.flatnonzero(whole > NEGLIGIBLE)
-    place = z[kept, None] - sums[None, :] + (sets - 1) * set_size
-    inside = (place >= 0) & (place < less.size)
-    chance_less = np.where(inside, less[np.clip(place, 0, less.size - 1)], 0.0) * probability
-    window = (z[kept], whole[kept], chance_less, np.argsort(-whole[kept], kind="stable"))
-    return (probability, sums, sets), window, composition.astype(float)
-
-
-def arrays(
-    reduction: ReducedSystem, parameters: Parameters, tolerance: float, budget: float
-) -> tuple[Any, ...]:
-    """What the compiled functions need beside the state, in the order of the kernels."""
-    size = parameters.C
-    types, window, composition = law(size, parameters.L - 1, parameters.q)
-    columns, sums = window[0].size, types[1]
-    values = np.array([1.0, -1.0, 0.0])
-    latents = (values, np.arange(-size, size + 1.0), window[0] + float(size))
-    work = (
-        np.empty((4, 3, 2 * size + 1, columns)),
-        np.empty((4, sums.size, columns)),
-        *(np.empty(4) for _ in range(3)),
-        np.empty(2),
-        np.array([tolerance]),
-    )
-    return (
-        *constants_and_shares(reduction, parameters),
-        latents,
-        (composition, (sums + size).astype(np.uint64)),
-        (types, window, *contours(), budget),
-        work,
-    )
+    likely = np.flatnonzero(whole > NEGLIGIBLE)
+    z = likely - sets * set_size
+    position = z[:, None] - sums[None, :] + (sets - 1) * set_size
+    inside = (position >= 0) & (position < less.size)
+    return {
+        "composition": composition.astype(float),
+        "probability": probability,
+        "sums": sums,
+        "z": z,
+        "chance": whole[likely],
+        "chance_less": np.where(inside, less[np.clip(position, 0, less.size - 1)], 0.0)
+        * probability,
+        "outward": np.argsort(-whole[likely], kind="stable"),
+    }
 
 
 @cache
-def compiled(degree: int) -> codegen.CompiledModule:
+def _module(degree: int) -> codegen.CompiledModule:
     """The generated file for one p."""
-    reduction = recursion.derive(degree)
-    blocks = ["patch", *(f"patch_{theta.name}" for theta in reduction.state)]
-    second = [name for name in reduction.blocks if name.count("_") == 2]
-    own = spectral_kernels
-    entries = (own.gradient, own.hessian, own.order_parameters, own.summary, advance)
-    parts = [
-        codegen.tabulate("patch_table", blocks, reduction),
-        codegen.tabulate("curvature_table", [*blocks, *second], reduction),
-        codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
-        codegen.evaluate("reported", list(reduction.observables.values()), reduction),
-        codegen.kernel_source(*entries),
-    ]
-    title = f"Positional attention, reduced population problem, spectral, p = {degree}."
-    return codegen.build(title, [s.name for s in reduction.state], parts)
+    functions = (kernels.gradient, kernels.hessian, kernels.order_parameters, kernels.summary)
+    return compiled(degree, *functions)

@@ -1,79 +1,95 @@
-"""An expectation that is a weighted sum over configurations, and the file compiled around it.
+"""The expectation as a weighted sum over configurations: all, the most probable, or sampled ones.
 
-Which configurations there are, and how they are weighted, is decided by `enumerate` (all of them),
-`truncate` (the most probable) and `sample` (drawn ones).
+A sampled sum is unbiased, with the standard errors that one sample shows. What is rare is missing
+from it: late in training the gradient is carried by configurations of probability below 1e-7, which
+a sample of any usual size does not contain, and its standard error cannot know of them.
+
+A truncated sum is safe early in training and wrong late: then the gradient itself is carried by
+rare configurations (a random set that is all -1 has probability (q/2)^C), and a fixed truncation
+lets alpha turn up again where the exact dynamics falls. So a bound goes along: where it is no
+longer small beside the gross gradient, the certificate is lost, and the run ends and says so.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynamics import codegen
-from dynamics.codegen.kernels.advance import advance
+from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.kernels import reduced as kernels
-from dynamics.systems.positional_attention.kernels import truncated as truncate_kernels
-from dynamics.systems.positional_attention.reduced.configurations import Configurations
-from dynamics.systems.positional_attention.reduced.expectation import Expectation
+from dynamics.systems.positional_attention.kernels import truncated as truncated_kernels
+from dynamics.systems.positional_attention.kernels.reduced import Configurations
+from dynamics.systems.positional_attention.reduced import (
+    Expectation,
+    compiled,
+    configurations,
+    constants_and_shares,
+)
 from theory.systems.positional_attention import recursion
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters
-    from theory.reduction import ReducedSystem
 
-FloatArray = NDArray[np.float64]
 
 SECONDS_PER_ENTRY, GROWTH, SECONDS_PER_CELL, OVERHEAD = 0.34e-9, 0.05e-9, 1.9e-9, 3e-6
 """Predicted time of a gradient, fitted to measurements on one core; see `predicted_seconds`."""
 TAIL = 5
 """Draws in the outermost strata; whether a sum that is rare occurs at all is part of the error."""
-ROUNDING = 8 * 2.3e-16
-"""Error of a sum of terms, relative to their gross."""
+COARSEST, FINEST = 3, 60
+"""Powers of ten of the mass left out, from the first that is tried to the last."""
 
 
 @dataclass
 class WeightedSum(Expectation):
-    """A sum over given configurations; with a number of draws, an estimate from them."""
+    """A sum over configurations; with a number of samples, an estimate from them."""
 
-    configurations: Configurations
-    drawn: int | None = None
+    samples: int | None = None
+
+    @property
+    def configurations(self) -> Configurations:
+        """The configurations and their weights."""
+        return self.data.configurations
 
     def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
-        """Gradient, risk, population error; of draws the standard error relative to the gross."""
+        """Gradient, risk, population error; of samples the largest standard error over gross."""
         slope, out = np.empty(3), np.empty(2)
         self.module.gradient(state, self.data, slope)
         self.module.summary(state, self.data, out)
         known = {"risk": float(out[0]), "error": float(out[1])}
-        if self.drawn is not None:
-            found = self.certify(state)
-            spread, gross = found["standard_error"][:3], found["gross"][:3]
+        if self.samples is not None:
+            estimate = self.certify(state)
+            spread, gross = estimate["standard_error"][:3], estimate["gross"][:3]
             ratio = np.divide(spread, gross, out=np.zeros(3), where=gross > 0)
             known["standard_error"] = float(ratio.max())
         return slope, known
 
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value, gross, rounding bound; the standard error of each where they were drawn."""
+        """Value, gross, and a bound of rounding; of samples the standard error of each."""
         weight = self.configurations.probability
         terms, gross_terms = self.contributions(state)
         value, gross = terms @ weight, gross_terms @ weight
-        if self.drawn is None:
-            return {"value": value, "gross": gross, "bound": ROUNDING * gross}
+        if self.samples is None:
+            return {
+                "value": value,
+                "gross": gross,
+                "bound": truncated_kernels.ROUNDING_BOUND * gross,
+            }
         return {"value": value, "gross": gross, "standard_error": self._standard_error(terms)}
 
     def _standard_error(self, terms: FloatArray) -> FloatArray:
-        """From the variance within the strata: the sums Z, and the few draws of either tail."""
-        chosen = self.configurations
-        strata = chosen.index[0].astype(np.int64) % chosen.totals.size
-        weight, drawn = chosen.probability, float(self.drawn or 0)
-        counts = np.rint(np.bincount(strata, weight, chosen.totals.size) * drawn)
+        """From the variance within the strata: the sums Z, and the few samples of either tail."""
+        columns = self.configurations.latents[2].size
+        strata = self.configurations.index[0].astype(np.int64) % columns
+        weight, samples = self.configurations.probability, float(self.samples or 0)
+        counts = np.rint(np.bincount(strata, weight, columns) * samples)
         low = int(np.searchsorted(np.cumsum(counts), TAIL))
         high = counts.size - 1 - int(np.searchsorted(np.cumsum(counts[::-1]), TAIL))
         strata = np.clip(strata, low, max(low, high))
-        counts = np.rint(np.bincount(strata, weight) * drawn)
+        counts = np.rint(np.bincount(strata, weight) * samples)
         variance = np.zeros(4)
         for stratum in np.flatnonzero(counts):
             rows = strata == stratum
@@ -81,94 +97,187 @@ class WeightedSum(Expectation):
             mean = terms[:, rows] @ inside
             spread = ((terms[:, rows] - mean[:, None]) ** 2) @ inside
             variance += counts[stratum] * spread * counts[stratum] / max(counts[stratum] - 1, 1)
-        return np.sqrt(variance) / drawn
+        return np.sqrt(variance) / samples
 
     def contributions(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What each configuration adds to per-entry gradient and risk, and its gross, (4, n)."""
-        constants, share, latents, types, laid_out, work = self.data[:6]
-        patch, index = work[0], laid_out[0]
-        self.module.patch_table(state, constants, latents, patch)
-        sums, gross = np.empty((4, index.shape[1])), np.empty((4, index.shape[1]))
+        rows, work = self.configurations, self.data.work
+        self.module.margin_table(state, self.data)
+        sums, gross = np.empty((4, rows.index.shape[1])), np.empty((4, rows.index.shape[1]))
         for k in range(4):
-            self.module.set_table(patch[k], types, work[1])
-            parts = work[1].ravel()[index]
+            self.module.set_table(work.patch[k], rows.composition, rows.sum_index, work.table)
+            parts = work.table.ravel()[rows.index]
             sums[k], gross[k] = parts.sum(axis=0), np.abs(parts).sum(axis=0)
         with np.errstate(over="ignore"):
             weight = 1.0 / (1.0 + np.exp(sums[0]))
         risk = np.logaddexp(0.0, -sums[:1])
-        scale = weight * share[:, None]
+        scale = weight * self.data.share[:, None]
         return (
             np.concatenate([-sums[1:] * scale, risk]),
             np.concatenate([gross[1:] * scale, risk]),
         )
 
 
-def predicted_seconds(entries: int, cells: int) -> float:
-    """Time of one gradient: ``entries`` sets of configurations, ``cells`` (type, Z) of the table.
+@dataclass
+class Truncated(WeightedSum):
+    """A sum over the most probable configurations, with a bound on what the others may add."""
+
+    def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
+        """Gradient, risk and error of the sum, and the bound relative to the gross."""
+        slope, known = super().observe(state)
+        return slope, known | {"certificate": self.certificate(state)}
+
+    def certify(self, state: FloatArray) -> dict[str, FloatArray]:
+        """Value, gross and bound; the risk's bound takes the largest loss there is."""
+        terms, certificate = super().certify(state), self.data.certificate
+        self.module.gradient(state, self.data, np.empty(3))
+        self.module.margin_table(state, self.data)
+        size, index = np.abs(self.data.work.table), self.configurations.index
+        signal = size[index[0, 0] // size.shape[1]]
+        loss = np.log(2.0) + (signal + (len(index) - 1) * size.max(axis=0)).max()
+        of_risk = certificate.dropped * loss + terms["bound"][3]
+        return terms | {"bound": np.append(certificate.bound * self.data.share, of_risk)}
+
+    def certificate(self, state: FloatArray) -> float:
+        """Largest bound of a component of the gradient at a state, relative to its gross."""
+        self.module.gradient(state, self.data, np.empty(3))
+        bound, gross = self.data.certificate.bound, self.data.certificate.gross
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return float(np.where(bound > 0, bound / gross, 0.0).max())
+
+    def failure(self, state: FloatArray) -> str:
+        """What is left out, and how far from enough that is."""
+        worst, limits = self.certificate(state), self.data.certificate
+        if worst <= limits.tolerance:
+            return ""
+        return (
+            f"the {limits.dropped:.1e} of probability left out may change the gradient by "
+            f"{worst:.1e} of its gross, more than the tolerance {limits.tolerance:.0e}; leave out "
+            "less, or take the spectral expectation"
+        )
+
+
+def exact(parameters: Parameters) -> WeightedSum:
+    """The sum over all configurations.
+
+    Raises
+    ------
+    InvalidRequest
+        If there are too many.
+    """
+    rows = configurations.enumeration(parameters.D, parameters.C, parameters.q)
+    return WeightedSum(*_ready(parameters, rows), {"expectation": "exact"})
+
+
+def sampled(parameters: Parameters, samples: int, seed: int) -> WeightedSum:
+    """The mean over sampled configurations.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    samples, seed : int
+        Number of draws, and their seed.
+    """
+    size = (parameters.D, parameters.C, parameters.q)
+    rows = configurations.sample(*size, samples, seed)
+    settings = {"expectation": "sampled", "samples": samples, "seed": seed}
+    return WeightedSum(*_ready(parameters, rows), settings, samples)
+
+
+def truncated(parameters: Parameters, tolerance: float, dropped: float) -> Truncated | None:
+    """A truncation by the mass left out; None if it has too many configurations.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    tolerance : float
+        Largest bound of a component of the gradient, relative to its gross.
+    dropped : float
+        Probability that may be left out.
+    """
+    result = _truncation(parameters.D, parameters.C, parameters.q, dropped)
+    if result is None:
+        return None
+    rows, left = result
+    certificate = kernels.Certificate(left, tolerance, np.full(3, np.nan), np.zeros(3))
+    settings = {"expectation": "truncated", "tolerance": tolerance, "dropped": left}
+    return Truncated(*_ready(parameters, rows, certificate), settings)
+
+
+@lru_cache(maxsize=16)
+def _truncation(
+    patches: int, set_size: int, q: float, dropped: float
+) -> tuple[Configurations, float] | None:
+    """The most probable configurations, laid out for the kernels, and the mass left out."""
+    rows = configurations.most_probable(patches, set_size, q, dropped)
+    if rows is None:
+        return None
+    return configurations.assemble(patches, set_size, rows.types, rows.weights), rows.dropped
+
+
+def certified(parameters: Parameters, tolerance: float, state: FloatArray) -> Truncated | None:
+    """The coarsest truncation, by powers of ten, that meets a tolerance at a state.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    tolerance : float
+        See `truncated`.
+    state : float array, shape (3,)
+
+    Returns
+    -------
+    Truncated or None
+        The finest one that fits in memory where none meets the tolerance; None where none fits.
+    """
+    level, best = COARSEST, None
+    while level <= FINEST:
+        finer = truncated(parameters, tolerance, 10.0**-level)
+        if finer is None:
+            break
+        best, certificate = finer, finer.certificate(state)
+        if certificate <= tolerance or not np.isfinite(certificate):
+            break
+        level += max(1, int(np.ceil(np.log10(certificate / tolerance))))
+    return best
+
+
+def predicted_seconds(parameters: Parameters) -> float:
+    """Predicted time of one gradient of `exact`; infinite where there are too many configurations.
 
     An entry costs more where the table, and what it is scattered to, leave the nearest caches.
     """
+    number = configurations.number_of_configurations(parameters.L, parameters.C)
+    if number > configurations.MAX_CONFIGURATIONS:
+        return float("inf")
+    kinds = (parameters.C + 1) * (parameters.C + 2) // 2
+    cells, entries = kinds * (2 * parameters.D - 2 * parameters.C + 1), number * parameters.L
     table, spread = np.log2(max(cells, 128) / 64), np.log2(max(entries, 1e5) / 1e5)
     each = SECONDS_PER_ENTRY * table + GROWTH * spread
     return float(each * entries + SECONDS_PER_CELL * cells + OVERHEAD)
 
 
-def cells_of(parameters: Parameters) -> int:
-    """Entries (type, Z) of the table of h."""
-    kinds = (parameters.C + 1) * (parameters.C + 2) // 2
-    return kinds * (2 * parameters.D - 2 * parameters.C + 1)
-
-
-def arrays(
-    chosen: Configurations, reduction: ReducedSystem, parameters: Parameters
-) -> tuple[Any, ...]:
-    """What the compiled functions need beside the state, in the order of `kernels.gradient`."""
-    grid = (chosen.values.size, chosen.set_sums.size, chosen.totals.size)
-    table = np.empty((chosen.place.size, chosen.totals.size))
-    work = (
-        np.empty((4, *grid)),
-        table,
-        np.empty(table.size),
-        np.empty(grid),
-        np.empty(chosen.probability.size),
+def _ready(
+    parameters: Parameters, rows: Configurations, certificate: kernels.Certificate | None = None
+) -> tuple[codegen.CompiledModule, kernels.ReducedData]:
+    """Compiled functions, and their data, for given configurations."""
+    grid = tuple(latent.size for latent in rows.latents)
+    table = np.empty((rows.sum_index.size, grid[2]))
+    work = kernels.Work(
+        patch=np.empty((4, *grid)),
+        table=table,
+        total=np.empty(table.size),
+        weights=np.empty(grid),
+        chance=np.empty(rows.probability.size),
     )
-    laid_out = (
-        chosen.index,
-        chosen.probability,
-        chosen.entries,
-        chosen.starts,
-        chosen.members,
-        chosen.cuts(codegen.LANES if chosen.threaded else 1),
-    )
-    latents = (chosen.values, chosen.set_sums, chosen.totals)
-    types = (chosen.composition, chosen.place)
-    return (*constants_and_shares(reduction, parameters), latents, types, laid_out, work)
-
-
-def constants_and_shares(
-    reduction: ReducedSystem, parameters: Parameters
-) -> tuple[FloatArray, FloatArray]:
-    """Values of the reduction's parameters, and one over the number of entries of each state."""
-    values = {symbol: getattr(parameters, symbol.name) for symbol in reduction.parameters}
-    constants = np.array([float(value) for value in values.values()])
-    share = np.array([1 / float(reduction.multiplicity[s].subs(values)) for s in reduction.state])
-    return constants, share
+    constants = constants_and_shares(recursion.derive(parameters.p), parameters)
+    data = kernels.ReducedData(*constants, rows, work, certificate)
+    return _module(parameters.p, rows.cuts.size > 2, certificate is not None), data
 
 
 @cache
-def compiled(degree: int, threaded: bool, certified: bool = False) -> codegen.CompiledModule:
+def _module(degree: int, threaded: bool, with_certificate: bool) -> codegen.CompiledModule:
     """The generated file for one p, with or without threads, with or without a certificate."""
-    reduction = recursion.derive(degree)
-    first = ["patch", *(f"patch_{theta.name}" for theta in reduction.state)]
-    second = [name for name in reduction.blocks if name.count("_") == 2]
-    gradient = truncate_kernels.gradient if certified else kernels.gradient
-    entries = (gradient, kernels.hessian, kernels.order_parameters, kernels.summary, advance)
-    parts = [
-        codegen.tabulate("patch_table", first, reduction),
-        codegen.tabulate("curvature_table", [*first, *second], reduction),
-        codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
-        codegen.evaluate("reported", list(reduction.observables.values()), reduction),
-        codegen.kernel_source(*entries, parallel=(kernels.weigh,) if threaded else ()),
-    ]
-    title = f"Positional attention, reduced population problem, p = {degree}."
-    return codegen.build(title, [s.name for s in reduction.state], parts)
+    gradient = truncated_kernels.gradient if with_certificate else kernels.gradient
+    functions = (gradient, kernels.hessian, kernels.order_parameters, kernels.summary)
+    return compiled(degree, *functions, parallel=(kernels.weigh,) if threaded else ())

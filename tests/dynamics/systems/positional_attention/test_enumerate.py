@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from dynamics.systems.positional_attention.reduced import enumeration as exact
+from dynamics.systems.positional_attention.reduced import configurations
 from dynamics.validation import InvalidRequest
 
 
@@ -13,16 +13,16 @@ from dynamics.validation import InvalidRequest
     [(16, 4, 0.5, 680), (32, 4, 0.3, 116_280), (32, 8, 0.25, 16_215), (9, 3, 0.6, 55)],
 )
 def test_counts_and_total_probability(D, C, q, number):
-    chosen = exact.configurations(D, C, q)
-    assert exact.count(D // C, C) == number == chosen.probability.size
+    chosen = configurations.enumeration(D, C, q)
+    assert configurations.number_of_configurations(D // C, C) == number == chosen.probability.size
     assert abs(math.fsum(chosen.probability) - 1) < 1e-13
 
 
 def test_law_equals_all_sequences_of_patches():
     """The distribution of (multiset of types) against the product over single patches."""
     D, C, q = 8, 2, 0.3
-    chosen = exact.configurations(D, C, q)
-    width = chosen.totals.size
+    chosen = configurations.enumeration(D, C, q)
+    width = chosen.latents[2].size
     found = {}
     for index, chance in zip(chosen.index[1:].T, chosen.probability, strict=True):
         types = [tuple(chosen.composition[k // width].astype(int)) for k in index]
@@ -39,32 +39,32 @@ def test_law_equals_all_sequences_of_patches():
 
 
 def test_columns_are_the_sums_and_the_first_set_is_the_signal():
-    chosen = exact.configurations(12, 3, 0.4)
-    types, column = np.divmod(chosen.index.astype(int), chosen.totals.size)
-    sums = chosen.set_sums[chosen.place[types]].sum(axis=0)
-    assert (chosen.totals[column] == sums).all()
+    chosen = configurations.enumeration(12, 3, 0.4)
+    types, column = np.divmod(chosen.index.astype(int), chosen.latents[2].size)
+    sums = chosen.latents[1][chosen.sum_index[types]].sum(axis=0)
+    assert (chosen.latents[2][column] == sums).all()
     assert (chosen.composition[types[0]] == (3, 0, 0)).all()
 
 
 def test_members_are_the_inverse_of_the_index():
-    chosen = exact.configurations(12, 3, 0.4)
+    chosen = configurations.enumeration(12, 3, 0.4)
     for k, entry in enumerate(chosen.entries):
         held = np.concatenate([np.flatnonzero(row == entry) for row in chosen.index])
         found = chosen.members[chosen.starts[k] : chosen.starts[k + 1]]
         assert sorted(found) == sorted(held)
     for lanes in (1, 3, 16):
-        cuts = chosen.cuts(lanes)
+        cuts = configurations.lane_cuts(chosen.starts, lanes)
         assert (cuts[0], cuts[-1]) == (0, chosen.entries.size)
         assert (np.diff(cuts) >= 0).all()
 
 
 def test_certain_features_leave_no_empty_patch():
-    chosen = exact.configurations(8, 2, 1.0)
+    chosen = configurations.enumeration(8, 2, 1.0)
     assert abs(chosen.probability.sum() - 1) < 1e-15
-    used = np.unique(chosen.entries // chosen.totals.size)
+    used = np.unique(chosen.entries // chosen.latents[2].size)
     assert (chosen.composition[used, 2] == 0).all()
 
 
 def test_too_many_configurations_are_refused_with_their_number():
     with pytest.raises(InvalidRequest, match="77,558,760 configurations at D=64 C=4"):
-        exact.configurations(64, 4, 0.25)
+        configurations.enumeration(64, 4, 0.25)

@@ -152,7 +152,7 @@ def test_threaded_and_serial_sums_agree(system):
     chosen = problem.expectation.configurations
     state = np.array([0.15, 0.4, -0.1])
     problem.risk(state)
-    table = problem._data[5][1].ravel()
+    table = problem._data.work.table.ravel()
     margins = table[chosen.index].sum(axis=0)
     risk = (chosen.probability * np.logaddexp(0, -margins)).sum()
     assert problem.risk(state) == pytest.approx(risk, rel=1e-12)

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from dynamics.systems.positional_attention.reduced import enumeration as enumerate_all
-from dynamics.systems.positional_attention.reduced import sampled
+from dynamics.systems.positional_attention.reduced import configurations
 
 STATE = (0.2, 0.3, -0.1)
 
@@ -55,12 +54,12 @@ def test_agrees_with_the_spectral_expectation_where_nothing_can_be_enumerated(sy
 def test_draws_follow_the_law(system):
     """Every configuration as often as its weight says, and every sum exactly so."""
     D, C, q, samples = 12, 3, 0.4, 4000
-    whole = enumerate_all.configurations(D, C, q)
+    whole = configurations.enumeration(D, C, q)
     law = dict(zip(map(key, whole.index.T), whole.probability, strict=True))
-    width = whole.totals.size
+    width = whole.latents[2].size
     found, sums = dict.fromkeys(law, 0.0), np.zeros(width)
     for seed in range(20):
-        drawn = sampled.configurations(D, C, q, samples, seed)
+        drawn = configurations.sample(D, C, q, samples, seed)
         for index, share in zip(drawn.index.T, drawn.probability, strict=True):
             found[key(index)] += share / 20
         sums = np.bincount(drawn.index[0] % width, drawn.probability, width)

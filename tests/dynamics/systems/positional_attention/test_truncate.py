@@ -6,22 +6,23 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.systems.positional_attention.reduced import enumeration as exact
-from dynamics.systems.positional_attention.reduced import truncated
+from dynamics.systems.positional_attention.reduced.configurations import (
+    enumeration,
+    most_probable,
+)
 from dynamics.validation import InvalidRequest
 
 
 @pytest.mark.parametrize(("D", "C", "q"), [(16, 4, 0.5), (18, 3, 0.3), (32, 8, 0.25), (8, 2, 1.0)])
 @pytest.mark.parametrize("dropped", [1e-2, 1e-5, 1e-9, 1e-40])
 def test_the_most_probable_are_kept_and_the_rest_is_accounted_for(D, C, q, dropped):
-    kept = truncated.keep(D, C, q, dropped)
-    everything = np.sort(exact.configurations(D, C, q).probability)[::-1]
-    np.testing.assert_allclose(np.sort(kept.weights)[::-1], everything[: kept.weights.size], 1e-12)
-    assert kept.dropped <= dropped
-    assert math.fsum([*kept.weights, kept.dropped]) == pytest.approx(1, abs=1e-13)
-    rest = math.fsum(everything[kept.weights.size :])
-    assert kept.dropped == pytest.approx(rest, rel=1e-9)
-    assert len(np.unique(np.sort(kept.types, axis=1), axis=0)) == len(kept.types)
+    types, weights, left = most_probable(D, C, q, dropped)
+    everything = np.sort(enumeration(D, C, q).probability)[::-1]
+    np.testing.assert_allclose(np.sort(weights)[::-1], everything[: weights.size], 1e-12)
+    assert left <= dropped
+    assert math.fsum([*weights, left]) == pytest.approx(1, abs=1e-13)
+    assert left == pytest.approx(math.fsum(everything[weights.size :]), rel=1e-9)
+    assert len(np.unique(np.sort(types, axis=1), axis=0)) == len(types)
 
 
 def test_the_bound_is_never_violated(system):
