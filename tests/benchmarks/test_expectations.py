@@ -177,7 +177,7 @@ def test_what_strata_and_antithetic_draws_bring(system, capsys):
     parameters = system.Parameters()
     problem = system.ReducedPopulation(parameters, "exact")
     chosen = problem.expectation.configurations
-    weight, width = chosen.probability, chosen.totals.size
+    weight, width = chosen.probability, chosen.latents[2].size
     composition = [tuple(row) for row in chosen.composition.astype(int)]
     mirror = np.array([composition.index((b, a, c)) for a, b, c in composition])
     types = chosen.index[1:].astype(int) // width

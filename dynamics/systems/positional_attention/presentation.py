@@ -1,7 +1,16 @@
-"""How results of positional attention are shown: its letters, panels and phases."""
+"""What every problem of positional attention has in common: how its results are presented, events.
 
+A presentation holds the letters, the panels and the phases of a run.
+"""
+
+from dynamics.problem import CompiledProblem
 from dynamics.results.presentation import Panel, PlotDescription, Presentation, conditions
-from theory.systems.positional_attention.notation import EVENTS, NOTATION
+from theory.systems.positional_attention.notation import (
+    EVENTS,
+    NOTATION,
+    ORDER_PARAMETERS,
+    RATES,
+)
 
 PRESENTATION = Presentation(
     title="Positional attention and patch association (Jelassi, Sander, Li 2022)",
@@ -24,3 +33,13 @@ PRESENTATION = Presentation(
     ),
     event_latex=conditions(EVENTS),
 )
+
+
+class PositionalProblem(CompiledProblem):
+    """Base of the problems of the system."""
+
+    system = "positional_attention"
+    presentation = PRESENTATION
+    events = EVENTS
+    order_names = ORDER_PARAMETERS
+    rates = RATES

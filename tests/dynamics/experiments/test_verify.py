@@ -34,8 +34,8 @@ class Lopsided(FullPopulation):
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        tilted = self._data.probability * np.where(self._data.values[0] == 0, 0.5, 1.0)
-        self._data = self._data._replace(probability=tilted / tilted.sum())
+        tilted = self._data.weights * np.where(self._data.patches[:, 0, 0] == 0, 0.5, 1.0)
+        self._data = self._data._replace(weights=tilted / tilted.sum())
 
 
 class Drifting(FullEmpirical):
@@ -45,8 +45,8 @@ class Drifting(FullEmpirical):
         super().__init__(*arguments, **options)
         across = np.roll(self.feature, 1)
         across -= (across @ self.feature) * self.feature
-        patches, labels = self._data[1]
-        patches += 0.1 * self.parameters.sigma * across[:, None] * labels[:, None, None, :]
+        drift = 0.1 * self.parameters.sigma * across[:, None]
+        self._data.patches[:] += drift * self._data.labels[:, None, None, :]
 
 
 def test_every_claim_has_a_check_and_nothing_else_has():

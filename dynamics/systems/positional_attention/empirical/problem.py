@@ -3,14 +3,14 @@ r"""The realistic problem (E): N noisy samples, a random start, every entry of v
 .. math:: \hat L(A, v) = \frac1N \sum_n \log\big(1 + e^{-y[n] F(X[n])}\big)
 
 Nothing here knows the reduction. A state is read by its projection: alpha = <v, w*>, and the mean
-of A over each orbit, which is laid beside the scalars of the reduced problem.
+of A over each orbit, which is compared with the scalars of the reduced problem.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from functools import cache
+from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -19,23 +19,15 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from dynamics import codegen
-from dynamics.codegen.kernels.advance import advance
 from dynamics.problem import FloatArray, IntArray, Layout
 from dynamics.systems.positional_attention.empirical import sampling
-from dynamics.systems.positional_attention.full import MatrixProblem, softmax
-from dynamics.systems.positional_attention.kernels import empirical as kernels
+from dynamics.systems.positional_attention.full import MatrixProblem, block_width, softmax
 from dynamics.systems.positional_attention.parameters import Parameters
+from dynamics.systems.positional_attention.presentation import PositionalProblem
 from dynamics.training import minibatches
-from dynamics.validation import STRICT, integer, whole
+from dynamics.validation import STRICT, integer, refuse, whole
 from theory.symmetry import Partition
 from theory.systems.positional_attention.model import bayes_error
-
-CACHE = 1 << 20
-"""Bytes of a block of samples, which is read twice."""
-WIDE = 64
-"""Patches from which on rows of A are worth sharing among threads."""
-WIDTHS = (128, 64, 32, 16, 8)
-"""Samples of a block: the widest that fits; fewer than 8 would not fill a vector."""
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
@@ -126,43 +118,23 @@ class FullEmpirical(MatrixProblem):
             **{k: v for k, v in dataclasses.asdict(self.training).items() if v is not None},
             "sets": self.partition.labels.tolist(),
         }
-        size, kind = parameters.D, np.dtype(self.training.dtype)
-        threaded = self.samples * size >= codegen.THREADED_FROM
-        data = self._data_of_samples(streams[3], kind, codegen.LANES if threaded else 1)
-        layout = Layout(("v", "A"), ((parameters.d,), (size, size)), groups=("v", "A"))
-        super().__init__(_module(threaded, size >= WIDE), data, layout)
-
-    def _data_of_samples(
-        self, generator: Generator, kind: np.dtype[Any], lanes: int
-    ) -> kernels.EmpiricalData:
-        """The data of the gradient of all samples; its twin of mini-batches is `_batch_data`."""
-        parameters, size, depth = self.parameters, self.parameters.D, self.parameters.d
+        size, depth, kind = parameters.D, parameters.d, np.dtype(self.training.dtype)
         batch = min(self.training.batch or self.samples, self.samples)
         width = block_width(size, depth, kind.itemsize, batch)
         self._blocking = sampling.Blocking(self.samples, batch, width)
-        patches, labels = sampling.blocks(self.law, self.feature, self._blocking, generator)
-        data = kernels.EmpiricalData(
-            nu=parameters.nu,
-            power=parameters.p,
-            scale=parameters.scale,
-            diagonal=self.training.diagonal,
-            patches=patches.astype(kind),
-            labels=labels.astype(kind),
-            bounds=np.array([[0, len(patches)]]),
-            sizes=np.array([float(self.samples)]),
-            batch=np.zeros(1, np.int64),
-            sets=self.partition.labels,
-            feature=self.feature,
-            attention=np.empty((size, size)),
-            value=np.empty(depth, kind),
-            mixing=np.empty((size, size), kind),
-            transposed=np.empty((size, size), kind),
-            partial=np.empty((lanes, depth + size * size)),
+        patches, labels = sampling.blocks(self.law, self.feature, self._blocking, streams[3])
+        super().__init__(
+            parameters,
+            self.partition,
+            self.feature,
+            (patches.astype(kind), labels.astype(kind), np.abs(labels).astype(kind)),
+            Layout(("v", "A"), ((depth,), (size, size)), groups=("v", "A")),
+            self.samples * size >= codegen.THREADED_FROM,
+            self.training.diagonal,
         )
-        self._batch_data = data._replace(
-            bounds=self._blocking.bounds, sizes=self._blocking.sizes, batch=np.zeros(1, np.int64)
+        self._batch_data = self._data._replace(
+            bounds=self._blocking.bounds, totals=self._blocking.sizes, batch=np.zeros(1, np.int64)
         )
-        return data
 
     def _least_error(self) -> float:
         sizes = {members.size for members in self.partition.sets}
@@ -197,7 +169,7 @@ class FullEmpirical(MatrixProblem):
         """V and A of Parametrization 3.1, realistic case, or the symmetric start."""
         return self._start.copy()
 
-    def _stepped(self, first: int, last: int) -> kernels.EmpiricalData:
+    def _stepped(self, first: int, last: int) -> Any:
         return self._batch_data
 
     def _batches_of(self, first: int, last: int) -> tuple[IntArray, IntArray]:
@@ -261,17 +233,136 @@ class FullEmpirical(MatrixProblem):
         return float((~right).mean())
 
 
-def block_width(size: int, depth: int, itemsize: int, batch: int) -> int:
-    """Samples of a block: within the cache, and a whole number of blocks in a batch."""
-    fitting = (width for width in WIDTHS if width * size * depth * itemsize <= CACHE)
-    width = next(fitting, WIDTHS[-1])
-    return min(batch, width)
+class GramEmpirical(PositionalProblem):
+    r"""(E) with v and the positional encodings P trained, A = P^T P.
 
+    Column i of P is the encoding :math:`p_i` of patch i, so
+    :math:`A_{ij} = \langle p_i, p_j\rangle`, as in the transformer before Simplification 3.1 of the
+    paper takes A itself as the parameter. With :math:`G = \partial R / \partial A`, its diagonal
+    included,
 
-@cache
-def _module(threaded: bool, wide: bool) -> codegen.CompiledModule:
-    by_rows = (kernels.prepare, kernels.collect_rows) if wide else ()
-    entries = (kernels.gradient, kernels.order_parameters, kernels.summary, advance)
-    parallel = (kernels.accumulate, *by_rows) if threaded else ()
-    parts = [codegen.kernel_source(*entries, parallel=parallel)]
-    return codegen.build("Positional attention, realistic problem.", ("v", "A"), parts)
+    .. math::
+       dR = \langle G, dP^\top P + P^\top dP\rangle
+       \quad\Rightarrow\quad \frac{\partial R}{\partial P} = P\,(G + G^\top).
+
+    A stays symmetric and positive semidefinite, its diagonal moves, and a row cannot attend to a
+    set without being attended from it: another model than (T) with A free, which may learn other
+    things.
+    The start is the remark after Parametrization 3.1: entries of P from N(0, sigma_A / D), so that
+    :math:`A_{ii} \approx \sigma_A` and :math:`A_{ij} = O(\sigma_A / \sqrt D)`.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        Its beta is sigma_A, the mean squared length of an encoding at the start; not negative.
+    samples : int
+        N.
+    seed : int or numpy Generator
+        With one seed, samples, feature, start of v and test data are those of `FullEmpirical`.
+    **options
+        ``partition``, ``law``, and the training options of `FullEmpirical` but ``diagonal``.
+
+    Raises
+    ------
+    InvalidRequest, pydantic.ValidationError
+        As `FullEmpirical` does; for a negative beta; for the batches that `FullEmpirical` takes.
+
+    Notes
+    -----
+    The state is (v, P), flat, P row by row. Observables, order parameters and orbit values are
+    those of the full problem at A = P^T P; association counts the diagonal, as Definition 2.2 does.
+    """
+
+    view = "full empirical, A = P^T P"
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        samples: int = 1000,
+        seed: int | Generator = 0,
+        **options: Any,
+    ) -> None:
+        if parameters.beta < 0:
+            refuse("beta", parameters.beta, "is a mean squared length here", "at least 0", 0.0)
+        if options.get("batch") is not None:
+            refuse("batch", options["batch"], "is not for A = P^T P", "None", None)
+        generator = np.random.default_rng(seed)
+        self.inner = FullEmpirical(parameters, samples, generator, diagonal=True, **options)
+        self.parameters = parameters
+        self.partition, self.law = self.inner.partition, self.inner.law
+        size, depth = parameters.D, parameters.d
+        # Another stream than those that the inner problem has spawned.
+        noise = generator.spawn(1)[0].standard_normal((size, size))
+        value = self.inner.layout.part(self.inner.initial_state, "v")
+        self._start = np.concatenate([value, sqrt(parameters.beta / size) * noise.ravel()])
+        self.settings = dict(self.inner.settings) | {
+            "seed": seed if isinstance(seed, int) else "generator",
+            "parametrization": "gram",
+        }
+        layout = Layout(("v", "P"), ((depth,), (size, size)), groups=("v", "P"))
+        super().__init__(self.inner.module, (), layout)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """That of the full problem: the same seed gives the same P."""
+        return self.inner.identity | {"parametrization": "gram"}
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """The start of v of Parametrization 3.1, and P of its remark."""
+        return self._start.copy()
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def matrix(self, state: ArrayLike) -> FloatArray:
+        """A = P^T P, shape (D, D)."""
+        encodings = self.layout.part(self.layout.flatten(state), "P")
+        return encodings.T @ encodings
+
+    def full_state(self, state: ArrayLike) -> FloatArray:
+        """The state (v, A) of `FullEmpirical` that a state (v, P) stands for, flat."""
+        flat = self.layout.flatten(state)
+        return np.concatenate([self.layout.part(flat, "v"), self.matrix(flat).ravel()])
+
+    def gradient(self, state: ArrayLike) -> FloatArray:
+        """Gradient of the empirical risk by v and P, flat."""
+        flat = self.layout.flatten(state)
+        inner = self.inner.gradient(self.full_state(flat))
+        by_matrix = self.inner.layout.part(inner, "A")
+        by_encodings = self.layout.part(flat, "P") @ (by_matrix + by_matrix.T)
+        return np.concatenate([self.inner.layout.part(inner, "v"), by_encodings.ravel()])
+
+    def risk(self, state: ArrayLike) -> float:
+        """Empirical risk at a state."""
+        return self.inner.risk(self.full_state(state))
+
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Those of `FullEmpirical` at A = P^T P."""
+        return self.inner.observables(self.full_state(state))
+
+    def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
+        """Those of `FullEmpirical` at A = P^T P, with the rates that A has while P moves."""
+        flat = self.layout.flatten(state)
+        slope = self.gradient(flat) if gradient is None else gradient
+        encodings = self.layout.part(flat, "P")
+        product = self.layout.part(slope, "P").T @ encodings
+        change = np.concatenate([self.layout.part(slope, "v"), (product + product.T).ravel()])
+        return self.inner.order_parameters(self.full_state(flat), change)
+
+    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """Reduced state -> what is compared with it: <v, w*>, orbit means of A; (records, 1)."""
+        return self.inner.orbit_values(np.stack([self.full_state(state) for state in states]))
+
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int:
+        """Steps first, ..., last - 1 in place; the loop of `dynamics.codegen.kernels.advance`."""
+        tracked, due, records = buffers
+        for step in range(first, last):
+            records[due == step] = state
+            slope = self.gradient(state)
+            tracked[step - first] = self.order_parameters(state, slope)
+            proposal = state - eta * slope
+            if not np.isfinite(proposal).all():
+                return step
+            state[:] = proposal
+        return last

@@ -7,38 +7,88 @@ trains v and A on samples; both are `MatrixProblem`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from dynamics.problem import CompiledProblem, FloatArray
+from dynamics import codegen
+from dynamics.codegen.kernels.advance import advance
+from dynamics.problem import FloatArray, Layout
+from dynamics.systems.positional_attention.kernels import full as kernels
 from dynamics.systems.positional_attention.parameters import Parameters
-from dynamics.systems.positional_attention.presentation import PRESENTATION
+from dynamics.systems.positional_attention.presentation import PositionalProblem
 from theory.symmetry import Partition
-from theory.systems.positional_attention.notation import EVENTS, ORDER_PARAMETERS, RATES
+
+CACHE = 1 << 20
+"""Bytes of a block of samples, which is read twice."""
+WIDE = 64
+"""Patches from which on rows of A are worth sharing among threads."""
+WIDTHS = (128, 64, 32, 16, 8)
+"""Samples of a block: the widest that fits; fewer than 8 would not fill a vector."""
 
 
-class MatrixProblem(CompiledProblem):
+class MatrixProblem(PositionalProblem):
     """A problem whose state holds every entry of A.
 
-    Attributes
+    Parameters
     ----------
     parameters : Parameters
     partition : Partition
         The true sets.
+    feature : float array, shape (d,)
+        w*.
+    samples : (patches, labels, weights)
+        In blocks, see `dynamics.systems.positional_attention.kernels.full.MatrixData`.
+    layout : Layout
+        Of the state: d entries, then A row by row.
+    threaded : bool
+        Whether sums are shared among threads.
+    diagonal : bool
+        Whether the diagonal of A is trained.
+
+    Attributes
+    ----------
     bayes_error : float
         The least error that any classifier can have.
     """
 
-    system = "positional_attention"
-    presentation = PRESENTATION
-    events = EVENTS
-    order_names = ORDER_PARAMETERS
-    rates = RATES
-
-    parameters: Parameters
-    partition: Partition
     bayes_error: float
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        partition: Partition,
+        feature: FloatArray,
+        samples: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+        layout: Layout,
+        threaded: bool,
+        diagonal: bool = False,
+    ) -> None:
+        patches, labels, weights = samples
+        size, kind = parameters.D, patches.dtype
+        self.parameters, self.partition = parameters, partition
+        data = kernels.MatrixData(
+            nu=parameters.nu,
+            power=parameters.p,
+            scale=parameters.scale,
+            diagonal=diagonal,
+            patches=patches,
+            labels=labels,
+            weights=weights,
+            bounds=np.array([[0, len(patches)]]),
+            totals=np.array([weights.sum(dtype=np.float64)]),
+            batch=np.zeros(1, np.int64),
+            sets=partition.labels,
+            feature=feature,
+            attention=np.empty((size, size)),
+            value=np.empty(feature.size, kind),
+            mixing=np.empty((size, size), kind),
+            transposed=np.empty((size, size), kind),
+            partial=np.empty((codegen.LANES if threaded else 1, feature.size + size * size)),
+        )
+        super().__init__(_module(threaded, size >= WIDE), data, layout)
 
     def alphas(self, states: FloatArray) -> FloatArray:
         """<v, w*> of each state of shape (..., n)."""
@@ -82,6 +132,31 @@ class MatrixProblem(CompiledProblem):
             "patch_association": associated_rows(matrix, self.partition),
             "cosine": float(np.sign(alpha)),
         }
+
+
+def block_width(size: int, depth: int, itemsize: int, batch: int) -> int:
+    """Samples of a block: within the cache, and no more than a mini-batch has.
+
+    Parameters
+    ----------
+    size, depth : int
+        D and d.
+    itemsize : int
+        Bytes of a number.
+    batch : int
+        Samples of a mini-batch.
+    """
+    fitting = (width for width in WIDTHS if width * size * depth * itemsize <= CACHE)
+    return min(batch, next(fitting, WIDTHS[-1]))
+
+
+@cache
+def _module(threaded: bool, wide: bool) -> codegen.CompiledModule:
+    by_rows = (kernels.prepare, kernels.collect_rows) if wide else ()
+    entries = (kernels.gradient, kernels.order_parameters, kernels.summary, advance)
+    parallel = (kernels.accumulate, *by_rows) if threaded else ()
+    parts = [codegen.kernel_source(*entries, parallel=parallel)]
+    return codegen.build("Positional attention, every entry of A.", ("v", "A"), parts)
 
 
 def same_set(partition: Partition) -> np.ndarray:

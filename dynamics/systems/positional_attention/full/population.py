@@ -8,17 +8,13 @@ of `dynamics.models` derives the same problem from a model file at small sizes
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics import codegen
-from dynamics.codegen.kernels.advance import advance
 from dynamics.problem import FloatArray, Layout
-from dynamics.systems.positional_attention.full import MatrixProblem
+from dynamics.systems.positional_attention.full import MatrixProblem, block_width
 from dynamics.systems.positional_attention.full.manifold import Law, hessian
-from dynamics.systems.positional_attention.kernels import full as kernels
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.validation import refuse
 from theory.symmetry import Partition
@@ -67,28 +63,17 @@ class FullPopulation(MatrixProblem):
                 "(the reduced problem has no such limit)",
                 _nearest_brute(set_size, max_configurations),
             )
-        self.parameters = parameters
-        self.partition = partition or Partition.contiguous([set_size] * parameters.L)
-        sizes = [members.size for members in self.partition.sets]
+        partition = partition or Partition.contiguous([set_size] * parameters.L)
+        sizes = [members.size for members in partition.sets]
         if sizes != [set_size] * parameters.L:
             allowed = f"a partition of {size} patches in sets of {set_size}"
             refuse("partition", sizes, "are not the sizes of the sets", allowed, "the default")
-        self.settings = {"sets": self.partition.labels.tolist()}
+        self.settings = {"sets": partition.labels.tolist()}
         self.bayes_error = bayes_error(parameters.L, set_size, parameters.q)
-        self.law: Law = brute_law(self.partition, parameters.q)
-        threaded = self.law[1].size >= codegen.THREADED_FROM
-        data = kernels.PopulationData(
-            nu=parameters.nu,
-            power=parameters.p,
-            scale=parameters.scale,
-            values=self.law[0],
-            probability=self.law[1],
-            sets=self.partition.labels,
-            attention=np.empty((size, size)),
-            partial=np.empty((codegen.LANES if threaded else 1, 1 + size * size)),
-        )
+        self.law: Law = brute_law(partition, parameters.q)
+        samples, threaded = _blocks(self.law), needed >= codegen.THREADED_FROM
         layout = Layout(("alpha", "A"), ((), (size, size)), groups=("v", "A"))
-        super().__init__(_module(threaded), data, layout)
+        super().__init__(parameters, partition, np.ones(1), samples, layout, threaded)
 
     @property
     def initial_state(self) -> FloatArray:
@@ -154,8 +139,14 @@ def _nearest_brute(set_size: int, limit: int) -> str:
     return f"D=4 at C=2 (no D fits C={set_size})"
 
 
-@cache
-def _module(threaded: bool) -> codegen.CompiledModule:
-    entries = (kernels.gradient, kernels.order_parameters, kernels.summary, advance)
-    parts = [codegen.kernel_source(*entries, parallel=(kernels.accumulate,) if threaded else ())]
-    return codegen.build("Positional attention, full population problem.", ("alpha", "A"), parts)
+def _blocks(law: Law) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Configurations as samples in blocks: values, labels +1, probabilities."""
+    values, probability = law
+    size, count = values.shape
+    width = block_width(size, 1, 8, count)
+    blocks = -(-count // width)
+    patches, weights = np.zeros((size, blocks * width)), np.zeros(blocks * width)
+    patches[:, :count], weights[:count] = values, probability
+    patches = np.ascontiguousarray(patches.reshape(size, blocks, 1, width).transpose(1, 0, 2, 3))
+    weights = weights.reshape(blocks, width)
+    return patches, np.ones_like(weights), weights

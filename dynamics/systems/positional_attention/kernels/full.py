@@ -1,58 +1,86 @@
-r"""Kernels of the full problems: the matrix A, and the population risk by brute enumeration.
+r"""Kernels of the problems with every entry of A, on samples or on weighted configurations.
 
-The first half works on a whole matrix A (its softmax S, its gradient from that of S, its order
-parameters) and serves the empirical problem too. The second half sums over every configuration n of
-patch values :math:`x_j \in \{-1, 0, 1\}` with its probability (label +1):
-
-.. math::
-   y_i = \sum_j S_{ij} x_j,\quad O_i = D \alpha y_i,\quad F = \sum_i O_i^p + \nu O_i, \qquad (1)
+With :math:`u_j = \langle v, X_j\rangle`, the weight p_n of a sample (1/N, or the probability of a
+configuration) and :math:`w = -p_n\, y/(1 + e^{yF})`,
 
 .. math::
-   \frac{\partial R}{\partial S_{ij}} = -\sum_n w_n act'(O_i) D \alpha x_j =: M_{ij}, \qquad (2)
+   O = D\,S u, \qquad F = \sum_i O_i^p + \nu O_i, \qquad (1)
 
 .. math::
-   \frac{\partial R}{\partial A_{ij}} = s S_{ij} \Big(M_{ij} - \sum_r S_{ir} M_{ir}\Big). \qquad (3)
+   \frac{\partial R}{\partial v} = \sum_n w \sum_j \Big(D \sum_i act'(O_i) S_{ij}\Big) X_j,
+   \qquad (2)
 
-Nothing is shared with the reduced problem but the logistic.
+.. math::
+   \frac{\partial R}{\partial S_{ij}} = D \sum_n w\, act'(O_i)\, u_j =: M_{ij}, \qquad (3)
+
+.. math::
+   \frac{\partial R}{\partial A_{ij}} = s S_{ij} \Big(M_{ij} - \sum_r S_{ir} M_{ir}\Big). \qquad (4)
+
+A configuration is a sample with d = 1 and y = 1, whose patches are its values: then v is alpha.
+Samples stand in blocks: a block is read from memory for u, and again from the cache for the
+gradient by v. Blocks are shared out to lanes, which are fixed by the problem and summed in order,
+so the result does not depend on the number of threads.
 """
 
+from math import exp
 from typing import NamedTuple
 
 import numpy as np
 
+from dynamics.codegen.kernels.dense import add_moments, add_outer, mix, weighted_sum
 from dynamics.codegen.kernels.exponential import exponentials
-from dynamics.codegen.kernels.logistic import logistic, logistic_loss
+from dynamics.codegen.kernels.logistic import logistic_loss
 
 prange = range
 LEAST = -700.0
-BLOCK = 256
 
 
-class PopulationData(NamedTuple):
-    """What the kernels of the full population problem need beside the state (alpha, A).
+class MatrixData(NamedTuple):
+    """What the kernels need beside the state (v, A).
 
     Attributes
     ----------
     nu, power, scale : float, int, float
         Linear part and degree p of the activation; factor s in the exponent of the softmax.
-    values : int8 array, shape (D, N)
-        Patch values of each configuration; inner loops run over configurations.
-    probability : float array, shape (N,)
+    diagonal : bool
+        Whether the diagonal of A is trained.
+    patches : float array, shape (blocks, D, d, samples of a block)
+    labels, weights : float arrays, shape (blocks, samples of a block)
+        y, and p_n up to the division by `totals`; both 0 in positions that no sample fills.
+    bounds : int array, shape (batches, 2)
+        First block of every mini-batch, and the one after its last.
+    totals : float array, shape (batches,)
+        Sum of the weights of every mini-batch.
+    batch : int array, shape (1,)
+        The mini-batch whose gradient is computed.
     sets : int array, shape (D,)
         Set of each patch.
+    feature : float array, shape (d,)
+        w*.
     attention : float array, shape (D, D)
         Scratch for S.
-    partial : float array, shape (lanes, 1 + D * D)
+    value, mixing, transposed : arrays in the precision of the samples, shapes (d,), (D, D), (D, D)
+        Scratch for v, D times S, and its transpose.
+    partial : float array, shape (lanes, d + D * D)
         Scratch: sums of each lane.
     """
 
     nu: float
     power: int
     scale: float
-    values: np.ndarray
-    probability: np.ndarray
+    diagonal: bool
+    patches: np.ndarray
+    labels: np.ndarray
+    weights: np.ndarray
+    bounds: np.ndarray
+    totals: np.ndarray
+    batch: np.ndarray
     sets: np.ndarray
+    feature: np.ndarray
     attention: np.ndarray
+    value: np.ndarray
+    mixing: np.ndarray
+    transposed: np.ndarray
     partial: np.ndarray
 
 
@@ -82,7 +110,7 @@ def attention_matrix(matrix, scale, attention):  # type: ignore[no-untyped-def]
 
 
 def row_through_softmax(weights, by_weights, factor, out):  # type: ignore[no-untyped-def]
-    """One row of (3): factor S_ij (M_ij - sum over r of S_ir M_ir), with M = ``by_weights``."""
+    """One row of (4): factor S_ij (M_ij - sum over r of S_ir M_ir), with M = ``by_weights``."""
     mean = 0.0
     for j in range(weights.size):
         mean += weights[j] * by_weights[j]
@@ -123,117 +151,155 @@ def orbit_parameters(matrix, slope, attention, sets, scale, out):  # type: ignor
     out[6] = margin
 
 
-def margins(data, alpha, first, last, attended, slope, margin):  # type: ignore[no-untyped-def]
-    """(1) for the configurations first, ..., last - 1: y_i, act'(O_i) and F.
+def forward(block, data, rows, turned, margin):  # type: ignore[no-untyped-def]
+    """(1) for one block of samples: u, O, act'(O) and F.
 
     Parameters
     ----------
-    attended, slope : float arrays, shape (D, BLOCK)
-        Receive y_i and act'(O_i).
-    margin : float array, shape (BLOCK,)
+    block : int
+    rows : array, shape (3, D, samples)
+        Receives u, O and act'(O).
+    turned : array, shape (samples, D)
+        Receives the transpose of u.
+    margin : array, shape (samples,)
         Receives F.
     """
-    attention, nu, power = data.attention, data.nu, data.power
-    size, count = attention.shape[0], last - first
-    margin[:count] = 0.0
-    for i in range(size):
-        y = attended[i]
-        y[:count] = 0.0
-        for j in range(size):
-            weight, x = attention[i, j], data.values[j, first:last]
-            for n in range(count):
-                y[n] += weight * x[n]
-        steep = slope[i]
-        steep[:count] = 1.0
+    projected, attended, slope = rows[0], rows[1], rows[2]
+    real = margin.dtype.type
+    nu, power, degree = real(data.nu), data.power, real(data.power)
+    for j in range(projected.shape[0]):
+        weighted_sum(data.patches[block, j], data.value, projected[j])
+    mix(data.mixing, projected, turned, attended)
+    margin[:] = real(0.0)
+    for i in range(attended.shape[0]):
+        row, steep = attended[i], slope[i]
+        steep[:] = real(1.0)
         for _ in range(power - 1):
-            for n in range(count):
-                steep[n] *= size * alpha * y[n]
-        for n in range(count):
-            margin[n] += (steep[n] + nu) * size * alpha * y[n]
-            steep[n] = power * steep[n] + nu
+            for n in range(row.size):
+                steep[n] *= row[n]
+        for n in range(row.size):
+            margin[n] += (steep[n] + nu) * row[n]
+            steep[n] = degree * steep[n] + nu
 
 
-def accumulate(data, alpha):  # type: ignore[no-untyped-def]
-    """Sums over the configurations of dF/dalpha and of dF/dS, each weighted by P/(1+e^F).
-
-    ``partial[lane]`` receives dF/dalpha, then dF/dS without its factor alpha D. The lanes are fixed
-    by the problem and summed in order, so the result does not depend on the number of threads.
-    """
-    values, probability, partial = data.values, data.probability, data.partial
-    size, lanes = values.shape[0], partial.shape[0]
-    blocks = (probability.size + BLOCK - 1) // BLOCK
+def accumulate(data):  # type: ignore[no-untyped-def]
+    """Sums of (2) and (3) over the blocks of a mini-batch, in ``partial``, lane by lane."""
+    patches, partial, transposed = data.patches, data.partial, data.transposed
+    first, last = data.bounds[data.batch[0]]
+    size, depth, count = patches.shape[1], patches.shape[2], patches.shape[3]
+    many, lanes = last - first, partial.shape[0]
     for lane in prange(lanes):
-        attended, slope = np.empty((size, BLOCK)), np.empty((size, BLOCK))
-        margin = np.empty(BLOCK)
         sums = partial[lane]
         sums[:] = 0.0
-        for block in range(lane * blocks // lanes, (lane + 1) * blocks // lanes):
-            first = block * BLOCK
-            count = min(BLOCK, probability.size - first)
-            margins(data, alpha, first, first + count, attended, slope, margin)
-            chance = probability[first : first + count]
+        by_value, by_attention = sums[:depth], sums[depth:].reshape(size, size)
+        rows = np.empty((3, size, count), dtype=patches.dtype)
+        projected, attended, slope = rows[0], rows[1], rows[2]
+        turned = np.empty((count, size), dtype=patches.dtype)
+        margin = np.empty(count, dtype=patches.dtype)
+        for block in range(first + lane * many // lanes, first + (lane + 1) * many // lanes):
+            forward(block, data, rows, turned, margin)
+            y, weight = data.labels[block], data.weights[block]
             for n in range(count):
-                margin[n] = chance[n] * logistic(-margin[n])
+                margin[n] = -y[n] * weight[n] / (1.0 + exp(y[n] * margin[n]))
             for i in range(size):
-                y, steep, along = attended[i], slope[i], 0.0
+                steep = slope[i]
                 for n in range(count):
                     steep[n] *= margin[n]
-                    along += steep[n] * y[n]
-                sums[0] += size * along
-                for j in range(size):
-                    entry, x = 0.0, values[j, first : first + count]
-                    for n in range(count):
-                        entry += steep[n] * x[n]
-                    sums[1 + i * size + j] += entry
+            add_outer(slope, projected, turned, by_attention)
+            mix(transposed, slope, turned, attended)
+            for j in range(size):
+                add_moments(patches[block, j], attended[j], by_value)
+
+
+def prepare(state, data):  # type: ignore[no-untyped-def]
+    """S, v, D times S and its transpose, of the state, in the scratch arrays."""
+    attention, value, mixing, transposed = (
+        data.attention,
+        data.value,
+        data.mixing,
+        data.transposed,
+    )
+    size, depth, scale = attention.shape[0], value.size, data.scale
+    matrix = state[depth:].reshape(size, size)
+    for k in range(depth):
+        value[k] = state[k]
+    for i in prange(size):
+        softmax_row(matrix[i], scale, attention[i], np.empty(size))
+        for j in range(size):
+            mixing[i, j] = size * attention[i, j]
+    for j in prange(size):
+        for i in range(size):
+            transposed[j, i] = mixing[i, j]
+
+
+def collect_rows(partial, attention, factor, diagonal, out):  # type: ignore[no-untyped-def]
+    """Gradient by A: the lanes summed in their order, then through the softmax, row by row."""
+    size = out.shape[0]
+    for i in prange(size):
+        row = out[i]
+        row[:] = 0.0
+        for lane in range(partial.shape[0]):
+            part = partial[lane, i * size : (i + 1) * size]
+            for j in range(size):
+                row[j] += part[j]
+        row_through_softmax(attention[i], row, factor, row)
+        if not diagonal:
+            row[i] = 0.0
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Gradient of the population risk by alpha and by every off-diagonal entry of A, (2), (3)."""
-    attention, partial = data.attention, data.partial
-    size, alpha = attention.shape[0], state[0]
-    attention_matrix(state[1:].reshape(size, size), data.scale, attention)
-    accumulate(data, alpha)
-    for lane in range(1, partial.shape[0]):
-        for k in range(partial.shape[1]):
-            partial[0, k] += partial[lane, k]
-    out[0] = -partial[0, 0]
-    by_weights, slope = partial[0, 1:].reshape(size, size), out[1:].reshape(size, size)
-    for i in range(size):
-        row_through_softmax(attention[i], by_weights[i], -data.scale * size * alpha, slope[i])
-        slope[i, i] = 0.0
+    """Gradient of the risk of the mini-batch by v and by the trained entries of A, (2) to (4)."""
+    partial = data.partial
+    size, depth = data.attention.shape[0], data.value.size
+    prepare(state, data)
+    accumulate(data)
+    share = 1.0 / data.totals[data.batch[0]]
+    for k in range(depth):
+        total = 0.0
+        for lane in range(partial.shape[0]):
+            total += partial[lane, k]
+        out[k] = share * total
+    factor = data.scale * size * share
+    by_matrix = out[depth:].reshape(size, size)
+    collect_rows(partial[:, depth:], data.attention, factor, data.diagonal, by_matrix)
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
-    """Alpha, orbit means of A, G, rates of alpha and of G, association margin."""
-    size = data.attention.shape[0]
-    matrix, change = state[1:].reshape(size, size), slope[1:].reshape(size, size)
+    """Alpha = <v, w*>, orbit means of A, G, rates of alpha and of G, association margin."""
+    size, depth = data.attention.shape[0], data.feature.size
+    matrix, change = state[depth:].reshape(size, size), slope[depth:].reshape(size, size)
     attention_matrix(matrix, data.scale, data.attention)
     orbit_parameters(matrix, change, data.attention, data.sets, data.scale, out)
-    out[0] = state[0]
-    out[4] = -slope[0]
+    alpha, rate = 0.0, 0.0
+    for k in range(depth):
+        alpha += state[k] * data.feature[k]
+        rate -= slope[k] * data.feature[k]
+    out[0] = alpha
+    out[4] = rate
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
-    """Population risk and error: ``out = (E log(1 + e^-F), P(F <= 0))``.
+    """Risk, and share of samples with yF <= 0, over all samples, whatever the mini-batch.
 
     A margin below 1e-13 of the sum of the absolute contributions is a tie, and counts as an error.
     """
-    probability = data.probability
-    size, alpha = data.attention.shape[0], state[0]
-    attention_matrix(state[1:].reshape(size, size), data.scale, data.attention)
-    attended, slope = np.empty((size, BLOCK)), np.empty((size, BLOCK))
-    margin = np.empty(BLOCK)
-    out[0] = 0.0
-    out[1] = 0.0
-    for first in range(0, probability.size, BLOCK):
-        count = min(BLOCK, probability.size - first)
-        margins(data, alpha, first, first + count, attended, slope, margin)
+    size, count = data.patches.shape[1], data.patches.shape[3]
+    prepare(state, data)
+    rows = np.empty((3, size, count), dtype=data.patches.dtype)
+    turned = np.empty((count, size), dtype=data.patches.dtype)
+    margin = np.empty(count, dtype=data.patches.dtype)
+    risk, wrong, total = 0.0, 0.0, 0.0
+    for block in range(data.patches.shape[0]):
+        forward(block, data, rows, turned, margin)
         for n in range(count):
-            gross = 0.0
-            for i in range(size):
-                gross += abs(slope[i, n] * alpha * size * attended[i, n])
-            out[0] += probability[first + n] * logistic_loss(margin[n])
-            if margin[n] <= 1e-13 * gross:
-                out[1] += probability[first + n]
-    if out[0] != out[0]:
-        out[1] = np.nan
+            weight, right = data.weights[block, n], data.labels[block, n] * margin[n]
+            if weight > 0.0:
+                gross = 0.0
+                for i in range(size):
+                    gross += abs(rows[1, i, n] * rows[2, i, n])
+                total += weight
+                risk += weight * logistic_loss(right)
+                if not right > 1e-13 * gross:
+                    wrong += weight
+    out[0] = risk / total
+    out[1] = wrong / total

@@ -12,14 +12,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.problem import CompiledProblem, FloatArray, Layout
+from dynamics.problem import FloatArray, Layout
 from dynamics.systems.positional_attention.parameters import Parameters
-from dynamics.systems.positional_attention.presentation import PRESENTATION
+from dynamics.systems.positional_attention.presentation import PositionalProblem
 from dynamics.systems.positional_attention.reduced import selection
 from theory.reduction import ReducedSystem
 from theory.systems.positional_attention import recursion
 from theory.systems.positional_attention.model import bayes_error
-from theory.systems.positional_attention.notation import EVENTS, ORDER_PARAMETERS, RATES
 
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
 
@@ -30,7 +29,7 @@ def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSys
     return {"exact": recursion.derive(degree), "leading order": recursion.leading_order()}
 
 
-class ReducedPopulation(CompiledProblem):
+class ReducedPopulation(PositionalProblem):
     """(P) on the symmetric manifold: gradient descent on (alpha, gamma, rho), exact.
 
     Parameters
@@ -62,12 +61,7 @@ class ReducedPopulation(CompiledProblem):
     manifold the net gradient of alpha is 1e-9 to 1e-15 of it, so nothing is measured by the net.
     """
 
-    system = "positional_attention"
     view = "reduced population"
-    presentation = PRESENTATION
-    events = EVENTS
-    order_names = ORDER_PARAMETERS
-    rates = RATES
 
     def __init__(
         self,
@@ -80,7 +74,7 @@ class ReducedPopulation(CompiledProblem):
     ) -> None:
         self.parameters = parameters
         self.reduction = recursion.derive(parameters.p)
-        self._bayes_error = bayes_error(parameters.L, parameters.C, parameters.q)
+        self.bayes_error = bayes_error(parameters.L, parameters.C, parameters.q)
         self.expectation = selection.make(
             parameters, self.initial_state, expectation, tolerance, samples, seed, dropped
         )
@@ -106,7 +100,7 @@ class ReducedPopulation(CompiledProblem):
             dict(zip(self.reduction.observables, map(float, out), strict=True))
             | known
             | {
-                "bayes_error": self._bayes_error,
+                "bayes_error": self.bayes_error,
                 "patch_association": float(min(self.parameters.beta, gamma) > rho),
                 "cosine": float(np.sign(alpha)),
             }
