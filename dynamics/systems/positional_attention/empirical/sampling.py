@@ -88,7 +88,15 @@ Law = SignalSets | Convolution
 
 
 def named_partition(name: str, parameters: Parameters, generator: Generator) -> Partition:
-    """``"contiguous"``, ``"grid"`` (square blocks of a square grid) or ``"random"`` sets of C.
+    """The partition of a name.
+
+    Parameters
+    ----------
+    name : str
+        ``"contiguous"``, ``"grid"`` (square blocks of a square grid) or ``"random"`` sets of C.
+    parameters : Parameters
+    generator : numpy Generator
+        Of random sets.
 
     Raises
     ------
@@ -129,9 +137,20 @@ def assumption_1(parameters: Parameters, partition: Partition | None = None) -> 
 
 
 def unit_vector(depth: int, generator: Generator) -> FloatArray:
-    """A feature w*, uniform on the sphere of R^depth."""
-    drawn = generator.standard_normal(depth)
-    return np.asarray(drawn / np.linalg.norm(drawn))
+    """A feature w*, uniform on the sphere.
+
+    Parameters
+    ----------
+    depth : int
+        d.
+    generator : numpy Generator
+
+    Returns
+    -------
+    float array, shape (d,)
+    """
+    direction = generator.standard_normal(depth)
+    return np.asarray(direction / np.linalg.norm(direction))
 
 
 @dataclass(frozen=True)
@@ -231,7 +250,15 @@ class Fresh:
 
 
 def fresh(law: Law, count: int, generator: Generator) -> Fresh:
-    """Draw fresh data from a law."""
+    """Fresh data of a law.
+
+    Parameters
+    ----------
+    law : Law
+    count : int
+        Number of samples.
+    generator : numpy Generator
+    """
     for_values, for_noise = generator.spawn(2)
     x, y = law.values(count, for_values)
     return Fresh(x, for_noise.standard_normal(x.shape), y, law.sigma)
