@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -94,12 +94,34 @@ class Layout:
         return np.repeat(np.array([values[group] for group in self.groups]), sizes)
 
 
-class Problem(Protocol):
+class Problem:
     """A training problem; see the 2 x 2 square of the architecture.
 
-    ``gradient(state)`` is what one step of gradient descent subtracts, divided by the learning
-    rate; ``order_parameters`` are what the event rules speak of. Those named in ``rates`` are
-    read off the gradient; a run oscillates where the first of them changes its sign at every step.
+    A problem supplies ``initial_state``, ``gradient``, ``risk``, ``observables``,
+    ``order_parameters``, ``advance`` and ``identity``; the rest follows from these. Some have more:
+    a full one ``orbit_values(states)``, reduced state -> every value that it stands for, shape
+    (records, entries); one whose gradient has a known error ``gradient_bound(state)``; one that may
+    refuse a gradient ``certificate_failure(state)``.
+
+    Attributes
+    ----------
+    system, view : str
+        Which system, and how it is seen (``"reduced population"``).
+    parameters : Parameters
+        Of the system.
+    layout : Layout
+        Parts of the state.
+    presentation : Presentation
+        How its results are shown.
+    events : tuple of EventRule
+        Rules in terms of the order parameters.
+    order_names, rates : tuple of str
+        Order parameters, and those of them that are read off the gradient; a run oscillates where
+        the first of these changes its sign at every step.
+    settings : mapping
+        How the problem was made, stored with every run.
+    flows : bool
+        Whether there is a gradient flow: not of a loss with kinks that training stays at.
     """
 
     system: str
@@ -110,63 +132,40 @@ class Problem(Protocol):
     events: tuple[EventRule, ...]
     order_names: tuple[str, ...]
     rates: tuple[str, ...]
-    flows: bool
     settings: Mapping[str, Any]
+    flows = True
 
     @property
-    def identity(self) -> Mapping[str, Any]: ...
+    def identity(self) -> Mapping[str, Any]:
+        """What decides its gradients beside the parameters."""
+        raise NotImplementedError
 
     @property
-    def initial_state(self) -> FloatArray: ...
+    def initial_state(self) -> FloatArray:
+        """Where training starts, flat, shape (n,)."""
+        raise NotImplementedError
 
-    @property
-    def state_names(self) -> tuple[str, ...]: ...
+    def gradient(self, state: ArrayLike) -> FloatArray:
+        """What one step of gradient descent subtracts, divided by eta; shape (n,)."""
+        raise TypeError(f"{type(self).__name__} has no gradient")
 
-    def gradient(self, state: ArrayLike) -> FloatArray: ...
+    def risk(self, state: ArrayLike) -> float:
+        """Risk at a state."""
+        raise NotImplementedError
 
-    def risk(self, state: ArrayLike) -> float: ...
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Numbers that describe a state, by name."""
+        raise NotImplementedError
 
-    def observables(self, state: ArrayLike) -> dict[str, float]: ...
-
-    def order_parameters(
-        self, state: ArrayLike, gradient: FloatArray | None = None
-    ) -> FloatArray: ...
-
-    @property
-    def has_jacobian(self) -> bool: ...
-
-    def jacobian(self, state: ArrayLike) -> FloatArray: ...
-
-    def curvature(self, state: ArrayLike) -> float: ...
+    def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
+        """Order parameters at a state, in the order of `order_names`."""
+        raise NotImplementedError
 
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
-    ) -> int: ...
-
-
-class FullProblem(Problem, Protocol):
-    """A problem with every trained entry, which can be laid beside a reduced one."""
-
-    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced state -> every value that it stands for, shape (records, entries).
-
-        Beside a part with a shape stand as many entries, shape (records, ...).
-        """
-        ...
-
-
-class BaseProblem:
-    """What problems share, whatever computes their gradient: names, curvature, plain answers."""
-
-    presentation: Presentation
-    """How its results are shown."""
-    order_names: tuple[str, ...]
-    rates: tuple[str, ...]
-    settings: Mapping[str, Any]
-    """How the problem was made, kept with every run."""
-    layout: Layout
-    flows = True
-    """Whether there is a gradient flow: not of a loss with kinks that training stays at."""
+    ) -> int:
+        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
+        raise NotImplementedError
 
     @property
     def state_names(self) -> tuple[str, ...]:
@@ -182,10 +181,6 @@ class BaseProblem:
     def has_jacobian(self) -> bool:
         """Whether the Jacobian of the gradient is known, not taken from differences."""
         return False
-
-    def gradient(self, state: ArrayLike) -> FloatArray:
-        """What one step of gradient descent subtracts, divided by eta; shape (n,)."""
-        raise TypeError(f"{type(self).__name__} has no gradient")
 
     def jacobian(self, state: ArrayLike) -> FloatArray:
         """Derivative of the gradient by the state, shape (n, n), from central differences."""
@@ -205,7 +200,7 @@ class BaseProblem:
         return float(np.linalg.eigvals(matrix).real.max())
 
 
-class CompiledProblem(BaseProblem):
+class CompiledProblem(Problem):
     """A problem whose gradient, order parameters, summary and loop are in one generated file.
 
     Parameters

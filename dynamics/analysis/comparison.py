@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.problem import FloatArray, FullProblem, Problem
+from dynamics.problem import FloatArray, Problem
 from dynamics.results.comparison import Comparison
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.checkpoint import Checkpoint
@@ -26,7 +27,7 @@ from dynamics.validation import InvalidRequest
 
 def compare(
     reduced: Problem | Sequence[Problem],
-    full: FullProblem | Sequence[FullProblem],
+    full: Problem | Sequence[Problem],
     eta: float | ArrayLike | None = None,
     steps: int | None = None,
     record: int | str | ArrayLike | None = None,
@@ -40,7 +41,7 @@ def compare(
     ----------
     reduced : Problem or sequence of them
         Few scalars; one for all full problems, or one for each.
-    full : FullProblem or sequence of them
+    full : Problem or sequence of them
         Every entry, with ``orbit_values``; several are seeds of one problem.
     eta, steps, record
         As for `dynamics.descend`, the same for both.
@@ -103,7 +104,7 @@ def compare(
 
 
 def _deviations(
-    alone: list[Trajectory], whole: list[Trajectory], fulls: list[FullProblem]
+    alone: list[Trajectory], whole: list[Trajectory], fulls: list[Any]
 ) -> dict[str, FloatArray]:
     """The largest over all pairs; of one reduced run, each full one is paired with it."""
     pairs = list(zip(alone if len(alone) > 1 else alone * len(whole), whole, strict=True))

@@ -22,7 +22,7 @@ from dynamics.models.engine.functions import (
 from dynamics.models.engine.program import Data, device_data
 from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.tracing import refusals
-from dynamics.problem import NO_BATCHES, BaseProblem, FloatArray, Layout
+from dynamics.problem import NO_BATCHES, FloatArray, Layout, Problem
 from dynamics.training.minibatches import dealt
 from dynamics.validation import InvalidRequest, integer, real, refuse
 from theory.closure import Closure
@@ -44,7 +44,7 @@ LOOKS_ALONG = 24
 """States of a run at which the gradient of every entry is looked at afterwards."""
 
 
-class ModelProblem(BaseProblem):
+class ModelProblem(Problem):
     """Base of the problems of a model: names, order parameters, compiled functions.
 
     Parameters
@@ -68,8 +68,6 @@ class ModelProblem(BaseProblem):
     """
 
     definition: ClassVar[Definition]
-    system: ClassVar[str]
-    view: ClassVar[str]
     flows = True
 
     def __init__(
