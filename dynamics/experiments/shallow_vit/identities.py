@@ -189,7 +189,8 @@ def symmetric_collapse(system: System, protocol: Protocol, measured: Any) -> Fin
     except InvalidRequest as refusal:
         raise Undecided(str(refusal), parameters=asdict(law)) from refusal
     series = _deviations(collapse, problem, law)
-    return _equal([(f"M={law.M}", problem, series, {})], "largest difference", measured)
+    compared = [("scalars, W_O, V", problem, series, {"case": f"M={law.M}"})]
+    return _equal(compared, "largest difference", measured)
 
 
 @measures("largest relative change of the product of the odds", "<=", ROUNDING)
