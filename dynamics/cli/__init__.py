@@ -3,6 +3,9 @@
 Results go to stdout, messages to stderr. Exit codes: 0 done, 1 the run failed (what it had is
 written), 2 the request is wrong, 130 interrupted with partial results kept. An interrupted run of
 gradient descent goes on with ``--resume``.
+
+Each command is run by a module of this package with two functions: ``flags(parser, command,
+system)`` adds its flags to a parser, ``execute(request)`` runs it and returns the exit code.
 """
 
 from __future__ import annotations
@@ -12,12 +15,11 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pydantic
 
-from dynamics.cli import arguments
-from dynamics.cli.command_request import COMMANDS, MODULES, OF_STORES, Asked
+from dynamics.cli.arguments import CommandRequest, Parser, read_toml, unknown, value
 from dynamics.registry import is_model_file, load_system, system_names, title
 from dynamics.training.progress import termination
 from dynamics.validation import InvalidRequest, first_problem
@@ -25,11 +27,28 @@ from dynamics.validation import InvalidRequest, first_problem
 if TYPE_CHECKING:
     from dynamics.registry import System
 
-SWITCHES = (
-    "json", "prove", "print_config", "resume", "thorough", "paired", "strict", "repair", "refine",
-)  # fmt: skip
-"""Flags without a value, which a file gives as true or false."""
-USAGE = "attdyn COMMAND [SYSTEM] [--name value ...]"
+
+class Command(NamedTuple):
+    """What the first word of a command is, the module that runs it, and what it does."""
+
+    subject: str
+    module: str
+    meaning: str
+
+
+COMMANDS = {
+    "systems": Command("", "", "list the systems there are"),
+    "derive": Command("SYSTEM", "derive", "what sympy derives: text, LaTeX, or compiled source"),
+    "run": Command("SYSTEM", "train", "gradient descent on one problem, with its events"),
+    "compare": Command("SYSTEM", "train", "the reduced and the full problem side by side"),
+    "sweep": Command("SYSTEM", "sweep", "a grid of runs; the same command goes on with it"),
+    "phase": Command("STORE", "phase", "a sweep as a phase diagram, slices or a power law"),
+    "status": Command("STORE", "sweep", "how far a sweep is"),
+    "diversity": Command("FILE", "diversity", "how much the queries of attention maps differ"),
+    "verify": Command("SYSTEM", "verify", "a measured verdict on every claim of the paper"),
+    "figure": Command("SYSTEM", "figure", "a figure of the paper, or one that goes with a verdict"),
+}
+HELP = ("-h", "--help")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,11 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has gone (attdyn derive ... | head): the rest goes nowhere, quietly.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except pydantic.ValidationError as error:
-        print(f"attdyn: {first_problem(error)}", file=sys.stderr)
-        return 2
-    except InvalidRequest as error:
-        print(f"attdyn: {error}", file=sys.stderr)
+    except (pydantic.ValidationError, InvalidRequest) as error:
+        wrong = first_problem(error) if isinstance(error, pydantic.ValidationError) else error
+        print(f"attdyn: {wrong}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("attdyn: interrupted", file=sys.stderr)
@@ -67,111 +84,105 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    if not words or words[0] in ("-h", "--help"):
-        print(f"usage: {USAGE}\n\n{_program()}\n\ncommands:")
-        for name, meaning in COMMANDS.items():
-            print(f"  {name:<10}{meaning}")
-        print(
-            f"\nsystems: {', '.join(system_names())}, or a model file (my.py); "
-            "attdyn COMMAND SYSTEM --help lists the flags"
-        )
+    """Find the command, read its flags, run it; returns the exit code."""
+    if not words or words[0] in HELP:
+        print("usage: attdyn COMMAND [SYSTEM] [--name value ...]\n")
+        print("Exact, low-dimensional training dynamics of attention models.\n\ncommands:")
+        for known, about in COMMANDS.items():
+            print(f"  {known:<10}{about.subject:<7} {about.meaning}")
+        print(f"\n{_systems_text()}; attdyn COMMAND SYSTEM --help lists the flags")
         return 0 if words else 2
-    command = words.pop(0)
-    if command == "--version":
+    name = words.pop(0)
+    if name == "--version":
         from importlib import metadata
 
         print(f"attdyn {metadata.version('attdyn')}")
         return 0
-    if command not in COMMANDS:
-        arguments.unknown("command", command, list(COMMANDS))
-    if command == "systems":
+    if name not in COMMANDS:
+        unknown("command", name, list(COMMANDS))
+    command = COMMANDS[name]
+    if name == "systems":
         return _systems(words)
-    if command in OF_STORES:
-        return _of_store(command, words)
-    if not words or words[0] in ("-h", "--help"):
-        print(f"usage: attdyn {command} SYSTEM [--name value ...]\n\n{COMMANDS[command]}")
-        print(f"\nsystems: {', '.join(system_names())}, or a model file (my.py)")
+    module = importlib.import_module(f"dynamics.cli.{command.module}")
+    if command.subject != "SYSTEM":
+        if not words:
+            print(parser_of(name).format_help())
+            return 2
+        return int(module.execute(_path_request(name, words)))
+    if not words or words[0] in HELP:
+        print(f"usage: attdyn {name} SYSTEM [--name value ...]\n\n{command.meaning}")
+        print(f"\n{_systems_text()}")
         return 0 if words else 2
-    name = words.pop(0)
+    return int(module.execute(_system_request(name, words)))
+
+
+def _system_request(command: str, words: list[str]) -> CommandRequest:
+    """The request of ``attdyn run SYSTEM [--flags]``."""
+    name, *others = words
     if name not in system_names() and not is_model_file(name):
-        arguments.unknown("system", name, system_names())
+        unknown("system", name, system_names())
     system = load_system(name)
-    parser = _parser(command, system)
-    chosen = _read(parser, words)
-    options = _names(parser)
-    if chosen.get("config"):
-        written = arguments.read_toml(chosen["config"], sorted(options - {"config"}))
-        for switch in SWITCHES:
-            if not isinstance(written.get(switch, False), bool):
-                raise InvalidRequest(f"{switch} in {chosen['config']} can be true or false")
-        chosen = {name: entry for name, entry in written.items() if entry is not False} | chosen
-    module = importlib.import_module(f"dynamics.cli.{MODULES[command]}")
-    return int(module.execute(Asked(command, system, chosen)))
+    parser = parser_of(command, system)
+    flags = parser.read(others)
+    if flags.get("config"):
+        names = [known for known in parser.names if known != "config"]
+        flags = read_toml(flags["config"], names, parser.switches) | flags
+    return CommandRequest(command, flags, system)
 
 
-def _of_store(command: str, words: list[str]) -> int:
-    """A command about a store or a file: ``attdyn status STORE [--flags]``."""
-    kind = OF_STORES[command]
-    module = importlib.import_module(f"dynamics.cli.{MODULES[command]}")
-    parser = arguments.Parser(
-        prog=f"attdyn {command} {kind.upper()}",
-        description=f"{COMMANDS[command]}.",
-        argument_default=arguments.SUPPRESS,
-    )
-    module.flags(parser)
-    if not words:
-        print(parser.format_help())
-        return 2
+def _path_request(command: str, words: list[str]) -> CommandRequest:
+    """The request of ``attdyn status STORE [--flags]``."""
+    parser, subject = parser_of(command), COMMANDS[command].subject
     if words[0].startswith("-"):
-        _read(parser, words)
-        raise InvalidRequest(f"{command} needs a {kind}: attdyn {command} {kind.upper()} [--flags]")
-    return int(module.execute(words[0], _read(parser, words[1:])))
+        parser.read(words)
+        usage = f"attdyn {command} {subject} [--flags]"
+        raise InvalidRequest(f"{command} needs a {subject.lower()}: {usage}")
+    return CommandRequest(command, parser.read(words[1:]), path=words[0])
 
 
-def _names(parser: arguments.Parser) -> set[str]:
-    """The flags of a parser."""
-    return {action.dest for action in parser._actions if action.dest != "help"}
+def parser_of(command: str, system: System | None = None) -> Parser:
+    """The parser of a command.
 
-
-def _read(parser: arguments.Parser, words: list[str]) -> dict[str, Any]:
-    """The flags that are given; a word that is none is refused."""
-    given, extra = parser.parse_known_args(arguments.joined(words))
-    for word in extra:
-        if word.startswith("--"):
-            known = [f"--{name}" for name in sorted(_names(parser))]
-            arguments.unknown("flag", word.split("=")[0], known)
-        raise InvalidRequest(f"word {word!r} is not expected; flags look like --D 16")
-    return vars(given)
-
-
-def _program() -> str:
-    return "Exact, low-dimensional training dynamics of attention models."
-
-
-def _parser(command: str, system: System) -> arguments.Parser:
-    parser = arguments.Parser(
-        prog=f"attdyn {command} {system.name}",
-        description=f"{system.title}: {COMMANDS[command]}.",
-        argument_default=arguments.SUPPRESS,
-    )
-    # A sweep takes grids and formulas too, and reads them itself.
-    kind: Any = str if command == "sweep" else arguments.value
-    law = parser.add_argument_group("parameters")
-    for parameter in dataclasses.fields(system.Parameters):
-        row = system.notation.get(parameter.name)
-        usual = parameter.default
-        usual = ",".join(map(str, usual)) or None if isinstance(usual, tuple) else usual
-        default = "" if usual is None else f" (default {usual})"
-        text = f"{row.meaning if row else ''}{default}".replace("%", "%%")
-        law.add_argument(f"--{parameter.name}", type=kind, metavar="X", help=text)
-    parser.add_argument("--config", metavar="FILE", help="flat TOML file of these names")
-    importlib.import_module(f"dynamics.cli.{MODULES[command]}").flags(parser, command, system)
+    Parameters
+    ----------
+    command : str
+    system : System, optional
+        The system that the command is about, whose parameters are flags.
+    """
+    subject, module, meaning = COMMANDS[command]
+    if system is None:
+        parser = Parser(prog=f"attdyn {command} {subject}", description=f"{meaning}.")
+    else:
+        parser = Parser(
+            prog=f"attdyn {command} {system.name}", description=f"{system.title}: {meaning}."
+        )
+        # A sweep takes grids and formulas too, and reads them itself.
+        kind: Any = str if command == "sweep" else value
+        meanings = {f.name: _meaning(f, system) for f in dataclasses.fields(system.Parameters)}
+        parser.add_flags(meanings, kind, group="parameters")
+        parser.add_flags({"config": "flat TOML file of these names"}, metavar="FILE")
+    importlib.import_module(f"dynamics.cli.{module}").flags(parser, command, system)
+    if command != "derive" or (system is not None and system.model is not None):
+        parser.add_switches({"json": "one JSON document on stdout"})
     return parser
+
+
+def _meaning(parameter: dataclasses.Field[Any], system: System) -> str:
+    """The help text of a parameter: its meaning and its default."""
+    row, default = system.notation.get(parameter.name), parameter.default
+    if isinstance(default, tuple):
+        default = ",".join(map(str, default)) or None
+    text = f"{row.meaning if row else ''}{'' if default is None else f' (default {default})'}"
+    return text.replace("%", "%%")
+
+
+def _systems_text() -> str:
+    return f"systems: {', '.join(system_names())}, or a model file (my.py)"
 
 
 def _systems(words: list[str]) -> int:
     if words in (["-h"], ["--help"]):
-        print(f"usage: attdyn systems\n\n{COMMANDS['systems']}")
+        print(f"usage: attdyn systems\n\n{COMMANDS['systems'].meaning}")
         return 0
     if words:
         raise InvalidRequest(f"word {words[0]!r} is not expected; attdyn systems takes no words")

@@ -1,10 +1,15 @@
-"""From words to a request: values, TOML files, misspelt names; every refusal is one line."""
+"""From the words of a command line to a `CommandRequest`: flags, values, TOML files.
+
+Every refusal is an `InvalidRequest` of one line.
+"""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
@@ -12,32 +17,122 @@ from typing import Any, NoReturn
 
 from dynamics.validation import InvalidRequest
 
-SUPPRESS = argparse.SUPPRESS
-"""Default of flags: those that are not given are left out."""
+
+@dataclass(frozen=True)
+class CommandRequest:
+    """A command, what it is about, and its flags.
+
+    Attributes
+    ----------
+    command : str
+    flags : mapping
+        Name -> value of the flags that were given, on the command line or in a file.
+    system : System
+        None for a command about a store or a file.
+    path : str
+        The store or the file; empty for a command about a system.
+    """
+
+    command: str
+    flags: Mapping[str, Any]
+    system: Any = None
+    path: str = ""
+
+    @property
+    def given_parameters(self) -> dict[str, Any]:
+        """Flags that are parameters of the system."""
+        names = [parameter.name for parameter in dataclasses.fields(self.system.Parameters)]
+        return {name: self.flags[name] for name in names if name in self.flags}
+
+    def parameters(self, default: Mapping[str, Any] | None = None) -> Any:
+        """The system's ``Parameters``; ``default`` counts if none of its names is given."""
+        given, default = self.given_parameters, default or {}
+        return self.system.Parameters(**(given if given.keys() & default else {**default, **given}))
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are `InvalidRequest`, and that takes no abbreviations."""
+    """An argument parser that raises `InvalidRequest` and accepts no abbreviations.
+
+    Flags that are not given are left out of the result.
+    """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(allow_abbrev=False, **options)
+        super().__init__(allow_abbrev=False, argument_default=argparse.SUPPRESS, **options)
+        self._titled: dict[str, Any] = {"": self}
 
     def error(self, message: str) -> NoReturn:
         """Refuse, instead of printing the usage and leaving."""
         raise InvalidRequest(message)
 
+    @property
+    def names(self) -> list[str]:
+        """Names of the flags."""
+        return sorted(action.dest for action in self._actions if action.dest != "help")
 
-def joined(words: Sequence[str]) -> list[str]:
+    @property
+    def switches(self) -> set[str]:
+        """Names of the flags without a value."""
+        return {action.dest for action in self._actions if action.nargs == 0}
+
+    def add_flags(
+        self, meanings: Mapping[str, str], kind: Any = str, metavar: str = "X", group: str = ""
+    ) -> None:
+        """Add flags with a value.
+
+        Parameters
+        ----------
+        meanings : mapping
+            Name -> help text.
+        kind : callable
+            From the word to the value: str, `value` or `values`.
+        metavar : str
+            What stands for the value in the help text.
+        group : str
+            Heading in the help text.
+        """
+        for name, meaning in meanings.items():
+            self.group(group).add_argument(f"--{name}", type=kind, metavar=metavar, help=meaning)
+
+    def add_switches(self, meanings: Mapping[str, str], group: str = "") -> None:
+        """Add flags without a value.
+
+        Parameters
+        ----------
+        meanings : mapping
+            Name -> help text.
+        group : str
+            Heading in the help text.
+        """
+        for name, meaning in meanings.items():
+            self.group(group).add_argument(f"--{name}", action="store_true", help=meaning)
+
+    def group(self, title: str, description: str | None = None) -> Any:
+        """The group of flags under a heading, made at the first call; the parser itself for ""."""
+        if title not in self._titled:
+            self._titled[title] = self.add_argument_group(title, description)
+        return self._titled[title]
+
+    def read(self, words: Sequence[str]) -> dict[str, Any]:
+        """Name -> value of the flags among words; a word that is none is refused."""
+        given, extra = self.parse_known_args(_with_negative_values(words))
+        for word in extra:
+            if word.startswith("--"):
+                unknown("flag", word.split("=")[0], [f"--{name}" for name in self.names])
+            raise InvalidRequest(f"word {word!r} is not expected; flags look like --D 16")
+        return vars(given)
+
+
+def _with_negative_values(words: Sequence[str]) -> list[str]:
     """``--nu -1e-3`` as ``--nu=-1e-3``: argparse takes some negative numbers for flags."""
-    out: list[str] = []
+    joined: list[str] = []
     for word in words:
-        negative = (word[:1] == "-" and word[1:2].isdigit()) or not isinstance(value(word), str)
-        negative = negative and word.startswith("-")
-        if negative and out and out[-1].startswith("--") and "=" not in out[-1]:
-            out[-1] += f"={word}"
+        number = word[1:2].isdigit() or not isinstance(value(word), str)
+        flag = joined and joined[-1].startswith("--") and "=" not in joined[-1]
+        if word.startswith("-") and number and flag:
+            joined[-1] += f"={word}"
         else:
-            out.append(word)
-    return out
+            joined.append(word)
+    return joined
 
 
 def value(text: str) -> Any:
@@ -59,21 +154,25 @@ def values(text: str) -> Any:
     return value(text) if len(parts) == 1 else [value(part) for part in parts]
 
 
-def near(name: str, names: Sequence[str]) -> str:
-    """The known name that is most like one given."""
-    folded = {known.lower(): known for known in names}
-    return folded[get_close_matches(name.lower(), list(folded), 1, 0.0)[0]]
-
-
 def unknown(kind: str, name: str, names: Sequence[str]) -> NoReturn:
-    """Refuse an unknown name, with all that are known and the nearest."""
-    known = ", ".join(names)
+    """Refuse an unknown name, with all that are known and the nearest.
+
+    Parameters
+    ----------
+    kind : str
+        What it is a name of.
+    name : str
+    names : sequence of str
+        Those that are known.
+    """
+    folded = {known.lower(): known for known in names}
+    nearest = folded[get_close_matches(name.lower(), list(folded), 1, 0.0)[0]]
     raise InvalidRequest(
-        f"{kind} {name!r} is unknown; known are {known}; nearest: {near(name, names)}"
+        f"{kind} {name!r} is unknown; known are {', '.join(names)}; nearest: {nearest}"
     )
 
 
-def read_toml(path: str, names: Sequence[str]) -> Mapping[str, Any]:
+def read_toml(path: str, names: Sequence[str], switches: Collection[str]) -> dict[str, Any]:
     """Read a flat TOML file of named values.
 
     Parameters
@@ -81,6 +180,13 @@ def read_toml(path: str, names: Sequence[str]) -> Mapping[str, Any]:
     path : str
     names : sequence of str
         Keys that may occur.
+    switches : collection of str
+        Those of them that are true or false; false ones are left out.
+
+    Returns
+    -------
+    dict
+        Name -> value.
 
     Raises
     ------
@@ -101,16 +207,14 @@ def read_toml(path: str, names: Sequence[str]) -> Mapping[str, Any]:
             unknown(f"key of {path}", key, names)
         if isinstance(entry, dict):
             raise InvalidRequest(f"{key} in {path} is a table; parameters are flat: {key} = value")
-    return content
+        if key in switches and not isinstance(entry, bool):
+            raise InvalidRequest(f"{key} in {path} can be true or false")
+    return {key: entry for key, entry in content.items() if entry is not False}
 
 
 def toml_text(values: Mapping[str, Any]) -> str:
     """Values as a flat TOML file that `read_toml` reads back."""
-    lines = []
-    for key, entry in values.items():
-        if entry is not None:
-            lines.append(f"{key} = {_toml(entry)}")
-    return "\n".join(lines)
+    return "\n".join(f"{k} = {_toml(entry)}" for k, entry in values.items() if entry is not None)
 
 
 def _toml(entry: Any) -> str:

@@ -6,94 +6,95 @@ power law; ``--refine`` runs more points where the answer to a yes or no changes
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.cli import arguments
-from dynamics.cli.files import PICTURES, writable, write_whole
+from dynamics.cli.arguments import CommandRequest, Parser, value
+from dynamics.cli.report import PICTURES, json_text, writable, write_whole
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
     from dynamics.phase_diagrams import Slice
-    from dynamics.phase_diagrams.boundaries import Refinement
     from dynamics.sweep import Sweep
 
-USUAL = ("test_error", "error", "risk")
-"""Drawn when nothing is asked for: the first of these that there is."""
+Drawn = tuple[Any, dict[str, Any]]
+"""Axes, and the document to print; its entry ``text`` is the lines printed without --json."""
+ERRORS = ("test_error", "error", "risk")
+"""The first of these that a sweep has is drawn if no quantity is given."""
 
 
-def flags(parser: arguments.Parser) -> None:
-    """Flags beside the store."""
-    what = parser.add_argument_group("what")
-    word: dict[str, Any] = {"metavar": "X"}
-    what.add_argument(
-        "--quantity", **word,
-        help="a variable of the store (time_T1), or a yes or no: 'patch_association>=1', "
+def flags(parser: Parser, command: str, system: None) -> None:
+    """Add the flags beside the store.
+
+    Parameters
+    ----------
+    parser : Parser
+    command : str
+    system : None
+    """
+    words = {
+        "quantity": "a variable of the store (time_T1), or a yes or no: 'patch_association>=1', "
         "'time_T1<1e4', 'reached(T1)' (default: the error)",
-    )  # fmt: skip
-    what.add_argument("--x", **word, help="axis across (default: the longest)")
-    what.add_argument("--y", **word, help="axis upwards (default: the next longest)")
-    what.add_argument("--facet", **word, help="axis of the panels")
-    what.add_argument("--at", **word, help="axes that are held: C=4,p=3")
-    what.add_argument("--contours", **word, help="events whose times are drawn as lines: T0,T1")
-    what.add_argument("--boundary", **word, help="a yes or no whose boundary is drawn")
-    what.add_argument("--slices", action="store_true", help="lines along x, one for each y")
-    what.add_argument("--fit", **word, help="fit a power law in these: 'D,q*(D-C),C'")
-    what.add_argument(
-        "--plane", **word, help="phase plane of two scalars (gamma,rho) at the point --at"
-    )
-    fine = parser.add_argument_group("refined boundaries")
-    number: dict[str, Any] = {"type": arguments.value, "metavar": "N"}
-    fine.add_argument(
-        "--refine", action="store_true", help="run more points where a yes or no changes"
-    )
-    fine.add_argument("--cells", **number, help="cells along each axis of the picture (default 64)")
-    fine.add_argument("--coarse", **number, help="points along each axis at first (default 9)")
-    fine.add_argument("--tolerance", **number, help="then bisect to this share of each axis")
-    fine.add_argument("--workers", **number, help="processes (default: one for each core)")
-    fine.add_argument("--scheduler", metavar="ADDR", help="dask scheduler")
-    parser.add_argument("--out", metavar="FILE", help="picture: .png, .svg or .pdf")
-    parser.add_argument("--csv", metavar="FILE", help="also all points as a table")
-    parser.add_argument("--netcdf", metavar="FILE", help="also all as NetCDF")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+        "x": "axis across (default: the longest)",
+        "y": "axis upwards (default: the next longest)",
+        "facet": "axis of the panels",
+        "at": "axes that are held: C=4,p=3",
+        "contours": "events whose times are drawn as lines: T0,T1",
+        "boundary": "a yes or no whose boundary is drawn",
+        "fit": "fit a power law in these: 'D,q*(D-C),C'",
+        "plane": "phase plane of two scalars (gamma,rho) at the point --at",
+    }
+    parser.add_flags(words, group="what")
+    parser.add_switches({"slices": "lines along x, one for each y"}, group="what")
+    refined = "refined boundaries"
+    parser.add_switches({"refine": "run more points where a yes or no changes"}, group=refined)
+    numbers = {
+        "cells": "cells along each axis of the picture (default 64)",
+        "coarse": "points along each axis at first (default 9)",
+        "tolerance": "then bisect to this share of each axis",
+        "workers": "processes (default: one for each core)",
+    }
+    parser.add_flags(numbers, value, "N", group=refined)
+    parser.add_flags({"scheduler": "dask scheduler"}, metavar="ADDR", group=refined)
+    files = {
+        "out": "picture: .png, .svg or .pdf",
+        "csv": "also all points as a table",
+        "netcdf": "also all as NetCDF",
+    }
+    parser.add_flags(files, metavar="FILE")
 
 
-def execute(store: str, given: dict[str, Any]) -> int:
+def execute(request: CommandRequest) -> int:
     """Draw, write, print; returns the exit code."""
     from dynamics import plotting
     from dynamics.sweep import load
+    from dynamics.sweep.result import EXPORTS
 
+    store, given = request.path, request.flags
     picture = writable(given.get("out", f"results/phase-{Path(store).stem}.png"), PICTURES)
-    tables = {
-        name: writable(given[name], endings)
-        for name, endings in (("csv", (".csv",)), ("netcdf", (".nc", ".netcdf")))
-        if name in given
-    }
-    found = load(store)
+    endings = {"csv": (".csv",), "netcdf": (".nc", ".netcdf")}
+    tables = {name: writable(given[name], endings[name]) for name in endings if name in given}
+    result = load(store)
     if "plane" in given:
-        axes, document = _plane(found, given)
+        axes, document = _draw_plane(result, given)
     elif "fit" in given:
-        axes, document = _fit(found, given)
+        axes, document = _draw_fit(result, given)
     elif given.get("refine"):
-        axes, document = _refined(found, store, given)
+        axes, document = _draw_boundary(result, store, given)
     else:
-        axes, document = _drawn(found, given)
+        axes, document = _draw_slice(result, given)
+    text = document.pop("text")
     written = [write_whole(picture, lambda path: plotting.write(axes, path))]
     for name, path in tables.items():
-        from dynamics.sweep.result import EXPORTS
-
-        written.append(write_whole(path, lambda to, kind=name: EXPORTS[kind](found, to)))
-    document["files"] = [str(path) for path in written]
+        written.append(write_whole(path, partial(EXPORTS[name], result)))
     if given.get("json"):
-        print(json.dumps(_plain(document), indent=2, allow_nan=False))
+        print(json_text(document | {"files": [str(path) for path in written]}))
     else:
-        print("\n".join(document["text"]))
-        for path in written:
-            print(f"written  {path}")
+        print("\n".join([*text, *(f"written  {path}" for path in written)]))
     return 0
 
 
@@ -102,64 +103,63 @@ def _held(given: Mapping[str, Any]) -> dict[str, float]:
     held: dict[str, float] = {}
     for part in str(given.get("at", "")).split(",") if given.get("at") else []:
         name, equals, text = part.partition("=")
-        number = arguments.value(text.strip())
+        number = value(text.strip())
         if not equals or isinstance(number, str):
             raise InvalidRequest(f"at={part!r} is not NAME=NUMBER; at can be like C=4,p=3")
         held[name.strip()] = number
     return held
 
 
-def _axes(found: Sweep, given: Mapping[str, Any], held: Mapping[str, float]) -> dict[str, Any]:
-    """Axes as asked; for those that are not, the longest that are left."""
-    sizes = dict(zip(found.plan.grid.dims, found.plan.grid.shape, strict=True))
+def _axes(sweep: Sweep, given: Mapping[str, Any], held: Mapping[str, float]) -> dict[str, Any]:
+    """Names of the axes ``x``, ``y`` and ``facet``; the longest that are left, if not given."""
+    sizes = dict(zip(sweep.plan.grid.dims, sweep.plan.grid.shape, strict=True))
     named = [given[name] for name in ("x", "y", "facet") if name in given]
     free = [n for n in sizes if sizes[n] > 1 and n not in held and n not in named and n != "seed"]
     free.sort(key=lambda name: -sizes[name])
     if not sizes or not (free or named):
         raise InvalidRequest("this sweep has no axis of two points or more that is not held")
-    chosen = {name: given.get(name) for name in ("x", "y", "facet")}
-    for name in chosen:
-        if chosen[name] is None and free:
-            chosen[name] = free.pop(0)
-    return chosen
+    axes = {name: given.get(name) for name in ("x", "y", "facet")}
+    for name in axes:
+        if axes[name] is None and free:
+            axes[name] = free.pop(0)
+    return axes
 
 
-def _quantity(found: Sweep, given: Mapping[str, Any]) -> str:
+def _quantity(sweep: Sweep, given: Mapping[str, Any]) -> str:
     if "quantity" in given:
         return str(given["quantity"])
-    there = [name for name in USUAL if name in found.dataset]
-    if not there:
-        names = ", ".join(str(name) for name in found.dataset.data_vars)
-        raise InvalidRequest(f"quantity is needed; this store has {names}")
-    return there[0]
+    for name in ERRORS:
+        if name in sweep.dataset:
+            return name
+    names = ", ".join(str(name) for name in sweep.dataset.data_vars)
+    raise InvalidRequest(f"quantity is needed; this store has {names}")
 
 
-def _drawn(found: Sweep, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _draw_slice(sweep: Sweep, given: Mapping[str, Any]) -> Drawn:
     """A heat map, or lines."""
     from dynamics import plotting
     from dynamics.phase_diagrams import boundary, select
 
-    held, asked = _held(given), _quantity(found, given)
-    chosen = _axes(found, given, held)
-    where = {"x": chosen["x"], "y": chosen["y"], "at": held, "facet": chosen["facet"]}
-    result = select(found.dataset, asked, **where)
-    document = _described(found, result)
+    held, quantity = _held(given), _quantity(sweep, given)
+    where = {**_axes(sweep, given, held), "at": held}
+    result = select(sweep.dataset, quantity, **where)
+    document = _slice_document(sweep, result)
     if given.get("slices") or result.y is None:
         for name in ("contours", "boundary"):
             if name in given:
                 raise InvalidRequest(f"{name} is of a picture over two axes, not of slices")
         return plotting.slices(result), document
     events = [name.strip() for name in str(given.get("contours", "")).split(",") if name.strip()]
-    lines = [select(found.dataset, f"time_{name}", **where) for name in events]
+    lines = [select(sweep.dataset, f"time_{name}", **where) for name in events]
     question = None
     if "boundary" in given:
-        question = select(found.dataset, str(given["boundary"]), **where)
+        question = select(sweep.dataset, str(given["boundary"]), **where)
         document["boundary"] = [line.tolist() for line in boundary(question)]
     return plotting.phase(result, lines, question), document
 
 
-def _refined(found: Sweep, store: str, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """A yes or no from few runs."""
+def _draw_boundary(sweep: Sweep, store: str, given: Mapping[str, Any]) -> Drawn:
+    """The boundary of a yes or no, refined by more runs."""
     from dynamics import plotting
     from dynamics.phase_diagrams import Quantity
     from dynamics.phase_diagrams.boundaries import Question, refinement
@@ -168,58 +168,49 @@ def _refined(found: Sweep, store: str, given: Mapping[str, Any]) -> tuple[Any, d
     for name in ("facet", "contours", "slices", "boundary"):
         if name in given:
             raise InvalidRequest(f"{name} and refine exclude each other")
-    held, asked = _held(given), _quantity(found, given)
-    chosen = _axes(found, given, held)
-    if chosen["y"] is None:
+    held, quantity = _held(given), _quantity(sweep, given)
+    axes = _axes(sweep, given, held)
+    if axes["y"] is None:
         raise InvalidRequest("refine needs two axes")
     lattice = {name: given[name] for name in ("coarse", "cells", "tolerance") if name in given}
-    question = Question(asked, chosen["x"], chosen["y"], held, **lattice)
-    place = Path(str(store).rstrip("/") + ".refined")
-    made = refinement(found, question, place, given.get("workers"), given.get("scheduler"))
-    notation = found.presentation.notation
-    name = words.quantity(notation, Quantity.read(asked, found.dataset))
-    axes = plotting.refined(made.refined, name, notation, made.held)
-    return axes, _refined_document(made, question)
-
-
-def _refined_document(made: Refinement, question: Any) -> dict[str, Any]:
-    fine = made.refined
-    total = fine.values.size
-    text = [
-        f"{question.quantity}: {made.runs} runs and {made.known} points of the sweep stand for "
-        f"{total} ({len(fine.x.values)} x {len(fine.y.values)})",
-        f"boundary: {len(fine.lines)} lines, within {fine.tolerance[0]:.3g} in {question.x} and "
-        f"{fine.tolerance[1]:.3g} in {question.y}",
-    ]
-    return {
-        "quantity": question.quantity,
-        "runs": made.runs,
-        "known": made.known,
+    question = Question(quantity, axes["x"], axes["y"], held, **lattice)
+    folder = Path(str(store).rstrip("/") + ".refined")
+    result = refinement(sweep, question, folder, given.get("workers"), given.get("scheduler"))
+    notation = sweep.presentation.notation
+    name = words.quantity(notation, Quantity.read(quantity, sweep.dataset))
+    fine = result.refined
+    document = {
+        "quantity": quantity,
+        "runs": result.runs,
+        "known": result.known,
         "lattice": {question.x: fine.x.values, question.y: fine.y.values},
         "values": fine.values,
         "boundary": [line.tolist() for line in fine.lines],
         "tolerance": {question.x: fine.tolerance[0], question.y: fine.tolerance[1]},
-        "held": dict(made.held),
-        "text": text,
+        "held": dict(result.held),
+        "text": [
+            f"{quantity}: {result.runs} runs and {result.known} points of the sweep stand for "
+            f"{fine.values.size} ({len(fine.x.values)} x {len(fine.y.values)})",
+            f"boundary: {len(fine.lines)} lines, within {fine.tolerance[0]:.3g} in {question.x} "
+            f"and {fine.tolerance[1]:.3g} in {question.y}",
+        ],
     }
+    return plotting.refined(fine, name, notation, result.held), document
 
 
-def _fit(found: Sweep, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _draw_fit(sweep: Sweep, given: Mapping[str, Any]) -> Drawn:
     """A power law."""
     from dynamics import plotting
     from dynamics.phase_diagrams import scaling
 
-    law = scaling(found.dataset, _quantity(found, given), _split(given["fit"]), _held(given))
+    law = scaling(sweep.dataset, _quantity(sweep, given), _split(given["fit"]), _held(given))
     left = ", ".join(f"{number} {why}" for why, number in law.left_out.items())
     text = [str(law), f"{law.used} runs used" + (f"; left out: {left}" if left else "")]
-    rows = zip(law.factors, law.exponents, law.errors, law.intervals, strict=True)
-    powers = [
-        {"factor": factor, "exponent": power, "error": error, "interval": interval}
-        for factor, power, error, interval in rows
-    ]
-    for row in powers:
-        low, high = row["interval"]
-        text.append(f"  {row['factor']:<12} {row['exponent']:.4f}  (95 %: {low:.4f} to {high:.4f})")
+    powers = []
+    for row in zip(law.factors, law.exponents, law.errors, law.intervals, strict=True):
+        factor, power, _, (low, high) = row
+        powers.append(dict(zip(("factor", "exponent", "error", "interval"), row, strict=True)))
+        text.append(f"  {factor:<12} {power:.4f}  (95 %: {low:.4f} to {high:.4f})")
     document = {
         "quantity": law.quantity.text, "prefactor": law.prefactor, "powers": powers,
         "r2": law.r2, "spread": law.spread, "used": law.used, "left_out": dict(law.left_out),
@@ -228,32 +219,29 @@ def _fit(found: Sweep, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     return plotting.scaling(law), document
 
 
-def _plane(found: Sweep, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _draw_plane(sweep: Sweep, given: Mapping[str, Any]) -> Drawn:
     """The phase plane of one point of the sweep."""
     from dynamics import plotting
     from dynamics.analysis.phase_portrait import portrait, sentence, summary
     from dynamics.phase_diagrams.selection import hold
 
-    grid, runner = found.plan.grid, found.plan.runner
+    grid, runner = sweep.plan.grid, sweep.plan.runner
     if grid.paired or "full" in runner.words:
         raise InvalidRequest("a phase plane is of a point of a grid of reduced problems")
-    places, _ = hold(found.dataset, _held(given))
+    positions, _ = hold(sweep.dataset, _held(given))
     sizes = dict(zip(grid.dims, grid.shape, strict=True))
-    free = [name for name in grid.dims if name not in places and sizes[name] > 1]
+    free = [name for name in grid.dims if name not in positions and sizes[name] > 1]
     if free:
         raise InvalidRequest(f"a phase plane is of one point; give {', '.join(free)} in --at")
-    point = grid.at([places.get(name, 0) for name in grid.dims])
+    point = grid.at([positions.get(name, 0) for name in grid.dims])
+    if reason := runner.invalid_reason(point):
+        raise InvalidRequest(reason)
     parameters, options = runner.parts(point)
-    system = runner.system
-    why = runner.invalid_reason(point)
-    if why:
-        raise InvalidRequest(why)
-    problem = system.problem(system.Parameters(**parameters), None, options)
     time = options.get("time") or options["eta"] * options["steps"]
     names = tuple(name.strip() for name in str(given["plane"]).split(","))
-    made = portrait(problem, time, names)  # type: ignore[arg-type]
-    document = {"parameters": parameters, "time": time, **summary(made)}
-    return plotting.portrait(made), document | {"text": [sentence(made)]}
+    result = portrait(runner.problem(point), time, names)  # type: ignore[arg-type]
+    document = {"parameters": parameters, "time": time, **summary(result)}
+    return plotting.portrait(result), document | {"text": [sentence(result)]}
 
 
 def _split(text: Any) -> list[str]:
@@ -268,37 +256,23 @@ def _split(text: Any) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _described(found: Sweep, result: Slice) -> dict[str, Any]:
+def _slice_document(sweep: Sweep, result: Slice) -> dict[str, Any]:
     """A slice as plain values, and in words."""
     axes = {a.name: a.values for a in (result.facet, result.y, result.x) if a is not None}
-    there = result.values[~np.isnan(result.values)]
-    extent = f"{there.min():.4g} to {there.max():.4g}" if there.size else "nowhere"
-    held = ", ".join(f"{name}={value}" for name, value in result.held.items())
-    outcomes = ", ".join(f"{number} {kind}" for kind, number in found.outcomes.items())
-    text = [
-        f"{result.quantity.text} over {', '.join(reversed(list(axes)))}: {extent}, "
-        f"{there.size} of {result.values.size} points",
-        f"  held     {held}",
-        f"  sweep    {outcomes}",
-    ]
+    numbers = result.values[~np.isnan(result.values)]
+    extent = f"{numbers.min():.4g} to {numbers.max():.4g}" if numbers.size else "nowhere"
+    held = ", ".join(f"{name}={number}" for name, number in result.held.items())
+    outcomes = ", ".join(f"{number} {kind}" for kind, number in sweep.outcomes.items())
     return {
         "quantity": result.quantity.text,
         "axes": axes,
         "values": result.values,
         "held": dict(result.held),
-        "outcomes": found.outcomes,
-        "text": text,
+        "outcomes": sweep.outcomes,
+        "text": [
+            f"{result.quantity.text} over {', '.join(reversed(list(axes)))}: {extent}, "
+            f"{numbers.size} of {result.values.size} points",
+            f"  held     {held}",
+            f"  sweep    {outcomes}",
+        ],
     }
-
-
-def _plain(value: Any) -> Any:
-    """Arrays as lists, NaN as null."""
-    if isinstance(value, dict):
-        return {name: _plain(entry) for name, entry in value.items() if name != "text"}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, (float, np.floating)):
-        return float(value) if np.isfinite(value) else None
-    return value.item() if isinstance(value, np.generic) else value

@@ -1,9 +1,13 @@
-"""What the command line prints and draws of a result."""
+"""What the command line prints, draws and writes."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,19 +15,104 @@ import numpy as np
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.storage import Result
 from dynamics.results.trajectory import Event, Trajectory
-from dynamics.validation import brief
+from dynamics.validation import InvalidRequest, brief
 from theory.closure import closure_lines
 
 if TYPE_CHECKING:
     from dynamics.registry import System
     from theory.claims import Claim
 
+PICTURES = (".png", ".svg", ".pdf")
+"""Endings of pictures."""
+SAMPLED = {"test_error", "patch_association", "cosine"}
+"""Observables that only runs on samples have."""
+MEMORISED = 0.5
+"""Share of the test error below which the training error says that samples were memorised."""
+MEMORISED_FROM = 50.0
+"""Time before which association may only not have begun."""
+
+
+def json_text(document: Any) -> str:
+    """A document as JSON; infinity and NaN, which JSON does not know, become null."""
+    return json.dumps(_finite(document), indent=2, allow_nan=False, default=str)
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, np.ndarray | np.generic):
+        content = content.tolist()
+    if isinstance(content, list | tuple):
+        return [_finite(entry) for entry in content]
+    if isinstance(content, Mapping):
+        return {key: _finite(entry) for key, entry in content.items()}
+    return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
+def writable(path: Any, endings: tuple[str, ...]) -> Path:
+    """A file that can be written, checked before anything is computed.
+
+    Parameters
+    ----------
+    path : path-like
+    endings : tuple of str
+        Those that its name may have.
+
+    Raises
+    ------
+    InvalidRequest
+        If the path has another ending, is a folder, or cannot be written.
+    """
+    target = Path(str(path))
+    if target.suffix.lower() not in endings:
+        raise InvalidRequest(
+            f"{str(path)!r} can end in {', '.join(endings)}; nearest: {endings[0]}"
+        )
+    if target.is_dir():
+        raise InvalidRequest(f"{str(path)!r} is a folder; it can be a file")
+    try:
+        parent = next(folder for folder in target.absolute().parents if folder.exists())
+        with tempfile.TemporaryDirectory(dir=parent) as folder:
+            (Path(folder) / _temporary(target).name).touch()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InvalidRequest(
+            f"{str(path)!r} cannot be written ({reason}); it can be a new file in a folder of yours"
+        ) from None
+    return target
+
+
+def write_whole(path: Path, write: Callable[[Path], Any]) -> Path:
+    """Write a file whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+    write : callable
+        Writes to the path that it is given.
+
+    Returns
+    -------
+    Path
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _temporary(path)
+    try:
+        write(temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def _temporary(path: Path) -> Path:
+    """The name under which a file is written first; the ending chooses the format."""
+    return path.with_name(f".{path.name}.new{path.suffix}")
+
 
 def document(result: Result) -> dict[str, Any]:
-    """The JSON document of a result: plain numbers, null where there is none."""
+    """The JSON document of a result: plain numbers."""
     content: dict[str, Any]
+    first = _first(result)
     if isinstance(result, Overlay):
-        first = result.flow
         content = {
             "eta": list(result.etas),
             "deviation": {name: list(row) for name, row in result.deviations.items()},
@@ -33,7 +122,6 @@ def document(result: Result) -> dict[str, Any]:
         }
     elif isinstance(result, Comparison):
         runs = {"reduced": result.reduced, "full": result.full}
-        first = result.reduced
         content = {
             "deviation": result.deviation,
             "events": {view: _times(run) for view, run in runs.items()},
@@ -43,12 +131,11 @@ def document(result: Result) -> dict[str, Any]:
             "seeds": [_seed(run) for run in result.fulls],
         }
     else:
-        first = result
         content = {
             "events": _times(first),
             "event_steps": _steps(first),
             "reasons": dict(first.reasons),
-            "final": {n: float(s[-1]) for n, s in _scalars(first).items()},
+            "final": _final(first),
         }
     head = {
         "system": first.system,
@@ -60,7 +147,7 @@ def document(result: Result) -> dict[str, Any]:
     }
     if "closure" in first.settings:
         head["closure"] = first.settings["closure"]
-    return finite(head | content)
+    return head | content
 
 
 def _times(run: Trajectory) -> dict[str, float | None]:
@@ -71,27 +158,24 @@ def _steps(run: Trajectory) -> dict[str, int | None]:
     return {name: None if event is None else event.step for name, event in run.events.items()}
 
 
-def _scalars(run: Trajectory) -> dict[str, Any]:
+def _final(run: Trajectory) -> dict[str, float]:
+    """Scalar parts of the state and observables at the end."""
     pairs = zip(run.layout.names, run.layout.shapes, strict=True)
-    return {name: run[name] for name, shape in pairs if shape == ()} | dict(run.observables)
+    series = {name: run[name] for name, shape in pairs if shape == ()} | dict(run.observables)
+    return {name: float(values[-1]) for name, values in series.items()}
 
 
-def plain(content: Any) -> Any:
-    """Arrays and numpy numbers as what JSON knows."""
-    return content.tolist() if hasattr(content, "tolist") else str(content)
+def _seed(run: Trajectory) -> dict[str, Any]:
+    """The result of one seed of a full problem."""
+    named = {"seed": run.settings["seed"]} if "seed" in run.settings else {}
+    return named | {"outcome": str(run.outcome), "events": _times(run), "final": _final(run)}
 
 
-def finite(content: Any) -> Any:
-    """JSON has no infinity and no NaN; both become null."""
-    if isinstance(content, np.ndarray | np.generic):
-        content = content.tolist()
-    if isinstance(content, list | tuple):
-        return [finite(entry) for entry in content]
-    if isinstance(content, Mapping):
-        return {key: finite(entry) for key, entry in content.items()}
-    if isinstance(content, float) and not math.isfinite(content):
-        return None
-    return content
+def _first(result: Result) -> Trajectory:
+    """The run that stands for a result: the reduced one of a comparison, the flow of an overlay."""
+    if isinstance(result, Comparison):
+        return result.reduced
+    return result.flow if isinstance(result, Overlay) else result
 
 
 def pictures(result: Result) -> Iterator[tuple[str, Any]]:
@@ -101,44 +185,57 @@ def pictures(result: Result) -> Iterator[tuple[str, Any]]:
     first = _first(result)
     if np.count_nonzero(first.time > 0) < 2:
         return
+    last: Trajectory | None = result.full if isinstance(result, Comparison) else first
     if isinstance(result, Overlay):
         yield "overlay.png", plotting.overlay(result)
+        last = None
     elif isinstance(result, Comparison):
         yield "training.png", plotting.comparison(result)
-        if "sets" in result.full.settings and "A" in result.full.layout.names:
-            yield "attention.png", plotting.attention(result.full)
-        yield "deviation.png", plotting.deviation(result)
-        if set(result.full.observables) >= REALISTIC:
-            yield "realistic.png", plotting.realistic(result)
     else:
         yield "training.png", plotting.training(result)
-        if "sets" in result.settings and "A" in result.layout.names:
-            yield "attention.png", plotting.attention(result)
-        if set(result.observables) >= REALISTIC:
-            yield "realistic.png", plotting.realistic([result])
+    if last is not None and "sets" in last.settings and "A" in last.layout.names:
+        yield "attention.png", plotting.attention(last)
+    if isinstance(result, Comparison):
+        yield "deviation.png", plotting.deviation(result)
+    if last is not None and set(last.observables) >= SAMPLED:
+        runs = result if isinstance(result, Comparison) else [last]
+        yield "realistic.png", plotting.realistic(runs)
     if first.settings.get("closure", {}).get("labels"):
         yield "classes.png", plotting.entry_classes(first.settings["closure"])
 
 
 def table(system: System, result: Result) -> str:
-    """A short table: parameters, events, deviations, how it ended."""
+    """Parameters, events, deviations and outcome of a result as lines of text.
+
+    Parameters
+    ----------
+    system : System
+    result : Trajectory, Comparison or Overlay
+
+    Returns
+    -------
+    str
+    """
     first = _first(result)
     law = {n: entry for n, entry in first.parameters.items() if entry not in (None, (), [])}
-    shown = ", ".join(f"{name}={brief(_entry(entry))}" for name, entry in law.items())
-    plain_settings = {k: v for k, v in first.settings.items() if not isinstance(v, (list, dict))}
-    made = ", ".join(f"{k}={v}" for k, v in plain_settings.items())
-    lines = [system.title, shown, made, ""]
-    if "closure" in first.settings:
-        lines[-1:] = [*closure_lines(first.settings["closure"]), ""]
+    settings = {k: v for k, v in first.settings.items() if not isinstance(v, (list, dict))}
+    lines = [
+        system.title,
+        ", ".join(f"{name}={brief(_entry(entry))}" for name, entry in law.items()),
+        ", ".join(f"{name}={entry}" for name, entry in settings.items()),
+        *(closure_lines(first.settings["closure"]) if "closure" in first.settings else []),
+        "",
+    ]
     runs = (result.reduced, result.full) if isinstance(result, Comparison) else (first,)
     lines.append(f"{'event':<20}" + "".join(f"{'time, ' + run.view:<28}" for run in runs) + "step")
     for name, event in first.events.items():
-        others = [run.events[name] for run in runs]
-        row = f"{name:<20}" + "".join(f"{_time(other):<28}" for other in others)
-        steps = {other.step for other in others if other is not None and other.step is not None}
-        lines.append(row + ", ".join(map(str, sorted(steps, key=str))))
+        events = [run.events[name] for run in runs]
+        steps = {other.step for other in events if other is not None and other.step is not None}
+        row = "".join(f"{_time(other):<28}" for other in events)
+        row += ", ".join(map(str, sorted(steps, key=str)))
         if event is None:
-            lines[-1] = f"{name:<20}none: {first.reasons.get(name, '')}"
+            row = f"none: {first.reasons.get(name, '')}"
+        lines.append(f"{name:<20}{row}")
     if isinstance(result, Comparison):
         lines += ["", f"{'state':<20}largest |reduced - full| over {len(result.time)} records"]
         lines += [f"{name:<20}{value:.1e}" for name, value in result.deviation.items()]
@@ -146,14 +243,16 @@ def table(system: System, result: Result) -> str:
             lines.append(f"{'outside the space':<20}{result.full['outside'].max():.1e}")
     if isinstance(result, Overlay):
         lines += ["", *_distances(result)]
-    scalars = _scalars(first)
-    few = [name for name in first.layout.names if name in scalars]
-    shown_at_end = dict.fromkeys((*(few or system.plot_description.overlaid), "G", "risk", "error"))
-    final = [f"{name}={scalars[name][-1]:.6g}" for name in shown_at_end if name in scalars]
-    lines += ["", f"{_place(result):<20}" + ", ".join(final)]
-    drawn = result.fulls if isinstance(result, Comparison) else (first,)
-    if set(drawn[0].observables) >= REALISTIC:
-        lines += [_realistic(run) for run in drawn]
+    end, final = "at the end", _final(first)
+    if isinstance(result, (Comparison, Overlay)):
+        end = "reduced, end" if isinstance(result, Comparison) else "flow, end"
+    names = [name for name in first.layout.names if name in final]
+    names = [*(names or system.plot_description.overlaid), "G", "risk", "error"]
+    numbers = [f"{name}={final[name]:.6g}" for name in dict.fromkeys(names) if name in final]
+    lines += ["", f"{end:<20}" + ", ".join(numbers)]
+    fulls = result.fulls if isinstance(result, Comparison) else (first,)
+    if set(fulls[0].observables) >= SAMPLED:
+        lines += [_sampled(run) for run in fulls]
     return "\n".join([*lines, f"{'outcome':<20}{result.outcome}"])
 
 
@@ -164,51 +263,22 @@ def _entry(entry: Any) -> str:
     return entry if isinstance(entry, str) else f"{entry:.6g}"
 
 
-REALISTIC = {"test_error", "patch_association", "cosine"}
-"""Observables that only runs on samples have."""
-MEMORISED = 0.5
-"""Share of the test error below which the training error says that samples were memorised."""
-MEMORISED_FROM = 50.0
-"""Time before which association may only not have begun."""
-
-
-def _seed(run: Trajectory) -> dict[str, Any]:
-    """What one seed of a full problem came to."""
-    named = {"seed": run.settings["seed"]} if "seed" in run.settings else {}
-    final = {n: float(s[-1]) for n, s in _scalars(run).items()}
-    return named | {"outcome": str(run.outcome), "events": _times(run), "final": final}
-
-
-def _realistic(run: Trajectory) -> str:
+def _sampled(run: Trajectory) -> str:
     """One line on a run on samples: association, errors, cosine at the end."""
-    at_end = {name: float(run[name][-1]) for name in (*REALISTIC, "error", "bayes_error")}
+    end = _final(run)
     line = (
         f"{'seed ' + str(run.settings['seed']):<20}"
-        f"{at_end['patch_association']:.0%} of the rows associated, test error "
-        f"{at_end['test_error']:.2%} (training {at_end['error']:.2%}, irreducible "
-        f"{at_end['bayes_error']:.2%}), cosine {at_end['cosine']:.4f}"
+        f"{end['patch_association']:.0%} of the rows associated, test error "
+        f"{end['test_error']:.2%} (training {end['error']:.2%}, irreducible "
+        f"{end['bayes_error']:.2%}), cosine {end['cosine']:.4f}"
     )
-    memorised = at_end["error"] < MEMORISED * at_end["test_error"]
-    early = run.time[-1] < MEMORISED_FROM
-    if at_end["patch_association"] == 1.0 or not memorised or early:
+    memorised = end["error"] < MEMORISED * end["test_error"] and run.time[-1] >= MEMORISED_FROM
+    if end["patch_association"] == 1.0 or not memorised:
         return line
     return (
         f"{line}\n{'':<20}memorised: the {run.settings['samples']:,} samples are fitted better "
         "than fresh ones, without the sets; more samples help"
     )
-
-
-def _first(result: Result) -> Trajectory:
-    """The run that speaks for a result: the reduced one of a comparison, the flow of an overlay."""
-    if isinstance(result, Comparison):
-        return result.reduced
-    return result.flow if isinstance(result, Overlay) else result
-
-
-def _place(result: Result) -> str:
-    if isinstance(result, Overlay):
-        return "flow, end"
-    return "reduced, end" if isinstance(result, Comparison) else "at the end"
 
 
 def _distances(result: Overlay) -> list[str]:

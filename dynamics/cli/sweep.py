@@ -1,19 +1,19 @@
-"""``attdyn sweep``: a grid of runs, kept block by block; the same command goes on with it."""
+"""``attdyn sweep`` and ``attdyn status``: a grid of runs, and how far it is."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dynamics.cli import arguments
+from dynamics.cli.arguments import CommandRequest, Parser, value
+from dynamics.cli.report import json_text
 from dynamics.registry import EXPECTATION_OPTIONS, SAMPLING_OPTIONS
 from dynamics.validation import InvalidRequest, brief
 
 if TYPE_CHECKING:
-    from dynamics.cli.command_request import Asked
     from dynamics.registry import System
     from dynamics.sweep import Sweep
 
@@ -29,15 +29,24 @@ ENTRIES = {
     "samples": "N of {}",
     "seed": "of {}",
 }
-TOLD = 5
+FEW_REASONS = 5
 """Reasons that are printed; --json has all."""
 
 
-def flags(parser: arguments.Parser, command: str, system: System) -> None:
-    """Flags beside the parameters; every number may be an axis or a formula."""
+def flags(parser: Parser, command: str, system: System) -> None:
+    """Add the flags beside the parameters; every number may be an axis or a formula.
+
+    Parameters
+    ----------
+    parser : Parser
+    command : str
+    system : System
+    """
+    if command == "status":
+        return
     assert set(ENTRIES) >= {*EXPECTATION_OPTIONS, *SAMPLING_OPTIONS}
     lists = [f.name for f in dataclasses.fields(system.Parameters) if isinstance(f.default, tuple)]
-    run = parser.add_argument_group(
+    run = parser.group(
         "run",
         "Parameters and numbers below take a number, a grid a:b:n or a:b:n:log, a list with commas,"
         " or a formula of other names."
@@ -49,119 +58,125 @@ def flags(parser: arguments.Parser, command: str, system: System) -> None:
         words |= {"eta": "learning rate (default: that of attdyn run)"}
     if system.sampling_options:
         words |= {"samples": "N of every problem", "seed": "of every problem"}
-    offered = {
-        n: m
-        for n, m in ENTRIES.items()
-        if n not in EXPECTATION_OPTIONS or n in system.expectation_options
-    }
-    for name, meaning in {**offered, **words, **system.empirical_options}.items():
-        run.add_argument(f"--{name}", metavar="X", help=meaning.replace("{}", system.sampling_hint))
+    missing = {*EXPECTATION_OPTIONS} - {*system.expectation_options}
+    meanings = {name: text for name, text in ENTRIES.items() if name not in missing}
+    meanings |= {**words, **system.empirical_options}
+    meanings = {name: text.replace("{}", system.sampling_hint) for name, text in meanings.items()}
+    parser.add_flags(meanings, group="run")
     run.add_argument(
         "--let", action="append", metavar="NAME=X", help="a free letter for formulas: m=2:16:8:log"
     )
-    how = parser.add_argument_group("sweep")
-    how.add_argument("--paired", action="store_true", help="walk all axes together")
-    how.add_argument("--strict", action="store_true", help="refuse points that cannot be run")
-    how.add_argument(
-        "--trajectory", type=arguments.value, metavar="N", help="keep N records of each run"
-    )
-    how.add_argument(
-        "--workers",
-        type=arguments.value,
-        metavar="N",
-        help="processes (default: one for each core)",
-    )
-    how.add_argument(
-        "--scheduler", metavar="ADDR", help="dask scheduler (default DASK_SCHEDULER_ADDRESS)"
-    )
-    how.add_argument("--repair", action="store_true", help="not needed: damaged blocks run again")
-    parser.add_argument("--out", metavar="STORE", help="zarr store (default results/SYSTEM.zarr)")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    switches = {
+        "paired": "walk all axes together",
+        "strict": "refuse points that cannot be run",
+        "repair": "not needed: damaged blocks are always run again",
+    }
+    parser.add_switches(switches, group="sweep")
+    counts = {
+        "trajectory": "keep N records of each run",
+        "workers": "processes (default: one for each core)",
+    }
+    parser.add_flags(counts, value, "N", group="sweep")
+    scheduler = {"scheduler": "dask scheduler (default DASK_SCHEDULER_ADDRESS)"}
+    parser.add_flags(scheduler, metavar="ADDR", group="sweep")
+    parser.add_flags({"out": "zarr store (default results/SYSTEM.zarr)"}, metavar="STORE")
 
 
-def execute(asked: Asked) -> int:
-    """Sweep and print; returns the exit code."""
+def execute(request: CommandRequest) -> int:
+    """Run a command; returns the exit code."""
+    return _status(request) if request.command == "status" else _sweep(request)
+
+
+def _sweep(request: CommandRequest) -> int:
+    """Sweep and print; the exit code is 1 if the store cannot be written."""
     from dynamics.sweep import sweep
     from dynamics.sweep.store import StoreError
 
-    given, out = asked.flags, str(asked.flags.get("out", f"results/{asked.system.name}.zarr"))
+    given, out = request.flags, str(request.flags.get("out", f"results/{request.system.name}.zarr"))
+    options = ("paired", "strict", "trajectory", "workers", "scheduler")
     try:
-        found = sweep(
-            asked.system,
-            entries(asked),
-            out,
-            paired=given.get("paired", False),
-            strict=given.get("strict", False),
-            trajectory=given.get("trajectory", 0),
-            workers=given.get("workers"),
-            scheduler=given.get("scheduler"),
+        result = sweep(
+            request.system, _entries(request), out, **{n: given[n] for n in options if n in given}
         )
     except StoreError as error:
         print(f"attdyn: {error}", file=sys.stderr)
         return 1
-    document = summary(found, out)
-    if given.get("json"):
-        print(json.dumps(document, indent=2, allow_nan=False))
-    else:
-        print("\n".join(table(document)))
-    if found.interrupted:
+    document = _document(result, out)
+    print(json_text(document) if given.get("json") else _text(document))
+    if result.interrupted:
         print("attdyn: interrupted; the same command goes on", file=sys.stderr)
-    return 130 if found.interrupted else 0
+    return 130 if result.interrupted else 0
 
 
-def entries(asked: Asked) -> dict[str, Any]:
-    """What a sweep is asked to do, by name."""
-    given = asked.flags
-    names = [parameter.name for parameter in dataclasses.fields(asked.system.Parameters)]
-    known = {*names, *ENTRIES, *asked.system.empirical_options}
-    found = {name: entry for name, entry in given.items() if name in known}
+def _entries(request: CommandRequest) -> dict[str, Any]:
+    """The entries of the grid, by name."""
+    system, given = request.system, request.flags
+    parameters = [parameter.name for parameter in dataclasses.fields(system.Parameters)]
+    known = {*parameters, *ENTRIES, *system.empirical_options}
+    entries = {name: entry for name, entry in given.items() if name in known}
     letters = given.get("let", [])
     for text in [letters] if isinstance(letters, str) else letters:
-        name, equals, entry = str(text).partition("=")
-        if not equals or not name.strip().isidentifier():
+        name, equals, entry = (part.strip() for part in str(text).partition("="))
+        if not equals or not name.isidentifier():
             raise InvalidRequest(f"let={text!r} is not NAME=X; let can be like m=2:16:8:log")
-        if name.strip() in known:
-            raise InvalidRequest(f"let={text!r} names a parameter; give it as --{name.strip()}")
-        found[name.strip()] = entry.strip()
-    return found
+        if name in known:
+            raise InvalidRequest(f"let={text!r} names a parameter; give it as --{name}")
+        entries[name] = entry
+    return entries
 
 
-def summary(found: Sweep, out: str) -> dict[str, Any]:
+def _document(result: Sweep, out: str) -> dict[str, Any]:
     """The sweep as plain values."""
-    grid = found.plan.grid
+    grid = result.plan.grid
     reasons: dict[str, list[dict[str, Any]]] = {}
-    for index, why in found.reasons.items():
-        places = [index[0]] * len(grid.axes) if grid.paired else index
-        point = {a.name: a.values[k] for a, k in zip(grid.axes, places, strict=True)}
-        reasons.setdefault(why, []).append(point)
+    for index, why in result.reasons.items():
+        reasons.setdefault(why, []).append(grid.along_axes(index))
     return {
         "store": out,
-        "request": found.plan.description,
+        "request": result.plan.description,
         "points": grid.size,
-        "outcomes": found.outcomes,
-        "complete": found.complete,
+        "outcomes": result.outcomes,
+        "complete": result.complete,
         "invalid": [{"reason": why, "points": points} for why, points in reasons.items()],
     }
 
 
-def table(document: Mapping[str, Any]) -> list[str]:
-    """The summary as lines of text."""
-    request_ = document["request"]
-    lines = [f"{request_['system']}: {document['points']} points"]
-    for name, values in request_["axes"].items():
+def _text(document: Mapping[str, Any]) -> str:
+    """The document of a sweep as lines of text."""
+    request = document["request"]
+    lines = [f"{request['system']}: {document['points']} points"]
+    for name, values in request["axes"].items():
         many = len(values) > 8
         shown = f"{values[0]:g} ... {values[-1]:g}" if many else ", ".join(f"{v:g}" for v in values)
         lines.append(f"  {name:<10} {shown}" + (f"  ({len(values)} values)" if many else ""))
-    for name, formula in request_["derived"].items():
+    for name, formula in request["derived"].items():
         lines.append(f"  {name:<10} = {formula}")
-    fixed = ", ".join(f"{name}={brief(str(value))}" for name, value in request_["fixed"].items())
+    fixed = ", ".join(f"{name}={brief(str(entry))}" for name, entry in request["fixed"].items())
     lines += [f"  held fixed {fixed}"] if fixed else []
     lines += [f"{number:7d}  {kind}" for kind, number in document["outcomes"].items()]
-    for entry in document["invalid"][:TOLD]:
+    for entry in document["invalid"][:FEW_REASONS]:
         points = entry["points"]
-        first = ", ".join(f"{name}={value:g}" for name, value in points[0].items())
+        first = ", ".join(f"{name}={number:g}" for name, number in points[0].items())
         more = f" and {len(points) - 1} more" if len(points) > 1 else ""
         lines.append(f"left out: {first}{more}: {entry['reason']}")
-    hidden = len(document["invalid"]) - TOLD
+    hidden = len(document["invalid"]) - FEW_REASONS
     lines += [f"left out for {hidden} more reasons (--json lists them)"] if hidden > 0 else []
-    return [*lines, f"store    {document['store']}"]
+    return "\n".join([*lines, f"store    {document['store']}"])
+
+
+def _status(request: CommandRequest) -> int:
+    """Say how far a sweep is; the exit code is 1 if something is damaged."""
+    from dynamics.sweep import status
+
+    state = status(request.path)
+    if request.flags.get("json"):
+        print(json_text(state))
+    else:
+        axes = ", ".join(f"{n} ({len(v)})" for n, v in state["request"]["axes"].items())
+        print(f"{state['system']}: {state['points']} points" + (f" over {axes}" if axes else ""))
+        print(f"  blocks   {state['done']} of {state['blocks']} done")
+        for kind, number in state["outcomes"].items():
+            print(f"{number:7d}  {kind}")
+        for why, number in Counter(state["damaged"].values()).items():
+            print(f"damaged  {number} blocks: {why}; the same attdyn sweep runs them again")
+    return 1 if state["damaged"] else 0

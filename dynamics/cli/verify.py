@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import textwrap
@@ -10,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynamics.cli import arguments, report
+from dynamics.cli.arguments import CommandRequest, Parser, value
+from dynamics.cli.report import json_text
 from dynamics.training.progress import interruption
 from dynamics.validation import integer
 
 if TYPE_CHECKING:
-    from dynamics.cli.command_request import Asked
     from dynamics.experiments.verify import Verdict
     from dynamics.registry import System
 
@@ -24,43 +23,49 @@ CLAIM = 30
 """Columns of the name of a claim."""
 
 
-def flags(parser: arguments.Parser, command: str, system: System) -> None:
-    """Flags beside the parameters."""
-    parser.add_argument(
-        "--claims", metavar="LIST", help="sources, separated by commas (default all)"
-    )
-    parser.add_argument("--thorough", action="store_true", help="more sizes and seeds")
-    parser.add_argument("--seed", type=arguments.value, metavar="X", help="default 0")
-    parser.add_argument("--out", metavar="DIR", help="result (default results/verify-SYSTEM)")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+def flags(parser: Parser, command: str, system: System) -> None:
+    """Add the flags beside the parameters.
+
+    Parameters
+    ----------
+    parser : Parser
+    command : str
+    system : System
+    """
+    claims = {"claims": "sources, separated by commas (default all)"}
+    parser.add_flags(claims, metavar="LIST")
+    parser.add_switches({"thorough": "more sizes and seeds"})
+    parser.add_flags({"seed": "default 0"}, value)
+    parser.add_flags({"out": "result (default results/verify-SYSTEM)"}, metavar="DIR")
 
 
-def execute(asked: Asked) -> int:
+def execute(request: CommandRequest) -> int:
     """Check, print every verdict as it comes, write evidence; returns the exit code."""
     from dynamics.experiments.verify import sources, verdicts
     from dynamics.results import storage
 
-    given = asked.flags
-    out = Path(str(given.get("out", f"results/verify-{asked.system.name}")))
+    given, system = request.flags, request.system
+    out = Path(str(given.get("out", f"results/verify-{system.name}")))
     storage.check_writable(out)
     seed = integer("seed", given.get("seed", 0), at_least=0)
-    chosen = sources(asked.system, None)
+    claims = sources(system, None)
     if "claims" in given:
-        words = separated(str(given["claims"]), chosen)
-        chosen = sources(asked.system, words or [str(given["claims"])])
-    parameters = asked.parameters() if asked.names_parameters else None
-    checked = verdicts(asked.system, parameters, chosen, given.get("thorough", False), seed)
+        words = separated(str(given["claims"]), claims)
+        claims = sources(system, words or [str(given["claims"])])
+    parameters = request.parameters() if request.given_parameters else None
+    checked = verdicts(system, parameters, claims, given.get("thorough", False), seed)
     quiet = given.get("json", False)
     if not quiet:
-        print(f"{asked.system.title}\n\n{heading()}", flush=True)
-    done, stopped = _collect(checked, quiet)
-    if stopped:
-        told = f"interrupted after {len(done)} claims" + ("" if done else ", nothing is written")
-        print(f"attdyn: {told}", file=sys.stderr)
+        columns = f"{'claim':<{CLAIM}}{'verdict':<28}{'measured':>12}{'bound':>12}  quantity"
+        print(f"{system.title}\n\n{columns}", flush=True)
+    done, interrupted = _collect(checked, quiet)
+    if interrupted:
+        written = "" if done else ", nothing is written"
+        print(f"attdyn: interrupted after {len(done)} claims{written}", file=sys.stderr)
     if done:
-        summary = _write(asked, out, done, stopped)
+        summary = _write(request, out, done, interrupted)
         print(summary if quiet else f"\nevidence {out}")
-    return 130 if stopped else 0
+    return 130 if interrupted else 0
 
 
 def separated(text: str, known: list[str]) -> list[str]:
@@ -78,13 +83,13 @@ def separated(text: str, known: list[str]) -> list[str]:
         From left to right the longest known names; what is not known, up to the next comma.
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    names, found = {name.lower() for name in known}, []
+    folded, names = {name.lower() for name in known}, []
     while parts:
-        whole = [n for n in range(len(parts), 1, -1) if ", ".join(parts[:n]).lower() in names]
+        whole = [n for n in range(len(parts), 1, -1) if ", ".join(parts[:n]).lower() in folded]
         count = whole[0] if whole else 1
-        found.append(", ".join(parts[:count]))
+        names.append(", ".join(parts[:count]))
         parts = parts[count:]
-    return found
+    return names
 
 
 def _collect(checked: Iterator[Verdict], quiet: bool) -> tuple[list[Verdict], bool]:
@@ -105,44 +110,35 @@ def _collect(checked: Iterator[Verdict], quiet: bool) -> tuple[list[Verdict], bo
                 return done, verdict is not None
             done.append(verdict)
             if not quiet:
-                print(row(verdict), flush=True)
+                print(_row(verdict), flush=True)
 
 
-def _write(asked: Asked, out: Path, done: list[Verdict], stopped: bool) -> str:
+def _write(request: CommandRequest, out: Path, done: list[Verdict], interrupted: bool) -> str:
     """Write pictures and summary, whole or not at all; returns the summary."""
     from dynamics import plotting
     from dynamics.results import storage
 
     files: list[str] = []
-    document = {
-        "system": asked.system.name, "claims": [v.document() for v in done],
-        "interrupted": stopped, "files": files,
-    }  # fmt: skip
     with storage.replacing(out) as folder:
         for verdict in done:
             axes = plotting.evidence(verdict)
             if axes is not None:
                 name = re.sub(r"\W+", "_", verdict.claim.source.lower()) + ".png"
                 files.append(plotting.write(axes, folder / name).name)
-        summary = json.dumps(report.finite(document), indent=2, allow_nan=False)
+        summary = json_text({
+            "system": request.system.name, "claims": [v.document() for v in done],
+            "interrupted": interrupted, "files": files,
+        })  # fmt: skip
         (folder / "summary.json").write_text(summary + "\n", encoding="utf-8")
     return summary
 
 
-def heading() -> str:
-    """Names of the columns."""
-    return f"{'claim':<{CLAIM}}{'verdict':<28}{'measured':>12}{'bound':>12}  quantity"
-
-
-def row(verdict: Verdict) -> str:
+def _row(verdict: Verdict) -> str:
     """A verdict as a line, with its reason under it."""
     document: dict[str, Any] = verdict.document()
     first = (
         f"{verdict.claim.source:<{CLAIM}}{document['verdict']:<28}{verdict.measured:>12.4g}"
         f"{verdict.bound:>12.4g}  {verdict.evidence['quantity']}"
     )
-    indent = " " * CLAIM
-    reason = textwrap.fill(
-        str(verdict.evidence["reason"]), WIDTH, initial_indent=indent, subsequent_indent=indent
-    )
-    return f"{first}\n{reason}"
+    reason = textwrap.wrap(str(verdict.evidence["reason"]), WIDTH - CLAIM)
+    return "\n".join([first, *(f"{'':{CLAIM}}{line}" for line in reason)])

@@ -183,12 +183,15 @@ class Grid:
         InvalidRequest
             If an expression has no value there.
         """
-        along = [index[0]] * len(self.axes) if self.paired else index
-        point = dict(self.fixed)
-        point |= {axis.name: axis.values[k] for axis, k in zip(self.axes, along, strict=True)}
+        point = {**self.fixed, **self.along_axes(index)}
         for name, expression in self.derived.items():
             point[name] = expression.value(point)
         return point
+
+    def along_axes(self, index: Sequence[int]) -> dict[str, Number]:
+        """Name of each axis and its value at a point."""
+        positions = [index[0]] * len(self.axes) if self.paired else index
+        return {axis.name: axis.values[k] for axis, k in zip(self.axes, positions, strict=True)}
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
         return itertools.product(*map(range, self.shape))

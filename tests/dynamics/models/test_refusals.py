@@ -8,7 +8,6 @@ import pytest
 
 import dynamics
 from dynamics import cli, registry
-from dynamics.cli.command_request import MODULES, OF_STORES
 from dynamics.validation import InvalidRequest
 from theory.model import RESERVED
 
@@ -235,8 +234,9 @@ def test_every_flag_of_every_command_is_reserved(here):
     Path("my.py").write_text(BASE)
     system = dynamics.load_system("my.py")
     flags = set()
-    for command in MODULES.keys() - OF_STORES.keys():
-        flags |= cli._names(cli._parser(command, system))
+    for command, about in cli.COMMANDS.items():
+        if about.subject == "SYSTEM":
+            flags |= {*cli.parser_of(command, system).names}
     assert flags - {"a", "n", "q"} <= RESERVED
 
 

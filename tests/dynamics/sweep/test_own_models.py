@@ -14,6 +14,7 @@ from small_sweep import SYSTEM
 import dynamics
 from dynamics import registry
 from dynamics.cli import phase as phase_command
+from dynamics.cli.arguments import CommandRequest
 from dynamics.results.presentation import Origin
 from dynamics.sweep import load, status
 from dynamics.sweep.point_runner import PointRunner, measure_points
@@ -121,8 +122,8 @@ def test_a_stored_sweep_is_read_and_drawn_without_its_system(mine, tmp_path, mon
     assert status(out)["done"] == status(out)["blocks"]
     for given in ({}, {"slices": True}, {"quantity": "reached(T0)"}):
         shown = {"out": str(tmp_path / "p.png"), "json": True} | given
-        assert phase_command.execute(str(out), shown) == 0
-    axes, _ = phase_command._drawn(load(out), {"quantity": "risk", "x": "q", "y": "C"})
+        assert phase_command.execute(CommandRequest("phase", shown, path=str(out))) == 0
+    axes, _ = phase_command._draw_slice(load(out), {"quantity": "risk", "x": "q", "y": "C"})
     assert axes.get_xlabel() == "$q$"
     assert axes.get_ylabel() == "patches in each set $C$"
 
@@ -135,9 +136,10 @@ def test_what_needs_the_system_loads_it_once_and_checks_it(mine, tmp_path):
     assert runner.system.reference == str(mine)
     changed(mine)
     with pytest.raises(InvalidRequest, match=r"model 'my\.py' was changed since the sweep began"):
-        phase_command._plane(load(out), {"plane": "gamma,rho", "at": "C=2,q=0.2"})
+        phase_command._draw_plane(load(out), {"plane": "gamma,rho", "at": "C=2,q=0.2"})
+    asked = {"quantity": "reached(T0)", "x": "q", "y": "C"}
     with pytest.raises(InvalidRequest, match="was changed"):
-        phase_command._refined(load(out), str(out), {"quantity": "reached(T0)", "x": "q", "y": "C"})
+        phase_command._draw_boundary(load(out), str(out), asked)
 
 
 def test_a_store_of_an_earlier_version_is_read(small, tmp_path, files):
@@ -153,7 +155,9 @@ def test_a_store_of_an_earlier_version_is_read(small, tmp_path, files):
     xarray.testing.assert_equal(older.dataset, newer.dataset)
     assert list(older.dataset) == list(newer.dataset)
     assert older.presentation.notation.label("nu") == "nu"
-    axes, _ = phase_command._drawn(older, {"quantity": "risk", "x": "q", "y": "nu", "at": "C=2"})
+    axes, _ = phase_command._draw_slice(
+        older, {"quantity": "risk", "x": "q", "y": "nu", "at": "C=2"}
+    )
     assert axes.get_ylabel() == "nu"
 
 
