@@ -163,7 +163,7 @@ def _draw_boundary(sweep: Sweep, store: str, given: Mapping[str, Any]) -> Drawn:
     from dynamics import plotting
     from dynamics.phase_diagrams import Quantity
     from dynamics.phase_diagrams.boundaries import Question, refinement
-    from dynamics.plotting import words
+    from dynamics.plotting import labels
 
     for name in ("facet", "contours", "slices", "boundary"):
         if name in given:
@@ -177,7 +177,7 @@ def _draw_boundary(sweep: Sweep, store: str, given: Mapping[str, Any]) -> Drawn:
     folder = Path(str(store).rstrip("/") + ".refined")
     result = refinement(sweep, question, folder, given.get("workers"), given.get("scheduler"))
     notation = sweep.presentation.notation
-    name = words.quantity(notation, Quantity.read(quantity, sweep.dataset))
+    name = labels.quantity(notation, Quantity.read(quantity, sweep.dataset))
     fine = result.refined
     document = {
         "quantity": quantity,

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import SymmetricalLogLocator
 
-from dynamics.plotting.marks import logarithmic as ticks
+from dynamics.plotting.labels import logarithmic as ticks
 from dynamics.plotting.style import (
     BLUE,
     GREEN,

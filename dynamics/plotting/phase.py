@@ -1,24 +1,24 @@
-"""Phase diagrams: a quantity of a sweep over two parameters, in colour."""
+"""Phase diagrams: a quantity of a sweep over two parameters, and refined boundaries."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import Colormap, ListedColormap, LogNorm, Normalize
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from dynamics.phase_diagrams.boundaries import Refined, check_yes_no, crossings
+from dynamics.phase_diagrams.boundaries import NOT_VALID, YES, Refined, check_yes_no, crossings
 from dynamics.phase_diagrams.selection import Slice
-from dynamics.plotting import words
-from dynamics.plotting.marks import Place, draw_marks, logarithmic, without
+from dynamics.plotting import labels
+from dynamics.plotting.labels import Place, draw_marks, hatch, logarithmic, without
 from dynamics.plotting.style import RC, VERMILION, new_figure
 from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest
@@ -63,6 +63,18 @@ def phase(
     InvalidRequest
         If there is no second axis, the others are not over the same axes, or the boundary is that
         of no yes or no.
+
+    Examples
+    --------
+    >>> import xarray
+    >>> from dynamics.phase_diagrams import select
+    >>> dims = ("q", "D")
+    >>> dataset = xarray.Dataset(
+    ...     {"risk": (dims, [[0.3, 0.1], [0.4, 0.2]]), "outcome": (dims, [[1, 1], [1, 1]])},
+    ...     {"q": [0.4, 0.6], "D": [4.0, 8.0]},
+    ... )
+    >>> phase(select(dataset, "risk", "D", "q")).get_xlabel()
+    '$D$'
     """
     _check(result, [*contours, *([boundary] if boundary is not None else [])])
     if isinstance(boundary, Slice):
@@ -96,14 +108,14 @@ def phase(
             if boundary is not None:
                 handles |= _boundary(panel, (x, y), boundary, k)
             if result.facet is not None:
-                value = words.number(float(result.facet.values[k]))
-                name = words.letter(result.presentation.notation, result.facet.name)
+                value = labels.number(float(result.facet.values[k]))
+                name = labels.letter(result.presentation.notation, result.facet.name)
                 panel.set_title(f"${name} = {value}$", fontsize=9)
         for panel in every[panels:]:
             panel.set_visible(False)
         _key(figure, every[:panels], image, result, handles)
         seeds = result.seeds if not result.quantity.yes_no else 0
-        held = words.fixed(result.presentation.notation, result.held, result.derived, width, seeds)
+        held = labels.fixed(result.presentation.notation, result.held, result.derived, width, seeds)
         _title(figure, every, held, panels)
     return every[:panels] if result.facet is not None else every[0]
 
@@ -171,7 +183,7 @@ def _contour(
         texts = panel.clabel(drawn, fontsize=7, inline=False, fmt=_level, manual=spots)
         for text in texts:
             text.set_path_effects(HALO)
-    name = words.quantity(curve.presentation.notation, curve.quantity)
+    name = labels.quantity(curve.presentation.notation, curve.quantity)
     return {name: Line2D([], [], color="black", lw=1.1, ls=dash, label=name)}
 
 
@@ -192,7 +204,7 @@ def _spots(panel: Axes, drawn: Any) -> list[Any]:
 
 
 def _level(value: float) -> str:
-    return f"${words.number(value)}$"
+    return f"${labels.number(value)}$"
 
 
 def _boundary(
@@ -207,7 +219,7 @@ def _boundary(
             at = x.at(line[:, 0]), y.at(line[:, 1])
             panel.plot(*at, path_effects=HALO, zorder=3, **style)
     else:
-        name = f"boundary: {words.quantity(found.presentation.notation, found.quantity)}"
+        name = f"boundary: {labels.quantity(found.presentation.notation, found.quantity)}"
         sides = [
             [(x.edges[c + (way == 0)], y.edges[r + (way == 1)]), (x.edges[c + 1], y.edges[r + 1])]
             for r, c, way in crossings(found.values[k])
@@ -221,7 +233,7 @@ def _boundary(
 
 def _key(figure: Any, panels: Any, image: Any, result: Slice, handles: dict[str, Any]) -> None:
     """The colour bar, or the two colours of a yes or no; the legend of everything else."""
-    name = words.quantity(result.presentation.notation, result.quantity)
+    name = labels.quantity(result.presentation.notation, result.quantity)
     if _two_colours(result):
         pair = {
             name: Patch(facecolor=YES_COLOUR, label=name),
@@ -249,3 +261,114 @@ def _title(figure: Any, panels: Any, held: str, count: int) -> None:
         panels[0].set_title(held, fontsize=8, loc="left")
     else:
         figure.suptitle(held, fontsize=8, x=0.01, ha="left")
+
+
+REFINED_WIDTH = 5.4
+
+
+def refined(
+    result: Refined,
+    name: str,
+    notation: labels.Letters | None = None,
+    held: Mapping[str, Any] | None = None,
+) -> Axes:
+    """Yes and no in two colours, inferred where there is no dot; the boundary as a line.
+
+    Parameters
+    ----------
+    result : Refined
+    name : str
+        What is asked, as it stands in the legend (``"$T_1$ reached"``).
+    notation : Notation, optional
+        The letters that label the axes.
+    held : mapping, optional
+        What is the same in every run: name -> value.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from dynamics.phase_diagrams import AxisRange, refine
+    >>> unit = AxisRange("x", 0.0, 1.0), AxisRange("y", 0.0, 1.0)
+    >>> refined(refine(lambda p: p.sum(axis=1) > 0.7, *unit), "large").get_xlabel()
+    '$x$'
+    """
+    letters = notation or {}
+    x, y = result.x.values, result.y.values
+    line: dict[str, Any] = {"color": VERMILION, "lw": 1.8, "path_effects": HALO}
+    dot: dict[str, Any] = {"ls": "", "marker": ".", "ms": 2.4, "color": "black", "mew": 0}
+    with mpl.rc_context(RC):
+        figure, axes = new_figure(REFINED_WIDTH, 4.4)
+        axes.spines[:].set_visible(True)
+        for which, axis in (("x", result.x), ("y", result.y)):
+            axes.set(**{
+                f"{which}scale": "log" if axis.logarithmic else "linear",
+                f"{which}label": labels.label(letters, axis.name),
+                f"{which}lim": (axis.values[0], axis.values[-1]),
+            })  # fmt: skip
+            if axis.logarithmic:
+                logarithmic(getattr(axes, f"{which}axis"), axis.values[-1] / axis.values[0])
+        handles: list[Any] = [*_areas(axes, result, name)]
+        rows, columns = np.nonzero(result.evaluated & (result.values != NOT_VALID))
+        axes.plot(x[columns], y[rows], zorder=3, clip_on=False, **dot)
+        for path in result.lines:
+            axes.plot(path[:, 0], path[:, 1], zorder=4, **line)
+        axes.set_title(labels.fixed(letters, held or {}, {}, REFINED_WIDTH), fontsize=8, loc="left")
+        runs = f"{len(rows)} of {result.values.size} points run"
+        if result.runs > len(rows):
+            runs += f", {result.runs - len(rows)} more on the boundary"
+        handles.insert(2, Line2D([], [], label=_boundary_label(result, letters), **line))
+        handles.insert(3, Line2D([], [], label=runs, **dot | {"ms": 5}))
+        figure.legend(
+            handles=handles, loc="outside lower center", ncols=2, fontsize=7.5, handlelength=1.6,
+            columnspacing=1.0,
+        )  # fmt: skip
+    return axes
+
+
+def _areas(axes: Axes, result: Refined, name: str) -> list[Patch]:
+    """Colour the squares of the lattice; those that the boundary crosses are cut along it."""
+    x, y, values = result.x.values, result.y.values, result.values
+    corners = np.stack([values[:-1, :-1], values[:-1, 1:], values[1:, 1:], values[1:, :-1]])
+    barred = (corners == NOT_VALID).any(axis=0)
+    shown = np.ma.masked_where(barred, (corners == YES).all(axis=0))
+    colours = ListedColormap([NO_COLOUR, YES_COLOUR])
+    axes.pcolormesh(x, y, shown, cmap=colours, vmin=0, vmax=1)
+    mixed = ~barred & (corners == YES).any(axis=0) & (corners != YES).any(axis=0)
+    pieces = [_piece(result, int(row), int(column)) for row, column in np.argwhere(mixed)]
+    style: dict[str, Any] = {"facecolor": YES_COLOUR, "lw": 0}
+    axes.add_collection(PolyCollection(pieces, **style), autolim=False)
+    handles = [Patch(**style, label=name), Patch(facecolor=NO_COLOUR, label="otherwise")]
+    if barred.any():
+        handles.append(hatch(axes, x, y, barred))
+    return handles
+
+
+def _piece(result: Refined, row: int, column: int) -> Any:
+    """The part of a square of the lattice in which the answer is yes: x and y of its corners."""
+    places = []
+    for down, right, edge, along in (
+        (0, 0, (row, column, 0), (0, 1)),
+        (0, 1, (row, column + 1, 1), (1, 0)),
+        (1, 1, (row + 1, column, 0), (0, -1)),
+        (1, 0, (row, column, 1), (-1, 0)),
+    ):
+        at = np.array([row + down, column + right], dtype=np.float64)
+        if result.values[row + down, column + right] == YES:
+            places.append(at)
+        if edge in result.crossed:
+            share = result.crossed[edge]
+            places.append(at + np.array(along) * (share if sum(along) > 0 else 1.0 - share))
+    rows, columns = np.array(places).T
+    return np.column_stack([result.x.at(columns), result.y.at(rows)])
+
+
+def _boundary_label(result: Refined, notation: labels.Letters) -> str:
+    parts = [
+        rf"{100 * width:.2g} % in" if axis.logarithmic else f"{width:.2g} in"
+        for axis, width in zip((result.x, result.y), result.tolerance, strict=True)
+    ]
+    names = [labels.letter(notation, axis.name) for axis in (result.x, result.y)]
+    return rf"boundary, $\pm$ {parts[0]} ${names[0]}$, {parts[1]} ${names[1]}$"

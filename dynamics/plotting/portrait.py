@@ -1,7 +1,8 @@
-"""The plane of two scalars: where they are driven, where each rests, and how runs go through it."""
+"""The plane of two scalars: rates, nullclines, slow manifold, fixed points and runs."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,17 +10,84 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, LogNorm
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from dynamics.analysis.phase_portrait.elimination import HELD, RUN, Elimination
 from dynamics.analysis.phase_portrait.nullclines import DEGENERATE, SADDLE, SINK, SOURCE
 from dynamics.analysis.phase_portrait.plane import Portrait
-from dynamics.plotting.placing import Words
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RC, VERMILION, new_figure
 from dynamics.problem import FloatArray
 from dynamics.results.outcome import HORIZON
 from dynamics.results.trajectory import Trajectory
 from theory.notation import Notation
+
+DIRECTIONS = 16
+DISTANCES = (0.012, 0.03, 0.06, 0.1)
+"""From the mark to the nearest side of the word."""
+WIDE, HIGH = 0.0015, 0.0019
+"""Half of a letter, for each point of its size, on axes of about 4 inches."""
+ENOUGH = 0.025
+"""More room than this is no better."""
+
+
+class Words:
+    """Words still to be written on axes, and what they may not cover.
+
+    Parameters
+    ----------
+    axes : Axes
+    obstacles : float array, shape (points, 2)
+        Lines that are drawn, as points.
+    """
+
+    def __init__(self, axes: Axes, obstacles: FloatArray) -> None:
+        self.axes = axes
+        self._taken = [obstacles]
+        self._waiting: list[tuple[str, FloatArray, str, float]] = []
+
+    def add(self, text: str, spot: FloatArray, colour: str, size: float) -> None:
+        """A word for a mark at a spot; the mark is not covered by others either."""
+        self._taken.append(np.asarray(spot)[None, :])
+        self._waiting.append((text, np.asarray(spot), colour, size))
+
+    def write(self) -> None:
+        """Write all of them, in the order in which they came."""
+        for text, spot, colour, size in self._waiting:
+            place = self._room(spot, len(plain(text)), size)
+            self.axes.text(
+                float(place[0]), float(place[1]), text, transform=self.axes.transAxes,
+                color=colour, fontsize=size, ha="center", va="center", zorder=6,
+                path_effects=[withStroke(linewidth=2.2, foreground="white")],
+            )  # fmt: skip
+        self._waiting = []
+
+    def _room(self, spot: FloatArray, letters: int, size: float) -> FloatArray:
+        """The centre of a word where it has most room, near its mark."""
+        half = np.array([WIDE * letters, HIGH]) * size
+        angles = 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
+        directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        across = np.linspace(-1, 1, max(5, 2 * letters))
+        spread = np.array([(x, y) for x in across for y in (-1, 0, 1)]) * half
+        taken = np.concatenate(self._taken)
+        best, place = -np.inf, spot
+        for distance in DISTANCES:
+            for direction in directions:
+                centre = spot + direction * (half + distance)
+                covered = centre + spread
+                gaps = np.hypot(*(covered[:, None, :] - taken[None, :, :]).transpose(2, 0, 1))
+                room = min(float(gaps.min()), ENOUGH) - distance / 6
+                room -= 1.0 * bool((covered < 0.005).any() or (covered > 0.995).any())
+                if room > best:
+                    best, place = room, centre
+        self._taken.append(place + spread)
+        return place
+
+
+def plain(text: str) -> str:
+    """A text as it is seen, about: commands are one letter, and dots above are none."""
+    return re.sub(r"[${}_^\\ ]", "", re.sub(r"\\[a-z]+", "x", text.replace(r"\dot", "")))
+
 
 RESTS = ((BLUE, (0, (5, 2))), (VERMILION, (0, (6, 2, 1, 2))))
 """Colour and dashes of the nullclines of the first and of the second scalar."""
@@ -52,6 +120,16 @@ def portrait(found: Portrait, axes: Axes | None = None, shown: Sequence[str] | N
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=4, C=2))
+    >>> from dynamics.analysis import phase_portrait
+    >>> result = phase_portrait.portrait(problem, 100.0, starts=0, grid=4)
+    >>> portrait(result).get_xlim() == result.box[0]
+    True
     """
     notation = found.presentation.notation
     with mpl.rc_context(RC | {"axes.spines.top": True, "axes.spines.right": True}):
@@ -95,6 +173,16 @@ def portraits(found: Sequence[Portrait], shown: Sequence[str] | None = None) -> 
     Returns
     -------
     array of Axes
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=4, C=2))
+    >>> from dynamics.analysis import phase_portrait
+    >>> result = phase_portrait.portrait(problem, 100.0, starts=0, grid=4)
+    >>> len(portraits([result, result]))
+    2
     """
     _, axes = new_figure(5.4 * len(found), 5.4, ncols=len(found), squeeze=False)
     for one, panel in zip(found, axes[0], strict=True):

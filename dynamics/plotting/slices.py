@@ -1,4 +1,4 @@
-"""A quantity of a sweep along one parameter, a line for each value of another."""
+"""A quantity of a sweep along one parameter, and fitted power laws."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from dynamics.phase_diagrams.scaling import Scaling
 from dynamics.phase_diagrams.selection import Slice
-from dynamics.plotting import words
-from dynamics.plotting.marks import Place, logarithmic, mark, without
+from dynamics.plotting import labels
+from dynamics.plotting.labels import FEW, Place, logarithmic, mark, without
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RC, VERMILION, new_figure
+from dynamics.problem import FloatArray
 
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, "black")
 MARKERS = ("o", "s", "^", "v", "D", "p")
@@ -43,6 +46,18 @@ def slices(result: Slice) -> Any:
     Returns
     -------
     Axes, or array of Axes with a facet
+
+    Examples
+    --------
+    >>> import xarray
+    >>> from dynamics.phase_diagrams import select
+    >>> dims = ("q", "D")
+    >>> dataset = xarray.Dataset(
+    ...     {"risk": (dims, [[0.3, 0.1], [0.4, 0.2]]), "outcome": (dims, [[1, 1], [1, 1]])},
+    ...     {"q": [0.4, 0.6], "D": [4.0, 8.0]},
+    ... )
+    >>> len(slices(select(dataset, "risk", "D", "q")).lines)
+    2
     """
     panels = len(result.values)
     columns = min(panels, COLUMNS if panels != 4 else 2)
@@ -67,15 +82,15 @@ def slices(result: Slice) -> Any:
             if k % columns == 0:
                 panel.set_ylabel(_name(result))
             if result.facet is not None:
-                value = words.number(float(result.facet.values[k]))
-                name = words.letter(result.presentation.notation, result.facet.name)
+                value = labels.number(float(result.facet.values[k]))
+                name = labels.letter(result.presentation.notation, result.facet.name)
                 panel.set_title(f"${name} = {value}$", fontsize=9)
         _scale(every[0], result)
         for panel in (*every[panels:], *below[panels:]):
             panel.set_visible(False)
         _key(figure, every[:panels], result, list(marked), colours)
         seeds = result.seeds if not result.quantity.yes_no else 0
-        held = words.fixed(result.presentation.notation, result.held, result.derived, width, seeds)
+        held = labels.fixed(result.presentation.notation, result.held, result.derived, width, seeds)
         if panels == 1:
             every[0].set_title(held, fontsize=8, loc="left")
         else:
@@ -110,7 +125,7 @@ def _marked_rows(marked: dict[str, Any]) -> list[int]:
 
 
 def _name(result: Slice) -> str:
-    name = words.quantity(result.presentation.notation, result.quantity)
+    name = labels.quantity(result.presentation.notation, result.quantity)
     if result.quantity.yes_no and result.seeds > 1:
         return f"share of {result.seeds} seeds with\n{name}"
     return name
@@ -174,15 +189,15 @@ def _key(figure: Any, panels: Any, result: Slice, marked: list[str], colours: li
     """Legend of the lines, or a colour bar where they are many, and of the marks."""
     handles = []
     if result.y is not None and len(colours) <= len(COLOURS):
-        name = words.letter(result.presentation.notation, result.y.name)
+        name = labels.letter(result.presentation.notation, result.y.name)
         for value, (colour, marker) in zip(result.y.values, colours, strict=True):
-            text = f"${name} = {words.number(float(value))}$"
+            text = f"${name} = {labels.number(float(value))}$"
             handles.append(Line2D([], [], color=colour, marker=marker, mfc="white", label=text))
     elif result.y is not None:
         shades = mpl.colors.ListedColormap(mpl.colormaps["viridis"](np.linspace(0, 0.92, 256)))
         bar = figure.colorbar(
             ScalarMappable(_norm(result), shades), ax=panels,
-            label=words.label(result.presentation.notation, result.y.name),
+            label=labels.label(result.presentation.notation, result.y.name),
         )  # fmt: skip
         bar.outline.set_linewidth(0.6)
     grey = {"color": GREY, "mfc": GREY}
@@ -191,3 +206,99 @@ def _key(figure: Any, panels: Any, result: Slice, marked: list[str], colours: li
         figure.legend(
             handles=handles, loc="outside lower center", ncols=min(4, len(handles)), fontsize=8
         )
+
+
+def scaling(result: Scaling) -> Any:
+    r"""Measured against fitted; then, for each factor, the quantity with the others divided out.
+
+    The exponent of each factor, with its standard error, stands in the legend of its panel; how
+    many runs were used and left out, and why, in the title.
+
+    Parameters
+    ----------
+    result : Scaling
+
+    Returns
+    -------
+    array of Axes, shape (1 + factors,)
+
+    Examples
+    --------
+    >>> import xarray
+    >>> import dynamics.phase_diagrams
+    >>> dataset = xarray.Dataset(
+    ...     {"risk": ("D", [12.0, 48.0, 190.0]), "outcome": ("D", [1, 1, 1])}, {"D": [2, 4, 8]}
+    ... )
+    >>> len(scaling(dynamics.phase_diagrams.scaling(dataset, "risk", ["D"])))
+    2
+    """
+    count = len(result.factors)
+    width = 3.4 * (1 + count) if count < 3 else 2.8 * (1 + count)
+    name = labels.quantity(result.presentation.notation, result.quantity)
+    with mpl.rc_context(RC):
+        figure, axes = new_figure(width, 3.7, ncols=1 + count)
+        _panel(axes[0], result.fitted, result.measured)
+        ends = np.array([result.fitted.min(), result.fitted.max()])
+        text = f"$R^2 = {result.r2:.4f}$\nspread {100 * result.spread:.2g} %"
+        axes[0].plot(ends, ends, color=VERMILION, lw=1.2, label=text, zorder=1)
+        axes[0].set_xlabel(f"fitted {name}")
+        axes[0].set_ylabel(f"measured {name}")
+        for k, panel in enumerate(axes[1:]):
+            _factor(panel, result, k, name)
+        for panel in axes:
+            panel.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize=8, borderpad=0)
+        figure.suptitle(_title(result, width), fontsize=8, x=0.01, ha="left")
+    return axes
+
+
+def _factor(panel: Axes, result: Scaling, k: int, name: str) -> None:
+    """The quantity against one factor, with the fitted powers of the others divided out."""
+    level, exponent = result.levels[:, k], result.exponents[k]
+    others = [i for i in range(len(result.factors)) if i != k]
+    divided = np.prod(result.levels[:, others] ** result.exponents[others], axis=1)
+    _panel(panel, level, result.measured / divided)
+    ends = np.array([level.min(), level.max()])
+    factor = labels.formula(result.presentation.notation, result.factors[k])
+    shown = [_decimals(v, result.errors[k]) for v in (exponent, result.errors[k])]
+    low, high = (_decimals(v, result.errors[k]) for v in result.intervals[k])
+    text = f"exponent ${shown[0]} \\pm {shown[1]}$\n95 %: ${low}$ to ${high}$"
+    panel.plot(
+        ends, result.prefactor * ends**exponent, color=VERMILION, lw=1.2, label=text, zorder=1
+    )
+    if len(np.unique(level)) <= FEW:
+        panel.xaxis.set_major_locator(FixedLocator(list(np.unique(level))))
+        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4g}"))
+        panel.xaxis.set_minor_locator(NullLocator())
+    panel.set_xlabel(f"${factor}$")
+    product = r"\,".join(_power(result, i) for i in others)
+    panel.set_ylabel(rf"{name} $/\;[{product}]$" if product else name)
+
+
+def _power(result: Scaling, k: int) -> str:
+    """A factor with its exponent, as LaTeX without dollar signs."""
+    factor = labels.formula(result.presentation.notation, result.factors[k])
+    base = factor if result.factors[k].isidentifier() else f"({factor})"
+    return f"{base}^{{{_decimals(result.exponents[k], result.errors[k])}}}"
+
+
+def _decimals(value: float, error: float) -> str:
+    """A number with as many decimals as its error has to two digits, from 2 to 6."""
+    needed = 1 - int(np.floor(np.log10(error))) if error > 0 else 6
+    return f"{value:.{min(6, max(2, needed))}f}"
+
+
+def _panel(panel: Axes, x: FloatArray, y: FloatArray) -> None:
+    panel.plot(x, y, "o", color=BLUE, mfc="white", ms=4, zorder=2)
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    logarithmic(panel.xaxis, float(x.max() / x.min()))
+    logarithmic(panel.yaxis, float(y.max() / y.min()))
+
+
+def _title(result: Scaling, width: float) -> str:
+    runs = f"{result.used} runs"
+    if result.left_out:
+        why = ", ".join(f"{count} {word}" for word, count in result.left_out.items())
+        runs += f"; left out: {why}"
+    held = labels.fixed(result.presentation.notation, result.held, result.derived, width)
+    return f"{held}\n{runs}" if held else runs

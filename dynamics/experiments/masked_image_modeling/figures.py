@@ -31,7 +31,7 @@ from dynamics.experiments.masked_image_modeling.runs import (
     only_one_cluster,
     trained,
 )
-from dynamics.plotting.marks import logarithmic
+from dynamics.plotting.labels import logarithmic
 from dynamics.plotting.style import BLUE, GREEN, GREY, RC, VERMILION, new_figure
 from dynamics.problem import FloatArray
 from dynamics.registry import System

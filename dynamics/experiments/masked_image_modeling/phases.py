@@ -27,7 +27,7 @@ from dynamics.experiments.masked_image_modeling.runs import (
 )
 from dynamics.experiments.measurement import Chart, Measurement, Series, conclude, listed, measures
 from dynamics.experiments.verify import Finding, Protocol
-from dynamics.plotting.marks import NARROW, logarithmic
+from dynamics.plotting.labels import NARROW, logarithmic
 from dynamics.plotting.style import (
     BLUE,
     GREEN,

@@ -32,7 +32,7 @@ from dynamics.experiments.shallow_vit.complexity import (
 from dynamics.experiments.shallow_vit.iterations import FAMILIES, law_at
 from dynamics.experiments.shallow_vit.runs import alphas, folder, gaps
 from dynamics.phase_diagrams.threshold import ABOVE, BELOW, MEASURED, Threshold
-from dynamics.plotting.marks import hatch, logarithmic
+from dynamics.plotting.labels import hatch, logarithmic
 from dynamics.plotting.style import BLUE, GREEN, ORANGE, RC, VERMILION, new_figure
 from dynamics.problem import FloatArray
 from dynamics.registry import System

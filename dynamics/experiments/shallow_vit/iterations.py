@@ -38,7 +38,7 @@ from dynamics.experiments.shallow_vit.runs import (
     values,
 )
 from dynamics.experiments.verify import Finding, Protocol
-from dynamics.plotting.marks import logarithmic
+from dynamics.plotting.labels import logarithmic
 from dynamics.plotting.style import BLUE, GREEN, GREY, PURPLE, RC, VERMILION, new_figure
 from dynamics.problem import FloatArray
 from dynamics.registry import System

@@ -11,8 +11,7 @@ from dynamics import plotting
 from dynamics.analysis.phase_portrait import portrait
 from dynamics.analysis.phase_portrait.elimination import HELD, Elimination
 from dynamics.analysis.phase_portrait.nullclines import SADDLE, FixedPoint
-from dynamics.plotting.placing import Words, plain
-from dynamics.plotting.portrait import MARKS, RESTS, moment
+from dynamics.plotting.portrait import MARKS, RESTS, Words, moment, plain
 from dynamics.plotting.style import new_figure
 from dynamics.results.outcome import DIVERGED, Outcome
 

@@ -8,8 +8,8 @@ from sweeps import SHAPES, sweep
 
 from dynamics import plotting
 from dynamics.phase_diagrams import Axis, AxisRange, refine, scaling, select
-from dynamics.plotting import words
-from dynamics.plotting.marks import Place
+from dynamics.plotting import labels
+from dynamics.plotting.labels import Place
 from dynamics.validation import InvalidRequest
 from theory.systems.positional_attention.notation import NOTATION
 
@@ -267,18 +267,18 @@ def test_scaling_divides_the_other_factors_out(grid):
 
 
 def test_words_are_those_of_the_notation_table():
-    assert words.label(NOTATION, "m") == "$m$"
-    assert words.label(NOTATION, "samples") == "samples $N$"
-    assert words.label({}, "weight_decay") == "weight decay"
-    assert words.formula(NOTATION, "nu*(D-C)**2 % samples") == r"\nu\,(D-C)^{2} \% N"
-    assert words.formula(NOTATION, "round(D/8)") == r"\mathrm{round}(D/8)"
-    shown = [words.number(v) for v in (0.5, 1e5, 2e-7, -1e-3, 1234.0, 0.0, 196, 0.0815)]
+    assert labels.label(NOTATION, "m") == "$m$"
+    assert labels.label(NOTATION, "samples") == "samples $N$"
+    assert labels.label({}, "weight_decay") == "weight decay"
+    assert labels.formula(NOTATION, "nu*(D-C)**2 % samples") == r"\nu\,(D-C)^{2} \% N"
+    assert labels.formula(NOTATION, "round(D/8)") == r"\mathrm{round}(D/8)"
+    shown = [labels.number(v) for v in (0.5, 1e5, 2e-7, -1e-3, 1234.0, 0.0, 196, 0.0815)]
     assert shown == ["0.5", "10^{5}", r"2 \times 10^{-7}", "-10^{-3}", "1234", "0", "196", "0.0815"]
-    held = words.fixed(
+    held = labels.fixed(
         NOTATION, {"p": 3, "expectation": "auto", "d": None}, {"q": "m/(D-C)"}, 6.0, 4
     )
     assert held == "$p = 3$, expectation auto, $q = m/(D-C)$, median of 4 seeds"
-    assert words.fixed(NOTATION, {f"x{k}": k for k in range(20)}, {}, 3.0).count("\n") > 2
+    assert labels.fixed(NOTATION, {f"x{k}": k for k in range(20)}, {}, 3.0).count("\n") > 2
 
 
 def test_pictures_can_be_written(grid, tmp_path):
