@@ -25,7 +25,7 @@ from theory.notation import Notation
 DIRECTIONS = 16
 DISTANCES = (0.012, 0.03, 0.06, 0.1)
 """From the mark to the nearest side of the word."""
-WIDE, HIGH = 0.0015, 0.0019
+WIDE, HIGH = 0.0011, 0.0019
 """Half of a letter, for each point of its size, on axes of about 4 inches."""
 ENOUGH = 0.025
 """More room than this is no better."""
