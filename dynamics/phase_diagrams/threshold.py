@@ -106,8 +106,8 @@ def threshold(levels: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Thr
     Examples
     --------
     >>> result = threshold([10, 20, 40, 80], successes=[0, 2, 8, 10], trials=10)
-    >>> result.kind, round(result.value, 1)
-    ('measured', 28.4)
+    >>> result.kind, round(result.value)
+    ('measured', 28)
     """
     N, k = np.asarray(levels, dtype=np.float64), np.asarray(successes, dtype=np.float64)
     n = np.broadcast_to(np.asarray(trials, dtype=np.float64), N.shape)
