@@ -24,6 +24,7 @@ import os
 import sys
 import tempfile
 import textwrap
+import typing
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,6 +180,25 @@ def _globals_of(code: CodeType) -> set[str]:
     names = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
     inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
     return names.union(*map(_globals_of, inner))
+
+
+def field_names(*classes: Any) -> str:
+    """A comment with the fields of named tuples that kernels are given.
+
+    Compiled code knows fields by their position, so a change of their order must be a change of
+    the text that it is cached with.
+
+    Parameters
+    ----------
+    *classes : type
+        Named tuples; those that their fields are annotated with are written too.
+    """
+    lines, waiting = [], list(classes)
+    for kind in waiting:
+        lines.append(f"# {kind.__name__}: {', '.join(kind._fields)}")
+        fields = typing.get_type_hints(kind).values()
+        waiting += [field for field in fields if hasattr(field, "_fields")]
+    return "\n".join(lines) + "\n"
 
 
 def evaluate(name: str, outputs: Sequence[sympy.Expr], system: ReducedSystem) -> str:

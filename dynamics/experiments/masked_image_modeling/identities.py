@@ -29,7 +29,7 @@ from dynamics.experiments.measurement import (
 from dynamics.experiments.verify import Check, Finding, Protocol
 from dynamics.problem import FloatArray
 from dynamics.registry import System
-from dynamics.systems.masked_image_modeling.empirical import sampling
+from dynamics.systems.masked_image_modeling.empirical.images import all_images, image_count
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import InvalidRequest
 from theory.systems.masked_image_modeling.lemmas import (
@@ -90,11 +90,11 @@ def paper_values(parameters: Any, phi: FloatArray, ups: FloatArray) -> PaperValu
         Features cluster by cluster, area by area.
     ups : float array, shape (P, P)
     """
-    images, areas = sampling.every(parameters), parameters.area_ids
+    images, areas = all_images(parameters), parameters.area_ids
     offsets = np.concatenate([[0], np.cumsum(areas.max(axis=1) + 1)])
     values = PaperValues(np.zeros(len(ups)), np.zeros_like(phi), np.zeros((len(areas), *ups.shape)))
     hidden = np.zeros(images.latent.shape, dtype=bool)
-    np.put_along_axis(hidden, images.hidden, True, axis=1)
+    np.put_along_axis(hidden, images.masked, True, axis=1)
     for k, cluster in enumerate(areas):
         features = slice(int(offsets[k]), int(offsets[k + 1]))
         inside = np.eye(offsets[k + 1] - offsets[k])[cluster]
@@ -118,7 +118,7 @@ def paper_values(parameters: Any, phi: FloatArray, ups: FloatArray) -> PaperValu
 
 def predicted_seconds(parameters: Any) -> float:
     """Predicted time of `paper_values`."""
-    keys = float(sampling.number(parameters) * parameters.masked * parameters.P)
+    keys = float(image_count(parameters) * parameters.masked * parameters.P)
     return PER_AREA * parameters.P * parameters.features + PER_KEY * keys
 
 
@@ -362,7 +362,7 @@ def _full(
     Undecided
         If the problem refuses the parameters, or its gradients and `paper_values` take too long.
     """
-    images = sampling.number(law)
+    images = image_count(law)
     most = MOST_SECONDS * (10 if protocol.thorough else 1)
     left = 0
     if images <= COUNTABLE:

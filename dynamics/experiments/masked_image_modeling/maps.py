@@ -18,7 +18,7 @@ from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.results.trajectory import Trajectory
 from dynamics.systems.masked_image_modeling.full.projection import Rows
-from dynamics.systems.masked_image_modeling.reduced.attention import attention_map, grid_of
+from dynamics.systems.masked_image_modeling.reduced.population import attention_map, grid_of
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import integer, real
 

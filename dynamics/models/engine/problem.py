@@ -23,7 +23,7 @@ from dynamics.models.engine.program import Data, device_data
 from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.tracing import refusals
 from dynamics.problem import NO_BATCHES, FloatArray, Layout, Problem
-from dynamics.training.minibatches import dealt
+from dynamics.training.minibatches import reshuffled_batches
 from dynamics.validation import InvalidRequest, integer, real, refuse
 from theory.closure import Closure
 from theory.events import EventRule, event_rules
@@ -552,7 +552,7 @@ class FullEmpirical(FullModelProblem):
         if not self._batch:
             return None
         rows = np.full((last - first, self._batch), -1, dtype=np.int64)
-        batches = dealt(self._seed, self._count, self._batch, first, last)
+        batches = reshuffled_batches(self._seed, self._count, self._batch, first, last)
         for row, members in zip(rows, batches, strict=True):
             row[: members.size] = members
         return rows

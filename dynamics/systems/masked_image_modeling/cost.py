@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
-from dynamics.systems.masked_image_modeling.empirical import sampling
+from dynamics.systems.masked_image_modeling.empirical.images import image_digits
 from dynamics.systems.masked_image_modeling.full.projection import rows_of
-from dynamics.systems.masked_image_modeling.reduced import blocks, selection
+from dynamics.systems.masked_image_modeling.reduced import blocks
 from dynamics.validation import refuse
 
 if TYPE_CHECKING:
@@ -21,25 +21,41 @@ if TYPE_CHECKING:
 PER_KEY = 8e-9
 """Seconds for each key of each masked query of an image."""
 PER_PRODUCT = 3e-9
-"""The same for each dimension, in the full population problem."""
+"""For each patch and entry of Q, to read Q in a basis in general position and write it back."""
 MOST_NUMBERS = 2**29
 """Numbers that the images or the matrices of a full problem may hold: 4 GiB."""
 MOST_SECONDS = 60.0
 """Longest gradient of a full problem."""
 MATRICES = 12
-"""Matrices d x d that a run holds: states, slopes, rates, the basis, what is recorded at least."""
+"""Matrices d x d that a run holds: states, slopes, rates, the basis, the records at least."""
 
 
 def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
-    """Predicted time of one gradient; see `dynamics.registry.System`."""
+    """Predicted seconds of one gradient; see `dynamics.registry.System`.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    full : {"population", "empirical"} or None
+        None is the reduced problem.
+    options : mapping
+        Of the problem: ``samples``, ``expectation``.
+
+    Returns
+    -------
+    float
+    """
     keys = float(parameters.P * parameters.masked)
     if full == "empirical":
         return PER_KEY * keys * float(options.get("samples", 1))
     if full == "population":
-        return PER_PRODUCT * keys * parameters.d * 10.0 ** min(sampling.digits(parameters), 250.0)
+        images = 10.0 ** min(image_digits(parameters), 250.0)
+        return PER_KEY * keys * images + PER_PRODUCT * parameters.P * parameters.d**2
     name = str(options.get("expectation", "auto"))
-    found = blocks.blocks_of(rows_of(parameters).types)
-    return sum(selection.seconds(block, parameters, name) for block in found)
+    return sum(
+        blocks.expectation_seconds(block, parameters, name)
+        for block in blocks.blocks_of(rows_of(parameters).types)
+    )
 
 
 def check_matrices(parameters: Parameters) -> None:
@@ -62,7 +78,7 @@ def check_matrices(parameters: Parameters) -> None:
 
 
 def check_images(
-    parameters: Parameters, images: int, taken: int, full: str, asked: tuple[str, int]
+    parameters: Parameters, images: int, step_images: int, full: str, option: tuple[str, int]
 ) -> None:
     """Refuse images that do not fit, or gradients of a full problem that take too long.
 
@@ -71,20 +87,20 @@ def check_images(
     parameters : Parameters
     images : int
         Masked images that are held.
-    taken : int
+    step_images : int
         Those of one step.
     full : str
         ``"population"`` or ``"empirical"``.
-    asked : (name, value)
-        What decides how many there are.
+    option : (name, value)
+        That decides how many there are.
 
     Raises
     ------
     InvalidRequest
     """
-    # Latents, what they are drawn from, masks; see `sampling`.
+    # Latents, the random numbers behind them, masks; see `empirical.images`.
     each = 3 * parameters.P + 2 * parameters.masked + 3 * parameters.features
-    seconds = gradient_seconds(parameters, full, {"samples": taken})
+    seconds = gradient_seconds(parameters, full, {"samples": step_images})
     share, problem, allowed = 1.0, "", ""
     if images * each > MOST_NUMBERS:
         share = MOST_NUMBERS / (images * each)
@@ -97,7 +113,7 @@ def check_images(
     if problem:
         near = int(images * share) if full == "empirical" else "a smaller P"
         allowed += " (the reduced problem has no such limit)"
-        refuse(*asked, f"{problem} in the full {full} problem", allowed, near)
+        refuse(*option, f"{problem} in the full {full} problem", allowed, near)
 
 
 def _memory(numbers: int) -> str:

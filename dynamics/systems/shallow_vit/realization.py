@@ -98,7 +98,7 @@ class Instance:
         if self.batch is None:
             return []
         samples = self.vectors.member.size
-        return minibatches.dealt(self._order_seed, samples, self.batch, first, last)
+        return minibatches.reshuffled_batches(self._order_seed, samples, self.batch, first, last)
 
     def taken(self, step: int | None) -> tuple[IntArray, FloatArray]:
         """Vectors of the batch of a step, and their shares; of all samples where it is None."""

@@ -8,25 +8,20 @@ a scalar of the reduced problem stands for.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 import pydantic
 from numpy.random import Generator
 
-from dynamics import codegen
-from dynamics.codegen.kernels.advance import advance
 from dynamics.problem import FloatArray
+from dynamics.systems.empirical_problem import sampling_settings
 from dynamics.systems.masked_image_modeling import cost
-from dynamics.systems.masked_image_modeling.empirical import sampling
-from dynamics.systems.masked_image_modeling.full.problem import FullProblem
-from dynamics.systems.masked_image_modeling.kernels import empirical as empirical_kernels
-from dynamics.systems.masked_image_modeling.kernels import full as brute_kernels
+from dynamics.systems.masked_image_modeling.empirical.images import sampled_images
+from dynamics.systems.masked_image_modeling.full.population import FullProblem
 from dynamics.systems.masked_image_modeling.parameters import Parameters
-from dynamics.training import minibatches
+from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import STRICT, integer, number, whole
 
 
@@ -41,7 +36,7 @@ class Training:
     spread : float
         Standard deviation of a random start.
     batch : int or None
-        Images of a mini-batch. Batches are fixed; every epoch takes them in a new random order.
+        Images of a mini-batch, reshuffled every epoch; all images by default.
     """
 
     start: Literal["zero", "random"] = "zero"
@@ -58,7 +53,7 @@ class FullEmpirical(FullProblem):
     samples : int
         N.
     seed : int or numpy Generator
-        Of the samples, the start and the order of batches.
+        Of the samples, the start and the mini-batches.
     **training
         See `Training`: ``start``, ``spread``, ``batch``.
 
@@ -70,9 +65,8 @@ class FullEmpirical(FullProblem):
     Notes
     -----
     The basis is that of positions and features. The gradient is that of the risk of all samples;
-    `advance` takes the batch of each step, whose number decides it, so a run can be cut anywhere.
-    With mini-batches the order parameters at a step are those of its batch. Floors and own
-    attention are those of the samples.
+    `advance` takes the batch of each step. With mini-batches the order parameters at a step are
+    those of its batch. Floors and own attention are those of the samples.
     """
 
     view = "full empirical"
@@ -86,60 +80,26 @@ class FullEmpirical(FullProblem):
     ) -> None:
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
         self.training = Training(**training)
-        self.autonomous = self.training.batch is None
         cost.check_matrices(parameters)
-        taken = min(self.samples, self.training.batch or self.samples)
-        cost.check_images(parameters, self.samples, taken, "empirical", ("samples", self.samples))
+        of_step = min(self.samples, self.training.batch or self.samples)
+        cost.check_images(parameters, self.samples, of_step, "empirical", ("samples", self.samples))
         streams = np.random.default_rng(seed).spawn(3)
-        images = sampling.drawn(parameters, self.samples, streams[0])
-        super().__init__(parameters, images, _module())
-        self._start = np.zeros(self.layout.size)
+        images = sampled_images(parameters, self.samples, streams[0])
+        self._start = np.zeros(parameters.d**2)
         if self.training.start == "random":
-            self._start = self.training.spread * streams[1].standard_normal(self.layout.size)
-        self._order_seed = int(streams[2].integers(2**62))
-        starts = np.arange(0, self.samples, self.training.batch or self.samples)
-        ends = np.append(starts[1:], self.samples)
-        self._bounds = np.column_stack([starts, ends])
-        self.settings = {
-            "samples": self.samples,
-            "seed": seed if isinstance(seed, int) else "generator",
-            **{k: v for k, v in dataclasses.asdict(self.training).items() if v is not None},
-        }
+            self._start = self.training.spread * streams[1].standard_normal(self._start.size)
+        minibatches = MiniBatches(
+            int(streams[2].integers(2**62)), self.samples, self.training.batch
+        )
+        super().__init__(parameters, images, minibatches=minibatches)
+        self.settings = sampling_settings(self.samples, seed, self.training)
 
     @property
     def initial_state(self) -> FloatArray:
         """Q = 0, or a random one."""
         return self._start.copy()
 
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """What a resumed run must find again: beside the settings, the numbers drawn."""
-        drawn = minibatches.fingerprint((*self._data[1], self._start))
-        return dict(super().identity) | {"drawn": drawn}
-
-    def _stepped(self, first: int, last: int) -> tuple[Any, ...]:
-        sizes = np.diff(self._bounds, axis=1).ravel()
-        whole = np.array([[0, self.samples]])
-        each = (
-            np.concatenate([whole, self._bounds]),
-            np.append(1.0, self.samples / sizes),
-            1 + self.batch_order(first, last),
-            np.zeros(1, np.int64),
-        )
-        return (*self._data[:2], each, *self._data[3:])
-
-    def batch_order(self, first: int, last: int) -> np.ndarray:
-        """The batch of every step first, ..., last - 1."""
-        return minibatches.order(self._order_seed, len(self._bounds), first, last)
-
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
-        """Reduced state -> what stands beside it: the mean of its entries; (records, 1)."""
+        """Reduced state -> the mean of its entries, shape (records, 1)."""
         values = super().orbit_values(states)
         return {name: entries.mean(axis=1, keepdims=True) for name, entries in values.items()}
-
-
-@cache
-def _module() -> codegen.CompiledModule:
-    names = (brute_kernels.gradient, brute_kernels.order_parameters, brute_kernels.summary)
-    parts = [codegen.kernel_source(empirical_kernels.accumulate, *names, advance)]
-    return codegen.build("Masked image modelling, empirical problem.", ("Q",), parts)

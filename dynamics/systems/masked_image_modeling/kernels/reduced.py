@@ -1,60 +1,315 @@
 r"""Kernels of the reduced population problem: one pass over the blocks, and what is read off it.
 
-The pass leaves, for the state it was last made at,
+A *block* is one row type in one cluster. Fix a patch p of it that is masked. The other patches of
+one *patch class* (those of one class in one area) are alike, so a mask enters by the number h_c of
+unmasked patches of every patch class only. With :math:`w^-_c = e^{\Upsilon}` for a masked key and
+:math:`w^+_c = e^{\Upsilon + z\Phi}` for an unmasked one, and a for the areas, m that of p,
 
-- ``push``: the sum over clusters of E[-dl/dstate], before the factor gamma/K and the class sizes;
-- ``mass``: at an Ups, the attention on the patches of its class, masked or not; at a Phi, that on
-  the unmasked patches of its areas (A); given that p is masked, summed over clusters;
-- ``results``: for each block the loss and the attention A_m on p's own area.
+.. math::
+   D = w_p + \sum_c h_c w_c^+ + (n_c - h_c) w_c^-, \quad
+   A_a = \sum_{c \in a} h_c w_c^+ / D, \quad
+   r = z_m^2 A_m - \sum_a z_a^2 A_a^2 .
 
-The gradient is per entry of Q. Whatever asks again for the same state reads what is there.
+`counts_block` takes the expectation over masks as a sum over the counts h, `contour.contour_block`
+as a contour integral. Of *merged* areas, nu areas alike of one patch class each, only the total h
+is known; given it the counts of the areas are hypergeometric, and
+:math:`E \sum_i A_i^2 = \nu (\bar h^2 + \mathrm{var}) (w^+/D)^2`. Every term is linear in that sum,
+so nothing is lost.
+
+The gradient is per entry of Q. What asks again for the same state reads what the pass left there.
 """
+
+from math import exp
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dynamics.systems.masked_image_modeling.kernels.contour import contour_block
-from dynamics.systems.masked_image_modeling.kernels.counts import counts_block
+
+BLOCK = 256
+"""Configurations of an inner loop."""
+
+
+class Law(NamedTuple):
+    """What the parameters say, as numbers.
+
+    Attributes
+    ----------
+    others, masked : float
+        P - 1, and masked patches among them.
+    z, odds : float arrays
+        Values of a latent, and their probabilities.
+    factor : float
+        gamma / K.
+    shares : float array, shape (n,)
+        The factor over the number of entries that a state stands for.
+    floors, mates, patches : float arrays, shape (rows,)
+        L*_p; K times the chance that a mate is unmasked, given that p is masked; number of patches.
+    own, remote, local, far : int
+        Places of Phi_m and Phi_0 in the state, local and global row type; -1 where there is none.
+    """
+
+    others: float
+    masked: float
+    z: Any
+    odds: Any
+    factor: float
+    shares: Any
+    floors: Any
+    mates: Any
+    patches: Any
+    own: int
+    remote: int
+    local: int
+    far: int
+
+
+class Blocks(NamedTuple):
+    """All blocks, as tables.
+
+    Attributes
+    ----------
+    blocks, areas, patches : structured arrays
+        Rows of `reduced.blocks.BLOCK_FIELDS`, ``AREA_FIELDS``, ``PATCH_FIELDS``.
+    counts : float array
+        Counts of every block that sums over them, patch class by patch class.
+    chances : float array
+        Chance of each of its configurations.
+    """
+
+    blocks: Any
+    areas: Any
+    patches: Any
+    counts: Any
+    chances: Any
+
+
+class Sums(NamedTuple):
+    """Sums of a pass, given that p is masked, summed over clusters.
+
+    Attributes
+    ----------
+    push : float array, shape (n,)
+        E[-dl/dstate], before the factor gamma / K and the class sizes.
+    mass : float array, shape (n,)
+        At an Ups the attention on the patches of its class, masked or not; at a Phi that on the
+        unmasked patches of its areas.
+    loss, own : float arrays, shape (blocks,)
+        Loss, and attention A_m on the own area.
+    """
+
+    push: Any
+    mass: Any
+    loss: Any
+    own: Any
+
+
+class Room(NamedTuple):
+    """What the kernels write into.
+
+    Attributes
+    ----------
+    inverse, rest, squared, weight : float arrays, shape (BLOCK,)
+    attention, squares : float arrays, shape (areas, BLOCK)
+        A_a, and the sum of A_a^2 over the copies of an area.
+    rows : float array, shape (rows, 2)
+        Room for the numbers of `row_numbers`.
+    state : float array, shape (n,)
+        That of the last pass.
+    """
+
+    inverse: Any
+    rest: Any
+    squared: Any
+    weight: Any
+    attention: Any
+    squares: Any
+    rows: Any
+    state: Any
+
+
+class ReducedData(NamedTuple):
+    """What the kernels need beside the state."""
+
+    blocks: Blocks
+    law: Law
+    sums: Sums
+    room: Room
+
+
+def latent_of(choice, area, values):  # type: ignore[no-untyped-def]
+    """Digit of an area in the number of a choice of latents, ``values`` of them each."""
+    for _ in range(area):
+        choice //= values
+    return choice % values
+
+
+def counts_block(state, index, table, law, room, sums):  # type: ignore[no-untyped-def]
+    """Add the sums of a block over its counts to ``sums``.
+
+    Counts are contiguous along configurations, and every inner loop runs over BLOCK of them.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    index : int
+        Which block.
+    table : Blocks
+    law : Law
+    room : Room
+    sums : Sums
+    """
+    blocks, areas, patches, counts, chances = table
+    values, odds, push, mass = law.z, law.odds, sums.push, sums.mass
+    attentions, square_sums = room.attention, room.squares
+    block = blocks[index]
+    first, last, first_area = block.first_patch, block.last_patch, block.first_area
+    area_count, many = block.last_area - first_area, block.configurations
+    open_weight, closed_weight = np.empty(last - first), np.empty(last - first)
+    z = np.empty(area_count)
+    inverse, rest, squared, weight = room.inverse, room.rest, room.squared, room.weight
+    for choice in range(values.size**area_count):
+        likely = float(block.clusters)
+        for k in range(area_count):
+            digit = latent_of(choice, k, values.size)
+            z[k] = values[digit]
+            likely *= odds[digit]
+        # w^+ and w^- of every patch class, over the largest of them.
+        shift = state[block.self_ups]
+        for c in range(first, last):
+            ups, area = state[patches[c].ups], patches[c].area
+            score = ups + z[area - first_area] * state[areas[area].phi]
+            shift = max(shift, max(ups, score))
+        for c in range(first, last):
+            ups, area = state[patches[c].ups], patches[c].area
+            score = ups + z[area - first_area] * state[areas[area].phi]
+            open_weight[c - first] = exp(score - shift)
+            closed_weight[c - first] = exp(ups - shift)
+        self_weight, own = exp(state[block.self_ups] - shift), z[0] * z[0]
+        for start in range(0, many, BLOCK):
+            size = min(BLOCK, many - start)
+            # D, and A_a D of every area.
+            inverse[:size] = self_weight
+            for k in range(area_count):
+                attentions[k, :size] = 0.0
+            for c in range(first, last):
+                opened, closed = open_weight[c - first], closed_weight[c - first]
+                at = block.counts + (c - first) * many + start
+                h, n = counts[at : at + size], float(patches[c].patches)
+                attention = attentions[patches[c].area - first_area]
+                for i in range(size):
+                    part = h[i] * opened
+                    attention[i] += part
+                    inverse[i] += part + (n - h[i]) * closed
+            chance = chances[block.chances + start : block.chances + start + size]
+            for i in range(size):
+                inverse[i] = 1.0 / inverse[i]
+                weight[i] = likely * chance[i]
+                squared[i] = 0.0
+            # A_a, A_a^2 (of merged areas its conditional mean), and the sum of z_a^2 A_a^2.
+            for k in range(area_count):
+                attention, squares = attentions[k], square_sums[k]
+                copies, square = float(areas[first_area + k].copies), z[k] * z[k]
+                for i in range(size):
+                    attention[i] *= inverse[i]
+                    squares[i] = attention[i] * attention[i]
+                if copies > 1.0:
+                    c = areas[first_area + k].first
+                    n = float(patches[c].patches)
+                    each = 1.0 / copies
+                    spread = each * (1.0 - each) / (n - 1.0)
+                    opened = open_weight[c - first]
+                    at = block.counts + (c - first) * many + start
+                    h = counts[at : at + size]
+                    for i in range(size):
+                        second = copies * h[i] * (h[i] * each * each + spread * (n - h[i]))
+                        share = opened * inverse[i]
+                        squares[i] = second * share * share
+                for i in range(size):
+                    squared[i] += square * squares[i]
+            # r, the loss z_m^2 (1/2 - A_m) + (1/2) sum of z_a^2 A_a^2, and the push on p itself.
+            attention = attentions[0]
+            loss, attended, self_mass, self_push = 0.0, 0.0, 0.0, 0.0
+            for i in range(size):
+                rest[i] = own * attention[i] - squared[i]
+                loss += weight[i] * (0.5 * own - own * attention[i] + 0.5 * squared[i])
+                attended += weight[i] * attention[i]
+                part = weight[i] * inverse[i] * self_weight
+                self_mass += part
+                self_push -= part * rest[i]
+            sums.loss[index] += loss
+            sums.own[index] += attended
+            mass[block.self_ups] += self_mass
+            push[block.self_ups] += self_push
+            # -dl/ds = u (1{a = m} z_m^2 - z_a^2 A_a - r) of unmasked keys, -u r of masked ones.
+            for c in range(first, last):
+                opened, closed = open_weight[c - first], closed_weight[c - first]
+                at = block.counts + (c - first) * many + start
+                h, n = counts[at : at + size], float(patches[c].patches)
+                area = patches[c].area
+                k = area - first_area
+                attention, squares = attentions[k], square_sums[k]
+                square, merged = z[k] * z[k], float(areas[area].copies) > 1.0
+                open_push, closed_push, open_mass, closed_mass = 0.0, 0.0, 0.0, 0.0
+                for i in range(size):
+                    scale = weight[i] * inverse[i]
+                    part = h[i] * opened * scale
+                    masked_part = (n - h[i]) * closed * scale
+                    open_mass += part
+                    closed_mass += masked_part
+                    closed_push -= masked_part * rest[i]
+                    open_push -= part * rest[i]
+                    if k == 0:
+                        open_push += part * square * (1.0 - attention[i])
+                    elif merged:
+                        open_push -= weight[i] * square * squares[i]
+                    else:
+                        open_push -= part * square * attention[i]
+                phi, ups = areas[area].phi, patches[c].ups
+                push[phi] += z[k] * open_push
+                push[ups] += open_push + closed_push
+                mass[phi] += open_mass
+                mass[ups] += open_mass + closed_mass
 
 
 def evaluate(state, data):  # type: ignore[no-untyped-def]
     """Make the pass at a state, unless it was the last one."""
-    table, shape, configurations, latents, law, work = data
-    circle = law[0]
-    push, mass, results, room, last = work
+    table, law, sums, room = data
+    last, blocks = room.state, table.blocks
     same = True
     for i in range(state.size):
         same = same and state[i] == last[i]
     if same:
         return
-    push[:] = 0.0
-    mass[:] = 0.0
-    results[:] = 0.0
-    for b in range(table.shape[0]):
-        found = (push, mass, results[b])
-        if table[b, 1] == 1:
-            contour_block(state, table[b], shape, circle, latents, found)
+    sums.push[:] = 0.0
+    sums.mass[:] = 0.0
+    sums.loss[:] = 0.0
+    sums.own[:] = 0.0
+    for b in range(blocks.size):
+        if blocks[b].contour == 1:
+            contour_block(state, b, table, law, sums)
         else:
-            counts_block(state, table[b], shape, configurations, latents, room, found)
+            counts_block(state, b, table, law, room, sums)
     last[:] = state
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
     """Gradient of the population risk per entry of Q."""
     evaluate(state, data)
-    shares, push = data[4][1], data[5][0]
+    shares, push = data.law.shares, data.sums.push
     for i in range(out.size):
         out[i] = -shares[i] * push[i]
 
 
 def row_numbers(data, out):  # type: ignore[no-untyped-def]
     """Of every row: (L_p - L*_p, own attention given that a mate is unmasked) of the last pass."""
-    table, law, results = data[0], data[4], data[5][2]
-    factor, floors, mates = law[2], law[3], law[4]
+    blocks, loss, own = data.blocks.blocks, data.sums.loss, data.sums.own
+    factor, floors, mates = data.law.factor, data.law.floors, data.law.mates
     out[:] = 0.0
-    for b in range(table.shape[0]):
-        row = table[b, 0]
-        out[row, 0] += factor * results[b, 0]
-        out[row, 1] += results[b, 1]
+    for b in range(blocks.size):
+        row = blocks[b].row
+        out[row, 0] += factor * loss[b]
+        out[row, 1] += own[b]
     for row in range(out.shape[0]):
         out[row, 0] -= floors[row]
         # Without a mate that could be unmasked this is 0/0, not a number.
@@ -63,46 +318,48 @@ def row_numbers(data, out):  # type: ignore[no-untyped-def]
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     """Order parameters of the row that stands for the local ones."""
+    law, rows = data.law, data.room.rows
     evaluate(state, data)
-    places, rows = data[4][5], data[4][6]
     row_numbers(data, rows)
-    read_order(state, slope, places, rows, out)
+    near, remote = (state[law.own], slope[law.own]), (state[law.remote], slope[law.remote])
+    write_order_parameters(near, remote, law.local, law.far, rows, out)
 
 
-def read_order(state, slope, places, rows, out):  # type: ignore[no-untyped-def]
-    """Fill in the order parameters, in the order of the events.
+def write_order_parameters(near, remote, local, far, rows, out):  # type: ignore[no-untyped-def]
+    """Fill in the order parameters, in the order of `theory...events.ORDER_PARAMETERS`.
 
     Parameters
     ----------
-    state, slope : float arrays, shape (n,)
-        The gradient is that of the same entries.
-    places : (target, remote, local row, global row)
-        The local row is -1 where there is none; what is read off it is NaN then.
+    near, remote : (value, gradient)
+        Of Phi_m, and of Phi_0.
+    local, far : int
+        Local and global row type; where the former is -1, what is read off it is not a number.
     rows : float array, shape (rows, 2)
         See `row_numbers`.
+    out : float array, shape (9,)
+        rho, alpha_m, alpha_0, Phi_m, Phi_0, A_m, gap, A_g, gap_g.
     """
-    target, remote, row, far = places[0], places[1], places[2], places[3]
     out[:] = np.nan
     out[7] = rows[far, 1]
     out[8] = rows[far, 0]
-    if row < 0:
+    if local < 0:
         return
-    if slope[target] != 0.0:
-        out[0] = abs(slope[remote]) / abs(slope[target])
-    out[1] = -slope[target]
-    out[2] = -slope[remote]
-    out[3] = state[target]
-    out[4] = state[remote]
-    out[5] = rows[row, 1]
-    out[6] = rows[row, 0]
+    if near[1] != 0.0:
+        out[0] = abs(remote[1]) / abs(near[1])
+    out[1] = -near[1]
+    out[2] = -remote[1]
+    out[3] = near[0]
+    out[4] = remote[0]
+    out[5] = rows[local, 1]
+    out[6] = rows[local, 0]
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
     """Population risk, and its excess over the floor."""
     evaluate(state, data)
-    floors, rows, many = data[4][3], data[4][6], data[4][7]
+    law, rows = data.law, data.room.rows
     row_numbers(data, rows)
     out[:] = 0.0
-    for row in range(many.size):
-        out[0] += many[row] * (rows[row, 0] + floors[row])
-        out[1] += many[row] * rows[row, 0]
+    for row in range(law.patches.size):
+        out[0] += law.patches[row] * (rows[row, 0] + law.floors[row])
+        out[1] += law.patches[row] * rows[row, 0]

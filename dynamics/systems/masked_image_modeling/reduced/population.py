@@ -1,7 +1,7 @@
 r"""The reduced population problem: every Ups and Phi of every row type, exactly.
 
-`ReducedPopulation` takes the expectation over masks and latents as a sum over counts or as a
-contour integral (`expectation`), block by block. Its oracle is `brute.FullPopulation`.
+`ReducedPopulation` takes the expectation over masks and latents block by block, as a sum over
+counts or as a contour integral (`blocks`). Its oracle is `full.population.FullPopulation`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, cached_property
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -18,19 +19,16 @@ from dynamics import codegen
 from dynamics.codegen.kernels.advance import advance
 from dynamics.problem import CompiledProblem, FloatArray
 from dynamics.systems.masked_image_modeling.full.projection import Rows, rows_of
-from dynamics.systems.masked_image_modeling.kernels import counts as counts_kernels
 from dynamics.systems.masked_image_modeling.kernels import reduced as kernels
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
-from dynamics.systems.masked_image_modeling.reduced import blocks, selection
+from dynamics.systems.masked_image_modeling.reduced import blocks
 from theory.reduction import ReducedSystem
 from theory.systems.masked_image_modeling import recursion
 from theory.systems.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
 
 RATES = ("alpha_m", "alpha_0", "rho")
 """Order parameters that are read off the gradient."""
-SPARE = 4
-"""Rows of room beside two for every slot; see `counts_kernels.counts_block`."""
 
 
 def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSystem]:
@@ -77,36 +75,27 @@ class ReducedPopulation(CompiledProblem):
         self.parameters = parameters
         self.rows: Rows = rows_of(parameters)
         self.presentation = replace(PRESENTATION, notation=self.rows.notation)
-        name = selection.checked(expectation)
-        parts = selection.parts(blocks.blocks_of(self.rows.types), parameters, name)
-        self.settings = selection.described(parts)
-        super().__init__(_module(), self._arrays(parts), self.rows.layout)
+        parts = blocks.select(blocks.blocks_of(self.rows.types), parameters, expectation)
+        self.settings = blocks.expectation_settings(parts)
+        data = reduced_data(blocks.tables(parts), self._law(), len(self.rows.types))
+        self._sums = data.sums
+        super().__init__(_module(), data, self.rows.layout)
 
-    def _arrays(self, parts: tuple[selection.Part, ...]) -> tuple[Any, ...]:
+    def _law(self) -> kernels.Law:
         parameters, rows = self.parameters, self.rows
-        table, shape, configured = blocks.flattened(parts)
-        latents = (np.array(parameters.z), np.array(parameters.odds))
         factor = parameters.gamma / parameters.K
-        law = (
-            np.array([parameters.P - 1.0, parameters.masked - 1.0]),
-            factor / rows.sizes,
+        return kernels.Law(
+            parameters.P - 1.0,
+            parameters.masked - 1.0,
+            np.array(parameters.z),
+            np.array(parameters.odds),
             factor,
+            factor / rows.sizes,
             rows.floors,
             parameters.K * rows.mates,
-            rows.references,
-            np.empty((len(rows.types), 2)),
             rows.many,
+            *map(int, rows.references),
         )
-        widest = max(len(block.slots) for block, _ in parts)
-        size = rows.layout.size
-        work = (
-            np.empty(size),
-            np.empty(size),
-            np.empty((len(parts), 2)),
-            np.empty((SPARE + 2 * widest, counts_kernels.BLOCK)),
-            np.full(size, np.nan),
-        )
-        return table, shape, configured, latents, law, work
 
     @property
     def initial_state(self) -> FloatArray:
@@ -139,7 +128,7 @@ class ReducedPopulation(CompiledProblem):
         risk, excess = self._summary(flat)
         rows = np.empty((len(self.rows.types), 2))
         self.module.row_numbers(self._data, rows)
-        mass = self._data[5][1] / self.parameters.K
+        mass = self._sums.mass / self.parameters.K
         return (
             {f"d_{n}": -float(rate) for n, rate in zip(self.state_names, slope, strict=True)}
             | self.rows.attention(mass)
@@ -148,10 +137,43 @@ class ReducedPopulation(CompiledProblem):
         )
 
 
+def reduced_data(table: kernels.Blocks, law: kernels.Law, rows: int) -> kernels.ReducedData:
+    """What the kernels need beside the state.
+
+    Parameters
+    ----------
+    table : Blocks
+    law : Law
+    rows : int
+        Number of row types.
+
+    Returns
+    -------
+    ReducedData
+    """
+    size, many = law.shares.size, table.blocks.size
+    widest = int((table.blocks["last_area"] - table.blocks["first_area"]).max())
+    return kernels.ReducedData(
+        table,
+        law,
+        kernels.Sums(np.empty(size), np.empty(size), np.empty(many), np.empty(many)),
+        kernels.Room(
+            inverse=np.empty(kernels.BLOCK),
+            rest=np.empty(kernels.BLOCK),
+            squared=np.empty(kernels.BLOCK),
+            weight=np.empty(kernels.BLOCK),
+            attention=np.empty((widest, kernels.BLOCK)),
+            squares=np.empty((widest, kernels.BLOCK)),
+            rows=np.empty((rows, 2)),
+            state=np.full(size, np.nan),
+        ),
+    )
+
+
 def observed(
     rows: Rows, order: Mapping[str, Any], numbers: FloatArray, risk: tuple[float, float]
 ) -> dict[str, float]:
-    """What every problem of this system reports.
+    """What every problem of this system reports, by name.
 
     Parameters
     ----------
@@ -162,12 +184,16 @@ def observed(
         L_p - L*_p, and own attention given that a mate is unmasked.
     risk : (float, float)
         Risk, and its excess over the floor, the sum of L*_p.
+
+    Returns
+    -------
+    dict
     """
-    found = {name: float(value) for name, value in order.items()}
+    values = {name: float(value) for name, value in order.items()}
     for name, (gap, own) in zip(rows.names, numbers, strict=True):
-        found |= {f"{name}_gap": float(gap), f"{name}_own_attention": float(own)}
+        values |= {f"{name}_gap": float(gap), f"{name}_own_attention": float(own)}
     attending = float(rows.many[numbers[:, 1] >= 0.5].sum() / rows.many.sum())
-    return found | {
+    return values | {
         "risk": risk[0],
         "floor": risk[0] - risk[1],
         "excess": risk[1],
@@ -175,8 +201,44 @@ def observed(
     }
 
 
+def attention_map(rows: Rows, state: ArrayLike, cluster: int = 0, z: float = 1.0) -> FloatArray:
+    """Attention of every patch on an image of a cluster with nothing masked.
+
+    A query is what it is where it is masked, its position alone: only then the model has to
+    reconstruct it. Every latent has the value z.
+
+    Parameters
+    ----------
+    rows : Rows
+        Of the parameters.
+    state : float array, shape (n,)
+        Of the reduced problem.
+    cluster : int
+    z : float
+
+    Returns
+    -------
+    float array, shape (P, P)
+    """
+    values, areas = np.asarray(state, dtype=np.float64), rows.parameters.area_ids
+    first = int((areas[:cluster].max(axis=1) + 1).sum())
+    feature = first + areas[cluster]
+    scores = np.empty((rows.parameters.P, rows.parameters.P))
+    for kind, start in zip(rows.types, rows.starts, strict=False):
+        ups, phi = values[start:], values[start + len(kind.ups_names) :]
+        scores[kind.patches] = ups[kind.ups_of] + z * phi[kind.phi_of[:, feature]]
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def grid_of(P: int) -> tuple[int, int]:
+    """Rows and columns of so many patches, as square as P allows."""
+    high = max(h for h in range(1, isqrt(P) + 1) if P % h == 0)
+    return high, P // high
+
+
 @cache
 def _module() -> codegen.CompiledModule:
     names = (kernels.gradient, kernels.order_parameters, kernels.summary)
-    parts = [codegen.kernel_source(*names, advance)]
+    parts = [codegen.field_names(kernels.ReducedData), codegen.kernel_source(*names, advance)]
     return codegen.build("Masked image modelling, reduced population problem.", ("state",), parts)

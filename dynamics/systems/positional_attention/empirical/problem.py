@@ -185,7 +185,9 @@ class FullEmpirical(MatrixProblem):
         first, last : int
             Steps, counted from the start of the run.
         """
-        return minibatches.order(self._order_seed, self._blocking.sizes.size, first, last)
+        return minibatches.epoch_permutation(
+            self._order_seed, self._blocking.sizes.size, first, last
+        )
 
     def alphas(self, states: FloatArray) -> FloatArray:
         """<v, w*> of each state."""

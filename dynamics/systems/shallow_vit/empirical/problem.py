@@ -179,7 +179,7 @@ class FullEmpirical(CompiledProblem):
     def members(self, first: int, last: int) -> list[sampling.IntArray]:
         """Samples of the batch of every step first, ..., last - 1; see `batches.dealt`."""
         size = self.training.batch or self.samples
-        return minibatches.dealt(self._order_seed, self.samples, size, first, last)
+        return minibatches.reshuffled_batches(self._order_seed, self.samples, size, first, last)
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Reduced state -> the entries beside it, shape (records, ...)."""

@@ -24,8 +24,10 @@ from dynamics.experiments.masked_image_modeling.runs import (
 )
 from dynamics.experiments.verify import checks
 from dynamics.systems.masked_image_modeling.full.population import FullPopulation
-from dynamics.systems.masked_image_modeling.reduced.attention import attention_map
-from dynamics.systems.masked_image_modeling.reduced.population import ReducedPopulation
+from dynamics.systems.masked_image_modeling.reduced.population import (
+    ReducedPopulation,
+    attention_map,
+)
 from theory.systems.masked_image_modeling.model import unavoidable_error
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
@@ -74,9 +76,8 @@ class Halved(ReducedPopulation):
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        numbers = list(self._data[4])
-        numbers[4] = 2 * numbers[4]
-        self._data = (*self._data[:4], tuple(numbers), *self._data[5:])
+        law = self._data.law
+        self._data = self._data._replace(law=law._replace(mates=2 * law.mates))
 
 
 class Higher(ReducedPopulation):
@@ -84,9 +85,9 @@ class Higher(ReducedPopulation):
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        numbers = list(self._data[4])
-        numbers[3] = numbers[3] + 8e-4 * parameters.gamma
-        self._data = (*self._data[:4], tuple(numbers), *self._data[5:])
+        law = self._data.law
+        floors = law.floors + 8e-4 * parameters.gamma
+        self._data = self._data._replace(law=law._replace(floors=floors))
 
 
 FULL = {"P": 256, "C_global": 128, "C_local": 8}
@@ -251,10 +252,9 @@ class Turned(ReducedPopulation):
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        shares = self._data[4][1].copy()
+        shares = self._data.law.shares.copy()
         shares[self.rows.references[1]] *= -1
-        law = (self._data[4][0], shares, *self._data[4][2:])
-        self._data = (*self._data[:4], law, *self._data[5:])
+        self._data = self._data._replace(law=self._data.law._replace(shares=shares))
 
 
 class Heavier(FullPopulation):
@@ -262,9 +262,9 @@ class Heavier(FullPopulation):
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        *images, weight = self._data[1]
-        tilted = weight * np.where(np.arange(weight.size) == 0, 3.0, 1.0)
-        self._data = (self._data[0], (*images, tilted / tilted.sum()), *self._data[2:])
+        batch = self._data.batch
+        tilted = batch.weights * np.where(batch.members == 0, 3.0, 1.0)
+        self._data = self._data._replace(batch=batch._replace(weights=tilted / tilted.sum()))
 
 
 def test_every_claim_has_a_check_and_nothing_else_has():

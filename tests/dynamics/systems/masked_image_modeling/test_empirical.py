@@ -8,9 +8,8 @@ import pytest
 
 import dynamics
 from dynamics.systems.masked_image_modeling import cost
-from dynamics.systems.masked_image_modeling.empirical import sampling
-from dynamics.systems.masked_image_modeling.empirical.problem import _module
-from dynamics.systems.masked_image_modeling.full.problem import FullProblem
+from dynamics.systems.masked_image_modeling.empirical import images
+from dynamics.systems.masked_image_modeling.full.population import FullProblem
 from dynamics.validation import InvalidRequest
 
 
@@ -19,26 +18,41 @@ def small(crossed):
     return crossed(masked=3, z="0.7,1.3", odds="0.4,0.6")
 
 
-def test_on_all_images_it_is_the_full_population_problem(system, small):
-    """Two kernels, one in vectors of R^d and one in entries of Q; every number they report."""
-    full = system.FullPopulation(small, basis=None)
-    other = FullProblem(small, sampling.every(small), _module())
-    state = np.random.default_rng(0).normal(size=full.layout.size)
-    np.testing.assert_allclose(other.gradient(state), full.gradient(state), atol=1e-16)
-    one, two = full.observables(state), other.observables(state)
-    for name in one:
-        assert two[name] == pytest.approx(one[name], rel=1e-12, abs=1e-15), name
+def test_the_gradient_is_that_of_tokens_and_autograd(system, small):
+    """Against dense attention over all images, differentiated by JAX, in a random basis."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    problem, every = system.FullPopulation(small), images.all_images(small)
+    positions, features = problem.positions, problem.features
+    offsets = np.array([0, 3])[every.cluster]
+    content = features[small.area_ids[every.cluster] + offsets[:, None]] * every.latent[..., None]
+    masked = np.zeros(every.latent.shape)
+    np.put_along_axis(masked, every.masked, 1.0, axis=1)
+    shown = (1 - masked)[..., None] * content
+
+    def risk(Q):
+        tokens = positions + shown
+        scores = tokens @ Q @ tokens.transpose(0, 2, 1)
+        error = jax.nn.softmax(scores, axis=-1) @ shown - content
+        return every.weight @ (masked[..., None] * error**2).sum(axis=(1, 2)) / 2
+
+    state = np.random.default_rng(0).normal(size=(small.d, small.d))
+    assert problem.risk(state) == pytest.approx(float(risk(state)), rel=1e-14)
+    np.testing.assert_allclose(
+        problem.gradient(state).reshape(state.shape), jax.grad(risk)(state), rtol=0, atol=1e-15
+    )
 
 
 def test_all_images_are_all_once():
     system = dynamics.load_system("masked_image_modeling")
     parameters = system.Parameters(P=5, C_global=1, C_local=2, masked=2, z="1,2", odds="0.3,0.7")
-    images = sampling.every(parameters)
-    assert images.weight.size == sampling.number(parameters) == 10 * 8
-    assert images.weight.sum() == pytest.approx(1.0)
+    every = images.all_images(parameters)
+    assert every.weight.size == images.image_count(parameters) == 10 * 8
+    assert every.weight.sum() == pytest.approx(1.0)
     seen = {
-        (*z[[0, 1, 3]].tolist(), *hidden.tolist()): weight
-        for z, hidden, weight in zip(images.latent, images.hidden, images.weight, strict=True)
+        (*z[[0, 1, 3]].tolist(), *masked.tolist()): weight
+        for z, masked, weight in zip(every.latent, every.masked, every.weight, strict=True)
     }
     for z in itertools.product((1.0, 2.0), repeat=3):
         chance = np.prod([0.3 if value == 1 else 0.7 for value in z]) / 10
@@ -49,23 +63,23 @@ def test_all_images_are_all_once():
 def test_samples_follow_the_law(crossed):
     parameters = crossed(masked=3, z="0.7,1.3", odds="0.4,0.6")
     count = 40_000
-    images = sampling.drawn(parameters, count, np.random.default_rng(1))
+    made = images.sampled_images(parameters, count, np.random.default_rng(1))
     error = 4 / np.sqrt(count)
-    assert abs(images.cluster.mean() - 0.5) < error
-    assert abs((images.latent == 0.7).mean(axis=0) - 0.4).max() < error
+    assert abs(made.cluster.mean() - 0.5) < error
+    assert abs((made.latent == 0.7).mean(axis=0) - 0.4).max() < error
     for k, areas in enumerate(parameters.area_ids):
-        own = images.latent[images.cluster == k]
+        own = made.latent[made.cluster == k]
         for a in range(3):
             assert np.ptp(own[:, areas == a], axis=1).max() == 0
         assert abs(np.corrcoef(own[:, 0], own[:, np.argmax(areas)])[0, 1]) < 2 * error
-    assert (np.diff(images.hidden, axis=1) > 0).all()
-    shares = np.bincount(images.hidden.ravel(), minlength=8) / count
+    assert (np.diff(made.masked, axis=1) > 0).all()
+    shares = np.bincount(made.masked.ravel(), minlength=8) / count
     assert abs(shares - 3 / 8).max() < error
 
 
 def test_more_samples_begin_with_the_fewer(crossed):
-    few, many = (sampling.drawn(crossed(), n, np.random.default_rng(7)) for n in (10, 30))
-    for name in ("cluster", "latent", "hidden"):
+    few, many = (images.sampled_images(crossed(), n, np.random.default_rng(7)) for n in (10, 30))
+    for name in ("cluster", "latent", "masked"):
         np.testing.assert_array_equal(getattr(many, name)[:10], getattr(few, name))
 
 
@@ -98,19 +112,15 @@ def test_batches_take_every_sample_once_an_epoch(system, small):
     """Steps on batches, by hand from problems of their own samples."""
     problem = system.FullEmpirical(small, samples=10, seed=0, batch=4)
     state = problem.initial_state
-    images = sampling.Images(*problem._data[1])
-    for step in range(6):
-        first, last = problem._bounds[problem.batch_order(step, step + 1)[0]]
-        part = sampling.Images(
-            images.cluster[first:last], images.latent[first:last], images.hidden[first:last],
-            np.full(last - first, 1 / (last - first)),
-        )  # fmt: skip
-        alone = FullProblem(small, part, _module())
-        state = state - 0.5 * alone.gradient(state)
+    batches = problem.minibatches.members(0, 6)
+    for members in batches:
+        parts = [array[members] for array in problem._data.images[:-1]]
+        part = images.Images(*parts, np.full(members.size, 1 / members.size))
+        state = state - 0.5 * FullProblem(small, part).gradient(state)
     run = dynamics.descend(problem, eta=0.5, steps=6, record=2)
     np.testing.assert_allclose(run.final_state, state, atol=1e-14)
-    for epoch in range(2):
-        assert sorted(problem.batch_order(3 * epoch, 3 * epoch + 3)) == [0, 1, 2]
+    for epoch in (batches[:3], batches[3:]):
+        assert sorted(np.concatenate(epoch)) == list(range(10))
 
 
 def test_a_run_on_batches_can_be_cut_anywhere(system, small, tmp_path):
@@ -148,7 +158,7 @@ TOO_LARGE = [
     ({"P": 65536, "C_global": 32768, "C_local": 32}, "FullPopulation", {}, "396 GiB"),
     ({"P": 16384, "C_global": 8192, "C_local": 32, "masked": 1}, "FullPopulation", {}, "P=16384"),
     ({"P": 6000, "C_global": 5000, "C_local": 100, "masked": 1}, "FullPopulation", {},
-     "masked=1 needs about 649 s for each gradient"),
+     "masked=1 needs about 651 s for each gradient"),
     ({"P": 4096, "C_global": 2048, "C_local": 16}, "FullPopulation", {}, "needs about 1e1231 mask"),
     ({"d": 10_000}, "FullEmpirical", {"samples": 10}, "nearest: 6688"),
 ]  # fmt: skip
@@ -168,8 +178,8 @@ def test_what_does_not_fit_is_refused_at_once(system, sizes, kind, options, said
 
 def test_digits_of_the_number_of_images(system, crossed):
     for parameters in (system.Parameters(P=12, C_global=8, C_local=2), crossed(z="0.5,1.5")):
-        many = sampling.number(parameters)
-        assert 10 ** sampling.digits(parameters) == pytest.approx(many, rel=1e-12)
+        many = images.image_count(parameters)
+        assert 10 ** images.image_digits(parameters) == pytest.approx(many, rel=1e-12)
     assert system.cost_model(system.Parameters(P=4096, C_global=2048), "population", {}) > 1e200
 
 

@@ -9,7 +9,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from dynamics.systems.masked_image_modeling.reduced import blocks, counts, selection
+from dynamics.systems.masked_image_modeling.kernels.reduced import Law
+from dynamics.systems.masked_image_modeling.reduced import blocks
+from dynamics.systems.masked_image_modeling.reduced.population import reduced_data
 from dynamics.validation import InvalidRequest
 
 KINDS = ("counts", "contour")
@@ -143,7 +145,7 @@ def test_expectations_agree_late_in_training(system):
 
 @pytest.mark.parametrize(("sizes", "opened"), [((3, 4, 2), 5), ((6,), 2), ((2, 2, 2, 2), 7)])
 def test_configurations_are_all_and_hypergeometric(sizes, opened):
-    found, chances = counts.configurations(sizes, opened)
+    found, chances = blocks.configurations(sizes, opened)
     expected = {
         h: np.prod([comb(n, k) for n, k in zip(sizes, h, strict=True)]) / comb(sum(sizes), opened)
         for h in product(*[range(n + 1) for n in sizes])
@@ -157,7 +159,7 @@ def test_configurations_are_all_and_hypergeometric(sizes, opened):
 
 def test_what_is_dropped_is_negligible_and_the_rest_is_right():
     sizes, opened = (15, 512, 496), 512
-    found, chances = counts.configurations(sizes, opened)
+    found, chances = blocks.configurations(sizes, opened)
     assert found.shape[1] < 10_000
     assert chances.sum() == pytest.approx(1.0, abs=1e-15)
     for place in (0, 123, int(chances.argmax())):
@@ -190,7 +192,7 @@ def test_the_cheaper_expectation_is_taken(system):
     with pytest.raises(InvalidRequest, match=r"expectation='counts' needs .* terms at P=224"):
         system.ReducedPopulation(grid, "counts")
     with pytest.raises(InvalidRequest, match="expectation='exact' is unknown"):
-        selection.checked("exact")
+        system.ReducedPopulation(grid, "exact")
 
 
 def unmerged(problem, p):
@@ -199,26 +201,22 @@ def unmerged(problem, p):
     areas, P = parameters.area_ids, parameters.P
     first, own = P, []
     for cluster in areas:
-        slots = [
-            blocks.Slot(
-                first + a, 1, tuple((int(q), 1) for q in np.flatnonzero(cluster == a) if q != p)
+        areas_of_cluster = [
+            blocks.AreaClass(
+                first + a,
+                1,
+                tuple(blocks.PatchClass(int(q), 1) for q in np.flatnonzero(cluster == a) if q != p),
             )
             for a in sorted(range(cluster.max() + 1), key=lambda a, m=cluster[p]: (a != m, a))
         ]
-        own.append((blocks.Block(0, p, tuple(slots)), None))
+        own.append((blocks.Block(0, p, tuple(areas_of_cluster)), None))
         first += int(cluster.max()) + 1
-    table, shape, configured = blocks.flattened(own)
     factor = parameters.gamma / parameters.K
-    law = (
-        np.array([P - 1.0, parameters.masked - 1.0]), np.full(first, factor), factor, np.zeros(1),
-        np.ones(1), np.array([0, 0, 0, 0]), np.empty((1, 2)), np.ones(1),
+    law = Law(
+        P - 1.0, parameters.masked - 1.0, np.array(parameters.z), np.array(parameters.odds), factor,
+        np.full(first, factor), np.zeros(1), np.ones(1), np.ones(1), 0, 0, 0, 0,
     )  # fmt: skip
-    work = (
-        np.empty(first), np.empty(first), np.empty((len(own), 2)), np.empty((4, 1)),
-        np.full(first, np.nan),
-    )  # fmt: skip
-    latents = (np.array(parameters.z), np.array(parameters.odds))
-    data = (table, shape, configured, latents, law, work)
+    data = reduced_data(blocks.tables(own), law, 1)
 
     def gradient(state):
         out = np.empty(first)
