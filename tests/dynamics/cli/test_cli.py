@@ -222,11 +222,11 @@ def test_printed_configuration_follows_what_was_not_fixed(capsys):
     assert code == 0
     assert "alpha0" not in printed
     Path("run.toml").write_text(printed)
-    words = ["--config", "run.toml", "--nu", "1e-5", "--D", "32", "--steps", "5", "--json"]
+    words = ["--config", "run.toml", "--nu", "1e-5", "--D", "12", "--steps", "5", "--json"]
     code, out, _ = call(capsys, "run", "positional_attention", *words)
     parameters = json.loads(out)["parameters"]
     assert parameters["alpha0"] == pytest.approx(1e-5**0.5)
-    assert parameters["d"] == 32
+    assert parameters["d"] == 12
 
 
 def test_earlier_results_are_replaced_but_not_with_files_of_others(capsys, elsewhere):

@@ -77,6 +77,7 @@ def test_theorem_4_2_is_undecided_where_the_cost_cuts_n():
     assert "fewer than 200 samples" in verdict.evidence["reason"]
 
 
+@pytest.mark.long
 def test_theorem_4_2_is_undecided_with_too_few_samples(monkeypatch):
     monkeypatch.setattr(realistic, "WORK", 2e10)
     (verdict,) = dynamics.verify(SYSTEM, None, ["Theorem 4.2"])

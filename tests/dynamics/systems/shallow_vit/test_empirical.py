@@ -135,6 +135,7 @@ def large():
     return problem(samples=21, L=50, m=400, alpha_confusion=0.1, options={"batch": 20})
 
 
+@pytest.mark.long
 def test_results_do_not_depend_on_the_number_of_threads(large):
     before, found = numba.get_num_threads(), []
     try:

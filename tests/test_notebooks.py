@@ -1,0 +1,75 @@
+"""Every notebook runs at small sizes: its cells in one namespace, its sizes replaced by those here.
+
+The whole notebooks, whose stored outputs are of the committed code, run in `make validate`.
+"""
+
+import ast
+import json
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+
+NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
+SMALL = {
+    "01_three_events": {"steps": 100},
+    "02_rare_events": {
+        "size": {"D": 12, "C": 4, "q": 0.25, "nu": 1e-2}, "horizon": 1e4, "draws": 300,
+    },
+    "03_realistic": {
+        "few_samples": 100, "many_samples": 200, "seeds": 2, "steps": 30,
+        "deviation": {"samples": (50, 100, 200), "seeds": 2},
+        "phase": {"samples": (50, 100), "time": 1.0},
+        "claims": ["Lemma 4.2"],
+    },
+    "04_transfer": {
+        "seeds": 1, "pairs": (16, 32), "samples": 200, "times": (1.0, 2.0),
+        "few": (32, 64), "many": (32, 64), "single": ((64, 4),),
+    },
+    "05_phase_diagrams": {
+        "grid": {"D": 12, "C": "2,3,5", "q": "0.3:0.7:3", "nu": "1e-3:1e-1:3:log", "time": 300},
+        "coarse": 3, "cells": 4,
+        "growing": {"D": "12,16", "C": 4, "m": "2,3", "q": "m/(D-C)", "time": 1e4},
+        "plane": {"D": 8, "C": 2},
+    },
+    "06_masked_image_modeling": {
+        "steps": 100, "images": {"P": 256, "C_global": 32, "C_local": 16}, "plane": {"P": 64},
+        "sizes": (64, 128), "cells": {"local": 3, "core": 4},
+        "claims": ["Theorem F.3, frozen"],
+    },
+    "07_shallow_vit": {
+        "neurons": 20, "steps": 20, "trials": 2, "alphas": (0.3, 0.4), "samples": (2, 4),
+        "lemmas": ("Lemma 3",), "claims": ["Section 4.1, initialization"],
+        "run_options": {"seeds": 1}, "curve_options": {"seeds": 1, "workers": 0},
+    },
+    "08_your_own_model": {"steps": 100, "times": 50.0, "etas": [0.04, 0.02], "head_time": 5.0},
+}  # fmt: skip
+"""Notebook -> name in its cell of sizes -> a smaller one."""
+
+
+def cells(name):
+    notebook = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))
+    for number, cell in enumerate(notebook["cells"]):
+        if cell["cell_type"] == "code":
+            lines = [line for line in cell["source"] if not line.startswith("%")]
+            yield number, "".join(lines), cell["metadata"].get("tags", [])
+
+
+def test_every_notebook_has_small_sizes():
+    assert {path.stem for path in NOTEBOOKS.glob("*.ipynb")} == set(SMALL)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", sorted(SMALL))
+def test_a_notebook_runs_at_small_sizes(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__main__"}
+    for number, text, tags in cells(name):
+        if "whole" in tags:
+            continue
+        exec(compile(text, f"{name}[{number}]", "exec"), namespace)
+        if "parameters" in tags:
+            assigned = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+            assert set(SMALL[name]) <= assigned
+            namespace |= SMALL[name]
+    plt.close("all")
