@@ -69,7 +69,6 @@ def flags(parser: Parser, command: str, system: System) -> None:
     switches = {
         "paired": "walk all axes together",
         "strict": "refuse points that cannot be run",
-        "repair": "not needed: damaged blocks are always run again",
     }
     parser.add_switches(switches, group="sweep")
     counts = {

@@ -13,6 +13,7 @@ import os
 import signal
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from multiprocessing import resource_tracker
@@ -22,12 +23,15 @@ from dynamics.registry import System, can_be_loaded_again, load_unchanged
 from dynamics.validation import InvalidRequest, integer
 
 THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+SAFE_PATH = "PYTHONSAFEPATH"
+ENVIRONMENT = {**dict.fromkeys(THREADS, "1"), SAFE_PATH: "1"}
+"""Of the processes: one thread each, and modules never come from the folder they start in."""
 ADDRESS = "DASK_SCHEDULER_ADDRESS"
 PATIENCE = "10s"
 GONE = "the dask scheduler is gone; what was done is kept, and the same command goes on"
 
 
-class Workers:
+class Workers(ABC):
     """What runs calls.
 
     Attributes
@@ -41,9 +45,9 @@ class Workers:
     size: float = 1
     lost: tuple[type[BaseException], ...] = ()
 
+    @abstractmethod
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Start a call; its future has the result."""
-        raise NotImplementedError
 
     def wait(self, futures: Iterable[Future[Any]], seconds: float) -> set[Future[Any]]:
         """Wait until at least one future is done, for some seconds at most.
@@ -60,7 +64,7 @@ class Workers:
         """
         return set(wait(list(futures), seconds, FIRST_COMPLETED).done)
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (nothing is under way in this process)
         """End what is under way."""
 
 
@@ -121,14 +125,22 @@ class WorkerPool(Workers):
     def _started(self) -> Any:
         from loky.process_executor import ProcessPoolExecutor
 
-        executor = ProcessPoolExecutor(max_workers=1, env=dict.fromkeys(THREADS, "1"))
-        # Ctrl-C is for the sweep, which then ends its workers: these inherit that it is blocked.
-        resource_tracker.ensure_running()  # unblocks it, if started later
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        former = os.environ.get(SAFE_PATH)
+        os.environ[SAFE_PATH] = "1"  # also for resource trackers, which inherit this environment
         try:
-            executor.submit(_prepare_worker, os.getpid(), *self._system)
+            executor = ProcessPoolExecutor(max_workers=1, env=ENVIRONMENT)
+            resource_tracker.ensure_running()  # unblocks Ctrl-C, if started later
+            # Ctrl-C is for the sweep, which then ends its workers: these inherit that it is blocked
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                executor.submit(_prepare_worker, os.getpid(), *self._system)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            if former is None:
+                del os.environ[SAFE_PATH]
+            else:
+                os.environ[SAFE_PATH] = former
         return executor
 
 

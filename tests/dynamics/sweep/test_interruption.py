@@ -81,6 +81,25 @@ def children():
     return [int(word) for word in out.split()]
 
 
+def test_workers_import_nothing_from_the_folder_they_start_in(tmp_path):
+    """Model files may be named like modules of Python's own; the program is installed elsewhere."""
+    launcher = tmp_path / "bin" / "attdyn.py"
+    launcher.parent.mkdir()
+    launcher.write_text("from dynamics.cli import main\n\nif __name__ == '__main__':\n    main()\n")
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name in ("random", "types", "signal", "enum"):
+        (folder / f"{name}.py").write_text("raise SystemExit('the wrong module')\n")
+    words = "sweep positional_attention --D 8 --C 2 --q 0.2,0.4 --time 5 --workers 1 --json"
+    done = subprocess.run(
+        [sys.executable, str(launcher), *words.split()],
+        capture_output=True, text=True, cwd=folder, check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
+    )  # fmt: skip
+    assert json.loads(done.stdout)["outcomes"] == {"reached horizon": 2}
+    assert done.stderr == ""
+
+
 def test_a_point_that_takes_down_every_worker_is_recorded(monkeypatch, tmp_path):
     """Alone it is recorded after two; the others of its block are run."""
 
