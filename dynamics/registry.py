@@ -31,7 +31,7 @@ FULL = ("population", "empirical")
 EXPECTATION_OPTIONS = ("expectation", "tolerance", "dropped")
 """Options of the reduced problem."""
 SAMPLING_OPTIONS = ("samples", "seed")
-"""Options of everything that is drawn."""
+"""Options of every problem with random samples."""
 ENGINE = "dynamics.models.engine"
 """The module that turns model files and `Model` objects into systems."""
 HERE = Path(__file__).parent
@@ -41,7 +41,7 @@ STARTS = re.compile(r"^(def start\b|start\s*=)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class DefaultRun:
-    """What a command does when nothing else is asked for.
+    """What a command does by default.
 
     A user who names one of ``parameters`` gets the defaults of ``Parameters`` for the others.
     """
@@ -138,7 +138,7 @@ class System:
 
     @property
     def presentation(self) -> Presentation:
-        """How results of the whole system are shown, such as sweeps."""
+        """Titles and letters of results of the whole system, such as sweeps."""
         rules = getattr(self.ReducedPopulation, "events", ())
         return Presentation(
             title=self.title,
@@ -156,10 +156,9 @@ class System:
     @property
     def expectation_options(self) -> tuple[str, ...]:
         """Options that its reduced problem takes, of `EXPECTATION_OPTIONS`."""
-        known = signature(self.ReducedPopulation).parameters
-        return tuple(
-            name for name in self.reduced_options if name in known and name in EXPECTATION_OPTIONS
-        )
+        accepted = signature(self.ReducedPopulation).parameters
+        options = set(accepted) & set(EXPECTATION_OPTIONS)
+        return tuple(name for name in self.reduced_options if name in options)
 
     @property
     def sampling_hint(self) -> str:
@@ -190,17 +189,19 @@ class System:
             names = (*SAMPLING_OPTIONS, *self.empirical_options, *self.full_options)
             kind = self.FullEmpirical
         else:
-            drawn = SAMPLING_OPTIONS if options.get("expectation") == "sampled" else ()
-            names = (*self.reduced_options, *dict.fromkeys((*drawn, *self.sampling_options)))
+            sampled = SAMPLING_OPTIONS if options.get("expectation") == "sampled" else ()
+            names = (*self.reduced_options, *dict.fromkeys((*sampled, *self.sampling_options)))
             kind = self.ReducedPopulation
-        chosen = {name: options[name] for name in names if name in options}
-        known = signature(kind).parameters
-        for name in chosen:
-            if name not in known and not any(p.kind is p.VAR_KEYWORD for p in known.values()):
+        selected = {name: options[name] for name in names if name in options}
+        accepted = signature(kind).parameters
+        for name in selected:
+            if name not in accepted and "VAR_KEYWORD" not in {
+                p.kind.name for p in accepted.values()
+            }:
                 raise InvalidRequest(
                     f"{name} is no option of the {kind.view} problem of {self.name}"
                 )
-        return kind(parameters, **chosen)
+        return kind(parameters, **selected)
 
 
 def built_in_names() -> tuple[str, ...]:
@@ -310,7 +311,7 @@ def can_be_loaded_again(system: System) -> bool:
 
 
 def _changed(system: System, digests: Mapping[str, str]) -> list[str]:
-    """Parts of the model that are not what they were; none where nothing is known of them."""
+    """Parts of the model that are not what they were; none where there are no digests of then."""
     if not digests:
         return []
     parts = dict.fromkeys([*digests, *system.digests])
@@ -341,7 +342,7 @@ _FILES: dict[tuple[str, int, int], System] = {}
 def _from_file(source: str, anew: bool = False) -> System:
     path = os.path.abspath(source)
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError as error:
         beside = Path(path).parent
         files = [p.name for p in beside.glob("*.py")] if beside.is_dir() else []
@@ -349,7 +350,7 @@ def _from_file(source: str, anew: bool = False) -> System:
         missing = isinstance(error, FileNotFoundError)
         why = "is missing" if missing else f"cannot be read ({str(error.strerror).lower()})"
         refuse("system", source, why, "a model file or a name", near[0])
-    key = (path, found.st_mtime_ns, found.st_size)
+    key = (path, status.st_mtime_ns, status.st_size)
     if anew or key not in _FILES:
         _FILES[key] = importlib.import_module(ENGINE).load(path)
     return _FILES[key]

@@ -22,7 +22,7 @@ class InvalidRequest(ValueError):
 
 
 BRIEF = 60
-"""Letters of a long list that are shown."""
+"""Letters of a long list in a message."""
 
 
 def brief(text: str) -> str:
@@ -38,7 +38,7 @@ def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: o
     parameter : str
         Name as the user wrote it.
     value : object
-        What was given.
+        The value that is refused.
     problem : str
         Why it cannot be, to be read after ``name=value``.
     allowed : str
@@ -46,9 +46,9 @@ def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: o
     nearest : object
         The nearest valid value.
     """
-    shown = repr(value) if isinstance(value, str) else str(value)
+    written = repr(value) if isinstance(value, str) else str(value)
     raise InvalidRequest(
-        f"{parameter}={shown} {problem}; {parameter} can be {allowed}; nearest: {nearest}"
+        f"{parameter}={written} {problem}; {parameter} can be {allowed}; nearest: {nearest}"
     )
 
 
@@ -62,7 +62,7 @@ def first_problem(error: ValidationError) -> str:
 def integer(
     parameter: str, value: object, at_least: int, at_most: int = 10**6, odd: bool = False
 ) -> int:
-    """A whole number (16.0 is one) within bounds, odd where asked for."""
+    """A whole number (16.0 is one) within bounds, odd where required."""
     allowed = f"{'an odd' if odd else 'a whole'} number of at least {at_least}"
     allowed += "" if at_most == 10**6 else f" and at most {at_most:,}"
     if isinstance(value, bool) or not isinstance(value, Real):

@@ -29,7 +29,7 @@ from dynamics.validation import refuse
 LONGEST = 300
 """Characters of an expression."""
 BITS = 1024
-"""Size of a whole power: what is larger has no place in a float either."""
+"""Size of a whole power: what is larger is no float either."""
 WHOLE = 2.0**62
 """From this size on whole numbers in arrays become floats, because 64 bits would wrap round."""
 
@@ -39,8 +39,8 @@ Value = Any
 
 def _arrays(*values: Value) -> list[np.ndarray]:
     """Values as arrays of 64-bit ints or floats."""
-    taken = [float(v) if type(v) is int and abs(v) >= WHOLE else v for v in values]
-    arrays = [np.asarray(value) for value in taken]
+    safe = [float(v) if type(v) is int and abs(v) >= WHOLE else v for v in values]
+    arrays = [np.asarray(value) for value in safe]
     return [a.astype(np.int64 if a.dtype.kind in "iub" else np.float64) for a in arrays]
 
 
@@ -79,9 +79,9 @@ def _whole(number: Callable[[float], int], array: Callable[..., Any]) -> Callabl
     def rounded(x: Value) -> Value:
         if not _any_array(x):
             return number(x)
-        found = np.asarray(array(*_arrays(x)))
-        fits = bool(np.isfinite(found).all()) and float(np.abs(found).max(initial=0.0)) < WHOLE
-        return found.astype(np.int64) if fits else found
+        result = np.asarray(array(*_arrays(x)))
+        fits = bool(np.isfinite(result).all()) and float(np.abs(result).max(initial=0.0)) < WHOLE
+        return result.astype(np.int64) if fits else result
 
     return rounded
 
@@ -89,15 +89,15 @@ def _whole(number: Callable[[float], int], array: Callable[..., Any]) -> Callabl
 def _extreme(number: Callable[..., Any], array: Callable[..., Any]) -> Callable[..., Value]:
     """The least or the greatest of several values; NaN if one of them is."""
 
-    def chosen(*values: Value) -> Value:
+    def extreme(*values: Value) -> Value:
         if not _any_array(*values):
             return math.nan if any(value != value for value in values) else number(values)
-        found = _arrays(*values)
-        for value in found[1:]:
-            found[0] = array(found[0], value)
-        return found[0]
+        result, *others = _arrays(*values)
+        for value in others:
+            result = array(result, value)
+        return result
 
-    return chosen
+    return extreme
 
 
 OPERATORS: dict[type, Callable[[Value, Value], Value]] = {
@@ -190,25 +190,25 @@ class Expression:
         """
         missing = [name for name in self.names if name not in mapping]
         if missing:
-            known = ", ".join(map(str, mapping)) or "no name"
+            allowed = ", ".join(map(str, mapping)) or "no name"
             near = get_close_matches(missing[0], list(map(str, mapping)), 1, 0.0)
             refuse(
                 self.parameter, self.text, f"needs {', '.join(missing)}",
-                f"a formula in {known}", near[0] if near else "a number",
+                f"a formula in {allowed}", near[0] if near else "a number",
             )  # fmt: skip
-        given = {name: _taken(mapping[name]) for name in self.names}
+        values = {name: _number(mapping[name]) for name in self.names}
         try:
             with np.errstate(all="ignore"):
-                found = self._evaluate(self._tree, given)
+                result = self._evaluate(self._tree, values)
         except (ArithmeticError, ValueError) as error:
-            self._refuse(f"has no value{_at(given)}: {error}", "other values of its names")
-        if isinstance(found, complex) or (
-            isinstance(found, float)
-            and not math.isfinite(found)
-            and all(isinstance(v, int) or np.isfinite(v).all() for v in given.values())
+            self._refuse(f"has no value{_at(values)}: {error}", "other values of its names")
+        if isinstance(result, complex) or (
+            isinstance(result, float)
+            and not math.isfinite(result)
+            and all(isinstance(v, int) or np.isfinite(v).all() for v in values.values())
         ):
-            self._refuse(f"is {found}{_at(given)}", "other values of its names")
-        return found
+            self._refuse(f"is {result}{_at(values)}", "other values of its names")
+        return result
 
     def __str__(self) -> str:
         return self.text
@@ -217,7 +217,7 @@ class Expression:
         refuse(self.parameter, self.text, problem, f"a formula of {ALLOWED}", nearest)
 
     def _check(self, node: ast.expr, names: dict[str, None]) -> None:
-        """Refuse what is not arithmetic; gather the names."""
+        """Refuse what is not arithmetic; collect the names."""
         match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 if not math.isfinite(value):
@@ -242,32 +242,32 @@ class Expression:
             case _:
                 self._refuse(f"holds {ast.unparse(node)}", "the formula without it")
 
-    def _evaluate(self, node: ast.AST, given: Mapping[str, Value]) -> Value:
+    def _evaluate(self, node: ast.AST, values: Mapping[str, Value]) -> Value:
         match node:
             case ast.Constant(value=value):
                 return value
             case ast.Name(id=name):
-                return given[name]
+                return values[name]
             case ast.UnaryOp(op=sign, operand=operand):
-                return SIGNS[type(sign)](self._evaluate(operand, given))
+                return SIGNS[type(sign)](self._evaluate(operand, values))
             case ast.BinOp(left=left, op=rule, right=right):
-                sides = self._evaluate(left, given), self._evaluate(right, given)
+                sides = self._evaluate(left, values), self._evaluate(right, values)
                 return OPERATORS[type(rule)](*sides)
             case ast.Call(func=ast.Name(id=name), args=arguments):
-                return FUNCTIONS[name](*(self._evaluate(each, given) for each in arguments))
+                return FUNCTIONS[name](*(self._evaluate(each, values) for each in arguments))
         raise TypeError(f"{node} was not checked")
 
 
-def _taken(value: Any) -> Value:
+def _number(value: Any) -> Value:
     """A value as a Python number or an array."""
-    found = np.asarray(value)
-    if found.dtype.kind not in "biuf":
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
         refuse("value", value, "is not a number", "a number or an array of them", 1)
-    if found.ndim:
-        return found
-    return int(found) if found.dtype.kind in "biu" else float(found)
+    if array.ndim:
+        return array
+    return int(array) if array.dtype.kind in "biu" else float(array)
 
 
-def _at(given: Mapping[str, Value]) -> str:
-    numbers = [f"{name}={v:g}" for name, v in given.items() if not isinstance(v, np.ndarray)]
+def _at(values: Mapping[str, Value]) -> str:
+    numbers = [f"{name}={v:g}" for name, v in values.items() if not isinstance(v, np.ndarray)]
     return f" at {', '.join(numbers)}" if numbers else ""

@@ -49,5 +49,5 @@ class Outcome:
         return self.kind in FAILURES
 
     def __str__(self) -> str:
-        place = f"at time {self.time:.6g}" if self.step is None else f"at step {self.step}"
-        return f"{self.kind} {place}" + (f"; {self.remedy}" if self.remedy else "")
+        when = f"at time {self.time:.6g}" if self.step is None else f"at step {self.step}"
+        return f"{self.kind} {when}" + (f"; {self.remedy}" if self.remedy else "")

@@ -1,4 +1,4 @@
-"""How results are shown: title, letters, panels and phases, which a result carries with itself.
+"""Title, letters, panels and phases of the pictures of a result, which carries them with itself.
 
 A problem hands its `Presentation` to every result that is made of it, and stores keep it, so that
 pictures need the result and nothing else.
@@ -47,7 +47,8 @@ class Panel:
     curves : tuple of (str, int)
         States and observables, each with the number of its look, a colour and a marker.
     logarithmic : bool
-        Whether the vertical axis is; of what is negative the size is drawn, and said.
+        Whether the vertical axis is logarithmic; of a negative value the size is drawn, and the
+        label says so.
     level : str
         A formula of the parameters at which a line is drawn (``"D/2"``); empty for none.
     label : str
@@ -128,10 +129,10 @@ class Presentation:
     Examples
     --------
     >>> import dynamics
-    >>> shown = dynamics.load_system("positional_attention").presentation
-    >>> shown.notation.label("alpha"), shown.event_latex["T1"]
+    >>> presentation = dynamics.load_system("positional_attention").presentation
+    >>> presentation.notation.label("alpha"), presentation.event_latex["T1"]
     ('$\\alpha$', 'G \\geq D/2')
-    >>> Presentation.from_json(shown.to_json()) == shown
+    >>> Presentation.from_json(presentation.to_json()) == presentation
     True
     """
 
@@ -231,6 +232,6 @@ def _conditions(events: Any) -> dict[str, str]:
 
 def _plain_panels(scalars: list[str]) -> list[Panel]:
     names, panels = iter(scalars), []
-    while chosen := list(islice(names, LOOKS)):
-        panels.append(Panel(tuple((name, look) for look, name in enumerate(chosen))))
+    while curves := list(islice(names, LOOKS)):
+        panels.append(Panel(tuple((name, look) for look, name in enumerate(curves))))
     return panels[:PLAIN_PANELS]

@@ -42,7 +42,7 @@ def _stamped(dataset: xarray.Dataset) -> xarray.Dataset:
 
 
 def save(result: Result, path: str | os.PathLike[str]) -> Path:
-    """Write a result; an earlier result in the same place is replaced, anything else is not.
+    """Write a result; an earlier result at the same path is replaced, anything else is not.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def save(result: Result, path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     InvalidRequest
-        If something that is not a result is there, or the place cannot be written.
+        If something that is not a result is there, or the path cannot be written.
     """
     with replacing(path) as fresh:
         write_groups(result, fresh)
@@ -67,7 +67,7 @@ def save(result: Result, path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A fresh folder that takes the place of ``path`` when the block ends well, and only then."""
+    """A fresh folder that replaces ``path`` when the block ends well, and only then."""
     target = check_writable(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".attdyn-") as folder:
@@ -142,14 +142,14 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 
 
 def _strange(path: Path) -> str:
-    """Why a place is not an earlier result of this program, to be replaced; empty if it is."""
+    """Why a path is not an earlier result of this program, to be replaced; empty if it is."""
     if path.is_dir() and not any(path.iterdir()):
         return ""
     if not path.is_dir():
         return "exists and is not a result"
     store, written = _store_in(path), _written(path)
-    known = store is not None and attributes(store).get("kind") in KINDS
-    if not known and (store is not None or not written):
+    is_result = store is not None and attributes(store).get("kind") in KINDS
+    if not is_result and (store is not None or not written):
         return "exists and is not a result"
     own = {"zarr.json"} if store == path else {INSIDE, "summary.json", *written}
     for entry in path.iterdir():
@@ -171,8 +171,8 @@ def _written(path: Path) -> set[str]:
 def attributes(store: Path) -> dict[str, object]:
     """Attributes of a zarr group; none where there is no such thing."""
     try:
-        described = json.loads((store / "zarr.json").read_text(encoding="utf-8"))
-        return dict(described.get("attributes", {}))
+        group = json.loads((store / "zarr.json").read_text(encoding="utf-8"))
+        return dict(group.get("attributes", {}))
     except (OSError, ValueError, AttributeError):
         return {}
 
@@ -206,10 +206,10 @@ def load(path: str | os.PathLike[str]) -> Result | Sweep:
     store = _store_in(Path(path))
     if store is None:
         raise InvalidRequest(f"path={str(path)!r} holds no result; path can be what save wrote")
-    found = attributes(store)
-    if found.get("kind") not in KINDS or found.get("format") != FORMAT:
-        described = f"format {found.get('format')}" if "format" in found else "no known format"
-        raise InvalidRequest(f"path={str(path)!r} has {described}, this program reads {FORMAT}")
+    stored = attributes(store)
+    if stored.get("kind") not in KINDS or stored.get("format") != FORMAT:
+        format_ = f"format {stored.get('format')}" if "format" in stored else "no known format"
+        raise InvalidRequest(f"path={str(path)!r} has {format_}, this program reads {FORMAT}")
     try:
         return _read(store)
     except (ValueError, KeyError, OSError, RuntimeError) as error:

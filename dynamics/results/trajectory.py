@@ -35,7 +35,7 @@ class Event:
     horizon : float or None
         For rules that look at the whole run: the time up to which the run went.
     uncertainty : float
-        What the known error of the gradient may change in the time; 0 where nothing is known.
+        What the error bound of the gradient may change in the time; 0 where there is no bound.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Trajectory:
     Attributes
     ----------
     system, view : str
-        Which system, and how it is seen (``"reduced population"``).
+        Which system, and which problem of it (``"reduced population"``).
     parameters : mapping
         Parameters of the system.
     layout : Layout
@@ -83,9 +83,9 @@ class Trajectory:
     outcome : Outcome
         How the run ended.
     reasons : mapping
-        Name -> why an event was not seen.
+        Name -> why an event did not happen.
     presentation : Presentation
-        How it is shown: that of its problem, or a plain one.
+        Titles, letters and panels: those of its problem, or plain ones.
     """
 
     system: str
@@ -118,8 +118,8 @@ class Trajectory:
             return self.layout.part(self.states, name)
         if name in self.observables:
             return self.observables[name]
-        known = ", ".join((*self.layout.names, *self.observables))
-        raise KeyError(f"no {name!r} in this trajectory; there are {known}")
+        names = ", ".join((*self.layout.names, *self.observables))
+        raise KeyError(f"no {name!r} in this trajectory; there are {names}")
 
     @property
     def final_state(self) -> FloatArray:
@@ -151,7 +151,7 @@ class Trajectory:
             stacked = np.stack([event.state for event in happened])
             variables["event_state"] = (("event", "entry"), stacked)
         records = {name: event and event.record() for name, event in self.events.items()}
-        described = {
+        texts = {
             "parameters": dict(self.parameters),
             "settings": dict(self.settings),
             "layout": [self.layout.names, self.layout.shapes, self.layout.groups],
@@ -161,7 +161,7 @@ class Trajectory:
             "outcome": asdict(self.outcome),
         }
         attributes = {"kind": "trajectory", "system": self.system, "view": self.view}
-        attributes |= {name: json.dumps(value) for name, value in described.items()}
+        attributes |= {name: json.dumps(value) for name, value in texts.items()}
         attributes |= self.presentation.attributes()
         coordinates: dict[str, Any] = {"time": ("record", self.time)}
         if self.steps.size:

@@ -3,8 +3,8 @@
 A checkpoint is one ``.npz`` file without pickles: a JSON text with everything that is not an array,
 and the arrays. It holds the *request* (system, view, parameters, settings of the problem, eta,
 steps, records, start, versions) and the *state* of the run; a run of another request is refused. It
-is written to a temporary name in the same folder, synced, and put in place at once, so that what
-is there is always whole: a killed process loses the steps since the last one, and no more. On one
+is written to a temporary name in the same folder, synced, and renamed at once, so that the
+file is always whole: a killed process loses the steps since the last one, and no more. On one
 kind of machine, the end of a resumed run is bitwise that of a run that was never interrupted.
 """
 
@@ -28,7 +28,7 @@ from dynamics.problem import FloatArray, Problem
 from dynamics.results.versions import differences, versions
 from dynamics.validation import InvalidRequest
 
-FORMAT = 2
+FORMAT = 3
 SECONDS = 5.0
 """Wall time from one checkpoint to the next."""
 SHARE = 20.0
@@ -40,7 +40,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass
 class Checkpoint:
-    """A place for the state of one run.
+    """The file that holds the state of one run.
 
     Attributes
     ----------
@@ -55,9 +55,9 @@ class Checkpoint:
     _refused: bool = field(default=False, repr=False)
 
     @classmethod
-    def at(cls, place: str | os.PathLike[str] | Checkpoint) -> Checkpoint:
+    def at(cls, path: str | os.PathLike[str] | Checkpoint) -> Checkpoint:
         """A path as a checkpoint; a checkpoint as itself."""
-        return place if isinstance(place, Checkpoint) else cls(Path(place))
+        return path if isinstance(path, Checkpoint) else cls(Path(path))
 
     def part(self, name: str) -> Checkpoint:
         """The checkpoint of one of several runs: beside this one, and left to the caller."""
@@ -77,9 +77,9 @@ class Checkpoint:
         return time.monotonic() >= self._next
 
     def write(self, request: Mapping[str, Any], state: Any) -> None:
-        """Put a state in place of the earlier one, whole or not at all.
+        """Write a state over the earlier one, whole or not at all.
 
-        A disk that cannot be written to is told once, and does not end the run.
+        A disk that cannot be written to is reported once, and does not end the run.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class Checkpoint:
         self._next = now + max(SECONDS, SHARE * (now - began))
 
     def read(self, request: Mapping[str, Any]) -> Any:
-        """The state of the run that was asked for; None where there is no file.
+        """The state of the requested run; None where there is no file.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class Checkpoint:
         """
         if self.exists():
             self._load()
-        folder = next(place for place in self.path.absolute().parents if place.exists())
+        folder = next(p for p in self.path.absolute().parents if p.exists())
         if not folder.is_dir() or not os.access(folder, os.W_OK):
             allowed = "a file in a folder that can be written"
             raise InvalidRequest(
@@ -150,8 +150,8 @@ class Checkpoint:
 
     def discard(self) -> None:
         """Remove the file, and what a killed writer may have left."""
-        for place in (self.path, self.partial):
-            place.unlink(missing_ok=True)
+        for path in (self.path, self.partial):
+            path.unlink(missing_ok=True)
 
     def _load(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         try:
@@ -207,7 +207,7 @@ def _named(path: Path) -> str:
 
 
 def _packed(tree: Any, arrays: list[NDArray[Any]]) -> Any:
-    """The tree as JSON, its arrays gathered in a list; floats keep every bit."""
+    """The tree as JSON, its arrays collected in a list; floats keep every bit."""
     if isinstance(tree, np.ndarray):
         arrays.append(tree)
         return {ARRAY: len(arrays) - 1}

@@ -1,8 +1,8 @@
 """Finding the events of a run of gradient descent, at every step and in one pass.
 
-A `Detector` is fed the order parameters of consecutive steps, chunk by chunk; what it finds does
-not depend on where the chunks are cut, nor on what is recorded. `Oscillation` watches the same rows
-for a period of two that does not die out.
+A `Detector` is fed the order parameters of consecutive steps, chunk by chunk; what it detects
+does not depend on where the chunks are cut, nor on what is recorded. `Oscillation` watches the
+same rows for a period of two that does not die out.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from dynamics.problem import FloatArray
 from theory.events import Crossing, EventRule, ExceedsRunMaximum, SustainedRise
 
 Column = Callable[[FloatArray], FloatArray]
-MAX_SPANS = 64
+MAX_STRETCHES = 64
 LEAST_STREAK = 50
 MAX_SAMPLES = 4096
 AT_REST = "comes to rest: from some time on the sign of the rate is rounding, and decides nothing"
 
 
 @dataclass
-class Found:
+class Detection:
     """First step that satisfies a rule, or why there is none.
 
     ``origin`` is a step at or before it, with its state, from which the step can be run again.
@@ -38,7 +38,7 @@ class Found:
 
 
 @dataclass
-class Span:
+class Stretch:
     """Consecutive steps, and enough of them to find a step again by running them once more."""
 
     first: int
@@ -66,12 +66,12 @@ class Detector:
     names: tuple[str, ...]
     parameters: Any
     step_time: float
-    found: dict[str, Found] = field(init=False)
+    detections: dict[str, Detection] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.found = {rule.name: Found() for rule in self.rules}
+        self.detections = {rule.name: Detection() for rule in self.rules}
         self._bound = -np.inf
-        self._spans: dict[str, list[Span]] = {}
+        self._stretches: dict[str, list[Stretch]] = {}
         self._rise: dict[str, tuple[int, float, float]] = {}
         self._rates: dict[str, tuple[float, float]] = {}
         self._columns: dict[tuple[str, str], Column] = {}
@@ -85,35 +85,35 @@ class Detector:
             Step of the first row.
         rows : float array, shape (steps, order parameters)
         state : float array, shape (n,)
-            State at step ``first``, kept: the steps can be run again from it.
+            State at step ``first``; the steps can be run again from it.
         """
         for rule in self.rules:
-            found = self.found[rule.name]
+            detection = self.detections[rule.name]
             crossed = self._crossed(rule, rows) if isinstance(rule, Crossing) else None
             begin = first
             if rule.after is not None:
-                earlier = self.found[rule.after].step
+                earlier = self.detections[rule.after].step
                 if earlier is None or earlier >= first + len(rows):
                     continue
                 begin = max(first, earlier)
             part = rows[begin - first :]
-            if crossed is not None and found.step is None:
+            if crossed is not None and detection.step is None:
                 hits = np.flatnonzero(crossed[begin - first :])
-                found.step = begin + int(hits[0]) if hits.size else None
-            elif isinstance(rule, SustainedRise) and found.step is None:
-                self._watch_rise(rule, found, begin, part)
+                detection.step = begin + int(hits[0]) if hits.size else None
+            elif isinstance(rule, SustainedRise) and detection.step is None:
+                self._watch_rise(rule, detection, begin, part)
             elif isinstance(rule, ExceedsRunMaximum):
                 top = self.column(rule, "quantity")(part).max(initial=-np.inf)
-                spans = self._spans.setdefault(rule.name, [])
-                spans.append(Span(first, state, float(top)))
-                if len(spans) > MAX_SPANS:
-                    pairs = zip(spans[::2], [*spans[1::2], None], strict=False)
-                    spans[:] = [
-                        Span(a.first, a.state, max(a.top, b.top if b else -np.inf))
+                stretches = self._stretches.setdefault(rule.name, [])
+                stretches.append(Stretch(first, state, float(top)))
+                if len(stretches) > MAX_STRETCHES:
+                    pairs = zip(stretches[::2], [*stretches[1::2], None], strict=False)
+                    stretches[:] = [
+                        Stretch(a.first, a.state, max(a.top, b.top if b else -np.inf))
                         for a, b in pairs
                     ]
-            if found.step is not None and found.origin is None and found.step >= first:
-                found.origin = (first, state)
+            if detection.step is not None and detection.origin is None and detection.step >= first:
+                detection.origin = (first, state)
         for rule in self.rules:
             if isinstance(rule, ExceedsRunMaximum):
                 bound = self.column(rule, "bound")(rows).max(initial=-np.inf)
@@ -122,7 +122,7 @@ class Detector:
     def finish(
         self, last: int, fate: str, replay: Callable[[FloatArray, int, int], FloatArray]
     ) -> None:
-        """Settle the rules that look at the whole run, and say why the others found nothing.
+        """Apply the rules that look at the whole run, and say why the others have no step.
 
         Parameters
         ----------
@@ -134,40 +134,40 @@ class Detector:
             (state, first, last) -> order parameters of the steps first..last, run once more.
         """
         for rule in self.rules:
-            found = self.found[rule.name]
+            detection = self.detections[rule.name]
             if isinstance(rule, ExceedsRunMaximum):
-                self._settle(rule, found, last, replay)
-            if found.step is None and not found.reason:
-                if rule.after is not None and self.found[rule.after].step is None:
-                    found.reason = f"{rule.after} is not reached"
+                self._find_exceeding(rule, detection, last, replay)
+            if detection.step is None and not detection.reason:
+                if rule.after is not None and self.detections[rule.after].step is None:
+                    detection.reason = f"{rule.after} is not reached"
                 elif isinstance(rule, SustainedRise):
-                    found.reason = fate
+                    detection.reason = fate
                 elif isinstance(rule, Crossing) and self._at_rest(rule):
-                    found.reason = AT_REST
+                    detection.reason = AT_REST
                 else:
-                    found.reason = f"not reached by time {last * self.step_time:.6g}"
+                    detection.reason = f"not reached by time {last * self.step_time:.6g}"
 
-    def _settle(
+    def _find_exceeding(
         self,
         rule: ExceedsRunMaximum,
-        found: Found,
+        detection: Detection,
         last: int,
         replay: Callable[[FloatArray, int, int], FloatArray],
     ) -> None:
-        spans = self._spans.get(rule.name, [])
-        begin = self.found[rule.after].step if rule.after else 0
-        for k, span in enumerate(spans):
-            if span.top > self._bound:
-                stop = spans[k + 1].first - 1 if k + 1 < len(spans) else last
-                rows = replay(span.state, span.first, stop)
+        stretches = self._stretches.get(rule.name, [])
+        begin = self.detections[rule.after].step if rule.after else 0
+        for k, stretch in enumerate(stretches):
+            if stretch.top > self._bound:
+                stop = stretches[k + 1].first - 1 if k + 1 < len(stretches) else last
+                rows = replay(stretch.state, stretch.first, stop)
                 values = self.column(rule, "quantity")(rows)
-                values[: max(0, (begin or 0) - span.first)] = -np.inf
-                found.step = span.first + int(np.argmax(values > self._bound))
-                found.origin = (span.first, span.state)
+                values[: max(0, (begin or 0) - stretch.first)] = -np.inf
+                detection.step = stretch.first + int(np.argmax(values > self._bound))
+                detection.origin = (stretch.first, stretch.state)
                 return
-        if spans:
+        if stretches:
             horizon = last * self.step_time
-            found.reason = f"never above {self._bound:.6g} in a run to time {horizon:.6g}"
+            detection.reason = f"never above {self._bound:.6g} in a run to time {horizon:.6g}"
 
     def _crossed(self, rule: Crossing, rows: FloatArray) -> NDArray[np.bool_]:
         with np.errstate(all="ignore"):
@@ -184,7 +184,9 @@ class Detector:
         largest, last = self._rates.get(rule.name, (0.0, 1.0))
         return abs(last) <= rule.resolution * largest
 
-    def _watch_rise(self, rule: SustainedRise, found: Found, begin: int, rows: FloatArray) -> None:
+    def _watch_rise(
+        self, rule: SustainedRise, detection: Detection, begin: int, rows: FloatArray
+    ) -> None:
         """A rise is a run of strictly increasing values; carried over from chunk to chunk."""
         values = self.column(rule, "quantity")(rows)
         steps = np.arange(begin, begin + values.size)
@@ -204,26 +206,28 @@ class Detector:
         long = (steps - first_step) * self.step_time >= rule.duration
         hits = np.flatnonzero(long & (values - base > rule.relative * np.abs(base)))
         if hits.size:
-            found.step = int(first_step[hits[0]])
+            detection.step = int(first_step[hits[0]])
         self._rise[rule.name] = (int(first_step[-1]), float(base[-1]), float(values[-1]))
 
     def state(self) -> dict[str, Any]:
-        """What was seen so far, as plain values and arrays, for `restore`."""
-        spans = {name: [astuple(s) for s in kept] for name, kept in self._spans.items()}
+        """Everything detected so far, as plain values and arrays, for `restore`."""
+        stretches = {name: [astuple(s) for s in part] for name, part in self._stretches.items()}
         return {
-            "found": {name: astuple(found) for name, found in self.found.items()},
+            "detections": {name: astuple(detection) for name, detection in self.detections.items()},
             "bound": self._bound,
-            "spans": spans,
+            "stretches": stretches,
             "rise": self._rise,
             "rates": self._rates,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a `state`."""
-        for name, (step, reason, origin) in state["found"].items():
-            self.found[name] = Found(step, reason, origin and (origin[0], origin[1]))
+        for name, (step, reason, origin) in state["detections"].items():
+            self.detections[name] = Detection(step, reason, origin and (origin[0], origin[1]))
         self._bound = state["bound"]
-        self._spans = {name: [Span(*s) for s in kept] for name, kept in state["spans"].items()}
+        self._stretches = {
+            name: [Stretch(*s) for s in part] for name, part in state["stretches"].items()
+        }
         self._rise = {name: tuple(rise) for name, rise in state["rise"].items()}
         self._rates = {name: tuple(rate) for name, rate in state["rates"].items()}
 
@@ -288,9 +292,9 @@ class Oscillation:
     def feed(self, first: int, rows: FloatArray) -> None:
         """Order parameters at steps first, first + 1, ..."""
         rate = np.concatenate([[self.previous], rows[:, self.column]])
-        kept = np.flatnonzero(~(np.sign(rate[1:]) * np.sign(rate[:-1]) < 0))
-        if kept.size:
-            self.began = first + int(kept[-1])
+        steady = np.flatnonzero(~(np.sign(rate[1:]) * np.sign(rate[:-1]) < 0))
+        if steady.size:
+            self.began = first + int(steady[-1])
             self.stride, self.sampled, self.sizes = 1, self.sampled[:0], self.sizes[:0]
         self.previous = float(rate[-1])
         steps = np.arange(max(first, self.began), first + len(rows))
@@ -302,7 +306,7 @@ class Oscillation:
         self.sampled, self.sizes = self.sampled[regular], self.sizes[regular]
 
     def state(self) -> dict[str, Any]:
-        """What was seen so far, as plain values and arrays, for `restore`."""
+        """Everything detected so far, as plain values and arrays, for `restore`."""
         return dict(vars(self))
 
     def restore(self, state: dict[str, Any]) -> None:

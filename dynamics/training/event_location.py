@@ -27,29 +27,29 @@ FEW = 4
 
 
 @dataclass(frozen=True)
-class Path:
+class FlowPath:
     """A flow that has been integrated: nodes, states at any time between them."""
 
     problem: Problem
     nodes: FloatArray
     at: Callable[[float], FloatArray]
     error: Callable[[FloatArray], FloatArray]
-    seen: dict[tuple[float, bool], FloatArray] = field(default_factory=dict)
+    rows: dict[tuple[float, bool], FloatArray] = field(default_factory=dict)
 
     def order(self, time: float, rates: bool) -> FloatArray:
         """Order parameters at a time, as one row; without rates the gradient is not computed."""
-        row = self.seen.get((time, rates))
+        row = self.rows.get((time, rates))
         if row is None:
             state = self.at(time)
             slope = None if rates else np.zeros_like(state)
             row = self.problem.order_parameters(state, slope)[None, :]
             # Rules look at the same points of the path, one after the other.
-            self.seen[time, rates] = row
+            self.rows[time, rates] = row
         return row
 
 
 @dataclass(frozen=True)
-class Located:
+class EventTime:
     """Time of an event, or None and why."""
 
     time: float | None
@@ -57,45 +57,45 @@ class Located:
     uncertainty: float = 0.0
 
 
-def locate(path: Path) -> dict[str, Located]:
+def locate_events(path: FlowPath) -> dict[str, EventTime]:
     """Every event of the problem on a path.
 
     Parameters
     ----------
-    path : Path
+    path : FlowPath
 
     Returns
     -------
     dict
-        Name of the rule -> `Located`.
+        Name of the rule -> `EventTime`.
     """
-    found: dict[str, Located] = {}
+    times: dict[str, EventTime] = {}
     for rule in path.problem.events:
         begin = 0.0
         if rule.after is not None:
-            earlier = found[rule.after].time
+            earlier = times[rule.after].time
             if earlier is None:
-                found[rule.name] = Located(None, f"{rule.after} is not reached")
+                times[rule.name] = EventTime(None, f"{rule.after} is not reached")
                 continue
             begin = earlier
         if isinstance(rule, Crossing):
-            found[rule.name] = _crossing(path, rule, begin)
+            times[rule.name] = _crossing(path, rule, begin)
         elif isinstance(rule, ExceedsRunMaximum):
-            found[rule.name] = _exceeds(path, rule, begin)
+            times[rule.name] = _exceeds(path, rule, begin)
         elif isinstance(rule, SustainedRise):
-            found[rule.name] = _rise(path, rule, begin)
-    return found
+            times[rule.name] = _rise(path, rule, begin)
+    return times
 
 
-def _column(path: Path, expression: Any) -> Column:
+def _column(path: FlowPath, expression: Any) -> Column:
     return columns(expression, path.problem.order_names, path.problem.parameters)
 
 
-def _uses_rates(path: Path, rule: Crossing) -> bool:
+def _uses_rates(path: FlowPath, rule: Crossing) -> bool:
     return any(symbol.name in path.problem.rates for symbol in rule.expression.free_symbols)
 
 
-def _scan(path: Path, begin: float, interior: tuple[float, ...] = INTERIOR) -> FloatArray:
+def _scan(path: FlowPath, begin: float, interior: tuple[float, ...] = INTERIOR) -> FloatArray:
     """Times at which a condition is looked at: the nodes and points between, from begin on."""
     inside = np.array([0.0, *interior])
     steps = np.diff(path.nodes)
@@ -104,7 +104,7 @@ def _scan(path: Path, begin: float, interior: tuple[float, ...] = INTERIOR) -> F
     return np.concatenate([[begin], times[times > begin]])
 
 
-def _crossing(path: Path, rule: Crossing, begin: float) -> Located:
+def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
     rates = _uses_rates(path, rule)
     value, guard = _column(path, rule.expression), _column(path, rule.guard)
     before, largest, at_rest = begin, 0.0, False
@@ -121,15 +121,15 @@ def _crossing(path: Path, rule: Crossing, begin: float) -> Located:
                 continue
         if guard(row)[0] > 0 and (now > 0 or (now == 0 and not rule.strict)):
             if time == begin:
-                return Located(float(time))
+                return EventTime(float(time))
             root = _root(lambda t: float(value(path.order(t, rates))[0]), before, time)
-            return _polish(path, value, root) if rates else Located(root)
+            return _polish(path, value, root) if rates else EventTime(root)
         before = time
     reason = AT_REST if at_rest else f"not reached by time {path.nodes[-1]:.6g}"
-    return Located(None, reason)
+    return EventTime(None, reason)
 
 
-def _noise(path: Path, value: Column, time: float) -> float:
+def _noise(path: FlowPath, value: Column, time: float) -> float:
     """What the error of the integrated state may change in a value: the sum over the entries.
 
     Of many entries, whose sum costs a gradient each, the largest over a few moves of all of them.
@@ -158,7 +158,7 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
     return float(brentq(function, low, high, xtol=1e-15 * max(high, 1e-300), rtol=1e-14))
 
 
-def _polish(path: Path, value: Column, guess: float) -> Located:
+def _polish(path: FlowPath, value: Column, guess: float) -> EventTime:
     """The root on a stretch that ends at it, integrated again at a tolerance of 1e-12.
 
     A rate that has decayed to the error of the gradient leaves its event uncertain: by the change
@@ -184,7 +184,7 @@ def _polish(path: Path, value: Column, guess: float) -> Located:
     while solver.status == "running":
         solver.step()
         if solver.status == "failed":
-            return Located(guess)
+            return EventTime(guess)
         times.append(solver.t)
         pieces.append(solver.dense_output())
     solved = OdeSolution(times, pieces)
@@ -199,8 +199,8 @@ def _polish(path: Path, value: Column, guess: float) -> Located:
             root = _root(at, times[k - 1], times[k])
             width = min(0.5 * relaxation, root - begin, end - root)
             slope = (at(root + width) - at(root - width)) / (2.0 * width) if width > 0 else np.inf
-            return Located(root, "", _shift(problem, value, solved(root)) / max(slope, 1e-300))
-    return Located(guess)
+            return EventTime(root, "", _shift(problem, value, solved(root)) / max(slope, 1e-300))
+    return EventTime(guess)
 
 
 def _shift(problem: Problem, value: Column, state: FloatArray) -> float:
@@ -215,21 +215,21 @@ def _shift(problem: Problem, value: Column, state: FloatArray) -> float:
     return float(np.abs(values[1:] - values[0]).sum())
 
 
-def _exceeds(path: Path, rule: ExceedsRunMaximum, begin: float) -> Located:
+def _exceeds(path: FlowPath, rule: ExceedsRunMaximum, begin: float) -> EventTime:
     quantity, bound = _column(path, rule.quantity), _column(path, rule.bound)
     times = _scan(path, 0.0)
     rows = np.concatenate([path.order(time, rates=False) for time in times])
     level = _maximum(path, bound, times, bound(rows))
     later = np.flatnonzero((times >= begin) & (quantity(rows) > level))
     if not later.size:
-        return Located(None, f"never above {level:.6g} in a run to time {times[-1]:.6g}")
+        return EventTime(None, f"never above {level:.6g} in a run to time {times[-1]:.6g}")
     first = int(later[0])
     low = max(begin, times[first - 1]) if first else begin
     above = lambda t: float(quantity(path.order(t, rates=False))[0]) - level  # noqa: E731
-    return Located(_root(above, low, times[first]))
+    return EventTime(_root(above, low, times[first]))
 
 
-def _maximum(path: Path, bound: Column, times: FloatArray, values: FloatArray) -> float:
+def _maximum(path: FlowPath, bound: Column, times: FloatArray, values: FloatArray) -> float:
     """Maximum over the run, refined between the points beside the largest."""
     from scipy.optimize import minimize_scalar
 
@@ -243,7 +243,7 @@ def _maximum(path: Path, bound: Column, times: FloatArray, values: FloatArray) -
     return max(float(values[k]), -float(inner.fun))
 
 
-def _rise(path: Path, rule: SustainedRise, begin: float) -> Located:
+def _rise(path: FlowPath, rule: SustainedRise, begin: float) -> EventTime:
     from scipy.optimize import minimize_scalar
 
     quantity = _column(path, rule.quantity)
@@ -258,17 +258,17 @@ def _rise(path: Path, rule: SustainedRise, begin: float) -> Located:
             start
         ] > rule.relative * abs(values[start]):
             if start == 0:
-                return Located(begin)
+                return EventTime(begin)
             around = (times[start - 1], times[start + 1])
             slow = lambda t: _slow_rate(path, str(rule.quantity), t)  # noqa: E731
             if path.problem.layout.size <= SMALL and slow(around[0]) < 0 < slow(around[1]):
-                return Located(_root(slow, *around))
+                return EventTime(_root(slow, *around))
             lowest = minimize_scalar(value, bounds=around, method="bounded")
-            return Located(float(lowest.x))
-    return Located(None, "falls to the horizon")
+            return EventTime(float(lowest.x))
+    return EventTime(None, "falls to the horizon")
 
 
-def _slow_rate(path: Path, name: str, time: float) -> float:
+def _slow_rate(path: FlowPath, name: str, time: float) -> float:
     """Rate of a fast state that follows the others: what keeps its own gradient at zero.
 
     The rate taken from the gradient is a difference of nearly equal numbers there; this one is

@@ -17,7 +17,7 @@ from dynamics.results import outcome as ends
 from dynamics.results.outcome import Outcome
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Event, Trajectory, series
-from dynamics.training.event_location import Path, locate
+from dynamics.training.event_location import FlowPath, locate_events
 from dynamics.training.progress import bar, interruption
 from dynamics.training.settings import check_flow, record_times, starting_state
 
@@ -60,24 +60,24 @@ def flow(
     time, rtol = check_flow(time, rtol, problem.flows)
     start = starting_state(problem, initial)
     nodes, at, kind, failure = _integrate(problem, start, time, rtol)
-    path = Path(problem, nodes, at, lambda y: rtol * np.abs(y) + _floor(start, rtol))
+    path = FlowPath(problem, nodes, at, lambda y: rtol * np.abs(y) + _floor(start, rtol))
     times = record_times(nodes, record, time)
     states = np.array([at(t) for t in times])
-    found = locate(path)
+    located = locate_events(path)
     horizon = float(nodes[-1])
     whole = {rule.name for rule in problem.events if rule.whole_run}
     events: dict[str, Event | None] = {
         name: None
-        if spot.time is None
+        if event.time is None
         else Event(
             name,
-            spot.time,
+            event.time,
             None,
-            at(spot.time),
+            at(event.time),
             horizon if name in whole else None,
-            spot.uncertainty,
+            event.uncertainty,
         )
-        for name, spot in found.items()
+        for name, event in located.items()
     }
     remedy = "" if kind == ends.HORIZON else "start elsewhere, or stop at this time"
     remedy = failure or remedy
@@ -93,7 +93,7 @@ def flow(
         observables=series([problem.observables(state) for state in states]),
         events=events,
         outcome=Outcome(kind, None, horizon, remedy),
-        reasons={name: spot.reason for name, spot in found.items() if spot.time is None},
+        reasons={name: event.reason for name, event in located.items() if event.time is None},
         presentation=Presentation.of(problem),
     )
 

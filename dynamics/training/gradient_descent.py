@@ -1,7 +1,7 @@
 r"""Gradient descent as a map, :math:`\theta \leftarrow \theta - \eta g(\theta)`.
 
 `descend` checks the request, drives a `Run` and makes a `Trajectory` of it. The steps themselves
-are taken by the compiled loop of `dynamics.codegen.kernels.advance`, in chunks. In a chunk every
+are made by the compiled loop of `dynamics.codegen.kernels.advance`, in chunks. In a chunk every
 step is tracked for the events; between chunks `Run` keeps the records and looks for the events, and
 `descend` handles interruption, checkpoint and progress. Where the chunks are cut changes nothing,
 and neither does going on from the `Run.state` of a run in another process.
@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,7 +48,7 @@ BETWEEN_CHECKS = 1.25
 NEVER = 1 << 62
 """First check of states too large for one, so that it cuts no chunks."""
 CALM_STEPS, FEWEST_CALM = 20_000, 200
-"""Most and fewest steps of the runs at smaller learning rates that a remedy is taken from."""
+"""Most and fewest steps of the runs at smaller learning rates from which a remedy is computed."""
 CONTINUE = "start again from its final state for the remaining steps"
 RESUME = "the same run with the same checkpoint goes on from there"
 LOG = logging.getLogger(__name__)
@@ -108,63 +108,42 @@ def descend(
     check_memory(schedule, problem.layout.size, record)
     start = starting_state(problem, initial)
     run = Run(problem, rates, start, schedule)
-    store, request = None, {}
-    if checkpoint is not None:
-        store = Checkpoint.at(checkpoint)
-        request = request_of(problem, start, schedule, eta=list(rates), steps=steps)
-        earlier = store.read(request)
-        if earlier is not None:
-            run.restore(earlier)
+    store = None if checkpoint is None else Checkpoint.at(checkpoint)
+    request = request_of(problem, start, schedule, eta=list(rates), steps=steps) if store else {}
+    if store and (earlier := store.read(request)) is not None:
+        run.restore(earlier)
 
     def save() -> None:
-        if store is not None and run.step:
+        if store and run.step:
             store.write(request, run.state())
 
-    with interruption() as interrupted, bar(problem.view, steps, run.step) as shown:
+    with interruption() as interrupted, bar(problem.view, steps, run.step) as progress:
 
-        def going_on() -> bool:
-            shown.update(run.step - shown.n)
+        def proceed() -> bool:
+            progress.update(run.step - progress.n)
             if run.warning:
-                shown.clear()
+                progress.clear()
                 LOG.warning(run.warning)
                 run.warning = ""
-            if store is not None and store.due():
+            if store and store.due():
                 save()
             return not interrupted.is_set()
 
-        run.go(steps, going_on)
-        going_on()
-        shown.close()
+        run.go(steps, proceed)
+        proceed()
+        progress.close()
         if interrupted.is_set():
             save()
         stopped = interrupted.is_set() and run.step < steps and not run.diverged
-        recorded, states, observables = _records(run, interrupted)
-        if recorded[-1] < run.step:
+        records = _records(run, interrupted)
+        if records.steps[-1] < run.step:
             stopped = True
             save()
         advice = CONTINUE if store is None else RESUME
-        outcome = _finish(run, int(recorded[-1]), steps, start, advice if stopped else "")
-    if store is not None and not (stopped or store.keep):
+        outcome = _finish(run, int(records.steps[-1]), steps, start, advice if stopped else "")
+    if store and not (stopped or store.keep):
         store.discard()
-    return Trajectory(
-        system=problem.system,
-        view=problem.view,
-        parameters=asdict(problem.parameters),
-        layout=problem.layout,
-        settings={
-            "eta": rates[0] if len(set(rates)) == 1 else list(rates),
-            "steps": steps,
-            **problem.settings,
-        },
-        steps=recorded,
-        time=np.asarray(recorded * run.step_time, dtype=np.float64),
-        states=states,
-        observables=series(observables),
-        events={rule.name: _event(run, rule, recorded, states) for rule in problem.events},
-        outcome=outcome,
-        reasons={n: f.reason for n, f in run.detector.found.items() if f.step is None},
-        presentation=Presentation.of(problem),
-    )
+    return _trajectory(run, steps, records, outcome)
 
 
 class Run:
@@ -199,7 +178,8 @@ class Run:
         schedule: NDArray[np.int64],
     ) -> None:
         self.problem = problem
-        self.eta, self.step_time = problem.layout.per_entry(rates), rates[0]
+        self.rates, self.step_time = rates, rates[0]
+        self.eta = problem.layout.per_entry(rates)
         self.schedule = schedule
         names = problem.order_names
         self.detector = Detector(problem.events, names, problem.parameters, self.step_time)
@@ -212,9 +192,9 @@ class Run:
         self._steps: list[NDArray[np.int64]] = []
         self._states: list[FloatArray] = []
 
-    def go(self, steps: int, going_on: Callable[[], bool]) -> None:
+    def go(self, steps: int, proceed: Callable[[], bool]) -> None:
         """Advance to the last step, or to where the run diverges, or is to stop between chunks."""
-        while self.step < steps and not self.diverged and going_on():
+        while self.step < steps and not self.diverged and proceed():
             if self.step == self._check:
                 self._warn()
                 self._check = max(self._check + 1, int(BETWEEN_CHECKS * self._check))
@@ -306,10 +286,16 @@ class Run:
         self._steps, self._states = [steps], [states]
 
 
-def _records(
-    run: Run, interrupted: threading.Event
-) -> tuple[NDArray[np.int64], FloatArray, list[Mapping[str, float]]]:
-    """Recorded steps, states and observables; an interruption leaves those that are computed."""
+class _Records(NamedTuple):
+    """Recorded steps, their states, shape (records, n), and observables."""
+
+    steps: NDArray[np.int64]
+    states: FloatArray
+    observables: list[Mapping[str, float]]
+
+
+def _records(run: Run, interrupted: threading.Event) -> _Records:
+    """The records of a run; an interruption leaves those whose observables are computed."""
     steps, states = run.records()
     already = interrupted.is_set()
     observables: list[Mapping[str, float]] = []
@@ -317,7 +303,30 @@ def _records(
         observables.append(run.problem.observables(state))
         if interrupted.is_set() and not already:
             break
-    return steps[: len(observables)], states[: len(observables)], observables
+    return _Records(steps[: len(observables)], states[: len(observables)], observables)
+
+
+def _trajectory(run: Run, steps: int, records: _Records, outcome: Outcome) -> Trajectory:
+    problem, rates = run.problem, run.rates
+    return Trajectory(
+        system=problem.system,
+        view=problem.view,
+        parameters=asdict(problem.parameters),
+        layout=problem.layout,
+        settings={
+            "eta": rates[0] if len(set(rates)) == 1 else list(rates),
+            "steps": steps,
+            **problem.settings,
+        },
+        steps=records.steps,
+        time=np.asarray(records.steps * run.step_time, dtype=np.float64),
+        states=records.states,
+        observables=series(records.observables),
+        events={rule.name: _event(run, rule, records) for rule in problem.events},
+        outcome=outcome,
+        reasons={n: d.reason for n, d in run.detector.detections.items() if d.step is None},
+        presentation=Presentation.of(problem),
+    )
 
 
 def _finish(run: Run, recorded: int, steps: int, start: FloatArray, stopped: str) -> Outcome:
@@ -347,16 +356,14 @@ def _finish(run: Run, recorded: int, steps: int, start: FloatArray, stopped: str
     return outcome
 
 
-def _event(
-    run: Run, rule: EventRule, recorded: NDArray[np.int64], states: FloatArray
-) -> Event | None:
-    """The event with its state, run once more from the last known state before it."""
-    detected = run.detector.found[rule.name]
+def _event(run: Run, rule: EventRule, records: _Records) -> Event | None:
+    """The event with its state, computed again from the last stored state before it."""
+    detected = run.detector.detections[rule.name]
     step = detected.step
     if step is None:
         return None
-    k = int(np.searchsorted(recorded, step, side="right")) - 1
-    begin, state = int(recorded[k]), states[k]
+    k = int(np.searchsorted(records.steps, step, side="right")) - 1
+    begin, state = int(records.steps[k]), records.states[k]
     if detected.origin is not None and detected.origin[0] > begin:
         begin, state = detected.origin
     horizon = run.step * run.step_time if rule.whole_run else None
@@ -382,7 +389,7 @@ def _outcome(run: Run, steps: int, start: FloatArray, stopped: str) -> Outcome:
 def _remedy(run: Run, start: FloatArray, steps: int) -> str:
     """The learning rate used, the stability limit on a calmer run, what to try.
 
-    The learning rate is halved until the steps that were asked for, at most 20,000, end
+    The learning rate is halved until the requested steps, at most 20,000, end
     without a reversal from ``start``; the limit is the least along that run.
     """
     eta, used = run.eta, f"eta={run.step_time:g}"

@@ -1,4 +1,4 @@
-"""What a run is asked for, checked: steps, times, records, start."""
+"""Checks of the request for a run: steps, times, records, start."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def check_memory(schedule: NDArray[np.int64], size: int, record: object) -> None
 
 
 def starting_state(problem: Problem, initial: ArrayLike | None) -> FloatArray:
-    """The problem's own start, or the one given, which must be finite.
+    """The problem's own start, or that of the user, which must be finite.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def check_flow(time: object, rtol: object, flows: bool = True) -> tuple[float, f
 
 
 def record_times(nodes: FloatArray, record: int | ArrayLike | None, horizon: float) -> FloatArray:
-    """Times of the records: 0, then logarithmically spaced up to the end; or those given.
+    """Times of the records: 0, then logarithmically spaced up to the end; or those of the user.
 
     Parameters
     ----------

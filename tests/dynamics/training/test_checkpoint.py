@@ -261,7 +261,7 @@ def watched(problem, rows, cuts, place):
         first = last
     detector, oscillation = pair
     detector.finish(len(rows) - 1, "falls", lambda _, begin, end: rows[begin : end + 1])
-    found = {name: (one.step, one.reason) for name, one in detector.found.items()}
+    found = {name: (one.step, one.reason) for name, one in detector.detections.items()}
     return found, oscillation.lasting(len(rows) - 1), oscillation.began, oscillation.sizes.tolist()
 
 

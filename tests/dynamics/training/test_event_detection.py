@@ -30,7 +30,7 @@ def detect(history, cuts, step_time=0.5):
         detector.feed(first, history[first:last], np.array([float(first)]))
     last = len(history) - 1
     detector.finish(last, "fate", lambda state, begin, end: history[begin : end + 1])
-    return detector.found
+    return detector.detections
 
 
 values = st.floats(-4, 4).map(lambda v: round(v, 1))

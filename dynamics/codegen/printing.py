@@ -1,0 +1,198 @@
+"""Functions printed from sympy expressions, as the text of Python that numba compiles.
+
+- `tabulate`: ``name(state, constants, latents, out)`` fills ``out[k, i, j, ...]`` with block k at
+  every combination of the latent values;
+- `evaluate`: ``name(state, rates, constants, out)`` fills ``out[k]`` with expression k;
+- `summed`: ``name(state, data, out)`` sums expressions over the rows of a table of samples;
+- `selected`: the order parameters that are states or rates.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import sympy
+
+    from theory.reduction import ReducedSystem
+
+
+def evaluate(name: str, outputs: Sequence[sympy.Expr], system: ReducedSystem) -> str:
+    """Source of a function that evaluates expressions of state, rates and definitions.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function.
+    outputs : sequence of sympy.Expr
+        What ``out[0], out[1], ...`` are.
+    system : ReducedSystem
+        Supplies the order of state and constants, and the definitions.
+    """
+    lines = _arguments(system, [f"d_{s.name}" for s in system.state])
+    lines += _assignments(_needed(outputs, system))
+    temporaries, results = _common(outputs, "t")
+    lines += _assignments(temporaries)
+    lines += [f"out[{k}] = {_print(result)}" for k, result in enumerate(results)]
+    return _function(f"{name}(state, rates, constants, out)", lines)
+
+
+def tabulate(name: str, blocks: Sequence[str], system: ReducedSystem) -> str:
+    """Source of a function that tabulates blocks over all combinations of the latent values.
+
+    What does not depend on the latents is computed once, before the loops.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function.
+    blocks : sequence of str
+        Names of blocks of the system, in the order of ``out``.
+    system : ReducedSystem
+        The derivation.
+    """
+    outputs = [system.blocks[block] for block in blocks]
+    temporaries, results = _common(outputs, "t")
+    outer, inner = _hoisted(temporaries, {latent.name for latent in system.latents})
+    lines = _arguments(system, [])
+    lines += _assignments(_needed(outputs, system))
+    lines += _assignments(outer)
+    arrays = [f"{latent.name}_values" for latent in system.latents]
+    lines.append(f"{', '.join(arrays)} = latents")
+    indices, indent = [], ""
+    for latent, array in zip(system.latents, arrays, strict=True):
+        index = f"i_{latent.name}"
+        indices.append(index)
+        lines.append(f"{indent}for {index} in range({array}.size):")
+        indent += "    "
+        lines.append(f"{indent}{latent.name} = {array}[{index}]")
+    lines += [indent + line for line in _assignments(inner)]
+    position = ", ".join(indices)
+    lines += [f"{indent}out[{k}, {position}] = {_print(r)}" for k, r in enumerate(results)]
+    return _function(f"{name}(state, constants, latents, out)", lines)
+
+
+def summed(
+    name: str,
+    outputs: Sequence[sympy.Expr],
+    arguments: tuple[Sequence[str], Sequence[str], Sequence[str]],
+) -> str:
+    """Source of a function that sums expressions over the rows of a table of samples.
+
+    ``name(state, data, out)`` with ``data = (constants, weights, samples, share)`` sets ``out[k]``
+    to ``share[k]`` times the weighted sum of expression k. What does not depend on the sample is
+    computed once, before the loop.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function.
+    outputs : sequence of sympy.Expr
+    arguments : (state, constants, sample)
+        Names of the entries of the state, of the constants and of the columns of a sample.
+    """
+    state, constants, sample = arguments
+    temporaries, results = _common(outputs, "t")
+    outer, inner = _hoisted(temporaries, set(sample))
+    lines = ["constants, weights, samples, share = data"]
+    lines += [f"{entry} = state[{k}]" for k, entry in enumerate(state)]
+    lines += [f"{entry} = constants[{k}]" for k, entry in enumerate(constants)]
+    lines += _assignments(outer)
+    lines += [f"out[{k}] = 0.0" for k in range(len(outputs))]
+    lines.append("for row in range(weights.size):")
+    body = ["weight = weights[row]"]
+    body += [f"{entry} = samples[row, {k}]" for k, entry in enumerate(sample)]
+    body += _assignments(inner)
+    body += [f"out[{k}] += weight*({_print(result)})" for k, result in enumerate(results)]
+    lines += ["    " + line for line in body]
+    lines += [f"out[{k}] *= share[{k}]" for k in range(len(outputs))]
+    return _function(f"{name}(state, data, out)", lines)
+
+
+def selected(columns: Sequence[tuple[str, int]]) -> str:
+    """Source of ``order_parameters`` that are states (``"state"``) and rates (``"rate"``)."""
+    lines = [
+        f"out[{k}] = " + (f"state[{entry}]" if kind == "state" else f"-slope[{entry}]")
+        for k, (kind, entry) in enumerate(columns)
+    ]
+    return _function("order_parameters(state, slope, data, out)", lines)
+
+
+def _function(signature: str, lines: Sequence[str]) -> str:
+    return f"@kernel\ndef {signature}:\n" + textwrap.indent("\n".join(lines), "    ") + "\n"
+
+
+def _arguments(system: ReducedSystem, rates: Sequence[str]) -> list[str]:
+    lines = [f"{s.name} = state[{k}]" for k, s in enumerate(system.state)]
+    lines += [f"{s.name} = constants[{k}]" for k, s in enumerate(system.parameters)]
+    return lines + [f"{rate} = rates[{k}]" for k, rate in enumerate(rates)]
+
+
+def _needed(
+    outputs: Sequence[sympy.Expr], system: ReducedSystem
+) -> list[tuple[sympy.Symbol, sympy.Expr]]:
+    """The definitions that the outputs use, shared parts named, exponents shifted."""
+    import sympy
+
+    used: set[Any] = set().union(*[output.free_symbols for output in outputs])
+    names = []
+    for symbol in reversed(list(system.definitions)):
+        if symbol in used:
+            names.append(symbol)
+            used |= system.definitions[symbol].free_symbols
+    names.reverse()
+    values = [system.definitions[symbol] for symbol in names]
+    shift, result = sympy.Symbol("shift", real=True), []
+    moved = {s: s - shift for s in system.shift_invariant}
+    if moved and any(set(moved) & value.free_symbols for value in values):
+        result.append((shift, sympy.Max(*system.shift_invariant)))
+        values = [value.subs(moved, simultaneous=True) for value in values]
+    temporaries, values = _common(values, "c")
+    return result + temporaries + list(zip(names, values, strict=True))
+
+
+def _hoisted(
+    temporaries: Sequence[tuple[Any, Any]], moving: set[str]
+) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:
+    """Temporaries that can be computed before a loop, and those that change within it.
+
+    ``moving`` are the names that change within the loop.
+    """
+    moving = set(moving)
+    inner: list[tuple[Any, Any]] = []
+    outer: list[tuple[Any, Any]] = []
+    for symbol, value in temporaries:
+        depends = {s.name for s in value.free_symbols} & moving
+        (inner if depends else outer).append((symbol, value))
+        if depends:
+            moving.add(symbol.name)
+    return outer, inner
+
+
+def _common(
+    expressions: Sequence[sympy.Expr], prefix: str
+) -> tuple[list[tuple[sympy.Symbol, sympy.Expr]], list[sympy.Expr]]:
+    import sympy
+
+    names = sympy.numbered_symbols(prefix, real=True)
+    return sympy.cse(list(expressions), symbols=names, optimizations="basic", order="none")
+
+
+def _assignments(pairs: Iterable[tuple[sympy.Symbol, sympy.Expr]]) -> list[str]:
+    return [f"{symbol.name} = {_print(value)}" for symbol, value in pairs]
+
+
+def _print(expression: sympy.Expr) -> str:
+    """Python text of an expression; x**-n as a quotient, which gives infinity at 0 and no error."""
+    from sympy.printing.pycode import PythonCodePrinter
+
+    class Printer(PythonCodePrinter):  # type: ignore[misc]
+        def _print_Pow(self, power: Any, rational: bool = False) -> str:  # noqa: N802
+            if power.exp.is_Integer and power.exp < -1:
+                return f"(1.0/({self._print(power.base**-power.exp)}))"
+            return str(super()._print_Pow(power, rational))
+
+    settings = {"fully_qualified_modules": False, "allow_unknown_functions": True}
+    return str(Printer(settings).doprint(expression))
