@@ -97,6 +97,15 @@ class System:
     checks, figures : mapping or None
         Source of a claim -> its check, name -> figure; those of the paper's folder in
         `dynamics.experiments` where None.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> system.title
+    'Positional attention and patch association (Jelassi, Sander, Li 2022)'
+    >>> system.ReducedPopulation(system.Parameters(D=8, C=2)).state_names
+    ('alpha', 'gamma', 'rho')
     """
 
     name: str
@@ -216,7 +225,14 @@ def library_names() -> tuple[str, ...]:
 
 
 def system_names() -> tuple[str, ...]:
-    """Names of the built-in systems, then of the library models."""
+    """Names of the built-in systems, then of the library models.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> dynamics.system_names()[:3]
+    ('masked_image_modeling', 'positional_attention', 'shallow_vit')
+    """
     return (*built_in_names(), *library_names())
 
 

@@ -62,7 +62,22 @@ def first_problem(error: ValidationError) -> str:
 def integer(
     parameter: str, value: object, at_least: int, at_most: int = 10**6, odd: bool = False
 ) -> int:
-    """A whole number (16.0 is one) within bounds, odd where required."""
+    """A whole number (16.0 is one) within bounds, odd where required.
+
+    Parameters
+    ----------
+    parameter : str
+        Name as the user wrote it.
+    value : object
+    at_least, at_most : int
+        Bounds, inclusive.
+    odd : bool
+
+    Raises
+    ------
+    InvalidRequest
+        For anything else.
+    """
     allowed = f"{'an odd' if odd else 'a whole'} number of at least {at_least}"
     allowed += "" if at_most == 10**6 else f" and at most {at_most:,}"
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -89,7 +104,23 @@ def real(
     at_least: float | None = None,
     at_most: float | None = None,
 ) -> float:
-    """A finite number within bounds; ``above`` is exclusive."""
+    """A finite number within bounds.
+
+    Parameters
+    ----------
+    parameter : str
+        Name as the user wrote it.
+    value : object
+    above : float, optional
+        Bound, exclusive.
+    at_least, at_most : float, optional
+        Bounds, inclusive.
+
+    Raises
+    ------
+    InvalidRequest
+        For anything else.
+    """
     bounds = [("above", above), ("at least", at_least), ("at most", at_most)]
     words = [f"{word} {bound:g}" for word, bound in bounds if bound is not None]
     allowed = "a finite number" + (" " + " and ".join(words) if words else "")
@@ -112,9 +143,19 @@ def real(
 
 
 def learning_rate(value: object, groups: tuple[str, ...] | None) -> tuple[float, ...]:
-    """One positive number, or one for each parameter group, as a tuple of one per group.
+    """Learning rates: one for each parameter group.
 
-    Without groups, only the numbers are checked.
+    Parameters
+    ----------
+    value : float or sequence of float
+        One positive number for all groups, or one for each.
+    groups : tuple of str or None
+        Without groups, only the numbers are checked.
+
+    Raises
+    ------
+    InvalidRequest
+        For another number of them, or one that is not positive.
     """
     import numpy as np
 
@@ -138,7 +179,15 @@ def _field(check: Callable[..., Any], optional: bool, **bounds: Any) -> BeforeVa
 
 
 def whole(at_least: int, odd: bool = False, optional: bool = False) -> Any:
-    """Field type: a whole number; an optional one may be left to a default set later."""
+    """Field type: a whole number.
+
+    Parameters
+    ----------
+    at_least : int
+    odd : bool
+    optional : bool
+        None is allowed, and left to a default set later.
+    """
     return Annotated[Any, _field(integer, optional, at_least=at_least, odd=odd)]
 
 

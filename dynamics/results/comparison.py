@@ -27,6 +27,19 @@ class Comparison:
         More runs of the full problem, of other seeds.
     partners : tuple of Trajectory
         The reduced runs of those seeds, where each has its own.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> parameters = system.Parameters(D=8, C=2)
+    >>> reduced = system.ReducedPopulation(parameters)
+    >>> full = system.FullPopulation(parameters)
+    >>> comparison = dynamics.compare(reduced, full, eta=0.02, steps=500)
+    >>> list(comparison.deviation), max(comparison.deviation.values()) < 1e-12
+    (['alpha', 'gamma', 'rho'], True)
+    >>> comparison.events["reduced"]["T0"].step == comparison.events["full"]["T0"].step
+    True
     """
 
     reduced: Trajectory
@@ -83,6 +96,15 @@ class Overlay:
         Gradient descent, largest learning rate first.
     deviations : mapping
         State -> largest absolute distance from the flow over the records, for each run.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    >>> overlay = dynamics.overlay(problem, time=20, etas=[0.02, 0.01, 0.005])
+    >>> {name: round(order, 2) for name, order in overlay.orders.items()}
+    {'alpha': 0.9, 'gamma': 1.01, 'rho': 0.97}
     """
 
     flow: Trajectory

@@ -59,6 +59,19 @@ def save(result: Result, path: str | os.PathLike[str]) -> Path:
     ------
     InvalidRequest
         If something that is not a result is there, or the path cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    >>> run = dynamics.descend(problem, eta=0.02, steps=100)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = dynamics.save(run, f"{folder}/run.zarr")
+    ...     same = dynamics.load(path)
+    >>> (same.states == run.states).all(), same.outcome == run.outcome
+    (np.True_, True)
     """
     with replacing(path) as fresh:
         write_groups(result, fresh)
@@ -80,7 +93,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_groups(result: Result, folder: Path) -> None:
-    """Write the groups of a result into a folder."""
+    """Write the groups of a result into a folder.
+
+    Parameters
+    ----------
+    result : Trajectory, Comparison or Overlay
+    folder : Path
+        Of the store, empty.
+    """
     import xarray
 
     groups: Mapping[str | None, xarray.Dataset]
@@ -199,6 +219,17 @@ def load(path: str | os.PathLike[str]) -> Result | Sweep:
     ------
     InvalidRequest
         If there is no result, one of another format, or one that cannot be read.
+
+    Examples
+    --------
+    >>> import dynamics, tempfile
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = dynamics.save(dynamics.descend(problem, eta=0.02, steps=100), f"{folder}/run")
+    ...     run = dynamics.load(path)
+    >>> run.view, run.outcome.kind, run.parameters["D"]
+    ('reduced population', 'reached horizon', 8)
     """
     if attributes(Path(path)).get("kind") == "sweep":
         read: Sweep = importlib.import_module(SWEEPS).load(path)

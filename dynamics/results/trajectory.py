@@ -36,6 +36,15 @@ class Event:
         For rules that look at the whole run: the time up to which the run went.
     uncertainty : float
         What the error bound of the gradient may change in the time; 0 where there is no bound.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    >>> event = dynamics.descend(problem, eta=0.02, steps=100).events["T0"]
+    >>> event.step, event.time, event.state.shape
+    (28, 0.56, (3,))
     """
 
     name: str
@@ -86,6 +95,19 @@ class Trajectory:
         Name -> why an event did not happen.
     presentation : Presentation
         Titles, letters and panels: those of its problem, or plain ones.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    >>> run = dynamics.descend(problem, eta=0.02, steps=1000, record=[0, 10, 1000])
+    >>> run["alpha"].shape, run.time.tolist(), run.final_state.shape
+    ((3,), [0.0, 0.2, 20.0], (3,))
+    >>> run.events["T1"] is None, run.reasons["T1"]
+    (True, 'not reached by time 20')
+    >>> run.to_xarray().sizes["record"]
+    3
     """
 
     system: str

@@ -258,7 +258,7 @@ def _rise(path: FlowPath, rule: SustainedRise, begin: float) -> EventTime:
             start
         ] > rule.relative * abs(values[start]):
             if start == 0:
-                return EventTime(begin)
+                return EventTime(float(begin))
             around = (times[start - 1], times[start + 1])
             slow = lambda t: _slow_rate(path, str(rule.quantity), t)  # noqa: E731
             if path.problem.layout.size <= SMALL and slow(around[0]) < 0 < slow(around[1]):

@@ -56,6 +56,15 @@ def flow(
     ------
     InvalidRequest
         If time, rtol or record is not valid.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    >>> run = dynamics.flow(problem, time=1e4)
+    >>> round(run.events["T1"].time, 3), run.reasons["event_III"]
+    (356.628, 'falls to the horizon')
     """
     time, rtol = check_flow(time, rtol, problem.flows)
     start = starting_state(problem, initial)

@@ -29,7 +29,16 @@ def mix(weights, rows, turned, out):  # type: ignore[no-untyped-def]
 
 
 def add_outer(left, right, turned, out):  # type: ignore[no-untyped-def]
-    """out[i, k] += sum over samples of left[i] right[k]; ``turned`` is the transpose of right."""
+    """out[i, k] += sum over samples of left[i] right[k].
+
+    Parameters
+    ----------
+    left : float array, shape (I, samples)
+    right : float array, shape (K, samples)
+    turned : float array, shape (samples, K)
+        The transpose of ``right``.
+    out : float array, shape (I, K)
+    """
     if left.shape[1] >= right.shape[0]:
         add_products(left, right, out)
     else:
@@ -71,7 +80,14 @@ def add_weighted_rows(rows, weights, out):  # type: ignore[no-untyped-def]
 
 
 def weighted_sum(rows, weights, out):  # type: ignore[no-untyped-def]
-    """Out = sum over k of weights[k] rows[k]."""
+    """Out = sum over k of weights[k] rows[k].
+
+    Parameters
+    ----------
+    rows : float array, shape (K, length)
+    weights : float array, shape (K,)
+    out : float array, shape (length,)
+    """
     terms, count = rows.shape[0], rows.shape[1]
     full = terms - terms % 4
     out[:] = 0.0
@@ -85,7 +101,13 @@ def weighted_sum(rows, weights, out):  # type: ignore[no-untyped-def]
 
 
 def add_scaled(row, weight, out):  # type: ignore[no-untyped-def]
-    """Add weight times a row to out."""
+    """Add weight times a row to out.
+
+    Parameters
+    ----------
+    row, out : float array, shape (length,)
+    weight : float
+    """
     for n in range(out.size):
         out[n] += weight * row[n]
 
@@ -134,7 +156,14 @@ def add_products(left, right, out):  # type: ignore[no-untyped-def]
 
 
 def add_moments(rows, weights, out):  # type: ignore[no-untyped-def]
-    """out[k] += sum over samples of rows[k] weights."""
+    """out[k] += sum over samples of rows[k] weights.
+
+    Parameters
+    ----------
+    rows : float array, shape (K, samples)
+    weights : float array, shape (samples,)
+    out : float array, shape (K,)
+    """
     terms, count = rows.shape[0], rows.shape[1]
     full = terms - terms % 4
     zero = rows.dtype.type(0.0)
@@ -156,7 +185,14 @@ def add_moments(rows, weights, out):  # type: ignore[no-untyped-def]
 
 
 def product(one, two, zero):  # type: ignore[no-untyped-def]
-    """Sum over samples of one times two; ``zero`` gives the type of the sum."""
+    """Sum over samples of one times two.
+
+    Parameters
+    ----------
+    one, two : float array, shape (samples,)
+    zero : float
+        Its type is that of the sum.
+    """
     total = zero
     for n in range(one.size):
         total += one[n] * two[n]
