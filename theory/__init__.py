@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from theory.law import ModelError
-    from theory.model import Model, read_model
+    from theory.model import Model
+    from theory.model_file import read_model
     from theory.rendering import as_latex, as_text
     from theory.symmetry import Partition, PermutationGroup, classes
 
@@ -29,7 +30,8 @@ __all__ = [
 
 _MODULES = {
     "law": ("ModelError",),
-    "model": ("Model", "read_model"),
+    "model": ("Model",),
+    "model_file": ("read_model",),
     "rendering": ("as_latex", "as_text"),
     "symmetry": ("Partition", "PermutationGroup", "classes"),
 }

@@ -34,7 +34,32 @@ IntArray = NDArray[np.int64]
 HashArray = NDArray[np.uint64]
 
 ATTEMPTS = 8
+"""Hashes that are tried."""
 BLOCK = 1 << 17
+"""Colours that are worked on together: few enough for a cache."""
+
+
+def by_appearance(labels: NDArray[Any]) -> tuple[IntArray, IntArray]:
+    """Labels as numbers 0, 1, ... in the order of first appearance.
+
+    Parameters
+    ----------
+    labels : array, shape (n,)
+
+    Returns
+    -------
+    int array, shape (n,), and int array, shape (distinct,)
+        The numbers, and where each is first.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in by_appearance(np.array([7, 3, 7]))]
+    [[0, 1, 0], [0, 1]]
+    """
+    first, inverse = np.unique(labels, return_index=True, return_inverse=True)[1:]
+    rank = np.empty_like(first)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return rank[inverse], np.sort(first)
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -212,7 +237,7 @@ def _odd(salt: int) -> np.uint64:
 
 
 def _blocks(structure: RelationalStructure, roots: IntArray) -> list[slice]:
-    """Lines that are worked on together: few enough for a cache."""
+    """Lines that are worked on together."""
     width = max(1, BLOCK // max(1, structure.size))
     return [slice(begin, begin + width) for begin in range(0, roots.size, width)]
 

@@ -34,9 +34,12 @@ constants.
 from __future__ import annotations
 
 import ast
+import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from theory.law import ModelError
@@ -73,7 +76,7 @@ class EventRule:
     name: str
     meaning: str
     latex: str
-    after: str | None
+    after: str | None = field(default=None, kw_only=True)
 
     @property
     def expressions(self) -> tuple[sympy.Expr, ...]:
@@ -151,15 +154,23 @@ FUNCTIONS = {"sqrt": 1, "log": 1, "exp": 1, "Abs": 1, "tanh": 1, "Min": 2, "Max"
 SPELLED = {"abs": "Abs", "min": "Min", "max": "Max"}
 
 
-def event_rules(texts: Mapping[str, Any], names: Sequence[str]) -> tuple[EventRule, ...]:
+Letters = Callable[[str], Any]
+"""Name in a rule -> its symbol; an unknown one is refused."""
+
+
+def event_rules(
+    texts: Mapping[str, Any], names: Sequence[str], equal: Mapping[str, str] | None = None
+) -> tuple[EventRule, ...]:
     """The rules of a model, in an order in which ``after`` refers to earlier ones.
 
     Parameters
     ----------
     texts : mapping
         Name of the event -> rule.
-    known : sequence of str
+    names : sequence of str
         Names that a rule may use.
+    equal : mapping, optional
+        Name that no rule can use -> the name, or minus the name, that is always equal to it.
 
     Raises
     ------
@@ -172,14 +183,16 @@ def event_rules(texts: Mapping[str, Any], names: Sequence[str]) -> tuple[EventRu
             raise ModelError(f"events: {name!r} is no word, as T1 or half_attended")
         if not isinstance(text, str):
             raise ModelError(f"event {name}: {text!r} is no rule; rules are text, as {FORMS}")
-        rule = event_rule(name, text, names)
+        rule = event_rule(name, text, names, equal)
         if rule.after is not None and rule.after not in [earlier.name for earlier in rules]:
             raise ModelError(f"event {name}: there is no event {rule.after!r} before it")
         rules.append(rule)
     return tuple(rules)
 
 
-def event_rule(name: str, text: str, names: Sequence[str]) -> EventRule:
+def event_rule(
+    name: str, text: str, names: Sequence[str], equal: Mapping[str, str] | None = None
+) -> EventRule:
     """One rule from its text; see the module for the forms.
 
     Parameters
@@ -187,14 +200,35 @@ def event_rule(name: str, text: str, names: Sequence[str]) -> EventRule:
     name : str
         Name of the event.
     text : str
-    names : sequence of str
-        Names that the rule may use.
+    names, equal
+        As for `event_rules`.
 
     Raises
     ------
     ModelError
         If it has none of the forms, or uses a name that there is not.
     """
+    try:
+        return _rule(name, text, partial(_symbol, names=names, equal=equal or {}))
+    except ModelError as error:
+        raise ModelError(f"event {name}: {error}") from None
+
+
+def _symbol(letter: str, names: Sequence[str], equal: Mapping[str, str]) -> sympy.Symbol:
+    import sympy
+
+    if letter in names:
+        return sympy.Symbol(letter, real=True)
+    rate = "d_" if letter.startswith("d_") else ""
+    if other := equal.get(letter.removeprefix(rate)):
+        sign, used = "-" if other.startswith("-") else "", rate + other.removeprefix("-")
+        spelled = "minus " * bool(sign) + used
+        raise ModelError(f"{letter!r} is always equal to {spelled}; use {sign}{used}")
+    near = get_close_matches(letter, names, 1, 0.0)
+    raise ModelError(f"{letter!r} is unknown; nearest: {near[0] if near else 'none'}")
+
+
+def _rule(name: str, text: str, symbol: Letters) -> EventRule:
     import sympy
 
     body, after = text.strip(), None
@@ -205,32 +239,25 @@ def event_rule(name: str, text: str, names: Sequence[str]) -> EventRule:
     match = re.fullmatch(r"(.*)\s+while\s+(.*)", body)
     if match:
         body = match[1].strip()
-        guard = _difference(name, match[2], names)[0]
-    growing = re.fullmatch(r"(\w+)\s+(stops|starts) growing", body)
-    if growing:
-        rate = _expression(name, f"d_{growing[1]}", names)
-        stops = growing[2] == "stops"
-        return Crossing(
-            name, text, _latex(-rate if stops else rate, not stops), after,
-            -rate if stops else rate, guard, not stops, RESOLUTION,
-        )  # fmt: skip
-    rising = re.fullmatch(r"(.+)\s+rises again", body)
-    if rising:
-        quantity = _expression(name, rising[1], names)
-        return SustainedRise(name, text, text, after, quantity, RISE, 0.0)
-    exceeding = re.fullmatch(r"(.+)\s+exceeds the maximum of\s+(.+)", body)
-    if exceeding:
-        quantity, bound = (_expression(name, part, names) for part in exceeding.groups())
-        return ExceedsRunMaximum(name, text, text, after, quantity, bound)
-    expression, strict = _difference(name, body, names)
-    return Crossing(
-        name, text, _latex(expression, strict), after,
-        expression, guard, strict, _resolution(expression),
-    )  # fmt: skip
+        guard = _difference(match[2], symbol)[0]
+    if growing := re.fullmatch(r"(\w+)\s+(stops|starts) growing", body):
+        starts = growing[2] == "starts"
+        rate = _expression(f"d_{growing[1]}", symbol) * (1 if starts else -1)
+        latex = _latex(rate, starts)
+        return Crossing(name, text, latex, rate, guard, starts, RESOLUTION, after=after)
+    if rising := re.fullmatch(r"(.+)\s+rises again", body):
+        quantity = _expression(rising[1], symbol)
+        return SustainedRise(name, text, text, quantity, RISE, 0.0, after=after)
+    if exceeding := re.fullmatch(r"(.+)\s+exceeds the maximum of\s+(.+)", body):
+        quantity, bound = (_expression(part, symbol) for part in exceeding.groups())
+        return ExceedsRunMaximum(name, text, text, quantity, bound, after=after)
+    difference, strict = _difference(body, symbol)
+    latex, resolution = _latex(difference, strict), _resolution(difference)
+    return Crossing(name, text, latex, difference, guard, strict, resolution, after=after)
 
 
 def _resolution(expression: sympy.Expr) -> float:
-    """`RESOLUTION` where the expression is 0 at rest, so that only its sign is asked; else 0."""
+    """`RESOLUTION` where the expression is 0 at rest, so that only its sign counts; else 0."""
     rates = {symbol: 0 for symbol in expression.free_symbols if symbol.name.startswith("d_")}
     return RESOLUTION if rates and expression.subs(rates) == 0 else 0.0
 
@@ -242,62 +269,53 @@ def _latex(expression: sympy.Expr, strict: bool) -> str:
     return f"{sympy.latex(expression)} {sign} 0"
 
 
-def _difference(name: str, text: str, names: Sequence[str]) -> tuple[sympy.Expr, bool]:
+def _difference(text: str, symbol: Letters) -> tuple[sympy.Expr, bool]:
     """A comparison as (expression, strict): what must not be negative, or must be positive."""
     match = re.fullmatch(r"(.*?)(>=|<=|>|<)(.*)", text)
     if not match or re.search(r"[<>=]", match[3]):
-        raise ModelError(f"event {name}: {text!r} is no rule; rules are {FORMS}")
-    left, right = (_expression(name, part, names) for part in (match[1], match[3]))
+        raise ModelError(f"{text!r} is no rule; rules are {FORMS}")
+    left, right = (_expression(part, symbol) for part in (match[1], match[3]))
     above = match[2].startswith(">")
     return (left - right if above else right - left), "=" not in match[2]
 
 
-def _expression(name: str, text: str, names: Sequence[str]) -> sympy.Expr:
-    """Arithmetic of known names as sympy."""
+def _expression(text: str, symbol: Letters) -> sympy.Expr:
+    """Arithmetic of the letters as sympy."""
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError):
-        raise ModelError(f"event {name}: {text!r} cannot be read; rules are {FORMS}") from None
-    match = _read(name, tree, names)
-    never = match.is_finite is not True and not match.free_symbols
-    if never or match.is_real is False:
-        raise ModelError(f"event {name}: {text.strip()!r} is no finite number")
-    return match
+        raise ModelError(f"{text!r} cannot be read; rules are {FORMS}") from None
+    result = _read(tree, symbol)
+    never = result.is_finite is not True and not result.free_symbols
+    if never or result.is_real is False:
+        raise ModelError(f"{text.strip()!r} is no finite number")
+    return result
 
 
-def _read(name: str, node: ast.AST, names: Sequence[str]) -> Any:
+OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+
+
+def _read(node: ast.AST, symbol: Letters) -> Any:
     import sympy
 
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return sympy.nsimplify(value, rational=True)
         case ast.Name(id=letter):
-            if letter not in names:
-                from difflib import get_close_matches
-
-                near = get_close_matches(letter, names, 1, 0.0)
-                raise ModelError(
-                    f"event {name}: {letter!r} is unknown; nearest: {near[0] if near else 'none'}"
-                )
-            return sympy.Symbol(letter, real=True)
+            return symbol(letter)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_read(name, operand, names)
-        case ast.BinOp(left=left, op=operator, right=right):
-            one, two = _read(name, left, names), _read(name, right, names)
-            match operator:
-                case ast.Add():
-                    return one + two
-                case ast.Sub():
-                    return one - two
-                case ast.Mult():
-                    return one * two
-                case ast.Div():
-                    return one / two
-                case ast.Pow():
-                    return one**two
+            return -_read(operand, symbol)
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in OPERATORS:
+            return OPERATORS[type(sign)](_read(left, symbol), _read(right, symbol))
         case ast.Call(func=ast.Name(id=function), args=arguments, keywords=[]):
             spelled = SPELLED.get(function, function)
             required = FUNCTIONS.get(spelled, 0)
             if required == len(arguments) or (required == 2 < len(arguments)):
-                return getattr(sympy, spelled)(*(_read(name, a, names) for a in arguments))
-    raise ModelError(f"event {name}: {ast.unparse(node)!r} is no arithmetic of known names")
+                return getattr(sympy, spelled)(*(_read(a, symbol) for a in arguments))
+    raise ModelError(f"{ast.unparse(node)!r} is no arithmetic of known names")

@@ -8,8 +8,7 @@ of these arguments are the defaults of the constants. One of three doors gives t
 3. ``sample``, ``loss`` and ``symmetry``: a law that can be drawn from, with the symmetry stated.
 
 Nothing is compiled here. `theory.closure` finds which entries stay equal under gradient descent,
-and the engine of `dynamics` runs the model. `read_model` reads one from a Python file and leaves no
-module behind.
+and the engine of `dynamics` runs the model. `theory.model_file` reads one from a Python file.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-import sys
-import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,9 +29,7 @@ from theory.law import (
     Blamed,
     Law,
     ModelError,
-    error_text,
     is_number,
-    line_of,
     named_arrays,
     pairs,
     select_samples,
@@ -67,6 +62,7 @@ TABLES: Mapping[str, tuple[type, ...]] = {
 }
 """What may be a plain value, and its kinds; ``names`` and ``events`` are also functions."""
 SETTINGS = ("eta", "steps", "representatives")
+"""Plain values of a model file beside its tables."""
 RESERVED = frozenset({
     "time", "rtol", "eta", "steps", "record", "samples", "seed", "seeds", "full", "expectation",
     "tolerance", "dropped", "omega", "batch", "out", "json", "config", "resume", "checkpoint",
@@ -86,7 +82,7 @@ BEGINNINGS = ("d_", "time_", "path_", "uncertainty_", "observed_")
 SUM_TOLERANCE = 1e-12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Model:
     """The functions of a model; each constant is a keyword argument of some of them.
 
@@ -228,7 +224,7 @@ class Model:
         defaults: dict[str, Any] = {}
         first: dict[str, str] = {}
         missing: dict[str, str] = {}
-        for role, names in self._arguments.items():
+        for role, names in self.arguments.items():
             for name, parameter in names.items():
                 if name in RESERVED:
                     raise ModelError(
@@ -251,11 +247,11 @@ class Model:
                 raise ModelError(
                     f"constant {name!r} of {role} has no default anywhere; give it one: {name}=..."
                 )
-        order = dict.fromkeys(name for names in self._arguments.values() for name in names)
+        order = dict.fromkeys(name for names in self.arguments.values() for name in names)
         return {name: defaults[name] for name in order}
 
     @cached_property
-    def _arguments(self) -> dict[str, dict[str, inspect.Parameter]]:
+    def arguments(self) -> dict[str, dict[str, inspect.Parameter]]:
         """Function -> its constants."""
         result: dict[str, dict[str, inspect.Parameter]] = {}
         for role, leading in LEADING.items():
@@ -283,7 +279,7 @@ class Model:
         ModelError
             With the line of the file where the function itself raises.
         """
-        arguments = {name: constants[name] for name in self._arguments[role]}
+        arguments = {name: constants[name] for name in self.arguments[role]}
         with self.blamed(role):
             return getattr(self, role)(*leading, **arguments)
 
@@ -376,8 +372,8 @@ def check_name(role: str, name: Any, others: Mapping[str, Any]) -> None:
     role : str
         For the message.
     name : object
-    taken : mapping
-        Names that are taken, such as the constants.
+    others : mapping
+        Names of other things, such as the constants.
 
     Raises
     ------
@@ -406,79 +402,3 @@ def _plain(name: str, default: Any) -> Any:
 
 def _same(one: Any, two: Any) -> bool:
     return type(one) is type(two) and one == two
-
-
-def read_model(path: str | Path) -> Model:
-    r"""The model of a Python file.
-
-    Parameters
-    ----------
-    path : path-like
-        A file with ``start`` and one of the three doors as functions of these names.
-
-    Returns
-    -------
-    Model
-
-    Raises
-    ------
-    ModelError
-        If the file cannot be read or run, or holds no model.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> from theory import read_model
-    >>> with TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "plain.py"
-    ...     start = "def start(w0=0.1): return {'w': w0}"
-    ...     risk = "def risk(theta, xp): return theta['w'] ** 2"
-    ...     _ = file.write_text(f"{start}\n{risk}")
-    ...     model = read_model(file)
-    >>> model.name, model.constants
-    ('plain', {'w0': 0.1})
-    """
-    file = Path(path).absolute()
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not text"
-        raise ModelError(f"{str(path)!r} cannot be read ({reason.lower()})") from None
-    module = types.ModuleType(f"attdyn_model_{file.stem}")
-    module.__file__ = str(file)
-    sys.path.insert(0, str(file.parent))
-    # Dataclasses and the like look their module up by name.
-    sys.modules[module.__name__] = module
-    before, writes = set(sys.modules), sys.dont_write_bytecode
-    sys.dont_write_bytecode = True
-    try:
-        exec(compile(text, str(file), "exec"), module.__dict__)
-    except (Exception, SystemExit) as error:
-        raise ModelError(
-            f"{file.name} cannot be run: {error_text(error)}{line_of(error, file)}"
-        ) from error
-    finally:
-        sys.dont_write_bytecode = writes
-        sys.path.remove(str(file.parent))
-        _forget(set(sys.modules) - before, file.parent)
-    content = vars(module)
-    names_of_parts = [*LEADING, *TABLES, *SETTINGS]
-    arguments = {name: content[name] for name in names_of_parts if content.get(name) is not None}
-    if "start" not in arguments:
-        raise ModelError(f"{file.name} holds no model: it has no function start(...)")
-    lines = (module.__doc__ or "").strip().splitlines()
-    title = lines[0].rstrip(".") if lines else file.stem
-    source = str(content.get("SOURCE", ""))
-    try:
-        return Model(**arguments, name=file.stem, title=title, source=source, path=file)
-    except ModelError as error:
-        raise ModelError(f"{file.name}: {error}") from None
-
-
-def _forget(names: set[str], folder: Path) -> None:
-    """Drop the modules of a folder: another model may have others of these names, or newer ones."""
-    for name in names:
-        location = getattr(sys.modules[name], "__file__", None) or ""
-        if Path(location).parent == folder or folder in Path(location).parents:
-            del sys.modules[name]

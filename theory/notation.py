@@ -54,17 +54,6 @@ Row = tuple[Any, ...]
 """The fields of a `NotationEntry`, in their order."""
 
 
-def notation_entries(rows: Iterable[Row]) -> tuple[NotationEntry, ...]:
-    """The entries of a table whose rows are plain tuples.
-
-    Examples
-    --------
-    >>> notation_entries([("p", "p", "p", "odd degree", NATURAL)])[0].meaning
-    'odd degree'
-    """
-    return tuple(NotationEntry(*row) for row in rows)
-
-
 class Notation(Mapping[str, NotationEntry]):
     """The notation table of one system: code name -> `NotationEntry`.
 
@@ -72,17 +61,23 @@ class Notation(Mapping[str, NotationEntry]):
     ----------
     source : str
         The paper whose letters these are.
-    letters : iterable of NotationEntry
-        Rows of the table; code names are unique.
+    rows : iterable of NotationEntry, or of tuples of its fields
+        Code names are unique.
 
     Raises
     ------
     ValueError
         If a code name appears twice.
+
+    Examples
+    --------
+    >>> Notation("a paper", [("p", "p", "p", "odd degree", NATURAL)])["p"].meaning
+    'odd degree'
     """
 
-    def __init__(self, source: str, letters: tuple[NotationEntry, ...]) -> None:
+    def __init__(self, source: str, rows: Iterable[NotationEntry | Row]) -> None:
         self.source = source
+        letters = [row if isinstance(row, NotationEntry) else NotationEntry(*row) for row in rows]
         self._letters = {letter.name: letter for letter in letters}
         if len(self._letters) != len(letters):
             raise ValueError(f"a code name appears twice in the notation of {source}")

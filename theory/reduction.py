@@ -23,8 +23,6 @@ from sympy.core.function import AppliedUndef
 
 from theory.notation import Notation
 
-Expectation = sympy.Function("E")
-
 
 @dataclass(frozen=True)
 class ReducedSystem:
@@ -96,17 +94,3 @@ class ReducedSystem:
             expression = expression.subs(name, value)
         left = {applied.func.__name__ for applied in expression.atoms(AppliedUndef)}
         return self.expand(expression) if left & set(self.functions) else expression
-
-    def gradient_integrand(self, theta: sympy.Symbol) -> sympy.Expr:
-        """What is averaged to give the per-entry gradient of a state: (1/n) d(integrand)/d theta.
-
-        Parameters
-        ----------
-        theta : sympy.Symbol
-            One of `state`.
-        """
-        return sympy.diff(self.expand(self.risk_integrand), theta) / self.multiplicity[theta]
-
-    def update(self, theta: sympy.Symbol, eta: sympy.Symbol) -> sympy.Expr:
-        """One step of gradient descent on a state, the expectation left as ``E(...)``."""
-        return theta - eta * Expectation(self.gradient_integrand(theta))

@@ -8,28 +8,25 @@ components of the graph on the :math:`D^2` pairs with an edge
 :math:`(i, j) - (\pi(i), \pi(j))` for each *generator*: the group itself is never enumerated.
 
 Where no group is at hand, colour refinement of a relational structure
-(`theory.color_refinement`) finds
-classes that stay equal for a gradient which depends on stable colours only; orbits refine them.
+(`theory.color_refinement`) finds classes that stay equal for a gradient which depends on stable
+colours only; orbits refine them.
 
 `classes` is the one door: it takes any structure that knows its symmetry (a `PermutationGroup`, a
 `Partition`) or is refined (a `RelationalStructure`) and returns `Classes`.
-`breaking_permutation` tests a claimed symmetry against a risk and names the permutation that
-breaks it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.color_refinement import RelationalStructure, refine
+from theory.color_refinement import RelationalStructure, by_appearance, refine
 
 IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -129,16 +126,6 @@ class Partition:
     def sets(self) -> tuple[IntArray, ...]:
         """Members of each set, ascending."""
         return tuple(np.flatnonzero(self.labels == k) for k in range(self.labels.max() + 1))
-
-    def structure(self) -> RelationalStructure:
-        """The patches and the sets as vertices, membership as edges; rows, columns are patches."""
-        patches = np.arange(self.size)
-        return RelationalStructure(
-            kinds=np.repeat([0, 1], [self.size, len(self.sets)]),
-            edges=np.column_stack([patches, self.size + self.labels]),
-            rows=patches,
-            columns=patches,
-        )
 
     def group(self) -> PermutationGroup:
         """The permutations that map sets onto sets: product of wreath products S_c wr S_m.
@@ -241,7 +228,7 @@ def _(structure: PermutationGroup) -> Classes:
     label = np.arange(size * size, dtype=np.int64)
     for generator in structure.generators:
         _merge(label, (generator[:, None] * size + generator[None, :]).ravel())
-    return _by_appearance(label.reshape(size, size))
+    return Classes(by_appearance(label)[0].reshape(size, size))
 
 
 @classes.register
@@ -252,14 +239,8 @@ def _(structure: RelationalStructure) -> Classes:
         kind * count + refined.colours(row)[structure.columns]
         for row, kind in enumerate(refined.types.tolist())
     ]
-    return _by_appearance(np.stack(rows))
-
-
-def _by_appearance(label: NDArray[np.integer]) -> Classes:
-    first, inverse = np.unique(label, return_index=True, return_inverse=True)[1:]
-    order = np.empty_like(first)
-    order[np.argsort(first)] = np.arange(first.size)
-    return Classes(order[inverse].reshape(label.shape))
+    labels = np.stack(rows)
+    return Classes(by_appearance(labels.ravel())[0].reshape(labels.shape))
 
 
 def _merge(label: IntArray, image: IntArray) -> None:
@@ -274,36 +255,3 @@ def _merge(label: IntArray, image: IntArray) -> None:
     edges = (label[moved], label[image[moved]])
     graph = coo_array((np.ones(edges[0].size, dtype=np.int8), edges), shape=(count, count))
     label[:] = connected_components(graph, directed=False)[1][label]
-
-
-def breaking_permutation(
-    risk: Callable[[FloatArray], float],
-    group: PermutationGroup,
-    samples: Sequence[FloatArray],
-    tolerance: float = 1e-12,
-) -> IntArray | None:
-    """The first generator of a claimed symmetry that does not leave the risk unchanged.
-
-    Parameters
-    ----------
-    risk : callable
-        Risk as a function of A, shape (D, D).
-    group : PermutationGroup
-        The claimed symmetry.
-    samples : sequence of float arrays, shape (D, D)
-        Generic matrices at which the claim is tested.
-    tolerance : float
-        Largest relative change that counts as rounding.
-
-    Returns
-    -------
-    int array, shape (D,), or None
-        The permutation that breaks the claim; None where every generator passes.
-    """
-    for matrix in samples:
-        reference = risk(matrix)
-        for generator in group.generators:
-            changed = risk(matrix[np.ix_(generator, generator)])
-            if abs(changed - reference) > tolerance * max(1.0, abs(reference)):
-                return generator
-    return None

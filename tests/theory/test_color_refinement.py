@@ -49,11 +49,22 @@ def test_equals_refinement_of_the_disjoint_union_on_dictionaries(given_structure
     assert bijective(found.types.tolist(), histograms)
 
 
+def membership(partition):
+    """The patches and the sets as vertices, membership as edges; rows, columns are patches."""
+    patches = np.arange(partition.size)
+    return RelationalStructure(
+        kinds=np.repeat([0, 1], [partition.size, len(partition.sets)]),
+        edges=np.column_stack([patches, partition.size + partition.labels]),
+        rows=patches,
+        columns=patches,
+    )
+
+
 @pytest.mark.parametrize("sizes", [[4] * 4, [3] * 3, [2, 3, 3], [1, 1, 4]])
 def test_a_partition_gives_the_orbits_of_its_group(sizes):
     """Three for equal sets (Lemma 4.1 of the first system), without a generator."""
     partition = Partition.contiguous(sizes)
-    by_group, by_colours = classes(partition), classes(partition.structure())
+    by_group, by_colours = classes(partition), classes(membership(partition))
     assert np.array_equal(by_group.labels, by_colours.labels)
 
 

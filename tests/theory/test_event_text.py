@@ -106,3 +106,17 @@ def test_names_of_events(name):
 def test_after_what_is_not_there(texts):
     with pytest.raises(ModelError, match=r"event T: there is no event '.' before it"):
         event_rules(texts, KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("off > 1", "event T: 'off' is always equal to minus on; use -on"),
+        ("v > d_off", "event T: 'd_off' is always equal to minus d_on; use -d_on"),
+        ("off stops growing", "event T: 'd_off' is always equal to minus d_on; use -d_on"),
+    ],
+)
+def test_a_name_that_is_equal_to_another_is_said(text, message):
+    with pytest.raises(ModelError) as caught:
+        event_rules({"T": text}, [*KNOWN, "on", "d_on"], {"off": "-on"})
+    assert str(caught.value) == message

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from theory.symmetry import (
     Partition,
     PermutationGroup,
-    breaking_permutation,
     classes,
 )
 
@@ -52,19 +51,6 @@ def test_large_partitions_are_fast(sizes, count):
     began = time.perf_counter()
     assert classes(Partition.contiguous(sizes)).count == count
     assert time.perf_counter() - began < 2.0
-
-
-def test_a_claimed_symmetry_that_breaks_the_risk_is_named():
-    partition = Partition.contiguous((2, 2))
-    weight = np.where(partition.labels[:, None] == partition.labels[None, :], 2.0, 1.0)
-    samples = [np.random.default_rng(0).normal(size=(4, 4))]
-
-    def risk(matrix):
-        return float((weight * matrix**2).sum())
-
-    assert breaking_permutation(risk, partition.group(), samples) is None
-    claimed = PermutationGroup(4, (np.array([1, 0, 2, 3]), np.array([0, 2, 1, 3])))
-    assert breaking_permutation(risk, claimed, samples).tolist() == [0, 2, 1, 3]
 
 
 @pytest.mark.parametrize("labels", [[], [1, 2], [0, 2], [[0, 1]]])

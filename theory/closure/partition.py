@@ -29,6 +29,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from theory.color_refinement import by_appearance
 from theory.law import ModelError
 
 FloatArray = NDArray[np.float64]
@@ -212,19 +213,13 @@ def refine_entries(
         If the gradient is not finite at the start, or nowhere near it.
     """
     start, size = training.start, training.start.size
-    if before is None:
-        labels = np.unique(
-            np.stack([training.arrays, _ranks(np.abs(start))]), axis=1, return_inverse=True
-        )[1].ravel()
-        signs, active = np.sign(start), np.zeros(size, dtype=bool)
-    else:
-        active = before.labels >= 0
-        labels = np.where(active, before.labels, before.count + training.arrays)
-        labels = np.unique(
-            np.stack([labels, np.where(active, 0, _ranks(np.abs(start)))]),
-            axis=1, return_inverse=True,
-        )[1].ravel()  # fmt: skip
-        signs = np.where(active, before.signs, np.sign(start))
+    before = before or EntryClasses(np.full(size, FROZEN), np.zeros(size), start)
+    active = before.labels >= 0
+    labels = np.where(active, before.labels, before.count + training.arrays)
+    sizes = np.unique(np.abs(start), return_inverse=True)[1].ravel()
+    pairs_of_labels = np.stack([labels, np.where(active, 0, sizes)])
+    labels = np.unique(pairs_of_labels, axis=1, return_inverse=True)[1].ravel()
+    signs = np.where(active, before.signs, np.sign(start))
     pending = list(extra)
     quiet = rounds = 0
     splits: list[Split] = []
@@ -249,11 +244,8 @@ def refine_entries(
     ordered = np.full(size, FROZEN, dtype=np.int64)
     oriented = np.zeros(size)
     if moving.size:
-        _, first, inverse = np.unique(labels[moving], return_index=True, return_inverse=True)
-        rank = np.empty_like(first)
-        rank[np.argsort(first)] = np.arange(first.size)
-        ordered[moving] = rank[inverse]
-        oriented[moving] = signs[moving] * signs[moving[first]][inverse]
+        ordered[moving], first = by_appearance(labels[moving])
+        oriented[moving] = signs[moving] * signs[moving[first]][ordered[moving]]
     return EntryClasses(ordered, oriented, start, rounds, tuple(splits))
 
 
@@ -316,10 +308,6 @@ def _random_probe(
 
 def _finite(gradient: FloatArray, floor: FloatArray) -> bool:
     return bool(np.isfinite(gradient).all() and np.isfinite(floor).all())
-
-
-def _ranks(values: FloatArray) -> IntArray:
-    return np.unique(values, return_inverse=True)[1].ravel()
 
 
 def _tolerances(
@@ -402,10 +390,7 @@ def split_samples(labels: IntArray, signatures: Iterable[Signature]) -> SampleCl
         finite = np.isfinite(values) & np.isfinite(floors)
         values, floors = np.where(finite, values, 0.0), np.where(finite, floors, 0.0)
         count = int(labels.max(initial=-1)) + 1
-        error, largest = np.zeros(count), np.zeros(count)
-        np.maximum.at(error, labels, floors)
-        np.maximum.at(largest, labels, np.abs(values))
-        tolerance = FLOORS * error + ROUNDING * largest
+        tolerance = _tolerances(labels, count, values, floors)
         order = np.lexsort((values, finite, labels))
         before, after = order[:-1], order[1:]
         new = labels[before] != labels[after]
@@ -414,7 +399,4 @@ def split_samples(labels: IntArray, signatures: Iterable[Signature]) -> SampleCl
         fresh = np.empty_like(labels)
         fresh[order] = np.concatenate([[0], np.cumsum(new)])
         labels = fresh
-    first, inverse = np.unique(labels, return_index=True, return_inverse=True)[1:]
-    rank = np.empty_like(first)
-    rank[np.argsort(first)] = np.arange(first.size)
-    return SampleClasses(rank[inverse.ravel()])
+    return SampleClasses(by_appearance(labels)[0])

@@ -69,32 +69,29 @@ class FullTraining:
 
     def probe(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Gradient, and the rounding error of each entry."""
-        import jax
-
         gradient = self.gradient(state)
-        data = perturbed(self._data, self._generator)
-        noise = 1 + SINGLE * self._generator.standard_normal(state.size)
-        with jax.enable_x64(False):
-            twin = np.asarray(
-                self._program.compiled_gradient((state * noise).astype(np.float32), data)
-            )
-        return gradient, np.abs(gradient - twin.astype(np.float64)) * TWIN
+        rough = self._in_single_precision(self._program.compiled_gradient, state)
+        return gradient, np.abs(gradient - rough) * TWIN
 
     def signatures(self, state: FloatArray, direction: FloatArray) -> list[Signature]:
         """Numbers of each sample that equal samples share, with their rounding errors."""
         import jax
 
+        numbers = self._program.compiled_signatures
         with jax.enable_x64(True):
-            rows = np.asarray(self._program.compiled_signatures(state, direction, self._data))
+            rows = np.asarray(numbers(state, direction, self._data))
+        rough = self._in_single_precision(numbers, state, direction)
+        return [(row, np.abs(row - other) * TWIN) for row, other in zip(rows, rough, strict=True)]
+
+    def _in_single_precision(self, function: Any, state: FloatArray, *others: Any) -> FloatArray:
+        """What a compiled function gives of data and a state moved by a rounding error."""
+        import jax
+
         data = perturbed(self._data, self._generator)
         noise = 1 + SINGLE * self._generator.standard_normal(state.size)
+        single = [np.asarray(part, dtype=np.float32) for part in (state * noise, *others)]
         with jax.enable_x64(False):
-            twins = np.asarray(
-                self._program.compiled_signatures(
-                    (state * noise).astype(np.float32), direction.astype(np.float32), data
-                )
-            ).astype(np.float64)
-        return [(row, np.abs(row - twin) * TWIN) for row, twin in zip(rows, twins, strict=True)]
+            return np.asarray(function(*single, data)).astype(np.float64)
 
 
 def perturbed(data: Data, generator: np.random.Generator) -> Data:

@@ -18,7 +18,7 @@ import hashlib
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -191,8 +191,9 @@ def digests(made: Realization) -> dict[str, str]:
     abstract = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), made.data)
     flat = jax.ShapeDtypeStruct((program.size,), np.float64)
     with jax.enable_x64(True):
-        traced = jax.make_jaxpr(program.first_value)(flat, abstract)
-        parts["loss" if program.has_law else "risk"] = [_text(traced)]
+        role = program.expectation
+        traced = jax.make_jaxpr(partial(program.first_values, role))(flat, abstract)
+        parts[role] = [_text(traced)]
         if made.observable_names:
             parts["observables"] = [_text(jax.make_jaxpr(program.observed)(flat, abstract))]
     for role, text in syntax(model.path).items():

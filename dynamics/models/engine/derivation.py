@@ -213,12 +213,9 @@ def restricted_loss(
         return _read(made, closure, symbols, None)
     one = select_samples(made.law.samples, 0)
     leaves, structure = jax.tree.flatten(one)
-    named, first = [], 0
-    for leaf in leaves:
-        count = int(np.size(leaf))
-        part = np.array(columns[first : first + count], dtype=object).reshape(np.shape(leaf))
-        named.append(part if np.ndim(leaf) else part.item())
-        first += count
+    cuts = np.cumsum([np.size(leaf) for leaf in leaves])[:-1]
+    parts = np.split(np.array(columns, dtype=object), cuts)
+    named = [part.reshape(np.shape(leaf)) for part, leaf in zip(parts, leaves, strict=True)]
     return _read(made, closure, symbols, (one, jax.tree.unflatten(structure, named)))
 
 
@@ -234,12 +231,7 @@ def _read(
     fixed = {name: np.asarray(value) for name, value in data.fixed.items()}
 
     def loss(flat: Any, one: Any, untrained: Any, constants: Any) -> Any:
-        here = data._replace(fixed=untrained, reals=constants)
-        return (
-            program.closed_risk(flat, here)
-            if sample is None
-            else program.sample_loss(flat, one, here)
-        )
+        return program.sample_loss(flat, one, data._replace(fixed=untrained, reals=constants))
 
     concrete = 0.0 if sample is None else sample[0]
     with jax.enable_x64(True):
@@ -272,7 +264,7 @@ def size_table(
     definition : Definition
     grids : mapping
         Constant -> values.
-    given : mapping
+    others : mapping
         The other constants.
     walk : Walk
 

@@ -5,9 +5,8 @@ z_{k(i)}`, and frozen entries as at the start; one step changes :math:`z_k` by
 :math:`-\eta\,(1/n_k)\,\partial R/\partial z_k`. A linear space: :math:`\theta = \theta(0) + U z`
 with orthonormal columns, :math:`z` changes by :math:`-\eta\,\partial R/\partial z`.
 
-*Functions.* ``payload`` is the pair of data and embedding; both are arguments of what is compiled,
-so that problems at other real constants, or with other classes of the same sizes, compile nothing
-new.
+*Functions* take a ``payload``, the pair of data and embedding, as an argument, so that problems at
+other real constants, or with other classes of the same sizes, compile nothing new.
 
 *Loop*, the array twin of `dynamics.codegen.kernels.advance`:
 :math:`z^{(t+1)} = z^{(t)} - \eta\, g(z^{(t)})`, with the order parameters of every step for the
@@ -123,19 +122,16 @@ class Loop:
 
     Parameters
     ----------
-    gradient : callable
-        (state, data) -> gradient; traced.
-    row : callable
-        (state, gradient, data) -> order parameters, shape (width,); traced.
+    gradient, row, batched : callable
+        (state, data) -> gradient; (state, gradient, data) -> order parameters, shape (width,);
+        (data, index) -> data of the samples of one step, or None. All are traced.
     size : int
         Entries of a state.
-    batched : callable, optional
-        (data, index) -> data of the samples of one step; traced.
 
     Notes
     -----
-    Whether every state is finite is looked at once for all steps of a call: a state that is not
-    stays so. Only then are the steps taken again one by one, up to the last finite state.
+    Whether every state is finite is checked once for all steps of a call: a state that is not
+    stays so. Only then are the steps repeated one by one, up to the last finite state.
     """
 
     def __init__(
@@ -219,10 +215,7 @@ class Loop:
         batches : int array, shape (last - first, B), optional
             Samples of each step.
 
-        Returns
-        -------
-        int
-            ``last``, or the step whose successor is not finite.
+        Returns ``last``, or the step whose successor is not finite.
         """
         import jax
 
@@ -234,9 +227,9 @@ class Loop:
             while step < last:
                 stop = min(last, step + STEPS)
                 due = record_steps[done : done + self.records + 1]
-                if due.size > self.records and due[-1] < stop:
-                    stop = int(due[-1])
-                due = due[due < stop][: self.records]
+                if due.size > self.records:
+                    stop = min(stop, int(due[-1]))
+                due = due[due < stop]
                 slots = np.full(0 if self._small else STEPS, self.records, dtype=np.int64)
                 if not self._small:
                     slots[due - step] = np.arange(due.size)
@@ -244,25 +237,20 @@ class Loop:
                 if batches is not None:
                     index = np.zeros((STEPS, batches.shape[1]), dtype=np.int64)
                     index[: stop - step] = batches[step - first : stop - first]
-                begin, count = now, stop - step
-                now, finite, tracked_rows, records = self._quick(
-                    begin, eta, count, slots, index, data
-                )
-                reached = stop
+                begin, reached = now, stop
+                now, finite, *arrays = self._quick(begin, eta, stop - step, slots, index, data)
                 if not finite:
-                    now, steps_taken = self._checked(begin, eta, count, index, data)
-                    reached = step + int(steps_taken)
-                rows = np.asarray(tracked_rows)[: min(reached + 1, stop) - step]
+                    now, steps = self._checked(begin, eta, stop - step, index, data)
+                    reached = step + int(steps)
+                rows, records = map(np.asarray, arrays)
+                rows = rows[: min(reached + 1, stop) - step]
                 width = tracked.shape[1]
                 tracked[step - first : step - first + len(rows)] = rows[:, :width]
                 reached_records = due[due <= reached]
-                own = (
-                    rows[reached_records - step, width:]
-                    if self._small
-                    else np.asarray(records)[: reached_records.size]
-                )
-                stored[done : done + reached_records.size] = own
-                done += reached_records.size
+                count = reached_records.size
+                own = rows[reached_records - step, width:] if self._small else records[:count]
+                stored[done : done + count] = own
+                done += count
                 step = reached
                 if reached < stop:
                     break
@@ -293,12 +281,9 @@ class Functions:
 
     Attributes
     ----------
-    compiled_slope, compiled_row, compiled_jacobian : callable
-        `slope`, `row` and the derivative of `slope`, compiled on first call.
-    compiled_observed : callable
-        (states, payload) -> `observed` of many states.
-    compiled_product : callable
-        (state, direction, payload) -> Jacobian of `slope` times the direction.
+    compiled_slope, compiled_row, compiled_jacobian, compiled_observed, compiled_product : callable
+        Slope, row, the derivative of the slope, `observed` of many states, and the Jacobian of the
+        slope times a direction, compiled on first call.
     loop : Loop
         Gradient descent.
     """
@@ -309,26 +294,23 @@ class Functions:
         import jax
 
         self.program, self.reduced, self.columns = program, reduced, columns
+        slope = partial(_slope, program, reduced)
         self.compiled_slope = slope_of(program, reduced)
         self.compiled_row = jax.jit(self.row)
-        self.compiled_jacobian = jax.jit(jax.jacfwd(self.slope))
+        self.compiled_jacobian = jax.jit(jax.jacfwd(slope))
 
         def observed(states: Any, payload: Any) -> Any:
             return jax.lax.map(lambda state: self.observed(state, payload), states)
 
         def product(state: Any, direction: Any, payload: Any) -> Any:
-            return jax.jvp(lambda s: self.slope(s, payload), (state,), (direction,))[1]
+            return jax.jvp(lambda s: slope(s, payload), (state,), (direction,))[1]
 
         self.compiled_observed, self.compiled_product = jax.jit(observed), jax.jit(product)
-        self.loop = Loop(self.slope, self.row, size, _samples_of_a_step if batched else None)
+        self.loop = Loop(slope, self.row, size, _samples_of_a_step if batched else None)
 
     def flat(self, state: Any, payload: Any) -> Any:
         """Every entry; traced."""
         return payload[1].lift(state) if self.reduced else state
-
-    def slope(self, state: Any, payload: Any) -> Any:
-        """What a step subtracts, divided by eta; traced."""
-        return _slope(self.program, self.reduced, state, payload)
 
     def row(self, state: Any, slope: Any, payload: Any) -> Any:
         """Order parameters at a state; traced."""
@@ -337,7 +319,7 @@ class Functions:
 
         data, embedding = payload
         flat = self.flat(state, payload)
-        observe = lambda entries: self.program.observed(entries, data)  # noqa: E731
+        observe = partial(self.program.observed, data=data)
         kinds = {kind for kind, _ in self.columns}
         values: dict[str, Any] = {
             "state": state if self.reduced else embedding.project(state),
@@ -371,6 +353,7 @@ class Functions:
 
 
 def _slope(program: Program, reduced: bool, state: Any, payload: Any) -> Any:
+    """What a step subtracts, divided by eta; traced."""
     data, embedding = payload
     if not reduced:
         return program.value_and_gradient(lambda z: z, state, data)[1]
@@ -395,9 +378,8 @@ def slope_of(program: Program, reduced: bool) -> Any:
 
     Parameters
     ----------
-    program : Program
-    reduced : bool
-        Whether the state are coordinates of the embedding, or every entry.
+    program, reduced
+        As for `Functions`.
     """
     import jax
 

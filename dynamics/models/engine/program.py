@@ -10,7 +10,7 @@ JAX's switch for double precision is a context here, never the global flag of th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache, partial
 from math import ceil, prod
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dynamics.models.engine.tracing import namespace, refusals, require_jax
 from dynamics.validation import InvalidRequest
 from theory.law import Law, ModelError
-from theory.model import Model, check_name
+from theory.model import LEADING, Model, check_name
 
 FloatArray = NDArray[np.float64]
 
@@ -84,26 +84,26 @@ class Program:
             first += count
         return result
 
-    def _constants(self, role: str, data: Data) -> dict[str, Any]:
+    def call(self, role: str, theta: Any, sample: Any, data: Data) -> Any:
+        """A function of the model, of a sample where it takes one; traced."""
         constants = {**self.statics, **data.reals}
-        return {name: constants[name] for name in self.model._arguments[role]}
+        arguments = {name: constants[name] for name in self.model.arguments[role]}
+        leading = (theta, sample) if "sample" in LEADING[role] else (theta,)
+        return getattr(self.model, role)(*leading, namespace(), **arguments)
 
     def sample_loss(self, flat: Any, sample: Any, data: Data) -> Any:
-        """The loss of one sample."""
-        assert self.model.loss is not None
-        theta = self.theta(flat, data.fixed)
-        return self.model.loss(theta, sample, namespace(), **self._constants("loss", data))
-
-    def closed_risk(self, flat: Any, data: Data) -> Any:
-        """The risk that the model gives in closed form; traced."""
-        assert self.model.risk is not None
-        theta = self.theta(flat, data.fixed)
-        return self.model.risk(theta, namespace(), **self._constants("risk", data))
+        """The loss of one sample, or the risk where it is in closed form; traced."""
+        return self.call(self.expectation, self.theta(flat, data.fixed), sample, data)
 
     @property
     def has_law(self) -> bool:
         """Whether the risk is a sum over samples."""
         return self.model.risk is None
+
+    @property
+    def expectation(self) -> str:
+        """The function of the model that is descended: ``loss`` or ``risk``."""
+        return "loss" if self.has_law else "risk"
 
     def block(self, data: Data) -> int:
         """Samples of a block."""
@@ -148,47 +148,45 @@ class Program:
         )
         return weights.reshape(number, size), jax.tree.map(cut, data.samples), number
 
-    def weighted_loss(self, flat: Any, weights: Any, samples: Any, data: Data) -> Any:
-        """Sum of weights times losses of samples; traced."""
+    def weighted_loss(self, flat: Any, block: tuple[Any, Any], data: Data) -> Any:
+        """Sum of weights times losses of samples, of a pair of both; traced."""
         import jax
 
+        weights, samples = block
         losses = jax.vmap(lambda sample: self.sample_loss(flat, sample, data))(samples)
         return (weights * losses).sum()
 
-    def risk(self, flat: Any, data: Data) -> Any:
-        """The risk at a flat state; traced."""
+    def _summed(self, of: Callable[[Any], Any], data: Data) -> Any:
+        """Sum over blocks of what a function of (weights, samples) gives; traced."""
         import jax
 
-        if not self.has_law:
-            return self.closed_risk(flat, data)
         weights, samples, number = self.blocks(data)
         if number == 1:
-            return self.weighted_loss(flat, data.weights, data.samples, data)
-        parts = jax.lax.map(
-            lambda wx: self.weighted_loss(flat, wx[0], wx[1], data), (weights, samples)
-        )
-        return parts.sum()
+            return of((data.weights, data.samples))
+        parts = jax.lax.map(of, (weights, samples))
+        return jax.tree.map(lambda values: values.sum(), parts)
+
+    def risk(self, flat: Any, data: Data) -> Any:
+        """The risk at a flat state; traced."""
+        if not self.has_law:
+            return self.sample_loss(flat, None, data)
+        return self._summed(lambda block: self.weighted_loss(flat, block, data), data)
 
     def value_and_gradient(self, embed: Any, state: Any, data: Data) -> tuple[Any, Any]:
         """Risk of the entries ``embed(state)``, and its gradient by the state; traced."""
         import jax
 
-        if not self.has_law:
-            return jax.value_and_grad(lambda z: self.closed_risk(embed(z), data))(state)
-        weights, samples, number = self.blocks(data)
-        if number == 1:
-            return jax.value_and_grad(
-                lambda z: self.weighted_loss(embed(z), data.weights, data.samples, data)
-            )(state)
+        if not self.has_law or self.block(data) == data.weights.shape[0]:
+            return jax.value_and_grad(lambda z: self.risk(embed(z), data))(state)
 
         def add(total: Any, block: Any) -> tuple[Any, None]:
-            value, slope = jax.value_and_grad(
-                lambda z: self.weighted_loss(embed(z), block[0], block[1], data)
-            )(state)
+            value, slope = jax.value_and_grad(lambda z: self.weighted_loss(embed(z), block, data))(
+                state
+            )
             return (total[0] + value, total[1] + slope), None
 
         zero = jax.numpy.zeros((), state.dtype), jax.numpy.zeros_like(state)
-        return jax.lax.scan(add, zero, (weights, samples))[0]
+        return jax.lax.scan(add, zero, self.blocks(data)[:2])[0]
 
     def observed(self, flat: Any, data: Data) -> dict[str, Any]:
         """Everything the model observes at a state, by name; traced."""
@@ -196,23 +194,16 @@ class Program:
 
         result: dict[str, Any] = {}
         theta = self.theta(flat, data.fixed)
-        model, xp = self.model, namespace()
-        if model.observables is not None:
-            result |= model.observables(theta, xp, **self._constants("observables", data))
-        if model.observe is not None:
-            arguments = self._constants("observe", data)
+        if self.model.observables is not None:
+            result |= self.call("observables", theta, None, data)
+        if self.model.observe is not None:
 
             def averaged(block: Any) -> Any:
                 weights, samples = block
-                each = jax.vmap(lambda s: model.observe(theta, s, xp, **arguments))(samples)  # type: ignore[misc]
+                each = jax.vmap(lambda s: self.call("observe", theta, s, data))(samples)
                 return jax.tree.map(lambda values: (weights * values).sum(), each)
 
-            weights, samples, number = self.blocks(data)
-            if number == 1:
-                result |= averaged((data.weights, data.samples))
-            else:
-                parts = jax.lax.map(averaged, (weights, samples))
-                result |= jax.tree.map(lambda values: values.sum(), parts)
+            result |= self._summed(averaged, data)
         return result
 
     def signatures(self, flat: Any, direction: Any, data: Data) -> Any:
@@ -223,19 +214,14 @@ class Program:
         import jax
         import jax.numpy as jnp
 
-        model, xp = self.model, namespace()
-
         def one(sample: Any) -> Any:
             loss, along = jax.jvp(
                 lambda f: self.sample_loss(f, sample, data), (flat,), (direction,)
             )
             values = [loss, along]
-            if model.observe is not None:
-                theta = self.theta(flat, data.fixed)
-                values_of_sample = model.observe(
-                    theta, sample, xp, **self._constants("observe", data)
-                )
-                values += [jnp.asarray(v, loss.dtype) for v in values_of_sample.values()]
+            if self.model.observe is not None:
+                said = self.call("observe", self.theta(flat, data.fixed), sample, data)
+                values += [jnp.asarray(value, loss.dtype) for value in said.values()]
             return jnp.stack(values)
 
         _, samples, number = self.blocks(data)
@@ -284,47 +270,46 @@ class Program:
         key = str(abstract)
         if key in self._checked:
             return
-        first = "loss" if self.has_law else "risk"
+        first = self.expectation
         others: dict[str, Any] = {**self.statics, **data.reals, **self.shapes}
         with jax.enable_x64(True):
-            with refusals(first, path):
-                _one_number(first, jax.eval_shape(self.first_value, flat, abstract))
-            for role in ("observables", "observe"):
-                if getattr(self.model, role) is not None:
-                    with refusals(role, path):
-                        shapes = jax.eval_shape(partial(self._observe, role), flat, abstract)
-                        _numbers_by_name(role, shapes)
-                        for name in shapes:
-                            check_name(role, name, others)
-                    others |= shapes
+            for role in (first, "observables", "observe"):
+                if getattr(self.model, role) is None:
+                    continue
+                with refusals(role, path):
+                    shapes = jax.eval_shape(partial(self.first_values, role), flat, abstract)
+                    if role == first:
+                        _one_number(role, shapes)
+                        continue
+                    _numbers_by_name(role, shapes)
+                    for name in shapes:
+                        check_name(role, name, others)
+                others |= shapes
             with refusals(first, path):
                 jax.eval_shape(
                     lambda f, d: self.value_and_gradient(lambda z: z, f, d)[1], flat, abstract
                 )
         self._checked.add(key)
 
-    def first_value(self, flat: Any, data: Data) -> Any:
-        """The loss of the first sample, or the risk; traced."""
+    def first_values(self, role: str, flat: Any, data: Data) -> Any:
+        """What a function of the model gives, of the first sample where it takes one; traced.
+
+        Parameters
+        ----------
+        role : str
+            ``loss``, ``risk``, ``observables`` or ``observe``.
+        flat : array, shape (n,)
+        data : Data
+        """
         import jax
 
-        if not self.has_law:
-            return _arrays_only("risk", self.closed_risk(flat, data))
-        first = jax.tree.map(lambda part: part[0], data.samples)
-        return _arrays_only("loss", self.sample_loss(flat, first, data))
-
-    def _observe(self, role: str, flat: Any, data: Data) -> Any:
-        """What ``observables``, or ``observe`` of the first sample, gives; traced."""
-        import jax
-
-        theta, xp, arguments = (
-            self.theta(flat, data.fixed),
-            namespace(),
-            self._constants(role, data),
-        )
-        if role == "observables":
-            return _arrays_only(role, self.model.observables(theta, xp, **arguments))  # type: ignore[misc]
         sample = jax.tree.map(lambda part: part[0], data.samples)
-        return _arrays_only(role, self.model.observe(theta, sample, xp, **arguments))  # type: ignore[misc]
+        values = self.call(role, self.theta(flat, data.fixed), sample, data)
+        for leaf in jax.tree.leaves(values):
+            plain = np.isscalar(leaf) and not isinstance(leaf, str)
+            if not plain and not hasattr(leaf, "__array__"):
+                raise ModelError(f"{role} gives {type(leaf).__name__}, which is no number")
+        return values
 
 
 def _description(value: Any) -> str:
@@ -332,17 +317,6 @@ def _description(value: Any) -> str:
     if not hasattr(value, "shape"):
         return type(value).__name__
     return str(value.dtype) + (f" of shape {value.shape}" if value.shape else "")
-
-
-def _arrays_only(role: str, values: Any) -> Any:
-    """What a function gives, where all of it can be numbers."""
-    import jax
-
-    for leaf in jax.tree.leaves(values):
-        plain = np.isscalar(leaf) and not isinstance(leaf, str)
-        if not plain and not hasattr(leaf, "__array__"):
-            raise ModelError(f"{role} gives {type(leaf).__name__}, which is no number")
-    return values
 
 
 def _one_number(role: str, shape: Any) -> None:
@@ -361,37 +335,22 @@ def _numbers_by_name(role: str, shapes: Any) -> None:
 
 
 @lru_cache(maxsize=64)
-def _program(model: Any, statics: tuple[Any, ...], shapes: tuple[Any, ...]) -> Program:
-    return Program(model.model, dict(statics), dict(shapes))
-
-
-class _ById:
-    """A model as a key: two are equal when they are the same object."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    def __hash__(self) -> int:
-        return id(self.model)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ById) and other.model is self.model
-
-
 def program_of(
-    model: Model, statics: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]
+    model: Model,
+    statics: tuple[tuple[str, Any], ...],
+    shapes: tuple[tuple[str, tuple[int, ...]], ...],
 ) -> Program:
     """The program of a model at static constants; the same object for the same ones.
 
     Parameters
     ----------
     model : Model
-    statics : mapping
-        Constants that are no real numbers.
-    shapes : mapping
+    statics : pairs
+        Constants that are no real numbers, by name.
+    shapes : pairs
         Trained array -> shape.
     """
-    return _program(_ById(model), tuple(statics.items()), tuple(shapes.items()))
+    return Program(model, dict(statics), dict(shapes))
 
 
 def device_data(law: Law | None, fixed: Mapping[str, Any], reals: Mapping[str, float]) -> Data:

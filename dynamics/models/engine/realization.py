@@ -72,7 +72,9 @@ class Realization:
             self.law = self._law(samples, seed)
         self.shapes = {name: array.shape for name, array in self.arrays.items()}
         self.flat_start = np.concatenate([array.ravel() for array in self.arrays.values()])
-        self.program: Program = program_of(model, statics, self.shapes)
+        self.program: Program = program_of(
+            model, tuple(statics.items()), tuple(self.shapes.items())
+        )
         self.data = device_data(self.law, fixed, self.reals)
         self.program.check(self.data)
         self._closures: dict[Walk, Closure] = {}
@@ -149,24 +151,45 @@ class Realization:
         Of two names of entries that stay equal the first is used; an entry that never moves has
         none.
         """
+        equal = self.equal_names(classes)
         remarks: list[str] = []
-        first: dict[int, str] = {}
         for name, label in self._named_classes(classes).items():
             if label < 0:
                 remarks.append(f"names: {name} never moves, and is no scalar")
-            elif first.setdefault(label, name) != name:
-                remarks.append(f"names: {name} stays equal to {first[label]}, whose name is used")
+            elif name in equal:
+                other = equal[name].replace("-", "minus ")
+                remarks.append(f"names: {name} stays equal to {other}, whose name is used")
         return tuple(remarks)
+
+    def equal_names(self, classes: EntryClasses) -> dict[str, str]:
+        """Name whose entry stays equal to one that is named before it -> that name, with its sign.
+
+        Parameters
+        ----------
+        classes : EntryClasses
+        """
+        first: dict[int, tuple[str, float]] = {}
+        equal: dict[str, str] = {}
+        for name, entry in self._named_entries().items():
+            label, sign = int(classes.labels[entry]), float(classes.signs[entry])
+            used, sign_of_used = first.setdefault(label, (name, sign))
+            if label >= 0 and used != name:
+                equal[name] = ("-" if sign != sign_of_used else "") + used
+        return equal
 
     def _named_classes(self, classes: EntryClasses) -> dict[str, int]:
         """Name that the model gives -> class of the entry that it names."""
-        labels: dict[str, int] = {}
+        return {n: int(classes.labels[entry]) for n, entry in self._named_entries().items()}
+
+    def _named_entries(self) -> dict[str, int]:
+        """Name that the model gives -> the entry of the flat state that it names."""
+        entries: dict[str, int] = {}
         for name, entry in self.model.table("names", self.constants).items():
             array, *position = entry if isinstance(entry, (tuple, list)) and entry else (entry,)
             if not isinstance(array, str):
                 raise ModelError(f"names: {name} = {entry!r} is no entry, as ('A', 0, 1)")
-            labels[name] = int(classes.labels[self.entry_number(array, *position)])
-        return labels
+            entries[name] = self.entry_number(array, *position)
+        return entries
 
     def entry_position(self, entry: int) -> tuple[str, tuple[int, ...]]:
         """Array and position of an entry of the flat state."""

@@ -35,7 +35,7 @@ from theory.law import ModelError, stacked
 from theory.tracing import to_mpmath
 
 if TYPE_CHECKING:
-    from dynamics.models.engine.problem import ReducedPopulation
+    from dynamics.models.engine.square import ReducedPopulation
 
 LARGEST = 8000
 """Characters of a gradient that is worth compiling."""
@@ -81,7 +81,7 @@ def compiled_gradient(problem: ReducedPopulation) -> tuple[codegen.CompiledModul
             f"the gradient of {problem.system} has {len(source)} characters; at most {LARGEST} are "
             "worth compiling; backend can be arrays"
         )
-    kinds = [(kind, int(key)) for kind, key in problem._columns]
+    kinds = [(kind, int(key)) for kind, key in problem.columns]
     parts = [
         codegen.kernel_source(logistic) + "\nLogistic = logistic\n",
         source,
@@ -89,7 +89,7 @@ def compiled_gradient(problem: ReducedPopulation) -> tuple[codegen.CompiledModul
         codegen.kernel_source(advance),
     ]
     module = codegen.build(f"{problem.system}, reduced problem.", names, parts)
-    share = np.asarray(problem._plain.share, dtype=float)
+    share = np.asarray(problem.embedding.share, dtype=float)
     constants = np.array([made.reals[name] for name in reals], dtype=float)
     return module, (constants, weights, table, share)
 
@@ -111,7 +111,7 @@ def _table(problem: ReducedPopulation) -> tuple[Any, Any, list[sympy.Symbol] | N
     """Samples as rows of numbers, their weights, and a symbol for each column."""
     import jax
 
-    data = problem._payload[0]
+    data = problem.payload[0]
     if not problem.realization.program.has_law:
         return np.zeros((1, 0)), np.ones(1), None
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(data.samples)]
@@ -231,8 +231,8 @@ def _gradient(made: Realization, state: Any, weights: list[Any], digits: int) ->
     def risk(flat: Any, w: Any, samples: Any, untrained: Any, constants: Any) -> Any:
         here = data._replace(fixed=untrained, reals=constants)
         if not program.has_law:
-            return program.closed_risk(flat, here)
-        return program.weighted_loss(flat, w, samples, here)
+            return program.sample_loss(flat, None, here)
+        return program.weighted_loss(flat, (w, samples), here)
 
     flat = np.zeros(program.size)
     total: list[Any] = [0] * program.size

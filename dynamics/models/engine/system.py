@@ -8,12 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from dynamics.models.engine.definition import Definition, notation_of
-from dynamics.models.engine.problem import (
-    FullEmpirical,
-    FullPopulation,
-    ModelProblem,
-    ReducedPopulation,
-)
+from dynamics.models.engine.problem import ModelProblem
+from dynamics.models.engine.square import FullEmpirical, FullPopulation, ReducedPopulation
 from dynamics.models.engine.tracing import refusals
 from dynamics.registry import DefaultRun, System
 from dynamics.results.presentation import PlotDescription
@@ -21,7 +17,8 @@ from dynamics.validation import InvalidRequest
 from theory.claims import Claim
 from theory.events import Crossing, EventRule
 from theory.law import ModelError
-from theory.model import Model, read_model
+from theory.model import Model
+from theory.model_file import read_model
 
 EMPIRICAL_SAMPLES = 1000
 PROBLEMS: Mapping[str, type[ModelProblem]] = {
@@ -131,7 +128,7 @@ def _rules_by_name(model: Model) -> tuple[EventRule, ...]:
 
     one = sympy.Integer(1)
     table = model.table("events", model.constants)
-    return tuple(Crossing(str(n), str(text), "", None, one, one) for n, text in table.items())
+    return tuple(Crossing(str(n), str(text), "", one) for n, text in table.items())
 
 
 def _claims(model: Model) -> tuple[tuple[Claim, ...], dict[str, Callable[..., Any]]]:

@@ -28,8 +28,8 @@ def pair(name):
 def test_the_gradient_against_mpmath():
     """Linear attention: the loss of the six classes, differentiated at 40 digits."""
     _, problem = pair("linear_attention")
-    samples = problem._payload[0].samples
-    weights = np.asarray(problem._payload[0].weights)
+    samples = problem.payload[0].samples
+    weights = np.asarray(problem.payload[0].weights)
 
     def risk(u, v):
         total = mpmath.mpf(0)

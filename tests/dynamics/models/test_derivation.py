@@ -68,7 +68,7 @@ def test_the_page_writes_what_the_traced_loss_is(name):
     with jax.enable_x64(True):
         flat = closure.classes.lift(scalars)
         traced = (
-            made.program.closed_risk(flat, made.data)
+            made.program.sample_loss(flat, None, made.data)
             if sample is None
             else made.program.sample_loss(flat, sample[0], made.data)
         )

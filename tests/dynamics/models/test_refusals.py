@@ -359,6 +359,10 @@ TABLES = {
         "observe: 'g' is the name",
     ),
     "event": ('events = {"T": "zz > 1"}\n', "event T: 'zz' is unknown; nearest:"),
+    "equal": (
+        'names = {"on": ("w", 0), "off": ("w", 1)}\nevents = {"T": "d_off > 1"}\n',
+        "event T: 'd_off' is always equal to d_on; use d_on",
+    ),
     "rule": (
         'events = {"T": "b is large"}\n',
         "event T: 'b is large' is no rule; rules are 'G >= D/2'",

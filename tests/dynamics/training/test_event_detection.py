@@ -15,11 +15,11 @@ from theory.events import Crossing, ExceedsRunMaximum, SustainedRise
 
 a, b = sympy.symbols("a b", real=True)
 ONE = sympy.Integer(1)
-CROSSING = Crossing("crossing", "", "", None, a - sympy.Symbol("D"), ONE)
-GUARDED = Crossing("guarded", "", "", "crossing", -b, a, strict=True)
-MAXIMUM = ExceedsRunMaximum("maximum", "", "", None, a, sympy.Abs(b))
-RISE = SustainedRise("rise", "", "", "crossing", b, 0.1, 1.0)
-RESOLVED = Crossing("resolved", "", "", "crossing", b, ONE, resolution=0.3)
+CROSSING = Crossing("crossing", "", "", a - sympy.Symbol("D"), ONE)
+GUARDED = Crossing("guarded", "", "", -b, a, strict=True, after="crossing")
+MAXIMUM = ExceedsRunMaximum("maximum", "", "", a, sympy.Abs(b))
+RISE = SustainedRise("rise", "", "", b, 0.1, 1.0, after="crossing")
+RESOLVED = Crossing("resolved", "", "", b, ONE, resolution=0.3, after="crossing")
 RULES = (CROSSING, GUARDED, MAXIMUM, RISE, RESOLVED)
 
 

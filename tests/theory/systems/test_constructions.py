@@ -16,9 +16,27 @@ from theory.systems.positional_attention.constructions import (
     set_logits,
     sharp_error,
     softmax,
-    tie_error,
 )
-from theory.systems.positional_attention.linear_rules import sign_rule_error
+from theory.systems.positional_attention.linear_rules import SignError, sign_rule_error, walk_law
+
+
+def tie_error(law, p=3):
+    """Error of own-set attention with the small linear part: ties of sum z^p go by the sign of Z.
+
+    Never better than a coin where it was measured: a large +C^p is balanced by many z < 0. Exact
+    for nu (C/(D alpha))^(p-1) |Z| < 1, from the joint law of sum z^p and Z.
+    """
+    D, C, q = law
+    sets = D // C
+    joint = np.zeros((2 * sets * C**p + 1, 2 * D + 1))
+    joint[sets * C**p + C**p, D + C] = 1.0
+    chances = walk_law(C, q)
+    for _ in range(sets - 1):
+        # Nothing reaches the rim, so that a cyclic shift is a shift.
+        rolls = (w * np.roll(joint, (z**p, z), (0, 1)) for z, w in enumerate(chances, start=-C))
+        joint = np.sum(list(rolls), axis=0)
+    middle = joint[sets * C**p]
+    return SignError(joint[: sets * C**p].sum() + middle[:D].sum(), middle[D])
 
 
 def sets_of(D, C):

@@ -16,7 +16,6 @@ from theory.systems.positional_attention.model import (
     entries,
     orbit_of,
     row_entries,
-    type_probability,
 )
 from theory.systems.positional_attention.notation import NOTATION
 
@@ -150,22 +149,7 @@ def test_invariant_vanishes_and_shift_changes_nothing():
         assert sympy.simplify(explicit.subs(moved, simultaneous=True) - explicit) == 0, name
 
 
-def test_update_divides_by_the_number_of_entries():
-    system, eta = recursion.derive(3), sympy.Symbol("eta")
-    step = theta_step = system.update(gamma, eta)
-    assert theta_step.has(sympy.Function("E"))
-    integrand = system.gradient_integrand(gamma)
-    whole = sympy.diff(system.expand(system.risk_integrand), gamma)
-    equal = whole - D * (C - 1) * integrand == 0
-    assert equal
-    assert step.coeff(eta) == -sympy.Function("E")(integrand)
-
-
-def test_types_are_a_law():
-    values = {C: 3, q: sympy.Rational(2, 5)}
-    law = type_probability()
-    total = sum(law.subs(values | {a: i, b: j}) for i in range(4) for j in range(4 - i))
-    assert total == 1
+def test_configurations_are_a_law():
     configs = list(configurations(((0, 1), (2, 3))))
     assert sympy.simplify(sum(weight for *_, weight in configs)) == 1
 

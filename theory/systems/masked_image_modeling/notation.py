@@ -38,7 +38,6 @@ from theory.notation import (
     Notation,
     NotationEntry,
     Row,
-    notation_entries,
 )
 
 
@@ -130,7 +129,7 @@ ROWS: tuple[Row, ...] = (
 NOTATION = Notation(
     "Huang, Wen, Chi, Liang (2024)",
     (
-        *notation_entries(ROWS),
+        *ROWS,
         *entries_of_row("local", ("self", "own", "global", "other"), ("target", "global", "other")),
         *entries_of_row("global", ("self", "own", "local"), ("own", "local")),
     ),
@@ -161,26 +160,15 @@ SLACK = sympy.Rational(1, 100)
 STAGE_2 = sympy.Rational(1, 10)
 """The small constant c of stage 2, a convention."""
 HALF = sympy.Rational(1, 2)
+STAGE_2_GAP = (Delta / 2 + SLACK + STAGE_2 * (1 - kappa_s)) * sympy.log(P) / L
+"""Phi_m - Phi_0 at the end of Phase I, stage 2."""
+CONVERGED = 2 * gamma * EPSILON
+"""Loss above the floor at convergence."""
 
 
-def stage_1_threshold(difference: sympy.Expr) -> sympy.Expr:
+def _stage_1_depth(difference: sympy.Expr) -> sympy.Expr:
     """Depth of Phi_0 at the end of Phase I, stage 1, for an information gap."""
     return (difference / 2 - SLACK) * sympy.log(P) / U
-
-
-def stage_2_threshold() -> sympy.Expr:
-    """Phi_m - Phi_0 at the end of Phase I, stage 2."""
-    return (Delta / 2 + SLACK + STAGE_2 * (1 - kappa_s)) * sympy.log(P) / L
-
-
-def convergence_threshold() -> sympy.Expr:
-    """Loss above the floor at convergence."""
-    return 2 * gamma * EPSILON
-
-
-def growth_threshold() -> sympy.Expr:
-    """Phi_m at the end of rapid growth, as the paper puts it."""
-    return (1 - kappa_s) * sympy.log(P) / L
 
 
 EVENTS: tuple[EventRule, ...] = (
@@ -188,7 +176,6 @@ EVENTS: tuple[EventRule, ...] = (
         name="E0",
         meaning="training starts with Phase I: the global feature is decoupled first",
         latex=r"\rho > 1",
-        after=None,
         expression=rho - 1,
         strict=True,
     ),
@@ -196,23 +183,20 @@ EVENTS: tuple[EventRule, ...] = (
         name="E1",
         meaning="end of Phase I, stage 1, by the information gap at this size",
         latex=r"\Phi_0 \leq -(\Delta_{\mathrm{eff}}/2 - 0.01) \ln P / U",
-        after=None,
-        expression=-stage_1_threshold(Delta_eff) - Phi_0,
-        guard=stage_1_threshold(Delta_eff),
+        expression=-_stage_1_depth(Delta_eff) - Phi_0,
+        guard=_stage_1_depth(Delta_eff),
     ),
     Crossing(
         name="E1p",
         meaning="end of Phase I, stage 1, as the paper puts it",
         latex=r"\Phi_0 \leq -(\Delta/2 - 0.01) \ln P / U",
-        after=None,
-        expression=-stage_1_threshold(Delta) - Phi_0,
-        guard=stage_1_threshold(Delta),
+        expression=-_stage_1_depth(Delta) - Phi_0,
+        guard=_stage_1_depth(Delta),
     ),
     Crossing(
         name="E2",
         meaning="switch of dominant effects (Lemma 5.3): the own feature grows faster",
         latex=r"|\alpha_0| \leq \alpha_m",
-        after=None,
         expression=1 - rho,
     ),
     Crossing(
@@ -220,35 +204,32 @@ EVENTS: tuple[EventRule, ...] = (
         meaning="end of Phase I, stage 2 (positive information gap)",
         latex=r"\Phi_m - \Phi_0 \geq (\Delta/2 + 0.01 + 0.1 (1 - \kappa_s)) \ln P / L",
         after="E2",
-        expression=Phi_m - Phi_0 - stage_2_threshold(),
+        expression=Phi_m - Phi_0 - STAGE_2_GAP,
         guard=Delta,
     ),
     Crossing(
         name="E4",
         meaning="end of rapid growth: half of the attention is on the own unmasked area",
         latex=r"A_m \geq 1/2",
-        after=None,
         expression=A_m - HALF,
     ),
     Crossing(
         name="E4p",
         meaning="end of rapid growth as the paper puts it",
         latex=r"\Phi_m \geq (1 - \kappa_s) \ln P / L",
-        after=None,
-        expression=Phi_m - growth_threshold(),
+        expression=Phi_m - (1 - kappa_s) * sympy.log(P) / L,
     ),
     Crossing(
         name="E5",
         meaning="convergence of a local patch: its loss is near the floor",
         latex=r"L_p - L_p^\star \leq 2 \gamma 10^{-3}",
         after="E4",
-        expression=convergence_threshold() - gap,
+        expression=CONVERGED - gap,
     ),
     Crossing(
         name="E4_global",
         meaning="half of the attention of a global patch is on its own unmasked area",
         latex=r"A_g \geq 1/2",
-        after=None,
         expression=A_g - HALF,
     ),
     Crossing(
@@ -256,6 +237,6 @@ EVENTS: tuple[EventRule, ...] = (
         meaning="convergence of a global patch: its loss is near the floor",
         latex=r"L_g - L_g^\star \leq 2 \gamma 10^{-3}",
         after="E4_global",
-        expression=convergence_threshold() - gap_g,
+        expression=CONVERGED - gap_g,
     ),
 )

@@ -93,6 +93,10 @@ def balanced(increment: sympy.Expr) -> sympy.Expr:
     return sympy.factor(sympy.expand(increment.subs(Sigma, rest)))
 
 
+AREA = sympy.Symbol("i", integer=True, positive=True)
+"""Number of an area among those that are alike."""
+
+
 @dataclass(frozen=True)
 class Slot:
     """A class of areas of a cluster: the Phi, how many are alike, and patches of each Ups in each.
@@ -102,32 +106,57 @@ class Slot:
     phi : str
     multiplicity : int or sympy.Expr
     cells : tuple of (str, size)
+    cluster : str
+        End of the names of latents, where there are several clusters.
     """
 
     phi: str
     multiplicity: sympy.Expr
     cells: tuple[tuple[str, sympy.Expr], ...]
+    cluster: str = ""
+
+    @property
+    def latents(self) -> dict[str, sympy.Expr]:
+        """Z, and h_<class>: unmasked patches of each cell but p, which is masked.
+
+        Symbols of a single area, indexed ones of several.
+        """
+        names = ["z", *(_count_name(ups) for ups, _ in self.cells if ups != "self")]
+        whole = {name: f"{name}__{self.phi}{self.cluster}" for name in names}
+        if self.multiplicity == 1:
+            return {name: sympy.Symbol(text, nonnegative=True) for name, text in whole.items()}
+        bases = {name: sympy.IndexedBase(text, nonnegative=True) for name, text in whole.items()}
+        return {name: base[AREA] for name, base in bases.items()}
+
+    def summed(self, expression: sympy.Expr) -> sympy.Expr:
+        """Sum over the areas of the class."""
+        if self.multiplicity == 1:
+            return expression
+        return sympy.Sum(expression, (AREA, 1, self.multiplicity))
+
+
+def _count_name(ups: str) -> str:
+    return f"h_{ups.replace('-', '_')}"
+
+
+def _entry(row: str, kind: str, name: str) -> sympy.Symbol:
+    return sympy.Symbol(f"{row}_{kind}_{name.replace('-', '_')}", real=True)
 
 
 @cache
 def family() -> dict[str, ReducedSystem]:
     """The two rows of the one-cluster family, sizes left as letters."""
-    runs = (P - C_global) / C_local
+    one, runs = sympy.Integer(1), (P - C_global) / C_local
     local = [
-        Slot("target", sympy.Integer(1), (("self", sympy.Integer(1)), ("own", C_local - 1))),
-        Slot("global", sympy.Integer(1), (("global", C_global),)),
+        Slot("target", one, (("self", one), ("own", C_local - 1))),
+        Slot("global", one, (("global", C_global),)),
         Slot("other", runs - 1, (("other", C_local),)),
     ]
     globally = [
-        Slot("own", sympy.Integer(1), (("self", sympy.Integer(1)), ("own", C_global - 1))),
+        Slot("own", one, (("self", one), ("own", C_global - 1))),
         Slot("local", runs, (("local", C_local),)),
     ]
-    words = {
-        "local": (("self", "own", "global", "other"), ("target", "global", "other")),
-        "global": (("self", "own", "local"), ("own", "local")),
-    }
-    slots = {"local": local, "global": globally}
-    return {row: _reduced(row, words[row], [slots[row]]) for row in words}
+    return {"local": _reduced("local", [local]), "global": _reduced("global", [globally])}
 
 
 def derive(row: RowType, name: str) -> ReducedSystem:
@@ -152,103 +181,71 @@ def derive(row: RowType, name: str) -> ReducedSystem:
                 row.phi_names[area.phi],
                 sympy.Integer(area.multiplicity),
                 tuple((row.ups_names[ups], sympy.Integer(size)) for ups, size in area.cells),
+                f"_{k}" if len(row.clusters) > 1 else "",
             )
             for area in areas
         ]
-        for areas in row.clusters
+        for k, areas in enumerate(row.clusters, start=1)
     ]
-    return _reduced(name, (row.ups_names, row.phi_names), clusters)
-
-
-@dataclass(frozen=True)
-class _AreaWithLatents:
-    """A class of areas with its latents: symbols of a single area, indexed ones of several."""
-
-    slot: Slot
-    z: sympy.Expr
-    counts: tuple[sympy.Expr, ...]
-    index: sympy.Symbol | None
-
-    @property
-    def latents(self) -> tuple[sympy.Expr, ...]:
-        """The latent, and the numbers of unmasked patches that can be positive."""
-        return (self.z, *[count for count in self.counts if count != 0])
-
-    def summed(self, expression: sympy.Expr) -> sympy.Expr:
-        """Sum over the areas of the class."""
-        if self.index is None:
-            return expression
-        return sympy.Sum(expression, (self.index, 1, self.slot.multiplicity))
-
-
-def _entry(row: str, kind: str, name: str) -> sympy.Symbol:
-    return sympy.Symbol(f"{row}_{kind}_{name.replace('-', '_')}", real=True)
-
-
-def _with_latents(slots: Sequence[Slot], suffix: str) -> list[_AreaWithLatents]:
-    result = []
-    for slot in slots:
-        names = [f"z__{slot.phi}{suffix}"]
-        names += [f"h_{ups.replace('-', '_')}__{slot.phi}{suffix}" for ups, _ in slot.cells]
-        if slot.multiplicity == 1:
-            index, latents = None, [sympy.Symbol(name, nonnegative=True) for name in names]
-        else:
-            index = sympy.Symbol("i", integer=True, positive=True)
-            latents = [sympy.IndexedBase(name, nonnegative=True)[index] for name in names]
-        # p itself is masked: its cell has no unmasked patch.
-        counts = [
-            sympy.Integer(0) if ups == "self" else count
-            for (ups, _), count in zip(slot.cells, latents[1:], strict=True)
-        ]
-        result.append(_AreaWithLatents(slot, latents[0], tuple(counts), index))
-    return result
+    return _reduced(name, clusters, (row.ups_names, row.phi_names))
 
 
 def _reduced(
     row: str,
-    names: tuple[Sequence[str], Sequence[str]],
     clusters: Sequence[Sequence[Slot]],
+    names: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> ReducedSystem:
-    parts = [
-        _cluster(row, slots, f"_{k + 1}" if len(clusters) > 1 else "")
-        for k, slots in enumerate(clusters)
-    ]
+    """The recursion of one row; the state in the order of names, or in which the slots name it."""
     sizes = _sizes(row, clusters)
-    ups, phi = (
-        [_entry(row, kind, name) for name in part] for kind, part in zip(KINDS, names, strict=True)
-    )
-    state = [*ups, *phi]
-    share = gamma / len(clusters)
-    rates = {
-        theta: share * sympy.Add(*[part.rates[theta] for part in parts if theta in part.rates])
-        for theta in state
-    }
+    if names is None:
+        state = sorted(sizes, key=lambda theta: "_Phi_" in theta.name)
+    else:
+        state = [
+            _entry(row, k, name) for k, part in zip(KINDS, names, strict=True) for name in part
+        ]
     definitions: dict[sympy.Symbol, sympy.Expr] = {}
     functions: dict[str, sympy.Lambda] = {}
-    for part in parts:
-        definitions |= part.definitions
-        functions |= part.functions
+    losses: list[sympy.Expr] = []
+    rates: dict[sympy.Symbol, list[sympy.Expr]] = {theta: [] for theta in state}
+    for slots in clusters:
+        total, own, mean, shares = _attention(row, slots, definitions, functions)
+        z = slots[0].latents["z"]
+        others = zip(slots[1:], shares[1:], strict=True)
+        energy = sympy.Add(*[slot.summed(slot.latents["z"] ** 2 * A**2) for slot, A in others])
+        definitions[mean] = z**2 * own * (1 - own) - energy
+        losses.append((z**2 * (1 - own) ** 2 + energy) / 2)
+        for theta, rate in _rates(row, slots, shares, (total, own, mean)).items():
+            rates[theta].append(rate)
+    share = gamma / len(clusters)
     symbolic = any(not sympy.sympify(size).is_number for size in sizes.values())
+    ups = tuple(theta for theta in state if "_Ups_" in theta.name)
     return ReducedSystem(
         title=f"Gradient descent on the loss of one patch, reduced: {row} rows",
         notation=NOTATION,
         state=tuple(state),
         parameters=(P, C_global, C_local, gamma) if symbolic else (gamma,),
-        latents=tuple(latent for part in parts for latent in part.latents),
+        latents=tuple(
+            latent.base.label if isinstance(latent, sympy.Indexed) else latent
+            for slots in clusters
+            for slot in slots
+            for latent in slot.latents.values()
+        ),
         multiplicity={theta: sizes[theta] for theta in state},
         definitions=definitions,
-        blocks={f"d_{theta.name}": rates[theta] / sizes[theta] for theta in state},
+        blocks={
+            f"d_{theta.name}": share * sympy.Add(*rates[theta]) / sizes[theta] for theta in state
+        },
         functions=functions,
-        risk_integrand=share * sympy.Add(*[part.loss for part in parts]),
+        risk_integrand=share * sympy.Add(*losses),
         order_parameters={},
         observables={},
-        shift_invariant=tuple(ups),
-        invariants=(sympy.Add(*[sizes[theta] * _rate_of(theta) for theta in ups]),),
+        shift_invariant=ups,
+        invariants=(
+            sympy.Add(
+                *[sizes[theta] * sympy.Symbol(f"d_{theta.name}", real=True) for theta in ups]
+            ),
+        ),
     )
-
-
-def _rate_of(theta: sympy.Symbol) -> sympy.Symbol:
-    return sympy.Symbol(f"d_{theta.name}", real=True)
 
 
 def _sizes(row: str, clusters: Sequence[Sequence[Slot]]) -> dict[sympy.Symbol, sympy.Expr]:
@@ -264,82 +261,61 @@ def _sizes(row: str, clusters: Sequence[Sequence[Slot]]) -> dict[sympy.Symbol, s
     return sizes
 
 
-@dataclass(frozen=True)
-class _Part:
-    """What one cluster adds: the loss given the latents, and rates summed over equal entries."""
+def _attention(
+    row: str,
+    slots: Sequence[Slot],
+    definitions: dict[sympy.Symbol, sympy.Expr],
+    functions: dict[str, sympy.Lambda],
+) -> tuple[sympy.Symbol, sympy.Symbol, sympy.Symbol, list[sympy.Expr]]:
+    """Symbols of the total weight, A_m and r of one cluster, and A of every slot, p's own first.
 
-    definitions: Mapping[sympy.Symbol, sympy.Expr]
-    functions: Mapping[str, sympy.Lambda]
-    latents: tuple[sympy.Symbol, ...]
-    loss: sympy.Expr
-    rates: Mapping[sympy.Symbol, sympy.Expr]
-
-
-def _cluster(row: str, slots: Sequence[Slot], suffix: str) -> _Part:
+    The total, A_m and what the functions stand for are added to definitions and functions.
+    """
+    suffix = slots[0].cluster
     total = sympy.Symbol(f"D{suffix}", positive=True)
     own, mean = (sympy.Symbol(f"{name}{suffix}", real=True) for name in (A_m.name, r.name))
-    areas = _with_latents(slots, suffix)
-    weights, shares, functions = [], [], {}
-    for area in areas:
-        phi = _entry(row, "Phi", area.slot.phi)
-        cells = [(_entry(row, "Ups", name), size) for name, size in area.slot.cells]
-        unmasked = [
-            h * sympy.exp(y + area.z * phi) for (y, _), h in zip(cells, area.counts, strict=True)
-        ]
-        hidden = [(n - h) * sympy.exp(y) for (y, n), h in zip(cells, area.counts, strict=True)]
-        weights.append(area.summed(sympy.Add(*unmasked, *hidden)))
-        name, arguments = f"A_{area.slot.phi}{suffix}", area.latents
-        plain = [_bound(x) for x in arguments]
-        content = (sympy.Add(*unmasked) / total).subs(dict(zip(arguments, plain, strict=True)))
-        functions[name] = sympy.Lambda(tuple(plain), content)
-        shares.append(sympy.Function(name)(*arguments))
-    own_share = functions.pop(f"A_{areas[0].slot.phi}{suffix}")(*areas[0].latents)
-    z = areas[0].z
-    energy = sympy.Add(
-        *[a.summed(a.z**2 * s**2) for a, s in zip(areas[1:], shares[1:], strict=True)]
-    )
-    return _Part(
-        definitions={
-            total: sympy.Add(*weights),
-            own: own_share,
-            mean: z**2 * own * (1 - own) - energy,
-        },
-        functions=functions,
-        latents=tuple(_plain(x) for area in areas for x in area.latents),
-        loss=(z**2 * (1 - own) ** 2 + energy) / 2,
-        rates=_rates(row, areas, shares, (total, own, mean)),
-    )
-
-
-def _bound(latent: sympy.Expr) -> sympy.Symbol:
-    """The latent as the variable of a function: z, h_<class of positions>."""
-    named = str(_plain(latent)).split("__")[0]
-    return sympy.Symbol(named, nonnegative=True)
-
-
-def _plain(latent: sympy.Expr) -> sympy.Symbol:
-    return latent.base.label if isinstance(latent, sympy.Indexed) else latent
+    weights, shares = [], []
+    for position, slot in enumerate(slots):
+        latents, phi = slot.latents, _entry(row, "Phi", slot.phi)
+        unmasked, hidden = [], []
+        for name, size in slot.cells:
+            y, h = _entry(row, "Ups", name), latents.get(_count_name(name), 0)
+            unmasked.append(h * sympy.exp(y + latents["z"] * phi))
+            hidden.append((size - h) * sympy.exp(y))
+        weights.append(slot.summed(sympy.Add(*unmasked, *hidden)))
+        plain = [sympy.Symbol(name, nonnegative=True) for name in latents]
+        named = dict(zip(latents.values(), plain, strict=True))
+        content = sympy.Lambda(tuple(plain), (sympy.Add(*unmasked) / total).subs(named))
+        if position:
+            functions[f"A_{slot.phi}{suffix}"] = content
+            shares.append(sympy.Function(f"A_{slot.phi}{suffix}")(*latents.values()))
+        else:
+            shares.append(own)
+            definitions |= {total: total, own: content(*latents.values())}
+    definitions[total] = sympy.Add(*weights)
+    return total, own, mean, shares
 
 
 def _rates(
     row: str,
-    areas: Sequence[_AreaWithLatents],
+    slots: Sequence[Slot],
     shares: Sequence[sympy.Expr],
     common: tuple[sympy.Symbol, sympy.Symbol, sympy.Symbol],
 ) -> Mapping[sympy.Symbol, sympy.Expr]:
     """Sum over all entries that share a state of minus the slope of the loss, for one cluster."""
     total, own, mean = common
     result: dict[sympy.Symbol, sympy.Expr] = {}
-    for position, (area, share) in enumerate(zip(areas, shares, strict=True)):
-        kind = OTHER if position else OWN
-        here = {z_m: areas[0].z, A_m: own, r: mean, z_i: area.z, A_i: share}
-        phi = _entry(row, "Phi", area.slot.phi)
+    for position, (slot, share) in enumerate(zip(slots, shares, strict=True)):
+        kind, latents = OTHER if position else OWN, slot.latents
+        z = latents["z"]
+        here = {z_m: slots[0].latents["z"], A_m: own, r: mean, z_i: z, A_i: share}
+        phi = _entry(row, "Phi", slot.phi)
         moved = [(phi, balanced(feature_increment(kind)))]
-        for (name, size), h in zip(area.slot.cells, area.counts, strict=True):
-            ups = _entry(row, "Ups", name)
-            for where, count, score in ((kind, h, ups + area.z * phi), (MASKED, size - h, ups)):
+        for name, size in slot.cells:
+            ups, h = _entry(row, "Ups", name), latents.get(_count_name(name), 0)
+            for where, count, score in ((kind, h, ups + z * phi), (MASKED, size - h, ups)):
                 rate = balanced(key_increment(where)).subs(u, sympy.exp(score) / total)
                 moved.append((ups, count * rate))
         for theta, rate in moved:
-            result[theta] = result.get(theta, 0) + area.summed(rate.subs(here, simultaneous=True))
+            result[theta] = result.get(theta, 0) + slot.summed(rate.subs(here, simultaneous=True))
     return result

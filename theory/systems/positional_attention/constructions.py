@@ -23,9 +23,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from theory.symmetry import FloatArray, Partition
+from theory.symmetry import Partition
 from theory.systems.positional_attention.linear_rules import SignError, sign_error, walk_law
+
+FloatArray = NDArray[np.float64]
 
 
 class Overlap(NamedTuple):
@@ -216,8 +219,7 @@ def sharp_error(law: tuple[int, int, float], p: int = 3, group: int = 1) -> Sign
     Returns
     -------
     SignError
-        Exact up to rounding, by convolution over the groups. What nu > 0 makes of the ties of
-        ``group`` 1 is `tie_error`.
+        Exact up to rounding, by convolution over the groups.
     """
     D, C, q = law
     members, groups = group * C, D // (group * C)
@@ -239,28 +241,3 @@ def _jumped(law: FloatArray, jumps: list[tuple[int, float]], margin: int) -> Flo
         first, last = max(low, low + jump), min(high, high + jump)
         new[first:last] += weight * law[first - jump : last - jump]
     return new
-
-
-def tie_error(law: tuple[int, int, float], p: int = 3) -> SignError:
-    r"""Error of own-set attention with the small linear part: ties of sum z^p go by the sign of Z.
-
-    Never better than a coin where it was measured: a large +C^p is balanced by many z < 0. Exact
-    for :math:`\nu (C/(D\alpha))^{p-1} |Z| < 1`, from the joint law of sum z^p and Z.
-
-    Parameters
-    ----------
-    law : (D, C, q)
-        Of the data; memory grows as (D/C)^2 C^(p+1).
-    p : int
-    """
-    D, C, q = law
-    sets = D // C
-    joint = np.zeros((2 * sets * C**p + 1, 2 * D + 1))
-    joint[sets * C**p + C**p, D + C] = 1.0
-    chances = walk_law(C, q)
-    for _ in range(sets - 1):
-        # Nothing reaches the rim, so that a cyclic shift is a shift.
-        rolls = (w * np.roll(joint, (z**p, z), (0, 1)) for z, w in enumerate(chances, start=-C))
-        joint = np.sum(list(rolls), axis=0)
-    middle = joint[sets * C**p]
-    return SignError(joint[: sets * C**p].sum() + middle[:D].sum(), middle[D])

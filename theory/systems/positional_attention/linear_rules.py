@@ -342,31 +342,15 @@ def unseen_errors(D: int, C: int, q: float) -> NDArray[np.float64]:
     return errors
 
 
-def least_error(D: int, C: int, q: float, samples: int) -> float:
-    """A lower bound on the error of any algorithm that knows the sets from N samples only.
-
-    Parameters
-    ----------
-    D, C : int
-        Patches, and patches in each set.
-    q : float
-        Chance of a feature.
-    samples : int
-        N.
-    """
-    chance = next(itertools.islice(seen_sets(D // C), samples, None))
-    return float(chance @ unseen_errors(D, C, q))
-
-
 def least_samples(D: int, C: int, q: float, error: float) -> int:
-    """The least N at which `least_error` is at most ``error``: fewer cannot suffice.
+    """The least N that may suffice for an error, knowing the sets from N samples only.
 
     Parameters
     ----------
     D, C : int
     q : float
     error : float
-        Positive.
+        Positive. The lower bound E[(1 - k/L) errZ] on the error of any algorithm is at most that.
     """
     if not error > 0:
         raise ValueError(f"error={error} is not positive")

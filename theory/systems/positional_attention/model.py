@@ -47,13 +47,6 @@ def composition() -> dict[int, sympy.Expr]:
     return {1: a, -1: b, 0: C - a - b}
 
 
-def type_probability() -> sympy.Expr:
-    """P(a, b): the multinomial law of the type of a random set (section 3 of the paper's law)."""
-    counts = composition()
-    arrangements = sympy.factorial(C) / sympy.prod([sympy.factorial(n) for n in counts.values()])
-    return arrangements * sympy.prod([VALUE_PROBABILITY[x] ** n for x, n in counts.items()])
-
-
 def configurations(
     sets: tuple[tuple[int, ...], ...],
 ) -> Iterator[tuple[int, tuple[int, ...], sympy.Expr]]:

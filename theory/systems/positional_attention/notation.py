@@ -19,7 +19,7 @@ from __future__ import annotations
 import sympy
 
 from theory.events import Crossing, EventRule, ExceedsRunMaximum, SustainedRise
-from theory.notation import COUNT, INTEGER, NATURAL, POSITIVE, REAL, Notation, Row, notation_entries
+from theory.notation import COUNT, INTEGER, NATURAL, POSITIVE, REAL, Notation, Row
 
 ROWS: tuple[Row, ...] = (
     ("D", "D", "D", "number of patches", NATURAL),
@@ -73,7 +73,7 @@ ROWS: tuple[Row, ...] = (
 )
 """Code name, the paper's letter, LaTeX, meaning; what sympy may assume, and the shape."""
 
-NOTATION = Notation("Jelassi, Sander, Li (2022)", notation_entries(ROWS))
+NOTATION = Notation("Jelassi, Sander, Li (2022)", ROWS)
 
 
 ORDER_PARAMETERS = ("alpha", "gamma", "rho", "G", "d_alpha", "d_G", "association_margin")
@@ -90,7 +90,6 @@ EVENTS: tuple[EventRule, ...] = (
         name="T0",
         meaning="end of Event I: attention takes over the growth of the signal",
         latex=r"\frac{d \log G}{d\tau} \geq \frac{d \log \alpha}{d\tau}",
-        after=None,
         expression=d_G / G - d_alpha / alpha,
         guard=alpha,
     ),
@@ -122,7 +121,6 @@ EVENTS: tuple[EventRule, ...] = (
         name="patch_association",
         meaning="every row puts its own set on top (Definition 2.2)",
         latex=r"\mathrm{Top}_C(A_{i\cdot}) = S_{\ell(i)}\ \forall i",
-        after=None,
         expression=margin,
         strict=True,
     ),

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 import sympy
 
 from theory.events import Crossing, EventRule
-from theory.notation import INTEGER, NATURAL, POSITIVE, REAL, Notation, Row, notation_entries
+from theory.notation import INTEGER, NATURAL, POSITIVE, REAL, Notation, Row
 
 PAIRS = ("11", "12", "1k", "k1", "kk", "kl")
 """Classes of ordered pairs of patterns (`symmetry`), key first."""
@@ -110,7 +110,7 @@ ROWS: tuple[Row, ...] = (
 )
 """Code name, the paper's letter, LaTeX, meaning; what sympy may assume, and the shape."""
 
-NOTATION = Notation("Li, Wang, Liu, Chen (2023)", notation_entries(ROWS))
+NOTATION = Notation("Li, Wang, Liu, Chen (2023)", ROWS)
 
 
 ORDER_PARAMETERS = ("risk", "active", "error", "relevant")
@@ -129,14 +129,12 @@ EVENTS: tuple[EventRule, ...] = (
         name="t_fit",
         meaning="no training sample is misclassified",
         latex=r"yF > 0 \text{ on all training samples}",
-        after=None,
         expression=-error,
     ),
     Crossing(
         name="t_zero",
         meaning="zero training loss: every training sample has reached the margin",
         latex=r"yF \geq \gamma \text{ on all training samples}",
-        after=None,
         expression=-active,
     ),
     *(
@@ -144,7 +142,6 @@ EVENTS: tuple[EventRule, ...] = (
             name=f"mass_{share}",
             meaning=f"{share} % of the attention is on label-relevant tokens",
             latex=rf"P_* \geq {share} \%",
-            after=None,
             expression=relevant - sympy.Rational(share, 100),
         )
         for share in SHARES

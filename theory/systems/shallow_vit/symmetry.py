@@ -10,10 +10,8 @@ equally), leaves the inner products of the start unchanged, and maps neurons ont
 - training sees the orbit mean of T, the derivative of the loss by B. Where the two samples of the
   ``fixed`` law mirror each other that mean is one over the positive sample alone (`orbit_means`).
 
-The classes are found twice: by colour refinement of the patterns and the samples (`structure`) and
-as the orbits of the generators (`pattern_group`). The group makes them sound, the refinement shows
-which patterns a given set of samples tells apart. `conditions` measures each condition at a start,
-`broken` says in one line which one fails first, by how much and where.
+The classes are the orbits of the generators (`pattern_group`). `conditions` measures each condition
+at a start, `broken` says in one line which one fails first, by how much and where.
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ import numpy as np
 import sympy
 from numpy.typing import NDArray
 
-from theory.color_refinement import RelationalStructure
 from theory.symmetry import Classes, PermutationGroup, classes
 from theory.systems.shallow_vit.data_law import Law
 from theory.systems.shallow_vit.notation import EVEN_PAIRS, PAIRS
@@ -35,8 +32,6 @@ IntArray = NDArray[np.int64]
 
 TOLERANCE = 1e-12
 """Largest deviation from a condition that counts as rounding, relative to the largest entry."""
-RELEVANT, CONFUSION, OTHER = range(3)
-"""Parts that a pattern plays in a sample."""
 
 
 def pattern_group(M: int, exchange: bool = True) -> PermutationGroup:
@@ -59,36 +54,12 @@ def pattern_group(M: int, exchange: bool = True) -> PermutationGroup:
     return PermutationGroup(M, tuple(generators))
 
 
-def structure(law: Law) -> RelationalStructure:
-    """Patterns and samples as vertices, joined by an edge for each count and part.
-
-    Samples of one weight are of one kind; an edge's colour says how many tokens of the pattern the
-    sample has, and whether the pattern is its label-relevant one, its confusion, or another. Rows
-    and columns are the patterns.
-    """
-    samples, M = law.counts.shape
-    weights = np.unique(np.round(law.probability, 15), return_inverse=True)[1]
-    first, second = np.where(law.labels[:, None] > 0, [[RELEVANT, CONFUSION]], [[1, 0]]).T
-    part = np.full((samples, M), OTHER)
-    part[:, 0], part[:, 1] = first, second
-    colours = np.unique(law.counts * 3 + part, return_inverse=True)[1].reshape(samples, M)
-    sample, pattern = np.indices((samples, M))
-    patterns = np.arange(M)
-    return RelationalStructure(
-        kinds=np.concatenate([np.zeros(M, np.int64), 1 + weights.ravel()]),
-        edges=np.column_stack([pattern.ravel(), M + sample.ravel()]),
-        edge_colours=colours.ravel(),
-        rows=patterns,
-        columns=patterns,
-    )
-
-
 def unordered(orbits: Classes) -> Classes:
     """Classes of a symmetric matrix: those of (i, j) and of (j, i) are one.
 
     Parameters
     ----------
-    found : Classes
+    orbits : Classes
         Orbits of a group: the transpose of one is one.
     """
     merged = np.minimum(orbits.labels, orbits.labels.T)

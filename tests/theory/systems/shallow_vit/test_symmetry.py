@@ -7,6 +7,7 @@ import bags
 import numpy as np
 import pytest
 
+from theory.color_refinement import RelationalStructure
 from theory.symmetry import classes
 from theory.systems.shallow_vit.data_law import Law, Shares, law
 from theory.systems.shallow_vit.notation import EVEN_PAIRS, NOTATION, PAIRS
@@ -20,11 +21,32 @@ from theory.systems.shallow_vit.symmetry import (
     orbit_means,
     pattern_group,
     scalars,
-    structure,
     unordered,
 )
 
 EQUAL = Shares(M=5, L=50, alpha_star=0.5, alpha_confusion=0.08)
+
+
+def structure(law):
+    """Patterns and samples as vertices, joined by an edge for each count and part.
+
+    Samples of one weight are of one kind; an edge's colour says how many tokens of the pattern the
+    sample has, and whether the pattern is its label-relevant one, its confusion, or another.
+    """
+    samples, M = law.counts.shape
+    weights = np.unique(np.round(law.probability, 15), return_inverse=True)[1]
+    first, second = np.where(law.labels[:, None] > 0, [[0, 1]], [[1, 0]]).T
+    part = np.full((samples, M), 2)
+    part[:, 0], part[:, 1] = first, second
+    colours = np.unique(law.counts * 3 + part, return_inverse=True)[1].reshape(samples, M)
+    sample, pattern = np.indices((samples, M))
+    return RelationalStructure(
+        kinds=np.concatenate([np.zeros(M, np.int64), 1 + weights.ravel()]),
+        edges=np.column_stack([pattern.ravel(), M + sample.ravel()]),
+        edge_colours=colours.ravel(),
+        rows=np.arange(M),
+        columns=np.arange(M),
+    )
 
 
 def brute_orbits(M, exchange=True, symmetric=False):

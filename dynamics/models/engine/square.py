@@ -1,0 +1,305 @@
+"""The square of a model: its scalars, every entry of the whole law, and every entry on N draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics.models.engine.problem import MOST_NAMED, ModelProblem, Realized
+from dynamics.models.engine.program import device_data
+from dynamics.models.engine.tracing import refusals
+from dynamics.problem import NO_BATCHES, FloatArray
+from dynamics.training.minibatches import reshuffled_batches
+from dynamics.validation import InvalidRequest, integer, real, refuse
+
+if TYPE_CHECKING:
+    from dynamics.results.trajectory import Trajectory
+
+BACKENDS = ("auto", "arrays", "numba")
+LOOKS_ALONG = 24
+"""States of a run at which the gradient of every entry is looked at afterwards."""
+
+
+class ReducedPopulation(ModelProblem):
+    """Gradient descent on the scalars that training closes on.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    eta, steps : float, int
+        The run along which the closure is looked at; the model's own by default.
+    coordinates : str
+        ``"classes"``: one value for each class of equal entries; ``"linear"``: directions of the
+        smallest linear space; ``"auto"``: the second where it has at most half as many.
+    samples, seed : int
+        Of the draws, where the law can only be drawn from.
+    backend : str
+        ``"arrays"``: JAX; ``"numba"``: a generated file; ``"auto"``: the second for runs of
+        millions of steps of a model whose gradient is short.
+
+    Raises
+    ------
+    InvalidRequest
+        If the model is wrong, in one line, or nothing moves.
+    """
+
+    view = "reduced population"
+
+    def __init__(
+        self,
+        parameters: Any,
+        eta: Any = None,
+        steps: Any = None,
+        coordinates: str = "auto",
+        samples: Any = None,
+        seed: Any = 0,
+        backend: str = "auto",
+    ) -> None:
+        realization, closure = self.realized(parameters, (eta, steps), (samples, seed))
+        data = realization.representatives(closure.sample_groups)
+        super().__init__(parameters, realization, closure, data, True, coordinates)
+        self._compiled = self._compiled_gradient(backend, steps)
+        own = {"backend": "numba"} if self._compiled else {}
+        self.settings = {**self.settings, **self._draws(seed), **own}
+
+    def _compiled_gradient(self, backend: str, steps: Any) -> Any:
+        """The generated file with its data, where the gradient is compiled by numba; else None."""
+        from dynamics.models.engine import symbolic
+
+        if backend not in BACKENDS:
+            refuse("backend", backend, "is unknown", ", ".join(BACKENDS), BACKENDS[0])
+        if backend == "numba" and self.coordinates == "linear":
+            raise InvalidRequest("backend='numba' is of classes; coordinates can be classes")
+        plain = all(kind in ("state", "rate") for kind, _ in self.columns)
+        if backend == "numba" and not plain:
+            raise InvalidRequest(
+                "backend='numba' knows scalars and their rates, and an event speaks of others; "
+                "backend can be arrays"
+            )
+        long_run = self.definition.walk(steps=steps).steps >= symbolic.LONG_RUN
+        fits = plain and self.coordinates != "linear"
+        if backend == "arrays" or (backend == "auto" and not (long_run and fits)):
+            return None
+        try:
+            return symbolic.compiled_gradient(self)
+        except InvalidRequest:
+            if backend == "auto":
+                return None
+            raise
+
+    def gradient(self, state: ArrayLike) -> FloatArray:
+        """What one step subtracts, divided by eta; see `ModelProblem.gradient`."""
+        if self._compiled is None:
+            return super().gradient(state)
+        module, data = self._compiled
+        out = np.empty(self.layout.size)
+        module.gradient(self.layout.flatten(state), data, out)
+        return out if np.isfinite(out).all() else super().gradient(state)
+
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int:
+        """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
+        if self._compiled is None:
+            return super().advance(state, eta, first, last, buffers)
+        module, data = self._compiled
+        before = state.copy()
+        work = (np.empty_like(state), np.empty_like(state), True, NO_BATCHES, NO_BATCHES)
+        reached = int(module.advance(state, eta, first, last, (data, *work, *buffers)))
+        if reached == last:
+            return last
+        state[:] = before
+        return super().advance(state, eta, first, last, buffers)
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """The scalars at step 0; 0 in a linear space."""
+        if self.coordinates == "linear":
+            return np.zeros(len(self.scalars))
+        classes = self.closure.classes
+        return np.asarray(classes.start[classes.first])
+
+    def outside(self, vector: FloatArray) -> FloatArray:
+        """What of a vector of every entry, shape (n,), lies across the closed space."""
+        if self.coordinates == "linear":
+            return np.asarray(vector - self.embedding.matrix @ (self.embedding.matrix.T @ vector))
+        return self.closure.classes.residual(vector)
+
+    def leaving(self, run: Trajectory) -> str:
+        """Where the gradient of every entry leaves the space along a run; empty if nowhere.
+
+        Of a run no longer than the one that the closure was looked at along, nothing is new.
+
+        Parameters
+        ----------
+        run : Trajectory
+            Of this problem.
+        """
+        walked = run.steps.size and run.steps[-1] <= self.closure.walked
+        if walked or self.realization.only_sampled:
+            return ""
+        records = np.unique(np.linspace(0, len(run.time) - 1, LOOKS_ALONG).astype(int))
+        states = self.lift(run.states[records])
+        departure = self.realization.first_leaving(self.closure, states)
+        if departure is None:
+            return ""
+        number, entry = departure
+        return (
+            f"the reduction does not hold to the end: at time {run.time[records[number]]:.4g} the "
+            f"gradient of {self.realization.entry_name(entry)} is another than that of its class; "
+            "looked at along gradient descent with these --eta and --steps, the classes are finer"
+        )
+
+    def lift(self, states: FloatArray) -> FloatArray:
+        """Every trained entry, shape (..., n), of reduced states, shape (..., scalars)."""
+        if self.coordinates == "linear":
+            return np.asarray(self.embedding.offset + np.asarray(states) @ self.embedding.matrix.T)
+        return self.closure.classes.lift(states)
+
+
+class FullModelProblem(ModelProblem):
+    """A problem with every trained entry, which can be laid beside the reduced one."""
+
+    @classmethod
+    def realized(cls, parameters: Any, run: tuple[Any, Any], draws: tuple[Any, Any]) -> Realized:
+        """The model at some parameters, and what training closes on; see `ModelProblem`."""
+        model = cls.definition.model
+        if model.representatives:
+            raise InvalidRequest(
+                f"the law of {model.name} lists representatives, which have no symmetry of their "
+                "own: there is no full problem; list every sample, at a small size"
+            )
+        return super().realized(parameters, run, draws)
+
+    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """Scalar -> every entry that stands for it, with its sign, shape (records, entries).
+
+        Beside a direction of a linear space stands the projection, shape (records, 1).
+        """
+        classes = self.closure.classes
+        if self.coordinates == "linear":
+            inside = (states - self.embedding.offset) @ self.embedding.matrix
+            return {name: inside[:, [k]] for k, name in enumerate(self.scalars)}
+        if len(self.scalars) > MOST_NAMED:
+            means, arrays = classes.project(states), self._arrays_of_scalars()
+            return {
+                name: means[:, [array == name for array in arrays]]
+                for name in dict.fromkeys(arrays)
+            }
+        order = np.argsort(classes.labels, kind="stable")
+        order = order[classes.labels[order] >= 0]
+        edges = np.searchsorted(classes.labels[order], np.arange(1, classes.count))
+        signed = states[:, order] * classes.signs[order]
+        return dict(zip(self.scalars, np.split(signed, edges, axis=1), strict=True))
+
+
+class FullPopulation(FullModelProblem):
+    """Every trained entry, over every sample of the law, by automatic differentiation.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    eta, steps, coordinates
+        As for `ReducedPopulation`: they decide which entries the reduced scalars stand for.
+    samples, seed : int
+        Of the draws, where the law can only be drawn from.
+    """
+
+    view = "full population"
+
+    def __init__(
+        self,
+        parameters: Any,
+        eta: Any = None,
+        steps: Any = None,
+        coordinates: str = "auto",
+        samples: Any = None,
+        seed: Any = 0,
+    ) -> None:
+        realization, closure = self.realized(parameters, (eta, steps), (samples, seed))
+        super().__init__(parameters, realization, closure, realization.data, False, coordinates)
+        self.settings = {**self.settings, **self._draws(seed)}
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """Every entry at step 0, shape (n,)."""
+        return self.realization.flat_start.copy()
+
+
+class FullEmpirical(FullModelProblem):
+    """Every trained entry on N draws of the law, from a start with noise.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    samples : int
+        N.
+    seed : int
+        Of the draws and of the start.
+    omega : float
+        Standard deviation of what is added to every entry of the start.
+    batch : int, optional
+        Samples of a step, reshuffled every epoch; all by default.
+    eta, steps, coordinates
+        As for `ReducedPopulation`.
+
+    Raises
+    ------
+    InvalidRequest
+        If the model has no law to draw from.
+    """
+
+    view = "full empirical"
+
+    def __init__(
+        self,
+        parameters: Any,
+        samples: Any = 1000,
+        seed: Any = 0,
+        omega: Any = 1e-3,
+        batch: Any = None,
+        eta: Any = None,
+        steps: Any = None,
+        coordinates: str = "auto",
+    ) -> None:
+        model = self.definition.model
+        if model.loss is None or (model.law is None and model.sample is None):
+            raise InvalidRequest(
+                f"{model.name} has its risk in closed form and nothing to draw from; "
+                "give it a law and a loss, or a sample and a loss, for --full empirical"
+            )
+        count = self._count = integer("samples", samples, at_least=1, at_most=10**8)
+        self._seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
+        self._omega = real("omega", omega, at_least=0.0)
+        size = 0 if batch is None else integer("batch", batch, at_least=1)
+        realization, closure = self.realized(parameters, (eta, steps), (count, self._seed))
+        if closure.scalars == 0:
+            # The noise of the start may move what the start itself does not.
+            closure = realization.open_closure()
+        law = realization.law
+        if not realization.only_sampled:
+            with refusals():
+                law = model.draw_samples(realization.constants, count, self._seed)
+        data = device_data(law, realization.data.fixed, realization.reals)
+        batched = size if size < count else 0
+        super().__init__(parameters, realization, closure, data, False, coordinates, batched)
+        own = {"samples": count, "seed": self._seed, "omega": self._omega}
+        self.settings = {**self.settings, **own, **({"batch": size} if size else {})}
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """The start with noise, shape (n,)."""
+        noise = np.random.default_rng([self._seed, 1]).standard_normal(self.layout.size)
+        return self.realization.flat_start + self._omega * noise
+
+    def _batches(self, first: int, last: int) -> NDArray[np.int64] | None:
+        if not self._batch:
+            return None
+        rows = np.full((last - first, self._batch), -1, dtype=np.int64)
+        batches = reshuffled_batches(self._seed, self._count, self._batch, first, last)
+        for row, members in zip(rows, batches, strict=True):
+            row[: members.size] = members
+        return rows

@@ -1,0 +1,86 @@
+"""A model from a Python file, which leaves no module behind."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+
+from theory.law import ModelError, error_text, line_of
+from theory.model import LEADING, SETTINGS, TABLES, Model
+
+
+def read_model(path: str | Path) -> Model:
+    r"""The model of a Python file.
+
+    Parameters
+    ----------
+    path : path-like
+        A file with ``start`` and one of the three doors as functions of these names.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read or run, or holds no model.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from theory import read_model
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "plain.py"
+    ...     start = "def start(w0=0.1): return {'w': w0}"
+    ...     risk = "def risk(theta, xp): return theta['w'] ** 2"
+    ...     _ = file.write_text(f"{start}\n{risk}")
+    ...     model = read_model(file)
+    >>> model.name, model.constants
+    ('plain', {'w0': 0.1})
+    """
+    file = Path(path).absolute()
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not text"
+        raise ModelError(f"{str(path)!r} cannot be read ({reason.lower()})") from None
+    module = types.ModuleType(f"attdyn_model_{file.stem}")
+    module.__file__ = str(file)
+    sys.path.insert(0, str(file.parent))
+    # Dataclasses and the like look their module up by name.
+    sys.modules[module.__name__] = module
+    before, writes = set(sys.modules), sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    try:
+        exec(compile(text, str(file), "exec"), module.__dict__)
+    except (Exception, SystemExit) as error:
+        raise ModelError(
+            f"{file.name} cannot be run: {error_text(error)}{line_of(error, file)}"
+        ) from error
+    finally:
+        sys.dont_write_bytecode = writes
+        sys.path.remove(str(file.parent))
+        _forget(set(sys.modules) - before, file.parent)
+    content = vars(module)
+    names_of_parts = [*LEADING, *TABLES, *SETTINGS]
+    arguments = {name: content[name] for name in names_of_parts if content.get(name) is not None}
+    if "start" not in arguments:
+        raise ModelError(f"{file.name} holds no model: it has no function start(...)")
+    lines = (module.__doc__ or "").strip().splitlines()
+    title = lines[0].rstrip(".") if lines else file.stem
+    source = str(content.get("SOURCE", ""))
+    try:
+        return Model(**arguments, name=file.stem, title=title, source=source, path=file)
+    except ModelError as error:
+        raise ModelError(f"{file.name}: {error}") from None
+
+
+def _forget(names: set[str], folder: Path) -> None:
+    """Drop the modules of a folder: another model may have others of these names, or newer ones."""
+    for name in names:
+        location = getattr(sys.modules[name], "__file__", None) or ""
+        if Path(location).parent == folder or folder in Path(location).parents:
+            del sys.modules[name]
