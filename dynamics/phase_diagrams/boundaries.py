@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics.analysis.phase_portrait.nullclines import edge_contours
 from dynamics.phase_diagrams.axis import Axis, AxisRange
 from dynamics.phase_diagrams.selection import Quantity, Slice, hold, select
 from dynamics.problem import FloatArray
@@ -124,24 +125,15 @@ def trace(
     tuple of float arrays, shape (points, 2)
         x and y along each line; a closed line ends where it begins.
     """
-    from contourpy import contour_generator
-
     if min(values.shape) < 2:
         return ()
     crossed = crossings(values) if crossed is None else crossed
-    generator = contour_generator(
-        z=np.ma.masked_invalid(values), name="serial", corner_mask=False, line_type="Separate"
-    )
     lines = []
-    for line in map(np.asarray, generator.lines(float(np.nextafter(HALF, 0.0)))):
-        nodes = np.floor(line + 1e-9)
-        share = line - nodes
-        way = share.argmax(axis=1)
-        for k, (column, row) in enumerate(nodes.astype(int).tolist()):
-            edge = row, column, int(way[k])
-            share[k, way[k]] = crossed.get(edge, share[k, way[k]])
-        at = nodes + share
-        lines.append(np.column_stack([x.at(at[:, 0]), y.at(at[:, 1])]))
+    for chain in edge_contours(np.where(np.isnan(values), np.nan, values >= HALF)):
+        first, along = chain[:, 0], chain[:, 1] - chain[:, 0]
+        edges = zip(*first.T.tolist(), along[:, 0].tolist(), strict=True)
+        at = first + np.array([crossed[edge] for edge in edges])[:, None] * along
+        lines.append(np.column_stack([x.at(at[:, 1]), y.at(at[:, 0])]))
     return tuple(lines)
 
 

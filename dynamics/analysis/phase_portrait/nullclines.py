@@ -1,12 +1,12 @@
 """Nullclines and fixed points: zero sets of functions on a rectangle, and where two of them meet.
 
-The function is sampled on square cells, nine values each (corners, middles of the sides, centre).
-A cell is divided in four where its second differences are not small beside its range, if both
-signs occur in it or if a smooth function of that bend could still reach zero in it; so branches
-that nearly touch, and loops smaller than a cell, get cells of their own size. The samples are
-triangulated (Delaunay): a zero set passes a triangle in one way only, so there is no ambiguous
-case. Every crossing of an edge is then polished onto the zero along that edge; a change of sign
-through a pole or a jump is no crossing.
+The function is sampled on a grid of cells, nine values each (corners, middles of the sides,
+centre). Columns and rows are divided in two where the second differences in one of their cells are
+not small beside its range, if both signs occur in it or if a smooth function of that bend could
+still reach zero in it; so branches that nearly touch, and loops smaller than a cell, get cells of
+their own size. `contourpy` follows the changes of sign from edge to edge. Every crossing of an edge
+is then polished onto the zero along that edge; a change of sign through a pole or a jump is no
+crossing.
 
 All of this is done again from cells half as large, until two resolutions in succession give the
 same number of open and of closed branches; `Nullcline.converged` says whether they did. A zero set
@@ -17,7 +17,7 @@ returned as arcs that turn at the crossing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,22 +28,15 @@ from dynamics.validation import integer, real, refuse
 
 RESOLUTIONS = 4
 """Resolutions that are tried, each twice as fine as the one before."""
-DIVISIONS, DOUBTFUL_DIVISIONS = 8, 5
-"""How often a cell is divided in four; and one in which only one sign has been seen."""
+DIVISIONS = 8
+"""How often a column or a row is divided in two."""
 BUDGET = 200_000
 PLAIN = 0.25
 """A cell is plain where its second differences are below this part of its range."""
 SAFETY = 4.0
 """On the bound by which second differences let a smooth function of one sign reach zero: a cone."""
-SHRINKING, PATIENCE = 0.75, 4
-"""A cell with both signs whose values do not shrink to this part, so many divisions in succession,
-has a jump or a pole and is not divided."""
 SHRUNK = 1e-3
 """At a zero, values at the ends of the last bracket are below this part of the first ones."""
-SHEAR = np.array([(1.0, -0.01), (0.0, 1.0)])
-"""Before squares are cut into triangles: all of them are cut along the same diagonal."""
-NINE = np.array([(a, b) for b in range(3) for a in range(3)])
-"""Nodes of a cell, in halves of its side, row by row from below."""
 
 SINK, SADDLE, SOURCE, DEGENERATE = "sink", "saddle", "source", "degenerate"
 NEAR = 0.05
@@ -112,8 +105,7 @@ def nullcline(
     tolerance : float
         How far a point may be from the zero along its edge, as a part of the side.
     budget : int
-        Evaluations after which cells are not divided and no finer resolution is begun. Polishing
-        comes on top.
+        Greatest number of nodes of a grid: one that would have more is not begun.
 
     Returns
     -------
@@ -134,16 +126,13 @@ def nullcline(
     grid = integer("grid", grid, at_least=2, at_most=4096)
     tolerance = real("tolerance", tolerance, above=0.0, at_most=1e-3)
     budget = integer("budget", budget, at_least=(2 * grid + 1) ** 2, at_most=10**9)
-    samples = _Samples(function, sides, grid << (DIVISIONS + RESOLUTIONS))
+    samples = _Samples(function, sides, grid << (DIVISIONS + RESOLUTIONS + 1))
     result = _resolution(samples, grid, tolerance, budget)
     for doubling in range(1, RESOLUTIONS):
-        base = grid << doubling
-        if result.converged or samples.evaluations + 3 * base**2 > budget:
+        if result.converged or (2 * (grid << doubling) + 1) ** 2 > budget:
             break
-        coarser, result = result, _resolution(samples, base, tolerance, budget)
-        exhausted = result.unresolved > 0 and samples.evaluations >= budget
-        agree = coarser._counts == result._counts and not exhausted
-        result = Nullcline(result.branches, agree, result.unresolved, samples.evaluations)
+        coarser, result = result, _resolution(samples, grid << doubling, tolerance, budget)
+        result = replace(result, converged=coarser._counts == result._counts)
     return result
 
 
@@ -176,7 +165,7 @@ def interval(name: str, ends: tuple[float, float]) -> tuple[float, float]:
 class _Samples:
     """A function on a lattice of ``size`` steps along each side of a rectangle, called once each.
 
-    Positions are pairs in steps of the lattice, so cells of all sizes share their nodes exactly.
+    Positions are pairs in steps of the lattice, so grids of all resolutions share their nodes.
     """
 
     def __init__(self, function: Function, box: Box, size: int) -> None:
@@ -210,74 +199,79 @@ class _Samples:
 
 def _resolution(samples: _Samples, base: int, tolerance: float, budget: int) -> Nullcline:
     """The zero set from ``base`` cells along each side."""
-    from scipy.spatial import Delaunay
-
     nodes, unresolved = _divided(samples, base, budget)
     values = samples.at(nodes)
-    triangles = Delaunay(nodes @ SHEAR).simplices
-    positive = values[triangles] >= 0
-    mixed = positive.any(axis=1) & ~positive.all(axis=1) & np.isfinite(values[triangles]).all(1)
-    corners = triangles[mixed]
-    pairs = np.sort(np.stack([corners, np.roll(corners, -1, axis=1)], axis=-1), axis=-1)
-    crossed = (values[pairs] >= 0).sum(axis=-1) == 1
-    edges, numbers = np.unique(pairs[crossed], axis=0, return_inverse=True)
-    positions = _polished(samples, nodes[edges], values[edges], tolerance)
     branches: list[FloatArray] = []
-    for chain in _chains(numbers.reshape(-1, 2), len(edges)):
-        branches += _arcs(positions[chain], chain[0] == chain[-1], 4 * tolerance * samples.size)
-    lines = tuple(samples.points(branch) for branch in branches)
+    for chain in edge_contours(np.where(np.isnan(values), np.nan, values >= 0)):
+        ends = nodes[chain[..., 0], chain[..., 1]]
+        zeros = _polished(samples, ends, tolerance)
+        branches += _arcs(zeros, bool((ends[0] == ends[-1]).all()), 4 * tolerance * samples.size)
+    branches.sort(key=lambda arc: bool((arc[0] == arc[-1]).all()))
+    lines = tuple(map(samples.points, branches))
     return Nullcline(lines, False, unresolved, samples.evaluations)
 
 
 def _divided(samples: _Samples, base: int, budget: int) -> tuple[IntArray, int]:
-    """Nodes of all cells, and the number of cells that should have been divided once more."""
-    side = samples.size // base
-    steps = np.arange(0, samples.size, side)
-    cells = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2)
-    former, stuck = np.full((len(cells), 2), np.inf), np.zeros(len(cells), dtype=int)
-    nodes: list[IntArray] = []
-    unresolved = 0
+    """Nodes of all cells, shape (y, x, 2), and how many cells are still not plain."""
+    borders = [np.arange(0, samples.size + 1, samples.size // base)] * 2
     for division in range(DIVISIONS + 1):
-        corners = cells[:, None] + NINE * (side // 2)
-        nodes.append(corners.reshape(-1, 2))
-        values = samples.at(corners)
-        doubtful, mixed = _needs_division(values)
-        sizes = np.stack([rule(np.abs(values), axis=1) for rule in (np.max, np.median)], axis=1)
-        stuck = np.where((sizes > SHRINKING * former).any(axis=1), stuck + 1, 0)
-        doubtful &= ~mixed | (stuck < PATIENCE)
-        deepest = np.where(mixed, DIVISIONS, DOUBTFUL_DIVISIONS)
-        divisible = doubtful & (division < deepest)
-        divisible &= divisible.cumsum() <= (budget - samples.evaluations) / 16
-        unresolved += int((doubtful & ~divisible).sum())
-        if not divisible.any():
+        middles = [(side[1:] + side[:-1]) // 2 for side in borders]
+        lines = [np.union1d(*pair) for pair in zip(borders, middles, strict=True)]
+        nodes = np.stack(np.meshgrid(*lines), axis=-1)
+        bent = _bent(samples.at(nodes))
+        divided = [bent[axis].any(axis=axis) for axis in (0, 1)]
+        wide, high = (
+            len(line) + 2 * int(cut.sum()) for line, cut in zip(lines, divided, strict=True)
+        )
+        if division == DIVISIONS or not bent.any() or wide * high > budget:
             break
-        side //= 2
-        quarters = cells[divisible][:, None] + side * np.array([(0, 0), (1, 0), (0, 1), (1, 1)])
-        cells = quarters.reshape(-1, 2)
-        former, stuck = (np.repeat(each[divisible], 4, axis=0) for each in (sizes, stuck))
-    return np.unique(np.concatenate(nodes), axis=0), unresolved
+        borders = [
+            np.union1d(side, middle[cut])
+            for side, middle, cut in zip(borders, middles, divided, strict=True)
+        ]
+    return nodes, int(bent.any(axis=0).sum())
 
 
-def _needs_division(values: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Whether each cell is not plain, and whether it has both signs; from values, shape (., 9)."""
-    known = np.asarray(np.isfinite(values).all(axis=1))
-    v = np.where(known[:, None], values, 0.0).reshape(-1, 3, 3)
-    low, high = v.min(axis=(1, 2)), v.max(axis=(1, 2))
-    bend = np.abs(np.diff(v, 2, axis=1)).max(axis=(1, 2))
-    bend += np.abs(np.diff(v, 2, axis=2)).max(axis=(1, 2))
-    mixed = (low < 0) & (high >= 0)
-    near = np.minimum(np.abs(low), np.abs(high)) < SAFETY * bend / 8
-    return known & (bend > PLAIN * (high - low)) & (mixed | near), mixed
+def _bent(values: FloatArray) -> NDArray[np.bool_]:
+    """Whether cells are not plain, by their bends along x and y: shape (2, rows, columns)."""
+    cells = np.lib.stride_tricks.sliding_window_view(values, (3, 3))[::2, ::2]
+    low, high = cells.min(axis=(2, 3)), cells.max(axis=(2, 3))
+    bends = np.stack([np.abs(np.diff(cells, 2, axis=axis)).max(axis=(2, 3)) for axis in (3, 2)])
+    bend = bends.sum(axis=0)
+    near = (np.minimum(np.abs(low), np.abs(high)) < SAFETY * bend / 8) | ((low < 0) & (high >= 0))
+    return (bends > PLAIN * bend) & (bend > PLAIN * (high - low)) & near
 
 
-def _polished(
-    samples: _Samples, ends: IntArray, values: FloatArray, tolerance: float
-) -> FloatArray:
+def edge_contours(above: FloatArray) -> list[IntArray]:
+    """Lines between the nodes of a grid that are above and those that are below.
+
+    Where two lines meet in one cell, its corners above are joined.
+
+    Parameters
+    ----------
+    above : float array, shape (rows, columns)
+        1 above, 0 below, NaN where there is no line.
+
+    Returns
+    -------
+    list of int array, shape (edges, 2, 2)
+        Edges that a line crosses, in order: row and column of both ends. Of a closed line the last
+        edge is the first.
+    """
+    from contourpy import contour_generator
+
+    generator = contour_generator(
+        z=np.ma.masked_invalid(above), name="serial", corner_mask=False, line_type="Separate"
+    )
+    lines: Any = generator.lines(float(np.nextafter(0.5, 0.0)))
+    ends = [np.stack([np.floor(line + 0.1), np.ceil(line - 0.1)], axis=1) for line in lines]
+    return [pair[..., ::-1].astype(np.int64) for pair in ends]
+
+
+def _polished(samples: _Samples, ends: IntArray, tolerance: float) -> FloatArray:
     """Zeros along edges, shape (edges, 2); NaN where the sign changes at a pole or a jump."""
     from scipy.optimize.elementwise import find_root
 
-    if not len(ends):
-        return np.empty((0, 2))
     first, along = ends[:, 0], ends[:, 1] - ends[:, 0]
 
     def on_edge(share: FloatArray, *line: FloatArray) -> FloatArray:
@@ -291,28 +285,8 @@ def _polished(
         )  # fmt: skip
         last = np.abs(roots.f_bracket).max(axis=0)
     zero: NDArray[np.bool_] = np.asarray(roots.f_x == 0)
-    zero |= last <= SHRUNK * np.abs(values).max(axis=1)
+    zero |= last <= SHRUNK * np.abs(samples.at(ends)).max(axis=1)
     return np.where(zero[:, None], first + roots.x[:, None] * along, np.nan)
-
-
-def _chains(pairs: IntArray, count: int) -> list[list[int]]:
-    """Numbers in the order of their branches, open ones first; pairs of neighbours are given."""
-    neighbours: list[list[int]] = [[] for _ in range(count)]
-    for one, other in pairs.tolist():
-        neighbours[one].append(other)
-        neighbours[other].append(one)
-    left = dict.fromkeys(sorted(range(count), key=lambda k: len(neighbours[k])))
-    chains = []
-    while left:
-        chain = [next(iter(left))]
-        del left[chain[0]]
-        while onwards := [k for k in neighbours[chain[-1]] if k in left]:
-            chain.append(onwards[0])
-            del left[onwards[0]]
-        if len(chain) > 2 and chain[0] in neighbours[chain[-1]]:
-            chain.append(chain[0])
-        chains.append(chain)
-    return chains
 
 
 def _arcs(positions: FloatArray, closed: bool, near: float) -> list[FloatArray]:

@@ -77,7 +77,7 @@ def wavy(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_on_every_line_as_many_zeros_as_a_dense_scan(seed):
     function = wavy(seed)
-    found = nullcline(function, SQUARE, SQUARE)
+    found = nullcline(function, SQUARE, SQUARE, grid=40)
     assert found.converged
     heights = np.linspace(*SQUARE, 801)
     for x in np.random.default_rng(seed).uniform(-2, 2, 25):
