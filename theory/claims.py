@@ -15,7 +15,7 @@ import sympy
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a symbolic check found.
+    """Result of a symbolic check.
 
     Attributes
     ----------

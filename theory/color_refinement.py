@@ -73,11 +73,11 @@ class RelationalStructure:
     edges : int array, shape (m, 2)
         The two ends of each edge.
     edge_colours : int array, shape (m,), optional
-        Colour of each edge; all alike if it is not given.
+        Colour of each edge; all alike by default.
     rows : int array, optional
-        The vertices to individualise, one at a time; all if it is not given.
+        The vertices to individualise, one at a time; all by default.
     columns : int array, optional
-        The vertices whose colours are asked for; all if it is not given.
+        The vertices whose colours are needed; all by default.
 
     Raises
     ------
@@ -305,7 +305,7 @@ def is_stable(structure: RelationalStructure, roots: IntArray, refined: NDArray[
         new = np.flatnonzero(kind_of[colours] < 0)
         if new.size:
             kind_of[colours[new]] = _kinds(structure, roots[line : line + 1])[new, 0]
-            lists_of[colours[new]] = around.places(new, len(introducing))
+            lists_of[colours[new]] = around.starts(new, len(introducing))
             introducing.append(line)
     distinct = np.concatenate([around.colours(refined[line]) for line in introducing])
     for line, colours in enumerate(refined):
@@ -337,7 +337,7 @@ class _Neighbours:
         entries.sort()
         return entries - self._vertex * self._bound
 
-    def places(self, vertices: IntArray, copy: int) -> IntArray:
+    def starts(self, vertices: IntArray, copy: int) -> IntArray:
         """Begin and length of lists in several copies, one after the other; shape (., 2)."""
         begins = self._begins[vertices] + copy * self._vertex.size
         return np.column_stack([begins, self.degrees[vertices]])

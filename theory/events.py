@@ -147,7 +147,7 @@ RESOLUTION = 1e-12
 """Part of its largest absolute value below which the sign of a rate decides nothing."""
 FORMS = (
     "'G >= D/2', 'v stops growing', 'v starts growing', 'alpha rises again', "
-    "'gamma exceeds the maximum of rho', each with 'after NAME' where wanted"
+    "'gamma exceeds the maximum of rho', each with 'after NAME' where needed"
 )
 FUNCTIONS = {"sqrt": 1, "log": 1, "exp": 1, "Abs": 1, "tanh": 1, "Min": 2, "Max": 2}
 """Function -> arguments, at least for the last two."""
@@ -318,4 +318,4 @@ def _read(node: ast.AST, symbol: Letters) -> Any:
             required = FUNCTIONS.get(spelled, 0)
             if required == len(arguments) or (required == 2 < len(arguments)):
                 return getattr(sympy, spelled)(*(_read(a, symbol) for a in arguments))
-    raise ModelError(f"{ast.unparse(node)!r} is no arithmetic of known names")
+    raise ModelError(f"{ast.unparse(node)!r} is no arithmetic of names")

@@ -5,7 +5,7 @@ of these arguments are the defaults of the constants. One of three doors gives t
 
 1. ``law`` and ``loss``: a finite law, :math:`R(\theta) = \sum_s P_s\, \ell(\theta, s)`, exact;
 2. ``risk``: the population risk in closed form;
-3. ``sample``, ``loss`` and ``symmetry``: a law that can be drawn from, with the symmetry stated.
+3. ``sample``, ``loss`` and ``symmetry``: a law that can be sampled, with the symmetry stated.
 
 Nothing is compiled here. `theory.closure` finds which entries stay equal under gradient descent,
 and the engine of `dynamics` runs the model. `theory.model_file` reads one from a Python file.
@@ -97,7 +97,7 @@ class Model:
     risk : callable, optional
         ``risk(theta, xp, **constants)`` -> the population risk.
     sample : callable, optional
-        ``sample(rng, **constants)`` -> one sample, drawn from a numpy Generator.
+        ``sample(rng, **constants)`` -> one sample, by a numpy Generator.
     fixed : callable, optional
         ``fixed(**constants)`` -> dict of arrays that are not trained, beside those of ``start``.
     observables : callable, optional
@@ -119,7 +119,7 @@ class Model:
     claims : mapping or sequence, optional
         Functions ``claim(system, protocol) -> Finding``, their docstring the statement.
     eta, steps : float, int
-        Learning rate and steps of a run where none are given.
+        Learning rate and steps of a run by default.
     representatives : bool
         Whether ``law`` lists one sample for each orbit of the stated ``symmetry``, with the
         probability of all of them: sizes that no enumeration reaches. There is no full problem.
@@ -174,9 +174,7 @@ class Model:
     def __post_init__(self) -> None:
         for role in LEADING:
             function = getattr(self, role)
-            if function is None or (role in TABLES and not callable(function)):
-                continue
-            if not callable(function):
+            if not (function is None or role in TABLES or callable(function)):
                 raise ModelError(f"{role} is {type(function).__name__}, not a function")
         if not callable(self.start):
             raise ModelError("a model needs start(...), the trained arrays at step 0")
@@ -247,8 +245,7 @@ class Model:
                 raise ModelError(
                     f"constant {name!r} of {role} has no default anywhere; give it one: {name}=..."
                 )
-        order = dict.fromkeys(name for names in self.arguments.values() for name in names)
-        return {name: defaults[name] for name in order}
+        return {name: defaults[name] for names in self.arguments.values() for name in names}
 
     @cached_property
     def arguments(self) -> dict[str, dict[str, inspect.Parameter]]:
@@ -325,8 +322,7 @@ class Model:
         weights: list[float] = []
         samples: list[Any] = []
         with self.blamed("law"):
-            for pair in pairs(self.call("law", constants=constants)):
-                probability, sample = pair
+            for probability, sample in pairs(self.call("law", constants=constants)):
                 if isinstance(probability, (str, bytes, complex)) or np.ndim(probability):
                     raise ModelError(f"law gives the probability {probability!r} to a sample")
                 value = float(probability)

@@ -231,7 +231,7 @@ def _sections(
 
 
 def closure_sections(closure: Closure, entry_names: Sequence[str]) -> list[Section]:
-    """Sections on the scalars, what is kept, and the samples.
+    """Sections on the scalars, conserved quantities, and the samples.
 
     Parameters
     ----------
@@ -330,17 +330,15 @@ def multiplicities(
         coefficients; None if there is none. How many points were left to check it.
     """
     symbols = [sympy.Symbol(name, real=True) for name in names]
-    points = list(sizes)
-    values = sympy.Matrix([sympy.Integer(sizes[point]) for point in points])
+    points = [dict(zip(symbols, point, strict=True)) for point in sizes]
+    values = sympy.Matrix([sympy.Integer(size) for size in sizes.values()])
     for degree in range(4):
-        monomials: list[tuple[int, ...]] = []
-        for total in range(degree + 1):
-            monomials += list(combinations_with_replacement(range(len(names)), total))
-        rows = [
-            [sympy.prod([sympy.Integer(point[k]) for k in term]) for term in monomials]
-            for point in points
+        monomials = [
+            sympy.prod(term)
+            for total in range(degree + 1)
+            for term in combinations_with_replacement(symbols, total)
         ]
-        matrix = sympy.Matrix(rows)
+        matrix = sympy.Matrix([[sympy.sympify(m).subs(at) for m in monomials] for at in points])
         rank = matrix.rank()
         if rank >= len(points):
             return None, 0
@@ -348,9 +346,6 @@ def multiplicities(
             continue
         solution, free = matrix.gauss_jordan_solve(values)
         solution = solution.subs(dict.fromkeys(free, 0))
-        terms = [
-            factor * sympy.prod([symbols[k] for k in term])
-            for factor, term in zip(solution, monomials, strict=True)
-        ]
+        terms = [factor * term for factor, term in zip(solution, monomials, strict=True)]
         return sympy.factor(sum(terms)), len(points) - rank
     return None, 0

@@ -31,7 +31,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PermutationGroup:
-    """A group of permutations of ``range(size)``, given by a few generators.
+    """A group of permutations of ``range(size)``, by a few generators.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Partition:
 
     @classmethod
     def contiguous(cls, sizes: Sequence[int]) -> Partition:
-        """Consecutive runs of the given sizes: ``(2, 3)`` is {0, 1}, {2, 3, 4}."""
+        """Consecutive runs of these sizes: ``(2, 3)`` is {0, 1}, {2, 3, 4}."""
         return cls(np.repeat(np.arange(len(sizes)), sizes))
 
     @classmethod
@@ -114,7 +114,7 @@ class Partition:
         return cls(down // height * (columns // width) + along // width)
 
     def shuffled(self, generator: np.random.Generator) -> Partition:
-        """Sets of the same sizes, their members drawn at random (Figure 1b-2)."""
+        """Sets of the same sizes, their members random (Figure 1b-2)."""
         return Partition(generator.permutation(self.labels))
 
     @property
@@ -201,7 +201,7 @@ def classes(structure: object) -> Classes:
     Raises
     ------
     TypeError
-        If the structure is of a kind without a known symmetry.
+        If the structure is of a kind without symmetry.
 
     Notes
     -----

@@ -50,11 +50,11 @@ def Model(**functions: Any) -> System:  # noqa: N802 (it stands for what it make
     from dynamics.models.engine.tracing import refusals
     from theory.model import Model as Functions
 
-    known = [field.name for field in dataclasses.fields(Functions)]
+    allowed = [field.name for field in dataclasses.fields(Functions)]
     for name in functions:
-        if name not in known:
-            near = get_close_matches(name, known, 1, 0.0)[0]
-            refuse("Model", name, "is no part of a model", ", ".join(known), near)
+        if name not in allowed:
+            near = get_close_matches(name, allowed, 1, 0.0)[0]
+            refuse("Model", name, "is no part of a model", ", ".join(allowed), near)
     if "start" not in functions:
         raise InvalidRequest("a model needs start(...), the trained arrays at step 0")
     with refusals():

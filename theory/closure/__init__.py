@@ -1,4 +1,4 @@
-r"""What a model closes on: which entries stay equal, in which space training stays, what is kept.
+r"""What a model closes on: the entries that stay equal, the space of training, what is conserved.
 
 Two stages and a walk. `partition` refines classes of equal entries on the gradient at random
 points; `linear` finds the smallest linear space inside; the walk along a run looks for states at
@@ -57,7 +57,7 @@ class Closure:
     shapes : mapping
         Trained array -> its shape, in the order of the entries.
     proof : mapping or None
-        The residual at many digits, where it was asked for.
+        The residual at many digits, where it was computed.
     """
 
     classes: EntryClasses

@@ -38,7 +38,7 @@ NULL = 1e-9
 NOISE = 1e-11
 """Part of a row that counts as rounding, beside its floors."""
 GAP = 1e3
-"""Ratio between the least singular value that is kept and the largest of the null space."""
+"""Ratio between the least singular value of the row space and the largest of the null space."""
 Visited = tuple[FloatArray, FloatArray, FloatArray]
 """Scalars, gradient per entry and its rounding error at a state of a run."""
 LEAST_PART = 1e-6
@@ -76,7 +76,7 @@ class ConservationLaw:
 
     @property
     def exact(self) -> bool:
-        """Whether the coefficients are known as fractions."""
+        """Whether the coefficients are fractions."""
         return bool(self.fractions)
 
     def at(self, scalars: FloatArray) -> FloatArray:

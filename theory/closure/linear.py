@@ -3,7 +3,7 @@ r"""Second stage of a closure: the smallest linear space that gradient descent d
 Beyond equal entries, training may stay in a smaller linear space through the start:
 :math:`v = \alpha w_*` for a general :math:`w_*`, the eigenvectors of a covariance, the aligned
 modes of a deep linear network. In the coordinates of the classes (`theory.closure.partition`),
-gradients at points of the space found so far are added to it until rounds of six points add
+gradients at points of the space so far are added to it until rounds of six points add
 nothing.
 
 A direction is added only above `theory.closure.partition.FLOORS` rounding errors, and the whole is
@@ -54,7 +54,7 @@ class LinearSpace:
     basis : float array, shape (count, free)
         Columns: directions of the scalars; displacements of the scalars are combinations of them.
     clear : bool
-        Whether noise and signal were told apart; else the basis is the identity.
+        Whether noise and signal were distinguished; else the basis is the identity.
     remark : str
         Why the second stage was left out, where it was.
     """
@@ -126,7 +126,7 @@ def linear_space(
         if search.clear:
             roots = np.sqrt(classes.sizes)
             return LinearSpace(search.basis * scale[:, None] / roots[:, None])
-    return LinearSpace(np.eye(count), False, "noise and signal were not told apart")
+    return LinearSpace(np.eye(count), False, "noise and signal were not distinguished")
 
 
 def _searched(
@@ -159,7 +159,7 @@ def _searched(
 
 
 class _Search:
-    """Directions found so far, orthonormal in scaled coordinates, and how clear each was."""
+    """Directions so far, orthonormal in scaled coordinates, and how clear each was."""
 
     def __init__(self, basis: FloatArray) -> None:
         self.basis = basis
@@ -207,7 +207,7 @@ class _Search:
     def _noise(self, vector: FloatArray, error: float) -> float:
         """Rounding error of what of a vector lies outside: its own, and that of the directions.
 
-        A direction that was found with an error leaves a part of a vector along it outside.
+        A direction that has an error leaves a part of a vector along it outside.
         """
         least = np.finfo(float).eps * float(np.linalg.norm(vector))
         along = np.linalg.norm((self.basis.T @ vector) * self.errors)
@@ -276,7 +276,7 @@ def _point(
     around: tuple[FloatArray, FloatArray],
     rounds: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Gradient and floors at a random point of the space; not finite where none is found.
+    """Gradient and floors at a random point of the space; not finite where there is none.
 
     ``around`` is a state of the space, and directions of orthonormal class coordinates.
     """

@@ -1,6 +1,6 @@
 r"""Classes of entries from a stated symmetry: orbits under signed permutations of index sets.
 
-A law that can only be drawn from has no exact symmetry in any finite draw, so the user states it.
+A law that can only be sampled has no exact symmetry in any finite draw, so the user states it.
 ``axes`` gives the index set of each axis of each array (None for an axis that is not permuted), and
 each generator maps index sets to permutations, or to pairs (permutation, signs). An entry
 :math:`A_{ij}` goes to :math:`\sigma_i \tau_j A_{\pi(i)\pi'(j)}`; an entry that an element of the
@@ -19,7 +19,7 @@ from theory.closure.partition import FROZEN, EntryClasses, FloatArray, IntArray
 from theory.law import ModelError
 
 LONGEST = 60
-"""Characters of a permutation that are shown."""
+"""Characters of a permutation in messages."""
 
 
 @dataclass(frozen=True)

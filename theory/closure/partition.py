@@ -2,10 +2,9 @@ r"""First stage of a closure: classes of trained entries that stay equal, and cl
 
 *Entries*, by refinement on the gradient. Entries of one array with one size :math:`|\theta_i(0)|`
 begin as one class, with the sign of their start; an entry at 0 gets its sign from its first clear
-gradient. At random points of the space in which every class has one value, the full gradient is
-taken, and a class is split where the signed gradients of its entries differ. When no point splits
-any more, gradient descent from the start cannot leave the space: this is colour refinement with the
-gradient as the colour.
+gradient. At random points of the space in which every class has one value, a class is split where
+the signed gradients of its entries differ. When no point splits any more, gradient descent from the
+start cannot leave the space: this is colour refinement with the gradient as the colour.
 
 What counts as different is decided class by class, because gradients of two arrays may differ by
 ten orders of magnitude: `FLOORS` times the rounding error of the class, measured against a run in
@@ -13,11 +12,11 @@ single precision, plus `ROUNDING` units in the last place of the class's largest
 
 An entry whose gradient vanishes at every point is *frozen*.
 
-*Samples* of a law that have the same loss on the closed space. On the space in which training
-stays, many samples of a law have the same restricted loss. Their losses, the derivatives of these
-along random directions of the space, and what the model observes agree at every state, so one of
-them stands for all with the sum of their probabilities. Samples that agree at states near the start
-may differ later, where a kink is passed: states along a run are looked at too.
+*Samples*. On the space in which training stays, many samples of a law have the same restricted
+loss. Their losses, the derivatives of these along random directions of the space, and what the
+model observes agree at every state, so one of them stands for all with the sum of their
+probabilities. Samples that agree at states near the start may differ later, where a kink is passed:
+states along a run are compared too.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ class Training(Protocol):
 
 @dataclass(frozen=True)
 class Split:
-    """Two entries that a closure first held equal, and the point that told them apart.
+    """Two entries that a closure first held equal, and the point at which they differ.
 
     Attributes
     ----------
@@ -111,9 +110,9 @@ class EntryClasses:
     start : float array, shape (n,)
         Every entry at step 0.
     rounds : int
-        Points at which the gradient was taken.
+        Points at which the gradient was evaluated.
     splits : tuple of Split
-        Pairs that were told apart by the smallest parts of their gradients, smallest first.
+        Pairs that differ by the smallest parts of their gradients, smallest first.
     """
 
     labels: IntArray
@@ -203,9 +202,9 @@ def refine_entries(
     generator : numpy Generator
         Draws the points.
     extra : sequence of float arrays, shape (n,)
-        States that must be looked at too: those at which a run left the classes found before.
+        States that must be looked at too: those at which a run left earlier classes.
     before : EntryClasses, optional
-        Classes found before, to be refined.
+        Earlier classes, to be refined.
 
     Raises
     ------
@@ -393,8 +392,7 @@ def split_samples(labels: IntArray, signatures: Iterable[Signature]) -> SampleCl
         tolerance = _tolerances(labels, count, values, floors)
         order = np.lexsort((values, finite, labels))
         before, after = order[:-1], order[1:]
-        new = labels[before] != labels[after]
-        new |= finite[before] != finite[after]
+        new = (labels[before] != labels[after]) | (finite[before] != finite[after])
         new |= values[after] - values[before] > tolerance[labels[after]]
         fresh = np.empty_like(labels)
         fresh[order] = np.concatenate([[0], np.cumsum(new)])

@@ -38,8 +38,8 @@ def _positions(value: Value, start: int = 0) -> Value:
 
 
 def _pick(entries: Value, where: Any) -> Value:
-    places = np.asarray(where)
-    return entries.reshape(-1)[places.reshape(-1)].reshape(places.shape)
+    positions = np.asarray(where)
+    return entries.reshape(-1)[positions.reshape(-1)].reshape(positions.shape)
 
 
 def _numbers(sequence: Iterable[Any]) -> tuple[int, ...]:
@@ -325,18 +325,18 @@ def _sort(arithmetic: Arithmetic, equation: Any, *values: Value) -> list[Value]:
                 return 1
         return first - second
 
-    places = [
+    orders = [
         sorted(range(flat[0].shape[1]), key=cmp_to_key(partial(order, line)))
         for line in range(flat[0].shape[0])
     ]
-    index = np.asarray(places, dtype=int).reshape(flat[0].shape)
+    index = np.asarray(orders, dtype=int).reshape(flat[0].shape)
     return [
         np.moveaxis(np.take_along_axis(value, index, 1).reshape(row.shape), -1, dimension)
         for value, row in zip(flat, rows, strict=True)
     ]
 
 
-def _place_of_extreme(arithmetic: Arithmetic, equation: Any, value: Value) -> Value:
+def _index_of_extreme(arithmetic: Arithmetic, equation: Any, value: Value) -> Value:
     name, sign = equation.primitive.name, 1 if equation.primitive.name == "argmax" else -1
     rows = lanes(value, equation.params["axes"])
     flat = rows.reshape(-1, rows.shape[-1])
@@ -348,8 +348,8 @@ def _place_of_extreme(arithmetic: Arithmetic, equation: Any, value: Value) -> Va
                 best = k
         return best
 
-    places = [position(row) for row in flat]
-    return np.asarray(places, dtype=equation.params["index_dtype"]).reshape(rows.shape[:-1])
+    positions = [position(row) for row in flat]
+    return np.asarray(positions, dtype=equation.params["index_dtype"]).reshape(rows.shape[:-1])
 
 
 def _gather(arithmetic: Arithmetic, equation: Any, value: Value, indices: Value) -> Value:
@@ -385,7 +385,7 @@ RULES: dict[str, Callable[..., Value | list[Value]]] = {
     "convert_element_type": _convert,
     "iota": _iota,
     "sort": _sort,
-    **dict.fromkeys(("argmax", "argmin"), _place_of_extreme),
+    **dict.fromkeys(("argmax", "argmin"), _index_of_extreme),
     "gather": _gather,
     **dict.fromkeys(SCATTERS, _scatter),
 }

@@ -6,8 +6,9 @@ A symbolic entry is taken to be finite, so that a guard such as ``isfinite(x)`` 
 
 A maximum over an axis is written only if the result depends on it. It enters as a symbol M, and
 ``exp(a - M)`` as ``exp(a) w`` with ``w = exp(-M)``; where a sum has the same power of w in every
-term, w is taken out. The w of a softmax cancels in the quotient, and the M of a log-sum-exp in the
-sum; any M that is left becomes Max of its arguments again, so that the value is right in any case.
+term, w is factored out. The w of a softmax cancels in the quotient, and the M of a log-sum-exp in
+the sum; any M that is left becomes Max of its arguments again, so that the value is right in any
+case.
 """
 
 from __future__ import annotations
@@ -193,7 +194,7 @@ class Sympy(Arithmetic):
         return self.total(terms)
 
     def total(self, terms: Sequence[Any]) -> Any:
-        """Sum, with a power of w that all terms share taken out."""
+        """Sum, with a power of w that all terms share factored out."""
         terms = [term for term in terms if term != 0]
         powers = [self._powers(term) for term in terms]
         if not powers or not powers[0] or any(power != powers[0] for power in powers):
@@ -227,7 +228,7 @@ class Sympy(Arithmetic):
         return sympy.Add(sympy.log(x / common), *shifts)
 
     def largest(self, entries: Sequence[Any]) -> Any:
-        """Maximum; a symbol M unless it is known without the values of the symbols."""
+        """Maximum; a symbol M unless it is decided without the values of the symbols."""
         candidates = frozenset(entry for entry in entries if entry is not -sympy.oo)
         if not candidates:
             return -sympy.oo
@@ -244,7 +245,7 @@ class Sympy(Arithmetic):
         return self._maxima[candidates]
 
     def compare(self, relation: str, left: Any, right: Any) -> Any:
-        """A bool if it is known for all values of the symbols, or else a condition."""
+        """A bool if it is decided for all values of the symbols, or else a condition."""
         infinite = (sympy.oo, -sympy.oo)
         if right in infinite and not left.is_number:
             left = sympy.Integer(0)  # any finite number compares alike
@@ -270,7 +271,7 @@ class Sympy(Arithmetic):
         return sympy.ITE(condition, sympy.sympify(if_true), sympy.sympify(if_false))
 
     def connective(self, name: str) -> Callable[..., Any]:
-        """``and``, ``or``, ``xor``, ``not``; a bool if it is known."""
+        """``and``, ``or``, ``xor``, ``not``; a bool if it is decided."""
 
         def of(*arguments: Any) -> Any:
             plain = (bool(a) if isinstance(a, np.bool_) else a for a in arguments)

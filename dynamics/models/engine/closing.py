@@ -127,7 +127,7 @@ LOOK_NUMBERS = 1 << 34
 LEFT = 1e-13
 """Part of a class's gradient that counts as leaving, beside the floors."""
 SAMPLE_STATES = 6
-"""States near the start, and as many of the walk, at which samples are told apart."""
+"""States near the start, and as many of the walk, at which samples are compared."""
 VISITED = 12
 """States of the walk at which the linear space and the laws are held too."""
 NEAR = 1e-4
@@ -144,7 +144,6 @@ class Closing:
         self.made, self.walk = made, walk
         self.training = made.training
         self.generator = np.random.default_rng(SEED)
-        self.signatures: list[Signature] = []
         self.remarks: list[str] = []
         self.visited: list[FloatArray] = []
         self.residual, self.floor, self.size, self.walked = 0.0, 0.0, 0.0, 0
@@ -187,7 +186,7 @@ class Closing:
         )  # fmt: skip
 
     def _name_splits(self, classes: EntryClasses) -> None:
-        """Say which entries are told apart by little."""
+        """Remark on entries whose gradients differ by little."""
         for split in [s for s in classes.splits if 0 < s.share < NEAR][:1]:
             one, two = self.made.entry_name(split.first), self.made.entry_name(split.second)
             how = "near rounding; --prove decides" if split.unclear else f"{split.share:.1e} of it"
@@ -242,7 +241,7 @@ class Closing:
         return classes.without(~moving)
 
     def _standard_error(self, state: FloatArray) -> float:
-        """Standard error of the drawn gradient at a state: the largest over its entries."""
+        """Standard error of the sampled gradient at a state: the largest over its entries."""
         import jax
 
         made = self.made

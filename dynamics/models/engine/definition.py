@@ -117,7 +117,7 @@ def plot_description(
     model : Model
         Its ``panels`` are tuples of names, one a panel; a name with ``log`` before it, as
         ``"log risk"``, makes the axis of its panel logarithmic.
-    scalars, seen : sequence of str
+    scalars, observables : sequence of str
         Names that a panel can show.
     events : sequence of str
         Names of the events.
@@ -163,7 +163,7 @@ def _panel(entry: object, allowed: Sequence[str]) -> Panel:
     return _numbered(words, logarithmic)
 
 
-PLACES = re.compile(r"0x[0-9a-f]+")
+ADDRESSES = re.compile(r"0x[0-9a-f]+")
 """Addresses in the text of a traced program."""
 
 
@@ -195,7 +195,7 @@ def digests(made: Realization) -> dict[str, str]:
         traced = jax.make_jaxpr(partial(program.first_values, role))(flat, abstract)
         parts[role] = [_text(traced)]
         if made.observable_names:
-            parts["observables"] = [_text(jax.make_jaxpr(program.observed)(flat, abstract))]
+            parts["observables"] = [_text(jax.make_jaxpr(program.observables)(flat, abstract))]
     for role, text in syntax(model.path).items():
         parts.setdefault("observables" if role == "observe" else role, []).append(text)
     return {name: _short(repr(part)) for name, part in parts.items()}
@@ -251,7 +251,7 @@ def _without_docstrings(statement: ast.stmt) -> ast.stmt:
 
 def _text(program: Any) -> str:
     """A traced program and its constant arrays as text."""
-    text = PLACES.sub("", str(program.jaxpr))
+    text = ADDRESSES.sub("", str(program.jaxpr))
     return text + "".join(_bytes(np.asarray(constant)) for constant in program.consts)
 
 
@@ -264,10 +264,10 @@ def _short(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-KEPT = 6
-"""Realizations that are kept: points of a sweep come and go."""
+CACHED = 6
+"""Realizations that a definition holds: points of a sweep come and go."""
 DRAWS = 4000
-"""Samples of a law that can only be drawn from, where no number is given."""
+"""Samples of a law that can only be sampled, by default."""
 MOST_STEPS = 10**12
 
 
@@ -335,7 +335,7 @@ class Definition:
         if key not in self._made:
             made = Realization(self.model, constants, count, seed)
             self._made[key] = made
-            while len(self._made) > KEPT:
+            while len(self._made) > CACHED:
                 self._made.popitem(last=False)
         self._made.move_to_end(key)
         return self._made[key]

@@ -33,7 +33,7 @@ DENSE = 1 << 16
 
 
 class Embedding(NamedTuple):
-    """Arrays of an embedding; ``matrix`` is empty where entries are gathered by ``labels``.
+    """Arrays of an embedding; ``matrix`` is empty where ``labels`` select the coordinates.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ def linear_embedding(classes: EntryClasses, space: LinearSpace) -> Embedding:
 STEPS = 1024
 """Steps of one compiled call, at most."""
 SMALL = 64
-"""Entries up to which the state of every step is tracked, and records are taken from there."""
+"""Entries up to which the state of every step is tracked, from which records are copied."""
 RECORDED_NUMBERS = 1 << 18
 """Numbers that the records of one call may hold."""
 
@@ -130,8 +130,8 @@ class Loop:
 
     Notes
     -----
-    Whether every state is finite is checked once for all steps of a call: a state that is not
-    stays so. Only then are the steps repeated one by one, up to the last finite state.
+    Whether states are finite is checked once for all steps of a call: one that is not stays so.
+    Only then are the steps repeated one by one, up to the last finite state.
     """
 
     def __init__(
@@ -259,7 +259,7 @@ class Loop:
 
 
 Columns = tuple[tuple[str, Any], ...]
-"""Pairs ("state", k), ("rate", k), ("seen", name), ("seen_rate", name), ("risk", "")."""
+"""("state", k), ("rate", k), ("observable", name), ("observable_rate", name), ("risk", "")."""
 WATCHED: Columns = (("rate", 0),)
 """The rate that is watched for oscillations, which every problem tracks."""
 
@@ -281,9 +281,10 @@ class Functions:
 
     Attributes
     ----------
-    compiled_slope, compiled_row, compiled_jacobian, compiled_observed, compiled_product : callable
-        Slope, row, the derivative of the slope, `observed` of many states, and the Jacobian of the
-        slope times a direction, compiled on first call.
+    compiled_slope, compiled_row, compiled_jacobian, compiled_product : callable
+        Slope, row, the derivative of the slope, and that times a direction.
+    compiled_observables : callable
+        `observables` of many states.
     loop : Loop
         Gradient descent.
     """
@@ -299,13 +300,13 @@ class Functions:
         self.compiled_row = jax.jit(self.row)
         self.compiled_jacobian = jax.jit(jax.jacfwd(slope))
 
-        def observed(states: Any, payload: Any) -> Any:
-            return jax.lax.map(lambda state: self.observed(state, payload), states)
+        def observables(states: Any, payload: Any) -> Any:
+            return jax.lax.map(lambda state: self.observables(state, payload), states)
 
         def product(state: Any, direction: Any, payload: Any) -> Any:
             return jax.jvp(lambda s: slope(s, payload), (state,), (direction,))[1]
 
-        self.compiled_observed, self.compiled_product = jax.jit(observed), jax.jit(product)
+        self.compiled_observables, self.compiled_product = jax.jit(observables), jax.jit(product)
         self.loop = Loop(slope, self.row, size, _samples_of_a_step if batched else None)
 
     def flat(self, state: Any, payload: Any) -> Any:
@@ -319,23 +320,23 @@ class Functions:
 
         data, embedding = payload
         flat = self.flat(state, payload)
-        observe = partial(self.program.observed, data=data)
+        observe = partial(self.program.observables, data=data)
         kinds = {kind for kind, _ in self.columns}
         values: dict[str, Any] = {
             "state": state if self.reduced else embedding.project(state),
             "rate": -slope if self.reduced else -embedding.along(slope),
         }
-        if "seen_rate" in kinds:
+        if "observable_rate" in kinds:
             velocity = embedding.tangent(-slope) if self.reduced else -slope
-            values["seen"], values["seen_rate"] = jax.jvp(observe, (flat,), (velocity,))
-        elif "seen" in kinds:
-            values["seen"] = observe(flat)
+            values["observable"], values["observable_rate"] = jax.jvp(observe, (flat,), (velocity,))
+        elif "observable" in kinds:
+            values["observable"] = observe(flat)
         if "risk" in kinds:
             values["risk"] = {"": self.program.risk(flat, data)}
         row = [values[kind][key] for kind, key in self.columns]
         return jnp.stack([jnp.asarray(value, dtype=state.dtype) for value in row])
 
-    def observed(self, state: Any, payload: Any) -> dict[str, Any]:
+    def observables(self, state: Any, payload: Any) -> dict[str, Any]:
         """Risk, what the model observes, and the coordinates of a full state; traced."""
         import jax.numpy as jnp
 
@@ -343,7 +344,7 @@ class Functions:
         flat = self.flat(state, payload)
         values = {
             "risk": self.program.risk(flat, data),
-            "observed": self.program.observed(flat, data),
+            "observed": self.program.observables(flat, data),
         }
         if not self.reduced:
             inside = embedding.project(flat)

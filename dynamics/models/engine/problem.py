@@ -122,7 +122,7 @@ class ModelProblem(Problem):
         run : (eta, steps)
             The run along which the closure is looked at; None for the model's own.
         draws : (samples, seed)
-            Of a law that can only be drawn from.
+            Of a law that can only be sampled.
         """
         realization = cls.definition.realization(parameters, *draws)
         return realization, realization.closure(cls.definition.walk(*run))
@@ -156,7 +156,7 @@ class ModelProblem(Problem):
         numbers, names = range(len(self.scalars)), self.realization.observable_names
         columns: list[tuple[str, Any]] = []
         columns += [(kind, k) for k in numbers for kind in ("state", "rate")]
-        columns += [(kind, name) for name in names for kind in ("seen", "seen_rate")]
+        columns += [(kind, name) for name in names for kind in ("observable", "observable_rate")]
         columns += [("risk", "")]
         columns = [column for column in columns if _column_name(self.scalars, column) in used]
         return (*WATCHED, *(column for column in columns if column not in WATCHED))
@@ -250,11 +250,11 @@ class ModelProblem(Problem):
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Risk, and what the model observes, at a state."""
-        return self.observed(self.layout.flatten(state)[None, :])[0]
+        return self.observables_of(self.layout.flatten(state)[None, :])[0]
 
-    def observed(self, states: FloatArray) -> list[dict[str, float]]:
+    def observables_of(self, states: FloatArray) -> list[dict[str, float]]:
         """Observables of many states, shape (states, n), in one compiled call."""
-        values = self._evaluated(self._functions.compiled_observed, states)
+        values = self._evaluated(self._functions.compiled_observables, states)
         columns = {"risk": values["risk"]} | values["observed"]
         if "scalars" in values:
             if len(self.scalars) <= MOST_NAMED:
@@ -276,7 +276,7 @@ class ModelProblem(Problem):
         return None
 
     def _draws(self, seed: Any) -> dict[str, Any]:
-        """Number and seed of the draws, where the law is known by draws alone."""
+        """Number and seed of the draws, where the law can only be sampled."""
         law = self.realization.law
         if not self.realization.only_sampled or law is None:
             return {}
@@ -287,7 +287,7 @@ def _column_name(scalars: tuple[str, ...], column: tuple[str, Any]) -> str:
     kind, key = column
     if kind in ("state", "rate"):
         return scalars[key] if kind == "state" else f"d_{scalars[key]}"
-    return {"seen": str(key), "seen_rate": f"d_{key}", "risk": "risk"}[kind]
+    return {"observable": str(key), "observable_rate": f"d_{key}", "risk": "risk"}[kind]
 
 
 def _coordinates(closure: Closure, name: str) -> str:

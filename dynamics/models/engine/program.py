@@ -1,4 +1,4 @@
-r"""The functions of a model, traced by JAX in double precision: risk, gradient, what is observed.
+r"""The functions of a model, traced by JAX in double precision: risk, gradient, observables.
 
 A `Program` belongs to one model and one set of static constants (whole numbers, words, truth
 values). Real constants, weights, samples and untrained arrays are arguments, so that another value
@@ -188,7 +188,7 @@ class Program:
         zero = jax.numpy.zeros((), state.dtype), jax.numpy.zeros_like(state)
         return jax.lax.scan(add, zero, self.blocks(data)[:2])[0]
 
-    def observed(self, flat: Any, data: Data) -> dict[str, Any]:
+    def observables(self, flat: Any, data: Data) -> dict[str, Any]:
         """Everything the model observes at a state, by name; traced."""
         import jax
 

@@ -49,7 +49,7 @@ class Realization:
     constants : mapping
         A value for every constant.
     samples, seed : int
-        Of the draws, where the law can only be drawn from.
+        Of the draws, where the law can only be sampled.
 
     Raises
     ------
@@ -88,7 +88,7 @@ class Realization:
 
     @property
     def only_sampled(self) -> bool:
-        """Whether the law is known by draws alone."""
+        """Whether the law can only be sampled."""
         return self.law is not None and self.model.law is None
 
     @cached_property
@@ -112,7 +112,7 @@ class Realization:
         import jax
 
         with jax.enable_x64(True):
-            shapes = jax.eval_shape(self.program.observed, self.flat_start, self.data)
+            shapes = jax.eval_shape(self.program.observables, self.flat_start, self.data)
         return tuple(str(name) for name in shapes)
 
     def entry_name(self, entry: int) -> str:
@@ -201,7 +201,7 @@ class Realization:
         raise IndexError(entry)
 
     def entry_number(self, array: str, *position: int) -> int:
-        """Position in the flat state of an entry given by array and position.
+        """Position in the flat state of an entry, from its array and position.
 
         Raises
         ------

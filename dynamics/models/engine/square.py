@@ -35,7 +35,7 @@ class ReducedPopulation(ModelProblem):
         ``"classes"``: one value for each class of equal entries; ``"linear"``: directions of the
         smallest linear space; ``"auto"``: the second where it has at most half as many.
     samples, seed : int
-        Of the draws, where the law can only be drawn from.
+        Of the draws, where the law can only be sampled.
     backend : str
         ``"arrays"``: JAX; ``"numba"``: a generated file; ``"auto"``: the second for runs of
         millions of steps of a model whose gradient is short.
@@ -205,7 +205,7 @@ class FullPopulation(FullModelProblem):
     eta, steps, coordinates
         As for `ReducedPopulation`: they decide which entries the reduced scalars stand for.
     samples, seed : int
-        Of the draws, where the law can only be drawn from.
+        Of the draws, where the law can only be sampled.
     """
 
     view = "full population"

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 LARGEST = 8000
 """Characters of a gradient that is worth compiling."""
 LONG_RUN = 2_500_000
-"""Steps from which it is compiled where nothing is asked for."""
+"""Steps from which ``auto`` compiles it."""
 MOST_ENTRIES = 64
 """Numbers of a sample that may be symbols."""
 

@@ -123,7 +123,7 @@ def _seconds(parameters: Any, full: str | None, options: Mapping[str, Any]) -> f
 
 
 def _rules_by_name(model: Model) -> tuple[EventRule, ...]:
-    """The events by name alone, for what is known before any problem is made."""
+    """The events by name alone, for a system without a problem."""
     import sympy
 
     one = sympy.Integer(1)

@@ -19,8 +19,8 @@ from dynamics.validation import InvalidRequest
 from theory.law import ModelError, error_text, line_of
 
 MISSING = "own models need JAX, which is not installed: pip install -e '.[models]'"
-WORTH_KEEPING = 0.05
-"""Seconds of compilation from which a program is kept on disk."""
+WORTH_STORING = 0.05
+"""Seconds of compilation from which a program is stored on disk."""
 HINTS = {
     "TracerBoolConversionError": "decides by `if`, `and`, `max(...)` or the like on a traced "
     "value; use xp.where, or make the constant a whole number",
@@ -37,7 +37,7 @@ HINTS = {
 def require_jax() -> Any:
     """The module ``jax``, which keeps what it compiles beside the other generated files.
 
-    A folder for compiled programs that the user has chosen stays as it is.
+    A folder for compiled programs that the user has set stays as it is.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def require_jax() -> Any:
         raise InvalidRequest(MISSING) from None
     if getattr(jax.config, "jax_compilation_cache_dir", "") is None:
         jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "jax"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_STORING)
     return jax
 
 

@@ -298,10 +298,12 @@ class Parameters:
     @property
     def Delta_eff(self) -> float:  # noqa: N802 (the paper's letter)
         """Information gap at this size, ln rho(0) / ln P; NaN where no local patch has a mate."""
-        from theory.systems.masked_image_modeling.information_gap import effective_gap
+        from theory.systems.masked_image_modeling.information_gap import rho_at_start
 
         areas = self.area_ids
         near = reference(areas, local=True)
         if near is None or near.own == 1:
             return nan
-        return effective_gap(areas, near.cluster, near.patch, self.masked, (self.z, self.odds))
+        law = self.z, self.odds
+        rho0 = rho_at_start(areas, near.cluster, near.patch, self.masked, law)
+        return log(rho0) / log(self.P)

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import log
 
+import numpy as np
 import sympy
 from numpy.typing import ArrayLike
 
@@ -137,7 +137,7 @@ def rho_at_start(
         If p is in the global area of the cluster, or alone in its area: nothing draws it then.
     """
     row = as_areas(areas)[cluster]
-    own, counts = int(row[p]), [int((row == a).sum()) for a in range(int(row.max()) + 1)]
+    own, counts = int(row[p]), np.bincount(row).tolist()
     if own == 0 or counts[own] == 1:
         where = "the global area" if own == 0 else "an area of its own"
         raise ValueError(f"patch {p} is in {where} of cluster {cluster}: rho is not defined")
@@ -148,24 +148,6 @@ def rho_at_start(
     rates = [initial_rate(kind, sizes, row.size, masked, moments) for kind in (OTHER, OWN)]
     # Other areas much larger than the global one make alpha_0 positive.
     return float(abs(rates[0]) / rates[1])
-
-
-def effective_gap(
-    areas: ArrayLike,
-    cluster: int,
-    p: int,
-    masked: int,
-    latents: tuple[Sequence[float], Sequence[float]] = ((1,), (1,)),
-) -> float:
-    """Delta_eff = ln rho(0) / ln P; arguments of `rho_at_start`.
-
-    Parameters
-    ----------
-    areas, cluster, p, masked, latents
-        As for `rho_at_start`.
-    """
-    result = rho_at_start(areas, cluster, p, masked, latents)
-    return log(result) / log(as_areas(areas).shape[1])
 
 
 @dataclass(frozen=True)

@@ -259,9 +259,9 @@ def lemma_5_2(statement: Callable[..., sympy.Expr] = paper_position_rate) -> Evi
             stated = statement(kind, LATENTS[area], case.shares[area], mean)
             pairs.append((case.rate(UPS[q]), case.normalised(ATTENTION[q] * stated)))
     equal, total = count_equal(pairs), len(pairs)
-    places = ", ".join(f"{kind} {_equal(good)}" for kind, good in general.items())
+    by_kind = ", ".join(f"{kind} {_equal(good)}" for kind, good in general.items())
     findings = (
-        f"any sizes: {places}",
+        f"any sizes: {by_kind}",
         f"written out: equal for {equal} of {total} pairs of a mask and a key",
     )
     return Evidence(all(general.values()) and equal == total, ANY, findings)

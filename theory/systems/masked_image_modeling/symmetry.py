@@ -32,12 +32,12 @@ from theory.color_refinement import IntArray, Refinement, RelationalStructure, r
 
 SELF = "self"
 WORDS = ("own", "target", "global", "other", "local")
-"""Words for the place of an area as seen from a patch, in the order in which classes are listed."""
+"""Words for an area as seen from a patch, in the order in which classes are listed."""
 
 
 @dataclass(frozen=True)
 class Area:
-    """A class of areas of one cluster, as seen from the row's patch p.
+    """A class of areas of one cluster, relative to the row's patch p.
 
     Attributes
     ----------
@@ -64,10 +64,8 @@ class RowType:
         The patches p whose rows are of this type, ascending.
     ups_names, phi_names : tuple of str
         Names of the classes; ``"self"`` is the Ups at index 0.
-    ups_sizes : int array, shape (n_ups,)
-        Number of patches in each Ups class; self has 1.
-    phi_sizes : int array, shape (n_phi,)
-        Number of features in each Phi class.
+    ups_sizes, phi_sizes : int arrays, shape (n_ups,) and (n_phi,)
+        Number of patches in each Ups class, self having 1, and of features in each Phi class.
     clusters : tuple of tuples of Area
         For each cluster the classes of its areas, the one that holds p first. The patch p is the
         cell (0, 1) there, and always masked. As seen from ``patches[0]``: for another patch of the
@@ -88,15 +86,10 @@ class RowType:
         """Number of scalars of the row."""
         return len(self.ups_names) + len(self.phi_names)
 
-    @property
-    def own_phi(self) -> tuple[int, ...]:
-        """For each cluster, the index of the Phi of p's own area."""
-        return tuple(areas[0].phi for areas in self.clusters)
-
     @cached_property
     def ups_of(self) -> NDArray[np.int32]:
         """Ups class of every patch q, for every p of this type: shape (len(patches), P)."""
-        return self._classes(slice(0, self._patch_count), self.patches.tolist())
+        return self.classes_for(self.patches, features=False)
 
     @cached_property
     def phi_of(self) -> NDArray[np.int32]:
@@ -104,22 +97,14 @@ class RowType:
 
         Features are ordered cluster by cluster, area by area.
         """
-        return self._classes(self._features, self.patches.tolist())
+        return self.classes_for(self.patches, features=True)
 
-    def features_seen(self, line: int) -> NDArray[np.int32]:
-        """Phi class of every feature for one patch of the type, without those for all of them."""
-        return self._classes(self._features, [int(self.patches[line])])[0]
-
-    @property
-    def _features(self) -> slice:
-        return slice(self._patch_count, int((self.refined.structure.kinds < 2).sum()))
-
-    @property
-    def _patch_count(self) -> int:
-        return int((self.refined.structure.kinds == 0).sum())
-
-    def _classes(self, vertices: slice, patches: list[int]) -> NDArray[np.int32]:
-        rows = [self.refined.colours(p)[vertices] for p in patches]
+    def classes_for(self, patches: IntArray, features: bool) -> NDArray[np.int32]:
+        """Phi class of every feature, or Ups class of every patch, for some patches of the type."""
+        structure = self.refined.structure
+        P = structure.rows.size
+        vertices = slice(P, structure.columns.size) if features else slice(P)
+        rows = [self.refined.colours(p)[vertices] for p in patches.tolist()]
         return self._of_colour.astype(np.int32)[np.stack(rows)]
 
 
@@ -210,12 +195,7 @@ def feature_offsets(areas: IntArray) -> IntArray:
 
 
 def structure(areas: IntArray) -> RelationalStructure:
-    """Patches, areas and clusters as vertices; rows are patches, columns patches and areas.
-
-    Parameters
-    ----------
-    areas : int array, shape (K, P)
-    """
+    """Patches, areas and clusters as vertices; rows are patches, columns patches and areas."""
     K, P = areas.shape
     offsets = feature_offsets(areas)
     features = int(offsets[-1])
@@ -258,28 +238,32 @@ def _row_type(areas: IntArray, refined: Refinement, patches: IntArray) -> RowTyp
     K, P = areas.shape
     offsets, p = feature_offsets(areas), int(patches[0])
     colours = refined.colours(p).astype(np.int64)
-    words = [_words(areas[k], p) for k in range(K)]
-    patch_words = [[words[k][a] for k, a in enumerate(places)] for places in areas.T.tolist()]
-    ups = _classes(
-        colours[:P], [sorted(words_of_patch, key=WORDS.index) for words_of_patch in patch_words], p
-    )
-    named = [
-        [_feature_word(words[k], a, p, areas[k])] for k in range(K) for a in range(len(words[k]))
+    of_patches, of_features = colours[:P], colours[P : P + offsets[-1]]
+    words = [_words(cluster, p) for cluster in areas]
+    words_of_patches = [
+        sorted((words[k][area] for k, area in enumerate(column)), key=WORDS.index)
+        for column in areas.T.tolist()
     ]
-    phi = _classes(colours[P : P + offsets[-1]], named, None)
+    words_of_features = [
+        ["target" if word == "own" and area else word]
+        for cluster in words
+        for area, word in enumerate(cluster)
+    ]
+    ups = _named_classes(of_patches, words_of_patches, p)
+    phi = _named_classes(of_features, words_of_features, None)
     of_colour = np.zeros(int(refined.refined.max()) + 1, dtype=np.int64)
     for result in (ups, phi):
         of_colour[list(result)] = np.arange(len(result))
-    clusters = []
-    for k in range(K):
-        members = colours[P + offsets[k] : P + offsets[k + 1]]
-        clusters.append(_cluster(of_colour, colours[:P], areas[k], members, p))
+    clusters = [
+        _cluster(of_colour, of_patches, areas[k], of_features[offsets[k] : offsets[k + 1]], p)
+        for k in range(K)
+    ]
     return RowType(
         patches=patches,
         ups_names=_distinct(list(ups.values())),
         phi_names=_distinct(list(phi.values())),
-        ups_sizes=np.bincount(of_colour[colours[:P]], minlength=len(ups)),
-        phi_sizes=np.bincount(of_colour[colours[P : P + offsets[-1]]], minlength=len(phi)),
+        ups_sizes=np.bincount(of_colour[of_patches], minlength=len(ups)),
+        phi_sizes=np.bincount(of_colour[of_features], minlength=len(phi)),
         clusters=tuple(clusters),
         refined=refined,
         _of_colour=of_colour,
@@ -287,28 +271,22 @@ def _row_type(areas: IntArray, refined: Refinement, patches: IntArray) -> RowTyp
 
 
 def _words(cluster: IntArray, p: int) -> list[str]:
-    """Place of each area of a cluster as seen from p."""
+    """Word for each area of a cluster as seen from p."""
     own = int(cluster[p])
-    rest = "other" if own else "local"
-    words = ["global"] + [rest] * int(cluster.max())
+    words = ["global"] + ["other" if own else "local"] * int(cluster.max())
     words[own] = "own"
     return words
 
 
-def _feature_word(words: list[str], area: int, p: int, cluster: IntArray) -> str:
-    return "target" if area == cluster[p] and area else words[area]
-
-
-def _classes(colours: IntArray, places: list[list[str]], p: int | None) -> dict[int, str]:
-    """Colour -> name, in the order in which the classes are listed."""
-    distinct, first = np.unique(colours, return_index=True)
-    result = {}
-    for colour, at in zip(distinct.tolist(), first.tolist(), strict=True):
-        words_of_patch = places[at]
-        name = words_of_patch[0] if len(set(words_of_patch)) == 1 else "-".join(words_of_patch)
-        rank = [WORDS.index(word) for word in words_of_patch]
-        result[colour] = (at != p, rank, at, SELF if at == p else name)
-    return {colour: key[3] for colour, key in sorted(result.items(), key=lambda item: item[1])}
+def _named_classes(colours: IntArray, words: list[list[str]], p: int | None) -> dict[int, str]:
+    """Colour -> name, in the order in which the classes are listed; p itself is `SELF`, first."""
+    ranked = []
+    for colour, first in zip(*np.unique(colours, return_index=True), strict=True):
+        of_first = words[first]
+        distinct = of_first if len(set(of_first)) > 1 else of_first[:1]
+        name = SELF if first == p else "-".join(distinct)
+        ranked.append((first != p, [WORDS.index(word) for word in of_first], first, colour, name))
+    return {int(colour): name for *_, colour, name in sorted(ranked)}
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
@@ -339,10 +317,8 @@ class Reference:
     Attributes
     ----------
     patch, cluster : int
-    own : int
-        Patches of the area that holds the patch.
-    globally : int
-        Patches of the global area of the cluster.
+    own, globally : int
+        Patches of the area that holds the patch, and of the global area of the cluster.
     """
 
     patch: int
@@ -386,14 +362,10 @@ class View:
 
     Attributes
     ----------
-    row : int
-        Which row type.
-    cluster : int
-        Which of its ``clusters``.
-    own : int
-        Index of the Phi of the own area.
-    globally : int
-        Index of the Phi of the global area; equal to ``own`` where that is the own one.
+    row, cluster : int
+        Which row type, and which of its ``clusters``.
+    own, globally : int
+        Index of the Phi of the own, and of the global area; equal where that is the own one.
     """
 
     row: int
@@ -407,10 +379,9 @@ def view(areas: ArrayLike, types: tuple[RowType, ...], local: bool) -> View | No
 
     Parameters
     ----------
-    areas : int array, shape (K, P)
+    areas, local
+        As for `reference`.
     types : tuple of RowType
-    local : bool
-        Whether local areas, or global ones, are meant.
 
     Returns
     -------
@@ -422,8 +393,8 @@ def view(areas: ArrayLike, types: tuple[RowType, ...], local: bool) -> View | No
         return None
     checked, p, k = as_areas(areas), result.patch, result.cluster
     row = next(number for number, kind in enumerate(types) if p in kind.patches)
-    line = int(np.searchsorted(types[row].patches, p))
     first = int(feature_offsets(checked)[k])
-    words_of_patch = types[row].features_seen(line)
-    own = int(words_of_patch[first + checked[k, p]])
-    return View(row, types[row].own_phi.index(own), own, int(words_of_patch[first]))
+    phi = types[row].classes_for(np.array([p]), features=True)[0]
+    own = int(phi[first + checked[k, p]])
+    own_of_clusters = [areas_of_cluster[0].phi for areas_of_cluster in types[row].clusters]
+    return View(row, own_of_clusters.index(own), own, int(phi[first]))

@@ -32,9 +32,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import sympy
 
 from theory.symmetry import Partition
+from theory.systems.positional_attention.linear_rules import walk_law
 from theory.systems.positional_attention.notation import NOTATION
 
 a, b, C, q, L = NOTATION.symbols("a b C q L")
@@ -71,7 +73,8 @@ def bayes_error(sets: int, set_size: int, q_value: float) -> float:
 
     Given all :math:`x_j`, the likelihood of y = ±1 is proportional to the number of sets that are
     all ±1. With r = (q/2)^C and the signal at y = +1, the best rule errs when more of the L-1
-    random sets are all -1 than 1 + (those all +1), and on ties half of the time.
+    random sets are all -1 than 1 + (those all +1), and on ties half of the time. The difference is
+    a walk of L-1 steps, each +1 or -1 with probability r.
 
     Parameters
     ----------
@@ -80,20 +83,8 @@ def bayes_error(sets: int, set_size: int, q_value: float) -> float:
     q_value : float
         q.
     """
-    import numpy as np
-    from scipy.special import gammaln, xlogy
-
-    r, others = (q_value / 2) ** set_size, sets - 1
-    minus, plus = np.arange(others + 1)[:, None], np.arange(others + 1)[None, :]
-    rest = others - minus - plus
-    inside = rest >= 0
-    rest = np.where(inside, rest, 0)
-    log_weight = gammaln(others + 1.0) - gammaln(minus + 1.0) - gammaln(plus + 1.0)
-    log_weight = log_weight - gammaln(rest + 1.0)
-    log_weight += xlogy(minus + plus, r) + xlogy(rest, max(0.0, 1.0 - 2.0 * r))
-    weight = np.where(inside, np.exp(log_weight), 0.0)
-    share = np.where(minus > plus + 1, 1.0, np.where(minus == plus + 1, 0.5, 0.0))
-    return float((weight * share).sum())
+    law = np.pad(walk_law(sets - 1, 2 * (q_value / 2) ** set_size), 1)
+    return float(law[: sets - 1].sum() + law[sets - 1] / 2)
 
 
 D, C = NOTATION.symbols("D C")

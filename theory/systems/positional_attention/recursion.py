@@ -304,19 +304,13 @@ def leading_increment(theta: sympy.Symbol) -> sympy.Expr:
 def own_attention_rate(theta: sympy.Symbol) -> sympy.Expr:
     """dG/d gamma or dG/d rho in closed form: the entry of S that moves, times a function of G.
 
-    The derivative of the explicit softmax, with the exponentials written back as entries of S and
-    the entries not moved eliminated by the row sum and the definition of G.
+    From `closed_slope`, the entries that do not move eliminated by the row sum and by G.
     """
-    weights = model.orbit_attention()
-    explicit = sympy.diff(model.own_attention().subs(weights), theta)
-    moving = model.ATTENTION["gamma" if theta == gamma else "rho"]
-    total = sympy.Symbol("B", positive=True)
-    ratio = (explicit / weights[moving]).subs(
-        {sympy.exp(scale * NOTATION.symbol(o)): total * w for o, w in model.ATTENTION.items()}
-    )
     own, _, other = model.ATTENTION.values()
     counts = row_entries()
-    eliminated = sympy.solve(
-        [model.own_attention() - G, counts["rho"] * other - (1 - G / D)], [own, other], dict=True
-    )[0]
-    return moving * sympy.factor(sympy.simplify(ratio.subs(eliminated)))
+    moving = model.ATTENTION["gamma" if theta == gamma else "rho"]
+    carried = [(n, model.ATTENTION[orbit]) for orbit, n in counts.items() if orbit != "rho"]
+    slope = D * sympy.Add(*[n * closed_slope(entry, theta) for n, entry in carried])
+    equations = [model.own_attention() - G, counts["rho"] * other - (1 - G / D)]
+    eliminated = sympy.solve(equations, [own, other], dict=True)[0]
+    return moving * sympy.factor(sympy.simplify((slope / moving).subs(eliminated)))

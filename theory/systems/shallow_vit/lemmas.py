@@ -21,57 +21,27 @@ from typing import Any
 
 import numpy as np
 import sympy
+from numpy.typing import NDArray
 
 from theory.claims import Evidence, Exponential
 from theory.symmetry import classes
 from theory.systems.shallow_vit import model, recursion
-from theory.systems.shallow_vit.model import (
-    W_K,
-    W_O,
-    W_Q,
-    W_V,
-    A,
-    D,
-    L,
-    Matrix,
-    S,
-    X,
-    contract,
-    d,
-    evaluate,
-    m,
-    m_a,
-    m_b,
-    terms,
-)
+from theory.systems.shallow_vit.model import W_K, W_O, W_Q, W_V, A, D, L, S, X, contract, terms
 from theory.systems.shallow_vit.notation import NOTATION
-from theory.systems.shallow_vit.recursion import (
-    G_K,
-    G_Q,
-    G_V,
-    GAMMA,
-    SYMMETRIC,
-    B,
-    E,
-    H,
-    J,
-    K,
-    M,
-    P,
-    Q,
-    T,
-    V,
-    eta,
-)
+from theory.systems.shallow_vit.recursion import G_K, G_Q, G_V, GAMMA, B, E, H, J, K, M, P, Q, T, V
 from theory.systems.shallow_vit.recursion import D as BACKWARD
 from theory.systems.shallow_vit.symmetry import (
-    IntArray,
     named,
     orbit_means,
     pattern_group,
     scalars,
     unordered,
 )
+
+d, m, m_a, m_b, eta = model.d, model.m, model.m_a, model.m_b, recursion.eta
+SYMMETRIC = recursion.SYMMETRIC
+Stated = Mapping[Any, Any]
+"""Any -> what the specification says of it."""
 
 TOKENS = {d: 2, m_a: 1, m_b: 1, m: 1, L: 3}
 """Sizes of the sample that is written out; products of matrices are sound for all."""
@@ -107,7 +77,8 @@ def pattern_attention(
         Stands for the exponential.
     """
     weights = _weights(scores, counts, exponential)
-    return sympy.Matrix(*scores.shape, lambda i, j: weights[i, j] / sympy.Add(*weights.col(j)))
+    totals = [sympy.Add(*weights.col(j)) for j in range(weights.cols)]
+    return sympy.Matrix(*scores.shape, lambda i, j: weights[i, j] / totals[j])
 
 
 def _weights(scores: sympy.Matrix, counts: Sequence[Any], exponential: Any) -> sympy.Matrix:
@@ -187,9 +158,6 @@ def _inner(first: sympy.Matrix, second: sympy.Matrix) -> sympy.Expr:
     return sympy.Add(*first.multiply_elementwise(second))
 
 
-Stated = Mapping[Any, Any]
-
-
 def stated_gradients() -> Stated:
     """Derivatives of the loss of one sample by the weights, as the specification has them."""
     R = W_O.T * D
@@ -261,16 +229,18 @@ def pattern_closure(stated: Stated | None = None) -> Evidence:
     """
     stated = stated_closure() if stated is None else stated
     sums = attention_of_tokens((2, 1, 1))
-    slopes = _slopes_by_scores()
     derived, full = recursion.closure(), gradients()
+    case, slopes = patterns(), recursion.pattern_slopes()
+    expected = {name: model.explicit(slopes[name], PATTERNS, case.values) for name in (E, T)}
+    agrees = [good for name, slope in expected.items() for good in case.agrees(name, slope)]
     same = _number_equal(derived, stated)
     findings = (
         f"tokens of one pattern summed give P: {sum(sums)} of {len(sums)} pairs, counts (2, 1, 1)",
-        f"dLoss/dH = E, dLoss/dB = T written out: {sum(slopes)} of {len(slopes)} entries",
+        f"dLoss/dH = E, dLoss/dB = T written out: {sum(agrees)} of {len(agrees)} entries",
         f"steps of W_O, V, K, Q for all sizes and any Gamma: {same} of {len(stated)} equal",
         *full.findings,
     )
-    holds = all(sums) and all(slopes) and same == len(stated) and bool(full.holds)
+    holds = all(sums) and all(agrees) and same == len(stated) and bool(full.holds)
     return Evidence(holds, _sizes(PATTERNS) + "; counts, H, B, D free", findings)
 
 
@@ -343,7 +313,7 @@ def margin_and_weights(first: Any = None, second: Any = None) -> Evidence:
     return Evidence(all(same.values()), "m, eta, F free", findings)
 
 
-def _equal(first: Matrix, second: Matrix) -> bool:
+def _equal(first: Any, second: Any) -> bool:
     plain = (contract(value, {}, SYMMETRIC) for value in (first, second))
     one, two = map(terms, plain)
     return one == two
@@ -354,7 +324,7 @@ def _number_equal(derived: Stated, stated: Stated) -> int:
     return sum(_equal(derived[matrix], value) for matrix, value in stated.items())
 
 
-def _closed(value: Matrix) -> bool:
+def _closed(value: Any) -> bool:
     allowed = {H, G_V, J, B, G_K, G_Q, E, T, GAMMA}
     return all(factor in allowed or factor.T in allowed for word in terms(value) for factor in word)
 
@@ -362,15 +332,6 @@ def _closed(value: Matrix) -> bool:
 def _sizes(sizes: Mapping[Any, int]) -> str:
     listed = ", ".join(f"{name} = {number}" for name, number in sizes.items())
     return f"all sizes as matrix expressions; every entry free at {listed}"
-
-
-def _slopes_by_scores() -> list[bool]:
-    """E and T of the recursion against derivatives of the loss written out in H and B."""
-    case, held = patterns(), []
-    for name in (E, T):
-        expected = model.explicit(recursion.pattern_slopes()[name], PATTERNS, case.values)
-        held += case.agrees(name, expected)
-    return held
 
 
 def _linear_in_a(factor: sympy.Symbol) -> bool:
@@ -394,7 +355,7 @@ def _explicit_collapse(size: int, step: Stated) -> list[bool]:
     held = []
     for matrix in (B, G_K, G_Q):
         plain = contract(recursion.gram()[matrix].subs(GAMMA, sympy.Identity(M)), {}, SYMMETRIC)
-        parts = evaluate(plain, both, operator.mul)
+        parts = model.evaluate(plain, both, operator.mul)
         for pair in orbits.representatives:
             moved = sympy.Add(*[coefficient * value[pair] for coefficient, value in parts])
             scalar = step[values[matrix][pair]].subs(M, size)
@@ -402,11 +363,11 @@ def _explicit_collapse(size: int, step: Stated) -> list[bool]:
     return held
 
 
-def _constant(code: str, places: Mapping[str, IntArray]) -> sympy.Matrix:
+def _constant(code: str, pairs_of: Mapping[str, NDArray[np.int64]]) -> sympy.Matrix:
     """A matrix with one symbol on each class."""
-    size = max(int(where.max()) for where in places.values()) + 1
-    expected = sympy.zeros(size, size)
-    for pair, where in places.items():
-        for i, j in where.tolist():
-            expected[i, j] = NOTATION.symbol(f"{code}_{pair}")
-    return expected
+    size = max(int(pairs.max()) for pairs in pairs_of.values()) + 1
+    result = sympy.zeros(size, size)
+    for name, pairs in pairs_of.items():
+        for i, j in pairs.tolist():
+            result[i, j] = NOTATION.symbol(f"{code}_{name}")
+    return result

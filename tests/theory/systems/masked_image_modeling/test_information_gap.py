@@ -58,8 +58,6 @@ def test_rho_at_start_equals_brute_force(areas, p, hidden, latents):
 def test_rho_at_start_as_measured(areas, p, hidden, expected):
     found = information_gap.rho_at_start(areas, 0, p, hidden)
     assert found == pytest.approx(expected, rel=6e-4)
-    gap = information_gap.effective_gap(areas, 0, p, hidden)
-    assert gap == pytest.approx(math.log(found) / math.log(areas.shape[1]))
 
 
 def test_letters_equal_numbers_and_the_leading_form():

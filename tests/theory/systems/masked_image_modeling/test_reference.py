@@ -58,7 +58,7 @@ def test_names_of_areas_do_not_matter(areas, renamed):
     views = [view(one, row_types(one), True) for one in (areas, renamed)]
     assert views[0].row == views[1].row
     found = reference(areas, True)
-    gaps = [information_gap.effective_gap(one, found.cluster, found.patch, 3) for one in
+    gaps = [information_gap.rho_at_start(one, found.cluster, found.patch, 3) for one in
             (areas, renamed)]  # fmt: skip
     assert gaps[0] == gaps[1]
 

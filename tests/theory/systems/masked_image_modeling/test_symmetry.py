@@ -69,8 +69,8 @@ def test_the_grid_family_has_four_kinds_of_patches_in_three_types():
     assert run.patches.tolist() == list(range(8, 24))
     assert grid.ups_names[1] == "own-other"
     assert grid.ups_sizes[1] == 6
-    assert grid.own_phi == (0, 0)
-    assert run.own_phi == (0, 1)
+    assert [areas[0].phi for areas in grid.clusters] == [0, 0]
+    assert [areas[0].phi for areas in run.clusters] == [0, 1]
     assert run.phi_names[:2] == ("own", "target")
 
 

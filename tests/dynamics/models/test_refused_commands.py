@@ -1,0 +1,155 @@
+"""Commands and files that are wrong, and runs that go wrong: one clear line and an exit code."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from faulty_models import BASE, OTHER_LINE, WEIGHTS, bent, in_python
+
+import dynamics
+from dynamics import cli, registry
+from dynamics.validation import InvalidRequest
+
+pytest.importorskip("jax")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--aa", "3"], "nearest: --a"),
+        (["--qq=0.3"], "flag '--qq' is unknown"),
+        (["--a", "x"], "a='x' is not a number"),
+        (["--a", "inf"], "a=inf is not finite"),
+        (["--n", "2.5"], "n=2.5 is not a whole number"),
+        (["--n", "9" * 400], "is too large"),
+        (["--q", "1.5"], "law gives the probability -0.5"),
+        (["--n", "1"], "law raises IndexError"),
+        (["--n", "0"], "w holds no real numbers"),
+        (["--n", "-3"], "start raises ValueError: negative dimensions"),
+        (["--coordinates", "polar"], "coordinates='polar' is unknown"),
+        (["--expectation", "exact"], "flag '--expectation' is unknown"),
+        (["--full", "empiric"], "nearest: empirical"),
+        (["--omega", "0.1"], "omega is of --full empirical"),
+        (["--full", "empirical", "--omega", "-1"], "omega=-1"),
+        (["--full", "empirical", "--samples", "0"], "samples=0 is too small"),
+        (["--full", "empirical", "--batch", "0"], "batch=0 is too small"),
+        (["--eta", "0.1,0.2"], "eta=[0.1, 0.2] has 2 entries"),
+    ],
+)
+def test_the_command_line(refused, words, message):
+    refused(BASE, message, *words)
+
+
+def test_a_risk_alone_has_nothing_to_draw_from(refused):
+    text = 'import numpy as np\n\n\ndef start():\n    return {"w": np.ones(2)}\n\n\n'
+    text += 'def risk(theta, xp):\n    return xp.sum(theta["w"] ** 2)\n'
+    refused(text, "nothing to draw from", "--full", "empirical")
+    refused(text, "nothing to draw from", "--full", "empirical", command="compare")
+    refused(text, "nothing to draw from", "--full", "empirical", command="sweep")
+
+
+FILES = {
+    "raises": (
+        bent(more="x = 1 / 0\n"),
+        f"ZeroDivisionError: division by zero (my.py, line {OTHER_LINE})",
+    ),
+    "syntax": (bent(more="def f(:\n"), f"SyntaxError: invalid syntax (my.py, line {OTHER_LINE})"),
+    "import": (
+        "import nonesuch_at_all\n" + BASE,
+        "No module named 'nonesuch_at_all' (my.py, line 1)",
+    ),
+    "empty": ("", "my.py holds no model: it has no function start(...)"),
+    "loss alone": (bent(("def start", "def begin")), "holds no model"),
+    "no law": (bent(("def law", "def rule")), "my.py: a model needs law and loss, or risk"),
+    "exits": (bent(more="raise SystemExit(0)\n"), "cannot be run: SystemExit"),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+@pytest.mark.parametrize("command", ["run", "derive", "sweep"])
+def test_files(refused, case, command):
+    text, message = FILES[case]
+    refused(text, message, command=command)
+    in_python(message)
+
+
+def test_a_missing_file(here, capsys):
+    for name in ("none.py", "far/none.py"):
+        assert cli.main(["run", name]) == 2
+        captured = capsys.readouterr()
+        assert f"system='{name}' is missing" in captured.err
+        assert (captured.out, captured.err.count("\n")) == ("", 1)
+    Path("folder.py").mkdir()
+    assert cli.main(["run", "folder.py"]) == 2
+    assert "'folder.py' cannot be read (is a directory)" in capsys.readouterr().err.replace(
+        f"{here}/", ""
+    )
+    assert [p.name for p in here.iterdir()] == ["folder.py"]
+
+
+def test_a_start_at_random_closes_on_all_and_says_so(here, capsys):
+    Path("my.py").write_text(bent((WEIGHTS, "np.random.default_rng(0).standard_normal(n)")))
+    assert cli.main(["run", "my.py", "--steps", "20", "--out", "x"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert "closes on 3 of 3: no two entries stay equal" in captured.out
+
+
+def test_a_run_that_diverges_has_a_remedy(here, capsys):
+    """Exit code 1, everything written, no warnings; the certificate is of states before that."""
+    Path("my.py").write_text(BASE)
+    assert cli.main(["run", "my.py", "--eta", "3", "--steps", "3000", "--out", "x"]) == 1
+    captured = capsys.readouterr()
+    assert "attdyn: diverged at step " in captured.err
+    assert "is above the stability limit 0.6667 there; try eta=0.6" in captured.err
+    assert "Warning" not in captured.err
+    found = dynamics.load("x")
+    assert found.outcome.kind == "diverged"
+    closure = found.settings["closure"]
+    assert 0 < closure["walked"] < found.outcome.step
+    assert 0 < closure["floor"] < 1e-12
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "sweep", "derive"])
+def test_without_jax_one_line_says_how_to_get_it(here, command):
+    Path("my.py").write_text(BASE)
+    done = without_jax(command, "my.py")
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "attdyn: own models need JAX, which is not installed: pip install"
+    )
+    assert "[models]" in done.stderr
+    assert (done.stdout, done.stderr.count("\n")) == ("", 1)
+    assert [p.name for p in here.iterdir()] == ["my.py"]
+
+
+def test_without_jax_the_built_in_systems_work(here):
+    done = without_jax("derive", "positional_attention", "--D", "8", "--C", "2")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Gradient descent" in done.stdout
+    done = without_jax("systems")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(name in done.stdout for name in registry.system_names())
+
+
+def without_jax(*words):
+    """A command where ``import jax`` fails as it does where JAX is not installed."""
+    Path("no_jax").mkdir(exist_ok=True)
+    (Path("no_jax") / "jax.py").write_text("raise ModuleNotFoundError(\"No module named 'jax'\")\n")
+    run = "import sys; sys.path.insert(0, 'no_jax'); sys.dont_write_bytecode = True; "
+    run += "from dynamics.cli import main; sys.exit(main(sys.argv[1:]))"
+    try:
+        return subprocess.run(
+            [sys.executable, "-c", run, *words], capture_output=True, text=True, check=False
+        )
+    finally:
+        (Path("no_jax") / "jax.py").unlink()
+        Path("no_jax").rmdir()
+
+
+def test_parts_that_a_model_does_not_have_are_named():
+    with pytest.raises(InvalidRequest, match="nearest: observables"):
+        dynamics.Model(start=lambda: {"w": [0.1]}, observable=None)
+    with pytest.raises(InvalidRequest, match="a model needs start"):
+        dynamics.Model()

@@ -1,0 +1,58 @@
+"""A model file that is right, its text with some of it replaced, and what Python says of it."""
+
+from pathlib import Path
+
+import pytest
+
+import dynamics
+from dynamics.validation import InvalidRequest
+
+BASE = (Path(__file__).parent / "models/two_samples.py").read_text(encoding="utf-8")
+
+LOSS = '    return (a * xp.sum(theta["w"] * sample["x"]) + theta["b"] - sample["y"]) ** 2\n'
+
+WEIGHTS, BIAS = "np.full(n, 0.1)", "np.array(0.2)"
+
+FIRST = "np.eye(n)[0]"
+
+SECOND = '{"x": np.eye(n)[1], "y": 1.0}'
+
+LAW = BASE[BASE.index("def law") : BASE.index("def loss")]
+
+OTHER_LINE = BASE.count("\n") + 2
+"""Of the first line after the model."""
+
+SWAP = 'axes = {"w": ("i",), "b": ()}\n\ndef symmetry():\n    return [{"i": (1, 0)}]\n'
+
+LINE = BASE[: BASE.index(LOSS)].count("\n") + 1
+"""Of the first line of the loss."""
+
+
+def bent(*changes, more=""):
+    """The model with some of its text replaced."""
+    text = BASE
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text + "\n" + more
+
+
+def lost(body, more=""):
+    """The model with another loss."""
+    return bent((LOSS, body), more=more)
+
+
+DRAWN = bent(
+    (LAW, 'def sample(rng, n, q=0.5):\n    return {"x": rng.standard_normal(n), "y": q}\n\n\n')
+)
+
+
+def in_python(message, path="my.py", **options):
+    def made():
+        system = dynamics.load_system(path)
+        return system.ReducedPopulation(system.Parameters(), steps=5, **options)
+
+    with pytest.raises(InvalidRequest) as caught:
+        made()
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
