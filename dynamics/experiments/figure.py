@@ -7,13 +7,20 @@ full protocol, and ``options`` are the figure's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
+import numpy as np
+
 from dynamics.experiments import experiments_of
+from dynamics.plotting.labels import fixed
+from dynamics.plotting.style import RC, new_figure
+from dynamics.problem import FloatArray
 from dynamics.registry import load_system
-from dynamics.validation import InvalidRequest, integer
+from dynamics.validation import InvalidRequest, integer, real
 
 if TYPE_CHECKING:
     from dynamics.registry import System
@@ -61,32 +68,43 @@ class FigureRequest:
                 raise InvalidRequest(f"{name} is an axis of this figure and cannot be set")
         return self.parameters or system.Parameters(**(defaults | dict(self.user_parameters)))
 
-    def options(self, quick: Mapping[str, Any], thorough: Mapping[str, Any]) -> dict[str, Any]:
-        """The options of the figure, the user's over its defaults.
+    def options(
+        self, quick: Mapping[str, Any], thorough: Mapping[str, Any] | None = None, **least: int
+    ) -> dict[str, Any]:
+        """The options of the figure, the user's over its defaults and of the same types.
 
         Parameters
         ----------
         quick : mapping
             Every option with its default.
-        thorough : mapping
+        thorough : mapping, optional
             Those that differ in the full protocol.
+        **least : int
+            Least values of whole numbers, where it is not 1 (0 where that is the default).
 
         Raises
         ------
         InvalidRequest
-            For an option that the figure does not have.
+            For an option that the figure does not have, or a value that it cannot have.
         """
         user = dict(self.user_options)
-        defaults = dict(quick) | (dict(thorough) if user.pop("thorough", False) else {})
+        defaults = dict(quick) | (dict(thorough or {}) if user.pop("thorough", False) else {})
         for name in user:
             if name not in defaults:
                 known = ", ".join(["thorough", *defaults])
                 raise InvalidRequest(f"option {name!r} is unknown; known are {known}")
-        return defaults | {name: _like(name, user[name], defaults[name]) for name in user}
+        return defaults | {
+            name: _like(name, value, defaults[name], least.get(name, 1))
+            for name, value in user.items()
+        }
+
+    def seeds(self, count: int) -> range:
+        """So many seeds from that of the request on."""
+        return range(self.seed, self.seed + count)
 
 
-def _like(name: str, value: Any, default: Any) -> Any:
-    """An option as its default is: one value or several, words or numbers."""
+def _like(name: str, value: Any, default: Any, least: int) -> Any:
+    """An option as its default is: one value or several, words, whole numbers or others."""
     several = not isinstance(default, str) and hasattr(default, "__len__")
     parts = list(value) if isinstance(value, (list, tuple)) or hasattr(value, "dtype") else [value]
     example = next(iter(default)) if several else default
@@ -94,7 +112,82 @@ def _like(name: str, value: Any, default: Any) -> Any:
         raise InvalidRequest(f"option {name}={value!r} can be like {default}")
     if not several and len(parts) > 1:
         raise InvalidRequest(f"option {name}={value!r} takes one value, as {default}")
-    return parts if several else value
+    if isinstance(example, int):
+        parts = [integer(name, part, min(least, example), 10**12) for part in parts]
+    elif not isinstance(example, str):
+        parts = [real(name, part, at_least=0.0) for part in parts]
+    return parts if several else parts[0]
+
+
+def stated(law: Any, *names: str, **more: Any) -> str:
+    """Parameters in a caption: "D=16, C=4, q=0.5".
+
+    Parameters
+    ----------
+    law : Parameters
+    *names : str
+    **more
+        Other numbers by their names.
+    """
+    numbers = {name: getattr(law, name) for name in names} | more
+    return ", ".join(
+        f"{name.replace('alpha_star', 'alpha_*').replace('alpha_confusion', 'alpha_#')}={value:g}"
+        for name, value in numbers.items()
+    )
+
+
+def title(system: System, law: Any, *names: str, **more: Any) -> str:
+    """Parameters above a picture, in the letters of the system.
+
+    Parameters
+    ----------
+    system : System
+    law : Parameters
+    *names : str
+    **more
+        Other numbers by their names, or by their letters.
+    """
+    return fixed(system.notation, {name: getattr(law, name) for name in names} | more, {}, 1e3)
+
+
+def edges(centres: FloatArray, alone: float = 1.0) -> FloatArray:
+    """Edges of cells around ascending centres, half way between them, shape (n + 1,).
+
+    Parameters
+    ----------
+    centres : float array, shape (n,)
+    alone : float
+        Width of the cell of a single centre.
+    """
+    if centres.size == 1:
+        return centres[0] + np.array([-0.5, 0.5]) * alone
+    middle = (centres[1:] + centres[:-1]) / 2
+    first, last = 2 * centres[0] - middle[0], 2 * centres[-1] - middle[-1]
+    return np.concatenate([[first], middle, [last]])
+
+
+@contextmanager
+def page(
+    width: float, height: float, title: str = "", rc: Mapping[Any, Any] = RC, **grid: Any
+) -> Iterator[tuple[Any, Any]]:
+    """A figure and its axes in the style of all pictures.
+
+    Parameters
+    ----------
+    width, height : float
+        In inches.
+    title : str
+        What is held fixed, above all panels.
+    rc : mapping
+        Of matplotlib.
+    **grid
+        Of ``Figure.subplots``.
+    """
+    with mpl.rc_context(dict(rc)):
+        figure, axes = new_figure(width, height, **grid)
+        yield figure, axes
+        if title:
+            figure.suptitle(title, fontsize=8, x=0.01, ha="left")
 
 
 @dataclass(frozen=True)

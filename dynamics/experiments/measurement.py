@@ -1,17 +1,18 @@
-"""Measurements that a verdict rests on: a number, its bound, and the series that show it.
+"""What a check works with: the request, and the table, the curves and the bounds of its verdict.
 
-A check ends with ``conclude(measurement, reason, table=rows)``: the verdict's measured value and
-bound, its evidence and its picture all come from the `Measurement`.
+A check is a function ``check(study) -> Finding`` decorated with what it `measures`. It fills the
+table and the curves of the `Study` run by run and ends with ``study.conclude(value, reason)``: the
+measured value, the evidence and the picture of the verdict all come from the study.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import wraps
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, wraps
 from math import inf, isnan, nan
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +21,9 @@ from dynamics.experiments.verify import Check, Finding, Protocol
 
 if TYPE_CHECKING:
     from dynamics.registry import System
+    from dynamics.results.trajectory import Trajectory
+
+Result = TypeVar("Result")
 
 RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -29,54 +33,11 @@ RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
 }
 TIME = r"time $\tau = \eta \times$ steps"
+LINEAR = ("linear", "linear")
+"""Scales of both axes of a picture."""
 
 
-class Series(NamedTuple):
-    """One curve: a label, and the points (x, y)."""
-
-    label: str
-    x: ArrayLike
-    y: ArrayLike
-
-
-@dataclass(frozen=True)
-class Chart:
-    """Series in one picture, as `dynamics.plotting.evidence` draws them.
-
-    Attributes
-    ----------
-    x_label, y_label : str
-    series : sequence of Series
-    levels : mapping
-        Label -> y of a horizontal line.
-    x_scale, y_scale : str
-        ``"linear"``, ``"log"`` or ``"symlog"``.
-    """
-
-    x_label: str
-    y_label: str
-    series: Sequence[Series]
-    levels: Mapping[str, float] = field(default_factory=dict)
-    x_scale: str = "log"
-    y_scale: str = "log"
-
-    def document(self) -> dict[str, Any]:
-        """The chart as plain values, which is ``plot`` in the evidence of a verdict."""
-        return {
-            "x_label": self.x_label,
-            "y_label": self.y_label,
-            "x_scale": self.x_scale,
-            "y_scale": self.y_scale,
-            "curves": [
-                {"label": label, "x": np.asarray(x).tolist(), "y": np.asarray(y).tolist()}
-                for label, x, y in self.series
-            ],
-            "lines": [{"label": label, "y": y} for label, y in self.levels.items()],
-        }
-
-
-@dataclass(frozen=True)
-class Measurement:
+class Measurement(NamedTuple):
     """A number and what a claim says of it.
 
     Attributes
@@ -88,15 +49,12 @@ class Measurement:
     relation : str
         ``"<"``, ``"<="``, ``"=="``, ``">="`` or ``">"``, to be read between value and bound.
     bound : float
-    chart : Chart, optional
-        What the picture of the verdict shows.
     """
 
     quantity: str
     value: float
     relation: str
     bound: float
-    chart: Chart | None = None
 
     @property
     def met(self) -> bool:
@@ -104,63 +62,241 @@ class Measurement:
         return bool(RELATIONS[self.relation](self.value, self.bound))
 
 
-def conclude(
-    measurements: Measurement | Sequence[Measurement],
-    reason: str,
-    holds: Literal["as measured"] | bool | None = "as measured",
-    may_still_come: bool = False,
-    **evidence: Any,
-) -> Finding:
-    """The finding of one measurement, or of several that must all meet their bounds.
+@dataclass(frozen=True)
+class Case:
+    """A problem at some parameters, and its training run.
 
-    The finding shows the first measurement that does not meet its bound, else the first of all.
+    Attributes
+    ----------
+    parameters : Parameters
+    problem : Problem
+    run : Trajectory
+    """
+
+    parameters: Any
+    problem: Any
+    run: Trajectory
+
+
+class Undecided(Exception):
+    """Why a check measures nothing; the keywords become the evidence of its finding."""
+
+    def __init__(self, reason: str, **evidence: Any) -> None:
+        super().__init__(reason)
+        self.evidence = evidence
+
+
+class Study:
+    """What a check works with, and what its verdict is made of.
+
+    Attributes
+    ----------
+    system : System
+    parameters : object or None
+        The user's; None for those of the protocol of the claim.
+    thorough : bool
+        More sizes and seeds.
+    seed : int
+        Of everything random.
+    quantity, relation, bound : str, str, float
+        Of the first `Measurement`.
+    rows : list of dict
+        The table of the evidence.
+    curves : list of dict
+        ``label``, ``x`` and ``y`` of every curve in the picture of the verdict.
+    plot : dict or None
+        That picture, as `dynamics.plotting.evidence` draws it.
+    """
+
+    def __init__(
+        self, system: System, protocol: Protocol, quantity: str, relation: str, bound: float
+    ) -> None:
+        self.system, self.parameters = system, protocol.parameters
+        self.thorough, self.seed = protocol.thorough, protocol.seed
+        self.quantity, self.relation, self.bound = quantity, relation, bound
+        self.rows: list[dict[str, Any]] = []
+        self.curves: list[dict[str, Any]] = []
+        self.plot: dict[str, Any] | None = None
+
+    def laws(self, *default: Mapping[str, Any]) -> list[Any]:
+        """The user's parameters alone, or those of the check, from values by name."""
+        if self.parameters is not None:
+            return [self.parameters]
+        return [self.system.Parameters(**values) for values in default]
+
+    def law(self, **default: Any) -> Any:
+        """The user's parameters, or those of the check by name."""
+        return self.laws(default)[0]
+
+    def seeds(self, few: int, many: int) -> range:
+        """Seeds from that of the request on.
+
+        Parameters
+        ----------
+        few, many : int
+            How many, by default and where the request is thorough.
+        """
+        return range(self.seed, self.seed + (many if self.thorough else few))
+
+    def row(self, sizes: Mapping[str, Any], **values: Any) -> None:
+        """Add a row to the table: the sizes of a case, then what was measured there."""
+        self.rows.append({**sizes, **values})
+
+    def column(self, name: str) -> list[Any]:
+        """One column of the table."""
+        return [row[name] for row in self.rows]
+
+    def listed(self, name: str, digits: int = 3) -> str:
+        """Numbers of one column, separated by commas.
+
+        Parameters
+        ----------
+        name : str
+        digits : int
+            Significant digits.
+        """
+        return listed(self.column(name), digits)
+
+    def curve(self, label: str, x: ArrayLike, y: ArrayLike) -> None:
+        """Add a curve to the picture.
+
+        Parameters
+        ----------
+        label : str
+        x, y : float array, shape (n,)
+        """
+        points = {"x": np.asarray(x).tolist(), "y": np.asarray(y).tolist()}
+        self.curves.append({"label": label, **points})
+
+    def draw(
+        self,
+        x_label: str,
+        y_label: str,
+        levels: Mapping[str, float] | None = None,
+        x_scale: str = "log",
+        y_scale: str = "log",
+    ) -> None:
+        """Make the picture of the curves.
+
+        Parameters
+        ----------
+        x_label, y_label : str
+        levels : mapping, optional
+            Label -> y of a horizontal line.
+        x_scale, y_scale : str
+            ``"linear"``, ``"log"`` or ``"symlog"``.
+        """
+        self.plot = {
+            "x_label": x_label,
+            "y_label": y_label,
+            "x_scale": x_scale,
+            "y_scale": y_scale,
+            "curves": self.curves,
+            "lines": [{"label": label, "y": y} for label, y in (levels or {}).items()],
+        }
+
+    def met(self, value: float) -> bool:
+        """Whether a value meets the bound of the claim."""
+        return Measurement(self.quantity, value, self.relation, self.bound).met
+
+    def conclude(
+        self,
+        value: float,
+        reason: str,
+        *also: Measurement,
+        holds: Literal["as measured"] | bool | None = "as measured",
+        may_still_come: bool = False,
+        **evidence: Any,
+    ) -> Finding:
+        """The finding: every measurement must meet its bound.
+
+        It shows the first measurement that does not meet its bound, else the first of all.
+
+        Parameters
+        ----------
+        value : float
+            Of the quantity of the check.
+        reason : str
+            Why the verdict is what it is, with the numbers that matter.
+        *also : Measurement
+            Other ones.
+        holds : bool or None, optional
+            The verdict where the bounds alone do not decide it; None where nothing is decided. The
+            first measurement is shown then.
+        may_still_come : bool
+            A bound that is not met may be met by a longer run, so that nothing is decided.
+        **evidence
+            Plain values (JSON), such as ``parameters``, beside the table.
+        """
+        every = [Measurement(self.quantity, value, self.relation, self.bound), *also]
+        decisive, shown = every[0], float(value)
+        if holds == "as measured":
+            failed = [measurement for measurement in every if not measurement.met]
+            decisive = (failed or every)[0]
+            holds = None if failed and may_still_come else not failed
+            shown = float(decisive.value)
+            if isnan(shown):
+                shown = -inf if decisive.relation.startswith(">") else inf
+        if self.rows:
+            evidence.setdefault("table", self.rows)
+        if self.plot is not None:
+            evidence["plot"] = self.plot
+        return Finding(holds, decisive.quantity, shown, decisive.bound, reason, evidence)
+
+
+def measures(
+    quantity: str,
+    relation: str,
+    bound: float = nan,
+    require: Callable[[Any], None] | None = None,
+) -> Callable[[Callable[[Study], Finding]], Check]:
+    """Decorate ``check(study)`` with the quantity that it measures.
+
+    Where the check raises `Undecided`, its finding is undecided.
 
     Parameters
     ----------
-    measurements : Measurement or sequence of Measurement
-    reason : str
-        Why the verdict is what it is, with the numbers that matter.
-    holds : bool or None, optional
-        The verdict where the bounds alone do not decide it; None where nothing is decided. The
-        first measurement is shown then.
-    may_still_come : bool
-        A bound that is not met may be met by a longer run, so that nothing is decided.
-    **evidence
-        Plain values (JSON), such as ``parameters`` and ``table``.
-
-    Returns
-    -------
-    Finding
+    quantity, relation, bound : str, str, float
+        As of a `Measurement`. A bound that follows from the parameters is set by the check:
+        ``study.bound = ...``.
+    require : function, optional
+        Raises `Undecided` for parameters of the user that do not meet the claim's hypothesis.
     """
-    every = [measurements] if isinstance(measurements, Measurement) else list(measurements)
-    decisive, value = every[0], float(every[0].value)
-    if holds == "as measured":
-        failed = [measurement for measurement in every if not measurement.met]
-        decisive = (failed or every)[0]
-        holds = None if failed and may_still_come else not failed
-        value = float(decisive.value)
-        if isnan(value):
-            value = -inf if decisive.relation.startswith(">") else inf
-    charts = [each.chart for each in (decisive, *every) if each.chart is not None]
-    if charts:
-        evidence["plot"] = charts[0].document()
-    return Finding(holds, decisive.quantity, value, decisive.bound, reason, evidence)
+
+    def decorate(check: Callable[[Study], Finding]) -> Check:
+        @wraps(check)
+        def decorated(system: System, protocol: Protocol) -> Finding:
+            study = Study(system, protocol, quantity, relation, bound)
+            try:
+                if require is not None and protocol.parameters is not None:
+                    require(protocol.parameters)
+                return check(study)
+            except Undecided as refusal:
+                evidence = refusal.evidence
+                return Finding(None, quantity, nan, study.bound, str(refusal), evidence)
+
+        return decorated
+
+    return decorate
 
 
-def undecided(quantity: str, bound: float, reason: str, **evidence: Any) -> Finding:
-    """The finding of a check that measures nothing.
+def computed_once(size: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """Decorate ``run(make, ...)`` so that checks share runs: call it with a system for ``make``.
 
-    Parameters
-    ----------
-    quantity : str
-        What would be measured, in words.
-    bound : float
-    reason : str
-        Why it is not measured.
-    **evidence
-        Plain values (JSON).
+    ``make`` is the reduced problem of that system. The last ``size`` results are cached.
     """
-    return Finding(None, quantity, nan, bound, reason, evidence)
+
+    def decorate(run: Callable[..., Result]) -> Callable[..., Result]:
+        cached = lru_cache(maxsize=size)(run)
+
+        @wraps(run)
+        def of_system(system: System, *arguments: Any, **options: Any) -> Result:
+            make: Any = system.ReducedPopulation
+            return cached(make, *arguments, **options)
+
+        return of_system
+
+    return decorate
 
 
 def listed(values: Iterable[float], digits: int = 3) -> str:
@@ -174,45 +310,3 @@ def listed(values: Iterable[float], digits: int = 3) -> str:
         Significant digits.
     """
     return ", ".join("not seen" if isnan(value) else f"{value:.{digits}g}" for value in values)
-
-
-class Undecided(Exception):
-    """Why a check measures nothing; the keywords become the evidence of its finding."""
-
-    def __init__(self, reason: str, **evidence: Any) -> None:
-        super().__init__(reason)
-        self.evidence = evidence
-
-
-def measures(
-    quantity: str, relation: str, bound: float, require: Callable[[Any], None] | None = None
-) -> Callable[[Callable[..., Finding]], Check]:
-    """Decorate ``check(system, protocol, measured)`` with the quantity that it measures.
-
-    The check calls ``measured(value, chart)`` for its first `Measurement`. Where it raises
-    `Undecided`, its finding is undecided.
-
-    Parameters
-    ----------
-    quantity, relation, bound : str, str, float
-        As of a `Measurement`.
-    require : function, optional
-        Raises `Undecided` for parameters of the user that do not meet the claim's hypothesis.
-    """
-
-    def decorate(check: Callable[..., Finding]) -> Check:
-        @wraps(check)
-        def decorated(system: System, protocol: Protocol) -> Finding:
-            def measured(value: float, chart: Chart | None = None) -> Measurement:
-                return Measurement(quantity, value, relation, bound, chart)
-
-            try:
-                if require is not None and protocol.parameters is not None:
-                    require(protocol.parameters)
-                return check(system, protocol, measured)
-            except Undecided as refusal:
-                return undecided(quantity, bound, str(refusal), **refusal.evidence)
-
-        return decorated
-
-    return decorate

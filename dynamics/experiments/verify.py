@@ -62,7 +62,7 @@ class Finding:
         Why this verdict, in one sentence with the numbers that matter.
     evidence : mapping
         Plain values (JSON): ``parameters`` of the measurement, tables, and under ``plot`` the
-        document of a `dynamics.experiments.measurement.Chart`.
+        picture of a `dynamics.experiments.measurement.Study`.
 
     Examples
     --------

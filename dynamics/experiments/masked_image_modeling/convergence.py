@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isnan, log
-from typing import Any
 
 import numpy as np
 import sympy
@@ -19,23 +18,13 @@ from dynamics.experiments.masked_image_modeling.runs import (
     UNITS,
     Case,
     cases_of,
-    column,
     family,
     patches_of,
     requires,
 )
-from dynamics.experiments.measurement import (
-    Chart,
-    Measurement,
-    Series,
-    Undecided,
-    conclude,
-    listed,
-    measures,
-)
-from dynamics.experiments.verify import Finding, Protocol
+from dynamics.experiments.measurement import LINEAR, Measurement, Study, Undecided, listed, measures
+from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
-from dynamics.registry import System
 from dynamics.results.power_law import exponent
 from theory.systems.masked_image_modeling.information_gap import late_loss
 from theory.systems.masked_image_modeling.notation import NOTATION
@@ -66,56 +55,45 @@ UNCHANGED = 0.1
 
 
 @measures(SLOWEST, "<=", AS_ONE_OVER_T, LARGE_GAP)
-def loss(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """The late law of the loss, and how the time to a fixed loss grows with P.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    cases = cases_of(system, protocol, POSITIVE, NEGATIVE)
-    patches = _with_mates(cases)
-    rows = [
-        case.entry(
-            row=_name(local), slope=late_slope(case, local), visible=_visible(case, local),
-            left=float(case.run["gap" if local else "gap_g"][-1]),
-        ) for case, local in patches
-    ]  # fmt: skip
-    slowest, grows = float(np.max(column(rows, "slope"))), float("nan")
-    left = ", ".join(f"{row['left']:.2g} ({row['row']})" for row in rows)
+def loss(study: Study) -> Finding:
+    """The late law of the loss, and how the time to a fixed loss grows with P."""
+    patches = _with_mates(cases_of(study, POSITIVE, NEGATIVE))
+    for case, local in patches:
+        study.row(
+            case.sizes, row=_name(local), slope=late_slope(case, local),
+            visible=_visible(case, local), left=float(_loss_and_attention(case, local)[0][-1]),
+        )  # fmt: skip
+        study.curve(_label(case, local), *_late(case, local))
+    slowest, grows = float(np.max(study.column("slope"))), float("nan")
+    left = ", ".join(f"{row['left']:.2g} ({row['row']})" for row in study.rows)
     reason = f"L_p - L*_p ends at {left}, {words_of_decay(patches)}"
     also = []
-    if protocol.parameters is None:
-        ladder = family(system, protocol)
-        sizes = [case.parameters.P for case in ladder]
-        times = [c.time("E5") / (c.unit * log(c.parameters.P)) for c in ladder]
-        grows = exponent(sizes, times)
+    if study.parameters is None:
+        ladder = [(c.parameters.P, c.unit, c.time("E5")) for c in family(study)]
+        times = [time / (unit * log(P)) for P, unit, time in ladder]
+        grows = exponent([P for P, _, _ in ladder], times)
         reason += (
             f"; the time to 1e-3 over P^(1 - kappa_s) ln P is {listed(times)} along P="
-            f"{patches_of([{'P': P} for P in sizes])}"
+            f"{', '.join(str(P) for P, _, _ in ladder)}"
         )
         name = "exponent of P by which the time to 1e-3 exceeds P^(1 - kappa_s) ln P"
         also = [Measurement(name, grows, "<=", SLOWER)]
     undecided_yet = not grows > SLOWER and still_steepening(patches)
     if slowest > AS_ONE_OVER_T:
-        slow = max(rows, key=lambda row: float(row["slope"]))
+        slow = max(study.rows, key=lambda row: float(row["slope"]))
         reason += (
             "; what falls too slowly still falls faster and faster"
             if undecided_yet
             else f"; of the slowest (1 - A)^2, of masks that leave a mate, makes "
             f"{slow['visible']:.2g} at least, other areas and masks that leave none make the rest"
         )
-    series = [Series(_label(*patch), *_late(*patch)) for patch in patches]
-    late = [time for time, _ in (_late(*patch) for patch in patches) if time.size]
-    if late:
+    late = next((time for time, _ in (_late(*patch) for patch in patches) if time.size), None)
+    if late is not None:
         law = sympy.lambdify(NOTATION.symbols("K time"), late_loss())
-        series.append(Series(r"$K / (4 \tau)$", late[0], law(cases[0].parameters.K, late[0])))
-    chart = Chart(r"time since $A \geq 1/2$", "$L_p - L_p^*$", series)
-    return conclude(
-        [measured(slowest, chart), *also], reason, may_still_come=undecided_yet, table=rows,
+        study.curve(r"$K / (4 \tau)$", late, law(patches[0][0].parameters.K, late))
+    study.draw(r"time since $A \geq 1/2$", "$L_p - L_p^*$")
+    return study.conclude(
+        slowest, reason, *also, may_still_come=undecided_yet,
         exponent_of_time=None if isnan(grows) else grows,
     )  # fmt: skip
 
@@ -124,25 +102,17 @@ def loss(system: System, protocol: Protocol, measured: Any) -> Finding:
     "least exponent of (1 - A)^2 in the loss above its floor, over its last decade",
     ">=", ALONG, LARGE_GAP,
 )  # fmt: skip
-def attention(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """(1 - A)^2 against the loss above its floor, along the last decade of that.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    rows, series = [], []
-    for case, local in _with_mates(cases_of(system, protocol, POSITIVE, NEGATIVE)):
+def attention(study: Study) -> Finding:
+    """(1 - A)^2 against the loss above its floor, along the last decade of that."""
+    for case, local in _with_mates(cases_of(study, POSITIVE, NEGATIVE)):
         gap, own = _loss_and_attention(case, local)
-        rows.append(case.entry(
-            row=_name(local), own=float(own[-1]), left=float(gap[-1] / gap[0]),
+        study.row(
+            case.sizes, row=_name(local), own=float(own[-1]), left=float(gap[-1] / gap[0]),
             exponent=_along(gap, 1 - own), visible=_visible(case, local),
-        ))  # fmt: skip
-        series.append(Series(_label(case, local), gap / gap[0], (1 - own) ** 2))
-    chart = Chart("$L_p - L_p^*$ over its start", "$(1 - A)^2$", series)
+        )  # fmt: skip
+        study.curve(_label(case, local), gap / gap[0], (1 - own) ** 2)
+    study.draw("$L_p - L_p^*$ over its start", "$(1 - A)^2$")
+    rows = study.rows
     decayed = [row for row in rows if row["left"] <= FALLEN and not isnan(row["exponent"])]
     least = min((row["exponent"] for row in decayed), default=float("nan"))
     if len(decayed) < len(rows) and not least < ALONG:
@@ -151,145 +121,103 @@ def attention(system: System, protocol: Protocol, measured: Any) -> Finding:
             f"L_p - L*_p of a {slow['row']} patch ends at {slow['left']:.2g} of its start, with "
             f"{slow['own']:.3g} of the attention on the own area: no decade to take an exponent of"
         )
-        return conclude(measured(least, chart), reason, None, table=rows)
+        return study.conclude(least, reason, holds=None)
+    powers, shares = ([row[name] for row in decayed] for name in ("exponent", "visible"))
     reason = (
-        f"(1 - A)^2 falls as L_p - L*_p to the power {listed(column(decayed, 'exponent'))} and "
-        f"makes {listed(column(decayed, 'visible'), 2)} of it at the end, or more; the own area "
-        f"ends with {min(column(rows, 'own')):.4f} of the attention or more"
+        f"(1 - A)^2 falls as L_p - L*_p to the power {listed(powers)} and "
+        f"makes {listed(shares, 2)} of it at the end, or more; the own area "
+        f"ends with {min(study.column('own')):.4f} of the attention or more"
     )
-    return conclude(measured(least, chart), reason, table=rows)
+    return study.conclude(least, reason)
 
 
 @measures("least growth of alpha_m from the switch to its peak", ">=", BOOST, POSITIVE_GAP)
-def rapid_growth(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Growth of the rate of Phi_m from the switch to its peak.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    cases, rows = family(system, protocol), []
-    for case in cases:
+def rapid_growth(study: Study) -> Finding:
+    """Growth of the rate of Phi_m from the switch to its peak."""
+    for case in family(study):
         rate, switch = case.run["alpha_m"], case.after("E2").start
         peak = int(rate.argmax())
-        rows.append(case.entry(
-            growth=float(rate[peak] / rate[switch]) if switch < rate.size else float("nan"),
-            falls=int(np.count_nonzero(np.diff(rate[switch : peak + 1]) <= 0)),
-            A_m=float(case.run["A_m"][peak]),
-        ))  # fmt: skip
-    least, falls = float(np.min(column(rows, "growth"))), sum(row["falls"] for row in rows)
+        grown = float(rate[peak] / rate[switch]) if switch < rate.size else float("nan")
+        falls = int(np.count_nonzero(np.diff(rate[switch : peak + 1]) <= 0))
+        study.row(case.sizes, growth=grown, falls=falls, A_m=float(case.run["A_m"][peak]))
+        study.curve(case.size, *case.in_units(rate / rate[0]))
+    least, falls = float(np.min(study.column("growth"))), sum(study.column("falls"))
     reason = "there is no switch from which to grow"
     if np.isfinite(least):
+        falling = f"with a fall at {falls} records" if falls else "without a fall"
         reason = (
-            f"alpha_m grows {listed(column(rows, 'growth'))}-fold from the switch to its peak (P="
-            f"{patches_of(rows)}), "
-            f"{f'with a fall at {falls} records' if falls else 'without a fall'}, where A_m is "
-            f"{listed(column(rows, 'A_m'))}"
+            f"alpha_m grows {study.listed('growth')}-fold from the switch to its peak (P="
+            f"{patches_of(study)}), {falling}, where A_m is {study.listed('A_m')}"
         )
-    series = [case.series_in_units(case.run["alpha_m"] / case.run["alpha_m"][0]) for case in cases]
-    chart = Chart(UNITS, r"$\alpha_m$ over its first value", series)
+    study.draw(UNITS, r"$\alpha_m$ over its first value")
     also = "records from the switch to the peak at which alpha_m falls"
-    return conclude([measured(least, chart), Measurement(also, falls, "<=", 0)], reason, table=rows)
+    return study.conclude(least, reason, Measurement(also, falls, "<=", 0))
 
 
 @measures(
     "largest distance from 1/2 of the attention to the own area where alpha_m peaks",
     "<=", MIDDLE, POSITIVE_GAP,
 )  # fmt: skip
-def end_of_growth(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Where alpha_m peaks, and whether the loss goes to its floor.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    cases, rows = family(system, protocol), []
-    for case in cases:
+def end_of_growth(study: Study) -> Finding:
+    """Where alpha_m peaks, and whether the loss goes to its floor."""
+    patches = [(case, True) for case in family(study)]
+    for case, _ in patches:
         run, peak = case.run, int(case.run["alpha_m"].argmax())
-        rows.append(case.entry(
-            A_m=float(run["A_m"][peak]),
-            Phi_m_over_log=float(run["Phi_m"][peak] / log(case.parameters.P)),
-            left=float(run["gap"][-1] / run["gap"][0]), slope=late_slope(case, True),
-        ))  # fmt: skip
-    off, slowest = max(abs(row["A_m"] - 0.5) for row in rows), float(np.max(column(rows, "slope")))
-    patches = [(case, True) for case in cases]
-    undecided_yet = still_steepening(patches)
+        depth = float(run["Phi_m"][peak] / log(case.parameters.P))
+        left = float(run["gap"][-1] / run["gap"][0])
+        study.row(
+            case.sizes, A_m=float(run["A_m"][peak]), Phi_m_over_log=depth, left=left,
+            slope=late_slope(case, True),
+        )  # fmt: skip
+        study.curve(case.size, run["A_m"][1:], run["alpha_m"][1:])
+    off = max(abs(peak - 0.5) for peak in study.column("A_m"))
+    slowest, undecided_yet = float(np.max(study.column("slope"))), still_steepening(patches)
     reason = (
-        f"alpha_m peaks at A_m = {listed(column(rows, 'A_m'))} and Phi_m / ln P = "
-        f"{listed(column(rows, 'Phi_m_over_log'))} (P={patches_of(rows)}); the loss above its "
-        f"floor ends at {listed(column(rows, 'left'), 2)} of its start, {words_of_decay(patches)}"
+        f"alpha_m peaks at A_m = {study.listed('A_m')} and Phi_m / ln P = "
+        f"{study.listed('Phi_m_over_log')} (P={patches_of(study)}); the loss above its "
+        f"floor ends at {study.listed('left', 2)} of its start, {words_of_decay(patches)}"
     )
     if undecided_yet and slowest > AS_ONE_OVER_T:
         reason += ", and still faster and faster"
-    series = [
-        Series(f"$P = {c.parameters.P}$", c.run["A_m"][1:], c.run["alpha_m"][1:]) for c in cases
-    ]
-    chart = Chart(
-        "attention to the own area $A_m$", r"$\alpha_m$", series, x_scale="linear",
-        y_scale="linear",
-    )  # fmt: skip
-    measurements = [measured(off, chart), Measurement(SLOWEST, slowest, "<=", AS_ONE_OVER_T)]
-    return conclude(
-        measurements, reason, may_still_come=off <= MIDDLE and undecided_yet, table=rows
-    )
+    study.draw("attention to the own area $A_m$", r"$\alpha_m$", None, *LINEAR)
+    decay = Measurement(SLOWEST, slowest, "<=", AS_ONE_OVER_T)
+    return study.conclude(off, reason, decay, may_still_come=off <= MIDDLE and undecided_yet)
 
 
 @measures(
     "change of Phi_0 after the switch over its value there, at the largest P",
     "<=", UNCHANGED, POSITIVE_GAP,
 )  # fmt: skip
-def frozen(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """How much Phi_0 moves after the switch.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    cases, rows, series = family(system, protocol), [], []
+def frozen(study: Study) -> Finding:
+    """How much Phi_0 moves after the switch."""
+    cases = family(study)
     for case in cases:
         if not case.time("E2") > 0:
             law = case.parameters
             raise Undecided(
                 "the claim is about what follows a switch, and there is none at "
                 f"P={law.P}, C_g={law.C_global}, C_s={law.C_local}",
-                table=[each.entry() for each in cases],
+                table=[each.sizes for each in cases],
             )
     for case in cases:
-        phi, grown, at, after = (
-            case.run["Phi_0"],
-            case.run["Phi_m"],
-            case.at("E2"),
-            case.after("E2"),
-        )
-        moved = abs(phi[-1] - at["Phi_0"])
-        rows.append(case.entry(
-            Phi_0_at_switch=at["Phi_0"], Phi_0_at_end=float(phi[-1]),
-            change=float(moved / abs(at["Phi_0"])),
-            share=float(moved / abs(grown[-1] - at["Phi_m"])),
-        ))  # fmt: skip
+        phi, at, after = case.run["Phi_0"], case.at("E2"), case.after("E2")
+        start, moved = at["Phi_0"], abs(phi[-1] - at["Phi_0"])
+        share = float(moved / abs(case.run["Phi_m"][-1] - at["Phi_m"]))
+        study.row(
+            case.sizes, Phi_0_at_switch=start, Phi_0_at_end=float(phi[-1]),
+            change=float(moved / abs(start)), share=share,
+        )  # fmt: skip
         if after.start < after.stop:
-            label, time = f"$P = {case.parameters.P}$", case.run.time[after] / case.unit
-            series.append(Series(label, time, phi[after] / at["Phi_0"]))
+            study.curve(case.size, case.run.time[after] / case.unit, phi[after] / start)
     reason = (
-        f"Phi_0 goes on from {listed(column(rows, 'Phi_0_at_switch'))} at the switch to "
-        f"{listed(column(rows, 'Phi_0_at_end'))} (P={patches_of(rows)}), a change of "
-        f"{listed(column(rows, 'change'), 2)} of itself and {listed(column(rows, 'share'), 2)} of "
+        f"Phi_0 goes on from {study.listed('Phi_0_at_switch')} at the switch to "
+        f"{study.listed('Phi_0_at_end')} (P={patches_of(study)}), a change of "
+        f"{study.listed('change', 2)} of itself and {study.listed('share', 2)} of "
         "the growth of Phi_m"
     )
-    chart = Chart(
-        UNITS, r"$\Phi_0$ over its value at the switch", series,
-        {"nearly unchanged": 1 + UNCHANGED}, y_scale="linear",
-    )  # fmt: skip
-    return conclude(measured(rows[-1]["change"], chart), reason, table=rows)
+    level = {"nearly unchanged": 1 + UNCHANGED}
+    study.draw(UNITS, r"$\Phi_0$ over its value at the switch", level, y_scale="linear")
+    return study.conclude(study.rows[-1]["change"], reason)
 
 
 def _name(local: bool) -> str:

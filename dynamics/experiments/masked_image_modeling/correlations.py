@@ -22,21 +22,11 @@ from dynamics.experiments.masked_image_modeling.runs import (
     Case,
     along,
     cases_of,
-    column,
     family,
     requires,
     sizes_of,
 )
-from dynamics.experiments.measurement import (
-    TIME,
-    Chart,
-    Measurement,
-    Series,
-    Undecided,
-    conclude,
-    listed,
-    measures,
-)
+from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, listed, measures
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.registry import System
 from dynamics.results.power_law import exponent
@@ -70,39 +60,37 @@ def equation_4_1(system: System, protocol: Protocol) -> Finding:
 
 
 @measures("largest distance of the exponent of rho(0) in P from Delta", "<=", NEAR)
-def _along_sizes(system: System, protocol: Protocol, measured: Any) -> Finding:
+def _along_sizes(study: Study) -> Finding:
     """A family with a positive gap and one with a negative one."""
-    sizes = MORE_SIZES if protocol.thorough else MORE_SIZES[:5]
-    rows: list[dict[str, Any]] = []
-    series, wrong = [], 0
+    sizes, wrong = MORE_SIZES if study.thorough else MORE_SIZES[:5], 0
     for exponents in (EXPONENTS, BELOW):
-        laws = [along(system, P, exponents) for P in sizes]
-        ratios = [_first_ratio(system, law) for law in laws]
+        laws = [along(study.system, P, exponents) for P in sizes]
+        ratios = [_first_ratio(study.system, law) for law in laws]
         wrong += sum((rho > 1) != (law.Delta > 0) for law, rho in zip(laws, ratios, strict=True))
         gap = (1 - exponents[1]) - 2 * (1 - exponents[0])
         # Whole patches move Delta a little from size to size: the level is without it.
         level = [rho * law.P ** (gap - law.Delta) for law, rho in zip(laws, ratios, strict=True)]
         slope = exponent(sizes, level)
-        rows.append({"Delta": gap, "P": list(sizes), "rho0": ratios, "exponent": slope})
-        series.append(Series(rf"$\Delta = {gap:.2g}$", sizes, ratios))
-    off = max(abs(row["exponent"] - row["Delta"]) for row in rows)
-    powers = "; ".join(f"P^{r['exponent']:.3f} where Delta={r['Delta']:.2g}" for r in rows)
+        study.row({}, Delta=gap, P=list(sizes), rho0=ratios, exponent=slope)
+        study.curve(rf"$\Delta = {gap:.2g}$", sizes, ratios)
+    off = max(abs(row["exponent"] - row["Delta"]) for row in study.rows)
+    powers = "; ".join(f"P^{r['exponent']:.3f} where Delta={r['Delta']:.2g}" for r in study.rows)
     side = f"wrong side of 1 at {wrong} sizes" if wrong else "side of 1 that Delta says"
     reason = f"rho(0) grows as {powers}, on the {side}"
-    chart = Chart("patches $P$", f"{RATIO} at the start", series, EQUAL)
+    study.draw("patches $P$", f"{RATIO} at the start", EQUAL)
     also = Measurement("sizes at which rho(0) is on the wrong side of 1", wrong, "<=", 0)
-    return conclude([measured(off, chart), also], reason, table=rows)
+    return study.conclude(off, reason, also)
 
 
 @measures(
     "ln rho(0) / ln P at this size over Delta, which must not be negative",
     ">", 0.0, requires(large=True),
 )  # fmt: skip
-def _one_size(system: System, protocol: Protocol, measured: Any) -> Finding:
-    law = protocol.parameters
-    gap = log(_first_ratio(system, law)) / log(law.P)
+def _one_size(study: Study) -> Finding:
+    law = study.parameters
+    gap = log(_first_ratio(study.system, law)) / log(law.P)
     reason = f"ln rho(0) / ln P is {gap:.3f}, Delta={law.Delta:.3f}"
-    return conclude(measured(gap / law.Delta), reason, parameters=sizes_of(law))
+    return study.conclude(gap / law.Delta, reason, parameters=sizes_of(law))
 
 
 def _first_ratio(system: System, parameters: Any) -> float:
@@ -116,37 +104,28 @@ def _first_ratio(system: System, parameters: Any) -> float:
     "least ratio |alpha_0| / alpha_m at the start where Delta is positive",
     ">", 1.0, requires(sign=1),
 )  # fmt: skip
-def theorem_f_3_local(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """One crossing of rho through 1, and a Phase I in which the rest stays small.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    rows, series, reasons = [], [], []
-    for case in cases_of(system, protocol, POSITIVE, *SLIGHT):
+def theorem_f_3_local(study: Study) -> Finding:
+    """One crossing of rho through 1, and a Phase I in which the rest stays small."""
+    reasons, shares = [], []
+    for case in cases_of(study, POSITIVE, *SLIGHT):
         rho, at, switch = case.run["rho"], case.at("E2"), case.time("E2")
-        rest = max(abs(at[name]) for name in case.others(local=True))
-        rows.append(case.entry(
-            rho0=float(rho[0]), crossings=case.crossings,
-            switch=None if np.isnan(switch) else switch, Phi_0=at["Phi_0"], rest=rest,
-            two_phases=case.two_phases,
-        ))  # fmt: skip
-        series.append(case.series(rho))
-        reasons.append(f"Delta={case.parameters.Delta:.3f}: {_words_of_phases(rows[-1])}")
-    chart = Chart(TIME, RATIO, series, EQUAL)
-    crossings = max(column(rows, "crossings"), key=lambda count: abs(count - 1))
-    shares = [row["rest"] / abs(row["Phi_0"]) if row["Phi_0"] else float("nan") for row in rows]
+        rest, phi = max(abs(at[name]) for name in case.others(local=True)), at["Phi_0"]
+        study.row(
+            case.sizes, rho0=float(rho[0]), crossings=case.crossings, Phi_0=phi, rest=rest,
+            switch=None if np.isnan(switch) else switch, two_phases=case.two_phases,
+        )  # fmt: skip
+        study.curve(case.gap, *case.in_time(rho))
+        shares.append(rest / abs(phi) if phi else float("nan"))
+        reasons.append(f"Delta={case.parameters.Delta:.3f}: {_words_of_phases(study.rows[-1])}")
+    study.draw(TIME, RATIO, EQUAL)
+    crossings = max(study.column("crossings"), key=lambda count: abs(count - 1))
     rest_name = "largest other correlation at the switch over |Phi_0|"
-    measurements = [
-        measured(min(column(rows, "rho0")), chart),
+    return study.conclude(
+        min(study.column("rho0")),
+        "; ".join(reasons),
         Measurement("crossings of |alpha_0| / alpha_m through 1", crossings, "==", 1),
         Measurement(rest_name, float(np.max(shares)), "<", 1.0),
-    ]
-    return conclude(measurements, "; ".join(reasons), table=rows)
+    )
 
 
 def _words_of_phases(row: dict[str, Any]) -> str:
@@ -164,80 +143,58 @@ def _words_of_phases(row: dict[str, Any]) -> str:
     "largest rate of another correlation of a global patch over that of its own feature",
     "<", 1.0, requires(large=True, local=False),
 )  # fmt: skip
-def theorem_f_3_global(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Rates of a global patch against that of its own feature, throughout.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    rows, series = [], []
-    for case in cases_of(system, protocol, POSITIVE, NEGATIVE):
+def theorem_f_3_global(study: Study) -> Finding:
+    """Rates of a global patch against that of its own feature, throughout."""
+    for case in cases_of(study, POSITIVE, NEGATIVE):
         own, others, run = case.leading(local=False), case.others(local=False), case.run
         ratios = np.abs([run[f"d_{name}"] for name in others]).max(axis=0) / run[f"d_{own}"]
-        end = max(abs(run[name][-1]) for name in others) / run[own][-1]
-        rows.append(case.entry(
-            rates=float(np.abs(ratios).max()), end=float(abs(end)), falls=_falls(case, own)
-        ))  # fmt: skip
-        series.append(case.series(ratios))
-    most, end = max(column(rows, "rates")), max(column(rows, "end"))
+        end = abs(float(max(abs(run[name][-1]) for name in others) / run[own][-1]))
+        most = float(np.abs(ratios).max())
+        study.row(case.sizes, rates=most, end=end, falls=_falls(case, own))
+        study.curve(case.gap, *case.in_time(ratios))
+    most, end = max(study.column("rates")), max(study.column("end"))
     reason = (
         f"another correlation of a global patch moves at {most:.2g} of the rate of its own feature "
         f"at most, and ends at {end:.2g} of it"
     )
-    chart = Chart(TIME, "other rates over own", series, {"as fast as the own": 1.0})
+    study.draw(TIME, "other rates over own", {"as fast as the own": 1.0})
     end_name = (
         "largest other correlation of a global patch at the end over that with its own feature"
     )
     falls_name = "records at which that with its own feature does not rise"
-    measurements = [
-        measured(most, chart),
+    return study.conclude(
+        most,
+        reason,
         Measurement(end_name, end, "<=", SMALL_SHARE),
-        Measurement(falls_name, sum(column(rows, "falls")), "<=", 0),
-    ]
-    return conclude(measurements, reason, table=rows)
+        Measurement(falls_name, sum(study.column("falls")), "<=", 0),
+    )
 
 
 @measures("largest ratio |alpha_0| / alpha_m of the run", "<", 1.0, requires(sign=-1))
-def theorem_f_4(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """With a negative gap: rho below 1 throughout, and nothing else grows.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    cases = cases_of(system, protocol, NEGATIVE)
-    if protocol.parameters is None:
-        cases += family(system, protocol, BELOW)
-    rows, series = [], []
+def theorem_f_4(study: Study) -> Finding:
+    """With a negative gap: rho below 1 throughout, and nothing else grows."""
+    cases = cases_of(study, NEGATIVE)
+    if study.parameters is None:
+        cases += family(study, BELOW)
     for case in cases:
         rho, names = case.run["rho"], (*case.others(local=True), "Phi_0")
-        rest = max(abs(case.run[name]).max() for name in names)
-        rows.append(case.entry(
-            largest=float(rho.max()), rest=float(rest / case.run["Phi_m"][-1]),
-            falls=_falls(case, "Phi_m"),
-        ))  # fmt: skip
-        law = case.parameters
-        series.append(case.series(rho, rf"$\Delta = {law.Delta:.3f}$, $P = {law.P}$"))
-    most, rest = max(column(rows, "largest")), max(column(rows, "rest"))
+        rest = float(max(abs(case.run[name]).max() for name in names) / case.run["Phi_m"][-1])
+        study.row(case.sizes, largest=float(rho.max()), rest=rest, falls=_falls(case, "Phi_m"))
+        study.curve(f"{case.gap}, {case.size}", *case.in_time(rho))
+    most, rest = max(study.column("largest")), max(study.column("rest"))
     reason = (
-        f"rho is {most:.3g} at most (Delta {listed(column(rows, 'Delta'))}); other correlations of "
+        f"rho is {most:.3g} at most (Delta {study.listed('Delta')}); other correlations of "
         f"a local patch reach {rest:.2g} of its own one at the end"
     )
+    study.draw(TIME, RATIO, EQUAL)
     name = "largest other correlation of a local patch over its own one at the end"
-    falls = sum(column(rows, "falls"))
-    measurements = [
-        measured(most, Chart(TIME, RATIO, series, EQUAL)),
+    falls = sum(study.column("falls"))
+    return study.conclude(
+        most,
+        reason,
         Measurement(name, rest, "<=", SMALL_SHARE),
         Measurement("records at which Phi_m does not rise", falls, "<=", 0),
-    ]
-    return conclude(measurements, reason, table=rows)
+    )
 
 
 def _falls(case: Case, name: str) -> int:
@@ -249,71 +206,51 @@ def _falls(case: Case, name: str) -> int:
     "least rate of Phi_m, or of -Phi_0, of a local patch over the largest of the run",
     ">", 0.0, requires(),
 )  # fmt: skip
-def monotone(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Signs of the rates of Phi_m and Phi_0 at every record.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    rows, series = [], []
-    for case in cases_of(system, protocol, POSITIVE, NEGATIVE, SMALL, CROSSING):
+def monotone(study: Study) -> Finding:
+    """Signs of the rates of Phi_m and Phi_0 at every record."""
+    wrong = []
+    for case in cases_of(study, POSITIVE, NEGATIVE, SMALL, CROSSING):
         run, law = case.run, case.parameters
         still = (np.diff(run["Phi_m"]) <= 0) | (np.diff(run["Phi_0"]) >= 0)
-        rows.append(case.entry(
-            Phi_m=float(run["alpha_m"].min() / np.abs(run["alpha_m"]).max()),
-            Phi_0=float(-run["alpha_0"].max() / np.abs(run["alpha_0"]).max()),
-            against=int(np.count_nonzero(still)), records=int(run.time.size),
-        ))  # fmt: skip
-        for name, letter in (("Phi_m", r"\Phi_m"), ("Phi_0", r"\Phi_0")):
-            label = f"P={law.P}, $\\Delta = {law.Delta:.2f}$, ${letter}$"
-            series.append(case.series(run[name], label))
-    least, against = min(min(r["Phi_m"], r["Phi_0"]) for r in rows), sum(column(rows, "against"))
-    chart = Chart(TIME, "correlation", series, {"0": 0.0}, y_scale="linear")
-    also = "records at which Phi_m does not rise or Phi_0 not fall"
-    measurements = [measured(least, chart), Measurement(also, against, "<=", 0)]
-    wrong = [
-        f"Phi_{name} moves against it at P={row['P']}, Delta={row['Delta']:.2f}"
-        for row in rows for name in ("m", "0") if row[f"Phi_{name}"] <= 0
-    ]  # fmt: skip
+        rates = {"Phi_m": run["alpha_m"], "Phi_0": -run["alpha_0"]}
+        least = {name: float(rate.min() / np.abs(rate).max()) for name, rate in rates.items()}
+        counts = {"against": int(np.count_nonzero(still)), "records": int(run.time.size)}
+        study.row(case.sizes, **least, **counts)
+        where = f"P={law.P}, Delta={law.Delta:.2f}"
+        wrong += [f"{name} moves against it at {where}" for name in least if least[name] <= 0]
+        for name in rates:
+            label = f"P={law.P}, $\\Delta = {law.Delta:.2f}$, $\\{name}$"
+            study.curve(label, *case.in_time(run[name]))
+    value = min(study.column("Phi_m") + study.column("Phi_0"))
+    against = sum(study.column("against"))
+    study.draw(TIME, "correlation", {"0": 0.0}, y_scale="linear")
     reason = "; ".join(wrong) or f"a correlation stands still or turns at {against} records"
-    if all(measurement.met for measurement in measurements):
+    if value > 0 and not against:
+        count = len(study.rows)
         reason = (
-            f"Phi_m rises and Phi_0 falls at each of {sum(column(rows, 'records'))} records of "
-            f"{len(rows)} run{'s' * (len(rows) > 1)}"
+            f"Phi_m rises and Phi_0 falls at each of {sum(study.column('records'))} records of "
+            f"{count} run{'s' * (count > 1)}"
         )
-    return conclude(measurements, reason, table=rows)
+    also = "records at which Phi_m does not rise or Phi_0 not fall"
+    return study.conclude(value, reason, Measurement(also, against, "<=", 0))
 
 
 @measures("largest rate of Ups over that of Phi, own area of a local patch", "<=", 1.0, requires())
-def key_observation(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Rates of Ups over those of Phi of the same area.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    law = protocol.parameters
+def key_observation(study: Study) -> Finding:
+    """Rates of Ups over those of Phi of the same area."""
+    law = study.parameters
     if law is not None and law.K > 1:
         reason = f"the rates of K={law.K} clusters add up in the reduced problem"
         raise Undecided(reason, parameters=sizes_of(law))
-    rows, series = [], []
-    for case in cases_of(system, protocol, POSITIVE, PAIRS, SMALL):
+    for case in cases_of(study, POSITIVE, PAIRS, SMALL):
         ratios, turning = _ratios_by_area(case)
         others = {name: float(r.max()) for name, r in ratios.items() if name != "own"}
-        rows.append(case.entry(
-            own=float(ratios["own"].max()), others=others,
-            turning=[name for name in turning if others.get(name, 0.0) > 1],
-        ))  # fmt: skip
+        above = [name for name in turning if others.get(name, 0.0) > 1]
+        study.row(case.sizes, own=float(ratios["own"].max()), others=others, turning=above)
         label = f"P={case.parameters.P}, $C_s = {case.parameters.C_local}$"
-        series.append(case.series(ratios["own"], label))
-    most, rest = max(column(rows, "own")), max(max(row["others"].values()) for row in rows)
+        study.curve(label, *case.in_time(ratios["own"]))
+    rows, most = study.rows, max(study.column("own"))
+    rest = max(max(row["others"].values()) for row in rows)
     words = ", ".join(f"{row['own']:.3g} (P={row['P']}, C_s={row['C_local']})" for row in rows)
     reason = f"in the own area the rate of Ups is up to {words} of that of Phi"
     if most > 1:
@@ -323,9 +260,9 @@ def key_observation(system: System, protocol: Protocol, measured: Any) -> Findin
         reason += f"; it is also above that of Phi in the areas called {', '.join(above)}"
         if all(row["turning"] for row in rows if max(row["others"].values()) > 1):
             reason += ", where the rate of Phi passes 0"
-    chart = Chart(TIME, r"rate of $\Upsilon$ over rate of $\Phi$", series, EQUAL)
+    study.draw(TIME, r"rate of $\Upsilon$ over rate of $\Phi$", EQUAL)
     also = Measurement("largest rate of Ups over that of Phi, other areas", rest, "<=", 1.0)
-    return conclude([measured(most, chart), also], reason, table=rows)
+    return study.conclude(most, reason, also)
 
 
 def _ratios_by_area(case: Case) -> tuple[dict[str, Any], list[str]]:
@@ -351,34 +288,23 @@ def _ratios_by_area(case: Case) -> tuple[dict[str, Any], list[str]]:
 @measures(
     "largest |Ups| of a local patch over Phi_m at the end", "<=", NEGLIGIBLE, requires(large=True)
 )
-def positions(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Largest correlation with a position against Phi_m at the end, for several local sizes.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    rows, series = [], []
-    for case in cases_of(system, protocol, PAIRS, *LOCAL_SIZES):
+def positions(study: Study) -> Finding:
+    """Largest correlation with a position against Phi_m at the end, for several local sizes."""
+    for case in cases_of(study, PAIRS, *LOCAL_SIZES):
         names = [name for name in case.others(local=True) if "_Ups_" in name]
         sizes, size = np.abs([case.run[name] for name in names]), case.parameters.C_local
         share = sizes.max(axis=0)[1:] / np.abs(case.run["Phi_m"][1:])
-        rows.append(case.entry(
-            share=float(share[-1]), largest=names[int(sizes[:, -1].argmax())],
-            expected=1 / (size - 1),
-        ))  # fmt: skip
-        series.append(Series(f"$C_s = {size}$", case.run.time[1:], share))
-    shares, expected = column(rows, "share"), column(rows, "expected")
-    near = all(abs(r["share"] / r["expected"] - 1) <= CLOSE for r in rows)
+        largest = names[int(sizes[:, -1].argmax())]
+        study.row(case.sizes, share=float(share[-1]), largest=largest, expected=1 / (size - 1))
+        study.curve(f"$C_s = {size}$", case.run.time[1:], share)
+    shares, expected = study.column("share"), study.column("expected")
+    near = np.allclose(np.divide(shares, expected), 1.0, rtol=0, atol=CLOSE)
     reason = (
         f"at the end it is {listed(shares)} of Phi_m at C_s="
-        f"{', '.join(map(str, column(rows, 'C_local')))}, {'near' if near else 'where'} "
+        f"{', '.join(map(str, study.column('C_local')))}, {'near' if near else 'where'} "
         f"1/(C_s - 1) {'=' if near else 'is'} {listed(expected)}"
     )
-    if len(rows) > 1 and all(np.diff(shares) < 0):
+    if len(shares) > 1 and all(np.diff(shares) < 0):
         reason += ": the smaller the larger local areas are"
-    chart = Chart(TIME, r"largest $|\Upsilon|$ over $\Phi_m$", series, {"nearly zero": NEGLIGIBLE})
-    return conclude(measured(max(shares), chart), reason, table=rows)
+    study.draw(TIME, r"largest $|\Upsilon|$ over $\Phi_m$", {"nearly zero": NEGLIGIBLE})
+    return study.conclude(max(shares), reason)

@@ -9,17 +9,16 @@ r"""Figures of masked image modelling.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.patheffects import withStroke
 
-from dynamics.experiments.figure import Drawing, Figure, FigureRequest
+from dynamics.experiments.figure import Drawing, Figure, FigureRequest, edges, page
 from dynamics.experiments.masked_image_modeling.maps import diversity_figure
 from dynamics.experiments.masked_image_modeling.phases import phases_figure
 from dynamics.experiments.masked_image_modeling.runs import (
@@ -32,7 +31,7 @@ from dynamics.experiments.masked_image_modeling.runs import (
     trained,
 )
 from dynamics.plotting.labels import logarithmic
-from dynamics.plotting.style import BLUE, GREEN, GREY, RC, VERMILION, new_figure
+from dynamics.plotting.style import BLUE, GREEN, GREY, VERMILION, legend_on_the_right
 from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.validation import InvalidRequest, integer, real
@@ -42,8 +41,6 @@ CORE, MOST_LOCAL = (0.5, 0.98), 0.5
 """Ranges of the exponents, as the paper has them: kappa_c from 1/2, kappa_s up to 1/2."""
 LEAST_PATCHES = 64
 """Patches below which the plane has hardly any sizes."""
-MOST_SIZES = 200
-"""Sizes on an axis of the plane."""
 GRID = {"local": 9, "core": 20}
 FINE_GRID = {"local": 21, "core": 56}
 HALO: list[Any] = [withStroke(linewidth=3.0, foreground="white")]
@@ -63,28 +60,8 @@ TOP, STEP = 0.97, 0.06
 """Heights of the marks of events that did not happen, in shares of the panel."""
 
 
-@dataclass(frozen=True)
-class Plane:
-    """The ratio of both rates at the start over the plane.
-
-    Attributes
-    ----------
-    rows : tuple of (float, float array, float array)
-        For every local size kappa_s, the kappa_c, and |alpha_0| / alpha_m there.
-    boundary : float array, shape (points, 2)
-        (kappa_c, kappa_s) where it is 1, between the two nearest sizes.
-    trained : float array, shape (runs, 4)
-        (kappa_c, kappa_s) on either side of it, whether the run had two phases, and whether the
-        ratio is above 1 at the start.
-    """
-
-    rows: tuple[tuple[float, FloatArray, FloatArray], ...]
-    boundary: FloatArray
-    trained: FloatArray
-
-
-def plane(system: System, law: Any, local: int, core: int) -> Plane:
-    """Measure the plane at the patches and masks of a law.
+def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
+    """The ratio of both rates at the start over the plane, at the patches and masks of a law.
 
     Parameters
     ----------
@@ -93,6 +70,14 @@ def plane(system: System, law: Any, local: int, core: int) -> Plane:
         Of one cluster.
     local, core : int
         Sizes on each axis, evenly spread over its logarithm; fewer where they coincide.
+
+    Returns
+    -------
+    dict
+        ``rows``: for every local size kappa_s, the kappa_c, and |alpha_0| / alpha_m there.
+        ``boundary``, shape (points, 2): (kappa_c, kappa_s) where it is 1, between the two nearest
+        sizes. ``trained``, shape (runs, 4): (kappa_c, kappa_s) on either side of it, whether the
+        run had two phases, and whether the ratio is above 1 at the start.
     """
     sizes = np.unique(np.geomspace(2, law.P**MOST_LOCAL, local).round().astype(int))
     rows, boundary, runs = [], [], []
@@ -105,7 +90,7 @@ def plane(system: System, law: Any, local: int, core: int) -> Plane:
         ]
         ratios = np.array([system.ReducedPopulation(one).rho0 for one in laws])
         kappas, kappa_s = np.array([one.kappa_c for one in laws]), log(size) / log(law.P)
-        rows.append((kappa_s, kappas, ratios))
+        rows.append((kappa_s, kappas.tolist(), ratios.tolist()))
         for k in np.flatnonzero(np.diff(np.sign(np.log(ratios)))):
             share = np.log(ratios[k]) / np.log(ratios[k] / ratios[k + 1])
             boundary.append((kappas[k] + share * (kappas[k + 1] - kappas[k]), kappa_s))
@@ -113,7 +98,11 @@ def plane(system: System, law: Any, local: int, core: int) -> Plane:
                 case = trained(system, one, horizon=5.0)
                 above = case.run["rho"][0] > 1
                 runs.append((one.kappa_c, one.kappa_s, float(case.two_phases), float(above)))
-    return Plane(tuple(rows), np.reshape(boundary, (-1, 2)), np.reshape(runs, (-1, 4)))
+    return {
+        "rows": rows,
+        "boundary": np.reshape(boundary, (-1, 2)),
+        "trained": np.reshape(runs, (-1, 4)),
+    }
 
 
 def gap_figure(system: System, request: FigureRequest) -> Drawing:
@@ -124,58 +113,53 @@ def gap_figure(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    options = request.options(GRID, FINE_GRID)
-    local, core = (integer(n, options[n], at_least=2, at_most=MOST_SIZES) for n in GRID)
+    options = request.options(GRID, FINE_GRID, local=2, core=2)
     patches = integer("P", request.user_parameters.get("P", POSITIVE["P"]), at_least=LEAST_PATCHES)
     default = {"P": patches, "C_global": patches // 2, "C_local": 1}
     law = request.make_parameters(system, axes=("family", "C_global", "C_local"), **default)
     only_one_cluster(law)
-    result = plane(system, law, local, core)
+    data = plane(system, law, **options)
     held = (
         f"one cluster, $P = {law.P}$, {law.masked} masked; two phases where the global feature "
         "moves faster at first"
     )
-    data = {
-        "rows": [(kappa, cores.tolist(), rho.tolist()) for kappa, cores, rho in result.rows],
-        "boundary": result.boundary, "trained": result.trained,
-    }  # fmt: skip
     caption = (
         f"Ratio of the rates of Phi_0 and Phi_m at Q = 0 over the exponents of both sizes at "
-        f"P={law.P}. {_words_of_boundary(result)}"
+        f"P={law.P}. {_words_of_boundary(data)}"
     )
-    return Drawing(plane_picture(result, held), data, caption)
+    return Drawing(plane_picture(data, held), data, caption)
 
 
-def _words_of_boundary(result: Plane) -> str:
+def _words_of_boundary(data: Mapping[str, Any]) -> str:
     """Where the rates are equal, and what training on either side of it shows, in words."""
-    if not len(result.boundary):
-        ratios = np.concatenate([row[2] for row in result.rows])
-        side = (
-            "everywhere below 1: one phase"
-            if ratios.max() < 1
-            else "everywhere above 1: two phases"
-        )
-        if ratios.min() < 1 < ratios.max():
-            side = "everywhere on one side of 1 along every row, not the same of all"
+    boundary, runs = data["boundary"], data["trained"]
+    if not len(boundary):
+        ratios = np.concatenate([row[2] for row in data["rows"]])
+        side = "everywhere on one side of 1 along every row, not the same of all"
+        if ratios.max() < 1:
+            side = "everywhere below 1: one phase"
+        elif ratios.min() >= 1:
+            side = "everywhere above 1: two phases"
         return (
             f"It goes from {ratios.min():.3g} to {ratios.max():.3g}, {side}, and no row passes "
             "equal rates."
         )
-    off = 2 * result.boundary[:, 0] - (1 + result.boundary[:, 1])
-    agree = int((result.trained[:, 2] == result.trained[:, 3]).sum())
+    off = 2 * boundary[:, 0] - (1 + boundary[:, 1])
+    agree = int((runs[:, 2] == runs[:, 3]).sum())
     return (
         f"Phase I exists to the right of the measured line, which is at Delta = {off.min():.2g} to "
-        f"{off.max():.2g}. Training on either side of it, {agree} of {len(result.trained)} runs "
+        f"{off.max():.2g}. Training on either side of it, {agree} of {len(runs)} runs "
         "have as many phases as the start says."
     )
 
 
-def plane_picture(result: Plane, held: str) -> Axes:
+def plane_picture(data: Mapping[str, Any], held: str) -> Axes:
     """The ratio of both rates at the start in colour, the boundary and the line Delta = 0.
 
     Parameters
     ----------
-    result : Plane
+    data : mapping
+        Of `plane`.
     held : str
         What is held fixed.
 
@@ -183,17 +167,16 @@ def plane_picture(result: Plane, held: str) -> Axes:
     -------
     Axes
     """
-    boundary, trained_runs = result.boundary, result.trained
-    with mpl.rc_context(RC):
-        figure, axes = new_figure(6.6, 4.9)
-        heights = _edges(np.array([row[0] for row in result.rows]))
-        logs = [np.log10(row[2]) for row in result.rows]
-        least, most = min(map(np.min, logs)), max(map(np.max, logs))
-        norm = TwoSlopeNorm(0.0, min(least, -0.1), max(most, 0.1))
-        edges = [_edges(kappas) for _, kappas, _ in result.rows]
+    rows, boundary = data["rows"], data["boundary"]
+    heights = edges(np.array([row[0] for row in rows]), ALONE)
+    sides = [edges(np.array(kappas), ALONE) for _, kappas, _ in rows]
+    logs = [np.log10(ratios) for _, _, ratios in rows]
+    least, most = min(map(np.min, logs)), max(map(np.max, logs))
+    norm = TwoSlopeNorm(0.0, min(least, -0.1), max(most, 0.1))
+    with page(6.6, 4.9) as (figure, axes):
         for k, values in enumerate(logs):
             image = axes.pcolormesh(
-                edges[k], heights[k : k + 2], values[None, :], cmap=COLOURS, norm=norm,
+                sides[k], heights[k : k + 2], values[None, :], cmap=COLOURS, norm=norm,
                 rasterized=True,
             )  # fmt: skip
         local = np.linspace(heights[0], heights[-1], 50)
@@ -207,7 +190,7 @@ def plane_picture(result: Plane, held: str) -> Axes:
             (1, "^", "black", "two phases"),
             (0, "v", "white", "one phase"),
         ):
-            runs = trained_runs[trained_runs[:, 2] == phases]
+            runs = data["trained"][data["trained"][:, 2] == phases]
             if len(runs):
                 axes.plot(
                     runs[:, 0], runs[:, 1], marker, ms=6, mfc=face, mec="black", ls="",
@@ -215,8 +198,8 @@ def plane_picture(result: Plane, held: str) -> Axes:
                 )  # fmt: skip
         axes.set_ylim(heights[0], heights[-1])
         # Sizes differ a little from row to row: the axis shows what all of them have.
-        right = max(min(row[-1] for row in edges), result.rows[-1][1][-1])
-        axes.set_xlim(max(row[0] for row in edges), min(1.0, right))
+        right = max(min(row[-1] for row in sides), rows[-1][1][-1])
+        axes.set_xlim(max(row[0] for row in sides), min(1.0, right))
         axes.set_xlabel(r"$\kappa_c = \ln C_{\mathrm{global}} / \ln P$")
         axes.set_ylabel(r"$\kappa_s = \ln C_{\mathrm{local}} / \ln P$")
         bar = figure.colorbar(image, ax=axes, extend="neither")
@@ -229,15 +212,6 @@ def plane_picture(result: Plane, held: str) -> Axes:
     return axes
 
 
-def _edges(centres: FloatArray) -> FloatArray:
-    """Edges of cells around ascending centres; a single one has a cell of its own."""
-    if centres.size == 1:
-        return centres[0] + np.array([-0.5, 0.5]) * ALONE
-    middle = (centres[1:] + centres[:-1]) / 2
-    first, last = 2 * centres[0] - middle[0], 2 * centres[-1] - middle[-1]
-    return np.concatenate([[first], middle, [last]])
-
-
 def scaling_figure(system: System, request: FigureRequest) -> Drawing:
     """Times of events along P. Options: ``sizes``, ``kappa_c``, ``kappa_s``.
 
@@ -246,14 +220,14 @@ def scaling_figure(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    default: dict[str, Any] = {"kappa_c": EXPONENTS[0], "kappa_s": EXPONENTS[1]}
-    options = request.options(default | {"sizes": MORE_SIZES[:6]}, {"sizes": MORE_SIZES})
+    default = {"kappa_c": EXPONENTS[0], "kappa_s": EXPONENTS[1], "sizes": MORE_SIZES[:6]}
+    options = request.options(default, {"sizes": MORE_SIZES}, sizes=LEAST_SIZE)
     for name in request.user_parameters or ["parameters"] * (request.parameters is not None):
         raise InvalidRequest(
             f"{name} cannot be set: sizes and exponents give every law of this figure"
         )
-    core, local = (real(name, options[name], above=0.0, at_most=1.0) for name in default)
-    patches = sorted({integer("sizes", P, at_least=LEAST_SIZE) for P in options["sizes"]})
+    core, local = (real(n, options[n], above=0.0, at_most=1.0) for n in ("kappa_c", "kappa_s"))
+    patches = sorted(set(options["sizes"]))
     cases = [trained(system, along(system, P, (core, local))) for P in patches]
     sizes = np.array([case.parameters.P for case in cases], dtype=np.float64)
     times = {name: np.array([case.time(name) / case.unit for case in cases]) for name in EVENTS}
@@ -310,8 +284,7 @@ def times_picture(
     -------
     Axes
     """
-    with mpl.rc_context(RC):
-        _, axes = new_figure(6.8, 3.6)
+    with page(6.8, 3.6) as (_, axes):
         height = TOP
         for (label, values), (colour, marker, dash) in zip(times.items(), LOOKS, strict=False):
             missing = np.isnan(values)
@@ -334,7 +307,7 @@ def times_picture(
         axes.set_ylim(0.0, 1.05 * top / (height if height < TOP else 1.0))
         axes.set_xlabel("patches $P$")
         axes.set_ylabel(r"time $\tau$ in units of $K P / C_{\mathrm{local}}$")
-        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
+        legend_on_the_right(axes, fontsize=8)
         axes.set_title(held, fontsize=8, loc="left")
     return axes
 

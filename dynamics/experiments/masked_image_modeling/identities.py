@@ -17,26 +17,13 @@ import numpy as np
 import sympy
 
 from dynamics.experiments.masked_image_modeling.runs import SMALL, sizes_of, trained
-from dynamics.experiments.measurement import (
-    TIME,
-    Chart,
-    Series,
-    Undecided,
-    conclude,
-    listed,
-    measures,
-)
-from dynamics.experiments.verify import Check, Finding, Protocol
+from dynamics.experiments.measurement import TIME, Study, Undecided, measures
+from dynamics.experiments.verify import Check, Finding
 from dynamics.problem import FloatArray
-from dynamics.registry import System
 from dynamics.systems.masked_image_modeling.empirical.images import all_images, image_count
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import InvalidRequest
-from theory.systems.masked_image_modeling.lemmas import (
-    paper_feature_rate,
-    paper_loss,
-    paper_position_rate,
-)
+from theory.systems.masked_image_modeling import lemmas
 from theory.systems.masked_image_modeling.recursion import MASKED, OTHER, OWN
 
 ROUNDING = 1e-12
@@ -126,7 +113,8 @@ def _loss(areas: int) -> Callable[[FloatArray, FloatArray, int], FloatArray]:
     """Lemma A.8 as a function of latents and attention, shape (images, areas), and of m."""
     z, A = sympy.symbols(f"z:{areas}"), sympy.symbols(f"A:{areas}")
     by_area = [
-        sympy.lambdify([z, A], paper_loss(z, dict(enumerate(A)), m), "numpy") for m in range(areas)
+        sympy.lambdify([z, A], lemmas.paper_loss(z, dict(enumerate(A)), m), "numpy")
+        for m in range(areas)
     ]
     return lambda latents, shares, m: by_area[m](tuple(latents.T), tuple(shares.T))
 
@@ -135,7 +123,7 @@ def _feature_rate(z: FloatArray, A: FloatArray, m: int, i: int) -> FloatArray:
     """Lemma 5.1 for every image."""
     squares = z**2 * A**2
     rest = squares.sum(axis=1) - squares[:, m] - (squares[:, i] if i != m else 0.0)
-    return np.asarray(paper_feature_rate(tuple(z.T), dict(enumerate(A.T)), m, i, rest))
+    return np.asarray(lemmas.paper_feature_rate(tuple(z.T), dict(enumerate(A.T)), m, i, rest))
 
 
 def _position_rates(z: FloatArray, A: FloatArray, m: int, cluster: Any, masked: Any) -> FloatArray:
@@ -144,8 +132,8 @@ def _position_rates(z: FloatArray, A: FloatArray, m: int, cluster: Any, masked: 
     rates = np.empty(masked.shape)
     for q, area in enumerate(cluster):
         symbols = z[:, area], A[:, area], r
-        unmasked = paper_position_rate(OWN if area == m else OTHER, *symbols)
-        rates[:, q] = np.where(masked[:, q], paper_position_rate(MASKED, *symbols), unmasked)
+        unmasked = lemmas.paper_position_rate(OWN if area == m else OTHER, *symbols)
+        rates[:, q] = np.where(masked[:, q], lemmas.paper_position_rate(MASKED, *symbols), unmasked)
     return rates
 
 
@@ -153,39 +141,27 @@ def _position_rates(z: FloatArray, A: FloatArray, m: int, cluster: Any, masked: 
     "largest gradient by v^T Q, or of a row by entries of another row, over the largest",
     "<=", ROUNDING,
 )  # fmt: skip
-def appendix_a_1(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Rows of Q along features in the gradient, and rows of patches when other rows change.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    rows, series = [], []
-    for law in _laws(system, protocol, CROSSED, SMALL):
-        problem, left = _full(system, protocol, law, 2 * len(SPREADS) + LEAST_STEPS)
-        leaks = [_leak(problem, spread, protocol.seed) for spread in SPREADS]
+def appendix_a_1(study: Study) -> Finding:
+    """Rows of Q along features in the gradient, and rows of patches when other rows change."""
+    for law in study.laws(CROSSED, SMALL):
+        problem, left = _full(study, law, 2 * len(SPREADS) + LEAST_STEPS)
+        leaks = [_leak(problem, spread, study.seed) for spread in SPREADS]
         steps = min(STEPS, LEAST_STEPS + left)
-        run = descend(problem, ETA, steps, record=steps)
-        rows.append({
-            **sizes_of(law), "spreads": list(SPREADS), "leaks": leaks, "steps": steps,
-            "after_descent": float(run["dead"].max()),
-        })  # fmt: skip
-        series.append(Series(f"P={law.P}, K={law.K}", SPREADS, leaks))
-    moved = max(row["after_descent"] for row in rows)
-    most = max(moved, *(max(row["leaks"]) for row in rows))
+        dead = float(descend(problem, ETA, steps, record=steps)["dead"].max())
+        study.row(
+            sizes_of(law), spreads=list(SPREADS), leaks=leaks, steps=steps, after_descent=dead
+        )
+        study.curve(f"P={law.P}, K={law.K}", SPREADS, leaks)
+    moved = max(study.column("after_descent"))
+    most = max(moved, *map(max, study.column("leaks")))
     reason = f"other entries move by {most:.2e} of the largest rate"
     if most <= ROUNDING:
-        fewest = min(row["steps"] for row in rows)
         reason = (
             f"at random Q nothing but the row e_p^T Q moves by the loss of p, up to {most:.1e}; "
-            f"after {fewest} steps from 0 entries v^T Q are {moved:.1e}"
+            f"after {min(study.column('steps'))} steps from 0 entries v^T Q are {moved:.1e}"
         )
-    return conclude(
-        measured(most, _spread_chart("share of other rows", series)), reason, table=rows
-    )
+    _draw_spreads(study, "share of other rows")
+    return study.conclude(most, reason)
 
 
 def _leak(problem: Any, spread: float, seed: int) -> float:
@@ -213,27 +189,27 @@ def _against_paper(what: str, distance: Callable[..., tuple[float, float]]) -> C
         f"largest difference of the {what} from the statement, relative, at random Q",
         "<=", ROUNDING,
     )  # fmt: skip
-    def check(system: System, protocol: Protocol, measured: Any) -> Finding:
-        rows, series = [], []
-        for law in _laws(system, protocol, CROSSED, LATENTS, SMALL):
-            problem, _ = _full(system, protocol, law, len(SPREADS), len(SPREADS))
-            generator, differences = np.random.default_rng(protocol.seed), []
+    def check(study: Study) -> Finding:
+        laws = study.laws(CROSSED, LATENTS, SMALL)
+        for law in laws:
+            problem, _ = _full(study, law, len(SPREADS), len(SPREADS))
+            generator, differences = np.random.default_rng(study.seed), []
             for spread in SPREADS:
                 phi = spread * generator.normal(size=(law.P, law.features))
                 ups = spread * generator.normal(size=(law.P, law.P))
                 state = problem.positions.T @ (ups @ problem.positions + phi @ problem.features)
                 off, scale = distance(problem, paper_values(law, phi, ups), state)
                 differences.append(float(off / scale))
-            rows.append(sizes_of(law) | {"spreads": list(SPREADS), "differences": differences})
+            study.row(sizes_of(law), spreads=list(SPREADS), differences=differences)
             values = f"{len(law.z)} value{'s' * (len(law.z) > 1)} of z"
             label = f"P={law.P}, K={law.K}, {values}"
-            series.append(Series(label, SPREADS, np.maximum(differences, EXACT)))
-        most = max(max(row["differences"]) for row in rows)
+            study.curve(label, SPREADS, np.maximum(differences, EXACT))
+        most = max(map(max, study.column("differences")))
         word = "equal to rounding" if most <= ROUNDING else "different"
-        laws = "1 law" if len(rows) == 1 else f"{len(rows)} laws"
-        reason = f"{word}, {most:.1e}: {laws}, entries of Q of size up to {SPREADS[-1]:g}"
-        chart = _spread_chart("relative difference", series)
-        return conclude(measured(most, chart), reason, table=rows)
+        count = f"{len(laws)} law{'s' * (len(laws) > 1)}"
+        reason = f"{word}, {most:.1e}: {count}, entries of Q of size up to {SPREADS[-1]:g}"
+        _draw_spreads(study, "relative difference")
+        return study.conclude(most, reason)
 
     return check
 
@@ -263,20 +239,12 @@ lemma_5_2 = _against_paper("rate of Ups", _position_distance)
 
 
 @measures("largest |Ups - sum_k Ups^(k)|, or |sum_q Ups^(k)|, along descent", "<=", ROUNDING)
-def equation_5_1(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Ups against the sum of its parts, each moved by one cluster, along full descent.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    (law,) = _laws(system, protocol, CROSSED)
-    problem, left = _full(system, protocol, law, 3 * LEAST_STEPS, LEAST_STEPS)
+def equation_5_1(study: Study) -> Finding:
+    """Ups against the sum of its parts, each moved by one cluster, along full descent."""
+    law = study.law(**CROSSED)
+    problem, left = _full(study, law, 3 * LEAST_STEPS, LEAST_STEPS)
     # A step with its record takes about three gradients, and the paper's values as much.
-    steps = min(STEPS if protocol.thorough else STEPS // 5, LEAST_STEPS + left // 6)
+    steps = min(STEPS if study.thorough else STEPS // 5, LEAST_STEPS + left // 6)
     run = descend(problem, ETA, steps, record=1)
     parts = np.zeros((law.K, law.P, law.P))
     splits, sums, sizes = [], [], []
@@ -291,25 +259,18 @@ def equation_5_1(system: System, protocol: Protocol, measured: Any) -> Finding:
         f"Ups of {steps} steps is the sum of its parts up to {max(splits):.1e}, and each part sums "
         f"to zero over q up to {max(sums):.1e}, while parts reach {sizes[-1]:.3g}"
     )
-    values = {"largest part": sizes, "difference from the sum": splits, "sum over q": sums}
-    series = [Series(label, run.time[1:], value[1:]) for label, value in values.items()]
-    chart = Chart(TIME, "size", series, {"rounding": ROUNDING})
-    return conclude(measured(max(*splits, *sums), chart), reason, parameters=sizes_of(law))
+    study.curve("largest part", run.time[1:], sizes[1:])
+    study.curve("difference from the sum", run.time[1:], splits[1:])
+    study.curve("sum over q", run.time[1:], sums[1:])
+    study.draw(TIME, "size", {"rounding": ROUNDING})
+    return study.conclude(max(*splits, *sums), reason, parameters=sizes_of(law))
 
 
 @measures("least loss of a local patch over the infimum as stated", ">=", 1.0)
-def lemma_a_9(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """The loss of a local patch against the stated infimum, along full and reduced descent.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    (law,) = _laws(system, protocol, SMALL)
-    case = trained(system, law)
+def lemma_a_9(study: Study) -> Finding:
+    """The loss of a local patch against the stated infimum, along full and reduced descent."""
+    law = study.law(**SMALL)
+    case = trained(study.system, law)
     row, rows = case.row(local=True), case.problem.rows
     number = rows.names.index(row)
     floor, hidden = float(rows.floors[number]), rows.hidden[number]
@@ -328,33 +289,22 @@ def lemma_a_9(system: System, protocol: Protocol, measured: Any) -> Finding:
         else f"descent has come to {loss[-1]:.4g}, still above both {stated:.4g} as stated "
         f"and {floor:.4g} without the Cauchy-Schwarz term"
     )
-    series = [Series("reduced", case.run.time[1:], loss[1:])]
+    study.curve("reduced", case.run.time[1:], loss[1:])
     try:
-        problem, _ = _full(system, protocol, law, 3 * STEPS)
+        problem, _ = _full(study, law, 3 * STEPS)
         full = descend(problem, ETA / 2, STEPS)
         values = full[f"{row}_gap"] + floor
-        label = f"every entry of Q, {listed([values[-1]])} at the end"
-        series.append(Series(label, full.time[1:], values[1:]))
+        label = f"every entry of Q, {values[-1]:.3g} at the end"
+        study.curve(label, full.time[1:], values[1:])
     except Undecided:
         pass
-    levels = {"infimum as stated": stated, "infimum": floor}
-    chart = Chart(TIME, "loss of a local patch", series, levels)
-    return conclude(
-        measured(least, chart), reason, False if least < 1 else None, parameters=sizes_of(law),
-        floor=floor, stated=stated,
-    )  # fmt: skip
+    study.draw(TIME, "loss of a local patch", {"infimum as stated": stated, "infimum": floor})
+    holds = False if least < 1 else None
+    sizes = sizes_of(law)
+    return study.conclude(least, reason, holds=holds, parameters=sizes, floor=floor, stated=stated)
 
 
-def _laws(system: System, protocol: Protocol, *default: Any) -> list[Any]:
-    """The user's parameters, or those of the check."""
-    if protocol.parameters is not None:
-        return [protocol.parameters]
-    return [system.Parameters(**case) for case in default]
-
-
-def _full(
-    system: System, protocol: Protocol, law: Any, gradients: int, statements: int = 0
-) -> tuple[Any, int]:
+def _full(study: Study, law: Any, gradients: int, statements: int = 0) -> tuple[Any, int]:
     """The full problem, and how many gradients there is time for beside those that are needed.
 
     Raises
@@ -363,10 +313,10 @@ def _full(
         If the problem refuses the parameters, or its gradients and `paper_values` take too long.
     """
     images = image_count(law)
-    most = MOST_SECONDS * (10 if protocol.thorough else 1)
+    most = MOST_SECONDS * (10 if study.thorough else 1)
     left = 0
     if images <= COUNTABLE:
-        each = float(system.cost_model(law, "population", {}))
+        each = float(study.system.cost_model(law, "population", {}))
         needed = gradients * each + statements * predicted_seconds(law)
         left = int((most - needed) / each)
         if needed > most:
@@ -376,11 +326,10 @@ def _full(
             )
             raise Undecided(reason, parameters=sizes_of(law))
     try:
-        return system.FullPopulation(law), left
+        return study.system.FullPopulation(law), left
     except InvalidRequest as refusal:
         raise Undecided(str(refusal), parameters=sizes_of(law)) from refusal
 
 
-def _spread_chart(y_label: str, series: list[Series]) -> Chart:
-    levels = {"rounding": ROUNDING}
-    return Chart("spread of the entries of Q", y_label, series, levels, x_scale="linear")
+def _draw_spreads(study: Study, y_label: str) -> None:
+    study.draw("spread of the entries of Q", y_label, {"rounding": ROUNDING}, x_scale="linear")

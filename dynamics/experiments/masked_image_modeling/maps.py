@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 
 from dynamics.attention_maps import diversity, total_variation
-from dynamics.experiments.figure import Drawing, FigureRequest
+from dynamics.experiments.figure import Drawing, FigureRequest, page, title
 from dynamics.experiments.masked_image_modeling.runs import requires, sizes_of, unit
-from dynamics.experiments.measurement import TIME, Chart, Series, conclude, measures
-from dynamics.experiments.verify import Finding, Protocol
-from dynamics.plotting.style import BLUE, GREEN, GREY, RC, VERMILION, new_figure
+from dynamics.experiments.measurement import TIME, Study, measures
+from dynamics.experiments.verify import Finding
+from dynamics.plotting.style import BLUE, GREEN, GREY, VERMILION
 from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.results.trajectory import Trajectory
 from dynamics.systems.masked_image_modeling.full.projection import Rows
 from dynamics.systems.masked_image_modeling.reduced.population import attention_map, grid_of
 from dynamics.training.gradient_descent import descend
-from dynamics.validation import integer, real
 
 SIZES = {"P": 1024, "C_global": 512, "C_local": 8}
 ETA = 1.0
@@ -78,20 +76,12 @@ def _trained(system: System, parameters: Any, eta: float = ETA) -> tuple[Any, Tr
     "diversity of the nearly uniform maps after one step over that at the end",
     "<", SAME, requires(),
 )  # fmt: skip
-def section_6(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """The metric and the total variation after one step and at the end of training.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    law = protocol.parameters or system.Parameters(**SIZES)
+def section_6(study: Study) -> Finding:
+    """The metric and the total variation after one step and at the end of training."""
+    law = study.law(**SIZES)
     k = min(KEYS, law.P)
-    problem, run = _trained(system, law)
-    values = measured_maps(problem.rows, run, k, 2 * FEW if protocol.thorough else FEW)
+    problem, run = _trained(study.system, law)
+    values = measured_maps(problem.rows, run, k, 2 * FEW if study.thorough else FEW)
     metric, variation = values["diversity"], values["total_variation"]
     ratio = float(metric[1] / metric[-1]) if metric[-1] > 0 else float("nan")
     different = variation[1] < SAME * variation[-1]
@@ -104,15 +94,12 @@ def section_6(system: System, protocol: Protocol, measured: Any) -> Finding:
         reason += ": it sees the order of the weights only, which one step settles"
     elif np.isfinite(ratio):
         reason += f"; after one step it is at {ratio:.3g} of its last value"
-    series = [
-        Series(label, values["time"][1:], measure[1:] / measure[-1])
-        for label, measure in ((f"diversity, top {k}", metric), ("total variation", variation))
-    ]
-    chart = Chart(TIME, "share of the value at the end", series)
-    return conclude(
-        measured(ratio, chart), reason, bool(ratio < SAME) if different else None,
-        parameters=sizes_of(law), table={name: part.tolist() for name, part in values.items()},
-    )  # fmt: skip
+    study.curve(f"diversity, top {k}", values["time"][1:], metric[1:] / metric[-1])
+    study.curve("total variation", values["time"][1:], variation[1:] / variation[-1])
+    study.draw(TIME, "share of the value at the end")
+    holds = bool(ratio < SAME) if different else None
+    table = {name: part.tolist() for name, part in values.items()}
+    return study.conclude(ratio, reason, holds=holds, parameters=sizes_of(law), table=table)
 
 
 def diversity_figure(system: System, request: FigureRequest) -> Drawing:
@@ -123,17 +110,17 @@ def diversity_figure(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    options = request.options({"eta": ETA, "maps": 48, "keys": (10, 8)}, {"maps": 120})
-    count = integer("maps", options["maps"], at_least=LEAST_MAPS)
-    keys = [integer("keys", k, at_least=1) for k in options["keys"]]
-    eta = real("eta", options["eta"], above=0.0)
+    quick = {"eta": ETA, "maps": 48, "keys": (10, 8)}
+    options = request.options(quick, {"maps": 120}, maps=LEAST_MAPS)
     one_cluster = request.user_parameters.get("family", "one_cluster") == "one_cluster"
     law = request.make_parameters(system, (), **(SIZES if one_cluster else {}))
-    problem, run = _trained(system, law, eta)
-    by_keys = {k: measured_maps(problem.rows, run, k, count) for k in (min(k, law.P) for k in keys)}
-    measures_by_keys = {k: values["diversity"] for k, values in by_keys.items()}
-    top, first = next(iter(by_keys.items()))
+    problem, run = _trained(system, law, options["eta"])
+    top, *others = (min(k, law.P) for k in options["keys"])
+    first = measured_maps(problem.rows, run, top, options["maps"])
     time, metric, variation = first["time"], first["diversity"], first["total_variation"]
+    metrics = {top: metric}
+    for k in others:
+        metrics[k] = measured_maps(problem.rows, run, k, options["maps"])["diversity"]
     events = {
         f"$E_{name[1]}$": event.time
         for name in ("E2", "E4")
@@ -141,37 +128,31 @@ def diversity_figure(system: System, request: FigureRequest) -> Drawing:
     }
     high, wide = grid_of(law.P)
     image = "cluster image" if law.K == 1 else f"image of the first of {law.K} clusters"
-    held = (
-        f"{high} × {wide} patches, {image} with nothing masked, $P = {law.P}$, "
-        f"$C_{{\\mathrm{{global}}}} = {law.C_global}$, $C_{{\\mathrm{{local}}}} = {law.C_local}$"
-    )
+    sizes = title(system, law, "P", "C_global", "C_local")
+    held = f"{high} × {wide} patches, {image} with nothing masked, {sizes}"
     caption = (
         f"Attention diversity (top {top}) is {metric[0]:.4g} at the start, {metric[1]:.5g} after "
         f"one step and {metric[-1]:.5g} at time {time[-1]:g}: it sees the order of the weights "
         f"only. Total variation grows from {variation[1]:.2g} to {variation[-1]:.3g}."
     )
-    data = {"time": time, "diversity": measures_by_keys, "variation": variation}
-    return Drawing(_panels(time, measures_by_keys, variation, events, held), data, caption)
+    data = {"time": time, "diversity": metrics, "variation": variation}
+    return Drawing(_panels(data, events, held), data, caption)
 
 
-def _panels(
-    time: FloatArray,
-    metrics: Mapping[int, FloatArray],
-    variation: FloatArray,
-    events: Mapping[str, float],
-    held: str,
-) -> Any:
+def _panels(data: Mapping[str, Any], events: Mapping[str, float], held: str) -> Any:
     """Attention diversity by the number of keys above, mean pairwise total variation below.
 
     The axis of time is linear up to the second time, so that it shows the start.
     """
-    with mpl.rc_context(RC):
-        figure, axes = new_figure(6.4, 4.4, nrows=2, sharex=True)
+    time = data["time"]
+    with page(6.4, 4.4, held, nrows=2, sharex=True) as (_, axes):
         style: dict[str, Any] = {"ms": 4.5, "mfc": "white", "mew": 1.1}
-        for (keys, values), (colour, marker, dash) in zip(metrics.items(), LOOKS, strict=False):
+        for (keys, values), (colour, marker, dash) in zip(
+            data["diversity"].items(), LOOKS, strict=False
+        ):
             label = f"top {keys} keys"
             axes[0].plot(time, values, marker + dash, color=colour, label=label, **style)
-        axes[1].plot(time, variation, "o-", color=BLUE, **style)
+        axes[1].plot(time, data["variation"], "o-", color=BLUE, **style)
         axes[0].set_ylabel("attention diversity\n(patches)")
         axes[1].set_ylabel("mean pairwise\ntotal variation")
         axes[0].legend(loc="lower right")
@@ -188,5 +169,4 @@ def _panels(
                 label, (at, 1.0), (0, 2), xycoords=("data", "axes fraction"), ha="center",
                 textcoords="offset points", fontsize=8,
             )  # fmt: skip
-        figure.suptitle(held, fontsize=8, x=0.01, ha="left")
     return axes

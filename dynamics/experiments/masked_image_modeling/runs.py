@@ -7,19 +7,16 @@ size: alpha_m starts at about :math:`\gamma (1 - \gamma) (C_s - 1) / (P K)`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from math import isnan
 from typing import Any
 
 import numpy as np
 
-from dynamics.experiments.measurement import Series, Undecided
-from dynamics.experiments.verify import Protocol
+from dynamics.experiments import measurement
+from dynamics.experiments.measurement import Study, Undecided
 from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.results.power_law import exponent
-from dynamics.results.trajectory import Trajectory
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import refuse
 
@@ -52,20 +49,8 @@ SMALL_SHARE = 0.1
 UNITS = r"time in units of $K P / C_s$"
 
 
-@dataclass(frozen=True)
-class Case:
-    """A reduced problem with its gradient descent from Q = 0.
-
-    Attributes
-    ----------
-    parameters : Parameters
-    problem : ReducedPopulation
-    run : Trajectory
-    """
-
-    parameters: Any
-    problem: Any
-    run: Trajectory
+class Case(measurement.Case):
+    """A reduced problem with its gradient descent from Q = 0."""
 
     @property
     def unit(self) -> float:
@@ -88,9 +73,20 @@ class Case:
         """Whether training starts in Phase I (E0) and leaves it once, for good."""
         return self.time("E0") == 0.0 and self.crossings == 1
 
-    def entry(self, **values: Any) -> dict[str, Any]:
-        """A row of the evidence's table: the sizes of the case, then the values."""
-        return sizes_of(self.parameters) | values
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """The parameters that a verdict is about, as plain values."""
+        return sizes_of(self.parameters)
+
+    @property
+    def gap(self) -> str:
+        """Delta, in a legend."""
+        return rf"$\Delta = {self.parameters.Delta:.3f}$"
+
+    @property
+    def size(self) -> str:
+        """P, in a legend."""
+        return f"$P = {self.parameters.P}$"
 
     def time(self, event: str) -> float:
         """Time of an event; NaN where the run has no such event."""
@@ -134,21 +130,13 @@ class Case:
         phi = rows.starts[far.row] + len(rows.types[far.row].ups_names)
         return [rows.layout.names[phi + far.own]]
 
-    def series_in_units(self, values: FloatArray) -> Series:
-        """Values at every record but the start, over time in units of K P / C_s."""
-        return Series(f"$P = {self.parameters.P}$", self.scaled, values[1:])
+    def in_units(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Time in units of K P / C_s, and values, at every record but the start."""
+        return self.scaled, values[1:]
 
-    def series(self, values: FloatArray, label: str = "") -> Series:
-        """Values at every record but the start, over time.
-
-        Parameters
-        ----------
-        values : float array, shape (records,)
-        label : str
-            The gap Delta by default.
-        """
-        label = label or rf"$\Delta = {self.parameters.Delta:.3f}$"
-        return Series(label, self.run.time[1:], values[1:])
+    def in_time(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Time, and values, at every record but the start."""
+        return self.run.time[1:], values[1:]
 
 
 def unit(parameters: Any) -> float:
@@ -157,22 +145,17 @@ def unit(parameters: Any) -> float:
     return float(parameters.K * parameters.P / size)
 
 
-def trained(system: System, parameters: Any, horizon: float = LONG) -> Case:
+@measurement.computed_once(32)
+def trained(make: Any, parameters: Any, horizon: float = LONG) -> Case:
     """The gradient descent of the reduced problem in fine steps, computed once for all checks.
 
     Parameters
     ----------
-    system : System
+    make : System
     parameters : Parameters
     horizon : float
         In units of time.
     """
-    make: Any = system.ReducedPopulation
-    return _trained(make, parameters, horizon)
-
-
-@lru_cache(maxsize=32)
-def _trained(make: Callable[..., Any], parameters: Any, horizon: float) -> Case:
     problem = make(parameters)
     eta = min(FINE * unit(parameters), LARGEST * parameters.K)
     steps = int(np.ceil(max(horizon * unit(parameters), LEAST_TIME * parameters.K) / eta))
@@ -198,37 +181,31 @@ def along(system: System, P: int, exponents: Sequence[float] = EXPONENTS) -> Any
     return system.Parameters(P=P, C_global=P - (left - left % size), C_local=size)
 
 
-def family(
-    system: System, protocol: Protocol, exponents: Sequence[float] = EXPONENTS
-) -> list[Case]:
+def family(study: Study, exponents: Sequence[float] = EXPONENTS) -> list[Case]:
     """Runs of the user's parameters, or of the family along P.
 
     Parameters
     ----------
-    system : System
-    protocol : Protocol
+    study : Study
     exponents : (float, float)
         kappa_c and kappa_s of the family.
     """
-    if protocol.parameters is not None:
-        return [trained(system, protocol.parameters)]
-    sizes = MORE_SIZES if protocol.thorough else SIZES
-    return [trained(system, along(system, P, exponents)) for P in sizes]
+    if study.parameters is not None:
+        return cases_of(study)
+    sizes = MORE_SIZES if study.thorough else SIZES
+    return [trained(study.system, along(study.system, P, exponents)) for P in sizes]
 
 
-def cases_of(system: System, protocol: Protocol, *default: Mapping[str, Any]) -> list[Case]:
+def cases_of(study: Study, *default: Mapping[str, Any]) -> list[Case]:
     """Runs of the user's parameters, or of the default cases of a check.
 
     Parameters
     ----------
-    system : System
-    protocol : Protocol
+    study : Study
     *default : mapping
         Parameters by their names.
     """
-    if protocol.parameters is not None:
-        return [trained(system, protocol.parameters)]
-    return [trained(system, system.Parameters(**case)) for case in default]
+    return [trained(study.system, law) for law in study.laws(*default)]
 
 
 def sizes_of(parameters: Any) -> dict[str, Any]:
@@ -300,17 +277,6 @@ def compared(sizes: Sequence[float], times: Mapping[str, Sequence[float]]) -> st
     return f"in that unit {words}: {'the same power' if same else 'different powers'} of P"
 
 
-def patches_of(rows: Sequence[Mapping[str, Any]]) -> str:
-    """P of every row of a table, in words."""
-    return ", ".join(str(row["P"]) for row in rows)
-
-
-def column(rows: Sequence[Mapping[str, Any]], name: str) -> list[float]:
-    """One column of a table.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-    name : str
-    """
-    return [row[name] for row in rows]
+def patches_of(study: Study) -> str:
+    """P of every row of the table, in words."""
+    return ", ".join(map(str, study.column("P")))

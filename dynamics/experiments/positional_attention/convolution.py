@@ -27,12 +27,12 @@ which gradient descent has no time; no event of the paper is defined along it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dynamics.experiments.figure import Drawing, FigureRequest
+from dynamics.experiments.figure import Drawing, FigureRequest, stated
 from dynamics.experiments.positional_attention import pictures
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.outcome import DIVERGED, HORIZON, INTERRUPTED, Outcome
@@ -167,7 +167,7 @@ def fit(
     make = GramEmpirical if case.gram else system.FullEmpirical
     problem = make(parameters, options["samples"], seed, law=law, dtype=options["dtype"])
     eta = options[f"{case.optimizer}_eta"]
-    steps = integer("steps", options[f"{case.optimizer}_steps"], at_least=1, at_most=10**12)
+    steps = options[f"{case.optimizer}_steps"]
     record = np.unique(np.rint(np.geomspace(1, steps, RECORDS)).astype(int))
     train: Callable[..., Fit | Trajectory] = adam if case.optimizer == "adam" else descend
     run = train(problem, eta, steps, record)
@@ -214,26 +214,20 @@ def convolution(system: System, request: FigureRequest) -> Drawing:
     options = request.options(QUICK, THOROUGH)
     parameters = request.make_parameters(system, omega=1e-3)
     partition, columns = pictures.localised(parameters)
-    seeds = range(request.seed, request.seed + integer("seeds", options["seeds"], at_least=1))
+    seeds = request.seeds(options["seeds"])
     fits = {
         name: [fit(system, case, parameters, seed, options) for seed in seeds]
         for name, case in CASES.items()
     }
     linear = linear_error(partition, request.seed)
-    labels = [case.label for case in CASES.values()]
-    axes = pictures.convolution([*fits.values()], labels, (partition.labels, columns), linear)
     data = {"linear_error": linear, "sets": partition.labels.tolist(), "cases": fits}
-    return Drawing(axes, data, _caption(fits, parameters, options, linear))
+    axes = pictures.convolution(data, [case.label for case in CASES.values()], columns)
+    return Drawing(axes, data, _caption(data, parameters, options))
 
 
-def _caption(
-    fits: Mapping[str, Sequence[Mapping[str, Any]]],
-    parameters: Any,
-    options: Mapping[str, Any],
-    linear: float,
-) -> str:
+def _caption(data: Mapping[str, Any], parameters: Any, options: Mapping[str, Any]) -> str:
     ends = []
-    for case, runs in zip(CASES.values(), fits.values(), strict=True):
+    for case, runs in zip(CASES.values(), data["cases"].values(), strict=True):
         by_seed = "; ".join(
             run["outcome"]
             if run["diverged"]
@@ -244,12 +238,13 @@ def _caption(
         ends.append(f"{label}: {by_seed}")
     return (
         f"Figure 2. Gaussian patches in R^{parameters.d}, label the sign of a cubic convolution "
-        f"over the sets; D = {parameters.D}, C = {parameters.C}, N = {options['samples']:,}, full "
+        f"over the sets; {stated(parameters, 'D', 'C')}, N={options['samples']:,}, full "
         f"batch, {options['dtype']}; trained are the entries of A off its diagonal, or P. "
         f"Left: test error on 10,000 fresh samples against steps (Adam "
         f"{options['adam_steps']:,} at {options['adam_eta']:g}; gradient descent "
         f"{options['gd_steps']:,} at {options['gd_eta']:g}); the dotted line is the linear rule "
-        f"sign(Z), {linear:.4f}. Upper right: the sets on the grid, and the pairs of patches in a "
-        "common set. Lower right: A at the end for each parametrization, without its diagonal. "
+        f"sign(Z), {data['linear_error']:.4f}. Upper right: the sets on the grid, and the pairs "
+        "of patches in a common set. Lower right: A at the end for each parametrization, without "
+        "its diagonal. "
         f"Test error and share of rows associated at the end, by seed: {'. '.join(ends)}."
     )

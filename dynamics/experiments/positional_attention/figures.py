@@ -12,41 +12,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 
 from dynamics.analysis.phase_portrait import portrait, sentence, summary
-from dynamics.experiments.figure import Drawing, Figure, FigureRequest
-from dynamics.experiments.positional_attention import pictures, realistic
+from dynamics.experiments.figure import Drawing, Figure, FigureRequest, page, stated
+from dynamics.experiments.positional_attention import pictures, realistic, transverse
 from dynamics.experiments.positional_attention.convolution import convolution
-from dynamics.experiments.positional_attention.transverse import perturbed, spectrum
 from dynamics.plotting.portrait import portraits
-from dynamics.plotting.style import RC, new_figure
+from dynamics.registry import System
 from dynamics.systems.positional_attention.empirical.sampling import SignalSets
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import refuse
-
-if TYPE_CHECKING:
-    from dynamics.registry import System
 
 DRAWS = 1000
 """Data points among which Figure 3 seeks one like that of the paper."""
 WORDS = {0: "0", 1: "1", -1: "\N{MINUS SIGN}1"}
 EMPIRICAL_RUN = {"samples": 16_000, "eta": 0.02, "steps": 20_000, "dtype": "float32"}
-COUNTS = (1000, 3162, 10_000, 31_623, 100_000)
-CELLS = {
-    "samples": (250, 1000, 4000, 16_000),
-    "chances": (0.15, 0.25, 0.4, 0.6),
-    "seeds": 1,
-    "time": 200.0,
-}
-ALL_CELLS = {"samples": (250, 500, 1000, 2000, 4000, 8000, 16_000), "seeds": 3, "time": 400.0}
-HORIZON = 1e5
 PLANES = {"gamma-rho": ("gamma", "rho"), "alpha-gamma": ("alpha", "gamma")}
 BOTH = "both"
+SHOWN = ("D", "C", "q", "p", "nu", "beta")
 GRID, COARSE = 32, 8
 """Cells at the first look: where a gradient takes microseconds, and where it takes milliseconds."""
 
@@ -61,12 +47,11 @@ def partitions(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    request.options({}, {})
+    request.options({})
     parameters = request.make_parameters(system)
     near, columns = pictures.localised(parameters)
     far = near.shuffled(np.random.default_rng(request.seed))
-    with mpl.rc_context(RC):
-        figure, axes = new_figure(5.6, 2.9 * max(0.6, near.size / columns**2), ncols=2)
+    with page(5.6, 2.9 * max(0.6, near.size / columns**2), ncols=2) as (figure, axes):
         figure.set_layout_engine("constrained", w_pad=0.1, h_pad=0.08)
         titles = ("(1) spatially localised sets", "(2) sets drawn at random")
         for panel, partition, title in zip(axes, (near, far), titles, strict=True):
@@ -94,7 +79,7 @@ def data_point(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    request.options({}, {})
+    request.options({})
     parameters = request.make_parameters(system)
     partition, columns = pictures.localised(parameters)
     law = SignalSets(partition, parameters.q, parameters.sigma)
@@ -104,16 +89,15 @@ def data_point(system: System, request: FigureRequest) -> Drawing:
     number = int(np.argmax(misleading if misleading.any() else labels > 0))
     point, signal = values[number].astype(int), partition.sets[signals[number]]
     framed = np.isin(np.arange(parameters.D), signal)
-    with mpl.rc_context(RC):
-        figure, panel = new_figure(2.9, 3.2 * max(0.6, partition.size / columns**2))
+    with page(2.9, 3.2 * max(0.6, partition.size / columns**2)) as (figure, panel):
         figure.set_layout_engine("constrained", w_pad=0.1, h_pad=0.1)
         pictures.patches(panel, partition.labels, columns, [WORDS[x] for x in point], framed)
         panel.set_title("label $y = +1$")
     which = "with label +1 and more -1 than +1" if misleading.any() else "with label +1"
     caption = (
-        f"Figure 3. A data point X under Assumption 1 (D = {parameters.D}, C = {parameters.C}, "
-        f"q = {parameters.q:g}): the first draw of seed {request.seed} {which} (number "
-        f"{number + 1}). Colours are sets; 0: no feature, 1: feature w*, -1: feature -w*; the red "
+        f"Figure 3. A data point X under Assumption 1 ({stated(parameters, 'D', 'C', 'q')}): the "
+        f"first draw of seed {request.seed} {which} (number {number + 1}). Colours are "
+        f"sets; 0: no feature, 1: feature w*, -1: feature -w*; the red "
         f"frame is the signal set. There are {minus[number]} patches with -1 and {plus[number]} "
         "with 1, but the label is +1, because the signal set holds only 1."
     )
@@ -137,7 +121,7 @@ def association(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    options = request.options(EMPIRICAL_RUN, {})
+    options = request.options(EMPIRICAL_RUN)
     parameters = request.make_parameters(system, q=0.25, omega=1e-3)
     partition, _ = pictures.localised(parameters)
     problem = system.FullEmpirical(
@@ -145,135 +129,26 @@ def association(system: System, request: FigureRequest) -> Drawing:
     )
     run = descend(problem, options["eta"], options["steps"])
     share = run["patch_association"]
-    data = {
-        "steps": run.steps.tolist(),
-        **{name: run[name].tolist() for name in ("test_error", "cosine", "patch_association")},
-        "sets": partition.labels.tolist(),
-        "A": run["A"][-1].tolist(),
-        "bayes_error": float(run["bayes_error"][-1]),
-        "outcome": str(run.outcome),
+    data: dict[str, Any] = {
+        name: run[name].tolist() for name in ("test_error", "cosine", "patch_association")
     }
+    data |= {"steps": run.steps.tolist(), "sets": partition.labels.tolist()}
+    data |= {"A": run["A"][-1].tolist(), "bayes_error": float(run["bayes_error"][-1])}
+    data["outcome"] = str(run.outcome)
     complete = run.steps[share == 1]
     when = f", all of them first at step {complete[0]:,}" if complete.size else ""
     failure = f" The run: {run.outcome}." if run.outcome.failed else ""
-    names = ("D", "C", "d", "q", "omega")
-    law = ", ".join(f"{name} = {getattr(parameters, name):g}" for name in names)
+    law = stated(parameters, "D", "C", "d", "q", "omega")
     caption = (
-        f"Figure 4. The realistic problem (E), one run: {law}, N = {run.settings['samples']:,}, "
-        f"gradient descent with eta = {run.settings['eta']}, {run.steps[-1]:,} steps (time "
+        f"Figure 4. The realistic problem (E), one run: {law}, N={run.settings['samples']:,}, "
+        f"gradient descent with eta={run.settings['eta']}, {run.steps[-1]:,} steps (time "
         f"{run.time[-1]:g}), seed {request.seed}. From left to right: the pairs (i, j) of patches "
         f"in a common set; A at the end, without its diagonal, which is held; test error on "
         f"{run.settings['test_samples']:,} fresh samples, {run['test_error'][-1]:.4f} at the end; "
         f"cosine of v and w*, {run['cosine'][-1]:.3f} at the end. Patch association: "
         f"{share[-1]:.0%} of the rows at the end{when}.{failure}"
     )
-    return Drawing(pictures.association(run, partition.labels), data, caption)
-
-
-def deviation(system: System, request: FigureRequest) -> Drawing:
-    """Deviation against N. Options: ``samples`` (the N), ``seeds``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
-    options = request.options({"samples": COUNTS, "seeds": 16}, {"seeds": 64})
-    parameters = request.make_parameters(system, D=8, C=2, d=1, sigma=0.0)
-    seeds = range(request.seed, request.seed + int(options["seeds"]))
-    result = realistic.deviation(system, parameters, options["samples"], seeds)
-    slopes = {name: result.slope(name) for name in result.distances}
-    data = {"samples": list(result.samples), "exponents": slopes}
-    data |= {name: result.rms(name) for name in result.distances}
-    exponents = ", ".join(f"{name} {slope:.3f}" for name, slope in slopes.items())
-    caption = (
-        f"Orbit means of gradient descent on N samples from the symmetric start, distance from the "
-        f"reduced run after 200 steps (D={parameters.D}, C={parameters.C}, q={parameters.q:g}, "
-        f"d={parameters.d}, sigma={parameters.sigma:g}). Exponents of N: {exponents}."
-    )
-    return Drawing(pictures.deviation(result), data, caption)
-
-
-def phase(system: System, request: FigureRequest) -> Drawing:
-    """Association over (N, q). Options: ``samples``, ``chances``, ``seeds``, ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
-    options = request.options(CELLS, ALL_CELLS)
-    schedule = realistic.Schedule(time=float(options["time"]))
-    seeds = range(request.seed, request.seed + int(options["seeds"]))
-    law = request.make_parameters(system, ("q",), D=16, C=4)
-    result = realistic.association_grid(
-        system, law, options["samples"], options["chances"], seeds, schedule
-    )
-    data = {
-        "samples": list(result.samples), "chances": list(result.chances),
-        "association": result.association, "test_error": result.error,
-        "linear_error": result.linear,
-    }  # fmt: skip
-    caption = (
-        f"Full-batch gradient descent on N noisy samples from a random start (D={law.D}, "
-        f"C={law.C}, d={law.d}, eta={schedule.eta:g}, time {schedule.time:g}, {len(seeds)} "
-        "seed(s)). Left: "
-        "share of rows whose C largest entries of A are their set. Right: test error in units of "
-        "the error of sign(Z), the best model without association; small without association "
-        "means that the model has memorised."
-    )
-    return Drawing(pictures.association_grid(result), data, caption)
-
-
-def transverse(system: System, request: FigureRequest) -> Drawing:
-    """Transverse stability along the reduced flow. Options: ``time``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
-    options = request.options({"time": HORIZON}, {})
-    parameters = request.make_parameters(system, D=8, C=2, q=0.5)
-    result = spectrum(system, parameters, float(options["time"]))
-    names = ("time", "eigenvalues", "amplification", "peak", "attracting_from")
-    caption = (
-        f"Curvature of the population risk across the symmetric manifold along the reduced flow "
-        f"(D={parameters.D}, C={parameters.C}, q={parameters.q:g}): negative is repelling. A "
-        f"deviation grows up to {result.peak:.4g}-fold, against 1/omega = "
-        f"{1 / max(parameters.omega, 1e-300):.4g}."
-    )
-    axes = pictures.transverse(result, parameters.omega)
-    return Drawing(axes, {name: getattr(result, name) for name in names}, caption)
-
-
-def spread(system: System, request: FigureRequest) -> Drawing:
-    """Association over omega and time. Options: ``omegas``, ``seeds``.
-
-    Parameters
-    ----------
-    system : System
-    request : FigureRequest
-    """
-    parameters = request.make_parameters(system, ("omega",), D=8, C=2, q=0.5)
-    few, many = np.geomspace(1e-3, 0.1, 7), np.geomspace(1e-3, 0.1, 13)
-    options = request.options({"omegas": few, "seeds": 2}, {"omegas": many, "seeds": 5})
-    peak, omegas = spectrum(system, parameters).peak, np.asarray(options["omegas"])
-    rows = []
-    for omega in omegas:
-        start = replace(parameters, omega=float(omega))
-        runs = [perturbed(system, start, request.seed + k) for k in range(int(options["seeds"]))]
-        late = runs[0].time >= 1e-1
-        rows.append(np.mean([run["patch_association"][late] for run in runs], axis=0))
-    time, shares = runs[0].time[late], np.array(rows)
-    data = {"omega": omegas, "time": time, "association": shares, "amplification": peak}
-    caption = (
-        f"Exact population flow from A_ij ~ N(0, omega^2) (D={parameters.D}, C={parameters.C}, "
-        f"q={parameters.q:g}, mean of {options['seeds']} seeds): the share of rows that are "
-        f"associated. The dashed line is 1/Phi_max = {1 / peak:.3g}."
-    )
-    axes = pictures.association_over_time(omegas, time, shares, 1 / peak)
-    return Drawing(axes, data, caption)
+    return Drawing(pictures.association(data), data, caption)
 
 
 def plane(system: System, request: FigureRequest) -> Drawing:
@@ -304,12 +179,11 @@ def plane(system: System, request: FigureRequest) -> Drawing:
         for pair in (PLANES.values() if name == BOTH else [PLANES[name]])
     ]
     caption = (
-        f"Phase planes of the reduced problem (D={parameters.D}, C={parameters.C}, "
-        f"q={parameters.q:g}, p={parameters.p}, nu={parameters.nu:g}, beta={parameters.beta:g}), "
-        f"runs of the whole problem to time {float(options['time']):g}. "
+        f"Phase planes of the reduced problem ({stated(parameters, *SHOWN)}), "
+        f"runs of the whole problem to time {options['time']:g}. "
         f"{' '.join(map(sentence, results))}"
     )
-    axes = portraits(results, ("D", "C", "q", "p", "nu", "beta"))
+    axes = portraits(results, SHOWN)
     return Drawing(axes, {"-".join(each.plane): summary(each) for each in results}, caption)
 
 
@@ -318,9 +192,9 @@ FIGURES: Mapping[str, Figure] = {
     "2": convolution,
     "3": data_point,
     "4": association,
-    "deviation": deviation,
-    "phase": phase,
-    "transverse": transverse,
-    "omega": spread,
+    "deviation": realistic.deviation_figure,
+    "phase": realistic.phase_figure,
+    "transverse": transverse.transverse_figure,
+    "omega": transverse.omega_figure,
     "plane": plane,
 }

@@ -8,17 +8,15 @@ attention (1).
 from __future__ import annotations
 
 from math import ceil, log2
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dynamics.experiments.measurement import Chart, Measurement, Series, conclude, undecided
+from dynamics.experiments.measurement import Study, Undecided, measures
 from dynamics.experiments.positional_attention import transfer
-from dynamics.experiments.verify import Finding, Protocol
+from dynamics.experiments.verify import Finding
+from dynamics.registry import System
 from dynamics.training.flow import flow
 from theory.systems.positional_attention.linear_rules import sign_rule_error
 from theory.systems.positional_attention.model import bayes_error
-
-if TYPE_CHECKING:
-    from dynamics.registry import System
 
 PRE_TRAINING = 100.0
 """Time of pre-training over D^2."""
@@ -33,29 +31,27 @@ SIZES = (16, 32, 64)
 SAMPLES = (1, 2, 4, 8, 16)
 
 
-def theorem_5_1(system: System, protocol: Protocol) -> Finding:
+def _trainable(law: Any) -> None:
+    if law.D * law.d > LARGEST:
+        reason = f"fine-tuning many seeds at D={law.D}, d={law.d} takes too long"
+        raise Undecided(reason, parameters=downstream_sizes(law))
+
+
+@measures(
+    "largest share of the way from the irreducible error to that of sign(Z)",
+    "<=", SHARE, _trainable,
+)  # fmt: skip
+def theorem_5_1(study: Study) -> Finding:
     """Error after fine-tuning on log2 D samples under the attention that pre-training learned.
 
     True where it stays near the irreducible error at every size. False where it does not although
     half of the attention is inside the own sets, or because the pre-trained A prefers other sets;
     None where pre-training has only begun, or where even the true sets do not transfer.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
     """
-    user = protocol.parameters
-    if user is not None and user.D * user.d > LARGEST:
-        reason = f"fine-tuning many seeds at D={user.D}, d={user.d} takes too long"
-        where = downstream_sizes(user)
-        return undecided(
-            "share of the way to the error of sign(Z)", SHARE, reason, parameters=where
-        )
-    sizes = (*SIZES, 128) if protocol.thorough else SIZES
-    laws = [user] if user else [system.Parameters(D=D, C=4, q=8 / (D - 4)) for D in sizes]
-    seeds = 24 if protocol.thorough else 12
-    rows = [transfer_row(system, law, seeds, protocol.seed) for law in laws]
+    sizes = (*SIZES, 128) if study.thorough else SIZES
+    laws = study.laws(*({"D": D, "C": 4, "q": 8 / (D - 4)} for D in sizes))
+    seeds = 24 if study.thorough else 12
+    study.rows = rows = [transfer_row(study.system, law, seeds, study.seed) for law in laws]
     verdicts = [_transfers(row) for row in rows]
     holds = False if False in verdicts else None if None in verdicts else True
     decisive = [row for row, verdict in zip(rows, verdicts, strict=True) if verdict is holds]
@@ -76,14 +72,19 @@ def theorem_5_1(system: System, protocol: Protocol) -> Finding:
             f"error is {early['errors'][-1]:.3g}. "
         )
     reason += f"Medians over {seeds} seeds: with one or two samples a run sometimes learns -w*"
-    evidence: dict[str, Any] = {"table": rows}
-    if user is not None:
-        evidence["parameters"] = downstream_sizes(user)
-    elif protocol.thorough:
-        evidence["trained_empirically"] = empirical_rows(system, seeds, protocol.seed)
-    quantity = "largest share of the way from the irreducible error to that of sign(Z)"
-    measurement = Measurement(quantity, worst["share"], "<=", SHARE, _chart(last))
-    return conclude(measurement, reason, holds, **evidence)
+    evidence: dict[str, Any] = {}
+    if study.parameters is not None:
+        evidence["parameters"] = downstream_sizes(study.parameters)
+    elif study.thorough:
+        evidence["trained_empirically"] = empirical_rows(study.system, seeds, study.seed)
+    time = last["time"]
+    labels = {"learned": time, "learned, early": time / 100}
+    for kind, entry in last["attention"].items():
+        label = f"learned, time {labels[kind]:.3g}" if kind in labels else kind
+        study.curve(label, last["samples"], entry["errors"])
+    levels = {"error of sign(Z)": last["linear_error"], "irreducible error": last["bayes_error"]}
+    study.draw(f"downstream samples (D = {last['D']})", "median test error", levels)
+    return study.conclude(worst["share"], reason, holds=holds, **evidence)
 
 
 def transfer_row(system: System, parameters: Any, seeds: int, seed: int) -> dict[str, Any]:
@@ -166,19 +167,6 @@ def _explanation(row: dict[str, Any], holds: bool | None) -> str:
     return (
         f"{where} that is {row['share']:.2f} of the way to it, with G/D = {learned['inside']:.2f}"
     )
-
-
-def _chart(row: dict[str, Any]) -> Chart:
-    labels = {
-        "learned": f"learned, time {row['time']:.3g}",
-        "learned, early": f"learned, time {row['time'] / 100:.3g}",
-    }
-    series = [
-        Series(labels.get(kind, kind), row["samples"], entry["errors"])
-        for kind, entry in row["attention"].items()
-    ]
-    levels = {"error of sign(Z)": row["linear_error"], "irreducible error": row["bayes_error"]}
-    return Chart(f"downstream samples (D = {row['D']})", "median test error", series, levels)
 
 
 def empirical_rows(system: System, seeds: int, seed: int) -> list[dict[str, Any]]:

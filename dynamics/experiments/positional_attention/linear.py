@@ -9,19 +9,20 @@ sets, is sampled.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from dynamics.experiments.measurement import Chart, Measurement, Series, conclude, undecided
+from dynamics.experiments import measurement
+from dynamics.experiments.measurement import Study, Undecided, measures
 from dynamics.experiments.verify import Finding, Protocol
+from dynamics.registry import System
 from theory.symmetry import Partition
 from theory.systems.positional_attention import constructions, linear_rules
 from theory.systems.positional_attention.model import bayes_error
 
-if TYPE_CHECKING:
-    from dynamics.registry import System
-
+Size = tuple[int, int, float]
+"""(D, C, q)."""
 BOUND = float(linear_rules.BOUND)
 
 TABLE = ((8, 2, 1 / 2), (16, 4, 1 / 4), (16, 4, 1 / 2), (32, 4, 1 / 2), (64, 4, 1 / 4),
@@ -62,38 +63,39 @@ def theorem_3_1(system: System, protocol: Protocol) -> Finding:
     system : System
     protocol : Protocol
     """
-    if protocol.parameters is not None:
-        return _linear_at(_size(protocol.parameters))
-    rows = [linear_errors(_size(system.Parameters(D=D, C=C, q=q))) for D, C, q in TABLE]
-    counts = (2, 3, 4, 6, 8, 16) if protocol.thorough else (2, 4, 8, 16)
+    check = _linear_worded if protocol.parameters is None else _linear_at
+    return check(system, protocol)
+
+
+@measures("least error of a generalized linear model with arbitrary link", ">=", BOUND)
+def _linear_worded(study: Study) -> Finding:
+    study.rows = [linear_errors((D, C, float(q))) for D, C, q in TABLE]
+    counts = (2, 3, 4, 6, 8, 16) if study.thorough else (2, 4, 8, 16)
     worst = linear_errors(WITNESS)
+    first, _, half, *_ = study.rows
     least = worst["any_link"]
     crossing = linear_rules.gaussian_crossing()
     reason = (
         f"{'as worded it fails: ' if least < BOUND else ''}with weights 3^j the best link errs "
         f"with {least:.4f} at D=64, C=4, q=1/4, and at D=16, C=4, q=1/2 sign(Z) errs with "
-        f"{rows[2]['equal_weights']:.4f}. Of equal weights with any link sign(Z) is the best: "
+        f"{half['equal_weights']:.4f}. Of equal weights with any link sign(Z) is the best: "
         f"{worst['equal_weights']:.4f} at D=64, C=4, q=1/4, and it passes 1/8 where q(D-C) is "
         f"above about {crossing:.3f} C^2; with unequal weights and an "
-        f"increasing link D=8, C=2, q=1/2 gives {rows[0]['unequal_weights']:.4f} against "
-        f"{rows[0]['equal_weights']:.4f}"
+        f"increasing link D=8, C=2, q=1/2 gives {first['unequal_weights']:.4f} against "
+        f"{first['equal_weights']:.4f}"
     )
-    quantity = "least error of a generalized linear model with arbitrary link"
-    chart = _linear_chart([("D to infinity", C, None) for C in counts])
-    return conclude(
-        Measurement(quantity, least, ">=", BOUND, chart),
-        reason,
-        table=rows,
-        region=region(counts),
-        gaussian_crossing=crossing,
-        counterexamples=counterexamples(3 + protocol.thorough),
+    _draw_linear(study, [("D to infinity", C, None) for C in counts])
+    rules = counterexamples(3 + study.thorough)
+    return study.conclude(
+        least, reason, region=region(counts), gaussian_crossing=crossing, counterexamples=rules
     )
 
 
-def _linear_at(size: tuple[int, int, float]) -> Finding:
+@measures("least error found of a generalized linear model", ">=", BOUND)
+def _linear_at(study: Study) -> Finding:
     """At one size: an arbitrary link can refute the claim, and so can any rule that was tried."""
-    D, C, q = size
-    errors = linear_errors(size)
+    D, C, q = size = _size(study.parameters)
+    study.row(errors := linear_errors(size))
     rules = ("any_link", "unequal_weights", "equal_weights")
     least = min(errors[name] for name in rules)
     sides = {name: "below" if errors[name] < BOUND else "not below" for name in rules}
@@ -104,19 +106,12 @@ def _linear_at(size: tuple[int, int, float]) -> Finding:
         f"with equal weights and any link {errors['equal_weights']:.4f}, exactly, "
         f"{sides['equal_weights']} it"
     )
-    quantity = "least error found of a generalized linear model"
-    chart = _linear_chart([("D to infinity", C, None), (f"D={D}", C, D)])
-    return conclude(
-        Measurement(quantity, least, ">=", BOUND, chart),
-        reason,
-        holds=False if least < BOUND else None,
-        parameters={"D": D, "C": C, "q": q},
-        table=[errors],
-        region=region((C,)),
-    )
+    _draw_linear(study, [("D to infinity", C, None), (f"D={D}", C, D)])
+    holds, where = False if least < BOUND else None, {"D": D, "C": C, "q": q}
+    return study.conclude(least, reason, holds=holds, parameters=where, region=region((C,)))
 
 
-def linear_errors(size: tuple[int, int, float]) -> dict[str, Any]:
+def linear_errors(size: Size) -> dict[str, Any]:
     """The least error of each class of generalized linear models at one size.
 
     Parameters
@@ -180,9 +175,8 @@ def counterexamples(largest: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _linear_chart(families: Sequence[tuple[str, int, int | None]]) -> Chart:
+def _draw_linear(study: Study, families: Sequence[tuple[str, int, int | None]]) -> None:
     """Error of sign(Z) over q(D - C) / C^2, for families (label, C, D or None for the limit)."""
-    series = []
     for label, C, D in families:
         most = 2.0 if D is None else min(2.0, (D - C) / C**2)
         ratios = np.linspace(most / 60, most, 60)
@@ -192,40 +186,35 @@ def _linear_chart(families: Sequence[tuple[str, int, int | None]]) -> Chart:
             else float(linear_rules.sign_rule_error(D, C, ratio * C**2 / (D - C)).error)
             for ratio in ratios
         ]
-        series.append(Series(f"C = {C}, {label}", ratios, errors))
-    labels = ("q(D - C) / C^2", "error of sign(Z)")
-    return Chart(*labels, series, {"1/8": BOUND}, "linear", "linear")
+        study.curve(f"C = {C}, {label}", ratios, errors)
+    level = {"1/8": BOUND}
+    study.draw("q(D - C) / C^2", "error of sign(Z)", level, *measurement.LINEAR)
 
 
-def theorem_3_2(system: System, protocol: Protocol) -> Finding:
+@measures(RATIO, ">=", EXPONENT_SHARE)
+def theorem_3_2(study: Study) -> Finding:
     """A transformer whose patches attend to the next set: its error along D, and where it attends.
 
     The exponent in D of the exact error at fixed C and q(D - C) tends to C - 1, the probability
     that one random set is all -y; as C grows it passes every power, which is d^(-omega(1)). By
     default for several C at q(D - C) = C^2, where sign(Z) errs more than 1/8; given parameters,
     at their C and q(D - C), from their D on.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
     """
-    if protocol.parameters is None:
-        counts = (2, 3, 4, 6, 8) if protocol.thorough else (2, 4, 6)
+    size, degree = WITNESS, 3
+    if study.parameters is None:
+        counts = (2, 3, 4, 6, 8) if study.thorough else (2, 4, 6)
         starts = [(2 * C * (C + 1), C, C**2 / (2 * C * (C + 1) - C)) for C in counts]
-        size = _size(system.Parameters(D=64, C=4, q=0.25))
     else:
-        size = _size(protocol.parameters)
+        size, degree = _size(study.parameters), study.parameters.p
         starts = [size]
-    degree = 3 if protocol.parameters is None else protocol.parameters.p
     D, C, q = size
     where = {"D": D, "C": C, "q": q, "p": degree}
     if _additions(size, degree) > LARGEST_CONVOLUTION / 4:
         reason = f"the exact error at D={D}, C={C}, p={degree} takes too many additions"
-        return undecided(RATIO, EXPONENT_SHARE, reason, parameters=where)
+        raise Undecided(reason, parameters=where)
     ladders = [ladder(start, degree) for start in starts]
     shares = [run["exponents"][-1] / (run["C"] - 1) for run in ladders]
-    attention = where_it_attends(size, degree, protocol.seed)
+    attention = where_it_attends(size, degree, study.seed)
     disjoint = attention["logits"]["with_diagonal"][1] == 0 == attention["gram"]["off_diagonal"][1]
     to_win = attention["uniform_error"] - attention["bayes_error"]
     beaten = attention["error"] < attention["uniform_error"] if to_win >= GAP else None
@@ -244,20 +233,16 @@ def theorem_3_2(system: System, protocol: Protocol) -> Finding:
         "as Definition 2.2 is written, no encodings can (the longest p_i is among its own C "
         "largest)"
     )
-    series = [Series(f"C = {run['C']}, q(D - C) = {run['m']:g}", run["D"], run["error"])
-              for run in ladders]  # fmt: skip
-    chart = Chart("D", "error", series, {"1/8": BOUND})
-    return conclude(
-        Measurement(RATIO, float(min(shares)), ">=", EXPONENT_SHARE, chart),
-        reason,
-        holds,
-        parameters=where,
-        attention=attention,
+    for run in ladders:
+        study.curve(f"C = {run['C']}, q(D - C) = {run['m']:g}", run["D"], run["error"])
+    study.draw("D", "error", {"1/8": BOUND})
+    return study.conclude(
+        float(min(shares)), reason, holds=holds, parameters=where, attention=attention,
         ladders=ladders,
-    )
+    )  # fmt: skip
 
 
-def ladder(start: tuple[int, int, float], degree: int) -> dict[str, Any]:
+def ladder(start: Size, degree: int) -> dict[str, Any]:
     """Sharp-limit error of attention to one set at D, 2D, 4D, 8D, at fixed C and q(D - C).
 
     Parameters
@@ -277,13 +262,13 @@ def ladder(start: tuple[int, int, float], degree: int) -> dict[str, Any]:
             "uniform_error": uniform, "exponents": exponents.tolist()}  # fmt: skip
 
 
-def _additions(law: tuple[int, int, float], degree: int) -> float:
+def _additions(law: Size, degree: int) -> float:
     """Of the convolution over the sets: their number, of values, of sums."""
     D, C, _ = law
     return (D / C) ** 2 * (2 * C + 1) * 2.0 * C**degree
 
 
-def where_it_attends(size: tuple[int, int, float], degree: int, seed: int) -> dict[str, Any]:
+def where_it_attends(size: Size, degree: int, seed: int) -> dict[str, Any]:
     """Errors and Top_C of the shifted construction, and of pairs where the sets can be paired.
 
     Parameters
@@ -334,7 +319,7 @@ def _overlaps(scores: Any, partition: Partition) -> dict[str, list[int]]:
     }
 
 
-def draw(size: tuple[int, int, float], count: int, seed: int) -> Any:
+def draw(size: Size, count: int, seed: int) -> Any:
     """Values x_j of samples with y = +1, from ``numpy``'s default generator.
 
     Parameters
@@ -370,5 +355,5 @@ def sampled_error(logits: Any, values: Any, head: constructions.Head) -> dict[st
     return {"error": float(wrong.mean()), "standard_error": spread, "samples": int(wrong.size)}
 
 
-def _size(parameters: Any) -> tuple[int, int, float]:
+def _size(parameters: Any) -> Size:
     return int(parameters.D), int(parameters.C), float(parameters.q)

@@ -1,4 +1,4 @@
-"""Pictures that only positional attention needs: patches on their grid, Figures 2 and 4, verdicts.
+"""Patches on their grid, and the pictures of Figures 2 and 4.
 
 On a grid of patches the colour is the set, a word stands in every square, and a frame follows the
 sides between its members and the others, because sets need not be contiguous.
@@ -14,36 +14,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap, to_rgb
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, SymmetricalLogLocator
 from numpy.typing import NDArray
 
-from dynamics.analysis.transverse_stability import Transverse
+from dynamics.experiments.figure import page
+from dynamics.plotting import style
 from dynamics.plotting.arrays import matrix_entries, true_sets
-from dynamics.plotting.style import (
-    BLUE,
-    BOXED,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    RC,
-    VERMILION,
-    legend_on_the_right,
-    logarithmic,
-    new_figure,
-    new_mosaic,
-    time_axis,
-)
-from dynamics.problem import FloatArray
-from dynamics.results.trajectory import Trajectory
 from theory.symmetry import Partition
 
 TINTS = (
-    (BLUE, 0.65),
-    (ORANGE, 0.6),
-    (GREEN, 0.24),
-    (PURPLE, 0.75),
+    (style.BLUE, 0.65),
+    (style.ORANGE, 0.6),
+    (style.GREEN, 0.24),
+    (style.PURPLE, 0.75),
     ("#56B4E9", 0.5),
     ("#F0E442", 0.6),
     ("#999999", 0.5),
@@ -52,20 +34,6 @@ TINTS = (
 RED = "#C8102E"
 NARROW = 100.0
 """Up to this ratio a logarithmic axis has room for labels at 1, 2, 5."""
-SMALL: Any = {"fontsize": 9, "loc": "left"}
-NAMES = {"alpha": r"$\alpha$", "gamma": r"$\gamma$", "rho": r"$\rho$"}
-KINDS = {
-    "patches": (VERMILION, "patches of one set differ"),
-    "sets": (BLUE, "sets differ"),
-    "gamma": (ORANGE, r"other, inside sets ($\gamma$)"),
-    "rho": (GREEN, r"other, between sets ($\rho$)"),
-}
-"""What a transverse direction moves -> colour, label."""
-EXACT_FIRST = ("sets", "patches", "gamma", "rho")
-SMALLEST = 1e-5
-"""Curvatures below this are drawn on a linear scale."""
-
-
 # Patches and matrices of patches.
 
 
@@ -172,32 +140,31 @@ def _number_patches(panel: Axes, size: int) -> None:
 # Figures of the paper.
 
 
-def association(run: Trajectory, labels: NDArray[np.int64]) -> Any:
+def association(data: Mapping[str, Any]) -> Any:
     """Draw Figure 4: sets, learned A, test error and cosine of one empirical run.
 
     Parameters
     ----------
-    run : Trajectory
-    labels : int array, shape (D,)
-        Set of each patch.
+    data : mapping
+        Of the figure.
 
     Returns
     -------
     array of Axes
     """
-    steps, cosine, share = run.steps[1:], run["cosine"][1:], run["patch_association"][1:]
-    with mpl.rc_context(RC):
-        figure, axes = new_figure(11.0, 2.7, ncols=4, width_ratios=(1.06, 1.2, 1.3, 1.3))
+    steps, labels = np.array(data["steps"][1:]), np.array(data["sets"])
+    cosine, share = data["cosine"][1:], data["patch_association"][1:]
+    with page(11.0, 2.7, ncols=4, width_ratios=(1.06, 1.2, 1.3, 1.3)) as (figure, axes):
         figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.05)
         true_sets(axes[0], labels)
-        matrix_entries(figure, axes[1], run["A"][-1], location="right")
-        axes[1].set_title(f"learned $A$, step {run.steps[-1]:,}", fontsize=9)
+        matrix_entries(figure, axes[1], np.array(data["A"]), location="right")
+        axes[1].set_title(f"learned $A$, step {steps[-1]:,}", fontsize=9)
         for panel in axes[:2]:
             _number_patches(panel, len(labels))
-        _test_error(axes[2], run)
-        axes[3].plot(steps, cosine, color=VERMILION, label="cosine of $v$ and $w^\\star$")
-        axes[3].plot(steps, share, "--", color=PURPLE, label="rows of $A$ associated")
-        axes[3].set_ylim(min(0.0, cosine.min()) - 0.04, 1.04)
+        _test_error(axes[2], steps, np.array(data["test_error"][1:]), data["bayes_error"])
+        axes[3].plot(steps, cosine, color=style.VERMILION, label="cosine of $v$ and $w^\\star$")
+        axes[3].plot(steps, share, "--", color=style.PURPLE, label="rows of $A$ associated")
+        axes[3].set_ylim(min(0.0, *cosine) - 0.04, 1.04)
         axes[3].set_ylabel("cosine; share of rows")
         axes[3].legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize=8)
         for panel in axes[2:]:
@@ -205,42 +172,32 @@ def association(run: Trajectory, labels: NDArray[np.int64]) -> Any:
     return axes
 
 
-def _test_error(panel: Axes, run: Trajectory) -> None:
+def _test_error(panel: Axes, steps: Any, error: Any, least: float) -> None:
     """Test error; what no draw got wrong has no place on a logarithmic axis."""
-    steps, error = run.steps[1:], run["test_error"][1:]
     positive = error > 0
-    panel.plot(steps[positive], error[positive], color=BLUE)
+    panel.plot(steps[positive], error[positive], color=style.BLUE)
     panel.set(yscale="log", ylabel="test error, share of samples")
-    least = float(run["bayes_error"][-1])
     if error[positive].max(initial=0.0) < NARROW * min([*error[positive], least or 1.0]):
-        logarithmic(panel)
+        style.logarithmic(panel)
     if least > 0:
-        panel.axhline(least, color=GREY, lw=0.9, ls=":")
+        panel.axhline(least, color=style.GREY, lw=0.9, ls=":")
         panel.annotate(
             f"Bayes error {least:.2g}", (steps[0], least), (3, 3),
-            textcoords="offset points", color=GREY, fontsize=8,
+            textcoords="offset points", color=style.GREY, fontsize=8,
         )  # fmt: skip
 
 
-def convolution(
-    fits: Sequence[Sequence[Mapping[str, Any]]],
-    labels: Sequence[str],
-    grid: tuple[NDArray[np.int64], int],
-    linear: float,
-) -> Any:
+def convolution(data: Mapping[str, Any], labels: Sequence[str], columns: int) -> Any:
     """Draw Figure 2: errors on the left, the sets above, the learned matrices below.
 
     Parameters
     ----------
-    fits : sequence of sequences of mappings
-        For each case one run a seed, with ``steps``, ``test_error``, ``patch_association``, ``A``
-        and ``diverged``; the matrices are those of the first.
+    data : mapping
+        Of the figure; the matrices are those of the first seed.
     labels : sequence of str
         Of the cases.
-    grid : (int array, shape (D,), int)
-        Set of each patch, columns of the grid.
-    linear : float
-        Error of sign(Z).
+    columns : int
+        Of the grid.
 
     Returns
     -------
@@ -248,10 +205,10 @@ def convolution(
         Errors; grid; sets; one matrix a case.
     """
     layout = [["error", "grid", "sets", "legend"], ["error", "0", "1", "2"]]
-    looks = ((BLUE, "-"), (VERMILION, "-"), (GREEN, "--"))
-    sets, columns = grid
-    with mpl.rc_context(RC):
-        figure, named = new_mosaic(10.4, 5.0, layout, width_ratios=(1.7, 1, 1, 1))
+    looks = ((style.BLUE, "-"), (style.VERMILION, "-"), (style.GREEN, "--"))
+    sets, fits = np.array(data["sets"]), list(data["cases"].values())
+    with mpl.rc_context(style.RC):
+        figure, named = style.new_mosaic(10.4, 5.0, layout, width_ratios=(1.7, 1, 1, 1))
         panel = named["error"]
         for label, runs, (colour, dash) in zip(labels, fits, looks, strict=True):
             for k, run in enumerate(runs):
@@ -263,8 +220,10 @@ def convolution(
                 )  # fmt: skip
                 if run["diverged"]:
                     panel.plot(steps[-1], error[-1], "x", color=colour, ms=9)
-        panel.axhline(linear, color=GREY, lw=1.0, ls=":", label="linear rule, sign($Z$)")
-        logarithmic(panel)
+        panel.axhline(
+            data["linear_error"], color=style.GREY, lw=1.0, ls=":", label="linear rule, sign($Z$)"
+        )
+        style.logarithmic(panel)
         panel.set(xscale="log", xlabel="steps", ylabel="test error (share of samples)")
         named["legend"].axis("off")
         named["legend"].legend(*panel.get_legend_handles_labels(), loc="center", fontsize=8)
@@ -279,207 +238,3 @@ def convolution(
             share = f"{run['patch_association'][-1]:.0%} associated"
             below.set_title(f"{label}\n{'diverged' if run['diverged'] else share}", fontsize=8)
     return np.array([named[name] for name in ("error", "grid", "sets", "0", "1", "2")])
-
-
-# Pictures of the verdicts.
-
-
-def deviation(result: Any) -> Axes:
-    """Deviation of each orbit's mean from the reduced run against N, with its exponent.
-
-    Parameters
-    ----------
-    result : Deviation
-        Of `dynamics.experiments.positional_attention.realistic`.
-    """
-    counts = np.asarray(result.samples, dtype=float)
-    with mpl.rc_context(RC):
-        _, axes = new_figure(6.6, 3.6)
-        looks = zip((BLUE, VERMILION, GREEN), "os^", result.distances.items(), strict=False)
-        for colour, marker, (name, distances) in looks:
-            seeds = np.repeat(counts, distances.shape[1])
-            axes.plot(
-                seeds, np.abs(distances).ravel(), ".", color=colour, ms=2.5, alpha=0.5, zorder=1
-            )
-            label = f"{NAMES.get(name, name)}: exponent ${result.slope(name):.2f}$"
-            rms = result.rms(name)
-            axes.plot(counts, rms, marker=marker, color=colour, mfc="white", label=label)
-            half = rms[0] * np.sqrt(counts[0] / counts)
-            axes.plot(counts, half, ":", color=GREY, lw=0.9, zorder=0)
-        axes.set(xscale="log", yscale="log")
-        axes.set(xlabel="samples $N$", ylabel="|orbit mean $-$ reduced run|")
-        handles, _ = axes.get_legend_handles_labels()
-        half_handle = Line2D([], [], color=GREY, ls=":", lw=0.9, label="$N^{-1/2}$")
-        legend_on_the_right(axes, handles=[*handles, half_handle], fontsize=8)
-        axes.set_title(f"root mean square of {distances.shape[1]} seeds (dots)", **SMALL)
-    return axes
-
-
-def association_grid(result: Any) -> Any:
-    """Share of associated rows over N and q, and test error against the linear rule's.
-
-    Parameters
-    ----------
-    result : AssociationGrid
-        Of `dynamics.experiments.positional_attention.realistic`.
-
-    Returns
-    -------
-    array of Axes
-    """
-    error = result.error.mean(axis=2) / result.linear[:, None]
-    labels = "share of associated rows", "test error / error of sign$(Z)$"
-    with mpl.rc_context(RC | BOXED):
-        _, axes = new_figure(9.2, 3.4, ncols=2)
-        _heat(axes[0], result, result.association.mean(axis=2), labels[0], "viridis", 1.0)
-        largest = max(1.0, float(np.nanmax(error)))
-        _heat(axes[1], result, error, labels[1], "viridis_r", largest)
-        axes[0].set_title("patch association", **SMALL)
-        axes[1].set_title("generalisation", **SMALL)
-    return axes
-
-
-def _heat(
-    panel: Axes, result: Any, values: FloatArray, label: str, colours: str, largest: float
-) -> None:
-    image = panel.imshow(
-        np.ma.masked_invalid(values), origin="lower", aspect="auto", vmin=0.0, vmax=largest,
-        cmap=mpl.colormaps[colours].with_extremes(bad=GREY),
-    )  # fmt: skip
-    for (row, column), value in np.ndenumerate(values):
-        dark = (value / largest < 0.5) == (colours == "viridis")
-        panel.text(
-            column, row, f"{value:.2f}", ha="center", va="center", fontsize=7,
-            color="white" if dark else "black",
-        )  # fmt: skip
-    panel.set_xticks(range(len(result.samples)), [f"{n:,}" for n in result.samples], fontsize=7)
-    panel.set_yticks(range(len(result.chances)), [f"{q:g}" for q in result.chances])
-    panel.set(xlabel="samples $N$", ylabel="$q$")
-    panel.figure.colorbar(image, ax=panel, label=label)
-
-
-def association_over_time(
-    omegas: FloatArray, time: FloatArray, shares: FloatArray, safe: float
-) -> Axes:
-    """Share of associated rows over the spread of a random start and time.
-
-    Parameters
-    ----------
-    omegas : float array, shape (spreads,)
-        Equally spaced in their logarithm, ascending.
-    time : float array, shape (records,)
-        Positive.
-    shares : float array, shape (spreads, records)
-    safe : float
-        1 / Phi_max: the spread that the linear theory expects to survive.
-    """
-    with mpl.rc_context(RC | BOXED):
-        figure, axes = new_figure(6.0, 3.6)
-        edges = _edges(time), _edges(omegas)
-        image = axes.pcolormesh(*edges, shares, cmap="viridis", vmin=0, vmax=1, rasterized=True)
-        axes.set(xscale="log", yscale="log")
-        axes.axhline(safe, color=VERMILION, lw=1.2, ls="--")
-        axes.annotate(
-            r"$1/\Phi_{max}$", (time[0], safe), (3, 3), textcoords="offset points",
-            color="white", fontsize=9,
-        )  # fmt: skip
-        axes.set(xlabel=r"time $\tau$", ylabel=r"spread of the random start $\omega$")
-        figure.colorbar(image, ax=axes, label="share of associated rows").outline.set_color(GREY)
-    return axes
-
-
-def _edges(centres: FloatArray) -> FloatArray:
-    """Edges of cells around logarithmically spaced centres."""
-    middle = np.sqrt(centres[1:] * centres[:-1])
-    return np.r_[centres[0] ** 2 / middle[0], middle, centres[-1] ** 2 / middle[-1]]
-
-
-def transverse(result: Transverse, omega: float | None = None) -> Any:
-    """Transverse eigenvalues over time, coloured by what they move; below, the amplification.
-
-    Parameters
-    ----------
-    result : Transverse
-        Along a run whose events T0 and T1 are marked where they happened.
-    omega : float, optional
-        Spread of a random start: the amplification 1/omega is marked.
-
-    Returns
-    -------
-    array of Axes
-    """
-    positive = result.time > 0
-    time, peak = result.time[positive], int(result.amplification.argmax())
-    with mpl.rc_context(RC):
-        _, axes = new_figure(6.4, 6.2, nrows=2, sharex=True, height_ratios=(1.5, 1))
-        _curvatures(axes[0], result, positive)
-        below = axes[1]
-        below.plot(time, result.amplification[positive], color=VERMILION, label="worst start")
-        label = "random start (r.m.s.)"
-        below.plot(time, result.typical[positive], color=GREY, ls="--", label=label)
-        if omega is not None:
-            below.axhline(1 / omega, color=GREY, lw=0.8, ls=":")
-            text = rf"$1/\omega$, $\omega = {omega:g}$"
-            side: Any = {"transform": below.get_yaxis_transform(), "color": GREY, "va": "bottom"}
-            below.text(0.01, 1.06 / omega, text, **side)
-        if peak > 0:
-            spot = result.time[peak], result.peak
-            below.plot(*spot, "o", color=VERMILION, ms=5)
-            _note(below, rf"$\Phi_{{max}} = {result.peak:.0f}$", spot, (7, 4))
-        logarithmic(below)
-        below.yaxis.set_major_locator(LogLocator())
-        below.set_ylabel(r"amplification $\Phi$")
-        below.legend(loc="upper left", bbox_to_anchor=(0, 0.86), fontsize=8)
-        time_axis(below, result.run)
-        for name, label in (("T0", "$T_0$"), ("T1", "$T_1$")):
-            event = result.run.events.get(name)
-            if event is None:
-                continue
-            for panel in axes:
-                panel.axvline(event.time, color=GREY, lw=0.8, ls="-.", zorder=0)
-            above: Any = {"transform": axes[0].get_xaxis_transform(), "color": GREY, "ha": "center"}
-            axes[0].text(event.time, 1.01, label, va="bottom", **above)
-    return axes
-
-
-def _curvatures(axes: Axes, result: Transverse, visible: NDArray[np.bool_]) -> None:
-    time, branches = result.time[visible], result.branches(EXACT_FIRST)
-    for name, (colour, label) in KINDS.items():
-        values = branches[name][visible]
-        if values.shape[1]:
-            axes.plot(time, values, color=colour, lw=1.1)
-            axes.plot([], [], color=colour, label=f"{label}: {values.shape[1]}")
-    along = result.symmetric[visible, 0]
-    axes.plot(time, along, color="black", lw=1.2, ls=(0, (4, 2)), label="lowest along the manifold")
-    axes.set_yscale("symlog", linthresh=SMALLEST, linscale=0.4)
-    axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=SMALLEST))
-    axes.yaxis.set_major_formatter(FuncFormatter(_power))
-    low = min(2.0 * result.eigenvalues[visible].min(), -SMALLEST)
-    axes.set_ylim(low, max(2.0 * result.eigenvalues[visible].max(), SMALLEST))
-    axes.axhspan(low, 0, color=GREY, alpha=0.10, lw=0)
-    style: Any = {"color": GREY, "ha": "right", "va": "bottom", "style": "italic"}
-    axes.text(0.99, 0.6 * low, "repelling", transform=axes.get_yaxis_transform(), **style)
-    # The most repelling mode is named where it fades, if it is row competition.
-    lowest = result.eigenvalues[:, 0]
-    k = int(lowest.argmin())
-    if result.shares.get("rows", np.zeros_like(result.eigenvalues))[k, 0] >= 0.9:
-        fading = k + int((lowest[k:] > lowest[k] / 8).argmax())
-        text = rf"row competition, $\times {result.multiplets(k)[0].multiplicity}$"
-        _note(axes, text, (result.time[fading], lowest[fading]), (7, -4), va="center", fontsize=8)
-    axes.set_ylabel("curvature across the manifold")
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.05), ncols=2, fontsize=8, handlelength=1.6)
-
-
-def _note(
-    axes: Axes, text: str, spot: tuple[float, float], offset: tuple[float, float], **style: Any
-) -> None:
-    """A word beside a spot, in the colour of what repels."""
-    axes.annotate(text, spot, offset, textcoords="offset points", color=VERMILION, **style)
-
-
-def _power(value: float, _: int | None = None) -> str:
-    """A power of ten with its sign, or 0."""
-    if value == 0:
-        return "0"
-    sign = "-" if value < 0 else ""
-    return rf"${sign}10^{{{round(np.log10(abs(value)))}}}$"

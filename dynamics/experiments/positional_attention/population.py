@@ -8,14 +8,20 @@ that it hides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from dynamics.experiments.measurement import TIME, Chart, Measurement, Series, conclude, undecided
-from dynamics.experiments.verify import Finding, Protocol
+from dynamics.experiments.measurement import (
+    TIME,
+    Case,
+    Study,
+    Undecided,
+    computed_once,
+    measures,
+)
+from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
 from dynamics.results.power_law import exponent
 from dynamics.results.trajectory import Trajectory
@@ -23,9 +29,6 @@ from dynamics.systems.positional_attention.empirical.sampling import assumption_
 from dynamics.systems.positional_attention.full.population import brute_configurations
 from dynamics.training.flow import flow
 from dynamics.training.gradient_descent import descend
-
-if TYPE_CHECKING:
-    from dynamics.registry import System
 
 REGIME = (32, 64, 128)
 THOROUGH = (*REGIME, 256, 512)
@@ -47,46 +50,30 @@ LARGEST_EXPONENT = 0.25
 """Growth in D below which a constant passes for a polylog at these sizes."""
 
 
-class Case(NamedTuple):
-    """The reduced problem at some parameters, and its gradient flow."""
-
-    parameters: Any
-    problem: Any
-    run: Trajectory
-
-
-def regime(system: System, protocol: Protocol, time: float) -> list[Case]:
-    """Flows at the user's parameters, or at those of the regime.
+def regime(study: Study, time: float) -> list[Case]:
+    """Flows at the user's parameters, or at those of the regime, up to a time.
 
     Parameters
     ----------
-    system : System
-    protocol : Protocol
+    study : Study
     time : float
         eta times steps.
     """
-    sizes = THOROUGH if protocol.thorough else REGIME
-    laws = [protocol.parameters]
-    if protocol.parameters is None:
-        laws = [system.Parameters(D=D, C=4, q=SIGNAL / (D - 4)) for D in sizes]
-    return [population_flow(system, law, time) for law in laws]
+    sizes = THOROUGH if study.thorough else REGIME
+    laws = study.laws(*({"D": D, "C": 4, "q": SIGNAL / (D - 4)} for D in sizes))
+    return [population_flow(study.system, law, time) for law in laws]
 
 
-def population_flow(system: System, parameters: Any, time: float) -> Case:
+@computed_once(64)
+def population_flow(make: Any, parameters: Any, time: float) -> Case:
     """The reduced problem and its gradient flow to a time; cached, because checks share runs.
 
     Parameters
     ----------
-    system : System
+    make : System
     parameters : Parameters
     time : float
     """
-    make: Any = system.ReducedPopulation
-    return _flow(make, parameters, time)
-
-
-@lru_cache(maxsize=64)
-def _flow(make: Callable[..., Any], parameters: Any, time: float) -> Case:
     problem = make(parameters)
     return Case(parameters, problem, flow(problem, time))
 
@@ -96,31 +83,34 @@ def sizes_of(parameters: Any) -> dict[str, Any]:
     return {name: getattr(parameters, name) for name in ("D", "C", "q", "p", "nu", "beta")}
 
 
-def series_along(cases: Sequence[Case], values: Callable[[Trajectory], Any]) -> list[Series]:
-    """One series over time for each D.
+def draw_along(
+    study: Study, cases: Sequence[Case], y_label: str, values: Callable[[Trajectory], Any]
+) -> None:
+    """Draw one curve over time for each D.
 
     Parameters
     ----------
+    study : Study
     cases : sequence of Case
+    y_label : str
     values : callable
         Run -> one value a record.
     """
-    return [
-        Series(f"$D={case.parameters.D}$", case.run.time[1:], values(case.run)[1:])
-        for case in cases
-    ]
+    for case in cases:
+        study.curve(f"$D={case.parameters.D}$", case.run.time[1:], values(case.run)[1:])
+    study.draw(TIME, y_label)
 
 
-def sizes_where(rows: Sequence[Mapping[str, Any]], condition: Callable[[Any], Any]) -> str:
-    """D of the rows of a table that meet a condition, in words; empty where none does.
+def sizes_where(study: Study, condition: Callable[[Any], Any]) -> str:
+    """D of the rows of the table that meet a condition, in words; empty where none does.
 
     Parameters
     ----------
-    rows : sequence of mapping
+    study : Study
     condition : callable
         Row -> whether.
     """
-    return ", ".join(str(row["D"]) for row in rows if condition(row))
+    return ", ".join(str(row["D"]) for row in study.rows if condition(row))
 
 
 def attention(parameters: Any, states: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -203,127 +193,105 @@ def polylogs(problem: Any, states: FloatArray) -> FloatArray:
     return np.stack([gamma, outward / (power * (1 + strength) / size)], axis=1)
 
 
-def lemma_4_1(system: System, protocol: Protocol) -> Finding:
-    """Spread of A inside each orbit after 3000 steps on every entry.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    """
-    parameters = protocol.parameters or system.Parameters(D=8, C=2)
-    where = sizes_of(parameters)
-    needed = brute_configurations(parameters.D, parameters.C)
-    quantity = f"largest spread of A inside an orbit, {STEPS} steps on every entry"
+@measures(f"largest spread of A inside an orbit, {STEPS} steps on every entry", "<=", ROUNDING)
+def lemma_4_1(study: Study) -> Finding:
+    """Spread of A inside each orbit after 3000 steps on every entry."""
+    law = study.law(D=8, C=2)
+    needed = brute_configurations(law.D, law.C)
     if needed > LARGEST_BRUTE:
         reason = f"{needed:,} configurations are too many to enumerate; try D=8, C=2"
-        return undecided(quantity, ROUNDING, reason, parameters=where)
-    run = descend(system.FullPopulation(parameters), 0.02, STEPS)
-    largest = float(max(run["gamma_spread"].max(), run["rho_spread"].max()))
+        raise Undecided(reason, parameters=sizes_of(law))
+    run = descend(study.system.FullPopulation(law), 0.02, STEPS)
+    inside, between = run["gamma_spread"], run["rho_spread"]
+    largest = float(max(inside.max(), between.max()))
     reason = (
         f"entries that the lemma calls equal differ by {largest:.1e} at most, while their means "
         f"reach {run['gamma'][-1]:.3g} and {run['rho'][-1]:.3g}"
     )
-    series = [
-        Series("inside sets", run.steps[1:], run["gamma_spread"][1:]),
-        Series("between sets", run.steps[1:], run["rho_spread"][1:]),
-    ]
-    label = "standard deviation of A in an orbit"
-    chart = Chart("step", label, series, {"rounding": ROUNDING}, y_scale="symlog")
-    measurement = Measurement(quantity, largest, "<=", ROUNDING, chart)
-    return conclude(measurement, reason, parameters=where, outcome=str(run.outcome))
+    study.curve("inside sets", run.steps[1:], inside[1:])
+    study.curve("between sets", run.steps[1:], between[1:])
+    y_label = "standard deviation of A in an orbit"
+    study.draw("step", y_label, {"rounding": ROUNDING}, y_scale="symlog")
+    return study.conclude(largest, reason, parameters=sizes_of(law), outcome=str(run.outcome))
 
 
-def lemma_4_2(system: System, protocol: Protocol) -> Finding:
-    """The gradient by v orthogonal to w*, at v in span(w*): it must fall as N^-1/2.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    """
-    parameters = protocol.parameters or system.Parameters(D=16, C=4, q=0.25)
-    counts = SAMPLES[:3] if parameters.D * parameters.d > 1024 else SAMPLES
-    alpha, gamma, rho = population_flow(system, parameters, 100.0).run.final_state
+@measures("exponent in N (noise: -1/2) of the gradient by v orthogonal to w*", "<=", STEEP)
+def lemma_4_2(study: Study) -> Finding:
+    """The gradient by v orthogonal to w*, at v in span(w*): it must fall as N^-1/2."""
+    law = study.law(D=16, C=4, q=0.25)
+    counts = SAMPLES[:3] if law.D * law.d > 1024 else SAMPLES
+    alpha, gamma, rho = population_flow(study.system, law, 100.0).run.final_state
     sizes = []
     for count in counts:
         squares = []
-        for seed in range(protocol.seed, protocol.seed + SEEDS):
-            problem = system.FullEmpirical(
-                parameters, count, seed, start="symmetric", test_samples=1
+        for seed in study.seeds(SEEDS, SEEDS):
+            problem = study.system.FullEmpirical(
+                law, count, seed, start="symmetric", test_samples=1
             )
             same = problem.partition.labels[:, None] == problem.partition.labels[None, :]
             matrix = np.where(same, gamma, rho)
-            np.fill_diagonal(matrix, parameters.beta)
+            np.fill_diagonal(matrix, law.beta)
             slope = problem.layout.part(problem.gradient((alpha * problem.feature, matrix)), "v")
             across = slope - (slope @ problem.feature) * problem.feature
             squares.append(float(across @ across))
         sizes.append(float(np.sqrt(np.mean(squares))))
-    quantity = "exponent in N (noise: -1/2) of the gradient by v orthogonal to w*"
-    evidence: dict[str, Any] = {"parameters": sizes_of(parameters)}
-    evidence |= {"samples": list(counts), "gradient": sizes}
-    if parameters.d == 1 or max(sizes) < 1e-15:
+    evidence: dict[str, Any] = {
+        "parameters": sizes_of(law),
+        "samples": list(counts),
+        "gradient": sizes,
+    }
+    if law.d == 1 or max(sizes) < 1e-15:
         reason = "no direction is orthogonal to w*, or no noise is in it: v stays in span(w*)"
-        return conclude(Measurement(quantity, 0.0, "<=", STEEP), reason, holds=True, **evidence)
-    measured = exponent(counts, sizes)
+        return study.conclude(0.0, reason, holds=True, **evidence)
+    power = exponent(counts, sizes)
     reason = (
         f"{sizes[0]:.1e} at N={counts[0]:,} and {sizes[-1]:.1e} at N={counts[-1]:,} (root mean "
         f"square of {SEEDS} seeds): noise of the sample, which vanishes in the expectation"
-        if measured <= STEEP
+        if power <= STEEP
         else f"it stays at {sizes[-1]:.1e} at N={counts[-1]:,}: the expectation has such a part"
     )
+    study.curve("measured", counts, sizes)
     half = np.sqrt(counts[0] / np.array(counts, dtype=float)) * sizes[0]
-    series = [Series("measured", counts, sizes), Series("$N^{-1/2}$", counts, half)]
-    chart = Chart("samples $N$", "gradient by $v$ orthogonal to $w^*$", series)
-    return conclude(Measurement(quantity, measured, "<=", STEEP, chart), reason, **evidence)
+    study.curve("$N^{-1/2}$", counts, half)
+    study.draw("samples $N$", "gradient by $v$ orthogonal to $w^*$")
+    return study.conclude(power, reason, **evidence)
 
 
-def lemma_4_3(system: System, protocol: Protocol) -> Finding:
-    """The constants hidden in the two increments, along the flow and along the regime.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    """
-    rows: list[dict[str, Any]] = []
-    series = []
-    for parameters, problem, run in regime(system, protocol, HORIZON):
+@measures(f"least constant in the increment of gamma, time up to {HORIZON:g}", ">", 0.0)
+def lemma_4_3(study: Study) -> Finding:
+    """The constants hidden in the two increments, along the flow and along the regime."""
+    for case in regime(study, HORIZON):
+        law, run = case.parameters, case.run
         records = np.unique(np.linspace(0, len(run.states) - 1, CHECKPOINTS).astype(int))
         time = run.time[records]
-        of_gamma, of_rho = polylogs(problem, run.states[records]).T
-        rows.append({
-            "D": parameters.D, "C": parameters.C, "q": parameters.q,
-            "least_gamma": float(of_gamma.min()), "most_gamma": float(of_gamma.max()),
-            "most_rho": float(of_rho.max()), "time_of_least": float(time[of_gamma.argmin()]),
-        })  # fmt: skip
-        series.append(Series(f"$D={parameters.D}$", time[1:], of_gamma[1:]))
-    least = min(rows, key=lambda row: float(row["least_gamma"]))
-    sizes = [row["D"] for row in rows]
-    of_gamma = exponent(sizes, [abs(row["most_gamma"]) for row in rows])
-    of_rho = exponent(sizes, [max(row["most_rho"], 1e-300) for row in rows])
-    grows = of_gamma > LARGEST_EXPONENT or of_rho > LARGEST_EXPONENT
+        of_gamma, of_rho = polylogs(case.problem, run.states[records]).T
+        study.row(
+            {"D": law.D, "C": law.C, "q": law.q}, least_gamma=float(of_gamma.min()),
+            most_gamma=float(of_gamma.max()), most_rho=float(of_rho.max()),
+            time_of_least=float(time[of_gamma.argmin()]),
+        )  # fmt: skip
+        study.curve(f"$D={law.D}$", time[1:], of_gamma[1:])
+    least = min(study.rows, key=lambda row: float(row["least_gamma"]))
+    sizes, most, most_rho = (study.column(name) for name in ("D", "most_gamma", "most_rho"))
+    of_gamma = exponent(sizes, np.abs(most))
+    of_rho = exponent(sizes, np.maximum(most_rho, 1e-300))
     if least["least_gamma"] <= 0:
         reason = (
             f"gamma falls: its constant is {least['least_gamma']:.3g} at time "
             f"{least['time_of_least']:.4g} (D={least['D']}), where the lemma needs it positive"
         )
     else:
-        most = max(row["most_gamma"] for row in rows)
         growth = (
             "; how they grow takes several sizes"
             if np.isnan(of_gamma)
             else f"; their maxima grow as D^{of_gamma:.2f} and D^{of_rho:.2f}"
         )
         reason = (
-            f"the constant of gamma stays between {least['least_gamma']:.1e} and {most:.2g} up to "
-            f"time {HORIZON:g}, that of |rho| below {max(row['most_rho'] for row in rows):.2g}"
-            f"{growth}"
+            f"the constant of gamma stays between {least['least_gamma']:.1e} and {max(most):.2g} "
+            f"up to time {HORIZON:g}, that of |rho| below {max(most_rho):.2g}{growth}"
         )
-    levels = {"the lemma needs more than 0": 0.0}
-    chart = Chart(TIME, r"$\kappa_\gamma$", series, levels, y_scale="symlog")
-    quantity = f"least constant in the increment of gamma, time up to {HORIZON:g}"
-    measurement = Measurement(quantity, least["least_gamma"], ">", 0.0, chart)
-    holds = measurement.met and not grows
-    where = {"nu": problem.parameters.nu}
-    return conclude(measurement, reason, holds, parameters=where, table=rows)
+    level = {"the lemma needs more than 0": 0.0}
+    study.draw(TIME, r"$\kappa_\gamma$", level, y_scale="symlog")
+    grows = of_gamma > LARGEST_EXPONENT or of_rho > LARGEST_EXPONENT
+    holds = study.met(least["least_gamma"]) and not grows
+    return study.conclude(least["least_gamma"], reason, holds=holds, parameters={"nu": law.nu})

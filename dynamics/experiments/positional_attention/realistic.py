@@ -8,25 +8,28 @@ no association. *Time*: association sets in and, at small N, may be lost again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from dynamics.analysis.comparison import compare
-from dynamics.experiments.measurement import TIME, Chart, Measurement, Series, conclude, undecided
+from dynamics.experiments.figure import Drawing, FigureRequest, page, stated
+from dynamics.experiments.measurement import TIME, Study, Undecided, measures
 from dynamics.experiments.positional_attention.population import population_flow, sizes_of
-from dynamics.experiments.verify import Finding, Protocol
+from dynamics.experiments.verify import Finding
+from dynamics.plotting import style
 from dynamics.problem import FloatArray
+from dynamics.registry import System
 from dynamics.results.power_law import exponent
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.gradient_descent import descend
 from dynamics.training.stability_limit import limits_along
 from theory.systems.positional_attention.linear_rules import sign_rule_error
-
-if TYPE_CHECKING:
-    from dynamics.registry import System
 
 TIME_LIMIT = 400.0
 SAMPLES = 16_000
@@ -40,6 +43,19 @@ WORK = 8.5e11
 """Multiplications and additions that one run may take: half a minute on two cores."""
 LEARNED = 0.6
 """Share of the linear rule's error below which a model is better than any without association."""
+COUNTS = (1000, 3162, 10_000, 31_623, 100_000)
+CELLS = {
+    "samples": (250, 1000, 4000, 16_000),
+    "chances": (0.15, 0.25, 0.4, 0.6),
+    "seeds": 1,
+    "time": 200.0,
+}
+ALL_CELLS = {"samples": (250, 500, 1000, 2000, 4000, 8000, 16_000), "seeds": 3, "time": 400.0}
+LOOKS = (
+    (style.BLUE, "o", r"$\alpha$"), (style.VERMILION, "s", r"$\gamma$"),
+    (style.GREEN, "^", r"$\rho$"),
+)  # fmt: skip
+SMALL: Any = {"fontsize": 9, "loc": "left"}
 
 
 @dataclass(frozen=True)
@@ -65,8 +81,8 @@ def stable_rate(system: System, parameters: Any, time: float = TIME_LIMIT) -> fl
     time : float
         Of the reduced run.
     """
-    _, problem, run = population_flow(system, parameters, time)
-    limits = limits_along(problem, run)
+    case = population_flow(system, parameters, time)
+    limits = limits_along(case.problem, case.run)
     return min(RATE, float(f"{BELOW_LIMIT * np.nanmin(limits):.1g}"))
 
 
@@ -101,38 +117,30 @@ def affordable(parameters: Any, schedule: Schedule) -> int:
     return int(WORK / schedule.steps / per_sample)
 
 
-def theorem_4_2(system: System, protocol: Protocol) -> Finding:
-    """Association and test error of realistic runs, with many samples and with few.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    """
-    parameters = protocol.parameters or system.Parameters(D=16, C=4, q=0.25)
-    quantity = "share of associated rows at time T"
-    if affordable(parameters, Schedule()) < LEAST:
-        reason = f"fewer than {LEAST} samples can be afforded at D={parameters.D}, d={parameters.d}"
-        return undecided(quantity, 1.0, reason, parameters=sizes_of(parameters))
-    schedule = Schedule(eta=stable_rate(system, parameters))
-    many = min(SAMPLES, affordable(parameters, schedule))
+@measures("share of associated rows at time T", ">=", 1.0)
+def theorem_4_2(study: Study) -> Finding:
+    """Association and test error of realistic runs, with many samples and with few."""
+    system, law = study.system, study.law(D=16, C=4, q=0.25)
+    if affordable(law, Schedule()) < LEAST:
+        reason = f"fewer than {LEAST} samples can be afforded at D={law.D}, d={law.d}"
+        raise Undecided(reason, parameters=sizes_of(law))
+    schedule, seeds = Schedule(eta=stable_rate(system, law)), study.seeds(1, 3)
+    many = min(SAMPLES, affordable(law, schedule))
     counts = [many, max(1, many * FEW // SAMPLES)]
-    if protocol.thorough:
+    if study.thorough:
         counts[1:1] = [many // 2, many // 4]
-    seeds = range(protocol.seed, protocol.seed + (3 if protocol.thorough else 1))
-    linear = float(sign_rule_error(parameters.D, parameters.C, parameters.q).error)
-    rows: list[dict[str, Any]] = []
-    series = []
+    linear = float(sign_rule_error(law.D, law.C, law.q).error)
+    names = {"association": "patch_association", "test_error": "test_error",
+             "cosine": "cosine", "training_error": "error"}  # fmt: skip
     for count in counts:
-        runs = [train(system, parameters, count, seed, schedule) for seed in seeds]
-        names = {"association": "patch_association", "test_error": "test_error",
-                 "cosine": "cosine", "training_error": "error"}  # fmt: skip
+        runs = [train(system, law, count, seed, schedule) for seed in seeds]
         ends = {key: [float(run[name][-1]) for run in runs] for key, name in names.items()}
-        rows.append({"samples": count, **ends, "outcome": [str(run.outcome) for run in runs]})
+        study.row({"samples": count}, **ends, outcome=[str(run.outcome) for run in runs])
         mean = np.mean([run["patch_association"] for run in runs], axis=0)
-        series.append(Series(f"$N={count:,}$", runs[0].time[1:], mean[1:]))
-    share, error = min(rows[0]["association"]), max(rows[0]["test_error"])
-    share_of_few, error_of_few = max(rows[-1]["association"]), max(rows[-1]["test_error"])
+        study.curve(f"$N={count:,}$", runs[0].time[1:], mean[1:])
+    first, *_, last = study.rows
+    share, error = min(first["association"]), max(first["test_error"])
+    share_of_few, error_of_few = max(last["association"]), max(last["test_error"])
     if share == 1.0 and error < LEARNED * linear:
         holds: bool | None = True
     else:
@@ -144,51 +152,23 @@ def theorem_4_2(system: System, protocol: Protocol) -> Finding:
         f"at N={many:,}, time {schedule.time:g}: {share:.0%} of the rows associated, test error "
         f"{error:.2%} (sign(Z) {linear:.2%}, irreducible {irreducible:.2%}); at "
         f"N={counts[-1]:,}: {share_of_few:.0%} and {error_of_few:.2%}, training error "
-        f"{max(rows[-1]['training_error']):.2%}"
+        f"{max(last['training_error']):.2%}"
     )
     if share < 1.0:
         capped = f"; N was cut to {many:,} by the cost of a run" if many < SAMPLES else ""
         reason += f"{capped}{'' if holds is None else '; more samples do not help'}"
-    where = sizes_of(parameters) | {
-        "d": parameters.d, "omega": parameters.omega, "eta": schedule.eta, "time": schedule.time,
+    where = sizes_of(law) | {
+        "d": law.d, "omega": law.omega, "eta": schedule.eta, "time": schedule.time,
         "seeds": list(seeds),
     }  # fmt: skip
-    chart = Chart(TIME, "share of associated rows", series, y_scale="linear")
-    measurement = Measurement(quantity, share, ">=", 1.0, chart)
-    return conclude(measurement, reason, holds, parameters=where, table=rows, linear_error=linear)
-
-
-@dataclass(frozen=True)
-class Deviation:
-    """Distance of the orbit means from the reduced run, after some steps.
-
-    Attributes
-    ----------
-    samples : int array, shape (counts,)
-    distances : mapping
-        Reduced state -> float array, shape (counts, seeds), signed.
-    """
-
-    samples: Sequence[int]
-    distances: dict[str, FloatArray]
-
-    def rms(self, name: str) -> FloatArray:
-        """Root mean square over the seeds, shape (counts,)."""
-        return np.asarray(np.sqrt((self.distances[name] ** 2).mean(axis=1)))
-
-    def slope(self, name: str) -> float:
-        """Exponent of N."""
-        return exponent(self.samples, list(self.rms(name)))
+    study.draw(TIME, "share of associated rows", y_scale="linear")
+    return study.conclude(share, reason, holds=holds, parameters=where, linear_error=linear)
 
 
 def deviation(
-    system: System,
-    parameters: Any,
-    counts: Sequence[int],
-    seeds: Sequence[int] = range(16),
-    schedule: Schedule = Schedule(time=200 * RATE),
-) -> Deviation:
-    """Noise-free samples from the symmetric start against the reduced run.
+    system: System, parameters: Any, counts: Sequence[int], seeds: Sequence[int]
+) -> dict[str, FloatArray]:
+    """Noise-free samples from the symmetric start against 200 steps at 0.02 of the reduced run.
 
     Parameters
     ----------
@@ -198,46 +178,76 @@ def deviation(
     counts : sequence of int
         N.
     seeds : sequence of int
-    schedule : Schedule
-        200 steps at 0.02 by default.
+
+    Returns
+    -------
+    dict
+        Reduced state -> signed distance of its orbit's mean, shape (counts, seeds).
     """
-    reduced = system.ReducedPopulation(parameters)
+    reduced, steps = system.ReducedPopulation(parameters), 200
     distances: dict[str, list[list[float]]] = {name: [] for name in reduced.state_names}
     for count in counts:
         problems = [
             system.FullEmpirical(parameters, count, seed, start="symmetric", test_samples=1)
             for seed in seeds
         ]
-        steps = schedule.steps
-        runs = compare(reduced, problems, schedule.eta, steps, record=[steps])
+        runs = compare(reduced, problems, RATE, steps, record=[steps])
         ends = [
             problem.orbit_values(run.states[-1:])
             for problem, run in zip(problems, runs.fulls, strict=True)
         ]
         for name, rows in distances.items():
             rows.append([float(end[name].mean() - runs.reduced[name][-1]) for end in ends])
-    return Deviation(list(counts), {name: np.array(rows) for name, rows in distances.items()})
+    return {name: np.array(rows) for name, rows in distances.items()}
 
 
-@dataclass(frozen=True)
-class AssociationGrid:
-    """Share of associated rows and test error over N and q.
+def root_mean_square(distances: FloatArray) -> FloatArray:
+    """Over the seeds, of distances of shape (counts, seeds)."""
+    return np.asarray(np.sqrt((distances**2).mean(axis=1)))
 
-    Attributes
+
+def deviation_figure(system: System, request: FigureRequest) -> Drawing:
+    """Deviation against N. Options: ``samples`` (the N), ``seeds``.
+
+    Parameters
     ----------
-    samples : sequence of int
-    chances : sequence of float
-        q.
-    association, error : float arrays, shape (q, N, seeds)
-    linear : float array, shape (q,)
-        Error of sign(Z), what a model without association reaches.
+    system : System
+    request : FigureRequest
     """
+    options = request.options({"samples": COUNTS, "seeds": 16}, {"seeds": 64})
+    law = request.make_parameters(system, D=8, C=2, d=1, sigma=0.0)
+    counts, seeds = options["samples"], request.seeds(options["seeds"])
+    distances = deviation(system, law, counts, seeds)
+    means = {name: root_mean_square(part) for name, part in distances.items()}
+    slopes = {name: exponent(counts, mean) for name, mean in means.items()}
+    data = {"samples": list(counts), "exponents": slopes, **means}
+    exponents = ", ".join(f"{name} {slope:.3f}" for name, slope in slopes.items())
+    caption = (
+        f"Orbit means of gradient descent on N samples from the symmetric start, distance from the "
+        f"reduced run after 200 steps ({stated(law, 'D', 'C', 'q', 'd', 'sigma')}). Exponents of "
+        f"N: {exponents}."
+    )
+    return Drawing(_deviation_picture(data, distances), data, caption)
 
-    samples: Sequence[int]
-    chances: Sequence[float]
-    association: FloatArray
-    error: FloatArray
-    linear: FloatArray
+
+def _deviation_picture(data: Mapping[str, Any], distances: Mapping[str, FloatArray]) -> Axes:
+    """Deviation of each orbit's mean from the reduced run against N, with its exponent."""
+    counts = np.asarray(data["samples"], dtype=float)
+    with page(6.6, 3.6) as (_, axes):
+        for (colour, marker, letter), (name, part) in zip(LOOKS, distances.items(), strict=False):
+            every = np.repeat(counts, part.shape[1]), np.abs(part).ravel()
+            axes.plot(*every, ".", color=colour, ms=2.5, alpha=0.5, zorder=1)
+            label = f"{letter}: exponent ${data['exponents'][name]:.2f}$"
+            axes.plot(counts, data[name], marker=marker, color=colour, mfc="white", label=label)
+            half = data[name][0] * np.sqrt(counts[0] / counts)
+            axes.plot(counts, half, ":", color=style.GREY, lw=0.9, zorder=0)
+        axes.set(xscale="log", yscale="log")
+        axes.set(xlabel="samples $N$", ylabel="|orbit mean $-$ reduced run|")
+        handles, _ = axes.get_legend_handles_labels()
+        handles.append(Line2D([], [], color=style.GREY, ls=":", lw=0.9, label="$N^{-1/2}$"))
+        style.legend_on_the_right(axes, handles=handles, fontsize=8)
+        axes.set_title(f"root mean square of {part.shape[1]} seeds (dots)", **SMALL)
+    return axes
 
 
 def association_grid(
@@ -245,9 +255,9 @@ def association_grid(
     law: Any,
     counts: Sequence[int],
     chances: Sequence[float],
-    seeds: Sequence[int] = (0,),
+    seeds: Sequence[int],
     schedule: Schedule = Schedule(),
-) -> AssociationGrid:
+) -> dict[str, Any]:
     """Train on every cell of a grid of N and q.
 
     Parameters
@@ -261,16 +271,79 @@ def association_grid(
         q.
     seeds : sequence of int
     schedule : Schedule
+
+    Returns
+    -------
+    dict
+        ``association``, the share of associated rows, and ``test_error``, shape (q, N, seeds);
+        ``linear_error``, shape (q,): that of sign(Z), what a model without association reaches;
+        ``samples`` and ``chances``.
     """
     shape = (len(chances), len(counts), len(seeds))
     association, error = np.empty(shape), np.empty(shape)
-    linear = [float(sign_rule_error(law.D, law.C, q).error) for q in chances]
-    for i, q in enumerate(chances):
-        parameters = replace(law, q=q)
-        for j, count in enumerate(counts):
-            for k, seed in enumerate(seeds):
-                run = train(system, parameters, count, seed, schedule)
-                lost = run.outcome.failed or run.interrupted
-                association[i, j, k] = np.nan if lost else run["patch_association"][-1]
-                error[i, j, k] = np.nan if lost else run["test_error"][-1]
-    return AssociationGrid(counts, chances, association, error, np.array(linear))
+    for i, j, k in np.ndindex(shape):
+        run = train(system, replace(law, q=chances[i]), counts[j], seeds[k], schedule)
+        lost = run.outcome.failed or run.interrupted
+        association[i, j, k] = np.nan if lost else run["patch_association"][-1]
+        error[i, j, k] = np.nan if lost else run["test_error"][-1]
+    linear = np.array([float(sign_rule_error(law.D, law.C, q).error) for q in chances])
+    return {
+        "samples": list(counts), "chances": list(chances), "association": association,
+        "test_error": error, "linear_error": linear,
+    }  # fmt: skip
+
+
+def phase_figure(system: System, request: FigureRequest) -> Drawing:
+    """Association over (N, q). Options: ``samples``, ``chances``, ``seeds``, ``time``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    options = request.options(CELLS, ALL_CELLS)
+    schedule, seeds = Schedule(time=options["time"]), request.seeds(options["seeds"])
+    law = request.make_parameters(system, ("q",), D=16, C=4)
+    data = association_grid(system, law, options["samples"], options["chances"], seeds, schedule)
+    caption = (
+        f"Full-batch gradient descent on N noisy samples from a random start "
+        f"({stated(law, 'D', 'C', 'd', eta=schedule.eta)}, time {schedule.time:g}, {len(seeds)} "
+        "seed(s)). Left: "
+        "share of rows whose C largest entries of A are their set. Right: test error in units of "
+        "the error of sign(Z), the best model without association; small without association "
+        "means that the model has memorised."
+    )
+    return Drawing(_phase_picture(data), data, caption)
+
+
+def _phase_picture(data: Mapping[str, Any]) -> Any:
+    """Share of associated rows over N and q, and test error against the linear rule's."""
+    association = data["association"].mean(axis=2)
+    error = data["test_error"].mean(axis=2) / data["linear_error"][:, None]
+    with page(9.2, 3.4, rc=style.RC | style.BOXED, ncols=2) as (_, axes):
+        _heat(axes[0], data, association, "share of associated rows", "viridis", 1.0)
+        largest = max(1.0, float(np.nanmax(error)))
+        _heat(axes[1], data, error, "test error / error of sign$(Z)$", "viridis_r", largest)
+        axes[0].set_title("patch association", **SMALL)
+        axes[1].set_title("generalisation", **SMALL)
+    return axes
+
+
+def _heat(
+    panel: Axes, data: Mapping[str, Any], values: FloatArray, label: str, colours: str,
+    largest: float,
+) -> None:  # fmt: skip
+    image = panel.imshow(
+        np.ma.masked_invalid(values), origin="lower", aspect="auto", vmin=0.0, vmax=largest,
+        cmap=mpl.colormaps[colours].with_extremes(bad=style.GREY),
+    )  # fmt: skip
+    for (row, column), value in np.ndenumerate(values):
+        dark = (value / largest < 0.5) == (colours == "viridis")
+        panel.text(
+            column, row, f"{value:.2f}", ha="center", va="center", fontsize=7,
+            color="white" if dark else "black",
+        )  # fmt: skip
+    panel.set_xticks(range(len(data["samples"])), [f"{n:,}" for n in data["samples"]], fontsize=7)
+    panel.set_yticks(range(len(data["chances"])), [f"{q:g}" for q in data["chances"]])
+    panel.set(xlabel="samples $N$", ylabel="$q$")
+    panel.figure.colorbar(image, ax=panel, label=label)

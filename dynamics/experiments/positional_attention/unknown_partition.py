@@ -22,17 +22,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.experiments.measurement import Chart, Measurement, Series, conclude, undecided
+from dynamics.experiments.measurement import Study, Undecided, measures
 from dynamics.experiments.positional_attention import transfer
 from dynamics.experiments.positional_attention.learned_attention import LARGEST, downstream_sizes
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.problem import FloatArray
+from dynamics.registry import System
 from dynamics.results.power_law import exponent as exponent_of
 from dynamics.systems.positional_attention.empirical import sampling
 from theory.systems.positional_attention.linear_rules import least_samples, sign_rule_error
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
     from dynamics.systems.positional_attention.parameters import Parameters
 
 ERROR = 0.05
@@ -43,6 +43,7 @@ SEEDS = 9
 """For what one or two samples decide."""
 GROWTH = 0.5
 """Exponent in D that stands for a power of D."""
+SAMPLES_LABEL = f"downstream samples for an error of {ERROR:g}"
 LARGEST_LEADING = 1 << 20
 """D d beyond which the leading direction is not computed."""
 LARGEST_BOUND = 1 << 13
@@ -147,8 +148,7 @@ def needed_along_size(
         kinds["uniform"].append(transfer.samples_needed(SAMPLES, errors, ERROR))
         kinds["leading direction"].append(few_needed(LeadingDirection(law, seed)))
         kinds["true sets"].append(few_needed(true_sets))
-    reached = _series("", sizes, kinds["uniform"])
-    growth = exponent_of(reached.x, reached.y)
+    growth = exponent_of(*_reached(sizes, kinds["uniform"]))
     return {"D": list(sizes), "error": ERROR, **kinds, "exponent": growth}
 
 
@@ -189,12 +189,16 @@ def theorem_5_2(system: System, protocol: Protocol) -> Finding:
     system : System
     protocol : Protocol
     """
-    if protocol.parameters is not None:
-        return _at_size(system, protocol)
-    seeds = 48 if protocol.thorough else 24
-    growing = one_sample(system, GROWING, protocol.seed)
-    sizes = (*LINEAR_SIZES, 512) if protocol.thorough else LINEAR_SIZES
-    needed = needed_along_size(system, sizes, seeds, protocol.seed)
+    check = _as_worded if protocol.parameters is None else _at_size
+    return check(system, protocol)
+
+
+@measures("median test error without the sets after one downstream sample, D=1024", ">", ERROR)
+def _as_worded(study: Study) -> Finding:
+    seeds = 48 if study.thorough else 24
+    growing = one_sample(study.system, GROWING, study.seed)
+    sizes = (*LINEAR_SIZES, 512) if study.thorough else LINEAR_SIZES
+    needed = needed_along_size(study.system, sizes, seeds, study.seed)
     bounds = [least_samples(D, 4, 16 / (D - 4), ERROR) for D in BOUND_SIZES]
     last = growing[-1]["error"]
     errors = _listed(f"{row['error']:.2g} at D={row['D']}, C={row['C']}" for row in growing)
@@ -209,35 +213,32 @@ def theorem_5_2(system: System, protocol: Protocol) -> Finding:
         f"D={_listed(sizes)}, D^{needed['exponent']:.2f}, and with the true sets "
         f"{_listed(needed['true sets'])}"
     )
-    kinds = ("uniform", "leading direction", "true sets")
-    series = [
-        Series("any algorithm at least, q(D - C) = 16", BOUND_SIZES, bounds),
-        *(_series(f"{kind}, q(D - C) = 4", sizes, needed[kind]) for kind in kinds),
-    ]
-    evidence: dict[str, Any] = {
-        "one_sample": growing,
-        "samples_needed": needed,
-        "least_samples": {"D": list(BOUND_SIZES), "samples": bounds, "error": ERROR},
-    }
-    if protocol.thorough:
-        evidence["from_scratch"] = from_scratch(system, protocol.seed)
-    quantity = "median test error without the sets after one downstream sample, D=1024"
-    return conclude(Measurement(quantity, last, ">", ERROR, _chart(series)), reason, **evidence)
+    study.curve("any algorithm at least, q(D - C) = 16", BOUND_SIZES, bounds)
+    for kind in ("uniform", "leading direction", "true sets"):
+        study.curve(f"{kind}, q(D - C) = 4", *_reached(sizes, needed[kind]))
+    study.draw("D", SAMPLES_LABEL)
+    evidence: dict[str, Any] = {"one_sample": growing, "samples_needed": needed}
+    evidence["least_samples"] = {"D": list(BOUND_SIZES), "samples": bounds, "error": ERROR}
+    if study.thorough:
+        evidence["from_scratch"] = from_scratch(study.system, study.seed)
+    return study.conclude(last, reason, **evidence)
 
 
-def _at_size(system: System, protocol: Protocol) -> Finding:
+@measures(
+    f"exponent in D of the samples needed without the sets for an error of {ERROR:g}", ">=", GROWTH
+)
+def _at_size(study: Study) -> Finding:
     """The verdict at the C and q(D - C) of the user's parameters, from their D on."""
-    user = protocol.parameters
+    user = study.parameters
     D, C, q = user.D, user.C, user.q
     linear = float(sign_rule_error(D, C, q).error)
     sizes = [k * D for k in (1, 2, 4, 8)]
     laws = [(size, C, q * (D - C) / (size - C)) for size in sizes]
     where = f"D={D}, C={C}, q={q:g}"
-    quantity = f"exponent in D of the samples needed without the sets for an error of {ERROR:g}"
     evidence: dict[str, Any] = {"parameters": downstream_sizes(user)}
     if sizes[-1] > LARGEST_BOUND:
         reason = f"the exact bound up to D={sizes[-1]} takes too long"
-        return undecided(quantity, GROWTH, reason, **evidence)
+        raise Undecided(reason, **evidence)
     evidence["linear_error"] = linear
     bounds = [least_samples(*law, ERROR) for law in laws]
     if min(bounds) >= 1:
@@ -245,8 +246,8 @@ def _at_size(system: System, protocol: Protocol) -> Finding:
         holds = True if exponent >= GROWTH else None
         trained = ""
         if D * user.d <= LARGEST:
-            many = 4096 if protocol.thorough else 1024
-            task = transfer.Downstream(user, transfer.uniform_attention(user), protocol.seed)
+            many = 4096 if study.thorough else 1024
+            task = transfer.Downstream(user, transfer.uniform_attention(user), study.seed)
             errors = task.errors(many, 3)
             slack = 3 * np.sqrt(linear * (1 - linear) / transfer.Tuning().test_samples)
             holds = holds if errors.min() >= linear - slack else False
@@ -262,25 +263,26 @@ def _at_size(system: System, protocol: Protocol) -> Finding:
             f"D={_listed(sizes)} with the same C and q(D-C), D^{exponent:.2f}{too_few}{trained}"
         )
         evidence["least_samples"] = {"D": sizes, "samples": bounds, "error": ERROR}
-        series = _series("any algorithm at least", sizes, bounds)
+        study.curve("any algorithm at least", sizes, bounds)
     else:
-        larger = [_at_law(system, user, law) for law in laws[:3]]
+        larger = [_at_law(study.system, user, law) for law in laws[:3]]
         larger = [law for law in larger if law.D * max(law.D, law.d) <= LARGEST_LEADING]
         sizes = [law.D for law in larger]
-        needed = [few_needed(LeadingDirection(law, protocol.seed)) for law in larger]
-        series = _series("leading direction", sizes, needed)
-        complete = len(series.y) == len(sizes) > 1
-        exponent = exponent_of(sizes, series.y) if complete else float("nan")
+        needed = [few_needed(LeadingDirection(law, study.seed)) for law in larger]
+        reached, counts = _reached(sizes, needed)
+        study.curve("leading direction", reached, counts)
+        complete = len(counts) == len(sizes) > 1
+        exponent = exponent_of(sizes, counts) if complete else float("nan")
         holds = False if exponent < GROWTH else None
         reason = (
             f"at {where} sign(Z) itself errs with only {linear:.2g}, so only the feature is to be "
             f"learned: the leading direction of all patches reaches an error of {ERROR:g} with "
-            f"{_listed(series.y)} downstream samples at D={_listed(sizes)}, without the sets "
+            f"{_listed(counts)} downstream samples at D={_listed(sizes)}, without the sets "
             "(medians)"
         )
         evidence["leading_direction"] = {"D": sizes, "samples": needed, "error": ERROR}
-    measurement = Measurement(quantity, exponent, ">=", GROWTH, _chart([series]))
-    return conclude(measurement, reason, holds, **evidence)
+    study.draw("D", SAMPLES_LABEL)
+    return study.conclude(exponent, reason, holds=holds, **evidence)
 
 
 def _at_law(system: System, parameters: Any, law: tuple[int, int, float]) -> Any:
@@ -291,14 +293,10 @@ def _at_law(system: System, parameters: Any, law: tuple[int, int, float]) -> Any
     return system.Parameters(D=D, C=C, q=q, p=parameters.p, nu=parameters.nu, d=depth, sigma=sigma)
 
 
-def _series(label: str, sizes: Sequence[int], counts: Sequence[float | None]) -> Any:
-    """The sizes at which a number of samples was enough."""
+def _reached(sizes: Sequence[int], counts: Sequence[Any]) -> tuple[list[int], list[float]]:
+    """The sizes at which a number of samples was enough, and that number."""
     reached = [(D, count) for D, count in zip(sizes, counts, strict=True) if count is not None]
-    return Series(label, [D for D, _ in reached], [count for _, count in reached])
-
-
-def _chart(series: Sequence[Series]) -> Chart:
-    return Chart("D", f"downstream samples for an error of {ERROR:g}", series)
+    return [D for D, _ in reached], [count for _, count in reached]
 
 
 def _listed(values: Any) -> str:

@@ -8,15 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.experiments.measurement import (
-    TIME,
-    Chart,
-    Series,
-    Undecided,
-    conclude,
-    listed,
-    measures,
-)
+from dynamics.experiments.measurement import LINEAR, TIME, Study, Undecided, listed, measures
 from dynamics.experiments.shallow_vit.runs import (
     ETA,
     FEWEST,
@@ -25,17 +17,15 @@ from dynamics.experiments.shallow_vit.runs import (
     SAMPLES,
     Case,
     at_both_margins,
-    column,
+    both_margins,
     descend_to_rest,
     margin_word,
-    over_steps,
     proofs_margin,
     trained,
 )
 from dynamics.experiments.shallow_vit.sparsification import mean_losses
-from dynamics.experiments.verify import Finding, Protocol
+from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
-from dynamics.registry import System
 from dynamics.results.trajectory import Trajectory
 from theory.systems.shallow_vit.attention_limits import ceiling
 
@@ -77,27 +67,18 @@ def _by_kind(run: Trajectory, record: int) -> dict[str, float]:
 
 
 @measures("least attention of a query to label-relevant tokens, at the end", ">=", CLOSE)
-def proposition_2(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """The least attention to relevant tokens, over queries and samples, along training.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    cases, rows, series = at_both_margins(system, protocol), [], []
-    for case in cases:
+def proposition_2(study: Study) -> Finding:
+    """The least attention to relevant tokens, over queries and samples, along training."""
+    for case in at_both_margins(study):
         least = np.array([_least(case, record) for record in range(case.last + 1)])
         means = {name: float(case.run[name][case.last]) for name in ("relevant", "odds")}
-        kinds = _by_kind(case.run, case.last)
-        rows.append({"case": case.name, "least": float(least[-1]), **means, "by": kinds})
-        series += [case.series("least", least), case.series("mean", case.run["relevant"])]
-    law, levels = cases[0].parameters, {"1": 1.0}
+        study.row(means, case=case.name, least=float(least[-1]), by=_by_kind(case.run, case.last))
+        case.add(study, "least", least)
+        case.add(study, "mean", case.run["relevant"])
+    law, levels = case.parameters, {"1": 1.0}
     reason = (
-        f"the least ends at {listed(column(rows, 'least'))}, the mean of all queries at "
-        f"{listed(column(rows, 'relevant'))} ({', '.join(column(rows, 'case'))})"
+        f"the least ends at {study.listed('least')}, the mean of all queries at "
+        f"{study.listed('relevant')} ({', '.join(study.column('case'))})"
     )
     if (top := limit(law)) is not None:
         levels = {"ceiling of the mean": top, **levels}
@@ -107,8 +88,8 @@ def proposition_2(system: System, protocol: Protocol, measured: Any) -> Finding:
             if law.n_confusion
             else f"without confusion tokens {reason}"
         )
-    chart = over_steps(TO_RELEVANT, series, levels)
-    return conclude(measured(max(column(rows, "least")), chart), reason, table=rows)
+    study.draw("step", TO_RELEVANT, levels, *LINEAR)
+    return study.conclude(max(study.column("least")), reason)
 
 
 def _least(case: Case, record: int) -> float:
@@ -121,17 +102,9 @@ def _least(case: Case, record: int) -> float:
 @measures(
     "exponent in time of 1 - attention of relevant queries, last quarter of training", "<=", -1.0
 )
-def rate(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """How fast 1 minus the attention of relevant queries falls, before training ends.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    rows, series, cases = [], [], _long(system, protocol)
+def rate(study: Study) -> Finding:
+    """How fast 1 minus the attention of relevant queries falls, before training ends."""
+    cases = _long(study)
     for case in cases:
         law, time = case.parameters, case.run.time[: case.last + 1]
         left = 1 - case.run["relevant_by_relevant"][: case.last + 1]
@@ -144,20 +117,18 @@ def rate(system: System, protocol: Protocol, measured: Any) -> Finding:
         if not (left[late] > 0).all():
             reason = "nothing is left: all attention is on relevant tokens"
             raise Undecided(reason, parameters=asdict(law))
-        slope = _late_slope(time, left)
-        rows.append({
-            "alpha_confusion": law.alpha_confusion, "exponent": slope, "left": float(left[-1]),
-            "steps": case.last, "why": _why(case, slope, left[-1]),
-        })  # fmt: skip
-        series.append(Series(rf"$\alpha_\# = {law.alpha_confusion:g}$", time[1:], left[1:]))
-    slope = rows[0]["exponent"]
+        slope, last = _late_slope(time, left), float(left[-1])
+        numbers = {"alpha_confusion": law.alpha_confusion, "exponent": slope, "left": last}
+        study.row(numbers, steps=case.last, why=_why(case, slope, last))
+        study.curve(rf"$\alpha_\# = {law.alpha_confusion:g}$", time[1:], left[1:])
+    slope = study.rows[0]["exponent"]
     _check_stability(cases[0], slope)
     reason = "; ".join(
         f"alpha_# = {r['alpha_confusion']:g}: falls as time to the power {r['exponent']:.2g}, "
-        f"{r['left']:.2g} is left after {r['steps']} steps{r['why']}" for r in rows
+        f"{r['left']:.2g} is left after {r['steps']} steps{r['why']}" for r in study.rows
     )  # fmt: skip
-    measurement = measured(slope, Chart(TIME, "1 - attention of relevant queries", series))
-    return conclude(measurement, reason, measurement.met, table=rows)
+    study.draw(TIME, "1 - attention of relevant queries")
+    return study.conclude(slope, reason, holds=study.met(slope))
 
 
 def _check_stability(case: Case, slope: float) -> None:
@@ -205,84 +176,61 @@ def _why(case: Case, slope: float, left: float) -> str:
     )
 
 
-def _long(system: System, protocol: Protocol) -> list[Case]:
+def _long(study: Study) -> list[Case]:
     """The user's run; or a long one, and the same without confusion tokens."""
-    if protocol.parameters is not None:
-        return [trained(system, protocol.parameters, protocol.seed)]
-    law = system.Parameters()
+    if study.parameters is not None:
+        return [trained(study.system, study.parameters, study.seed)]
+    law = study.system.Parameters()
     law = replace(law, margin=LONG * sqrt(law.m))
     laws = (law, replace(law, alpha_confusion=0.0))
-    return [trained(system, each, protocol.seed, FINE) for each in laws]
+    return [trained(study.system, each, study.seed, FINE) for each in laws]
 
 
 @measures("mean attention to label-relevant tokens at the end, the best margin", ">=", MEAN_CLOSE)
-def figure_4(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Mean attention to relevant tokens on noisy tokens, at both margins.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    law, series = protocol.parameters or system.Parameters(), []
-    rows: list[dict[str, Any]] = []
-    for each in [law] if protocol.parameters is not None else [law, proofs_margin(law)]:
-        problem = system.FullEmpirical(each, SAMPLES, protocol.seed, test_samples=1)
+def figure_4(study: Study) -> Finding:
+    """Mean attention to relevant tokens on noisy tokens, at both margins."""
+    for law in both_margins(study):
+        problem = study.system.FullEmpirical(law, SAMPLES, study.seed, test_samples=1)
         run = descend_to_rest(problem, ETA, STEPS, RECORD)
-        rows.append({
-            "case": margin_word(each), "start": float(run["relevant"][0]),
-            "end": float(run["relevant"][-1]), "by": _by_kind(run, -1), "steps": int(run.steps[-1]),
-        })  # fmt: skip
-        series.append(Series(margin_word(each), run.steps, run["relevant"]))
+        relevant = run["relevant"]
+        study.row(
+            {"case": margin_word(law), "start": float(relevant[0]), "end": float(relevant[-1])},
+            by=_by_kind(run, -1), steps=int(run.steps[-1]),
+        )  # fmt: skip
+        study.curve(margin_word(law), run.steps, relevant)
     levels = {"close to 1": MEAN_CLOSE}
     reason = "; ".join(
         f"{r['case']}: from {r['start']:.3g} to {r['end']:.3g} in {r['steps']} steps (queries "
         f"relevant {r['by']['relevant']:.3g}, confusion {r['by']['confusion']:.3g}, others "
-        f"{r['by']['other']:.3g})" for r in rows
+        f"{r['by']['other']:.3g})" for r in study.rows
     )  # fmt: skip
     if (top := limit(law)) is not None:
         levels |= {"ceiling": top}
         reason += f"; without noise at most {top:.3g}"
-    chart = over_steps(TO_RELEVANT, series, levels)
-    return conclude(measured(max(column(rows, "end")), chart), reason, table=rows)
+    study.draw("step", TO_RELEVANT, levels, *LINEAR)
+    return study.conclude(max(study.column("end")), reason)
 
 
 @measures("largest difference of the attention at the end between numbers of patterns", "<=", APART)
-def figures_7_and_8(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Attention at the end, and the order of the sparsifiers, at several numbers of patterns.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    law = protocol.parameters or proofs_margin(system.Parameters(d=20))
-    rows: list[dict[str, Any]] = []
-    series: list[Series] = []
+def figures_7_and_8(study: Study) -> Finding:
+    """Attention at the end, and the order of the sparsifiers, at several numbers of patterns."""
+    law = study.parameters or proofs_margin(study.system.Parameters(d=20))
     for patterns in PATTERNS:
         sizes = {"M": patterns, "d": max(law.d, *PATTERNS)}
-        case = trained(system, replace(law, **sizes), protocol.seed)
-        user_law = protocol.parameters and case.parameters
-        loss = mean_losses(system, protocol, user_law, **sizes)
-        start = min(loss["none"], loss["random"])
-        rows.append({
-            "M": patterns, "end": float(case.run["relevant"][case.last]), "loss": loss,
-            "irrelevant_helps": loss["irrelevant"] < start,
-            "noisiest_helps": loss["noisiest"] < start,
-        })  # fmt: skip
-        steps = np.arange(case.last + 1)
+        case = trained(study.system, replace(law, **sizes), study.seed)
+        loss = mean_losses(study, study.parameters and case.parameters, **sizes)
+        best = min(loss["none"], loss["random"])
+        helps = {f"{rule}_helps": loss[rule] < best for rule in ("irrelevant", "noisiest")}
         relevant = case.run["relevant"][: case.last + 1]
-        series.append(Series(f"$M = {patterns}$", steps, relevant))
-    ends = column(rows, "end")
-    same = all(row["irrelevant_helps"] and row["noisiest_helps"] for row in rows)
+        study.row({"M": patterns, "end": float(relevant[-1]), "loss": loss}, **helps)
+        study.curve(f"$M = {patterns}$", np.arange(case.last + 1), relevant)
+    ends = study.column("end")
+    same = all(study.column("irrelevant_helps") + study.column("noisiest_helps"))
     reason = (
         f"attention ends at {listed(ends)} for M = {listed(PATTERNS)}; test loss without and with "
         "tokens removed (random, irrelevant, noisiest first): "
-        + "; ".join(listed(list(row["loss"].values()), 2) for row in rows)
+        + "; ".join(listed(loss.values(), 2) for loss in study.column("loss"))
     )
-    measurement = measured(max(ends) - min(ends), over_steps(TO_RELEVANT, series))
-    return conclude(measurement, reason, measurement.met and same, table=rows)
+    study.draw("step", TO_RELEVANT, None, *LINEAR)
+    apart = max(ends) - min(ends)
+    return study.conclude(apart, reason, holds=study.met(apart) and same)

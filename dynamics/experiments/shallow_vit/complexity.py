@@ -10,27 +10,27 @@ N50 over alpha_* in two families: the other tokens a fixed half, so that :math:`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.experiments.curves import line
-from dynamics.experiments.measurement import Chart, Series, Undecided, conclude, listed, measures
+from dynamics.experiments.measurement import Study, Undecided, computed_once, listed, measures
 from dynamics.experiments.shallow_vit.runs import (
     FEWEST,
     alphas,
     gaps,
+    line,
     possible,
     step_of_rest,
     stored_sweep,
     values,
 )
-from dynamics.experiments.verify import Check, Finding, Protocol
+from dynamics.experiments.verify import Check, Finding
 from dynamics.phase_diagrams.threshold import Threshold, threshold
 from dynamics.problem import FloatArray
 from dynamics.registry import System
@@ -154,15 +154,14 @@ def trials_of(
     counts : sequence of int
         N, ascending.
     """
-    make: Any = system.ReducedPopulation
-    rows = [_row(make, law, seed, trials, tuple(counts)) for law in laws]
+    rows = [_row(system, law, seed, trials, tuple(counts)) for law in laws]
     loss, steps = (np.stack(part) for part in zip(*rows, strict=True))
     return Rows(np.array(counts), loss, steps)
 
 
-@lru_cache(maxsize=256)
+@computed_once(256)
 def _row(
-    make: Callable[..., Any], law: Any, seed: int, trials: int, counts: tuple[int, ...]
+    make: Any, law: Any, seed: int, trials: int, counts: tuple[int, ...]
 ) -> tuple[FloatArray, FloatArray]:
     loss, steps = np.full((2, len(counts), trials), np.nan)
     shares: list[float] = []
@@ -236,32 +235,18 @@ def stored_trials(
     return rows.cut()
 
 
-def figure_laws(system: System, protocol: Protocol) -> list[Any]:
-    """Laws with a fixed share of non-discriminative tokens: a half, or the user's.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    """
-    law = protocol.parameters or system.Parameters(**LAW)
-    total = 0.5 if protocol.parameters is None else law.alpha_star + law.alpha_confusion
+def figure_laws(study: Study) -> list[Any]:
+    """Laws with a fixed share of non-discriminative tokens: a half, or the user's."""
+    law = study.law(**LAW)
+    total = 0.5 if study.parameters is None else law.alpha_star + law.alpha_confusion
     shares = [round(total * (0.5 + gap), 6) for gap in GAPS]
     return _enough(possible(law, ((a, round(total - a, 6)) for a in shares)))
 
 
-def theorem_laws(system: System, protocol: Protocol, **changed: Any) -> list[Any]:
-    """Laws with alpha_# in proportion to alpha_*: a fifth of it, or the user's.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    **changed
-        Other parameters by their names.
-    """
-    law = protocol.parameters or system.Parameters(**LAW)
-    ratio = law.alpha_confusion / law.alpha_star if protocol.parameters else PROPORTION
+def theorem_laws(study: Study, **changed: Any) -> list[Any]:
+    """Laws with alpha_# in proportion to alpha_*, a fifth of it or the user's, with changes."""
+    law = study.law(**LAW)
+    ratio = law.alpha_confusion / law.alpha_star if study.parameters else PROPORTION
     return possible(replace(law, **changed), ((a, round(a * ratio, 9)) for a in SHARES))
 
 
@@ -273,13 +258,13 @@ def _enough(laws: list[Any]) -> list[Any]:
     return laws
 
 
-def _run(system: System, laws: Sequence[Any], protocol: Protocol) -> Rows:
-    return trials_of(system, laws, protocol.seed, (3 if protocol.thorough else 1) * TRIALS)
+def _run(study: Study, laws: Sequence[Any]) -> Rows:
+    return trials_of(study.system, laws, study.seed, (3 if study.thorough else 1) * TRIALS)
 
 
-def _measurable(system: System, laws: Sequence[Any], protocol: Protocol) -> Rows:
+def _measurable(study: Study, laws: Sequence[Any]) -> Rows:
     """Trials; undecided where N50 is a number in too few rows."""
-    rows = _run(system, laws, protocol)
+    rows = _run(study, laws)
     if np.isfinite(rows.values).sum() < FEWEST:
         reason = (
             f"N50 lies inside N = {rows.counts[0]} to {rows.counts[-1]} in too few rows: {rows}"
@@ -299,33 +284,29 @@ def _table(laws: Sequence[Any], rows: Rows) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _chart(tables: Mapping[str, tuple[Rows, float]], x_label: str, x: FloatArray) -> Chart:
-    """N50 of every table, and the claimed power of each through its middle."""
-    series = []
+def _conclude(
+    study: Study, value: float, reason: str, holds: Any, laws: Sequence[Any], x_label: str,
+    x: FloatArray, tables: Mapping[str, tuple[Rows, float]],
+) -> Finding:  # fmt: skip
+    """A finding with N50 of every table over x, and the claimed power of each in the picture."""
     for name, (rows, claimed) in tables.items():
         finite = np.isfinite(rows.values)
-        series.append(Series(name, x[finite], rows.values[finite]))
+        study.curve(name, x[finite], rows.values[finite])
         if finite.any():
             law = x[finite] ** claimed
             level = np.exp(np.mean(np.log(rows.values[finite] / law)))
-            series.append(Series(f"claimed: power {claimed:g}", x[finite], level * law))
-    return Chart(x_label, "samples $N_{50}$", series)
+            study.curve(f"claimed: power {claimed:g}", x[finite], level * law)
+    study.draw(x_label, "samples $N_{50}$")
+    table = {name: _table(laws, rows) for name, (rows, _) in tables.items()}
+    parameters = asdict(laws[0])
+    return study.conclude(value, reason, holds=bool(holds), parameters=parameters, table=table)
 
 
 @measures("least share of successful trials at the most samples of a row", ">=", 0.99)
-def generalization(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Whether enough samples make every trial succeed.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    law = protocol.parameters
-    laws = theorem_laws(system, protocol) if law is None else [law]
-    rows = _run(system, laws, protocol)
+def generalization(study: Study) -> Finding:
+    """Whether enough samples make every trial succeed."""
+    laws = theorem_laws(study) if study.parameters is None else [study.parameters]
+    rows = _run(study, laws)
     shares = [share[~np.isnan(share)] for share in rows.share]
     least = float(min(share[-1] for share in shares))
     most = [int(rows.counts[len(share) - 1]) for share in shares]
@@ -333,14 +314,11 @@ def generalization(system: System, protocol: Protocol, measured: Any) -> Finding
         f"{least:.0%} of {rows.loss.shape[2]} trials reach a test loss below 1e-3 with N = "
         f"{listed(most)} (alpha_* = {listed(alphas(laws))}); N50 = {rows}"
     )
-    series = [
-        Series(rf"$\alpha_* = {law.alpha_star:g}$", rows.counts[: len(share)], share)
-        for law, share in zip(laws, shares, strict=True)
-    ]
-    chart = Chart("samples $N$", "share of successful trials", series, y_scale="linear")
-    return conclude(
-        measured(least, chart), reason, parameters=asdict(laws[0]), table=_table(laws, rows)
-    )
+    for law, share in zip(laws, shares, strict=True):
+        study.curve(rf"$\alpha_* = {law.alpha_star:g}$", rows.counts[: len(share)], share)
+    study.draw("samples $N$", "share of successful trials", y_scale="linear")
+    table = _table(laws, rows)
+    return study.conclude(least, reason, parameters=asdict(laws[0]), table=table)
 
 
 def _exponent_check(claimed: float, frozen: str = "none") -> Check:
@@ -348,24 +326,21 @@ def _exponent_check(claimed: float, frozen: str = "none") -> Check:
     suffix = ", attention frozen" if frozen != "none" else ""
 
     @measures("exponent of N50 in 1/alpha_*" + suffix, "==", claimed)
-    def check(system: System, protocol: Protocol, measured: Any) -> Finding:
-        laws = _enough(theorem_laws(system, protocol, frozen=frozen))
-        rows = _measurable(system, laws, protocol)
+    def check(study: Study) -> Finding:
+        laws = _enough(theorem_laws(study, frozen=frozen))
+        rows = _measurable(study, laws)
         x = 1 / alphas(laws)
         fit = rows.growth(x)
         reason = f"N50 = {rows} at alpha_* = {listed(alphas(laws))}: exponent {fit}"
         if fit.exponent < claimed:
             reason += "; fewer samples than stated do not contradict the bound, only its power"
         if frozen != "none":
-            trained = _run(system, theorem_laws(system, protocol, frozen="none"), protocol)
+            trained = _run(study, theorem_laws(study, frozen="none"))
             ratios = listed(rows.medians / trained.medians, 2)
             reason += f"; steps over those with attention {ratios}"
-        name = "attention frozen" if frozen != "none" else "trained"
-        return conclude(
-            measured(fit.exponent, _chart({name: (rows, claimed)}, ALPHA, x)), reason,
-            bool(abs(fit.exponent - claimed) <= WITHIN * fit.error), parameters=asdict(laws[0]),
-            table={name: _table(laws, rows)},
-        )  # fmt: skip
+        tables = {"attention frozen" if frozen != "none" else "trained": (rows, claimed)}
+        holds = abs(fit.exponent - claimed) <= WITHIN * fit.error
+        return _conclude(study, fit.exponent, reason, holds, laws, ALPHA, x, tables)
 
     return check
 
@@ -375,19 +350,11 @@ proposition_1 = _exponent_check(4.0, "attention")
 
 
 @measures("exponent in 1/alpha_* of N50 without over N50 with trained attention", "==", 2.0)
-def remark_1(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """N50 without over N50 with trained attention, along alpha_*.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    laws = _enough(theorem_laws(system, protocol, frozen="none"))
-    trained = _run(system, laws, protocol)
-    frozen = _run(system, theorem_laws(system, protocol, frozen="attention"), protocol)
+def remark_1(study: Study) -> Finding:
+    """N50 without over N50 with trained attention, along alpha_*."""
+    laws = _enough(theorem_laws(study, frozen="none"))
+    trained = _run(study, laws)
+    frozen = _run(study, theorem_laws(study, frozen="attention"))
     ratio, errors = frozen.values / trained.values, np.hypot(trained.errors, frozen.errors)
     finite = np.isfinite(ratio)
     if finite.sum() < FEWEST:
@@ -395,34 +362,22 @@ def remark_1(system: System, protocol: Protocol, measured: Any) -> Finding:
         raise Undecided(reason, parameters=asdict(laws[0]))
     x = 1 / alphas(laws)
     fit = power_law(x, ratio, errors)
-    above = bool((np.log(ratio[finite]) > -WITHIN * errors[finite]).all() and fit.prefactor > 0)
+    above = (np.log(ratio[finite]) > -WITHIN * errors[finite]).all() and fit.prefactor > 0
     mean = float(np.exp(np.average(np.log(ratio[finite]), weights=errors[finite] ** -2)))
     reason = (
         f"frozen attention needs {listed(ratio[finite], 2)} times as many samples at alpha_* = "
         f"{listed(alphas(laws)[finite])}: exponent {fit}"
     )
-    chart = _chart({"trained": (trained, 2.0), "attention frozen": (frozen, 4.0)}, ALPHA, x)
-    return conclude(
-        measured(fit.exponent, chart), reason,
-        bool(above and mean > 1 and abs(fit.exponent - 2) <= WITHIN * fit.error),
-        parameters=asdict(laws[0]),
-        table={"trained": _table(laws, trained), "attention frozen": _table(laws, frozen)},
-    )  # fmt: skip
+    holds = above and mean > 1 and abs(fit.exponent - 2) <= WITHIN * fit.error
+    tables = {"trained": (trained, 2.0), "attention frozen": (frozen, 4.0)}
+    return _conclude(study, fit.exponent, reason, holds, laws, ALPHA, x, tables)
 
 
 @measures("exponent of N50 in 1/alpha_*, the other tokens a fixed share", "==", 2.0)
-def figure_1a_check(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """N50 against alpha_*^-2 and against (alpha_* - alpha_#)^-2.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    laws = figure_laws(system, protocol)
-    rows = _measurable(system, laws, protocol)
+def figure_1a_check(study: Study) -> Finding:
+    """N50 against alpha_*^-2 and against (alpha_* - alpha_#)^-2."""
+    laws = figure_laws(study)
+    rows = _measurable(study, laws)
     inverse = 1 / alphas(laws), 1 / gaps(laws)
     by_alpha, by_gap = (rows.growth(x) for x in inverse)
     finite = np.isfinite(rows.values)
@@ -433,35 +388,21 @@ def figure_1a_check(system: System, protocol: Protocol, measured: Any) -> Findin
         f"{by_gap} in 1/(alpha_* - alpha_#); R^2 of a line {r2_alpha:.2f} over alpha_*^-2 and "
         f"{r2_gap:.3f} over (alpha_* - alpha_#)^-2"
     )
-    chart = _chart({"trained": (rows, 2.0)}, ALPHA, inverse[0])
-    return conclude(
-        measured(by_alpha.exponent, chart), reason, bool(holds), parameters=asdict(laws[0]),
-        table={"trained": _table(laws, rows)},
-    )  # fmt: skip
+    tables, value = {"trained": (rows, 2.0)}, by_alpha.exponent
+    return _conclude(study, value, reason, holds, laws, ALPHA, inverse[0], tables)
 
 
 @measures("exponent of N50 in 1/(1 - sigma)", "==", 2.0)
-def remark_3(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """N50 and steps over the error sigma of the initial values.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    law = protocol.parameters or system.Parameters(**FIGURE_1B)
+def remark_3(study: Study) -> Finding:
+    """N50 and steps over the error sigma of the initial values."""
+    law = study.law(**FIGURE_1B)
     laws = [replace(law, sigma=sigma) for sigma in SIGMAS]
-    rows = _measurable(system, laws, protocol)
+    rows = _measurable(study, laws)
     x = 1 / (1 - np.array(SIGMAS))
     fit = rows.growth(x)
     reason = (
         f"N50 = {rows} at sigma = {listed(SIGMAS)}: exponent {fit}, claimed is 2; steps "
         f"{listed(rows.medians)}"
     )
-    chart = _chart({"trained": (rows, 2.0)}, r"$1/(1 - \sigma)$", x)
-    return conclude(
-        measured(fit.exponent, chart), reason, bool(fit.exponent > WITHIN * fit.error),
-        parameters=asdict(laws[0]), table={"trained": _table(laws, rows)},
-    )  # fmt: skip
+    holds, tables = fit.exponent > WITHIN * fit.error, {"trained": (rows, 2.0)}
+    return _conclude(study, fit.exponent, reason, holds, laws, r"$1/(1 - \sigma)$", x, tables)

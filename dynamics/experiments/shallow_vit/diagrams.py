@@ -12,13 +12,11 @@ from dataclasses import dataclass, replace
 from math import exp, inf, isfinite
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from dynamics.experiments.curves import line
-from dynamics.experiments.figure import Drawing, FigureRequest
+from dynamics.experiments.figure import Drawing, FigureRequest, edges, page, stated, title
 from dynamics.experiments.shallow_vit.complexity import (
     COUNTS,
     ETA,
@@ -30,15 +28,15 @@ from dynamics.experiments.shallow_vit.complexity import (
     stored_trials,
 )
 from dynamics.experiments.shallow_vit.iterations import FAMILIES, law_at
-from dynamics.experiments.shallow_vit.runs import alphas, folder, gaps
+from dynamics.experiments.shallow_vit.runs import alphas, folder, gaps, line
 from dynamics.phase_diagrams.threshold import ABOVE, BELOW, MEASURED, Threshold
 from dynamics.plotting.labels import hatch, logarithmic
-from dynamics.plotting.style import BLUE, GREEN, ORANGE, RC, VERMILION, new_figure
+from dynamics.plotting.style import BLUE, GREEN, ORANGE, VERMILION
 from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.results.power_law import PowerLaw
 from dynamics.sweep.worker_pool import cores
-from dynamics.validation import integer, refuse
+from dynamics.validation import refuse
 
 ALPHAS = {
     "rest": (0.27, 0.28, 0.29, 0.3, 0.32, 0.34, 0.37, 0.4, 0.45),
@@ -86,12 +84,8 @@ class Panel:
 
 def _options(request: FigureRequest, axis: str, default: Any, **more: Any) -> dict[str, Any]:
     defaults = {axis: default, "samples": COUNTS, "trials": TRIALS, "workers": cores(), "store": ""}
-    options = request.options(defaults | more, {"trials": 3 * TRIALS})
-    options["trials"] = integer("trials", options["trials"], at_least=1, at_most=10_000)
-    options["workers"] = integer("workers", options["workers"], at_least=0, at_most=4096)
-    options["samples"] = sorted(integer("samples", n, at_least=1) for n in options["samples"])
-    options[axis] = sorted({float(value) for value in options[axis]})
-    return options
+    options = request.options(defaults | more, {"trials": 3 * TRIALS}, workers=0)
+    return options | {name: sorted(set(options[name])) for name in (axis, "samples")}
 
 
 def _sweep(
@@ -99,24 +93,22 @@ def _sweep(
     laws: Mapping[str, Any], axis: str, axes: Mapping[str, Any],
 ) -> list[Rows]:  # fmt: skip
     """Trials of every law over one axis and N, in the folder of the figure."""
-    seeds = list(range(request.seed, request.seed + options["trials"]))
+    trials = {**axes, "seed": list(request.seeds(options["trials"]))}
+    counts, workers = options["samples"], options["workers"]
     with folder(name, request, options) as where:
         return [
-            stored_trials(
-                system, law, {**axes, "seed": seeds}, axis, options["samples"], where / word,
-                options["workers"],
-            ) for word, law in laws.items()
-        ]  # fmt: skip
+            stored_trials(system, law, trials, axis, counts, where / word, workers)
+            for word, law in laws.items()
+        ]
 
 
-def _held(law: Any, options: dict[str, Any], *parts: str) -> str:
-    words = [
-        *parts, f"$L = {law.L}$", f"$M = {law.M}$", f"$m = {law.m}$",
-        rf"$\delta = {law.delta:g}$", f"margin {law.margin:g}", law.data,
-    ]  # fmt: skip
+def _held(system: System, law: Any, options: dict[str, Any], names: str, family: str = "") -> str:
+    """What is held fixed: the parameters of these names, and what all diagrams have."""
+    parameters = title(system, law, *names.split(), "L", "M", "m", "delta", "margin", "data")
     return (
-        ", ".join(words) + f";\nno noise, gradient descent with $\\eta = {ETA:g}$ for at most "
-        rf"{STEPS} steps, {options['trials']} trials a cell, bars: 95 % intervals of $N_{{50}}$"
+        f"{parameters}{family and ', '}{family};\nno noise, gradient descent with "
+        f"$\\eta = {ETA:g}$ for at most {STEPS} steps, {options['trials']} trials a cell, bars: "
+        "95 % intervals of $N_{50}$"
     )
 
 
@@ -156,6 +148,12 @@ def _words(values: Any, rows: Rows) -> str:
     return ", ".join(f"{v:g}: {t}" for v, t in zip(values, rows.thresholds, strict=True))
 
 
+def _trials(options: Mapping[str, Any], law: Any, *names: str) -> str:
+    """What every caption begins with, and the parameters in it."""
+    sizes = f"{stated(law, *names, 'L', 'm')}, {law.data}, eta={ETA:g}"
+    return f"Share of {options['trials']} trials with a test loss below 1e-3 ({sizes})"
+
+
 def figure_1a(system: System, request: FigureRequest) -> Drawing:
     """N over alpha_*^-2. Options: ``alphas``, ``samples``, ``trials``, ``workers``, ``store``.
 
@@ -184,10 +182,8 @@ def figure_1a(system: System, request: FigureRequest) -> Drawing:
             {r"$N \propto (\alpha_* - \alpha_\#)^{-2}$": law_gap}, {"$N_{50}$": rows},
         ),
     )  # fmt: skip
-    held = _held(law, options, rf"$\sigma = {law.sigma:g}$", FAMILIES["rest"].label)
     caption = (
-        f"Share of {options['trials']} trials with a test loss below 1e-3 over N and alpha_*, "
-        f"alpha_# = 1/2 - alpha_* (L={law.L}, m={law.m}, {law.data}, eta={ETA:g}). N50 by "
+        f"{_trials(options, law)}, over N and alpha_*, alpha_# = 1/2 - alpha_*. N50 by "
         f"alpha_*: {_words(options['alphas'], rows)}. Exponent of N50 in 1/alpha_*: "
         f"{rows.growth(1 / alphas(laws))}, in 1/(alpha_* - alpha_#): {rows.growth(1 / gaps(laws))}"
     )
@@ -199,6 +195,7 @@ def figure_1a(system: System, request: FigureRequest) -> Drawing:
     if isfinite(law_gap[0]):
         caption += f"; N50 = {law_gap[0] / by_gap[0]:.3g} (alpha_* - alpha_#)^-2"
     data = {"alpha_star": options["alphas"], "r2": [r2_alpha, r2_gap], **_table(rows)}
+    held = _held(system, law, options, "sigma", FAMILIES["rest"].label)
     return Drawing(_picture(panels, held), data, caption + ".")
 
 
@@ -235,17 +232,15 @@ def figure_1b(system: System, request: FigureRequest) -> Drawing:
             ("linear", "linear"),
         ),
     )  # fmt: skip
-    shares = rf"$\alpha_* = {law.alpha_star:g}$, $\alpha_\# = {law.alpha_confusion:g}$"
     steps = rows.medians[np.isfinite(rows.medians)]
     median = f"{steps.min():.0f} to {steps.max():.0f}" if steps.size else "not reached"
     caption = (
-        f"Share of {options['trials']} trials with a test loss below 1e-3 over N and sigma "
-        f"(alpha_*={law.alpha_star:g}, alpha_#={law.alpha_confusion:g}, L={law.L}, m={law.m}, "
-        f"{law.data}, eta={ETA:g}). N50 by sigma: {_words(sigmas, rows)}. Exponent of N50 in "
-        f"1/(1 - sigma): {fit}, claimed is 2. Median steps {median}."
+        f"{_trials(options, law, 'alpha_star', 'alpha_confusion')}, over N and sigma. N50 by "
+        f"sigma: {_words(sigmas, rows)}. Exponent of N50 in 1/(1 - sigma): {fit}, claimed is 2. "
+        f"Median steps {median}."
     )
-    data = {"sigma": sigmas, **_table(rows)}
-    return Drawing(_picture(panels, _held(law, options, shares)), data, caption)
+    held = _held(system, law, options, "alpha_star alpha_confusion")
+    return Drawing(_picture(panels, held), {"sigma": sigmas, **_table(rows)}, caption)
 
 
 def figure_3(system: System, request: FigureRequest) -> Drawing:
@@ -260,10 +255,9 @@ def figure_3(system: System, request: FigureRequest) -> Drawing:
     request : FigureRequest
     """
     family = str(request.user_options.get("family", "proportion"))
-    default = ALPHAS.get(family, ALPHAS["proportion"])
-    options = _options(request, "alphas", default, family="proportion")
     if family not in ALPHAS:
         refuse("family", family, "is unknown", ", ".join(ALPHAS), "proportion")
+    options = _options(request, "alphas", ALPHAS[family], family="proportion")
     confusion = FAMILIES[family].confusion
     law = request.make_parameters(system, ("alpha_star", "alpha_confusion", "frozen"), **LAW)
     stores = {"trained": law, "frozen": replace(law, frozen="attention")}
@@ -294,25 +288,25 @@ def figure_3(system: System, request: FigureRequest) -> Drawing:
         ),
     )  # fmt: skip
     caption = (
-        f"Share of {options['trials']} trials with a test loss below 1e-3, attention trained and "
-        f"frozen, the same seeds (alpha_# = {confusion}, L={law.L}, m={law.m}, {law.data}, "
-        f"eta={ETA:g}). N50 by alpha_*, trained: {_words(options['alphas'], trained)}; frozen: "
-        f"{_words(options['alphas'], frozen)}. Exponents in 1/alpha_*: {fits[0]} and {fits[1]} "
-        f"(2 and 4 are claimed); frozen over trained: {_ratios(frozen.values / trained.values)}; "
-        f"median steps frozen over trained: {_ratios(frozen.medians / trained.medians)}."
+        f"{_trials(options, law)}, attention trained and frozen, the same seeds "
+        f"(alpha_# = {confusion}). N50 by alpha_*, trained: "
+        f"{_words(options['alphas'], trained)}; frozen: {_words(options['alphas'], frozen)}. "
+        f"Exponents in 1/alpha_*: {fits[0]} and {fits[1]} (2 and 4 are claimed); frozen over "
+        f"trained: {_ratios(frozen.values / trained.values)}; median steps frozen over trained: "
+        f"{_ratios(frozen.medians / trained.medians)}."
     )
-    held = _held(law, options, rf"$\sigma = {law.sigma:g}$", FAMILIES[family].label)
     data = {
         "alpha_star": options["alphas"], "trained": _table(trained), "frozen": _table(frozen),
         "exponents": [fit.exponent for fit in fits], "errors": [fit.error for fit in fits],
     }  # fmt: skip
+    held = _held(system, law, options, "sigma", FAMILIES[family].label)
     return Drawing(_picture(panels, held), data, caption)
 
 
 def _picture(panels: Sequence[Panel], held: str) -> Any:
     """Panels side by side, black where all trials fail and white where all succeed."""
-    with mpl.rc_context(RC):
-        figure, grid = new_figure(3.9 * len(panels) + 0.7, 4.3, ncols=len(panels), squeeze=False)
+    count = len(panels)
+    with page(3.9 * count + 0.7, 4.3, held, ncols=count, squeeze=False) as (figure, grid):
         for axes, panel in zip(grid[0], panels, strict=True):
             if panel.scales is None:
                 diagram, image = axes, _diagram(axes, panel)
@@ -321,7 +315,6 @@ def _picture(panels: Sequence[Panel], held: str) -> Any:
             axes.set_title(panel.title, fontsize=9, loc="left")
         bar = figure.colorbar(image, ax=diagram, fraction=0.06, pad=0.02)
         bar.set_label("share of trials that succeed", fontsize=8)
-        figure.suptitle(held, fontsize=8, x=0.01, ha="left")
     return grid[0]
 
 
@@ -330,15 +323,15 @@ def _diagram(axes: Axes, panel: Panel) -> Any:
     order = np.argsort(panel.x)
     x, share, counts = panel.x[order], rows.share[order], rows.counts
     wide = bool(x[-1] > WIDE * x[0])
-    edges = _log_edges(x) if wide else _edges(x)
-    heights = _log_edges(counts)
+    sides = np.exp(edges(np.log(x))) if wide else edges(x)
+    heights = np.exp(edges(np.log(counts)))
     image = axes.pcolormesh(
-        edges, heights, np.ma.masked_invalid(share.T), cmap="gray", vmin=0.0, vmax=1.0,
+        sides, heights, np.ma.masked_invalid(share.T), cmap="gray", vmin=0.0, vmax=1.0,
         edgecolors="#888888", linewidth=0.2,
     )  # fmt: skip
     axes.set_xscale("log" if wide else "linear")
     axes.set_yscale("log")
-    axes.set(xlim=(edges[0], edges[-1]), ylim=(heights[0], heights[-1]), xlabel=panel.label)
+    axes.set(xlim=(sides[0], sides[-1]), ylim=(heights[0], heights[-1]), xlabel=panel.label)
     axes.set_yticks(counts, [f"{n:g}" for n in counts])
     axes.set_ylabel("samples $N$")
     axes.minorticks_off()
@@ -346,7 +339,7 @@ def _diagram(axes: Axes, panel: Panel) -> Any:
         logarithmic(axes.xaxis, float(x[-1] / x[0]))
     handles: list[Any] = []
     if np.isnan(share).any():
-        handles.append(hatch(axes, edges, heights, np.isnan(share.T)))
+        handles.append(hatch(axes, sides, heights, np.isnan(share.T)))
         handles[-1].set_label("not run: two N at 100 %")
     ((label, _),) = panel.rows.items()
     handles.append(_points(axes, panel.x, rows.thresholds, (VERMILION, "o"), label, heights))
@@ -420,15 +413,3 @@ def _laws(axes: Axes, panel: Panel, looks: Sequence[tuple[str, str]]) -> list[An
         style: dict[str, Any] = {"color": colour, "label": label, "lw": 1.8, "zorder": 4}
         handles += axes.plot(panel.x[order], law[order], dash, **style)
     return handles
-
-
-def _edges(centres: FloatArray) -> FloatArray:
-    """Edges of the cells around ascending centres, half way between them."""
-    if centres.size == 1:
-        return np.asarray(centres[0] + np.array([-0.5, 0.5]))
-    inner = 0.5 * (centres[1:] + centres[:-1])
-    return np.concatenate([[2 * centres[0] - inner[0]], inner, [2 * centres[-1] - inner[-1]]])
-
-
-def _log_edges(centres: Any) -> FloatArray:
-    return np.asarray(np.exp(_edges(np.log(centres))))

@@ -9,19 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
-from dynamics.experiments.figure import Drawing, Figure, FigureRequest
+from dynamics.experiments.figure import Drawing, Figure, FigureRequest, page, stated, title
 from dynamics.experiments.shallow_vit import diagrams, iterations, sparsification
 from dynamics.experiments.shallow_vit.attention import KINDS, limit
 from dynamics.experiments.shallow_vit.runs import PATTERNS, SAMPLES, proofs_margin
-from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RC, VERMILION, new_figure
+from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from dynamics.registry import System
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.gradient_descent import descend
-from dynamics.validation import integer, refuse
+from dynamics.validation import refuse
 
 ENDS = {"one": 110, "root": 210}
 """Steps that show each margin to its end."""
@@ -98,9 +97,8 @@ def _attention(
         "samples": SAMPLES, "eta": 0.1, "steps": 0, "seeds": default_seeds, "margins": tuple(ENDS),
     }  # fmt: skip
     options = request.options(default, {"seeds": 10})
-    many = integer("seeds", options["seeds"], at_least=1)
-    samples = integer("samples", options["samples"], at_least=1)
-    eta, law = float(options["eta"]), next(iter(laws.values()))
+    samples, eta, many = options["samples"], options["eta"], options["seeds"]
+    law = next(iter(laws.values()))
     for word in options["margins"]:
         if word not in ENDS:
             refuse("margins", word, "is unknown", ", ".join(ENDS), "one")
@@ -111,31 +109,28 @@ def _attention(
             continue
         grid.append([])
         for name, one in laws.items():
-            each, title = one, f"margin {one.margin:g}"
+            each, words_of_margin = one, f"margin {one.margin:g}"
             if margin == "root":
                 each = proofs_margin(one)
-                title = rf"margin $\sqrt{{m}} = {each.margin:.3g}$"
+                words_of_margin = rf"margin $\sqrt{{m}} = {each.margin:.3g}$"
             runs = []
-            for seed in range(request.seed, request.seed + many):
+            for seed in request.seeds(many):
                 problem = system.FullEmpirical(each, samples, seed, test_samples=1)
-                runs.append(descend(problem, eta, int(options["steps"]) or end, record=RECORDS))
-            panel = Panel(f"${name}$, {title}" if name else title, runs, limit(one))
+                runs.append(descend(problem, eta, options["steps"] or end, record=RECORDS))
+            above = f"${name}$, {words_of_margin}" if name else words_of_margin
+            panel = Panel(above, runs, limit(one))
             grid[-1].append(panel)
             key = f"{name}, " * bool(name) + f"margin {each.margin:.4g}"
             words.append(f"{key}: {panel.words()}")
             data[key] = {"steps": runs[0].steps, "relevant": [run["relevant"] for run in runs]}
     if len(laws) == 1:
         grid = [[panel for row in grid for panel in row]]
-    held = (
-        rf"$N = {samples}$, $L = {law.L}$, $d = {law.d}$, $m = {law.m}$, "
-        rf"$\alpha_* = {law.alpha_star:g}$, $\alpha_\# = {law.alpha_confusion:g}$, "
-        rf"$\sigma = {law.sigma:g}$, $\delta = {law.delta:g}$, $c_0 = {law.noise:g}$, "
-        rf"$\eta = {options['eta']:g}$" + f",\n{law.data}, gradient descent; "
-        + (f"mean of {many} seeds, bands from least to greatest" if many > 1 else "one seed")
-    )  # fmt: skip
+    names = ("L", "d", "m", "alpha_star", "alpha_confusion", "sigma", "delta", "noise", "data")
+    seeds = f"mean of {many} seeds, bands from least to greatest" if many > 1 else "one seed"
+    held = f"{title(system, law, *names, samples=samples, eta=eta)},\ngradient descent; {seeds}"
     caption = (
         f"Attention to label-relevant tokens, mean over all queries of the training samples, on "
-        f"noisy tokens (N={samples}, L={law.L}, m={law.m}, eta={options['eta']:g}, "
+        f"noisy tokens (N={samples}, {stated(law, 'L', 'm', eta=eta)}, "
         f"{many} seed(s)). {'; '.join(words)}."
     )
     if (top := limit(law)) is not None:
@@ -146,11 +141,8 @@ def _attention(
 def _picture(grid: Sequence[Sequence[Panel]], held: str) -> Any:
     """Attention of all queries to relevant tokens (asterisks) and to the others (squares)."""
     rows, columns = len(grid), max(map(len, grid))
-    with mpl.rc_context(RC):
-        figure, axes = new_figure(
-            1.2 + 2.9 * columns, 1.2 + 2.5 * rows, nrows=rows, ncols=columns, squeeze=False,
-            sharey=True,
-        )  # fmt: skip
+    shape: dict[str, Any] = {"nrows": rows, "ncols": columns, "squeeze": False, "sharey": True}
+    with page(1.2 + 2.9 * columns, 1.2 + 2.5 * rows, held, **shape) as (figure, axes):
         for row, panels in zip(axes, grid, strict=True):
             for one, panel in zip(row, panels, strict=True):
                 _draw(one, panel)
@@ -160,7 +152,6 @@ def _picture(grid: Sequence[Sequence[Panel]], held: str) -> Any:
         handles, labels = axes[0, 0].get_legend_handles_labels()
         ncols = 3 if columns > 1 else 2
         figure.legend(handles, labels, loc="outside lower center", ncols=ncols, fontsize=8)
-        figure.suptitle(held, fontsize=8, x=0.01, ha="left")
     return axes
 
 

@@ -14,26 +14,17 @@ from typing import Any
 import numpy as np
 
 from dynamics.analysis.comparison import compare
-from dynamics.experiments.measurement import (
-    Chart,
-    Measurement,
-    Series,
-    Undecided,
-    conclude,
-    measures,
-    undecided,
-)
+from dynamics.experiments.measurement import LINEAR, Study, Undecided, measures
 from dynamics.experiments.shallow_vit.runs import (
     ETA,
     PERTURBATION,
+    both_margins,
     margin_word,
-    over_steps,
     perturbed,
     proofs_margin,
 )
-from dynamics.experiments.verify import Finding, Protocol
+from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
-from dynamics.registry import System
 from dynamics.systems.shallow_vit.full.population import placed
 from dynamics.systems.shallow_vit.full.projection import PARTS, attention
 from dynamics.systems.shallow_vit.reduced.collapse import collapse
@@ -57,28 +48,24 @@ SYMMETRIC = {"m": 120, "L": 40, "sigma": 0.0, "delta": 0.0}
 """A law with as many tokens of every non-discriminative pattern."""
 FEW = 20
 """Samples where the user's law is not that of two samples."""
-Compared = tuple[str, Any, FloatArray, dict[str, Any]]
-"""Name of a case, its problem, differences at every step, more numbers of its row."""
 
 
-def _cases(
-    system: System, protocol: Protocol, default: Any = CASES
-) -> list[tuple[str, Any, dict[str, Any]]]:
+def _cases(study: Study, default: Any = CASES) -> list[tuple[str, Any, dict[str, Any]]]:
     """Name, parameters and training of every case; the user's law alone where there is one."""
-    law = protocol.parameters
+    law = study.parameters
     if law is not None:
-        return [(law.data, law, _training(law, protocol))]
+        return [(law.data, law, _training(study, law))]
     cases = []
     for changed, training in default:
         words = [changed.get("data", "fixed"), *(["batches"] if "batch" in training else [])]
         words += ["per position"] if "output_weights" in changed else []
-        parameters = system.Parameters(**(SMALL | changed))
-        cases.append((", ".join(words), parameters, training | {"seed": protocol.seed}))
+        parameters = study.system.Parameters(**(SMALL | changed))
+        cases.append((", ".join(words), parameters, training | {"seed": study.seed}))
     return cases
 
 
-def _training(law: Any, protocol: Protocol) -> dict[str, Any]:
-    return {"seed": protocol.seed} | ({} if law.data == "fixed" else {"samples": FEW})
+def _training(study: Study, law: Any) -> dict[str, Any]:
+    return {"seed": study.seed} | ({} if law.data == "fixed" else {"samples": FEW})
 
 
 def _magnified(problem: Any) -> float:
@@ -96,71 +83,51 @@ def _magnified(problem: Any) -> float:
     return float(np.abs(one[:common] - two[:common]).max())
 
 
-def _equal(compared: list[Compared], y_label: str, measured: Any) -> Finding:
+def _compared(study: Study, name: str, problem: Any, differences: FloatArray, **more: Any) -> None:
+    """Add a case: its differences at every step, and how far rounding comes if they are not it."""
+    most = float(differences.max())
+    magnified = _magnified(problem) if most > ROUNDING else None
+    study.row({"case": name, "difference": most}, magnified=magnified, **more)
+    # Differences below any rounding lie at its edge.
+    study.curve(name, np.arange(1, len(differences)), np.maximum(differences[1:], 1e-17))
+
+
+def _equal(study: Study, y_label: str) -> Finding:
     """A finding about differences that can only be rounding."""
-    rows = [
-        {"case": name, "difference": float(series.max()), **more}
-        for name, _, series, more in compared
-    ]
-    most = float(np.max([row["difference"] for row in rows]))
-    apart = [
-        (row["difference"], _magnified(problem))
-        for row, (_, problem, _, _) in zip(rows, compared, strict=True)
-        if row["difference"] > ROUNDING
-    ]
+    most = float(np.max(study.column("difference")))
+    apart = [(r["difference"], r.pop("magnified")) for r in study.rows]
+    apart = [(far, grown) for far, grown in apart if grown is not None]
     if apart and all(far <= LIKE_A_PERTURBATION * grown for far, grown in apart):
         raise Undecided(
             f"differs by {most:.1e} after {STEPS} steps, but training here is unstable: a start "
             f"changed by {PERTURBATION:g} of itself ends {max(g for _, g in apart):.1e} away"
         )
     word = "equal to rounding" if most <= ROUNDING else "different"
-    words = "; ".join(f"{row['case']}: {row['difference']:.1e}" for row in rows)
-    # Differences below any rounding lie at its edge.
-    series = [
-        Series(name, np.arange(1, len(values)), np.maximum(values[1:], 1e-17))
-        for name, _, values, _ in compared
-    ]
-    measurement = measured(most, Chart("step", y_label, series, {"rounding": ROUNDING}))
+    words = "; ".join(f"{row['case']}: {row['difference']:.1e}" for row in study.rows)
+    study.draw("step", y_label, {"rounding": ROUNDING})
     reason = f"{word} over {STEPS} steps ({words})"
-    return conclude(measurement, reason, measurement.met, table=rows)
+    return study.conclude(most, reason, holds=study.met(most))
 
 
 @measures("largest difference of an entry of W_O, V, K, Q", "<=", ROUNDING)
-def pattern_closure(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Training of every weight on tokens against training on patterns.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    compared: list[Compared] = []
-    for name, law, training in _cases(system, protocol):
-        reduced = system.ReducedPopulation(law, **training)
-        result = compare(reduced, system.FullPopulation(law, **training), ETA, STEPS, record=1)
+def pattern_closure(study: Study) -> Finding:
+    """Training of every weight on tokens against training on patterns."""
+    for name, law, training in _cases(study):
+        reduced = study.system.ReducedPopulation(law, **training)
+        full = study.system.FullPopulation(law, **training)
+        result = compare(reduced, full, ETA, STEPS, record=1)
         series = np.max(list(result.deviations.values()), axis=0)
-        compared.append((name, reduced, series, dict(result.deviation)))
-    return _equal(compared, "largest difference from the full run", measured)
+        _compared(study, name, reduced, series, **result.deviation)
+    return _equal(study, "largest difference from the full run")
 
 
 @measures("largest difference of an entry of H, B, G_V, G_K, G_Q, J", "<=", ROUNDING)
-def gram_form(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """The recursion of inner products against training on patterns.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    compared: list[Compared] = []
-    for name, law, training in _cases(system, protocol):
-        problem = system.ReducedPopulation(law, **training)
-        compared.append((name, problem, _deviations(gram, problem, law), {}))
-    return _equal(compared, "largest difference from the run", measured)
+def gram_form(study: Study) -> Finding:
+    """The recursion of inner products against training on patterns."""
+    for name, law, training in _cases(study):
+        problem = study.system.ReducedPopulation(law, **training)
+        _compared(study, name, problem, _deviations(gram, problem, law))
+    return _equal(study, "largest difference from the run")
 
 
 def _deviations(recursion: Callable[..., Any], problem: Any, law: Any) -> FloatArray:
@@ -173,55 +140,38 @@ def _deviations(recursion: Callable[..., Any], problem: Any, law: Any) -> FloatA
 
 
 @measures("largest difference of an entry from the scalar of its class", "<=", ROUNDING)
-def symmetric_collapse(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """The 16 scalars against training from a symmetric start.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    law = protocol.parameters or system.Parameters(**SYMMETRIC)
+def symmetric_collapse(study: Study) -> Finding:
+    """The 16 scalars against training from a symmetric start."""
+    law = study.law(**SYMMETRIC)
     try:
-        problem = system.ReducedPopulation(law, seed=protocol.seed, start="symmetric")
+        problem = study.system.ReducedPopulation(law, seed=study.seed, start="symmetric")
     except InvalidRequest as refusal:
         raise Undecided(str(refusal), parameters=asdict(law)) from refusal
-    series = _deviations(collapse, problem, law)
-    compared = [("scalars, W_O, V", problem, series, {"case": f"M={law.M}"})]
-    return _equal(compared, "largest difference", measured)
+    _compared(study, f"M={law.M}", problem, _deviations(collapse, problem, law))
+    return _equal(study, "largest difference")
 
 
 @measures("largest relative change of the product of the odds", "<=", ROUNDING)
-def odds_identity(system: System, protocol: Protocol, measured: Any) -> Finding:
+def odds_identity(study: Study) -> Finding:
     """The product of the odds over every pair of training samples of both labels, at every step.
 
     Of the attention of a full run, whose softmax is over the tokens of a sample.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
     """
-    law = protocol.parameters or system.Parameters(**SMALL)
-    if law.n_confusion == 0 or law.data == "iid":
+    laws = both_margins(study, **SMALL)
+    if laws[0].n_confusion == 0 or laws[0].data == "iid":
         reason = "needs confusion tokens, as many in every sample"
-        raise Undecided(reason, parameters=asdict(law))
-    compared: list[Compared] = []
-    for each in [law] if protocol.parameters is not None else [law, proofs_margin(law)]:
-        problem = system.FullPopulation(each, **_training(law, protocol))
+        raise Undecided(reason, parameters=asdict(laws[0]))
+    for law in laws:
+        problem = study.system.FullPopulation(law, **_training(study, law))
         run = descend(problem, ETA, STEPS, record=1)
         positive = problem.instance.vectors.labels > 0
-        twice, series = 2 * np.log(each.n_star / each.n_confusion), []
+        twice, series = 2 * np.log(law.n_star / law.n_confusion), []
         for keys, queries in zip(run["W_K"], run["W_Q"], strict=True):
             logs = _log_odds(problem, keys, queries)
             total = logs[positive][:, None] - logs[~positive][None]
             series.append(float(np.abs(np.expm1(total - twice)).max()))
-        compared.append((margin_word(each), problem, np.array(series), {}))
-    return _equal(compared, "largest relative change", measured)
+        _compared(study, margin_word(law), problem, np.array(series))
+    return _equal(study, "largest relative change")
 
 
 def _log_odds(problem: Any, keys: FloatArray, queries: FloatArray) -> FloatArray:
@@ -237,21 +187,12 @@ def _log_odds(problem: Any, keys: FloatArray, queries: FloatArray) -> FloatArray
 
 
 @measures("largest difference of an entry of W_O, V, K, Q", "<=", ROUNDING)
-def margin_and_weights(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """A loop with weights 1/m and margin 1 against training with 1/sqrt(m) and margin sqrt(m).
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    compared: list[Compared] = []
-    for name, law, training in _cases(system, protocol, (CASES[0], CASES[2])):
+def margin_and_weights(study: Study) -> Finding:
+    """A loop with weights 1/m and margin 1 against training with 1/sqrt(m) and margin sqrt(m)."""
+    for name, law, training in _cases(study, (CASES[0], CASES[2])):
         if law.output_weights != "shared" or law.frozen != "none":
             raise Undecided("needs shared weights, all trained", parameters=asdict(law))
-        problem = system.ReducedPopulation(proofs_margin(law), **training)
+        problem = study.system.ReducedPopulation(proofs_margin(law), **training)
         run, root = descend(problem, ETA, STEPS, record=1), sqrt(law.m)
         parts, series = tuple(run[part][0].copy() for part in PARTS), [0.0]
         for record in range(1, len(run.time)):
@@ -259,8 +200,8 @@ def margin_and_weights(system: System, protocol: Protocol, measured: Any) -> Fin
             parts = tuple(p - root * ETA * s for p, s in zip(parts, slopes, strict=True))
             pairs = zip((run[part][record] for part in PARTS), parts, strict=True)
             series.append(max(float(np.abs(one - two).max()) for one, two in pairs))
-        compared.append((name, problem, np.array(series), {}))
-    return _equal(compared, "largest difference of the two runs", measured)
+        _compared(study, name, problem, np.array(series))
+    return _equal(study, "largest difference of the two runs")
 
 
 def _slopes(
@@ -283,20 +224,14 @@ def _slopes(
     return by_response @ values.T, hidden.T @ by_response, by_keys, by_queries
 
 
-def initialization(system: System, protocol: Protocol) -> Finding:
-    """The printed initial weights against Assumption 1, and training from them.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    """
-    quantity = "least distance of a key W_K mu_j from orthonormal q_j, printed start"
-    law = protocol.parameters or system.Parameters()
+@measures("least distance of a key W_K mu_j from orthonormal q_j, printed start", "<=")
+def initialization(study: Study) -> Finding:
+    """The printed initial weights against Assumption 1, and training from them."""
+    law = study.law()
+    study.bound = law.delta
     if law.noise == 0:
-        reason = "without noise the printed scales are infinite"
-        return undecided(quantity, law.delta, reason, parameters=asdict(law))
-    problem = system.ReducedPopulation(law, seed=protocol.seed)
+        raise Undecided("without noise the printed scales are infinite", parameters=asdict(law))
+    problem = study.system.ReducedPopulation(law, seed=study.seed)
     state = problem.initial_state
     parts = {name: problem.layout.part(state, name) for name in ("K", "Q", "V")}
     scales = {"keys": law.delta**2 / law.noise**2, "values": law.sigma**2 / law.noise**2}
@@ -313,11 +248,10 @@ def initialization(system: System, protocol: Protocol) -> Finding:
         f"there attention to relevant tokens moves from {relevant[0]:.4f} by {moved:.2g} "
         f"in {STEPS} steps"
     )
-    series = [Series("printed start", run.time / ETA, relevant)]
-    chart = over_steps("attention to relevant tokens", series)
+    study.curve("printed start", run.time / ETA, relevant)
+    study.draw("step", "attention to relevant tokens", None, *LINEAR)
     holds = bool(far["keys"] <= law.delta and far["values"] <= law.sigma)
-    measurement = Measurement(quantity, far["keys"], "<=", law.delta, chart)
-    return conclude(measurement, reason, holds, parameters=asdict(law), distances=far)
+    return study.conclude(far["keys"], reason, holds=holds, parameters=asdict(law), distances=far)
 
 
 def _distance(columns: FloatArray) -> float:

@@ -6,47 +6,42 @@ Steps to zero training loss on the law of two samples, over alpha_* and in sever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from math import pi
 from typing import Any, NamedTuple
 
-import matplotlib as mpl
 import numpy as np
 
-from dynamics.experiments.curves import line
-from dynamics.experiments.figure import Drawing, FigureRequest
+from dynamics.experiments.figure import Drawing, FigureRequest, page, stated, title
 from dynamics.experiments.measurement import (
-    Chart,
-    Measurement,
-    Series,
+    LINEAR,
+    Study,
     Undecided,
-    conclude,
+    computed_once,
     listed,
     measures,
-    undecided,
 )
 from dynamics.experiments.shallow_vit.runs import (
     FEWEST,
     alphas,
-    column,
     folder,
     gaps,
+    line,
     possible,
     stored_sweep,
     values,
 )
-from dynamics.experiments.verify import Finding, Protocol
+from dynamics.experiments.verify import Finding
 from dynamics.plotting.labels import logarithmic
-from dynamics.plotting.style import BLUE, GREEN, GREY, PURPLE, RC, VERMILION, new_figure
+from dynamics.plotting.style import BLUE, GREEN, GREY, PURPLE, VERMILION
 from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.results.expression import Expression
 from dynamics.results.power_law import exponent
 from dynamics.sweep.worker_pool import cores
 from dynamics.training.gradient_descent import descend
-from dynamics.validation import integer, refuse
+from dynamics.validation import refuse
 
 ETA, STEPS = 0.05, 20_000
 SEEDS = 3
@@ -131,12 +126,11 @@ def steps_to_zero(
     seeds : sequence of int
     eta : float
     """
-    make: Any = system.ReducedPopulation
-    return tuple(_steps(make, law, seed, eta) for seed in seeds)
+    return tuple(_steps(system, law, seed, eta) for seed in seeds)
 
 
-@lru_cache(maxsize=512)
-def _steps(make: Callable[..., Any], law: Any, seed: int, eta: float) -> float:
+@computed_once(512)
+def _steps(make: Any, law: Any, seed: int, eta: float) -> float:
     problem = make(law, seed=seed)
     for horizon in (1000, 5000, STEPS):
         event = descend(problem, eta, horizon, record=[horizon]).events["t_zero"]
@@ -145,83 +139,63 @@ def _steps(make: Callable[..., Any], law: Any, seed: int, eta: float) -> float:
     return float("nan")
 
 
-def _means(system: System, laws: Sequence[Any], protocol: Protocol, eta: float = ETA) -> FloatArray:
+def _means(study: Study, laws: Sequence[Any], eta: float = ETA) -> FloatArray:
     """Mean steps of every law; undecided where zero training loss is not reached."""
-    seeds = range(protocol.seed, protocol.seed + SEEDS * (3 if protocol.thorough else 1))
-    means = np.array([np.mean(steps_to_zero(system, law, seeds, eta)) for law in laws])
+    seeds = study.seeds(SEEDS, 3 * SEEDS)
+    means = np.array([np.mean(steps_to_zero(study.system, law, seeds, eta)) for law in laws])
     if not np.isfinite(means).all():
-        law = protocol.parameters or system.Parameters(L=100)
         reason = f"zero training loss is not reached in {STEPS} steps"
-        raise Undecided(reason, parameters=asdict(law))
+        raise Undecided(reason, parameters=asdict(study.law(L=100)))
     return means
 
 
 @measures("least R^2 of a line through steps against 1/alpha_*, over the families", ">=", STRAIGHT)
-def figure_2_check(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Steps against 1/alpha_* and against 1/(alpha_* - alpha_#), in four families.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    law = protocol.parameters or system.Parameters(L=100)
-    rows, series, without = [], [], []
+def figure_2_check(study: Study) -> Finding:
+    """Steps against 1/alpha_* and against 1/(alpha_* - alpha_#), in four families."""
+    law, without = study.law(L=100), []
     for family, (label, _, _) in FAMILIES.items():
         laws = laws_of(law, family)
         if len(laws) < FEWEST:
             without.append(family)
             continue
-        steps = _means(system, laws, protocol)
+        steps = _means(study, laws)
         by_alpha, by_gap = (line(1 / x, steps) for x in (alphas(laws), gaps(laws)))
-        rows.append({
-            "family": family, "alpha_star": alphas(laws).tolist(), "steps": steps.tolist(),
-            "r2_alpha": by_alpha.r2, "r2_gap": by_gap.r2, "slope": by_gap.slope,
-            "level": by_gap.level, "exponent": -exponent(gaps(laws), steps),
-        })  # fmt: skip
-        series.append(Series(label, 1 / alphas(laws), steps))
-    if not rows:
+        study.row(
+            {"family": family, "alpha_star": alphas(laws).tolist(), "steps": steps.tolist()},
+            r2_alpha=by_alpha.r2, r2_gap=by_gap.r2, slope=by_gap.slope, level=by_gap.level,
+            exponent=-exponent(gaps(laws), steps),
+        )  # fmt: skip
+        study.curve(label, 1 / alphas(laws), steps)
+    if not study.rows:
         reason = f"samples of L={law.L} tokens have fewer than {FEWEST} points in every family"
         raise Undecided(reason, parameters=asdict(law))
     reason = "; ".join(
         f"{r['family']}: R^2 {r['r2_alpha']:.3f} over 1/alpha_*, {r['r2_gap']:.4f} over "
         f"x = 1/(alpha_* - alpha_#), T = {r['slope']:.1f} x {r['level']:+.1f}, log slope "
-        f"{r['exponent']:.2f}" for r in rows
+        f"{r['exponent']:.2f}" for r in study.rows
     )  # fmt: skip
-    slopes = [r["slope"] for r in rows if r["family"] != "rest"]
+    slopes = [r["slope"] for r in study.rows if r["family"] != "rest"]
     reason += f"; eta T is about {np.mean(slopes) * ETA:.3g} x" if slopes else ""
     reason += f"; too few points with L={law.L}: {', '.join(without)}" if without else ""
-    least = float(np.min(column(rows, "r2_alpha")))
-    measurement = measured(least, Chart(r"$1/\alpha_*$", STEPS_LABEL, series))
-    return conclude(measurement, reason, measurement.met, parameters=asdict(law), table=rows)
+    least = float(np.min(study.column("r2_alpha")))
+    study.draw(r"$1/\alpha_*$", STEPS_LABEL)
+    return study.conclude(least, reason, holds=study.met(least), parameters=asdict(law))
 
 
-def theorem_1(system: System, protocol: Protocol) -> Finding:
-    """Exponents of the steps in 1/alpha_* and in eta, and their growth with sigma.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    """
-    quantity = "steps at sigma = 0.2 over those at sigma = 0"
-    law = protocol.parameters or system.Parameters(L=100)
+@measures("steps at sigma = 0.2 over those at sigma = 0", ">=", 1.0)
+def theorem_1(study: Study) -> Finding:
+    """Exponents of the steps in 1/alpha_* and in eta, and their growth with sigma."""
+    law = study.law(L=100)
     claimed = [1 / (1 - sigma * law.M / pi) for sigma in SIGMAS]
     if claimed[-1] <= 0:
-        reason = "sigma M / pi is more than 1 at sigma = 0.2"
-        return undecided(quantity, 1.0, reason, parameters=asdict(law))
-    laws = laws_of(law, "proportion")
+        raise Undecided("sigma M / pi is more than 1 at sigma = 0.2", parameters=asdict(law))
+    study.bound, laws = claimed[-1], laws_of(law, "proportion")
     if len(laws) < FEWEST:
         reason = f"samples of L={law.L} tokens have fewer than {FEWEST} points of alpha_*"
-        return undecided(quantity, claimed[-1], reason, parameters=asdict(law))
-    try:
-        along = _means(system, laws, protocol)
-        rates = np.array([_means(system, [law], protocol, eta)[0] for eta in RATES])
-        sigmas = _means(system, [replace(law, sigma=sigma) for sigma in SIGMAS], protocol)
-    except Undecided as refusal:
-        return undecided(quantity, claimed[-1], str(refusal), **refusal.evidence)
+        raise Undecided(reason, parameters=asdict(law))
+    along = _means(study, laws)
+    rates = np.array([_means(study, [law], eta)[0] for eta in RATES])
+    sigmas = _means(study, [replace(law, sigma=sigma) for sigma in SIGMAS])
     # alpha_* of the tokens that there are.
     shares = [each.alpha_star if each.data == "iid" else each.n_star / each.L for each in laws]
     by_alpha, by_eta = -exponent(shares, along), -exponent(RATES, rates)
@@ -232,40 +206,12 @@ def theorem_1(system: System, protocol: Protocol) -> Finding:
         f"steps {listed(sigmas)} at sigma = {listed(SIGMAS)}, where 1/(1 - sigma M / pi) grows "
         f"to {claimed[-1]:.3g}"
     )
-    chart = Chart(
-        r"$\sigma$", r"steps, over those at $\sigma = 0$",
-        [Series("steps", SIGMAS, sigmas / sigmas[0]), Series("claimed", SIGMAS, claimed)],
-        x_scale="linear", y_scale="linear",
-    )  # fmt: skip
-    return conclude(
-        Measurement(quantity, ratio, ">=", claimed[-1], chart), reason,
-        bool(exact and ratio - 1 >= GROWS * (claimed[-1] - 1)), parameters=asdict(law),
-        table={"alpha": along.tolist(), "eta": rates.tolist(), "sigma": sigmas.tolist()},
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class FamilySteps:
-    """Steps of one family over alpha_*.
-
-    Attributes
-    ----------
-    label : str
-    alphas, gaps : float array, shape (rows,)
-        alpha_*, and alpha_* - alpha_#.
-    steps : float array, shape (rows, seeds)
-        NaN where zero training loss was not reached.
-    """
-
-    label: str
-    alphas: FloatArray
-    gaps: FloatArray
-    steps: FloatArray
-
-    @property
-    def mean(self) -> FloatArray:
-        """Over the seeds, shape (rows,)."""
-        return np.asarray(self.steps.mean(axis=1))
+    study.curve("steps", SIGMAS, sigmas / sigmas[0])
+    study.curve("claimed", SIGMAS, claimed)
+    study.draw(r"$\sigma$", r"steps, over those at $\sigma = 0$", None, *LINEAR)
+    holds = bool(exact and ratio - 1 >= GROWS * (claimed[-1] - 1))
+    table = {"alpha": along.tolist(), "eta": rates.tolist(), "sigma": sigmas.tolist()}
+    return study.conclude(ratio, reason, holds=holds, parameters=asdict(law), table=table)
 
 
 def figure_2(system: System, request: FigureRequest) -> Drawing:
@@ -283,11 +229,10 @@ def figure_2(system: System, request: FigureRequest) -> Drawing:
         "families": tuple(FAMILIES), "eta": 0.05, "steps": 6000, "seeds": 3, "workers": cores(),
         "store": "",
     }  # fmt: skip
-    options = request.options(default, {"seeds": 20})
+    options = request.options(default, {"seeds": 20}, workers=0)
     law = request.make_parameters(system, ("alpha_star", "alpha_confusion"), L=100)
-    eta, many = float(options["eta"]), integer("seeds", options["seeds"], at_least=1)
-    workers = integer("workers", options["workers"], at_least=0)
-    results: dict[str, FamilySteps] = {}
+    eta, many = options["eta"], options["seeds"]
+    data: dict[str, dict[str, FloatArray]] = {}
     with folder("2", request, options) as where:
         for name in options["families"]:
             if name not in FAMILIES:
@@ -297,58 +242,52 @@ def figure_2(system: System, request: FigureRequest) -> Drawing:
                 continue
             axes = {
                 "alpha_star": alphas(laws).tolist(), "alpha_confusion": family.confusion,
-                "eta": eta, "steps": options["steps"],
-                "seed": list(range(request.seed, request.seed + many)),
+                "eta": eta, "steps": options["steps"], "seed": list(request.seeds(many)),
             }  # fmt: skip
-            done = stored_sweep(system, law, axes, where / f"{name}.zarr", workers)
+            done = stored_sweep(system, law, axes, where / f"{name}.zarr", options["workers"])
             steps = values(done, "time_t_zero", ("alpha_star", "seed")) / eta
-            results[name] = FamilySteps(family.label, alphas(laws), gaps(laws), steps)
-    if not results:
+            data[name] = {"alpha_star": alphas(laws), "gap": gaps(laws), "steps": steps}
+    if not data:
         refuse("L", law.L, "leaves fewer than three points in every family", "larger", 100)
     words = []
-    for name, one in results.items():
-        by_alpha, by_gap = line(1 / one.alphas, one.mean), line(1 / one.gaps, one.mean)
+    for name, results in data.items():
+        gap, mean = results["gap"], results["steps"].mean(axis=1)
+        by_alpha, by_gap = line(1 / results["alpha_star"], mean), line(1 / gap, mean)
         words.append(
             f"{name}: R^2 {by_alpha.r2:.4f} over 1/alpha_*, {by_gap.r2:.4f} over x = 1/(alpha_* - "
             f"alpha_#), T = {by_gap.slope:.1f} x {by_gap.level:+.1f} (eta T = "
-            f"{by_gap.slope * eta:.2f} x), log slope {-exponent(one.gaps, one.mean):.2f}"
+            f"{by_gap.slope * eta:.2f} x), log slope {-exponent(gap, mean):.2f}"
         )
-    without = [name for name in options["families"] if name not in results]
+    without = [name for name in options["families"] if name not in data]
     if without:
         words.append(f"too few points with L={law.L}: {', '.join(without)}")
-    held = (
-        f"the law itself ({law.data}), $L = {law.L}$, $M = {law.M}$, $m = {law.m}$, "
-        rf"$\sigma = {law.sigma:g}$, $\delta = {law.delta:g}$, margin {law.margin:g}, "
-        rf"$\eta = {eta:g}$, no noise; "
-        + (f"mean of {many} starts, bars from least to greatest" if many > 1 else "one start")
+    names = ("L", "M", "m", "sigma", "delta", "margin")
+    held = f"the law itself ({law.data}), {title(system, law, *names, eta=eta)}, no noise; " + (
+        f"mean of {many} starts, bars from least to greatest" if many > 1 else "one start"
     )
     caption = (
-        f"Steps to zero training loss against 1/alpha_* and 1/(alpha_* - alpha_#) (L={law.L}, "
-        f"m={law.m}, eta={eta:g}, {many} start(s)). {'; '.join(words)}."
+        f"Steps to zero training loss against 1/alpha_* and 1/(alpha_* - alpha_#) "
+        f"({stated(law, 'L', 'm', eta=eta)}, {many} start(s)). {'; '.join(words)}."
     )
-    data = {
-        name: {"alpha_star": one.alphas, "gap": one.gaps, "steps": one.steps}
-        for name, one in results.items()
-    }
-    return Drawing(_picture(list(results.values()), held), data, caption)
+    return Drawing(_picture(data, held), data, caption)
 
 
-def _picture(families: Sequence[FamilySteps], held: str) -> Any:
+def _picture(data: Mapping[str, Mapping[str, FloatArray]], held: str) -> Any:
     """Steps against 1/alpha_* and 1/(alpha_* - alpha_#), with one line through the latter."""
-    with mpl.rc_context(RC):
-        figure, axes = new_figure(8.4, 4.0, ncols=2, sharey=True)
-        for family, (colour, marker) in zip(families, LOOKS, strict=False):
-            mean, steps, finite = family.mean, family.steps, np.isfinite(family.mean)
+    with page(8.4, 4.0, held, ncols=2, sharey=True) as (figure, axes):
+        for (name, family), (colour, marker) in zip(data.items(), LOOKS, strict=False):
+            label, steps = FAMILIES[name].label, family["steps"]
+            mean = steps.mean(axis=1)
+            finite = np.isfinite(mean)
             bars = np.stack([mean - steps.min(axis=1), steps.max(axis=1) - mean])[:, finite]
-            for panel, x in zip(axes, (1 / family.alphas, 1 / family.gaps), strict=True):
+            for panel, x in zip(axes, (1 / family["alpha_star"], 1 / family["gap"]), strict=True):
                 panel.errorbar(
                     x[finite], mean[finite], yerr=bars, color=colour, marker=marker, ls="", ms=5.5,
-                    mfc="white", capsize=2, elinewidth=1.0, label=family.label,
+                    mfc="white", capsize=2, elinewidth=1.0, label=label,
                 )  # fmt: skip
                 if not finite.all():
                     top = np.full((~finite).sum(), np.nanmax(steps) if finite.any() else 1.0)
-                    label = f"{family.label}: not reached"
-                    panel.plot(x[~finite], top, "x", color=colour, label=label)
+                    panel.plot(x[~finite], top, "x", color=colour, label=f"{label}: not reached")
         axes[0].set_xlabel(r"$1/\alpha_*$")
         axes[1].set_xlabel(r"$1/(\alpha_* - \alpha_\#)$")
         axes[0].set_ylabel(STEPS_LABEL)
@@ -359,12 +298,11 @@ def _picture(families: Sequence[FamilySteps], held: str) -> Any:
             logarithmic(panel.xaxis, panel.get_xlim()[1] / panel.get_xlim()[0])
         handles, labels = axes[0].get_legend_handles_labels()
         # In proportion to 1/(alpha_* - alpha_#), through all points by their logarithms.
-        x = np.concatenate([1 / family.gaps for family in families])
-        y = np.concatenate([family.mean for family in families])
+        x = np.concatenate([1 / family["gap"] for family in data.values()])
+        y = np.concatenate([family["steps"].mean(axis=1) for family in data.values()])
         factor, ends = float(np.exp(np.nanmean(np.log(y / x)))), np.array([x.min(), x.max()])
         label = rf"${factor:.3g} / (\alpha_* - \alpha_\#)$"
         handles += axes[1].plot(ends, factor * ends, "--", color=GREY, lw=1.1, zorder=0)
         labels = [*labels, label]
         figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)
-        figure.suptitle(held, fontsize=8, x=0.01, ha="left")
     return axes

@@ -13,21 +13,20 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from dataclasses import asdict, replace
 from math import sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dynamics.codegen import cache_directory
+from dynamics.experiments import measurement
 from dynamics.experiments.figure import FigureRequest
-from dynamics.experiments.measurement import Chart, Series
-from dynamics.experiments.verify import Protocol
+from dynamics.experiments.measurement import Study
 from dynamics.phase_diagrams.selection import Quantity
 from dynamics.problem import FloatArray
 from dynamics.registry import System
@@ -54,20 +53,8 @@ class Interrupted(Exception):
     """A sweep was stopped; the same figure goes on."""
 
 
-@dataclass(frozen=True)
-class Case:
-    """A reduced problem with its gradient descent, every step recorded until it stands still.
-
-    Attributes
-    ----------
-    parameters : Parameters
-    problem : ReducedPopulation
-    run : Trajectory
-    """
-
-    parameters: Any
-    problem: Any
-    run: Trajectory
+class Case(measurement.Case):
+    """A reduced problem with its gradient descent, every step recorded until it stands still."""
 
     @property
     def last(self) -> int:
@@ -105,9 +92,17 @@ class Case:
         positive, open_ = self.problem.instance.start.a > 0, self.gates(record)
         return positive & open_[:, 0, 0], ~positive & open_[:, 1, 1]
 
-    def series(self, label: str, values: FloatArray) -> Series:
-        """Values of the steps until the run stands still; the margin is part of the label."""
-        return Series(f"{label}, {self.name}", np.arange(self.last + 1), values[: self.last + 1])
+    def add(self, study: Study, label: str, values: FloatArray) -> None:
+        """Add a curve of the steps until the run stands still; the margin is part of its label.
+
+        Parameters
+        ----------
+        study : Study
+        label : str
+        values : float array, shape (records,)
+        """
+        stop = self.last + 1
+        study.curve(f"{label}, {self.name}", np.arange(stop), values[:stop])
 
 
 def perturbed(state: FloatArray, seed: int = 0) -> FloatArray:
@@ -162,41 +157,32 @@ def descend_to_rest(problem: Any, eta: float, steps: int, record: int) -> Trajec
     return descend(problem, eta, steps if step is None else max(1, step), record=record)
 
 
-def trained(
-    system: System, parameters: Any, seed: int, eta: float = ETA, steps: int = STEPS
-) -> Case:
+@measurement.computed_once(16)
+def trained(make: Any, parameters: Any, seed: int, eta: float = ETA, steps: int = STEPS) -> Case:
     """The descent of the reduced problem on `SAMPLES` samples, computed once for all checks.
 
     Parameters
     ----------
-    system : System
+    make : System
     parameters : Parameters
     seed : int
     eta : float
     steps : int
         At most.
     """
-    make: Any = system.ReducedPopulation
-    return _trained(make, parameters, seed, eta, steps)
-
-
-@lru_cache(maxsize=16)
-def _trained(make: Callable[..., Any], parameters: Any, seed: int, eta: float, steps: int) -> Case:
     problem = make(parameters, samples=SAMPLES, seed=seed)
     return Case(parameters, problem, descend_to_rest(problem, eta, steps, 1))
 
 
-def at_both_margins(system: System, protocol: Protocol) -> list[Case]:
-    """Runs of the user's parameters, or of the default ones at both margins.
+def both_margins(study: Study, **default: Any) -> list[Any]:
+    """The user's parameters, or the default ones at both margins."""
+    law = study.law(**default)
+    return [law] if study.parameters is not None else [law, proofs_margin(law)]
 
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    """
-    law = protocol.parameters or system.Parameters()
-    laws = [law] if protocol.parameters is not None else [law, proofs_margin(law)]
-    return [trained(system, each, protocol.seed) for each in laws]
+
+def at_both_margins(study: Study) -> list[Case]:
+    """Runs of the user's parameters, or of the default ones at both margins."""
+    return [trained(study.system, law, study.seed) for law in both_margins(study)]
 
 
 def possible(law: Any, points: Iterable[tuple[float, float]]) -> list[Any]:
@@ -231,30 +217,32 @@ def gaps(laws: Sequence[Any]) -> FloatArray:
     return np.array([(law.n_star - law.n_confusion) / law.L for law in laws])
 
 
-def column(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
-    """One column of a table.
+class Line(NamedTuple):
+    """A straight line through points: ``y = slope x + level``, and its share of the variance."""
+
+    slope: float
+    level: float
+    r2: float
+
+
+def line(x: ArrayLike, y: ArrayLike) -> Line:
+    """The straight line through points by least squares.
 
     Parameters
     ----------
-    rows : sequence of mapping
-    name : str
+    x, y : float array, shape (n,)
+
+    Returns
+    -------
+    Line
+        All NaN with fewer than three points, or where all x or all y are equal.
     """
-    return [row[name] for row in rows]
+    from scipy.stats import linregress
 
-
-def over_steps(
-    y_label: str, series: Sequence[Series], levels: Mapping[str, float] | None = None
-) -> Chart:
-    """A chart over steps, both axes linear.
-
-    Parameters
-    ----------
-    y_label : str
-    series : sequence of Series
-    levels : mapping, optional
-        Label -> y of a horizontal line.
-    """
-    return Chart("step", y_label, series, levels or {}, x_scale="linear", y_scale="linear")
+    if np.size(x) < FEWEST or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return Line(np.nan, np.nan, np.nan)
+    fit = linregress(x, y)
+    return Line(float(fit.slope), float(fit.intercept), float(fit.rvalue) ** 2)
 
 
 @contextmanager

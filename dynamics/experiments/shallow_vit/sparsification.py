@@ -11,20 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 
-from dynamics.experiments.figure import Drawing, FigureRequest
-from dynamics.experiments.measurement import Chart, Series, conclude, measures
+from dynamics.experiments.figure import Drawing, FigureRequest, page, stated, title
+from dynamics.experiments.measurement import LINEAR, Study, listed, measures
 from dynamics.experiments.shallow_vit.runs import PATTERNS, folder, stored_sweep, values
-from dynamics.experiments.verify import Finding, Protocol
-from dynamics.plotting.style import BLUE, GREEN, RC, VERMILION, new_figure
+from dynamics.experiments.verify import Finding
+from dynamics.plotting.style import BLUE, GREEN, VERMILION
 from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.sweep.worker_pool import cores
 from dynamics.systems.shallow_vit.empirical.sparsification import SPARSIFIERS
 from dynamics.training.gradient_descent import descend
-from dynamics.validation import integer
 
 LAW: dict[str, Any] = {"alpha_star": 0.3, "alpha_confusion": 0.1, "m": 300, "data": "fixed_disc"}
 TRAINING: dict[str, Any] = {"samples": 20, "noisy_share": 0.2, "noisy_std": 1.0}
@@ -38,8 +36,6 @@ FEW_SEEDS = 3
 """Where only the order of the rules matters."""
 WORDS = {"random": "at random", "irrelevant": "irrelevant first", "noisiest": "noisiest first"}
 LOOKS = ((BLUE, "o", "-"), (VERMILION, "s", "--"), (GREEN, "^", "-."))
-Losses = Mapping[str, FloatArray]
-"""Rule in words -> values, shape (shares, seeds)."""
 
 
 def _losses(
@@ -54,42 +50,30 @@ def _losses(
     return losses
 
 
-def mean_losses(
-    system: System, protocol: Protocol, law: Any = None, **changed: Any
-) -> dict[str, float]:
+def mean_losses(study: Study, law: Any = None, **changed: Any) -> dict[str, float]:
     """Mean test loss with nothing removed (``"none"``) and with `SHARE` removed by each rule.
 
     Parameters
     ----------
-    system : System
-    protocol : Protocol
+    study : Study
     law : Parameters, optional
         `LAW` by default, with what is ``changed`` of it.
     **changed
         Parameters by their names.
     """
-    law = law or system.Parameters(**(LAW | changed))
-    seeds = range(protocol.seed, protocol.seed + FEW_SEEDS)
-    losses = {"none": _losses(system, law, "random", (0.0,), seeds)}
-    losses |= {rule: _losses(system, law, rule, (SHARE,), seeds) for rule in SPARSIFIERS}
+    law = law or study.system.Parameters(**(LAW | changed))
+    seeds = study.seeds(FEW_SEEDS, FEW_SEEDS)
+    losses = {"none": _losses(study.system, law, "random", (0.0,), seeds)}
+    losses |= {rule: _losses(study.system, law, rule, (SHARE,), seeds) for rule in SPARSIFIERS}
     return {rule: float(loss.mean()) for rule, loss in losses.items()}
 
 
 @measures("test loss with irrelevant tokens removed, over that with none removed", "<", 1.0)
-def remark_2(system: System, protocol: Protocol, measured: Any) -> Finding:
-    """Test loss as more tokens are removed, by each rule.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    measured : callable
-        As of `dynamics.experiments.measurement.measures`.
-    """
-    law = protocol.parameters or system.Parameters(**LAW)
-    shares = ALL_REMOVED if protocol.thorough else REMOVED
-    seeds = range(protocol.seed, protocol.seed + (MORE_SEEDS if protocol.thorough else SEEDS))
-    losses = {rule: _losses(system, law, rule, shares, seeds) for rule in SPARSIFIERS}
+def remark_2(study: Study) -> Finding:
+    """Test loss as more tokens are removed, by each rule."""
+    law, seeds = study.law(**LAW), study.seeds(SEEDS, MORE_SEEDS)
+    shares = ALL_REMOVED if study.thorough else REMOVED
+    losses = {rule: _losses(study.system, law, rule, shares, seeds) for rule in SPARSIFIERS}
     means = {rule: loss.mean(axis=1) for rule, loss in losses.items()}
     start, ratio, holds = float(means["random"][0]), float("nan"), None
     reason = "nothing is left to gain: the test loss is 0 with all tokens"
@@ -98,20 +82,15 @@ def remark_2(system: System, protocol: Protocol, measured: Any) -> Finding:
         best = {rule: float(mean[1:].min()) for rule, mean in means.items()}
         helps = [best[rule] < min(start, best["random"]) for rule in ("irrelevant", "noisiest")]
         holds = bool(all(helps) and means["random"][-1] >= means["irrelevant"][-1])
-        words = "; ".join(f"{WORDS[rule]}: {_listed(mean)}" for rule, mean in means.items())
+        words = "; ".join(f"{WORDS[rule]}: {listed(mean, 2)}" for rule, mean in means.items())
         removed = ", ".join(f"{share:.0%}" for share in shares)
         reason = f"test loss with {removed} removed, {words}"
-    chart = Chart(
-        "share of tokens removed", f"test loss, mean of {len(seeds)} seeds",
-        [Series(WORDS[rule], shares, mean) for rule, mean in means.items()],
-        x_scale="linear", y_scale="linear",
-    )  # fmt: skip
+    for rule, mean in means.items():
+        study.curve(WORDS[rule], shares, mean)
+    y_label = f"test loss, mean of {len(seeds)} seeds"
+    study.draw("share of tokens removed", y_label, None, *LINEAR)
     table = {rule: loss.tolist() for rule, loss in losses.items()}
-    return conclude(measured(ratio, chart), reason, holds, parameters=asdict(law), table=table)
-
-
-def _listed(numbers: Any) -> str:
-    return ", ".join(f"{number:.2g}" for number in numbers)
+    return study.conclude(ratio, reason, holds=holds, parameters=asdict(law), table=table)
 
 
 def figure_5(system: System, request: FigureRequest) -> Drawing:
@@ -147,86 +126,70 @@ def _figure(
         "removed": ALL_REMOVED, "seeds": seeds, "eta": ETA, "steps": STEPS, "workers": cores(),
         "store": "",
     }  # fmt: skip
-    options = request.options(default, {"seeds": 20})
-    many = integer("seeds", options["seeds"], at_least=1)
-    shares = np.array(sorted(set(options["removed"])), dtype=float)
+    options = request.options(default, {"seeds": 20}, workers=0)
+    many, shares = options["seeds"], sorted(set(options["removed"]))
     axes = {
-        "full": "empirical", "removed": shares.tolist(),
-        "seed": list(range(request.seed, request.seed + many)),
+        "full": "empirical", "removed": shares, "seed": list(request.seeds(many)),
         **{key: options[key] for key in ("eta", "steps", *TRAINING)},
     }  # fmt: skip
     words: list[str] = []
-    loss: list[dict[str, FloatArray]] = []
-    error: list[dict[str, FloatArray]] = []
+    data: dict[str, Any] = {"removed": np.array(shares), "loss": [], "error": []}
     with folder(name, request, options) as where:
-        for title, law in laws.items():
-            loss.append({})
-            error.append({})
+        for panel, law in laws.items():
+            loss: dict[str, FloatArray] = {}
+            error: dict[str, FloatArray] = {}
             for rule, label in WORDS.items():
-                path = where / f"{rule}-{law.M}.zarr"
-                done = stored_sweep(
-                    system, law, axes | {"sparsify": rule}, path, int(options["workers"])
-                )
-                for part, quantity in ((loss[-1], "test_loss"), (error[-1], "test_error")):
-                    part[label] = values(done, quantity, ("removed", "seed"))
+                rules, path = axes | {"sparsify": rule}, where / f"{rule}-{law.M}.zarr"
+                done = stored_sweep(system, law, rules, path, options["workers"])
+                loss[label] = values(done, "test_loss", ("removed", "seed"))
+                error[label] = values(done, "test_error", ("removed", "seed"))
             means = (
-                f"{label} {_listed(loss[-1][label].mean(axis=1))}, error "
-                f"{_listed(error[-1][label].mean(axis=1))}"
+                f"{label} {listed(loss[label].mean(axis=1), 2)}, error "
+                f"{listed(error[label].mean(axis=1), 2)}"
                 for label in WORDS.values()
             )
-            words.append(f"{title}: " * bool(title) + "; ".join(means))
-    law = next(iter(laws.values()))
+            words.append(f"{panel}: " * bool(panel) + "; ".join(means))
+            data["loss"].append(loss)
+            data["error"].append(error)
+    names = ("L", "d", "m", "alpha_star", "alpha_confusion", "sigma", "delta", "data", "noise")
+    numbers = {"samples": options["samples"], "eta": options["eta"]}
     held = (
-        rf"$N = {options['samples']}$, $L = {law.L}$, $d = {law.d}$, $m = {law.m}$, "
-        rf"$\alpha_* = {law.alpha_star:g}$, $\alpha_\# = {law.alpha_confusion:g}$, "
-        rf"$\sigma = {law.sigma:g}$, $\delta = {law.delta:g}$, {law.data}, $\eta = "
-        rf"{options['eta']:g}$, at most {options['steps']:g} steps;" + "\n"
-        f"noise {law.noise:g}, {options['noisy_std']:g} for a share {options['noisy_share']:g} of "
+        f"{title(system, law, *names, **numbers)}, at most {options['steps']:g} steps;\n"
+        f"noise {options['noisy_std']:g} for a share {options['noisy_share']:g} of "
         f"the tokens; mean of {many} seeds, bars: standard error of the mean"
     )
+    sizes = stated(law, "L", "m", "alpha_star", "alpha_confusion", eta=options["eta"])
     caption = (
         f"Test loss against the share of tokens removed ({', '.join(f'{s:g}' for s in shares)}), "
-        f"training and test samples alike (N={options['samples']}, L={law.L}, m={law.m}, alpha_*="
-        f"{law.alpha_star:g}, alpha_#={law.alpha_confusion:g}, eta={options['eta']:g}, {many} "
+        f"training and test samples alike (N={options['samples']}, {sizes}, {many} "
         f"seeds). {'. '.join(words)}."
     )
-    titles = [f"${title}$" if title else "" for title in laws]
-    data = {"removed": shares, "loss": loss, "error": error}
-    return Drawing(_picture(shares, titles, loss, error, held), data, caption)
+    return Drawing(_picture(data, list(laws), held), data, caption)
 
 
-def _picture(
-    shares: FloatArray,
-    titles: Sequence[str],
-    loss: Sequence[Losses],
-    error: Sequence[Losses],
-    held: str,
-) -> Any:
+def _picture(data: Mapping[str, Any], titles: Sequence[str], held: str) -> Any:
     """Mean over the seeds, with its standard error; test loss above, test error below."""
-    many = len(titles)
-    with mpl.rc_context(RC):
-        figure, axes = new_figure(
-            1.5 + 2.7 * many + 1.6 * (many == 1), 5.2, nrows=2, ncols=many, squeeze=False,
-            sharex=True, sharey="row",
-        )  # fmt: skip
-        for k, title in enumerate(titles):
-            for panel, by_rule in zip(axes[:, k], (loss[k], error[k]), strict=True):
-                for (label, part), (colour, marker, dash) in zip(
-                    by_rule.items(), LOOKS, strict=True
-                ):
-                    seeds = part.shape[1]
-                    bars = part.std(axis=1, ddof=1) / np.sqrt(seeds) if seeds > 1 else None
-                    panel.errorbar(
-                        shares, part.mean(axis=1), yerr=bars, color=colour, marker=marker, ls=dash,
-                        ms=5, mfc="white", capsize=2, elinewidth=1.0, label=label,
-                    )  # fmt: skip
-                # A little below zero, so that marks on the axis are whole.
-                panel.set_ylim(bottom=-0.03 * panel.get_ylim()[1])
-            axes[0, k].set_title(title, fontsize=9, loc="left")
-            axes[1, k].set_xlabel("share of tokens removed")
+    many, shares = len(titles), data["removed"]
+    grid: dict[str, Any] = {"nrows": 2, "ncols": many, "squeeze": False}
+    wide = 1.5 + 2.7 * many + 1.6 * (many == 1)
+    with page(wide, 5.2, held, sharex=True, sharey="row", **grid) as (figure, axes):
+        for (row, k), panel in np.ndenumerate(axes):
+            by_rule = data["error" if row else "loss"][k]
+            for (label, part), (colour, marker, dash) in zip(by_rule.items(), LOOKS, strict=True):
+                seeds = part.shape[1]
+                bars = part.std(axis=1, ddof=1) / np.sqrt(seeds) if seeds > 1 else None
+                panel.errorbar(
+                    shares, part.mean(axis=1), yerr=bars, color=colour, marker=marker, ls=dash,
+                    ms=5, mfc="white", capsize=2, elinewidth=1.0, label=label,
+                )  # fmt: skip
+            # A little below zero, so that marks on the axis are whole.
+            panel.set_ylim(bottom=-0.03 * panel.get_ylim()[1])
+        for panel, word in zip(axes[0], titles, strict=True):
+            panel.set_title(f"${word}$" if word else "", fontsize=9, loc="left")
+        for panel in axes[1]:
+            panel.set_xlabel("share of tokens removed")
         axes[0, 0].set_ylabel("test loss over the margin")
         axes[1, 0].set_ylabel("test error")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
-        figure.suptitle(held, fontsize=8, x=0.01, ha="left")
     return axes

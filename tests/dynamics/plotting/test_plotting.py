@@ -5,7 +5,7 @@ import pytest
 
 import dynamics
 from dynamics import plotting
-from dynamics.experiments.positional_attention import pictures
+from dynamics.experiments.positional_attention.transverse import transverse_picture
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def across():
 
 
 def test_transverse_draws_every_eigenvalue_once_and_marks_the_peak(across):
-    axes = pictures.transverse(across, omega=1e-3)
+    axes = transverse_picture(across, omega=1e-3)
     curves = lines(axes[0], marked=False)
     drawn = np.sort([line.get_ydata()[60] for line in curves if line.get_linestyle() == "-"])
     np.testing.assert_array_equal(drawn, across.eigenvalues[61])
@@ -139,7 +139,7 @@ def test_transverse_of_a_short_run_can_be_drawn(tmp_path):
     system = dynamics.load_system("positional_attention")
     parameters = system.Parameters(D=8, C=2)
     run = dynamics.flow(system.ReducedPopulation(parameters), 0.5, record=20)
-    drawn = pictures.transverse(transverse(Manifold(parameters), run))
+    drawn = transverse_picture(transverse(Manifold(parameters), run), 0.0)
     assert plotting.write(drawn, tmp_path / "short.svg").exists()
 
 
@@ -188,16 +188,3 @@ def test_evidence_draws_curves_and_lines_and_negative_values():
     assert plotting.evidence(verdict).get_yscale() == "log"
     verdict.evidence = {}
     assert plotting.evidence(verdict) is None
-
-
-def test_pictures_over_samples_show_every_cell_and_exponent():
-    from dynamics.experiments.positional_attention.realistic import AssociationGrid, Deviation
-
-    counts = np.array([100, 400, 1600])
-    distances = {"alpha": np.outer(counts**-0.5, [1.0, -1.0])}
-    axes = pictures.deviation(Deviation(list(counts), distances))
-    assert "-0.50" in axes.get_legend().get_texts()[0].get_text()
-    shares = np.array([[[0.25], [1.0]], [[0.5], [np.nan]]])
-    found = AssociationGrid((10, 20), (0.1, 0.2), shares, shares / 10, np.array([0.1, 0.2]))
-    texts = [text.get_text() for text in pictures.association_grid(found)[0].texts]
-    assert texts == ["0.25", "1.00", "0.50", "nan"]

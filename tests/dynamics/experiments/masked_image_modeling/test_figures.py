@@ -6,7 +6,7 @@ import pytest
 import dynamics
 from dynamics import plotting
 from dynamics.experiments.figure import draw
-from dynamics.experiments.masked_image_modeling.figures import Plane, plane_picture, times_picture
+from dynamics.experiments.masked_image_modeling.figures import plane_picture, times_picture
 from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("masked_image_modeling")
@@ -44,8 +44,8 @@ def test_a_plane_without_equal_rates_says_so():
 
 
 def test_a_plane_with_one_row_and_one_column_is_drawn(tmp_path):
-    rows = [(0.25, np.array([0.8]), np.array([2.0]))]
-    one = Plane(tuple(rows), np.array([[0.7, 0.25]]), np.empty((0, 4)))
+    rows, boundary = [(0.25, [0.8], [2.0])], np.array([[0.7, 0.25]])
+    one = {"rows": rows, "boundary": boundary, "trained": np.empty((0, 4))}
     axes = plane_picture(one, "one cell")
     assert axes.get_ylim() == pytest.approx((0.225, 0.275))
     (point,) = [line for line in axes.lines if len(line.get_xdata()) == 1]

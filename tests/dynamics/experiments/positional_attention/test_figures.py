@@ -123,7 +123,7 @@ def test_figure_4_shows_one_run(fourth):
 def test_the_caption_of_figure_4_reports_the_association(fourth):
     share = fourth.data["patch_association"][-1]
     assert f"Patch association: {share:.0%} of the rows" in fourth.caption
-    assert "eta = 0.02, 40 steps (time 0.8)" in fourth.caption
+    assert "eta=0.02, 40 steps (time 0.8)" in fourth.caption
 
 
 def test_figure_2_draws_every_case_and_seed(second):
@@ -190,7 +190,7 @@ def test_thorough_changes_defaults_and_options_have_the_last_word():
         ("4", {"steps": 0}, "steps=0 is too small"),
         ("1b", {"steps": 3}, "option 'steps' is unknown; known are thorough"),
         ("2", {"seeds": 0}, "seeds=0 is too small"),
-        ("2", {"samples": 9, "adam_steps": 0}, "steps=0 is too small"),
+        ("2", {"samples": 9, "adam_steps": 0}, "adam_steps=0 is too small"),
     ],
 )
 def test_what_there_is_not_is_refused_in_one_line(name, options, message):

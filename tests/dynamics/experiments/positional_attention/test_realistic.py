@@ -6,17 +6,24 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.experiments.figure import draw
 from dynamics.experiments.positional_attention import realistic
+from dynamics.results.power_law import exponent
 
 SYSTEM = dynamics.load_system("positional_attention")
 NOISE_FREE = SYSTEM.Parameters(D=8, C=2, d=1, sigma=0.0)
 
 
 def test_deviation_falls_with_the_number_of_samples():
-    found = realistic.deviation(SYSTEM, NOISE_FREE, (1000, 4000, 16_000), seeds=range(12))
-    assert set(found.distances) == {"alpha", "gamma", "rho"}
-    for name in found.distances:
-        assert abs(found.slope(name) + 0.5) < 0.3
+    slopes = exponents(NOISE_FREE, (1000, 4000, 16_000), range(12))
+    assert set(slopes) == {"alpha", "gamma", "rho"}
+    assert all(abs(slope + 0.5) < 0.3 for slope in slopes.values())
+
+
+def exponents(parameters, counts, seeds):
+    distances = realistic.deviation(SYSTEM, parameters, counts, seeds)
+    means = {name: realistic.root_mean_square(part) for name, part in distances.items()}
+    return {name: exponent(counts, mean) for name, mean in means.items()}
 
 
 @pytest.mark.long
@@ -25,8 +32,7 @@ def test_deviation_falls_as_the_root_of_the_number_of_samples(sizes, capsys):
     """RMS over 16 seeds after 200 steps, N = 1e3 ... 1e5: exponent -1/2 within 0.15."""
     parameters = SYSTEM.Parameters(D=sizes[0], C=sizes[1], d=1, sigma=0.0)
     counts = (1000, 3162, 10_000, 31_623, 100_000)
-    found = realistic.deviation(SYSTEM, parameters, counts)
-    slopes = {name: found.slope(name) for name in found.distances}
+    slopes = exponents(parameters, counts, range(16))
     with capsys.disabled():
         print(f"\nD={sizes[0]} C={sizes[1]}: exponents of N {slopes}")
     assert all(abs(slope + 0.5) < 0.15 for slope in slopes.values())
@@ -91,6 +97,16 @@ def test_phase_has_a_cell_for_every_n_and_q():
     found = realistic.association_grid(
         SYSTEM, law, (50, 100), (0.2, 0.5), (0, 1), realistic.Schedule(time=2.0)
     )
-    assert found.association.shape == (2, 2, 2)
-    assert (found.error > 0).all()
-    assert found.linear[0] < found.linear[1]
+    assert found["association"].shape == (2, 2, 2)
+    assert (found["test_error"] > 0).all()
+    assert found["linear_error"][0] < found["linear_error"][1]
+
+
+def test_figures_over_samples_show_every_cell_and_exponent():
+    drawing = draw(SYSTEM, "deviation", options={"samples": (100, 400, 1600), "seeds": 2})
+    texts = drawing.axes.get_legend().get_texts()
+    assert f"{drawing.data['exponents']['alpha']:.2f}" in texts[0].get_text()
+    options = {"samples": (50, 100), "chances": (0.2, 0.5), "time": 2.0}
+    drawing = draw(SYSTEM, "phase", SYSTEM.Parameters(D=8, C=2), options=options)
+    texts = [text.get_text() for text in drawing.axes[0].texts]
+    assert texts == [f"{share:.2f}" for share in drawing.data["association"].ravel()]

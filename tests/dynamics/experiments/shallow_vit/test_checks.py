@@ -7,6 +7,7 @@ import pytest
 from verdicts import verdicts
 
 import dynamics
+from dynamics.experiments.measurement import Study
 from dynamics.experiments.shallow_vit import complexity, identities, iterations
 from dynamics.experiments.verify import Protocol, checks
 from dynamics.systems.shallow_vit.full.population import FullPopulation
@@ -175,9 +176,9 @@ def test_frozen_attention_has_no_advantage_over_itself(monkeypatch):
     """Remark 1 compares two trainings: where attention never moves, the ratio is 1."""
     laws = [iterations.law_at(LAW, "proportion", a) for a in (0.15, 0.25, 0.4)]
 
-    def few(system, given, protocol):
+    def few(study, given):
         frozen = [dataclasses.replace(law, frozen=given[0].frozen) for law in laws]
-        return complexity.trials_of(system, frozen, 0, 6, COUNTS)
+        return complexity.trials_of(study.system, frozen, 0, 6, COUNTS)
 
     monkeypatch.setattr(complexity, "_run", few)
     monkeypatch.setattr(complexity, "SHARES", (0.15, 0.25, 0.4))
@@ -262,7 +263,7 @@ def test_points_beside_those_that_were_asked_for_may_be_impossible():
     near = SYSTEM.Parameters(m=60, alpha_star=0.3, alpha_confusion=0.27)
     short = SYSTEM.Parameters(m=60, L=9)
     for law in (near, short):
-        laws = complexity.theorem_laws(SYSTEM, Protocol(law, False, 0))
+        laws = complexity.theorem_laws(Study(SYSTEM, Protocol(law), "", "<", 0.0))
         assert 3 <= len(laws) < len(complexity.SHARES)
         assert all(one.n_star > one.n_confusion for one in laws)
     shortest = SYSTEM.Parameters(m=12, L=1, alpha_star=1.0, alpha_confusion=0.0)
