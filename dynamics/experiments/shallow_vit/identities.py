@@ -87,7 +87,7 @@ def _compared(study: Study, name: str, problem: Any, differences: FloatArray, **
     """Add a case: its differences at every step, and how far rounding comes if they are not it."""
     most = float(differences.max())
     magnified = _magnified(problem) if most > ROUNDING else None
-    study.row({"case": name, "difference": most}, magnified=magnified, **more)
+    study.row({"case": name, "difference": most, "magnified": magnified}, **more)
     # Differences below any rounding lie at its edge.
     study.curve(name, np.arange(1, len(differences)), np.maximum(differences[1:], 1e-17))
 
@@ -147,7 +147,8 @@ def symmetric_collapse(study: Study) -> Finding:
         problem = study.system.ReducedPopulation(law, seed=study.seed, start="symmetric")
     except InvalidRequest as refusal:
         raise Undecided(str(refusal), parameters=asdict(law)) from refusal
-    _compared(study, f"M={law.M}", problem, _deviations(collapse, problem, law))
+    differences = _deviations(collapse, problem, law)
+    _compared(study, "scalars, W_O, V", problem, differences, case=f"M={law.M}")
     return _equal(study, "largest difference")
 
 
