@@ -190,7 +190,6 @@ def closure_lines(document: Mapping[str, Any]) -> list[str]:
     if document["samples"]:
         classes = document["sample_classes"]
         lines.append(f"{document['samples']} samples in {classes} class{'es' * (classes != 1)}")
-    laws = [f"{law['law']} = {law['value']:.6g}" for law in document["laws"] if law["exact"]]
     for degree, words in ((1, "kept"), (2, "kept by the flow")):
         exact = [
             f"{law['law']} = {law['value']:.6g}"
@@ -200,7 +199,7 @@ def closure_lines(document: Mapping[str, Any]) -> list[str]:
         lines += [f"{words}: {law}" for law in exact[:MOST_SHOWN]]
         if len(exact) > MOST_SHOWN:
             lines.append(f"{words}: {len(exact) - MOST_SHOWN} more")
-    decimal = len(document["laws"]) - len(laws)
+    decimal = sum(not law["exact"] for law in document["laws"])
     if decimal:
         lines.append(f"kept: {decimal} more, with decimal coefficients")
     lines.append(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from theory.closure.partition import FROZEN, EntryClasses, FloatArray, IntArray
+from theory.color_refinement import by_appearance
 from theory.law import ModelError
 
 LONGEST = 60
@@ -159,33 +160,20 @@ def orbit_classes(start: FloatArray, generators: Sequence[Generator]) -> EntryCl
         if not np.allclose(moved, start, rtol=1e-12, atol=0.0):
             entry = int(np.flatnonzero(moved != start)[0])
             raise ModelError(f"the start is not symmetric: {generator.text} moves entry {entry}")
-    size = start.size
-    labels, signs = np.full(size, FROZEN, dtype=np.int64), np.zeros(size)
-    edges = [(g.images, g.signs) for g in generators]
-    inverse = [(np.argsort(i), s[np.argsort(i)]) for i, s in edges]
-    steps = edges + inverse
-    count = 0
-    visited = np.zeros(size, dtype=bool)
-    for root in range(size):
-        if visited[root]:
-            continue
-        members, stack, vanishing = [root], [root], False
-        visited[root] = True
-        signs[root] = 1.0
-        while stack:
-            k = stack.pop()
-            for image, factor in steps:
-                target, sign = int(image[k]), signs[k] * factor[k]
-                if not visited[target]:
-                    visited[target] = True
-                    signs[target] = sign
-                    members.append(target)
-                    stack.append(target)
-                elif signs[target] != sign:
-                    vanishing = True
-        if vanishing:
-            signs[members] = 0.0
-        else:
-            labels[members] = count
-            count += 1
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    # Two vertices for each entry, k for itself and n + k for minus itself.
+    n = start.size
+    images = np.array([g.images for g in generators], dtype=np.int64).reshape(-1, n)
+    turned = n * (np.array([g.signs for g in generators]).reshape(-1, n) < 0)
+    sources = np.broadcast_to(np.arange(n), images.shape)
+    tails = np.concatenate([sources.ravel(), sources.ravel() + n])
+    heads = np.concatenate([(images + turned).ravel(), (images + n - turned).ravel()])
+    graph = coo_array((np.ones(tails.size, dtype=np.int8), (tails, heads)), shape=(2 * n, 2 * n))
+    own, opposite = connected_components(graph, directed=False)[1].reshape(2, n)
+    moving = np.flatnonzero(own != opposite)
+    labels, signs = np.full(n, FROZEN, dtype=np.int64), np.zeros(n)
+    labels[moving], first = by_appearance(np.minimum(own, opposite)[moving])
+    signs[moving] = np.where(own[moving] == own[moving[first]][labels[moving]], 1.0, -1.0)
     return EntryClasses(labels, signs, start)

@@ -12,11 +12,10 @@ outside its domain is NaN, a pole is infinite.
 from __future__ import annotations
 
 import operator
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import mpmath
 import numpy as np
@@ -41,38 +40,30 @@ class UntracedPrimitive(ValueError):
         super().__init__(f"the primitive '{primitive}' cannot be read: {reason}")
 
 
-class Arithmetic(ABC):
+class Arithmetic(Protocol):
     """Numbers on which a traced program is evaluated."""
 
-    @abstractmethod
     def working(self) -> AbstractContextManager[Any]:
         """The context in which every operation of this arithmetic is done."""
 
-    @abstractmethod
     def number(self, value: Any) -> Any:
         """The number of this arithmetic that an input or a literal stands for."""
 
-    @abstractmethod
     def finish(self, entry: Any) -> Any:
         """An entry of a result, as it is handed to the caller."""
 
-    @abstractmethod
     def function(self, name: str, params: Mapping[str, Any]) -> Callable[..., Any] | None:
         """The elementwise primitive `name`; None if this arithmetic has none."""
 
-    @abstractmethod
     def total(self, terms: Sequence[Any]) -> Any:
         """Sum of any number of terms."""
 
-    @abstractmethod
     def largest(self, entries: Sequence[Any]) -> Any:
         """Maximum of one or more entries."""
 
-    @abstractmethod
     def compare(self, relation: str, left: Any, right: Any) -> Any:
         """``left relation right``, one of `RELATIONS`: a bool, or a condition on symbols."""
 
-    @abstractmethod
     def integer(self, entry: Any) -> int | None:
         """A number truncated towards zero; None if it depends on symbols."""
 

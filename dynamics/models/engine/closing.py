@@ -350,15 +350,21 @@ class Closing:
         self, classes: EntryClasses, groups: SampleClasses | None, states: list[FloatArray]
     ) -> tuple[FloatArray | None, list[FloatArray]]:
         """The first state at which the gradient leaves the classes; those where samples part."""
+        import jax
+
         parting: list[FloatArray] = []
-        reduced = None if groups is None else self._reduced_gradient(classes, groups)
+        slope = slope_of(self.made.program, True)
+        payload = None if groups is None else self.made.reduced_payload(classes, groups)
         for state in states:
             gradient = self.training.gradient(state)
             if not np.isfinite(gradient).all():
                 break
             off = np.abs(classes.residual(gradient))
             inside = classes.project(gradient)
-            apart = np.zeros_like(inside) if reduced is None else np.abs(reduced(state) - inside)
+            apart = np.zeros_like(inside)
+            if payload is not None:
+                with jax.enable_x64(True):
+                    apart = np.abs(np.asarray(slope(state[classes.first], payload)) - inside)
             # Where neither is above rounding at first sight, the floors are not computed.
             largest = np.zeros(classes.count + 1)
             np.maximum.at(largest, classes.labels, np.abs(gradient))
@@ -372,19 +378,6 @@ class Closing:
                     parting.append(state)
             self._note(classes, gradient, None)
         return None, parting
-
-    def _reduced_gradient(self, classes: EntryClasses, groups: SampleClasses) -> Any:
-        """Gradient from the representatives alone, by every class."""
-        import jax
-
-        payload = self.made.reduced_payload(classes, groups)
-        slope = slope_of(self.made.program, True)
-
-        def gradient(state: FloatArray) -> FloatArray:
-            with jax.enable_x64(True):
-                return np.asarray(slope(state[classes.first], payload))
-
-        return gradient
 
 
 def far(made: Realization) -> float:

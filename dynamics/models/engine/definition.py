@@ -39,7 +39,7 @@ from dynamics.validation import STRICT, InvalidRequest, integer, learning_rate, 
 from theory.events import EventRule
 from theory.law import ModelError
 from theory.model import LEADING, Model
-from theory.notation import Notation, NotationEntry
+from theory.notation import Notation
 
 if TYPE_CHECKING:
     from dynamics.models.engine.realization import Realization
@@ -81,26 +81,23 @@ def notation_of(model: Model, scalars: tuple[str, ...], observables: tuple[str, 
     observables : tuple of str
         Names of what the model observes.
     """
-    rows = [_row(name, "constant of the model") for name in model.constants]
-    rows += [_row(name, "scalar of the reduction") for name in scalars]
-    rows += [_row(name, "observable of the model") for name in observables]
+    kinds = {
+        "constant of the model": model.constants,
+        "scalar of the reduction": scalars,
+        "observable of the model": observables,
+    }
+    rows = {
+        name: (name, GREEK.get(name, name), latex_of(name), kind)
+        for kind, names in kinds.items()
+        for name in names
+    }
     for name in (*scalars, *observables):
-        latex = rf"\dot{{{latex_of(name)}}}"
-        rows.append(
-            NotationEntry(f"d_{name}", f"d_{name}", latex, f"rate of {name}, per unit of time")
-        )
-    rows += [
-        NotationEntry("risk", "R", "R", "population risk"),
-        NotationEntry(
-            "outside", "outside", r"\mathrm{outside}", "largest distance from the closed space"
-        ),
-    ]
-    unique = {row.name: row for row in rows}
-    return Notation(model.source or model.title or model.name, tuple(unique.values()))
-
-
-def _row(name: str, meaning: str) -> NotationEntry:
-    return NotationEntry(name, GREEK.get(name, name), latex_of(name), meaning)
+        rate, latex = f"d_{name}", rf"\dot{{{latex_of(name)}}}"
+        rows[rate] = rate, rate, latex, f"rate of {name}, per unit of time"
+    rows["risk"] = "risk", "R", "R", "population risk"
+    outside = "largest distance from the closed space"
+    rows["outside"] = "outside", "outside", r"\mathrm{outside}", outside
+    return Notation(model.source or model.title or model.name, rows.values())
 
 
 MOST_PANELS = 4

@@ -8,6 +8,7 @@ of the largest probability. Derivatives are sympy's, of that expression.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -273,46 +274,39 @@ def size_table(
     InvalidRequest
         If the model cannot be made at fewer than two of the sizes.
     """
-    from itertools import product
-
     names = list(grids)
+    where = {
+        values: ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
+        for values in product(*grids.values())
+    }
     closures: dict[tuple[int, ...], Closure] = {}
     left_out: list[str] = []
-    for values in product(*grids.values()):
-        point = dict(zip(names, values, strict=True))
+    for values, point in where.items():
         try:
-            parameters = definition.Parameters(**{**others, **point})
-            made = definition.realization(parameters)
-            closures[values] = made.closure(walk)
+            sized = definition.Parameters(**{**others, **dict(zip(names, values, strict=True))})
+            closures[values] = definition.realization(sized).closure(walk)
         except ValueError as error:
-            where = ", ".join(f"{n}={v}" for n, v in point.items())
-            left_out.append(f"{where} is left out: {str(error).splitlines()[0][:120]}")
+            left_out.append(f"{point} is left out: {str(error).splitlines()[0][:120]}")
     if len(closures) < 2:
         raise InvalidRequest(f"sizes: fewer than two can be made; {'; '.join(left_out)}")
     lines = []
+    sizes: dict[str, dict[tuple[int, ...], int]] = {}
     for values, closure in closures.items():
-        where = ", ".join(f"{n}={v}" for n, v in zip(names, values, strict=True))
-        sizes = ", ".join(
-            f"{name} {n}" for name, n in zip(closure.names, closure.sizes, strict=True)
-        )
-        lines.append(f"{where}: {closure.scalars} of {closure.entries} ({sizes})"[:160])
+        own = list(zip(closure.names, closure.sizes, strict=True))
+        for name, count in own:
+            sizes.setdefault(name, {})[values] = count
+        listed = ", ".join(f"{name} {count}" for name, count in own)
+        lines.append(f"{where[values]}: {closure.scalars} of {closure.entries} ({listed})"[:160])
     counts = {values: closure.scalars for values, closure in closures.items()}
     number, checks = multiplicities(counts, names)
-    usual = max(counts.values())
-    if number is not None and len(set(counts.values())) > 1:
+    if number is None:
+        fewer = [where[values] for values, count in counts.items() if count < max(counts.values())]
+        often = "has fewer scalars than other sizes: perhaps a coincidence there"
+        lines += [f"{point} {often}" for point in fewer]
+    elif len(set(counts.values())) > 1:
         lines.append(f"the number of scalars is {number}, {checks} of the sizes being a check")
-    for values, closure in closures.items():
-        if number is None and closure.scalars < usual:
-            where = ", ".join(f"{n}={v}" for n, v in zip(names, values, strict=True))
-            lines.append(f"{where} has fewer scalars than other sizes: perhaps a coincidence there")
     rows: list[tuple[Any, Any]] = []
-    every = dict.fromkeys(name for closure in closures.values() for name in closure.names)
-    for name in every:
-        sizes_of = {
-            values: closure.sizes[closure.names.index(name)]
-            for values, closure in closures.items()
-            if name in closure.names
-        }
+    for name, sizes_of in sizes.items():
         polynomial, checks = multiplicities(sizes_of, names)
         if polynomial is None:
             lines.append(f"{name}: no polynomial is fixed by these {len(sizes_of)} sizes")

@@ -32,7 +32,7 @@ from dynamics.models.engine.realization import Realization
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure
 from theory.law import ModelError, stacked
-from theory.tracing import to_mpmath
+from theory.tracing import Mpmath, to_mpmath
 
 if TYPE_CHECKING:
     from dynamics.models.engine.square import ReducedPopulation
@@ -195,20 +195,14 @@ def _weights(made: Realization) -> tuple[bool, list[Any]]:
         pairs, same = [], False
     kinds = (mpmath.mpf, int, Fraction)
     if same and all(isinstance(p, kinds) for p, _ in pairs):
-        numbers = [mpmath.mpf(p.numerator) / p.denominator if isinstance(p, Fraction) else +p
-                   for p, _ in pairs]  # fmt: skip
-        return True, [mpmath.mpf(p) for p in numbers]
+        return True, [Mpmath().number(p) for p, _ in pairs]
     return False, [mpmath.mpf(float(p)) for p in made.law.weights]
 
 
 def _exact(value: float) -> Any:
     """The number that a constant stands for: 1/3 and 0.1 where it is the nearest to these."""
-    import mpmath
-
     simple = Fraction(value).limit_denominator(DENOMINATOR)
-    if float(simple) == value:
-        return mpmath.mpf(simple.numerator) / simple.denominator
-    return mpmath.mpf(repr(value))
+    return Mpmath().number(simple if float(simple) == value else value)
 
 
 def _equal(one: Any, two: Any) -> bool:

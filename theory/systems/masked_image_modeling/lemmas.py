@@ -210,12 +210,10 @@ def lemma_5_1(statement: Callable[..., sympy.Expr] = paper_feature_rate) -> Evid
         rest = sympy.Add(*[part for a, part in case.squares.items() if a not in (OWN_AREA, i)])
         stated = statement(LATENTS, case.shares, OWN_AREA, i, rest)
         pairs.append((case.rate(PHI[i]), case.normalised(stated)))
-    equal, total = count_equal(pairs), len(pairs)
-    findings = (
-        f"any sizes: own area {_equal(general[0])}, other area {_equal(general[1])}",
-        f"written out: equal for {equal} of {total} pairs of a mask and a feature",
-    )
-    return Evidence(all(general) and equal == total, ANY, findings)
+    any_sizes = f"any sizes: own area {_equal(general[0])}, other area {_equal(general[1])}"
+    written = count_equal(pairs)
+    counted = f"written out: equal for {written} of {len(pairs)} pairs of a mask and a feature"
+    return Evidence(all(general) and written == len(pairs), ANY, (any_sizes, counted))
 
 
 def paper_position_rate(
@@ -258,13 +256,11 @@ def lemma_5_2(statement: Callable[..., sympy.Expr] = paper_position_rate) -> Evi
             kind = MASKED if q in case.hidden else OWN if area == OWN_AREA else OTHER
             stated = statement(kind, LATENTS[area], case.shares[area], mean)
             pairs.append((case.rate(UPS[q]), case.normalised(ATTENTION[q] * stated)))
-    equal, total = count_equal(pairs), len(pairs)
     by_kind = ", ".join(f"{kind} {_equal(good)}" for kind, good in general.items())
-    findings = (
-        f"any sizes: {by_kind}",
-        f"written out: equal for {equal} of {total} pairs of a mask and a key",
-    )
-    return Evidence(all(general.values()) and equal == total, ANY, findings)
+    written = count_equal(pairs)
+    counted = f"written out: equal for {written} of {len(pairs)} pairs of a mask and a key"
+    holds = all(general.values()) and written == len(pairs)
+    return Evidence(holds, ANY, (f"any sizes: {by_kind}", counted))
 
 
 def conserved_sum(

@@ -39,7 +39,8 @@ from theory.symmetry import Partition
 from theory.systems.positional_attention.linear_rules import walk_law
 from theory.systems.positional_attention.notation import NOTATION
 
-a, b, C, q, L = NOTATION.symbols("a b C q L")
+D, C, q, p, nu, scale, alpha = NOTATION.symbols("D C q p nu scale alpha")
+a, b, x, z, Z = NOTATION.symbols("a b x z Z")
 
 VALUE_PROBABILITY = {1: q / 2, -1: q / 2, 0: 1 - q}
 
@@ -87,8 +88,6 @@ def bayes_error(sets: int, set_size: int, q_value: float) -> float:
     return float(law[: sets - 1].sum() + law[sets - 1] / 2)
 
 
-D, C = NOTATION.symbols("D C")
-
 ORBITS = ("beta", "gamma", "rho")
 """The value that an entry of A has on each orbit: diagonal, same set, different sets."""
 
@@ -115,11 +114,6 @@ def orbit_of(partition: Partition, i: int, j: int) -> str:
         return "beta"
     return "gamma" if partition.labels[i] == partition.labels[j] else "rho"
 
-
-D, C, p, nu, scale = NOTATION.symbols("D C p nu scale")
-alpha, beta, gamma, rho = NOTATION.symbols("alpha beta gamma rho")
-x, z, Z = NOTATION.symbols("x z Z")
-a, b = NOTATION.symbols("a b")
 
 ATTENTION = dict(zip(ORBITS, NOTATION.symbols("Lambda Gamma Xi"), strict=True))
 """The entry of S on each orbit."""

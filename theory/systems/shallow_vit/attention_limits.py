@@ -32,7 +32,7 @@ I the regularised incomplete beta function: of the order of :math:`\theta^{m_a -
 
 from __future__ import annotations
 
-from math import exp, log, pi, sin, sqrt
+from math import log, pi, sin, sqrt
 from typing import Any
 
 import sympy
@@ -261,19 +261,3 @@ def printed_start(noise: float = 0.01, sigma: float = 0.1, delta: float = 0.2) -
     )
     holds = all(scale_error(scale) <= allowed for _, scale, allowed in rows)
     return Evidence(holds, f"c0 = {noise:g}, sigma = {sigma:g}, delta = {delta:g}", findings)
-
-
-def confusion_constant(
-    shares: tuple[float, float], sigma: float, delta: float, tau: float = 0.0
-) -> float:
-    """The epsilon_S that Theorem 1 needs: its hypothesis on alpha_* is met where this is below 1/2.
-
-    Parameters
-    ----------
-    shares : (alpha_*, alpha_#)
-    sigma, delta, tau : float
-        Errors of values, of keys and queries; noise.
-    """
-    relevant, confusion = shares
-    left = 1 - sigma - tau
-    return confusion * exp(delta + tau) / (relevant * left) if left > 0 else float("inf")

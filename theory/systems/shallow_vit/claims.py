@@ -6,8 +6,8 @@ noise of a token, a the common size of the output weights, :math:`p_n(t)` the at
 label-relevant query to label-relevant tokens.
 
 The paper asks (Theorem 1) for :math:`\alpha_* \geq \alpha_\# / (\epsilon_S e^{-(\delta+\tau)}
-(1 - (\sigma+\tau)))` with :math:`\epsilon_S < 1/2`: at most a fraction of alpha_* is confusion
-(`attention_limits.confusion_constant`). Its own Figure 1a does not keep to that.
+(1 - (\sigma+\tau)))` with :math:`\epsilon_S < 1/2`: at most a fraction of alpha_* is confusion.
+Its own Figure 1a does not keep to that.
 """
 
 from __future__ import annotations

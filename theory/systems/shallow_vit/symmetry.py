@@ -139,15 +139,15 @@ def orbit_means(M: int) -> Mapping[str, sympy.Expr]:
         Class of the whole group -> expression; the numbers of entries are weights.
     """
     fine, whole = (classes(pattern_group(M, exchange)) for exchange in (False, True))
-    orbits: dict[str, sympy.Expr] = {}
+    means: dict[str, sympy.Expr] = {}
     for index, first in enumerate(whole.representatives):
         inside = np.unique(fine.labels[whole.labels == index])
         total = sum(
             int(fine.sizes[k]) * sympy.Symbol(f"T_{pair_name(fine.representatives[k])}", real=True)
             for k in inside
         )
-        orbits[pair_name(first)] = sympy.together(total / int(whole.sizes[index]))
-    return orbits
+        means[pair_name(first)] = sympy.together(total / int(whole.sizes[index]))
+    return means
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,28 +202,21 @@ def conditions(start: Weights, law: Law) -> tuple[Condition, ...]:
     """
     M = law.counts.shape[1]
     ordered = classes(pattern_group(M))
-    inner = {
-        "keys have equal inner products on every class (delta = 0)": (start.K.T @ start.K, True),
-        "queries have equal inner products on every class (delta = 0)": (
-            start.Q.T @ start.Q,
-            True,
-        ),
-        "scores are equal on every class (delta = 0 and W_K = W_Q)": (start.K.T @ start.Q, False),
-        "values have equal inner products on every class (sigma = 0)": (
-            start.V.T @ start.V,
-            True,
-        ),
-    }
-    orbits = [_samples(law)]
-    for name, (matrix, symmetric) in inner.items():
-        orbits.append(_entries(name, matrix, unordered(ordered) if symmetric else ordered))
-    orbits.append(_neurons(start, M))
-    return tuple(orbits)
+    even, K, Q, V = unordered(ordered), start.K, start.Q, start.V
+    equal = "have equal inner products on every class"
+    return (
+        _samples(law),
+        _entries(f"keys {equal} (delta = 0)", K.T @ K, even),
+        _entries(f"queries {equal} (delta = 0)", Q.T @ Q, even),
+        _entries("scores are equal on every class (delta = 0 and W_K = W_Q)", K.T @ Q, ordered),
+        _entries(f"values {equal} (sigma = 0)", V.T @ V, even),
+        _neurons(start, M),
+    )
 
 
-def broken(orbits: tuple[Condition, ...]) -> str | None:
+def broken(measured: tuple[Condition, ...]) -> str | None:
     """One line about the first condition that fails, None where all hold."""
-    for condition in orbits:
+    for condition in measured:
         if not condition.holds:
             size = f"{condition.deviation:.3g}"
             return f"the symmetric collapse needs: {condition.name}; off by {size}{condition.where}"
