@@ -16,9 +16,8 @@ import os
 # then 20 to 50 times slower when another process has a core; after a short spin, sleep instead.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
-from dynamics.analysis.comparison import compare
+from dynamics.analysis.comparison import compare, overlay
 from dynamics.analysis.period_doubling import Branches, Onsets, branches, onsets
-from dynamics.analysis.step_size_convergence import overlay
 from dynamics.attention_maps import diversity, total_variation
 from dynamics.experiments.verify import Finding, Verdict, verify
 from dynamics.models import Model

@@ -7,6 +7,7 @@ alternates for good, and at which it leaves the finite numbers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,6 +63,16 @@ def onsets(problem: Problem, state: ArrayLike, steps: int = STEPS) -> Onsets:
     ------
     ValueError
         If there is no limit at the state.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=4, C=2))
+    >>> late = dynamics.flow(problem, time=1000.0).final_state
+    >>> result = dynamics.onsets(problem, late, steps=256)
+    >>> result.limit == dynamics.stability_limit(problem, late)
+    True
     """
     start, limit = problem.layout.flatten(np.asarray(state)), stability_limit(problem, state)
     if not np.isfinite(limit):
@@ -73,7 +84,21 @@ def onsets(problem: Problem, state: ArrayLike, steps: int = STEPS) -> Onsets:
 
 
 def late_states(problem: Problem, start: FloatArray, eta: float, steps: int) -> FloatArray | None:
-    """The last states of a trial, shape (64, n); None if a state was not finite."""
+    """The last states of a trial.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : float array, shape (n,)
+        A small deviation from it is the first state.
+    eta : float
+    steps : int
+
+    Returns
+    -------
+    float array, shape (64, n), or None
+        None if a state was not finite.
+    """
     state = start * (1.0 + KICK)
     due = np.arange(max(0, steps - SHOWN), steps)
     rows, records = np.empty((steps, len(problem.order_names))), np.empty((due.size, state.size))
@@ -83,27 +108,31 @@ def late_states(problem: Problem, start: FloatArray, eta: float, steps: int) -> 
 
 
 def alternates(problem: Problem, start: FloatArray, eta: float, steps: int = STEPS) -> bool:
-    """Whether the fastest state goes up and down at every one of the last steps, visibly."""
-    found = late_states(problem, start, eta, steps)
-    if found is None:
+    """Whether the fastest state goes up and down at every one of the last steps, visibly.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : float array, shape (n,)
+    eta : float
+    steps : int
+    """
+    states = late_states(problem, start, eta, steps)
+    if states is None:
         return False
-    change = np.diff(found, axis=0)
+    change = np.diff(states, axis=0)
     fastest = int(np.argmax(np.abs(change).max(axis=0)))
-    moves, size = change[:, fastest], np.abs(found[:, fastest]).max()
+    moves, size = change[:, fastest], np.abs(states[:, fastest]).max()
     return bool((moves[1:] * moves[:-1] < 0).all() and np.abs(moves).min() > LASTING * size)
 
 
-def _first(condition, limit: float, widest: float) -> float:  # type: ignore[no-untyped-def]
-    """Least learning rate at which a condition is seen, from half the limit on; or infinity."""
+def _first(condition: Callable[[float], bool], limit: float, widest: float) -> float:
+    """Least learning rate at which a condition holds, from half the limit on; or infinity."""
     grid = limit * np.geomspace(0.5, widest, 120)
-    found = next((k for k, eta in enumerate(grid) if condition(eta)), None)
-    if found is None:
-        return float("inf")
-    return _least(condition, float(grid[found - 1]), float(grid[found])) if found else grid[0]
-
-
-def _least(condition, low: float, high: float) -> float:  # type: ignore[no-untyped-def]
-    """Where a condition begins to hold, to a relative precision, from below."""
+    first = next((k for k, eta in enumerate(grid) if condition(eta)), None)
+    if not first:
+        return float("inf") if first is None else float(grid[0])
+    low, high = float(grid[first - 1]), float(grid[first])
     while high > low * (1.0 + PRECISION):
         middle = (low * high) ** 0.5
         low, high = (low, middle) if condition(middle) else (middle, high)
@@ -112,7 +141,7 @@ def _least(condition, low: float, high: float) -> float:  # type: ignore[no-unty
 
 @dataclass(frozen=True)
 class Branches:
-    """Where gradient descent settles from one state, against the learning rate.
+    """Where gradient descent ends from one state, against the learning rate.
 
     Attributes
     ----------
@@ -150,13 +179,26 @@ def branches(
         values, or to three times the limit where there is none.
     steps : int
         Steps of each trial.
+
+    Returns
+    -------
+    Branches
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=4, C=2))
+    >>> late = dynamics.flow(problem, time=1000.0).final_state
+    >>> dynamics.branches(problem, late, "alpha", count=4, steps=256).values.shape
+    (4, 64)
     """
-    start, found = problem.layout.flatten(np.asarray(state)), onsets(problem, state, steps)
-    last = max(1.2 * found.limit, min(1.15 * found.non_finite, 3.0 * found.limit))
-    etas = np.linspace(0.7 * found.limit, last, count)
-    place, values = problem.layout.slice_of(name).start, np.full((count, SHOWN), np.nan)
+    start, observed = problem.layout.flatten(np.asarray(state)), onsets(problem, state, steps)
+    last = max(1.2 * observed.limit, min(1.15 * observed.non_finite, 3.0 * observed.limit))
+    etas = np.linspace(0.7 * observed.limit, last, count)
+    index, values = problem.layout.slice_of(name).start, np.full((count, SHOWN), np.nan)
     for k, eta in enumerate(etas):
-        settled = late_states(problem, start, float(eta), steps)
-        if settled is not None:
-            values[k] = settled[:, place]
-    return Branches(problem.system, name, etas, values, found, Presentation.of(problem))
+        states = late_states(problem, start, float(eta), steps)
+        if states is not None:
+            values[k] = states[:, index]
+    return Branches(problem.system, name, etas, values, observed, Presentation.of(problem))

@@ -12,14 +12,16 @@ eigenvalues of :math:`H_\perp` repel. The *amplification* :math:`\Phi(\tau)` is 
 the propagator: the factor by which the worst deviation has grown. :math:`H_\perp` at different
 times need not commute, so the matrix itself is propagated, by the exponential of the mean of the
 Hessian at both ends of each interval (second order in its length).
+
+For any model the least eigenvalue alone, the rate at which rounding grows, follows by Lanczos
+iteration on Hessian-vector products (`transverse_growth`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +30,11 @@ from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
 from theory.symmetry import PermutationGroup
 
+RECORDS = 32
+"""States of a run at which the least curvature is computed."""
+DENSE = 48
+"""Entries up to which the Hessian is taken whole."""
+TOLERANCE = 1e-6
 EQUAL = 1e-6
 """Eigenvalues that differ by less, relative to the largest, are one multiplet."""
 
@@ -115,7 +122,7 @@ class Transverse:
         """Time of each record."""
         return self.run.time
 
-    @cached_property
+    @property
     def negative(self) -> np.ndarray:
         """How many directions repel, shape (records,)."""
         return (self.eigenvalues < 0).sum(axis=1)
@@ -175,13 +182,13 @@ class Transverse:
         """
         inside = np.array([self.shares[name] > 0.5 for name in sectors])
         first = np.where(inside.any(axis=0), inside.argmax(axis=0), -1)
-        found = {}
+        values = {}
         for k, name in enumerate(sectors):
             counts = (first == k).sum(axis=1)
             if (first < 0).any() or (counts != counts[0]).any():
                 raise ValueError(f"eigenvectors leave or enter the sectors {', '.join(sectors)}")
-            found[name] = self.eigenvalues[first == k].reshape(len(counts), counts[0])
-        return found
+            values[name] = self.eigenvalues[first == k].reshape(len(counts), counts[0])
+        return values
 
     def decoupled_peak(self, name: str) -> float:
         """Largest amplification of a decoupled direction, exp(-integral of its curvature)."""
@@ -202,17 +209,17 @@ def transverse(manifold: Manifold, run: Trajectory) -> Transverse:
     """
     fixed, across = split(manifold.symmetry)
     bases = {name: across.T @ orthonormal(basis) for name, basis in manifold.sectors.items()}
-    parts, found = [], []
+    parts, spectra = [], []
     shares: dict[str, list[FloatArray]] = {name: [] for name in bases}
     for state in run.states:
         matrix = manifold.hessian(state)
-        values, vectors = np.linalg.eigh(across.T @ matrix @ across)
         parts.append(across.T @ matrix @ across)
+        values, vectors = np.linalg.eigh(parts[-1])
         along = np.linalg.eigvalsh(fixed.T @ matrix @ fixed)
-        found.append((values, along, np.abs(across.T @ matrix @ fixed).max()))
+        spectra.append((values, along, np.abs(across.T @ matrix @ fixed).max()))
         for name, basis in bases.items():
             shares[name].append(((basis.T @ vectors) ** 2).sum(axis=0))
-    spectrum, symmetric, cross = (np.array(column, float) for column in zip(*found, strict=True))
+    spectrum, symmetric, cross = (np.array(column, float) for column in zip(*spectra, strict=True))
     amplification, typical, worst = propagate(run.time, parts)
     curvatures = [manifold.decoupled(state) for state in run.states]
     return Transverse(
@@ -290,3 +297,106 @@ def orthonormal(columns: FloatArray) -> FloatArray:
     """Orthonormal basis of the span of columns, shape (n, rank)."""
     vectors, lengths, _ = np.linalg.svd(columns, full_matrices=False)
     return vectors[:, lengths > 1e-10 * lengths.max()]
+
+
+@dataclass(frozen=True)
+class TransverseGrowth:
+    """The most negative transverse curvature along a reduced run.
+
+    Attributes
+    ----------
+    time : float array, shape (records,)
+    least : float array, shape (records,)
+        Least eigenvalue of the Hessian across the closed space; negative repels.
+    amplification : float array, shape (records,)
+        Bound on the growth of a deviation since the start, exp of the integral of the largest rate.
+    """
+
+    time: FloatArray
+    least: FloatArray
+    amplification: FloatArray
+
+
+def transverse_growth(
+    reduced: Any, full: Any, run: Trajectory, records: int = RECORDS
+) -> TransverseGrowth:
+    """The most negative curvature across the closed space, along a run.
+
+    Parameters
+    ----------
+    reduced : ReducedPopulation
+        Of a model of one's own.
+    full : FullPopulation
+        Of the same, with ``hessian_product``.
+    run : Trajectory
+        Of the reduced problem.
+    records : int
+        States at which it is computed.
+
+    Returns
+    -------
+    TransverseGrowth
+    """
+    chosen = np.unique(np.linspace(0, len(run.time) - 1, records).astype(int))
+    time = run.time[chosen]
+    states = reduced.lift(run.states[chosen])
+    least = np.array([least_curvature(reduced, full, state) for state in states])
+    rate = np.maximum(-least, 0.0)
+    grown = np.concatenate([[0.0], np.cumsum(np.diff(time) * (rate[1:] + rate[:-1]) / 2)])
+    return TransverseGrowth(time, least, np.exp(np.minimum(grown, 700.0)))
+
+
+def least_curvature(reduced: Any, full: Any, state: FloatArray) -> float:
+    """Least eigenvalue of the Hessian across the closed space.
+
+    Parameters
+    ----------
+    reduced, full : problems
+        As in `transverse_growth`.
+    state : float array, shape (entries,)
+        A state of every entry.
+
+    Returns
+    -------
+    float
+        Infinite where the space has no complement.
+    """
+    size = state.size
+    if len(reduced.scalars) == size:
+        return float("inf")
+
+    def product(vector: FloatArray) -> FloatArray:
+        across = reduced.outside(np.asarray(vector, dtype=np.float64).ravel())
+        return np.asarray(reduced.outside(full.hessian_product(state, across)))
+
+    if size <= DENSE:
+        matrix = np.column_stack([product(row) for row in np.eye(size)])
+        basis = np.column_stack([reduced.outside(row) for row in np.eye(size)])
+        vectors, lengths, _ = np.linalg.svd(basis)
+        across = vectors[:, lengths > 0.5]
+        return float(np.linalg.eigvalsh(across.T @ (matrix + matrix.T) @ across / 2).min())
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    start = reduced.outside(np.random.default_rng(0).standard_normal(size))
+    # The closed directions have eigenvalue 0 here: shifted, so that they are never the least.
+    scale = abs(float(start @ product(start)) / float(start @ start)) + 1.0
+    bound = _largest(product, start) + scale
+
+    def shifted(vector: FloatArray) -> FloatArray:
+        plain = np.asarray(vector, dtype=np.float64).ravel()
+        return product(plain) - bound * reduced.outside(plain)
+
+    operator = LinearOperator((size, size), matvec=shifted, dtype=np.float64)
+    least = eigsh(operator, k=1, which="SA", v0=start, tol=TOLERANCE, return_eigenvectors=False)
+    return float(least[0]) + bound
+
+
+def _largest(product: Any, start: FloatArray) -> float:
+    """Size of the largest eigenvalue, roughly: a power iteration."""
+    image, size = start, float(np.linalg.norm(start))
+    for _ in range(12):
+        if size == 0.0:
+            return 0.0
+        image = product(image / size)
+        size = float(np.linalg.norm(image))
+    return 1.5 * size

@@ -162,7 +162,7 @@ def _settings(request: CommandRequest, default: DefaultRun) -> dict[str, Any]:
         settings |= {name: flags[name] for name in settings if name in flags}
         check_settings(**settings)
         return settings
-    from dynamics.analysis.step_size_convergence import check_rates
+    from dynamics.analysis.comparison import check_rates
     from dynamics.training.settings import check_flow
 
     flow = {"time": flags["time"], "rtol": flags.get("rtol", 1e-8)}
@@ -194,7 +194,7 @@ def _default_seeds(system: System) -> int:
 
 def _trained(problem: Any, settings: Mapping[str, Any], checkpoint: Checkpoint | None) -> Result:
     """One problem, trained; stderr says where a reduced run leaves what it was reduced to."""
-    from dynamics.analysis.step_size_convergence import overlay
+    from dynamics.analysis.comparison import overlay
     from dynamics.training.flow import flow
     from dynamics.training.gradient_descent import descend
 
@@ -219,7 +219,7 @@ def _compared(
     how = settings if "time" in settings else {**settings, "checkpoint": file}
     result = compare(reduced, fulls, **how)
     if fulls[0].view == "full population" and hasattr(fulls[0], "hessian_product"):
-        from dynamics.analysis.transverse_growth import explanation
+        from dynamics.analysis.comparison import explanation
 
         if remark := explanation(result, reduced[0], fulls[0]):
             print(f"attdyn: {remark}", file=sys.stderr)

@@ -14,8 +14,8 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from dynamics.analysis.phase_portrait.elimination import HELD, RUN, Elimination
-from dynamics.analysis.phase_portrait.nullclines import DEGENERATE, SADDLE, SINK, SOURCE
 from dynamics.analysis.phase_portrait.plane import Portrait
+from dynamics.analysis.phase_portrait.roots import DEGENERATE, SADDLE, SINK, SOURCE
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RC, VERMILION, new_figure
 from dynamics.problem import FloatArray
 from dynamics.results.outcome import HORIZON

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from dynamics.analysis.period_doubling import Branches
-from dynamics.analysis.transverse_growth import TransverseGrowth
+from dynamics.analysis.transverse_stability import TransverseGrowth
 from dynamics.plotting.style import (
     BLUE,
     GREEN,

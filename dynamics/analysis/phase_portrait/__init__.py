@@ -1,13 +1,9 @@
 """Phase planes of reduced problems: fields, nullclines, slow manifolds, fixed points, runs."""
 
 from dynamics.analysis.phase_portrait.elimination import Elimination
-from dynamics.analysis.phase_portrait.nullclines import (
-    FixedPoint,
-    Nullcline,
-    fixed_points,
-    nullcline,
-)
+from dynamics.analysis.phase_portrait.nullclines import Nullcline, nullcline
 from dynamics.analysis.phase_portrait.plane import Portrait, portrait, sentence, summary
+from dynamics.analysis.phase_portrait.roots import FixedPoint, fixed_points
 from dynamics.analysis.phase_portrait.slow_manifold import SlowManifold, slow_manifold
 
 __all__ = [

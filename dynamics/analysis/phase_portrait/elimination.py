@@ -15,15 +15,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynamics.analysis.phase_portrait.nullclines import Box
-from dynamics.analysis.phase_portrait.slow_manifold import (
+from dynamics.analysis.phase_portrait.roots import (
+    Box,
     GradientField,
     branch_bounds,
-    follow_branch,
     partial_gradient,
     refine_root,
     slope,
 )
+from dynamics.analysis.phase_portrait.slow_manifold import follow_branch
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
 from dynamics.validation import InvalidRequest, real, refuse

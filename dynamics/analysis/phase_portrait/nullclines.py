@@ -1,4 +1,4 @@
-"""Nullclines and fixed points: zero sets of functions on a rectangle, and where two of them meet.
+"""Nullclines: zero sets of functions on a rectangle.
 
 The function is sampled on a grid of cells, nine values each (corners, middles of the sides,
 centre). Columns and rows are divided in two where the second differences in one of their cells are
@@ -16,13 +16,14 @@ returned as arcs that turn at the crossing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics.analysis.phase_portrait.roots import SHRUNK, Box
 from dynamics.problem import FloatArray
 from dynamics.validation import integer, real, refuse
 
@@ -35,20 +36,8 @@ PLAIN = 0.25
 """A cell is plain where its second differences are below this part of its range."""
 SAFETY = 4.0
 """On the bound by which second differences let a smooth function of one sign reach zero: a cone."""
-SHRUNK = 1e-3
-"""At a zero, values at the ends of the last bracket are below this part of the first ones."""
-
-SINK, SADDLE, SOURCE, DEGENERATE = "sink", "saddle", "source", "degenerate"
-NEAR = 0.05
-"""How far Newton's method may go from a crossing of two polylines, as a part of the sides."""
-WIDTH = 1e-5
-"""Step of the differences that give a derivative, as a part of the sides."""
-FLAT = 1e-9
-"""An eigenvalue below this part of the other is indistinguishable from 0."""
 
 Function = Callable[[float, float], float]
-Field = Callable[[float, float], tuple[float, float]]
-Box = tuple[tuple[float, float], tuple[float, float]]
 IntArray = NDArray[np.int64]
 
 
@@ -306,131 +295,3 @@ def _arcs(positions: FloatArray, closed: bool, near: float) -> list[FloatArray]:
         if len(arc) > 1:
             arcs.append(arc)
     return arcs
-
-
-@dataclass(frozen=True)
-class FixedPoint:
-    """A point at which a field on the plane is zero.
-
-    Attributes
-    ----------
-    position : float array, shape (2,)
-    eigenvalues : complex array, shape (2,)
-        Of the derivative of the field, per unit of time, by their real parts.
-    kind : str
-        ``"sink"``, ``"saddle"``, ``"source"``; ``"degenerate"`` where one of them is 0.
-    """
-
-    position: FloatArray
-    eigenvalues: np.ndarray
-    kind: str
-
-
-def fixed_points(
-    field: Field, box: Box, first: Sequence[FloatArray], second: Sequence[FloatArray]
-) -> tuple[FixedPoint, ...]:
-    """Where two nullclines meet inside a rectangle.
-
-    Crossings of the polylines are the starts of Newton's method; the eigenvalues of the field's
-    derivative there classify the point.
-
-    Parameters
-    ----------
-    field : callable
-        ``field(x, y)``, the rates of both.
-    box : two pairs of float
-        The rectangle.
-    first, second : sequences of float array, shape (points, 2)
-        Branches of the nullclines of the two rates.
-
-    Returns
-    -------
-    tuple of FixedPoint
-        From left to right.
-
-    Examples
-    --------
-    >>> axis = np.array([[-1.0, 0.0], [1.0, 0.0]])
-    >>> (point,) = fixed_points(lambda x, y: (-x, -2 * y), ((-1, 1), (-1, 1)), [axis[:, ::-1]],
-    ...                         [axis])
-    >>> point.kind
-    'sink'
-    """
-    low, sides = np.array(box)[:, 0], np.ptp(np.array(box), axis=1)
-    zeros: list[FloatArray] = []
-
-    def scaled(share: FloatArray) -> FloatArray:
-        x, y = low + share * sides
-        return np.asarray(field(float(x), float(y))) / sides
-
-    for start in (point for a in first for b in second for point in crossings(a, b)):
-        zero = _newton(scaled, (start - low) / sides)
-        if zero is None or not ((zero >= 0) & (zero <= 1)).all():
-            continue
-        if all(np.abs(zero - other).max() > 1e-6 for other in zeros):
-            zeros.append(zero)
-    points = []
-    for zero in sorted(zeros, key=lambda share: tuple(share)):
-        values = np.linalg.eigvals(_derivative(scaled, zero)).astype(complex)
-        values = values[np.argsort(values.real)]
-        points.append(FixedPoint(low + zero * sides, values, kind_of(values)))
-    return tuple(points)
-
-
-def kind_of(eigenvalues: np.ndarray) -> str:
-    """Kind of a fixed point with these eigenvalues: sink, saddle, source or degenerate."""
-    real_parts = np.asarray(eigenvalues).real
-    if np.abs(real_parts).min() <= FLAT * np.abs(eigenvalues).max():
-        return DEGENERATE
-    if (real_parts < 0).all():
-        return SINK
-    return SOURCE if (real_parts > 0).all() else SADDLE
-
-
-def crossings(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Points at which two polylines cross.
-
-    Parameters
-    ----------
-    first, second : float array, shape (points, 2)
-
-    Returns
-    -------
-    float array, shape (crossings, 2)
-    """
-    a, u = first[:-1, None, :], np.diff(first, axis=0)[:, None, :]
-    b, w = second[None, :-1, :], np.diff(second, axis=0)[None, :, :]
-    across = _cross(u, w)
-    parallel = across == 0
-    across = np.where(parallel, 1.0, across)
-    s, t = _cross(b - a, w) / across, _cross(b - a, u) / across
-    meet = ~parallel & (s >= 0) & (s <= 1) & (t >= 0) & (t <= 1)
-    points: FloatArray = (a + s[..., None] * u)[meet]
-    return points
-
-
-def _cross(u: FloatArray, w: FloatArray) -> FloatArray:
-    crossed: FloatArray = u[..., 0] * w[..., 1] - u[..., 1] * w[..., 0]
-    return crossed
-
-
-def _derivative(field: Callable[[FloatArray], FloatArray], point: FloatArray) -> FloatArray:
-    steps = WIDTH * np.eye(2)
-    columns = [(field(point + step) - field(point - step)) / (2 * WIDTH) for step in steps]
-    return np.array(columns).T
-
-
-def _newton(field: Callable[[FloatArray], FloatArray], start: FloatArray) -> FloatArray | None:
-    """The zero near a start, in units of the sides; None if it is not reached."""
-    point = start.copy()
-    for _ in range(30):
-        slopes, value = _derivative(field, point), field(point)
-        if not (np.isfinite(slopes).all() and np.isfinite(value).all()):
-            return None
-        step = np.linalg.lstsq(slopes, -value, rcond=1e-14)[0]
-        point = point + step
-        if np.abs(point - start).max() > NEAR:
-            return None
-        if np.abs(step).max() < 1e-11:
-            return point
-    return None

@@ -26,22 +26,16 @@ from dynamics.analysis.phase_portrait.elimination import (
     eliminations,
     is_fast,
 )
-from dynamics.analysis.phase_portrait.nullclines import (
+from dynamics.analysis.phase_portrait.nullclines import Nullcline, interval, nullcline
+from dynamics.analysis.phase_portrait.roots import (
     Box,
     FixedPoint,
-    Nullcline,
-    fixed_points,
-    interval,
-    nullcline,
-)
-from dynamics.analysis.phase_portrait.slow_manifold import (
     GradientField,
-    Index,
     Scalar,
-    SlowManifold,
-    rests_on_grid,
+    fixed_points,
     scalar_names,
 )
+from dynamics.analysis.phase_portrait.slow_manifold import Index, SlowManifold, rests_on_grid
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory
@@ -55,7 +49,7 @@ RECORDS = 150
 """Of the runs beside the main one."""
 ARROWS = 24
 BUDGET = 40
-"""Points evaluated for a nullcline, beside polishing, over the square of the grid."""
+"""Most nodes of a grid on which a nullcline is sought, over the square of ``grid``."""
 UNSURE = 1e-2
 """Rates are unknown where their error may be over this part of the median rate of the plane."""
 GOLDEN = 1.32471795724474602596
@@ -135,15 +129,7 @@ class _CountedGradient:
 
 
 class PlaneField:
-    """Rates of two scalars as a function of them, evaluated once at each point.
-
-    Parameters
-    ----------
-    problem : _CountedGradient
-    plane : (str, str)
-    eliminated : mapping
-        Name -> function of the plane, for every further scalar.
-    """
+    """Rates of two scalars as a function of them, evaluated once at each point."""
 
     def __init__(
         self,
@@ -220,9 +206,8 @@ def portrait(
     starts : int or float array, shape (runs, 2)
         Further runs: how many, spread over the rectangle, or their positions on the plane.
     grid : int
-        Cells along each side at the first resolution of nullclines. A point costs one gradient, or
-        about eight where a scalar is slaved, and one more where the problem bounds its error;
-        points are about 20 grid^2.
+        Cells along each side at the first resolution of nullclines: about 20 grid^2 points, of one
+        gradient each, or about eight where a scalar is slaved.
 
     Returns
     -------
@@ -259,7 +244,8 @@ def portrait(
         eliminated = eliminations(counted, main, axes, elimination)
         functions, manifold = _functions(counted, main, axes, rectangle, eliminated, grid)
         field = PlaneField(counted, axes, functions)
-        x, y = (_middles(*ends, min(grid, ARROWS)) for ends in rectangle)
+        middles = (np.arange(min(grid, ARROWS)) + 0.5) / min(grid, ARROWS)
+        x, y = (low + (high - low) * middles for low, high in rectangle)
         rates = field.grid(x, y)
         budget = BUDGET * grid**2
         lines = {
@@ -314,10 +300,6 @@ def _box(run: Trajectory, plane: tuple[str, str], box: Box | None) -> Box:
     return sides[0], sides[1]
 
 
-def _middles(low: float, high: float, count: int) -> FloatArray:
-    return low + (high - low) * (np.arange(count) + 0.5) / count
-
-
 def _spread(box: Box, count: int) -> FloatArray:
     """Points that fill the rectangle evenly, however many."""
     parts = np.array([[k / GOLDEN, k / GOLDEN**2] for k in range(1, count + 1)]).reshape(-1, 2) % 1
@@ -336,16 +318,16 @@ def _functions(
 ) -> tuple[dict[str, PlaneFunction], SlowManifold | None]:
     """Every eliminated scalar as a function of the plane, and the slow manifold of a slaved one."""
     functions: dict[str, PlaneFunction] = {}
-    for name, how in eliminated.items():
+    manifold = None
+    for name, how in sorted(eliminated.items(), key=lambda item: item[1].kind == SLOW):
         if how.kind == RUN:
             functions[name] = along_run(run, name, plane, how)
         elif how.kind == HELD:
             functions[name] = lambda x, y, value=how.value: value  # type: ignore[misc]
-    for name, how in eliminated.items():
-        if how.kind == SLOW:
+        else:
             slaved = SlavedScalar(problem, name, plane, box, dict(functions), run, grid)
-            return {**functions, name: slaved}, slaved.manifold
-    return functions, None
+            functions[name], manifold = slaved, slaved.manifold
+    return functions, manifold
 
 
 def _slow_in_plane(

@@ -13,44 +13,29 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.analysis.phase_portrait.nullclines import SHRUNK
-from dynamics.problem import FloatArray, Layout
+from dynamics.analysis.phase_portrait.roots import (
+    STEP,
+    TOLERANCE,
+    GradientField,
+    Rest,
+    Scalar,
+    bracketed_root,
+    branch_bounds,
+    partial_gradient,
+    refine_root,
+    scalar_names,
+    slope,
+)
+from dynamics.problem import FloatArray
 from dynamics.validation import integer, refuse
 
-TOLERANCE = 1e-14
-"""Of the values, as a part of the larger end of the bracket."""
 SMALL = 1e-3
 """Nodes of a scan are spaced evenly below this part of the bracket, by ratios above it."""
-OPENINGS = 12
-"""How often an interval around a guess is doubled."""
-STEP, LEAP = 0.02, 0.5
-"""Parts by which a value is expected, and at most allowed, to miss its extrapolation."""
-
 Index = tuple[int, ...]
-Scalar = Callable[[float], float]
-
-
-class Rest(NamedTuple):
-    """A value at which a gradient component is zero, and the component's slope there."""
-
-    value: float
-    slope: float
-
-
-class GradientField(Protocol):
-    """What a phase portrait needs of a problem."""
-
-    view: str
-    layout: Layout
-
-    def gradient(self, state: ArrayLike) -> FloatArray:
-        """Gradient of the risk, shape of the state."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -217,122 +202,6 @@ def follow_branch(
     return SlowManifold(name, dict(at), values[None][:count], slopes[None][:count])
 
 
-def scalar_names(problem: GradientField) -> tuple[str, ...]:
-    """Names of the parts of a state of scalars.
-
-    Raises
-    ------
-    InvalidRequest
-        If one of them is not a scalar.
-    """
-    layout = problem.layout
-    for name, shape in zip(layout.names, layout.shapes, strict=True):
-        if shape:
-            refuse("problem", problem.view, f"has {name} of shape {shape}", "a reduced one", "none")
-    return layout.names
-
-
-def partial_gradient(problem: GradientField, name: str, at: Mapping[str, float]) -> Scalar:
-    """A scalar's own gradient component as a function of it.
-
-    Parameters
-    ----------
-    problem : GradientField
-    name : str
-        The scalar.
-    at : mapping
-        Name -> value of the others.
-
-    Returns
-    -------
-    callable
-        Value of the scalar -> component; each value is evaluated once.
-    """
-    names = problem.layout.names
-    position = names.index(name)
-    state = np.array([at.get(other, 0.0) for other in names])
-
-    @cache
-    def component(value: float) -> float:
-        state[position] = value
-        return float(problem.gradient(state)[position])
-
-    return component
-
-
-def slope(component: Scalar, value: float, span: float) -> float:
-    """Derivative of a component by central differences.
-
-    Parameters
-    ----------
-    component : callable
-    value : float
-        Where.
-    span : float
-        Size of the values that the scalar takes.
-    """
-    width = 1e-5 * max(abs(value), 1e-3 * span)
-    return (component(value + width) - component(value - width)) / (2 * width)
-
-
-def refine_root(
-    component: Scalar, guess: float, width: float, bounds: tuple[float, float]
-) -> Rest | None:
-    """The zero of a component near a guess, and its mean slope around it.
-
-    Parameters
-    ----------
-    component : callable
-    guess : float
-    width : float
-        Half of the first interval around the guess, which is doubled until the sign changes.
-    bounds : (float, float)
-        Of the interval.
-
-    Returns
-    -------
-    Rest or None
-        None if the sign does not change within the bounds.
-    """
-    low, high = bounds
-    largest = max(abs(low), abs(high))
-    half = max(width, 1e-9 * largest)
-    for _ in range(OPENINGS):
-        ends = max(low, guess - half), min(high, guess + half)
-        values = component(ends[0]), component(ends[1])
-        if not all(map(math.isfinite, values)):
-            break
-        if (values[0] >= 0) != (values[1] >= 0):
-            root = _root(component, ends, TOLERANCE * largest)
-            rise = (values[1] - values[0]) / (ends[1] - ends[0])
-            return None if root is None else Rest(root, rise)
-        if ends == bounds:
-            break
-        half *= 2.0
-    return None
-
-
-def branch_bounds(guess: float, bounds: tuple[float, float]) -> tuple[float, float]:
-    """The part of some bounds in which a value belongs to the same branch as a guess.
-
-    Parameters
-    ----------
-    guess : float
-    bounds : (float, float)
-    """
-    reach = max(LEAP * abs(guess), STEP * (bounds[1] - bounds[0]))
-    return max(bounds[0], guess - reach), min(bounds[1], guess + reach)
-
-
-def _root(component: Scalar, ends: tuple[float, float], tolerance: float) -> float | None:
-    """The zero between ends of different sign; None where it changes at a pole or a jump."""
-    from scipy.optimize import brentq
-
-    largest = max(abs(component(end)) for end in ends)
-    root = float(brentq(component, *ends, xtol=tolerance, rtol=4 * np.finfo(float).eps))
-    return root if abs(component(root)) <= SHRUNK * largest else None
-
-
 def _nodes(low: float, high: float, count: int) -> list[float]:
     """Nodes from end to end, dense around 0."""
     small = SMALL * max(abs(low), abs(high))
@@ -361,7 +230,7 @@ def _scan(component: Scalar, nodes: Sequence[float]) -> list[Rest]:
     for ends in pairwise(sorted({*nodes, *extrema})):
         values = [component(end) for end in ends]
         if np.isfinite(values).all() and (values[0] >= 0) != (values[1] >= 0):
-            root = _root(component, ends, TOLERANCE * span)
+            root = bracketed_root(component, ends, TOLERANCE * span)
             if root is not None:
                 rests.append(Rest(root, slope(component, root, span)))
     return rests

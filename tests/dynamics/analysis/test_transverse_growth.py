@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.analysis.transverse_growth import explanation, least_curvature, transverse_growth
+from dynamics.analysis.comparison import explanation
+from dynamics.analysis.transverse_stability import least_curvature, transverse_growth
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
 
@@ -83,7 +84,7 @@ def test_lanczos_finds_what_the_whole_hessian_has(monkeypatch):
     basis = across[0][:, across[1] > 0.5]
     known = np.linalg.eigvalsh(basis.T @ hessian @ basis).min()
     assert least_curvature(reduced, full, state) == pytest.approx(known, abs=1e-10)
-    monkeypatch.setattr("dynamics.analysis.transverse_growth.DENSE", 1)
+    monkeypatch.setattr("dynamics.analysis.transverse_stability.DENSE", 1)
     assert least_curvature(reduced, full, state) == pytest.approx(known, abs=1e-6)
 
 

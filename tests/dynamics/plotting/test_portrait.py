@@ -10,7 +10,7 @@ import dynamics
 from dynamics import plotting
 from dynamics.analysis.phase_portrait import portrait
 from dynamics.analysis.phase_portrait.elimination import HELD, Elimination
-from dynamics.analysis.phase_portrait.nullclines import SADDLE, FixedPoint
+from dynamics.analysis.phase_portrait.roots import SADDLE, FixedPoint
 from dynamics.plotting.portrait import MARKS, RESTS, Words, moment, plain
 from dynamics.plotting.style import new_figure
 from dynamics.results.outcome import DIVERGED, Outcome

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dynamics.analysis.phase_portrait import fixed_points, nullcline
-from dynamics.analysis.phase_portrait.nullclines import crossings, kind_of
+from dynamics.analysis.phase_portrait.roots import crossings, kind_of
 
 BOX = ((-2.0, 2.2), (-1.5, 1.4))
 

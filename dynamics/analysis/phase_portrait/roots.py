@@ -1,0 +1,297 @@
+"""Zeros in a plane: fixed points of a field, and values at which one scalar is at rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics.problem import FloatArray, Layout
+from dynamics.validation import refuse
+
+TOLERANCE = 1e-14
+"""Of values at rest, as a part of the larger end of the bracket."""
+OPENINGS = 12
+"""How often an interval around a guess is doubled."""
+STEP, LEAP = 0.02, 0.5
+"""Parts by which a value is expected, and at most allowed, to miss its extrapolation."""
+SHRUNK = 1e-3
+"""At a zero, values at the ends of the last bracket are below this part of the first ones."""
+SINK, SADDLE, SOURCE, DEGENERATE = "sink", "saddle", "source", "degenerate"
+NEAR = 0.05
+"""How far Newton's method may go from a crossing of two polylines, as a part of the sides."""
+WIDTH = 1e-5
+"""Step of the differences that give a derivative, as a part of the sides."""
+FLAT = 1e-9
+"""An eigenvalue below this part of the other is indistinguishable from 0."""
+
+Field = Callable[[float, float], tuple[float, float]]
+Box = tuple[tuple[float, float], tuple[float, float]]
+Scalar = Callable[[float], float]
+
+
+class Rest(NamedTuple):
+    """A value at which a gradient component is zero, and the component's slope there."""
+
+    value: float
+    slope: float
+
+
+class GradientField(Protocol):
+    """What a phase portrait needs of a problem."""
+
+    view: str
+    layout: Layout
+
+    def gradient(self, state: ArrayLike) -> FloatArray:
+        """Gradient of the risk, shape of the state."""
+        ...
+
+
+def scalar_names(problem: GradientField) -> tuple[str, ...]:
+    """Names of the parts of a state of scalars.
+
+    Raises
+    ------
+    InvalidRequest
+        If one of them is not a scalar.
+    """
+    layout = problem.layout
+    for name, shape in zip(layout.names, layout.shapes, strict=True):
+        if shape:
+            refuse("problem", problem.view, f"has {name} of shape {shape}", "a reduced one", "none")
+    return layout.names
+
+
+def partial_gradient(problem: GradientField, name: str, at: Mapping[str, float]) -> Scalar:
+    """A scalar's own gradient component as a function of it.
+
+    Parameters
+    ----------
+    problem : GradientField
+    name : str
+        The scalar.
+    at : mapping
+        Name -> value of the others.
+
+    Returns
+    -------
+    callable
+        Value of the scalar -> component; each value is evaluated once.
+    """
+    names = problem.layout.names
+    position = names.index(name)
+    state = np.array([at.get(other, 0.0) for other in names])
+
+    @cache
+    def component(value: float) -> float:
+        state[position] = value
+        return float(problem.gradient(state)[position])
+
+    return component
+
+
+def slope(component: Scalar, value: float, span: float) -> float:
+    """Derivative of a component by central differences.
+
+    Parameters
+    ----------
+    component : callable
+    value : float
+        Where.
+    span : float
+        Size of the values that the scalar takes.
+    """
+    width = 1e-5 * max(abs(value), 1e-3 * span)
+    return (component(value + width) - component(value - width)) / (2 * width)
+
+
+def refine_root(
+    component: Scalar, guess: float, width: float, bounds: tuple[float, float]
+) -> Rest | None:
+    """The zero of a component near a guess, and its mean slope around it.
+
+    Parameters
+    ----------
+    component : callable
+    guess : float
+    width : float
+        Half of the first interval around the guess, which is doubled until the sign changes.
+    bounds : (float, float)
+        Of the interval.
+
+    Returns
+    -------
+    Rest or None
+        None if the sign does not change within the bounds.
+    """
+    low, high = bounds
+    largest = max(abs(low), abs(high))
+    half = max(width, 1e-9 * largest)
+    for _ in range(OPENINGS):
+        ends = max(low, guess - half), min(high, guess + half)
+        values = component(ends[0]), component(ends[1])
+        if not all(map(math.isfinite, values)):
+            break
+        if (values[0] >= 0) != (values[1] >= 0):
+            root = bracketed_root(component, ends, TOLERANCE * largest)
+            rise = (values[1] - values[0]) / (ends[1] - ends[0])
+            return None if root is None else Rest(root, rise)
+        if ends == bounds:
+            break
+        half *= 2.0
+    return None
+
+
+def branch_bounds(guess: float, bounds: tuple[float, float]) -> tuple[float, float]:
+    """The part of some bounds in which a value belongs to the same branch as a guess.
+
+    Parameters
+    ----------
+    guess : float
+    bounds : (float, float)
+    """
+    reach = max(LEAP * abs(guess), STEP * (bounds[1] - bounds[0]))
+    return max(bounds[0], guess - reach), min(bounds[1], guess + reach)
+
+
+def bracketed_root(component: Scalar, ends: tuple[float, float], tolerance: float) -> float | None:
+    """The zero between ends of different sign; None where it changes at a pole or a jump."""
+    from scipy.optimize import brentq
+
+    largest = max(abs(component(end)) for end in ends)
+    root = float(brentq(component, *ends, xtol=tolerance, rtol=4 * np.finfo(float).eps))
+    return root if abs(component(root)) <= SHRUNK * largest else None
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """A point at which a field on the plane is zero.
+
+    Attributes
+    ----------
+    position : float array, shape (2,)
+    eigenvalues : complex array, shape (2,)
+        Of the derivative of the field, per unit of time, by their real parts.
+    kind : str
+        ``"sink"``, ``"saddle"``, ``"source"``; ``"degenerate"`` where one of them is 0.
+    """
+
+    position: FloatArray
+    eigenvalues: np.ndarray
+    kind: str
+
+
+def fixed_points(
+    field: Field, box: Box, first: Sequence[FloatArray], second: Sequence[FloatArray]
+) -> tuple[FixedPoint, ...]:
+    """Where two nullclines meet inside a rectangle.
+
+    Crossings of the polylines are the starts of Newton's method; the eigenvalues of the field's
+    derivative there classify the point.
+
+    Parameters
+    ----------
+    field : callable
+        ``field(x, y)``, the rates of both.
+    box : two pairs of float
+        The rectangle.
+    first, second : sequences of float array, shape (points, 2)
+        Branches of the nullclines of the two rates.
+
+    Returns
+    -------
+    tuple of FixedPoint
+        From left to right.
+
+    Examples
+    --------
+    >>> axis = np.array([[-1.0, 0.0], [1.0, 0.0]])
+    >>> (point,) = fixed_points(lambda x, y: (-x, -2 * y), ((-1, 1), (-1, 1)), [axis[:, ::-1]],
+    ...                         [axis])
+    >>> point.kind
+    'sink'
+    """
+    low, sides = np.array(box)[:, 0], np.ptp(np.array(box), axis=1)
+    zeros: list[FloatArray] = []
+
+    def scaled(share: FloatArray) -> FloatArray:
+        x, y = low + share * sides
+        return np.asarray(field(float(x), float(y))) / sides
+
+    for start in (point for a in first for b in second for point in crossings(a, b)):
+        zero = _newton(scaled, (start - low) / sides)
+        if zero is None or not ((zero >= 0) & (zero <= 1)).all():
+            continue
+        if all(np.abs(zero - other).max() > 1e-6 for other in zeros):
+            zeros.append(zero)
+    points = []
+    for zero in sorted(zeros, key=lambda share: tuple(share)):
+        values = np.linalg.eigvals(_derivative(scaled, zero)).astype(complex)
+        values = values[np.argsort(values.real)]
+        points.append(FixedPoint(low + zero * sides, values, kind_of(values)))
+    return tuple(points)
+
+
+def kind_of(eigenvalues: np.ndarray) -> str:
+    """Kind of a fixed point with these eigenvalues: sink, saddle, source or degenerate."""
+    real_parts = np.asarray(eigenvalues).real
+    if np.abs(real_parts).min() <= FLAT * np.abs(eigenvalues).max():
+        return DEGENERATE
+    if (real_parts < 0).all():
+        return SINK
+    return SOURCE if (real_parts > 0).all() else SADDLE
+
+
+def crossings(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Points at which two polylines cross.
+
+    Parameters
+    ----------
+    first, second : float array, shape (points, 2)
+
+    Returns
+    -------
+    float array, shape (crossings, 2)
+    """
+    a, u = first[:-1, None, :], np.diff(first, axis=0)[:, None, :]
+    b, w = second[None, :-1, :], np.diff(second, axis=0)[None, :, :]
+    across = _cross(u, w)
+    parallel = across == 0
+    across = np.where(parallel, 1.0, across)
+    s, t = _cross(b - a, w) / across, _cross(b - a, u) / across
+    meet = ~parallel & (s >= 0) & (s <= 1) & (t >= 0) & (t <= 1)
+    points: FloatArray = (a + s[..., None] * u)[meet]
+    return points
+
+
+def _cross(u: FloatArray, w: FloatArray) -> FloatArray:
+    crossed: FloatArray = u[..., 0] * w[..., 1] - u[..., 1] * w[..., 0]
+    return crossed
+
+
+def _derivative(field: Callable[[FloatArray], FloatArray], point: FloatArray) -> FloatArray:
+    steps = WIDTH * np.eye(2)
+    columns = [(field(point + step) - field(point - step)) / (2 * WIDTH) for step in steps]
+    return np.array(columns).T
+
+
+def _newton(field: Callable[[FloatArray], FloatArray], start: FloatArray) -> FloatArray | None:
+    """The zero near a start, in units of the sides; None if it is not reached."""
+    point = start.copy()
+    for _ in range(30):
+        slopes, value = _derivative(field, point), field(point)
+        if not (np.isfinite(slopes).all() and np.isfinite(value).all()):
+            return None
+        step = np.linalg.lstsq(slopes, -value, rcond=1e-14)[0]
+        point = point + step
+        if np.abs(point - start).max() > NEAR:
+            return None
+        if np.abs(step).max() < 1e-11:
+            return point
+    return None
