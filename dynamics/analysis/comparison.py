@@ -254,7 +254,7 @@ def overlay(
     >>> system = dynamics.load_system("positional_attention")
     >>> problem = system.ReducedPopulation(system.Parameters(D=4, C=2))
     >>> result = dynamics.overlay(problem, time=10.0, etas=[0.02, 0.01, 0.005])
-    >>> round(result.orders["alpha"], 1)
+    >>> round(result.orders["gamma"], 1)
     1.0
     """
     time = real("time", time, above=0.0)

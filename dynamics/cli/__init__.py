@@ -38,15 +38,15 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "systems": Command("", "", "list the systems there are"),
-    "derive": Command("SYSTEM", "derive", "what sympy derives: text, LaTeX, or compiled source"),
+    "derive": Command("SYSTEM", "paper", "what sympy derives: text, LaTeX, or compiled source"),
     "run": Command("SYSTEM", "train", "gradient descent on one problem, with its events"),
     "compare": Command("SYSTEM", "train", "the reduced and the full problem side by side"),
     "sweep": Command("SYSTEM", "sweep", "a grid of runs; the same command goes on with it"),
     "phase": Command("STORE", "phase", "a sweep as a phase diagram, slices or a power law"),
     "status": Command("STORE", "sweep", "how far a sweep is"),
     "diversity": Command("FILE", "diversity", "how much the queries of attention maps differ"),
-    "verify": Command("SYSTEM", "verify", "a measured verdict on every claim of the paper"),
-    "figure": Command("SYSTEM", "figure", "a figure of the paper, or one that goes with a verdict"),
+    "verify": Command("SYSTEM", "paper", "a measured verdict on every claim of the paper"),
+    "figure": Command("SYSTEM", "paper", "a figure of the paper, or one that goes with a verdict"),
 }
 HELP = ("-h", "--help")
 

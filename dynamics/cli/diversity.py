@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli.arguments import CommandRequest, Parser, value
-from dynamics.cli.report import PICTURES, json_text, writable, write_whole
+from dynamics.cli.report import PICTURES, print_result, writable, write_whole
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
@@ -69,14 +69,10 @@ def execute(request: CommandRequest) -> int:
     written = [write_whole(picture, lambda path: plotting.write(axes, path))]
     if table is not None:
         written.append(write_whole(table, lambda path: _write_table(layers, path)))
-    if given.get("json"):
-        files = [str(path) for path in written]
-        print(json_text({"results": [_document(layer) for layer in layers], "files": files}))
-    else:
-        for layer in layers:
-            print(_text(layer))
-        for path in written:
-            print(f"written  {path}")
+    files = [str(path) for path in written]
+    lines = [*map(_text, layers), *(f"written  {name}" for name in files)]
+    document = {"results": [_document(layer) for layer in layers], "files": files}
+    print_result(given, document, "\n".join(lines))
     return 0
 
 

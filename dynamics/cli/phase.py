@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.cli.arguments import CommandRequest, Parser, value
-from dynamics.cli.report import PICTURES, json_text, writable, write_whole
+from dynamics.cli.report import PICTURES, print_result, writable, write_whole
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
     from dynamics.phase_diagrams import Slice
     from dynamics.sweep import Sweep
 
-Drawn = tuple[Any, dict[str, Any]]
+Picture = tuple[Any, dict[str, Any]]
 """Axes, and the document to print; its entry ``text`` is the lines printed without --json."""
 ERRORS = ("test_error", "error", "risk")
 """The first of these that a sweep has is drawn if no quantity is given."""
@@ -91,10 +91,9 @@ def execute(request: CommandRequest) -> int:
     written = [write_whole(picture, lambda path: plotting.write(axes, path))]
     for name, path in tables.items():
         written.append(write_whole(path, partial(EXPORTS[name], result)))
-    if given.get("json"):
-        print(json_text(document | {"files": [str(path) for path in written]}))
-    else:
-        print("\n".join([*text, *(f"written  {path}" for path in written)]))
+    files = [str(path) for path in written]
+    lines = [*text, *(f"written  {name}" for name in files)]
+    print_result(given, document | {"files": files}, "\n".join(lines))
     return 0
 
 
@@ -135,7 +134,7 @@ def _quantity(sweep: Sweep, given: Mapping[str, Any]) -> str:
     raise InvalidRequest(f"quantity is needed; this store has {names}")
 
 
-def _draw_slice(sweep: Sweep, given: Mapping[str, Any]) -> Drawn:
+def _draw_slice(sweep: Sweep, given: Mapping[str, Any]) -> Picture:
     """A heat map, or lines."""
     from dynamics import plotting
     from dynamics.phase_diagrams import boundary, select
@@ -158,7 +157,7 @@ def _draw_slice(sweep: Sweep, given: Mapping[str, Any]) -> Drawn:
     return plotting.phase(result, lines, question), document
 
 
-def _draw_boundary(sweep: Sweep, store: str, given: Mapping[str, Any]) -> Drawn:
+def _draw_boundary(sweep: Sweep, store: str, given: Mapping[str, Any]) -> Picture:
     """The boundary of a yes or no, refined by more runs."""
     from dynamics import plotting
     from dynamics.phase_diagrams import Quantity
@@ -198,7 +197,7 @@ def _draw_boundary(sweep: Sweep, store: str, given: Mapping[str, Any]) -> Drawn:
     return plotting.refined(fine, name, notation, result.held), document
 
 
-def _draw_fit(sweep: Sweep, given: Mapping[str, Any]) -> Drawn:
+def _draw_fit(sweep: Sweep, given: Mapping[str, Any]) -> Picture:
     """A power law."""
     from dynamics import plotting
     from dynamics.phase_diagrams import scaling
@@ -219,7 +218,7 @@ def _draw_fit(sweep: Sweep, given: Mapping[str, Any]) -> Drawn:
     return plotting.scaling(law), document
 
 
-def _draw_plane(sweep: Sweep, given: Mapping[str, Any]) -> Drawn:
+def _draw_plane(sweep: Sweep, given: Mapping[str, Any]) -> Picture:
     """The phase plane of one point of the sweep."""
     from dynamics import plotting
     from dynamics.analysis.phase_portrait import portrait, sentence, summary

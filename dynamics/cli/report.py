@@ -6,7 +6,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ from theory.closure import closure_lines
 
 if TYPE_CHECKING:
     from dynamics.registry import System
-    from theory.claims import Claim
 
 PICTURES = (".png", ".svg", ".pdf")
 """Endings of pictures."""
@@ -45,6 +44,20 @@ def _finite(content: Any) -> Any:
     if isinstance(content, Mapping):
         return {key: _finite(entry) for key, entry in content.items()}
     return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
+def print_result(flags: Mapping[str, Any], document: Any, text: str) -> None:
+    """Print a result: one JSON document with ``--json``, else its text.
+
+    Parameters
+    ----------
+    flags : mapping
+        Of the command.
+    document : dict
+        Plain values.
+    text : str
+    """
+    print(json_text(document) if flags.get("json") else text)
 
 
 def writable(path: Any, endings: tuple[str, ...]) -> Path:
@@ -298,16 +311,3 @@ def _time(event: Event | None) -> str:
         return "none"
     known = f" ± {event.uncertainty:.1g}" if event.uncertainty > 1e-5 * event.time else ""
     return f"{event.time:.6g}{known}"
-
-
-def proofs(claims: Sequence[Claim]) -> str:
-    """The claims that can be checked by computation, and what came out."""
-    lines = []
-    for claim in claims:
-        if claim.proof is not None:
-            evidence = claim.proof()
-            words = {True: "holds", False: "does not hold", None: "to be measured along a run"}
-            verdict = words[evidence.holds]
-            lines += [f"{claim.source}: {verdict} ({evidence.case})"]
-            lines += [f"    {finding}" for finding in evidence.findings]
-    return "\n".join(lines)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli.arguments import CommandRequest, Parser, value
-from dynamics.cli.report import json_text
+from dynamics.cli.report import print_result
 from dynamics.registry import EXPECTATION_OPTIONS, SAMPLING_OPTIONS
 from dynamics.validation import InvalidRequest, brief
 
@@ -101,7 +101,7 @@ def _sweep(request: CommandRequest) -> int:
         print(f"attdyn: {error}", file=sys.stderr)
         return 1
     document = _document(result, out)
-    print(json_text(document) if given.get("json") else _text(document))
+    print_result(given, document, _text(document))
     if result.interrupted:
         print("attdyn: interrupted; the same command goes on", file=sys.stderr)
     return 130 if result.interrupted else 0
@@ -168,14 +168,11 @@ def _status(request: CommandRequest) -> int:
     from dynamics.sweep import status
 
     state = status(request.path)
-    if request.flags.get("json"):
-        print(json_text(state))
-    else:
-        axes = ", ".join(f"{n} ({len(v)})" for n, v in state["request"]["axes"].items())
-        print(f"{state['system']}: {state['points']} points" + (f" over {axes}" if axes else ""))
-        print(f"  blocks   {state['done']} of {state['blocks']} done")
-        for kind, number in state["outcomes"].items():
-            print(f"{number:7d}  {kind}")
-        for why, number in Counter(state["damaged"].values()).items():
-            print(f"damaged  {number} blocks: {why}; the same attdyn sweep runs them again")
+    axes = ", ".join(f"{n} ({len(v)})" for n, v in state["request"]["axes"].items())
+    lines = [f"{state['system']}: {state['points']} points" + (f" over {axes}" if axes else "")]
+    lines.append(f"  blocks   {state['done']} of {state['blocks']} done")
+    lines += [f"{number:7d}  {kind}" for kind, number in state["outcomes"].items()]
+    for why, number in Counter(state["damaged"].values()).items():
+        lines.append(f"damaged  {number} blocks: {why}; the same attdyn sweep runs them again")
+    print_result(request.flags, state, "\n".join(lines))
     return 1 if state["damaged"] else 0

@@ -1,18 +1,16 @@
-"""Pictures: one file per kind, functions that take results and return Axes.
+"""Pictures: functions that take results and return Axes.
 
 Results never import this package. Labels come from the notation table of the system.
 """
 
-from dynamics.plotting.arrays import attention, entry_classes
-from dynamics.plotting.comparison import comparison, deviation, realistic
-from dynamics.plotting.diversity import diversity
+from dynamics.plotting.arrays import attention, diversity, entry_classes
 from dynamics.plotting.evidence import evidence
 from dynamics.plotting.phase import phase, refined
 from dynamics.plotting.portrait import portrait, portraits
+from dynamics.plotting.runs import comparison, deviation, realistic, training
 from dynamics.plotting.slices import scaling, slices
 from dynamics.plotting.step_size import branches, overlay, several, stability, transverse_growth
 from dynamics.plotting.style import write
-from dynamics.plotting.training import training
 
 __all__ = [
     "attention",

@@ -1,19 +1,21 @@
-"""Arrays, entry by entry: attention matrices beside the true sets, trained arrays by class."""
+"""Arrays: attention matrices beside the true sets, trained arrays by class, attention diversity."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from math import ceil
 from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.colors import BoundaryNorm, ListedColormap, to_hex, to_rgb
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from dynamics.plotting.style import BOXED, GREY, RC, new_figure
+from dynamics.attention_maps import Measured
+from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, new_figure, styled
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
 
@@ -71,6 +73,7 @@ def matrix_entries(
     bar.set_label("$A_{ij}$", fontsize=8)
 
 
+@styled
 def attention(run: Trajectory) -> Any:
     r"""The attention matrix of a full run: true sets, A at the start, at T0, T1 and at the end.
 
@@ -101,19 +104,19 @@ def attention(run: Trajectory) -> Any:
         if event is not None:
             moments.append((title, event.time, event.state))
     moments.append(("end", float(run.time[-1]), run.final_state))
-    with mpl.rc_context(RC | BOXED):
-        figure, axes = new_figure(2.1 * (1 + len(moments)), 2.6, ncols=1 + len(moments))
-        true_sets(axes[0], np.asarray(run.settings["sets"]))
-        for panel, (title, time, state) in zip(axes[1:], moments, strict=True):
-            matrix_entries(figure, panel, run.layout.part(state, "A"))
-            panel.set_yticklabels([])
-            panel.set_title(title + (rf": $\tau = {time:.4g}$" if time else ""), fontsize=9)
-        axes[0].set_ylabel("patch $i$")
-        for panel in axes:
-            panel.set_xlabel("patch $j$")
+    figure, axes = new_figure(2.1 * (1 + len(moments)), 2.6, ncols=1 + len(moments))
+    true_sets(axes[0], np.asarray(run.settings["sets"]))
+    for panel, (title, time, state) in zip(axes[1:], moments, strict=True):
+        matrix_entries(figure, panel, run.layout.part(state, "A"))
+        panel.set_yticklabels([])
+        panel.set_title(title + (rf": $\tau = {time:.4g}$" if time else ""), fontsize=9)
+    axes[0].set_ylabel("patch $i$")
+    for panel in axes:
+        panel.set_xlabel("patch $j$")
     return axes
 
 
+@styled
 def entry_classes(closure: Mapping[str, Any]) -> Any:
     """Arrays of a model, coloured by the scalar that each entry is.
 
@@ -159,26 +162,169 @@ def entry_classes(closure: Mapping[str, Any]) -> Any:
     ]
     widths = [max(shapes[k::columns]) for k in range(columns)]
     grid = {"nrows": rows, "ncols": columns, "squeeze": False, "width_ratios": widths}
-    with mpl.rc_context(RC):
-        figure, axes = new_figure(2.6 * sum(widths) + 2.0, 2.6 * rows, **grid)
-        for panel in axes.ravel()[len(matrices) :]:
-            panel.set_axis_off()
-        for panel, (name, labels) in zip(axes.ravel(), matrices.items(), strict=False):
-            panel.imshow(np.abs(labels), cmap=palette, norm=norm, interpolation="nearest")
-            across = f" × {labels.shape[1]}" if labels.shape[1] > 1 else ""
-            panel.set_title(f"{name}  ({len(labels)}{across})")
-            panel.set(xticks=[], yticks=[])
-            panel.spines[:].set_visible(False)
-            for row, column in np.argwhere(labels < 0) if labels.size <= SIGNED else ():
-                panel.text(column, row, "−", ha="center", va="center", color="white")
-        keys: list[Any] = []
-        if len(closure["names"]) <= FEW:
-            classes = zip(closure["names"], closure["sizes"], colours, strict=False)
-            keys = [Patch(color=colour, label=f"{name}: {size}") for name, size, colour in classes]
-        if closure["frozen"]:
-            keys.append(Patch(color=FROZEN, label=f"never move: {closure['frozen']}"))
-        title = f"{closure['scalars']} scalars of {closure['entries']} entries"
-        figure.legend(
-            handles=keys, title=title, loc="outside right upper", fontsize=8, title_fontsize=8
-        )
+    figure, axes = new_figure(2.6 * sum(widths) + 2.0, 2.6 * rows, **grid)
+    for panel in axes.ravel()[len(matrices) :]:
+        panel.set_axis_off()
+    for panel, (name, labels) in zip(axes.ravel(), matrices.items(), strict=False):
+        panel.imshow(np.abs(labels), cmap=palette, norm=norm, interpolation="nearest")
+        across = f" × {labels.shape[1]}" if labels.shape[1] > 1 else ""
+        panel.set_title(f"{name}  ({len(labels)}{across})")
+        panel.set(xticks=[], yticks=[])
+        panel.spines[:].set_visible(False)
+        for row, column in np.argwhere(labels < 0) if labels.size <= SIGNED else ():
+            panel.text(column, row, "−", ha="center", va="center", color="white")
+    keys: list[Any] = []
+    if len(closure["names"]) <= FEW:
+        classes = zip(closure["names"], closure["sizes"], colours, strict=False)
+        keys = [Patch(color=colour, label=f"{name}: {size}") for name, size, colour in classes]
+    if closure["frozen"]:
+        keys.append(Patch(color=FROZEN, label=f"never move: {closure['frozen']}"))
+    title = f"{closure['scalars']} scalars of {closure['entries']} entries"
+    figure.legend(
+        handles=keys, title=title, loc="outside right upper", fontsize=8, title_fontsize=8
+    )
     return axes
+
+
+MODEL_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, GREY)
+HATCHES = ("", "////", "....", "xxxx")
+"""After six models the colours are used again, with the next hatch."""
+FEW_IMAGES = 5
+"""Fewer images than this are drawn as circles, because quartiles of them would mean nothing."""
+LETTERS = 18
+"""Letters of a title in an inch of its width."""
+PALE = 0.35
+"""Share of its colour in the face of a box."""
+FAR = 0.35
+"""The axis starts at zero if the least value is below this share of the greatest."""
+GROUP = 0.8
+"""Share of the distance between two heads that the boxes of one take."""
+
+
+@styled
+def diversity(results: Measured | Sequence[Measured]) -> Any:
+    """Boxes over images: diversity above, total variation below, one group for each head.
+
+    Within a head the models stand in the order of the legend. What all models share is in the
+    title, what they do not in the legend.
+
+    Parameters
+    ----------
+    results : Measured or sequence of Measured
+        Of `dynamics.attention_maps.measure`.
+
+    Returns
+    -------
+    array of Axes, shape (2,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dynamics.attention_maps import Setting, measure
+    >>> attention = np.random.default_rng(0).dirichlet(np.ones(9), size=(20, 3, 9))
+    >>> above, below = diversity(measure(attention, Setting(k=4), "random"))
+    >>> len(above.patches)  # a box for each head
+    3
+    """
+    models = [results] if isinstance(results, Measured) else list(results)
+    heads = max(layer.heads for layer in models)
+    width = min(13.0, max(4.6, 1.2 + heads * (0.16 + 0.14 * len(models))))
+    figure, axes = new_figure(width, 4.8, nrows=2, sharex=True)
+    for number, layer in enumerate(models):
+        offset = (number - (len(models) - 1) / 2) * GROUP / len(models)
+        for panel, values in zip(axes, (layer.diversity, layer.total_variation), strict=True):
+            _boxes(panel, values, offset, GROUP / len(models), number)
+    axes[0].set_ylabel("attention diversity\n(patches)")
+    axes[1].set_ylabel("mean pairwise\ntotal variation")
+    axes[1].set_xlabel("head")
+    axes[1].set_xticks(range(heads))
+    axes[1].set_xlim(-0.6, heads - 0.4)
+    for panel in axes:
+        _frame(panel, heads, len(models) > 1)
+    _words(figure, models, width)
+    return axes
+
+
+def _boxes(panel: Axes, values: FloatArray, offset: float, room: float, number: int) -> None:
+    """One model: a box for each head, or circles where there are few images."""
+    colour, hatch = _style(number)
+    images, heads = values.shape
+    positions = np.arange(heads) + offset
+    if images < FEW_IMAGES:
+        panel.plot(np.tile(positions, images), values.ravel(), "o", color=colour, mfc="white", ms=4)
+        return
+    panel.boxplot(
+        values, positions=positions, widths=0.8 * room, manage_ticks=False, patch_artist=True,
+        boxprops={"facecolor": _face(number), "edgecolor": colour, "lw": 0.8, "hatch": hatch},
+        medianprops={"color": colour, "lw": 1.8},
+        whiskerprops={"color": colour, "lw": 0.8},
+        capprops={"color": colour, "lw": 0.8},
+        flierprops={"marker": ".", "ms": 2.5, "mfc": colour, "mec": colour},
+    )  # fmt: skip
+
+
+def _style(number: int) -> tuple[str, str]:
+    """Colour and hatch of a model."""
+    return MODEL_COLOURS[number % len(MODEL_COLOURS)], HATCHES[
+        number // len(MODEL_COLOURS) % len(HATCHES)
+    ]
+
+
+def _face(number: int) -> str:
+    """The colour of a model, paler, so that the line of the median is visible on it."""
+    red, green, blue = (1 - PALE * (1 - part) for part in to_rgb(_style(number)[0]))
+    return to_hex((red, green, blue))
+
+
+def _frame(panel: Axes, heads: int, several: bool) -> None:
+    """Limits from zero, unless all values are far from it, and lines between groups of boxes."""
+    low, high = panel.dataLim.intervaly
+    if low < FAR * high or high == 0:
+        panel.set_ylim(bottom=0.0)
+    panel.grid(axis="y", color="0.9", lw=0.6)
+    panel.set_axisbelow(True)
+    if several:
+        for head in range(1, heads):
+            panel.axvline(head - 0.5, color="0.85", lw=0.6, zorder=0)
+
+
+def _words(figure: Any, models: Sequence[Measured], width: float) -> None:
+    """Title and legend."""
+    facts = [_facts(layer) for layer in models]
+    if len({layer.heads for layer in models}) > 1:
+        facts = [[*own, f"{m.heads} heads"] for own, m in zip(facts, models, strict=True)]
+    shared = [fact for fact in facts[0] if all(fact in others for others in facts)]
+    alone = [models[0].name] if len(models) == 1 and models[0].name else []
+    parts = [", ".join(alone + shared)] if alone + shared else []
+    if any(layer.images >= FEW_IMAGES for layer in models):
+        parts.append(
+            "boxes: quartiles and median over images; whiskers: 1.5 box heights; points: beyond"
+        )
+    if any(layer.images < FEW_IMAGES for layer in models):
+        parts.append("circles: single images")
+    room = int(width * LETTERS)
+    text = "\n".join(textwrap.fill(part, room) for part in parts)
+    figure.suptitle(text, fontsize=8, x=0.01, ha="left")
+    if len(models) == 1:
+        return
+    keys = []
+    for number, (layer, own) in enumerate(zip(models, facts, strict=True)):
+        apart = "\n".join(fact for fact in own if fact not in shared)
+        colour, hatch = _style(number)
+        label = f"{layer.name}\n{apart}" if apart else layer.name
+        face = _face(number)
+        keys.append(Patch(facecolor=face, edgecolor=colour, hatch=hatch, label=label))
+    figure.legend(handles=keys, loc="outside right upper", fontsize=8)
+
+
+def _facts(layer: Measured) -> list[str]:
+    """What was measured, in words."""
+    setting = layer.setting
+    high, wide = layer.grid
+    facts = [f"{high} × {wide} patches", f"top k = {setting.k} keys"]
+    facts.append("1 image" if layer.images == 1 else f"{layer.images} images")
+    if setting.skip:
+        left = "first token" if setting.skip == 1 else f"first {setting.skip} tokens"
+        facts.append(f"{left} left out")
+    facts.append("pairs of different queries" if setting.off_diagonal else "all pairs of queries")
+    return facts

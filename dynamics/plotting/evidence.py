@@ -5,26 +5,14 @@ from __future__ import annotations
 from itertools import cycle
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import SymmetricalLogLocator
 
+from dynamics.plotting import style
 from dynamics.plotting.labels import logarithmic as ticks
-from dynamics.plotting.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    RC,
-    VERMILION,
-    legend_on_the_right,
-    logarithmic,
-    new_figure,
-)
 
-COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, "black")
+COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, "black")
 DASHES = ("-", "--", "-.", ":")
 WORDS = {True: "holds", False: "does not hold here", None: "not decidable at this size"}
 FEW = 12
@@ -33,6 +21,7 @@ NARROW = 100.0
 """Up to this ratio a logarithmic axis has room for labels at 1, 2, 5."""
 
 
+@style.styled
 def evidence(verdict: Any) -> Axes | None:
     """Draw what a verdict rests on.
 
@@ -59,27 +48,26 @@ def evidence(verdict: Any) -> Axes | None:
     if not plot:
         return None
     curves, lines = plot["curves"], plot["lines"]
-    with mpl.rc_context(RC):
-        many = len(curves) + len(lines) > 3
-        _, axes = new_figure(7.4 if many else 5.6, 3.6)
-        for curve, colour, dash in zip(curves, cycle(COLOURS), cycle(DASHES), strict=False):
-            axes.plot(
-                curve["x"], curve["y"], dash, marker="o" if len(curve["x"]) <= FEW else "",
-                mfc="white", color=colour, label=curve["label"], ms=4.5,
-            )  # fmt: skip
-        for line, dash in zip(lines, cycle((":", "--", "-.")), strict=False):
-            axes.axhline(line["y"], color=GREY, lw=0.9, ls=dash, label=line["label"], zorder=0)
-        axes.set(xscale=plot["x_scale"], xlabel=plot["x_label"], ylabel=plot["y_label"])
-        x = _finite(curves, "x")
-        x = x[x > 0]
-        if plot["x_scale"] == "log" and x.size and x.max() < NARROW * x.min():
-            ticks(axes.xaxis, x.max() / x.min())
-        _scale(axes, plot["y_scale"], _finite(curves, "y"))
-        axes.set_title(f"{verdict.claim.source}: {WORDS[verdict.holds]}", fontsize=9, loc="left")
-        if many:
-            legend_on_the_right(axes, fontsize=8)
-        else:
-            axes.legend(loc="best", fontsize=8)
+    many = len(curves) + len(lines) > 3
+    _, axes = style.new_figure(7.4 if many else 5.6, 3.6)
+    for curve, colour, dash in zip(curves, cycle(COLOURS), cycle(DASHES), strict=False):
+        axes.plot(
+            curve["x"], curve["y"], dash, marker="o" if len(curve["x"]) <= FEW else "",
+            mfc="white", color=colour, label=curve["label"], ms=4.5,
+        )  # fmt: skip
+    for line, dash in zip(lines, cycle((":", "--", "-.")), strict=False):
+        axes.axhline(line["y"], color=style.GREY, lw=0.9, ls=dash, label=line["label"], zorder=0)
+    axes.set(xscale=plot["x_scale"], xlabel=plot["x_label"], ylabel=plot["y_label"])
+    x = _finite(curves, "x")
+    x = x[x > 0]
+    if plot["x_scale"] == "log" and x.size and x.max() < NARROW * x.min():
+        ticks(axes.xaxis, x.max() / x.min())
+    _scale(axes, plot["y_scale"], _finite(curves, "y"))
+    axes.set_title(f"{verdict.claim.source}: {WORDS[verdict.holds]}", fontsize=9, loc="left")
+    if many:
+        style.legend_on_the_right(axes, fontsize=8)
+    else:
+        axes.legend(loc="best", fontsize=8)
     return axes
 
 
@@ -98,6 +86,6 @@ def _scale(axes: Axes, scale: str, values: Any) -> None:
         axes.set_yscale("symlog", linthresh=least)
         axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=10 * least))
     elif values.max() < NARROW * values.min():
-        logarithmic(axes)
+        style.logarithmic(axes)
     else:
         axes.set_yscale("log")

@@ -46,6 +46,8 @@ WORDS = {
     "event_III": "of Event III",
 }
 LETTERS = {"samples": "N"}
+COLUMNS = 3
+"""Most panels side by side."""
 SHORT = 20
 """Characters up to which the meaning of a letter stands before it."""
 STAR = "\ue000"
@@ -125,6 +127,39 @@ def fixed(
     return "\n".join(_lines(items, int(width * 14)))
 
 
+def facet_shape(panels: int) -> tuple[int, int]:
+    """Rows and columns of a number of panels."""
+    columns = min(panels, COLUMNS if panels != 4 else 2)
+    return -(-panels // columns), columns
+
+
+def write_titles(figure: Any, panels: Any, result: Slice, width: float) -> None:
+    """The value of the facet above each panel; what is held above all of them.
+
+    Parameters
+    ----------
+    figure : Figure
+    panels : sequence of Axes
+        One for each value of the facet, or one; further ones are hidden.
+    result : Slice
+    width : float
+        Of the figure, in inches.
+    """
+    notation, count = result.presentation.notation, len(result.values)
+    for panel in panels[count:]:
+        panel.set_visible(False)
+    if result.facet is not None:
+        for panel, value in zip(panels, result.facet.values, strict=False):
+            name = letter(notation, result.facet.name)
+            panel.set_title(f"${name} = {number(float(value))}$", fontsize=9)
+    seeds = 0 if result.quantity.yes_no else result.seeds
+    held = fixed(notation, result.held, result.derived, width, seeds)
+    if count == 1:
+        panels[0].set_title(held, fontsize=8, loc="left")
+    else:
+        figure.suptitle(held, fontsize=8, x=0.01, ha="left")
+
+
 def _item(notation: Letters, name: str, value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return f"{name.replace('_', ' ')} {brief(str(value))}"
@@ -160,7 +195,7 @@ NARROWEST = 4.0
 NARROW = 100.0
 
 
-class Place:
+class CellAxis:
     """Where the values of an axis stand on a picture.
 
     Few whole numbers (C = 2, 4, 8) are categories, equally far apart; others stand at their own
@@ -239,7 +274,7 @@ def without(result: Slice) -> dict[str, NDArray[np.bool_]]:
 
 
 def draw_marks(
-    panel: Axes, x: Place, y: Place, where: dict[str, NDArray[np.bool_]]
+    panel: Axes, x: CellAxis, y: CellAxis, where: dict[str, NDArray[np.bool_]]
 ) -> dict[str, Any]:
     """Mark cells of one panel; word -> handle of a legend."""
     handles: dict[str, Any] = {}

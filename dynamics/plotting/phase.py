@@ -18,8 +18,8 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 from dynamics.phase_diagrams.boundaries import NOT_VALID, YES, Refined, check_yes_no, crossings
 from dynamics.phase_diagrams.selection import Slice
 from dynamics.plotting import labels
-from dynamics.plotting.labels import Place, draw_marks, hatch, logarithmic, without
-from dynamics.plotting.style import RC, VERMILION, new_figure
+from dynamics.plotting.labels import CellAxis, draw_marks, hatch, logarithmic, without
+from dynamics.plotting.style import VERMILION, new_figure, styled
 from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest
 
@@ -28,13 +28,13 @@ DECADES = 30.0
 NO_COLOUR, YES_COLOUR = "#E6E6E6", "#7FB8DC"
 SHARES = ("patch_association",)
 DASHES = ("-", "--", ":")
-COLUMNS = 3
 SHORTEST = 0.4
 """Inches below which a line of equal value has no room for a label."""
 STAGGERED = (0.5, 0.3, 0.7)
 HALO: list[Any] = [withStroke(linewidth=2.6, foreground="white")]
 
 
+@styled
 def phase(
     result: Slice, contours: Sequence[Slice] = (), boundary: Slice | Refined | None = None
 ) -> Any:
@@ -80,43 +80,33 @@ def phase(
     if isinstance(boundary, Slice):
         check_yes_no(boundary)
     assert result.y is not None
-    x, y, panels = Place(result.x), Place(result.y), len(result.values)
-    columns = min(panels, COLUMNS if panels != 4 else 2)
-    rows = -(-panels // columns)
+    x, y, panels = CellAxis(result.x), CellAxis(result.y), len(result.values)
+    rows, columns = labels.facet_shape(panels)
     width = 5.8 if panels == 1 else 1.3 + 2.7 * columns
     colours, norm = _colours(result)
     marked = without(result)
     handles: dict[str, Any] = {}
-    with mpl.rc_context(RC):
-        figure, grid = new_figure(
-            width, 4.4 if panels == 1 else 1.0 + 2.5 * rows, nrows=rows, ncols=columns,
-            squeeze=False, sharex=True, sharey=True,
-        )  # fmt: skip
-        every = grid.ravel()
-        image: Any = None
-        for k, panel in enumerate(every[:panels]):
-            panel.spines[:].set_visible(True)
-            x.draw(panel, "x", result.presentation.notation, labelled=k + columns >= panels)
-            y.draw(panel, "y", result.presentation.notation, labelled=k % columns == 0)
-            panel.tick_params(labelbottom=k + columns >= panels)
-            shown = np.ma.masked_invalid(result.values[k])
-            image = panel.pcolormesh(x.edges, y.edges, shown, cmap=colours, norm=norm)
-            here = {word: cells[k] for word, cells in marked.items()}
-            handles |= draw_marks(panel, x, y, here)
-            for curve, dash in zip(contours, DASHES * len(contours), strict=False):
-                handles |= _contour(panel, (x, y), curve, curve.values[k], dash)
-            if boundary is not None:
-                handles |= _boundary(panel, (x, y), boundary, k)
-            if result.facet is not None:
-                value = labels.number(float(result.facet.values[k]))
-                name = labels.letter(result.presentation.notation, result.facet.name)
-                panel.set_title(f"${name} = {value}$", fontsize=9)
-        for panel in every[panels:]:
-            panel.set_visible(False)
-        _key(figure, every[:panels], image, result, handles)
-        seeds = result.seeds if not result.quantity.yes_no else 0
-        held = labels.fixed(result.presentation.notation, result.held, result.derived, width, seeds)
-        _title(figure, every, held, panels)
+    figure, grid = new_figure(
+        width, 4.4 if panels == 1 else 1.0 + 2.5 * rows, nrows=rows, ncols=columns,
+        squeeze=False, sharex=True, sharey=True,
+    )  # fmt: skip
+    every = grid.ravel()
+    image: Any = None
+    for k, panel in enumerate(every[:panels]):
+        panel.spines[:].set_visible(True)
+        x.draw(panel, "x", result.presentation.notation, labelled=k + columns >= panels)
+        y.draw(panel, "y", result.presentation.notation, labelled=k % columns == 0)
+        panel.tick_params(labelbottom=k + columns >= panels)
+        shown = np.ma.masked_invalid(result.values[k])
+        image = panel.pcolormesh(x.edges, y.edges, shown, cmap=colours, norm=norm)
+        here = {word: cells[k] for word, cells in marked.items()}
+        handles |= draw_marks(panel, x, y, here)
+        for curve, dash in zip(contours, DASHES * len(contours), strict=False):
+            handles |= _contour(panel, (x, y), curve, curve.values[k], dash)
+        if boundary is not None:
+            handles |= _boundary(panel, (x, y), boundary, k)
+    _key(figure, every[:panels], image, result, handles)
+    labels.write_titles(figure, every, result, width)
     return every[:panels] if result.facet is not None else every[0]
 
 
@@ -162,7 +152,7 @@ def _colours(result: Slice) -> tuple[Colormap, Normalize]:
 
 
 def _contour(
-    panel: Axes, places: tuple[Place, Place], curve: Slice, values: FloatArray, dash: str
+    panel: Axes, axes: tuple[CellAxis, CellAxis], curve: Slice, values: FloatArray, dash: str
 ) -> dict[str, Any]:
     """Lines of equal value, labelled; nothing where there are none."""
     shown = np.ma.masked_invalid(values)
@@ -175,7 +165,7 @@ def _contour(
     if not levels:
         return {}
     drawn = panel.contour(
-        places[0].centres, places[1].centres, shown, levels=levels, colors="black",
+        axes[0].centres, axes[1].centres, shown, levels=levels, colors="black",
         linewidths=1.1, linestyles=[dash],
     )  # fmt: skip
     drawn.set_path_effects(HALO)
@@ -208,10 +198,10 @@ def _level(value: float) -> str:
 
 
 def _boundary(
-    panel: Axes, places: tuple[Place, Place], found: Slice | Refined, k: int
+    panel: Axes, axes: tuple[CellAxis, CellAxis], found: Slice | Refined, k: int
 ) -> dict[str, Any]:
     """The boundary: a refined one as it is, that of a grid along the sides of its cells."""
-    x, y = places
+    x, y = axes
     style: dict[str, Any] = {"color": VERMILION, "lw": 2.0}
     if isinstance(found, Refined):
         name = f"boundary, refined with {found.runs} runs"
@@ -256,16 +246,10 @@ def _key(figure: Any, panels: Any, image: Any, result: Slice, handles: dict[str,
         )  # fmt: skip
 
 
-def _title(figure: Any, panels: Any, held: str, count: int) -> None:
-    if count == 1:
-        panels[0].set_title(held, fontsize=8, loc="left")
-    else:
-        figure.suptitle(held, fontsize=8, x=0.01, ha="left")
-
-
 REFINED_WIDTH = 5.4
 
 
+@styled
 def refined(
     result: Refined,
     name: str,
@@ -299,32 +283,31 @@ def refined(
     x, y = result.x.values, result.y.values
     line: dict[str, Any] = {"color": VERMILION, "lw": 1.8, "path_effects": HALO}
     dot: dict[str, Any] = {"ls": "", "marker": ".", "ms": 2.4, "color": "black", "mew": 0}
-    with mpl.rc_context(RC):
-        figure, axes = new_figure(REFINED_WIDTH, 4.4)
-        axes.spines[:].set_visible(True)
-        for which, axis in (("x", result.x), ("y", result.y)):
-            axes.set(**{
-                f"{which}scale": "log" if axis.logarithmic else "linear",
-                f"{which}label": labels.label(letters, axis.name),
-                f"{which}lim": (axis.values[0], axis.values[-1]),
-            })  # fmt: skip
-            if axis.logarithmic:
-                logarithmic(getattr(axes, f"{which}axis"), axis.values[-1] / axis.values[0])
-        handles: list[Any] = [*_areas(axes, result, name)]
-        rows, columns = np.nonzero(result.evaluated & (result.values != NOT_VALID))
-        axes.plot(x[columns], y[rows], zorder=3, clip_on=False, **dot)
-        for path in result.lines:
-            axes.plot(path[:, 0], path[:, 1], zorder=4, **line)
-        axes.set_title(labels.fixed(letters, held or {}, {}, REFINED_WIDTH), fontsize=8, loc="left")
-        runs = f"{len(rows)} of {result.values.size} points run"
-        if result.runs > len(rows):
-            runs += f", {result.runs - len(rows)} more on the boundary"
-        handles.insert(2, Line2D([], [], label=_boundary_label(result, letters), **line))
-        handles.insert(3, Line2D([], [], label=runs, **dot | {"ms": 5}))
-        figure.legend(
-            handles=handles, loc="outside lower center", ncols=2, fontsize=7.5, handlelength=1.6,
-            columnspacing=1.0,
-        )  # fmt: skip
+    figure, axes = new_figure(REFINED_WIDTH, 4.4)
+    axes.spines[:].set_visible(True)
+    for which, axis in (("x", result.x), ("y", result.y)):
+        axes.set(**{
+            f"{which}scale": "log" if axis.logarithmic else "linear",
+            f"{which}label": labels.label(letters, axis.name),
+            f"{which}lim": (axis.values[0], axis.values[-1]),
+        })  # fmt: skip
+        if axis.logarithmic:
+            logarithmic(getattr(axes, f"{which}axis"), axis.values[-1] / axis.values[0])
+    handles: list[Any] = [*_areas(axes, result, name)]
+    rows, columns = np.nonzero(result.evaluated & (result.values != NOT_VALID))
+    axes.plot(x[columns], y[rows], zorder=3, clip_on=False, **dot)
+    for path in result.lines:
+        axes.plot(path[:, 0], path[:, 1], zorder=4, **line)
+    axes.set_title(labels.fixed(letters, held or {}, {}, REFINED_WIDTH), fontsize=8, loc="left")
+    runs = f"{len(rows)} of {result.values.size} points run"
+    if result.runs > len(rows):
+        runs += f", {result.runs - len(rows)} more on the boundary"
+    handles.insert(2, Line2D([], [], label=_boundary_label(result, letters), **line))
+    handles.insert(3, Line2D([], [], label=runs, **dot | {"ms": 5}))
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=2, fontsize=7.5, handlelength=1.6,
+        columnspacing=1.0,
+    )  # fmt: skip
     return axes
 
 

@@ -16,7 +16,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from dynamics.analysis.phase_portrait.elimination import HELD, RUN, Elimination
 from dynamics.analysis.phase_portrait.plane import Portrait
 from dynamics.analysis.phase_portrait.roots import DEGENERATE, SADDLE, SINK, SOURCE
-from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RC, VERMILION, new_figure
+from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, new_figure, styled
 from dynamics.problem import FloatArray
 from dynamics.results.outcome import HORIZON
 from dynamics.results.trajectory import Trajectory
@@ -107,6 +107,7 @@ FIRST_TIME = -2
 """Times are written from this power of ten on."""
 
 
+@styled
 def portrait(found: Portrait, axes: Axes | None = None, shown: Sequence[str] | None = None) -> Axes:
     """Arrows coloured by speed, nullclines, slow manifold, fixed points and runs in their plane.
 
@@ -132,32 +133,31 @@ def portrait(found: Portrait, axes: Axes | None = None, shown: Sequence[str] | N
     True
     """
     notation = found.presentation.notation
-    with mpl.rc_context(RC | {"axes.spines.top": True, "axes.spines.right": True}):
-        if axes is None:
-            _, axes = new_figure(5.4, 5.4)
-        axes.set_xlim(found.box[0])
-        axes.set_ylim(found.box[1])
-        _arrows(axes, found)
-        _slow(axes, found, notation)
-        for k, run in enumerate(found.runs[1:]):
-            _run(axes, found, run, (GREEN, 1.1, "from other starts" if k == 0 else ""))
-        _run(axes, found, found.runs[0], ("black", 1.9, "run from the start"))
-        _fixed(axes, found)
-        words = Words(axes, _drawn(found))
-        _events(axes, found, words)
-        _times(axes, found, words)
-        _nullclines(axes, found, notation, words)
-        words.write()
-        axes.set_xlabel(notation.label(found.plane[0]))
-        axes.set_ylabel(notation.label(found.plane[1]))
-        names = list(found.parameters) if shown is None else shown
-        held = [rf"${notation.latex(n)} = {found.parameters[n]:g}$" for n in names]
-        lines = [*_wrapped(held), *treated(found.eliminated, notation)]
-        axes.set_title("\n".join(lines), fontsize=8, loc="left")
-        axes.legend(
-            loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, fontsize=7.5,
-            handlelength=2.2, columnspacing=1.4,
-        )  # fmt: skip
+    if axes is None:
+        _, axes = new_figure(5.4, 5.4)
+    axes.set_xlim(found.box[0])
+    axes.set_ylim(found.box[1])
+    _arrows(axes, found)
+    _slow(axes, found, notation)
+    for k, run in enumerate(found.runs[1:]):
+        _run(axes, found, run, (GREEN, 1.1, "from other starts" if k == 0 else ""))
+    _run(axes, found, found.runs[0], ("black", 1.9, "run from the start"))
+    _fixed(axes, found)
+    words = Words(axes, _drawn(found))
+    _events(axes, found, words)
+    _times(axes, found, words)
+    _nullclines(axes, found, notation, words)
+    words.write()
+    axes.set_xlabel(notation.label(found.plane[0]))
+    axes.set_ylabel(notation.label(found.plane[1]))
+    names = list(found.parameters) if shown is None else shown
+    held = [rf"${notation.latex(n)} = {found.parameters[n]:g}$" for n in names]
+    lines = [*_wrapped(held), *treated(found.eliminated, notation)]
+    axes.set_title("\n".join(lines), fontsize=8, loc="left")
+    axes.legend(
+        loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, fontsize=7.5,
+        handlelength=2.2, columnspacing=1.4,
+    )  # fmt: skip
     return axes
 
 

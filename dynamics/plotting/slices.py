@@ -15,14 +15,13 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from dynamics.phase_diagrams.scaling import Scaling
 from dynamics.phase_diagrams.selection import Slice
 from dynamics.plotting import labels
-from dynamics.plotting.labels import FEW, Place, logarithmic, mark, without
-from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RC, VERMILION, new_figure
+from dynamics.plotting.labels import FEW, CellAxis, logarithmic, mark, without
+from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, new_figure, styled
 from dynamics.problem import FloatArray
 
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, "black")
 MARKERS = ("o", "s", "^", "v", "D", "p")
 DECADES = 30.0
-COLUMNS = 3
 ROW = 0.11
 """Height of a row of marks, in inches."""
 ABSENT: dict[str, dict[str, Any]] = {
@@ -32,6 +31,7 @@ ABSENT: dict[str, dict[str, Any]] = {
 }
 
 
+@styled
 def slices(result: Slice) -> Any:
     """Lines along the x axis, one for each value of y, one panel for each value of the facet.
 
@@ -60,41 +60,28 @@ def slices(result: Slice) -> Any:
     2
     """
     panels = len(result.values)
-    columns = min(panels, COLUMNS if panels != 4 else 2)
-    rows = -(-panels // columns)
+    rows, columns = labels.facet_shape(panels)
     width = 6.2 if panels == 1 else 1.3 + 2.6 * columns
-    place, marked, colours = Place(result.x), without(result), _colours(result)
-    with mpl.rc_context(RC):
-        figure, grid, strips = _grid(rows, columns, width, _marked_rows(marked))
-        every, below = grid.ravel(), strips.ravel() if strips is not None else grid.ravel()
-        for k, panel in enumerate(every[:panels]):
-            for row, (colour, marker) in enumerate(colours):
-                _line(panel, place, result, (k, row), {"color": colour, "marker": marker})
-            if strips is not None:
-                here = {word: cells[k] for word, cells in marked.items()}
-                _strip(below[k], place, here, (_marked_rows(marked), colours))
-            last = k + columns >= panels
-            for part in {panel, below[k]}:
-                place.draw(
-                    part, "x", result.presentation.notation, labelled=last and part is below[k]
-                )
-                part.tick_params(labelbottom=last and part is below[k])
-            if k % columns == 0:
-                panel.set_ylabel(_name(result))
-            if result.facet is not None:
-                value = labels.number(float(result.facet.values[k]))
-                name = labels.letter(result.presentation.notation, result.facet.name)
-                panel.set_title(f"${name} = {value}$", fontsize=9)
-        _scale(every[0], result)
-        for panel in (*every[panels:], *below[panels:]):
-            panel.set_visible(False)
-        _key(figure, every[:panels], result, list(marked), colours)
-        seeds = result.seeds if not result.quantity.yes_no else 0
-        held = labels.fixed(result.presentation.notation, result.held, result.derived, width, seeds)
-        if panels == 1:
-            every[0].set_title(held, fontsize=8, loc="left")
-        else:
-            figure.suptitle(held, fontsize=8, x=0.01, ha="left")
+    across, marked, colours = CellAxis(result.x), without(result), _colours(result)
+    figure, grid, strips = _grid(rows, columns, width, _marked_rows(marked))
+    every, below = grid.ravel(), strips.ravel() if strips is not None else grid.ravel()
+    for k, panel in enumerate(every[:panels]):
+        for row, (colour, marker) in enumerate(colours):
+            _line(panel, across, result, (k, row), {"color": colour, "marker": marker})
+        if strips is not None:
+            here = {word: cells[k] for word, cells in marked.items()}
+            _strip(below[k], across, here, (_marked_rows(marked), colours))
+        last = k + columns >= panels
+        for part in {panel, below[k]}:
+            across.draw(part, "x", result.presentation.notation, labelled=last and part is below[k])
+            part.tick_params(labelbottom=last and part is below[k])
+        if k % columns == 0:
+            panel.set_ylabel(_name(result))
+    _scale(every[0], result)
+    for panel in below[panels:]:
+        panel.set_visible(False)
+    _key(figure, every[:panels], result, list(marked), colours)
+    labels.write_titles(figure, every, result, width)
     return every[:panels] if result.facet is not None else every[0]
 
 
@@ -147,13 +134,13 @@ def _norm(result: Slice) -> Normalize:
 
 
 def _line(
-    panel: Axes, place: Place, result: Slice, at: tuple[int, int], look: dict[str, Any]
+    panel: Axes, across: CellAxis, result: Slice, at: tuple[int, int], look: dict[str, Any]
 ) -> None:
     values = result.values[at]
-    panel.plot(place.centres, values, mfc="white", ms=4.5, zorder=3, **look)
+    panel.plot(across.centres, values, mfc="white", ms=4.5, zorder=3, **look)
     if result.seeds > 1 and not result.quantity.yes_no:
         panel.fill_between(
-            place.centres, result.low[at], result.high[at], color=look["color"], alpha=0.18, lw=0
+            across.centres, result.low[at], result.high[at], color=look["color"], alpha=0.18, lw=0
         )
 
 
@@ -167,13 +154,13 @@ def _scale(panel: Axes, result: Slice) -> None:
 
 
 def _strip(
-    panel: Axes, place: Place, where: dict[str, Any], lines: tuple[list[int], list[Any]]
+    panel: Axes, across: CellAxis, where: dict[str, Any], lines: tuple[list[int], list[Any]]
 ) -> None:
     """Marks of the runs of one panel without a value, one row for each line."""
     rows, colours = lines
     for height, row in enumerate(reversed(rows)):
         for word, cells in where.items():
-            at = place.centres[cells[row]]
+            at = across.centres[cells[row]]
             look = _look(word) | {"color": colours[row][0], "mfc": colours[row][0]}
             panel.plot(at, np.full(len(at), height), label=word, **look)
     panel.set_ylim(-1, len(rows))
@@ -208,6 +195,7 @@ def _key(figure: Any, panels: Any, result: Slice, marked: list[str], colours: li
         )
 
 
+@styled
 def scaling(result: Scaling) -> Any:
     r"""Measured against fitted; then, for each factor, the quantity with the others divided out.
 
@@ -235,19 +223,18 @@ def scaling(result: Scaling) -> Any:
     count = len(result.factors)
     width = 3.4 * (1 + count) if count < 3 else 2.8 * (1 + count)
     name = labels.quantity(result.presentation.notation, result.quantity)
-    with mpl.rc_context(RC):
-        figure, axes = new_figure(width, 3.7, ncols=1 + count)
-        _panel(axes[0], result.fitted, result.measured)
-        ends = np.array([result.fitted.min(), result.fitted.max()])
-        text = f"$R^2 = {result.r2:.4f}$\nspread {100 * result.spread:.2g} %"
-        axes[0].plot(ends, ends, color=VERMILION, lw=1.2, label=text, zorder=1)
-        axes[0].set_xlabel(f"fitted {name}")
-        axes[0].set_ylabel(f"measured {name}")
-        for k, panel in enumerate(axes[1:]):
-            _factor(panel, result, k, name)
-        for panel in axes:
-            panel.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize=8, borderpad=0)
-        figure.suptitle(_title(result, width), fontsize=8, x=0.01, ha="left")
+    figure, axes = new_figure(width, 3.7, ncols=1 + count)
+    _panel(axes[0], result.fitted, result.measured)
+    ends = np.array([result.fitted.min(), result.fitted.max()])
+    text = f"$R^2 = {result.r2:.4f}$\nspread {100 * result.spread:.2g} %"
+    axes[0].plot(ends, ends, color=VERMILION, lw=1.2, label=text, zorder=1)
+    axes[0].set_xlabel(f"fitted {name}")
+    axes[0].set_ylabel(f"measured {name}")
+    for k, panel in enumerate(axes[1:]):
+        _factor(panel, result, k, name)
+    for panel in axes:
+        panel.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize=8, borderpad=0)
+    figure.suptitle(_title(result, width), fontsize=8, x=0.01, ha="left")
     return axes
 
 

@@ -5,29 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
 from dynamics.analysis.period_doubling import Branches
 from dynamics.analysis.transverse_stability import TransverseGrowth
-from dynamics.plotting.style import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    RC,
-    VERMILION,
-    logarithmic,
-    new_figure,
-    time_axis,
-)
+from dynamics.plotting import style
 from dynamics.problem import FloatArray
 from dynamics.results.comparison import Overlay
 from dynamics.results.trajectory import Trajectory
 
-COLOURS = (VERMILION, BLUE, GREEN, PURPLE, ORANGE)
+COLOURS = (style.VERMILION, style.BLUE, style.GREEN, style.PURPLE, style.ORANGE)
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 BELOW = "#BBBBBB"
 WORDS = {"certificate": "bound / gross gradient"}
@@ -62,6 +50,7 @@ def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
     return several(labelled, names)
 
 
+@style.styled
 def several(runs: Mapping[str, Trajectory], names: Sequence[str]) -> Any:
     """Runs by their labels, the first as a broad line below the others.
 
@@ -88,37 +77,37 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str]) -> Any:
     notation, plot = first.presentation.notation, first.presentation.plot
     drawn = [name for panel in plot.panels if panel.logarithmic for name in panel.names]
     steep = {*LOGARITHMIC, *(name for name in drawn if name in plot.overlaid)}
-    with mpl.rc_context(RC):
-        figure, grid = new_figure(5.6, 1.0 + 1.45 * len(names), nrows=len(names), sharex=True)
-        axes = np.atleast_1d(grid)
-        for panel, name in zip(axes, names, strict=True):
-            for place, (label, run) in enumerate(runs.items()):
-                if name not in run.layout.names and name not in run.observables:
-                    continue
-                series = run[name]
-                shown = (run.time > 0) & np.isfinite(series)
-                if name in steep:
-                    shown &= series > 0
-                look: dict[str, Any] = {"color": BELOW, "lw": 4.5, "solid_capstyle": "round"}
-                if place:
-                    colour = COLOURS[(place - 1) % len(COLOURS)]
-                    look = {"color": colour, "ls": DASHES[(place - 1) % len(DASHES)], "lw": 1.4}
-                panel.plot(run.time[shown], series[shown], label=label, **look)
-            panel.set_ylabel(WORDS.get(name) or notation.label(name))
+    figure, grid = style.new_figure(5.6, 1.0 + 1.45 * len(names), nrows=len(names), sharex=True)
+    axes = np.atleast_1d(grid)
+    for panel, name in zip(axes, names, strict=True):
+        for place, (label, run) in enumerate(runs.items()):
+            if name not in run.layout.names and name not in run.observables:
+                continue
+            series = run[name]
+            shown = (run.time > 0) & np.isfinite(series)
             if name in steep:
-                panel.set_yscale("log")
-            elif name == "alpha":
-                logarithmic(panel)
-        begin = min(run.time[run.time > 0].min() for run in runs.values())
-        axes[-1].set_xscale("log")
-        axes[-1].set_xlim(begin, max(run.time[-1] for run in runs.values()))
-        axes[-1].set_xlabel(r"time $\tau = \eta \times$ steps")
-        figure.align_ylabels(axes)
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=min(4, len(labels)))
+                shown &= series > 0
+            look: dict[str, Any] = {"color": BELOW, "lw": 4.5, "solid_capstyle": "round"}
+            if place:
+                colour = COLOURS[(place - 1) % len(COLOURS)]
+                look = {"color": colour, "ls": DASHES[(place - 1) % len(DASHES)], "lw": 1.4}
+            panel.plot(run.time[shown], series[shown], label=label, **look)
+        panel.set_ylabel(WORDS.get(name) or notation.label(name))
+        if name in steep:
+            panel.set_yscale("log")
+        elif name == "alpha":
+            style.logarithmic(panel)
+    begin = min(run.time[run.time > 0].min() for run in runs.values())
+    axes[-1].set_xscale("log")
+    axes[-1].set_xlim(begin, max(run.time[-1] for run in runs.values()))
+    axes[-1].set_xlabel(r"time $\tau = \eta \times$ steps")
+    figure.align_ylabels(axes)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=min(4, len(labels)))
     return axes
 
 
+@style.styled
 def branches(result: Branches, axes: Axes | None = None) -> Axes:
     """The last values of a state, the predicted limit, and where no state is finite.
 
@@ -143,32 +132,32 @@ def branches(result: Branches, axes: Axes | None = None) -> Axes:
     True
     """
     label, onsets = result.presentation.notation.label(result.name), result.onsets
-    with mpl.rc_context(RC):
-        if axes is None:
-            _, axes = new_figure(5.6, 3.4)
-        etas = np.repeat(result.etas, result.values.shape[1])
-        axes.plot(etas, result.values.ravel(), ",", color=GREY)
-        axes.plot(etas[::7], result.values.ravel()[::7], ".", color=GREY, ms=1.5)
-        axes.axvline(
-            onsets.limit, color=BLUE, lw=1.2,
-            label=rf"predicted limit $2/\lambda_{{max}}$ = {onsets.limit:.4g}",
+    if axes is None:
+        _, axes = style.new_figure(5.6, 3.4)
+    etas = np.repeat(result.etas, result.values.shape[1])
+    axes.plot(etas, result.values.ravel(), ",", color=style.GREY)
+    axes.plot(etas[::7], result.values.ravel()[::7], ".", color=style.GREY, ms=1.5)
+    axes.axvline(
+        onsets.limit, color=style.BLUE, lw=1.2,
+        label=rf"predicted limit $2/\lambda_{{max}}$ = {onsets.limit:.4g}",
+    )  # fmt: skip
+    axes.axvline(
+        onsets.period_two, color="black", lw=1.2, ls=":",
+        label=f"period two observed from {onsets.period_two:.4g}",
+    )  # fmt: skip
+    if np.isfinite(onsets.non_finite):
+        axes.axvspan(
+            onsets.non_finite, max(result.etas[-1], onsets.non_finite), color=style.VERMILION,
+            alpha=0.2, lw=0, label=f"not finite from {onsets.non_finite:.4g}",
         )  # fmt: skip
-        axes.axvline(
-            onsets.period_two, color="black", lw=1.2, ls=":",
-            label=f"period two observed from {onsets.period_two:.4g}",
-        )  # fmt: skip
-        if np.isfinite(onsets.non_finite):
-            axes.axvspan(
-                onsets.non_finite, max(result.etas[-1], onsets.non_finite), color=VERMILION,
-                alpha=0.2, lw=0, label=f"not finite from {onsets.non_finite:.4g}",
-            )  # fmt: skip
-        axes.set_xlim(result.etas[0], result.etas[-1])
-        axes.set_xlabel(r"learning rate $\eta$")
-        axes.set_ylabel(f"{label}, last {result.values.shape[1]} steps")
-        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize=8)
+    axes.set_xlim(result.etas[0], result.etas[-1])
+    axes.set_xlabel(r"learning rate $\eta$")
+    axes.set_ylabel(f"{label}, last {result.values.shape[1]} steps")
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize=8)
     return axes
 
 
+@style.styled
 def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str = "alpha") -> Any:
     """Learning rate and limit over time; below, one state of the run, shaded where eta is above.
 
@@ -200,24 +189,24 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
     begin = run.time[run.time > 0].min()
     kept = (calm.time >= begin) & (limits > 0) & np.isfinite(limits)
     time, limit, shown = calm.time[kept], limits[kept], run.time > 0
-    with mpl.rc_context(RC):
-        _, axes = new_figure(5.6, 4.6, nrows=2, sharex=True)
-        axes[0].plot(time, limit, color=BLUE, label="stability limit $2/\\lambda_{max}$")
-        axes[0].axhline(eta, color=VERMILION, ls="--", label=rf"learning rate $\eta = {eta:g}$")
-        logarithmic(axes[0])
-        axes[0].set_ylabel(r"$\eta$")
-        axes[0].legend(loc="upper right")
-        axes[1].plot(run.time[shown], run[name][shown], ".", color=GREY, ms=3)
-        axes[1].set_ylabel(notation.label(name))
-        for panel in axes:
-            panel.fill_between(
-                time, 0, 1, where=np.asarray(limit < eta), transform=panel.get_xaxis_transform(),
-                color=VERMILION, alpha=0.12, lw=0, step="mid",
-            )  # fmt: skip
-        time_axis(axes[1], run)
+    _, axes = style.new_figure(5.6, 4.6, nrows=2, sharex=True)
+    axes[0].plot(time, limit, color=style.BLUE, label="stability limit $2/\\lambda_{max}$")
+    axes[0].axhline(eta, color=style.VERMILION, ls="--", label=rf"learning rate $\eta = {eta:g}$")
+    style.logarithmic(axes[0])
+    axes[0].set_ylabel(r"$\eta$")
+    axes[0].legend(loc="upper right")
+    axes[1].plot(run.time[shown], run[name][shown], ".", color=style.GREY, ms=3)
+    axes[1].set_ylabel(notation.label(name))
+    for panel in axes:
+        panel.fill_between(
+            time, 0, 1, where=np.asarray(limit < eta), transform=panel.get_xaxis_transform(),
+            color=style.VERMILION, alpha=0.12, lw=0, step="mid",
+        )  # fmt: skip
+    style.time_axis(axes[1], run)
     return axes
 
 
+@style.styled
 def transverse_growth(growth: TransverseGrowth, run: Trajectory) -> Any:
     """Least transverse curvature over time, negative shaded; below, the growth of deviations.
 
@@ -242,16 +231,17 @@ def transverse_growth(growth: TransverseGrowth, run: Trajectory) -> Any:
     """
     kept = growth.time > 0
     time, least = growth.time[kept], growth.least[kept]
-    with mpl.rc_context(RC):
-        _, axes = new_figure(5.6, 4.6, nrows=2, sharex=True)
-        axes[0].plot(time, least, "o-", ms=3, color=BLUE)
-        axes[0].axhline(0.0, color=GREY, lw=0.6)
-        if least.min() < 0:
-            axes[0].fill_between(time, least, 0, where=least < 0, color=VERMILION, alpha=0.15, lw=0)
-        axes[0].set_ylabel("least curvature\nacross the closed space")
-        axes[1].plot(time, growth.amplification[kept], color=VERMILION)
-        logarithmic(axes[1])
-        axes[1].set_ylabel("bound on the growth\nof a deviation")
-        time_axis(axes[1], run)
-        axes[0].set_xlabel("")
+    _, axes = style.new_figure(5.6, 4.6, nrows=2, sharex=True)
+    axes[0].plot(time, least, "o-", ms=3, color=style.BLUE)
+    axes[0].axhline(0.0, color=style.GREY, lw=0.6)
+    if least.min() < 0:
+        axes[0].fill_between(
+            time, least, 0, where=least < 0, color=style.VERMILION, alpha=0.15, lw=0
+        )
+    axes[0].set_ylabel("least curvature\nacross the closed space")
+    axes[1].plot(time, growth.amplification[kept], color=style.VERMILION)
+    style.logarithmic(axes[1])
+    axes[1].set_ylabel("bound on the growth\nof a deviation")
+    style.time_axis(axes[1], run)
+    axes[0].set_xlabel("")
     return axes

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import matplotlib as mpl
 import numpy as np
@@ -40,6 +41,21 @@ RC: dict[Any, Any] = {
 
 BOXED: dict[Any, Any] = {"axes.spines.top": True, "axes.spines.right": True}
 """Beside `RC`, of panels that are images."""
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def styled(draw: Callable[P, R]) -> Callable[P, R]:
+    """A function that draws, in the style `RC`."""
+
+    @functools.wraps(draw)
+    def drawing(*arguments: P.args, **options: P.kwargs) -> R:
+        with mpl.rc_context(RC):
+            return draw(*arguments, **options)
+
+    return drawing
 
 
 def new_figure(width: float, height: float, **grid: Any) -> tuple[Figure, Any]:

@@ -27,7 +27,7 @@ from dynamics.experiments.measurement import Measurement, Study, listed, measure
 from dynamics.experiments.verify import Finding
 from dynamics.plotting import style
 from dynamics.plotting.labels import NARROW, logarithmic
-from dynamics.plotting.training import shade
+from dynamics.plotting.runs import shade
 from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.results.trajectory import Trajectory

@@ -10,7 +10,7 @@ from matplotlib.patches import PathPatch
 
 from dynamics import plotting
 from dynamics.attention_maps import Measured, Setting
-from dynamics.plotting.diversity import COLOURS
+from dynamics.plotting.arrays import MODEL_COLOURS as COLOURS
 
 
 def measured(name, images=9, heads=3, seed=0, **setting):

@@ -9,7 +9,7 @@ from sweeps import SHAPES, sweep
 from dynamics import plotting
 from dynamics.phase_diagrams import Axis, AxisRange, refine, scaling, select
 from dynamics.plotting import labels
-from dynamics.plotting.labels import Place
+from dynamics.plotting.labels import CellAxis
 from dynamics.validation import InvalidRequest
 from theory.systems.positional_attention.notation import NOTATION
 
@@ -104,10 +104,10 @@ def test_few_whole_numbers_are_categories(grid):
     np.testing.assert_array_equal(axes.get_xticks(), [0, 1, 2])
     np.testing.assert_array_equal(meshes(axes)[0].get_coordinates()[0, :, 0], [-0.5, 0.5, 1.5, 2.5])
     assert axes.get_xlabel() == "patches in each set $C$"
-    place = Place(Axis.of("C", [2, 4, 8]))
+    place = CellAxis(Axis.of("C", [2, 4, 8]))
     np.testing.assert_allclose(place.at([2, np.sqrt(32), 8]), [0, 1.5, 2])
-    assert not Place(Axis.of("q", [0.5, 1])).category
-    assert not Place(Axis.of("samples", np.arange(9))).category
+    assert not CellAxis(Axis.of("q", [0.5, 1])).category
+    assert not CellAxis(Axis.of("samples", np.arange(9))).category
 
 
 def test_yes_and_no_have_two_colours_and_a_share_a_scale(grid):

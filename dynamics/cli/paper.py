@@ -1,0 +1,307 @@
+"""``attdyn derive``, ``verify`` and ``figure``: what a paper derives, claims and draws."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dynamics.cli.arguments import CommandRequest, Parser, unknown, value, values
+from dynamics.cli.report import PICTURES, json_text, print_result, writable
+from dynamics.training.progress import interruption
+from dynamics.validation import InvalidRequest, integer
+
+if TYPE_CHECKING:
+    from dynamics.experiments.verify import Verdict
+    from dynamics.registry import System
+    from theory.claims import Claim
+
+FORMS = ("text", "latex", "source")
+WIDTH = 110
+CLAIM = 30
+"""Columns of the name of a claim."""
+
+
+def flags(parser: Parser, command: str, system: System) -> None:
+    """Add the flags beside the parameters.
+
+    Parameters
+    ----------
+    parser : Parser
+    command : str
+    system : System
+    """
+    if command == "derive":
+        _derive_flags(parser, system)
+        return
+    if command == "verify":
+        parser.add_flags({"claims": "sources, separated by commas (default all)"}, metavar="LIST")
+        parser.add_switches({"thorough": "more sizes and seeds"})
+        out = {"out": "result (default results/verify-SYSTEM)"}
+    else:
+        from dynamics.experiments.figure import figures
+
+        parser.add_argument("name", nargs="?", metavar="NAME", help=", ".join(figures(system)))
+        parser.add_switches({"thorough": "the full protocol"})
+        option = "of the figure, as seeds=3"
+        parser.add_argument("--option", action="append", metavar="NAME=VALUE", help=option)
+        out = {"out": "png, svg or pdf (default results/figure-SYSTEM-NAME.png)"}
+    parser.add_flags({"seed": "default 0"}, value)
+    parser.add_flags(out, metavar="DIR" if command == "verify" else "FILE")
+
+
+def execute(request: CommandRequest) -> int:
+    """Run a command; returns the exit code."""
+    return {"derive": _derive, "verify": _verify, "figure": _figure}[request.command](request)
+
+
+def _seed(request: CommandRequest) -> int:
+    return integer("seed", request.flags.get("seed", 0), at_least=0)
+
+
+def _derive_flags(parser: Parser, system: System) -> None:
+    parser.add_flags({"as": f"{', '.join(FORMS)} (default text)"}, metavar="FORM")
+    if system.model is None:
+        parser.add_switches({"prove": "check the lemmas by computation"})
+        return
+    parser.add_switches({"prove": "the closure at 50 digits"})
+    run = {"eta": "of the run along which the closure is looked at", "steps": "of that run"}
+    parser.add_flags(run, value)
+    sizes = {"sizes": 'multiplicities as polynomials over sizes: "D=4:10:4,C=2"'}
+    parser.add_flags(sizes, metavar="LIST")
+
+
+def _derive(request: CommandRequest) -> int:
+    """Print the derivations, of the parameters if any are given; returns the exit code."""
+    form, system = request.flags.get("as", "text"), request.system
+    if form not in FORMS:
+        unknown("form", str(form), FORMS)
+    parameters = request.parameters()
+    if system.model is not None:
+        return _derive_model(request, form, parameters)
+    if form == "source":
+        print(system.ReducedPopulation(parameters).source)
+    else:
+        from theory.rendering import as_latex, as_text
+
+        render = as_text if form == "text" else as_latex
+        given = parameters if request.given_parameters else None
+        for reduction in system.derivations(given).values():
+            print(render(reduction))
+    if request.flags.get("prove"):
+        print(_proofs(system.claims))
+    return 0
+
+
+def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
+    """Print the page of a user's model."""
+    from dynamics.models.engine import derivation
+    from dynamics.models.engine.symbolic import prove
+
+    if form == "source":
+        raise InvalidRequest(
+            "a model of one's own has no generated source; as can be text or latex"
+        )
+    given, definition = request.flags, request.system.ReducedPopulation.definition
+    walk = definition.walk(given.get("eta"), given.get("steps"))
+    page = derivation.page(definition, parameters, walk)
+    if "sizes" in given:
+        grids = _size_grids(str(given["sizes"]), request.system)
+        fixed = {n: v for n, v in dataclasses.asdict(parameters).items() if n not in grids}
+        sizes = derivation.size_table(definition, grids, fixed, walk)
+        page = dataclasses.replace(page, sections=(*page.sections, sizes))
+    model = definition.realization(parameters)
+    closure = model.closure(walk)
+    if given.get("prove"):
+        closure = dataclasses.replace(closure, proof=prove(model, closure))
+    if given.get("json"):
+        print(json_text(closure.document()))
+        return 0
+    print(page.as_text() if form == "text" else page.as_latex())
+    if closure.proof is not None:
+        print(closure.proof["text"])
+    return 0
+
+
+def _size_grids(text: str, system: System) -> dict[str, list[int]]:
+    """``"D=4:10:4,C=2,3"`` as values of whole constants."""
+    from dynamics.sweep.axes import Axis, parsed
+
+    known = [f.name for f in dataclasses.fields(system.Parameters) if isinstance(f.default, int)]
+    grids: dict[str, list[int]] = {}
+    for part in re.findall(r"\w+\s*=[^=]*(?=,\s*\w+\s*=|$)", text) or [text]:
+        name, _, values = (word.strip() for word in part.partition("="))
+        if name not in known:
+            unknown("whole constant", name, known or ["none"])
+        entry = parsed(name, values.rstrip(","))
+        numbers = entry.values if isinstance(entry, Axis) else (entry,)
+        grids[name] = [number for number in numbers if isinstance(number, int)]
+        if len(grids[name]) < len(numbers):
+            raise InvalidRequest(f"sizes: {name}={values} can be whole numbers, as {name}=4:10:4")
+    return grids
+
+
+def _proofs(claims: Sequence[Claim]) -> str:
+    """The claims that can be checked by computation, and what came out."""
+    lines = []
+    for claim in claims:
+        if claim.proof is not None:
+            evidence = claim.proof()
+            words = {True: "holds", False: "does not hold", None: "to be measured along a run"}
+            verdict = words[evidence.holds]
+            lines += [f"{claim.source}: {verdict} ({evidence.case})"]
+            lines += [f"    {finding}" for finding in evidence.findings]
+    return "\n".join(lines)
+
+
+def _verify(request: CommandRequest) -> int:
+    """Check, print every verdict as it comes, write evidence; returns the exit code."""
+    from dynamics.experiments.verify import sources, verdicts
+    from dynamics.results import storage
+
+    given, system = request.flags, request.system
+    out = Path(str(given.get("out", f"results/verify-{system.name}")))
+    storage.check_writable(out)
+    claims = sources(system, None)
+    if "claims" in given:
+        words = separated(str(given["claims"]), claims)
+        claims = sources(system, words or [str(given["claims"])])
+    parameters = request.parameters() if request.given_parameters else None
+    checked = verdicts(system, parameters, claims, given.get("thorough", False), _seed(request))
+    quiet = given.get("json", False)
+    if not quiet:
+        columns = f"{'claim':<{CLAIM}}{'verdict':<28}{'measured':>12}{'bound':>12}  quantity"
+        print(f"{system.title}\n\n{columns}", flush=True)
+    done, interrupted = _collect(checked, quiet)
+    if interrupted:
+        written = "" if done else ", nothing is written"
+        print(f"attdyn: interrupted after {len(done)} claims{written}", file=sys.stderr)
+    if done:
+        summary = _write(request, out, done, interrupted)
+        print(summary if quiet else f"\nevidence {out}")
+    return 130 if interrupted else 0
+
+
+def separated(text: str, known: list[str]) -> list[str]:
+    """The names in a list with commas, some of which may belong to a name.
+
+    Parameters
+    ----------
+    text : str
+    known : list of str
+        Names that there are, in any case of their letters.
+
+    Returns
+    -------
+    list of str
+        From left to right the longest known names; what is not known, up to the next comma.
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    folded, names = {name.lower() for name in known}, []
+    while parts:
+        whole = [n for n in range(len(parts), 1, -1) if ", ".join(parts[:n]).lower() in folded]
+        count = whole[0] if whole else 1
+        names.append(", ".join(parts[:count]))
+        parts = parts[count:]
+    return names
+
+
+def _collect(checked: Iterator[Verdict], quiet: bool) -> tuple[list[Verdict], bool]:
+    """The verdicts, printed as they come, and whether an interruption cut them short.
+
+    What a check makes of a run that was cut short, an error included, is not a verdict.
+    """
+    done: list[Verdict] = []
+    with interruption() as interrupted:
+        while True:
+            try:
+                verdict = next(checked, None)
+            except Exception:
+                if interrupted.is_set():
+                    return done, True
+                raise
+            if verdict is None or interrupted.is_set():
+                return done, verdict is not None
+            done.append(verdict)
+            if not quiet:
+                print(_row(verdict), flush=True)
+
+
+def _write(request: CommandRequest, out: Path, done: list[Verdict], interrupted: bool) -> str:
+    """Write pictures and summary, whole or not at all; returns the summary."""
+    from dynamics import plotting
+    from dynamics.results import storage
+
+    files: list[str] = []
+    with storage.replacing(out) as folder:
+        for verdict in done:
+            axes = plotting.evidence(verdict)
+            if axes is not None:
+                name = re.sub(r"\W+", "_", verdict.claim.source.lower()) + ".png"
+                files.append(plotting.write(axes, folder / name).name)
+        summary = json_text({
+            "system": request.system.name, "claims": [v.document() for v in done],
+            "interrupted": interrupted, "files": files,
+        })  # fmt: skip
+        (folder / "summary.json").write_text(summary + "\n", encoding="utf-8")
+    return summary
+
+
+def _row(verdict: Verdict) -> str:
+    """A verdict as a line, with its reason under it."""
+    document: dict[str, Any] = verdict.document()
+    first = (
+        f"{verdict.claim.source:<{CLAIM}}{document['verdict']:<28}{verdict.measured:>12.4g}"
+        f"{verdict.bound:>12.4g}  {verdict.evidence['quantity']}"
+    )
+    reason = textwrap.wrap(str(verdict.evidence["reason"]), WIDTH - CLAIM)
+    return "\n".join([first, *(f"{'':{CLAIM}}{line}" for line in reason)])
+
+
+def _figure(request: CommandRequest) -> int:
+    """Draw and write; returns the exit code."""
+    from dynamics import plotting
+    from dynamics.experiments.figure import draw, figures
+
+    given, system = request.flags, request.system
+    known = list(figures(system))
+    if not known:
+        raise InvalidRequest(f"{system.name} has no figures")
+    name = given.get("name")
+    if name is None:
+        raise InvalidRequest(f"figure takes a name: {', '.join(known)}")
+    if name not in known:
+        unknown("figure", str(name), known)
+    out = writable(given.get("out", f"results/figure-{system.name}-{name}.png"), PICTURES)
+    seed = _seed(request)
+    thorough, options = given.get("thorough", False), _options(given.get("option", []))
+    with interruption() as interrupted:
+        try:
+            drawing = draw(system, name, None, seed, thorough, options, request.given_parameters)
+        except Exception:
+            if not interrupted.is_set():
+                raise
+        if interrupted.is_set():
+            print("attdyn: interrupted, nothing is written", file=sys.stderr)
+            return 130
+    out.parent.mkdir(parents=True, exist_ok=True)
+    plotting.write(drawing.axes, out)
+    document = {"figure": name, "caption": drawing.caption, "file": str(out)}
+    text = f"{drawing.caption}\npicture  {out}"
+    print_result(given, document | {"data": dict(drawing.data)}, text)
+    return 0
+
+
+def _options(words: list[str]) -> dict[str, Any]:
+    """Options of the figure, ``name=value`` each; several values are separated by commas."""
+    options: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise InvalidRequest(f"option={word!r} can be name=value, as samples=250,1000")
+        options[name] = values(text)
+    return options

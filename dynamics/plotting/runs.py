@@ -1,0 +1,370 @@
+"""Runs against time: the panels of a plot description with the phases shaded; runs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from dynamics.plotting import style
+from dynamics.results.comparison import Comparison
+from dynamics.results.expression import Expression
+from dynamics.results.presentation import Panel
+from dynamics.results.trajectory import Trajectory
+
+COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, style.GREY)
+LOOKS = tuple(zip(COLOURS, "os^Dvo", strict=True))
+"""Colour and marker by the number of a look."""
+DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (5, 1.5, 1, 1.5, 1, 1.5)))
+"""Of the curves of a panel, in turn; dotted is what seeds are."""
+MOST_INSIDE = 2
+"""Curves up to which the legend is inside the panel."""
+LARGEST = 1e150
+"""Above this an axis cannot be drawn; a run that diverges goes there."""
+PLAIN = "0"
+"""A level that needs no name."""
+
+
+@style.styled
+def training(
+    run: Trajectory, markers: Trajectory | None = None, seeds: Sequence[Trajectory] = ()
+) -> Any:
+    """The panels of a run over logarithmic time; see `PlotDescription`.
+
+    A curve that the run does not have (of a class without members) is left out of its panel.
+
+    Parameters
+    ----------
+    run : Trajectory
+        Drawn as lines.
+    markers : Trajectory, optional
+        A second run drawn over it as markers, at some of its records.
+    seeds : sequence of Trajectory
+        Runs of several seeds, drawn under it: their median dotted, least to greatest as a band.
+
+    Returns
+    -------
+    array of Axes
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> from dynamics import plotting
+    >>> system = dynamics.load_system("positional_attention")
+    >>> run = dynamics.descend(system.ReducedPopulation(system.Parameters(D=4, C=2)), 0.1, 20)
+    >>> [len(panel.lines) for panel in plotting.training(run)][0]
+    1
+    """
+    panels = run.presentation.plot.panels
+    _, grid = style.new_figure(
+        6.4, 1.9 * len(panels), nrows=len(panels), sharex=True, squeeze=False
+    )
+    axes = grid[:, 0]
+    for panel, description in zip(axes, panels, strict=True):
+        _draw(panel, description, run, markers, seeds)
+    shade(axes, run)
+    style.time_axis(axes[-1], run)
+    for panel, description in zip(axes, panels, strict=True):
+        if not description.logarithmic:
+            style.offset_in_label(panel)
+    for panel in axes[:-1]:
+        panel.set_xlabel("")
+    return axes
+
+
+def _draw(
+    panel: Axes,
+    description: Panel,
+    run: Trajectory,
+    markers: Trajectory | None,
+    seeds: Sequence[Trajectory],
+) -> None:
+    """The curves of one panel, their legend, and the line at a level."""
+    notation, words = run.presentation.notation, description.words
+    for k, (name, number) in enumerate(description.curves):
+        if not _has(run, name):
+            continue
+        (colour, marker), dash = LOOKS[number], DASHES[k % len(DASHES)]
+        letter = notation.label(name)
+        if description.logarithmic and (run[name] < 0).any():
+            letter = f"$|${letter}$|$"
+        label = f"{letter} {words[k] if words else ''}".strip()
+        time, values = style.positive_time(run, _values(description, run, name))
+        absent = ""
+        if not np.isfinite(values).any():
+            absent = ": no value"
+        elif description.logarithmic and not (values > 0).any():
+            absent = ": zero"
+        panel.plot(time, values, color=colour, ls="" if absent else dash, label=label + absent)
+        if seeds:
+            style.band(panel, seeds, name, colour, ":")
+        if markers is not None and _has(markers, name):
+            time, values = style.positive_time(markers, _values(description, markers, name))
+            records = style.sparse(time)
+            look: dict[str, Any] = {"color": colour, "mfc": "white", "ms": 4.5, "mew": 1.1}
+            panel.plot(time[records], values[records], marker, zorder=3, **look)
+    if description.logarithmic:
+        style.logarithmic(panel)
+    if len(description.curves) > MOST_INSIDE:
+        style.legend_on_the_right(panel)
+    elif len(description.curves) > 1:
+        panel.legend(loc="best")
+    panel.set_ylabel(description.label or ",  ".join(map(notation.label, description.names)))
+    if description.level:
+        _draw_level(panel, run, description.level)
+
+
+def _has(run: Trajectory, name: str) -> bool:
+    return name in run.observables or name in run.layout.names
+
+
+def _values(description: Panel, run: Trajectory, name: str) -> Any:
+    """A series, or its size where it is negative on a logarithmic axis; to `LARGEST`."""
+    series = np.where(np.abs(run[name]) > LARGEST, np.nan, run[name])
+    return np.abs(series) if description.logarithmic else series
+
+
+def _draw_level(panel: Axes, run: Trajectory, formula: str) -> None:
+    """A line at a level, named on the left unless it is 0."""
+    level = float(Expression(formula, "level").value(run.parameters))
+    if formula == PLAIN:
+        panel.axhline(level, color=style.GREY, lw=0.6)
+        return
+    panel.axhline(level, color=style.GREY, lw=0.8, ls=":")
+    first = run.time[run.time > 0].min()
+    panel.annotate(
+        f"${formula}$",
+        (first, level),
+        (4, 2),
+        textcoords="offset points",
+        color=style.GREY,
+        fontsize=8,
+    )
+
+
+def shade(axes: Any, run: Trajectory) -> None:
+    """Shade the phases and name the events that divide them above the first panel.
+
+    An event at the start divides nothing, and has no place on a logarithmic axis.
+
+    Parameters
+    ----------
+    axes : array of Axes
+    run : Trajectory
+    """
+    plot = run.presentation.plot
+    first, last = run.time[run.time > 0].min(), run.time[-1]
+    at = {name: max(event.time, first) for name, event in run.events.items() if event is not None}
+    before = True
+    for (name, begins, ends), shade in zip(plot.spans, style.SHADES.values(), strict=False):
+        begin = first if begins is None else at.get(begins)
+        if begin is None:
+            _say_why_absent(axes[0], run, name)
+            before = False
+            continue
+        end = last if ends is None else at.get(ends, last)
+        if end > begin:
+            for panel in axes:
+                panel.axvspan(begin, end, color=shade, lw=0, zorder=0)
+            label = name if before else plot.alone.get(name, name)
+            _write_above(axes[0], np.sqrt(begin * end), label, 14)
+        before = end > begin
+    for name, label in {**plot.marks, **plot.asides}.items():
+        event = run.events.get(name)
+        if event is None or event.time <= 0:
+            continue
+        aside = name in plot.asides
+        for panel in axes:
+            panel.axvline(at[name], color="black", lw=0.8, ls=":" if aside else "-", zorder=1)
+        if aside:
+            axes[0].annotate(
+                label, (at[name], 0.02), (3, 2), xycoords=("data", "axes fraction"),
+                textcoords="offset points", fontsize=7,
+                bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.8},
+            )  # fmt: skip
+        else:
+            _write_above(axes[0], at[name], label, 2)
+
+
+def _say_why_absent(panel: Axes, run: Trajectory, name: str) -> None:
+    """Say why a phase did not begin: the first on the left, others where the one before ended."""
+    spans = run.presentation.plot.spans
+    number = [span[0] for span in spans].index(name)
+    begins = spans[number][1]
+    assert begins is not None
+    reason = run.reasons.get(begins, "")
+    if number == 0:
+        latex = run.presentation.event_latex.get(begins, "")
+        condition = f"${latex}$" if latex else begins.replace("_", " ")
+        panel.annotate(
+            f"no {name}: {condition} {reason}", (0.0, 1.0), (0, 26),
+            xycoords="axes fraction", textcoords="offset points", fontsize=7,
+        )  # fmt: skip
+        return
+    event = run.events.get(spans[number - 1][2] or "")
+    if event is not None:
+        middle = np.sqrt(max(event.time, run.time[run.time > 0].min()) * run.time[-1])
+        _write_above(panel, middle, f"no {name}:\n{reason}", 10, fontsize=7)
+
+
+def _write_above(panel: Axes, time: float, text: str, height: float, fontsize: float = 8) -> None:
+    panel.annotate(
+        text, (time, 1.0), (0, height), xycoords=("data", "axes fraction"),
+        textcoords="offset points", ha="center", va="bottom", fontsize=fontsize,
+    )  # fmt: skip
+
+
+STATE_LOOKS = tuple(zip(COLOURS, ("-", "-", "--", "-.", ":", "--"), "os^Dvx", strict=True))
+"""Colour, dash and marker of each state."""
+MOST_STATES = len(STATE_LOOKS)
+REALISTIC = (
+    ("patch_association", "share of associated rows", style.BLUE),
+    ("test_error", "test error", style.VERMILION),
+    ("cosine", r"cosine of $v$ and $w^\star$", style.GREEN),
+)
+
+
+def comparison(result: Comparison) -> Any:
+    """The panels of the system over logarithmic time: see `training`.
+
+    The reduced run is drawn as lines, the full one as markers, seeds of the empirical one as bands.
+
+    Parameters
+    ----------
+    result : Comparison
+
+    Returns
+    -------
+    array of Axes
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> from dynamics import plotting
+    >>> system = dynamics.load_system("positional_attention")
+    >>> law = system.Parameters(D=4, C=2)
+    >>> reduced, full = system.ReducedPopulation(law), system.FullPopulation(law)
+    >>> axes = plotting.comparison(dynamics.compare(reduced, full, 0.1, 20))
+    >>> [text.get_text() for text in axes[0].figure.legends[0].get_texts()]
+    ['reduced population: 3 scalars', 'full population: 17 entries']
+    """
+    reduced, full = result.reduced, result.full
+    alone = f", seed {reduced.settings['seed']}" if result.partners else ""
+    kind = "entries" if any(reduced.layout.shapes) else "scalars"
+    lines = f"{reduced.view}: {reduced.layout.size} {kind}{alone}"
+    label = f"{full.view}: {full.layout.size} entries"
+    look: dict[str, Any] = {"ls": "", "marker": "o", "mfc": "white"}
+    if "samples" in full.settings:
+        axes = training(reduced, seeds=result.fulls)
+        seeds = f", {len(result.fulls)} seeds" if result.others else ""
+        label += f", N = {full.settings['samples']:,}{seeds}"
+        look = {"ls": ":"}
+    else:
+        axes = training(reduced, full)
+    of_lines = Line2D([], [], color=style.GREY, label=lines)
+    handles = [of_lines, Line2D([], [], color=style.GREY, label=label, **look)]
+    axes[0].figure.legend(
+        handles=handles, loc="outside lower center", ncols=2, fontsize=8, frameon=False
+    )
+    return axes
+
+
+@style.styled
+def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
+    """Largest distance over the entries of each orbit, with the rounding unit of double precision.
+
+    Of more than six states those that are farthest apart are drawn, and the legend says so.
+
+    Parameters
+    ----------
+    result : Comparison
+    axes : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> from dynamics import plotting
+    >>> system = dynamics.load_system("positional_attention")
+    >>> law = system.Parameters(D=4, C=2)
+    >>> reduced, full = system.ReducedPopulation(law), system.FullPopulation(law)
+    >>> axes = plotting.deviation(dynamics.compare(reduced, full, 0.1, 20))
+    >>> axes.get_yscale(), axes.get_ylabel()
+    ('log', 'largest |reduced $-$ full|')
+    """
+    notation = result.reduced.presentation.notation
+    if axes is None:
+        _, axes = style.new_figure(5.6, 3.4)
+    farthest = sorted(result.deviation, key=lambda name: -result.deviation[name])[:MOST_STATES]
+    names = [name for name in result.deviations if name in farthest]
+    for name, (colour, dash, marker) in zip(names, STATE_LOOKS, strict=False):
+        series = result.deviations[name]
+        at = (result.time > 0) & (series > 0)
+        axes.plot(
+            result.time[at], series[at], dash, color=colour, label=notation.label(name),
+            marker=marker, ms=3, markevery=0.08, mfc="white",
+        )  # fmt: skip
+    axes.set_yscale("log")
+    style.time_axis(axes, result.reduced)
+    unit = np.finfo(float).eps
+    if max(result.deviation.values()) < 1e3 * unit:
+        axes.axhline(unit, color=style.GREY, lw=0.8, ls=":")
+        axes.annotate(
+            "rounding unit", (axes.get_xlim()[0], unit), (4, 3), textcoords="offset points",
+            color=style.GREY, fontsize=8,
+        )  # fmt: skip
+    axes.set_ylabel("largest |reduced $-$ full|")
+    many = len(result.deviations)
+    title = f"the {MOST_STATES} farthest of {many} states" if many > MOST_STATES else None
+    axes.legend(loc="lower right", title=title, ncols=1 + (len(names) > 3), fontsize=8)
+    return axes
+
+
+@style.styled
+def realistic(result: Comparison | Sequence[Trajectory]) -> Any:
+    """Three panels over logarithmic time: association, test error, cosine of empirical runs.
+
+    Parameters
+    ----------
+    result : Comparison or sequence of Trajectory
+        The runs of the empirical problem, one for each seed; the median is drawn as a line, least
+        and greatest as a band.
+
+    Returns
+    -------
+    array of Axes
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> from dynamics import plotting
+    >>> system = dynamics.load_system("positional_attention")
+    >>> law = system.Parameters(D=4, C=2)
+    >>> runs = [dynamics.descend(system.FullEmpirical(law, 20, k), 0.02, 20) for k in range(2)]
+    >>> plotting.realistic(runs)[0].get_title(loc="left")
+    '$N = 20$ samples, 2 seeds: median, least to greatest'
+    """
+    runs = result.fulls if isinstance(result, Comparison) else tuple(result)
+    _, axes = style.new_figure(6.4, 6.0, nrows=3, sharex=True)
+    for panel, (name, label, colour) in zip(axes, REALISTIC, strict=True):
+        style.band(panel, runs, name, colour)
+        panel.set_ylabel(label)
+    axes[0].set_ylim(-0.03, 1.03)
+    irreducible = float(runs[0]["bayes_error"][-1])
+    errors = np.concatenate([style.positive_time(run, run["test_error"])[1] for run in runs])
+    if errors.min() > 0 and errors.max() > 5 * errors.min():
+        style.logarithmic(axes[1])
+    if irreducible > 0:
+        axes[1].axhline(irreducible, color=style.GREY, lw=0.9, ls=":", label="irreducible error")
+        axes[1].legend(loc="upper right", fontsize=8)
+    many = "" if len(runs) == 1 else f", {len(runs)} seeds: median, least to greatest"
+    samples = runs[0].settings["samples"]
+    axes[0].set_title(f"$N = {samples:,}$ samples{many}", fontsize=9, loc="left")
+    style.time_axis(axes[-1], runs[0])
+    return axes
