@@ -161,7 +161,7 @@ def _draw_boundary(sweep: Sweep, store: str, given: Mapping[str, Any]) -> Pictur
     """The boundary of a yes or no, refined by more runs."""
     from dynamics import plotting
     from dynamics.phase_diagrams import Quantity
-    from dynamics.phase_diagrams.boundaries import Question, refinement
+    from dynamics.phase_diagrams.boundary_refinement import Question, refinement
     from dynamics.plotting import labels
 
     for name in ("facet", "contours", "slices", "boundary"):

@@ -1,22 +1,16 @@
 """Phases of a sweep: slices of a stored dataset, boundaries, scaling laws; no pictures.
 
 A sweep is a dataset whose dimensions are the swept parameters; ``outcome`` says how each run
-ended, every other variable is a number of each run: `dynamics.phase_diagrams.selection`.
+ended, every other variable is a number of each run: `dynamics.phase_diagrams.quantities`.
 A `threshold` is
 the level at which half of the runs succeed.
 """
 
-from dynamics.phase_diagrams.axis import Axis, AxisRange
-from dynamics.phase_diagrams.boundaries import (
-    Question,
-    Refined,
-    Refinement,
-    boundary,
-    refine,
-    refinement,
-)
+from dynamics.phase_diagrams.boundaries import AxisRange, Refined, boundary, refine
+from dynamics.phase_diagrams.boundary_refinement import Question, Refinement, refinement
+from dynamics.phase_diagrams.quantities import Quantity
 from dynamics.phase_diagrams.scaling import Scaling, scaling
-from dynamics.phase_diagrams.selection import Quantity, Slice, select
+from dynamics.phase_diagrams.selection import Axis, Slice, select
 from dynamics.phase_diagrams.threshold import Threshold, threshold
 
 __all__ = [

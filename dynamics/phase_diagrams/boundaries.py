@@ -10,31 +10,20 @@ differs on the side of a larger neighbour divides that one too. Where all answer
 agree, its inside is inferred. So the values are those of the whole fine lattice unless something
 lies entirely inside a coarse cell whose four corners agree: an island, or a bay that comes in
 through one side, narrower than a coarse cell. More coarse points (``coarse``) are the remedy.
-
-In a sweep, what it already holds is not run again. The other points are sweeps of their own, one
-for each wave, stored beside it (``STORE.refined/QUESTION/...``) by what they hold: a refinement
-that is killed goes on, and one that is requested again, on whatever lattice, runs only what is new.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.analysis.phase_portrait.nullclines import edge_contours
-from dynamics.phase_diagrams.axis import Axis, AxisRange
-from dynamics.phase_diagrams.selection import Quantity, Slice, hold, select
+from dynamics.phase_diagrams.selection import Axis, Slice
 from dynamics.problem import FloatArray
-from dynamics.results.outcome import INTERRUPTED
-from dynamics.sweep import Sweep, load, sweep
-from dynamics.sweep.axes import PAIRED
-from dynamics.sweep.plan import planned, whole_names
 from dynamics.validation import InvalidRequest, integer, real, refuse
 
 HALF = 0.5
@@ -135,6 +124,49 @@ def trace(
         at = first + np.array([crossed[edge] for edge in edges])[:, None] * along
         lines.append(np.column_stack([x.at(at[:, 1]), y.at(at[:, 0])]))
     return tuple(lines)
+
+
+@dataclass(frozen=True)
+class AxisRange:
+    """A range of a parameter, linear or logarithmic.
+
+    Parameters
+    ----------
+    name : str
+    low, high : float
+        Its ends, ``low < high``; positive where it is logarithmic.
+    logarithmic : bool
+
+    Raises
+    ------
+    InvalidRequest
+        If the ends are not such.
+    """
+
+    name: str
+    low: float
+    high: float
+    logarithmic: bool = False
+
+    def __post_init__(self) -> None:
+        low = real(f"least {self.name}", self.low, above=0.0 if self.logarithmic else None)
+        real(f"greatest {self.name}", self.high)
+        if not self.high > low:
+            refuse(
+                f"greatest {self.name}", self.high, f"is not above the least, {low:g}",
+                f"any number above {low:g}", 2 * low if low > 0 else low + 1,
+            )  # fmt: skip
+
+    def axis(self, cells: int) -> Axis:
+        """The range as ``cells + 1`` values, equal steps apart."""
+        space = np.geomspace if self.logarithmic else np.linspace
+        return Axis(self.name, space(self.low, self.high, cells + 1), self.logarithmic)
+
+    def width(self, share: float) -> float:
+        """A share of the range in its own unit; of a logarithmic one, a relative change."""
+        if self.logarithmic:
+            return float((self.high / self.low) ** share - 1.0)
+        return float(share * (self.high - self.low))
 
 
 @dataclass(frozen=True)
@@ -335,207 +367,3 @@ def _halvings(tolerance: float | None, cells: int) -> int:
         return 0
     share = real("tolerance", tolerance, at_least=FINEST, at_most=1.0)
     return max(0, int(np.ceil(np.log2(0.5 / cells / share))))
-
-
-@dataclass(frozen=True)
-class Refinement:
-    """A refined boundary, and what it cost.
-
-    Attributes
-    ----------
-    refined : Refined
-    runs : int
-        Points that were run for it in this call.
-    known : int
-        Points that the sweep, or an earlier call, already held.
-    held : mapping
-        What is the same in every run: name -> value.
-    """
-
-    refined: Refined
-    runs: int
-    known: int
-    held: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Question:
-    """A yes or no over two axes of a sweep.
-
-    Attributes
-    ----------
-    quantity : str
-        As ``"patch_association>=1"`` or ``"reached(T1)"``.
-    x, y : str
-        Names of axes.
-    at : mapping
-        The other axes, each held at one of its values.
-    coarse, cells : int
-        Points along a side of the first lattice, cells along a side of the finest.
-    tolerance : float or None
-        Share of each axis to which the boundary is bisected beyond that.
-    """
-
-    quantity: str
-    x: str
-    y: str
-    at: Mapping[str, float]
-    coarse: int = 9
-    cells: int = 64
-    tolerance: float | None = None
-
-    @property
-    def folder(self) -> str:
-        """Name of the folder of its runs; the lattice is not part of the question."""
-        text = repr((self.quantity, self.x, self.y, sorted(self.at.items())))
-        return "".join(c if c.isalnum() else "-" for c in self.quantity) + (
-            "-" + hashlib.sha256(text.encode()).hexdigest()[:8]
-        )
-
-
-def refinement(
-    store: Sweep, question: Question, out: Path, workers: int | None = None,
-    scheduler: str | None = None,
-) -> Refinement:  # fmt: skip
-    """The boundary of a yes or no in a sweep, refined between the ends of two of its axes.
-
-    Parameters
-    ----------
-    store : Sweep
-    question : Question
-    out : Path
-        Folder of the runs.
-    workers : int, optional
-        Processes, as of `dynamics.sweep`.
-    scheduler : str, optional
-        Address of a dask scheduler.
-
-    Returns
-    -------
-    Refinement
-
-    Raises
-    ------
-    InvalidRequest
-        If the question is none, or the sweep was of pairs.
-    KeyboardInterrupt
-        If it was interrupted; what was run stays stored.
-    """
-    if store.plan.grid.paired:
-        raise InvalidRequest("a boundary is refined between two axes; this sweep is of pairs")
-    if not Quantity.read(question.quantity, store.dataset).yes_no:
-        raise InvalidRequest(
-            f"quantity={question.quantity!r} is a number; refine needs a yes or no, as "
-            f"{question.quantity}<1 or reached(NAME)"
-        )
-    for name in (question.x, question.y):
-        if name in whole_names(store.plan.runner.system):
-            raise InvalidRequest(f"{name} takes whole numbers; refine needs two continuous axes")
-    slice_ = select(store.dataset, question.quantity, question.x, question.y, question.at)
-    if slice_.seeds > 1:
-        raise InvalidRequest("a boundary is refined for one seed; give it as --at seed=0")
-    _, held = hold(store.dataset, question.at)
-    waves = _Waves(store, question, out / question.folder, dict(held), workers, scheduler)
-    ranges = [
-        AxisRange(axis.name, float(min(axis.values)), float(max(axis.values)), axis.logarithmic)
-        for axis in (slice_.x, slice_.y)
-        if axis is not None
-    ]
-    refined = refine(
-        waves, ranges[0], ranges[1], question.coarse, question.cells, question.tolerance
-    )
-    return Refinement(refined, waves.runs, waves.known, slice_.held)
-
-
-class _Waves:
-    """Answers to waves of points: from the sweep where it has them, else from sweeps of pairs."""
-
-    def __init__(
-        self, store: Sweep, question: Question, folder: Path, held: dict[str, float],
-        workers: int | None, scheduler: str | None,
-    ) -> None:  # fmt: skip
-        self.store, self.question, self.folder, self.held = store, question, folder, held
-        self.workers, self.scheduler = workers, scheduler
-        self.runs = self.known = 0
-        self.stored = {**self._earlier(), **_stored(store, question)}
-
-    def __call__(self, points: FloatArray) -> FloatArray:
-        answers = np.array([self._stored_answer(x, y) for x, y in points])
-        new = np.isnan(answers)
-        self.known += int((~new).sum())
-        if new.any():
-            answers[new] = self._run(points[new])
-        return answers
-
-    def _stored_answer(self, x: float, y: float) -> float:
-        return self.stored.get(_key(x, y), float("nan"))
-
-    def _request(self, points: FloatArray) -> dict[str, Any]:
-        """The request of a wave."""
-        grid = self.store.plan.grid
-        axes = {self.question.x: points[:, 0], self.question.y: points[:, 1]}
-        free = [axis for axis in grid.axes if axis.name not in axes]
-        others = {axis.name: self.held.get(axis.name, axis.values[0]) for axis in free}
-        derived = {name: str(formula) for name, formula in grid.derived.items()}
-        return {**grid.fixed, **self.store.plan.runner.words, **derived, **others, **axes}
-
-    def _earlier(self) -> dict[tuple[str, str], float]:
-        """Answers of earlier waves of the same question, of these programs."""
-        known: dict[tuple[str, str], float] = {}
-        for file in sorted(self.folder.glob("*/zarr.json")):
-            try:
-                wave = load(file.parent)
-            except InvalidRequest:
-                continue
-            own = wave.plan.description
-            x, y = (np.array(own["axes"].get(n, [])) for n in (self.question.x, self.question.y))
-            request = planned(
-                self.store.plan.runner.system, self._request(np.column_stack([x, y])), True, 0
-            ).description
-            same = ("system", "model", "fixed", "derived", "versions")
-            if all(own.get(name) == request.get(name) for name in same):
-                known |= {
-                    _key(*point): answer
-                    for point, answer in zip(zip(x, y, strict=True), self._read(wave), strict=True)
-                    if not np.isnan(answer)
-                }
-        return known
-
-    def _run(self, points: FloatArray) -> FloatArray:
-        content = hashlib.sha256(np.ascontiguousarray(points).tobytes()).hexdigest()[:16]
-        ran = sweep(
-            self.store.plan.runner.system, self._request(points), self.folder / content,
-            paired=True, workers=self.workers, scheduler=self.scheduler,
-        )  # fmt: skip
-        if ran.interrupted:
-            raise KeyboardInterrupt(INTERRUPTED)
-        self.runs += len(points)
-        values = self._read(ran)
-        return np.where(np.isnan(values), -1.0, values)
-
-    def _read(self, wave: Sweep) -> FloatArray:
-        """The answers of a wave; NaN where there is none."""
-        quantity, data = Quantity.read(self.question.quantity, self.store.dataset), wave.dataset
-        if quantity.name not in data:
-            nowhere = np.full(data["outcome"].shape, np.nan)
-            data = data.assign({quantity.name: (data["outcome"].dims, nowhere)})
-        values = quantity.of(data)
-        assert values.shape == (data.sizes[PAIRED],)
-        return values
-
-
-def _key(x: float, y: float) -> tuple[str, str]:
-    """A point to nine digits: what a grid holds is found although roundings differ."""
-    return f"{x:.9g}", f"{y:.9g}"
-
-
-def _stored(store: Sweep, question: Question) -> dict[tuple[str, str], float]:
-    """Answers of the sweep itself, by x and y; nothing where it has none."""
-    slice_ = select(store.dataset, question.quantity, question.x, question.y, question.at)
-    assert slice_.y is not None
-    return {
-        _key(x, y): float(slice_.values[0, row, column])
-        for row, y in enumerate(slice_.y.values)
-        for column, x in enumerate(slice_.x.values)
-        if not np.isnan(slice_.values[0, row, column])
-    }

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.phase_diagrams.selection import (
+from dynamics.phase_diagrams.quantities import (
     OUTCOME,
     Quantity,
     complete,
     described,
     everywhere,
-    hold,
     kinds,
     numbers,
     outcomes,
     presentation_of,
 )
+from dynamics.phase_diagrams.selection import hold
 from dynamics.problem import FloatArray
 from dynamics.results.expression import Expression
 from dynamics.results.outcome import INVALID, PENDING

@@ -19,8 +19,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics.phase_diagrams.axis import Axis
-from dynamics.phase_diagrams.selection import COMPLETE, TIME, Quantity, Slice
+from dynamics.phase_diagrams.quantities import COMPLETE, TIME, Quantity
+from dynamics.phase_diagrams.selection import Axis, Slice
 from dynamics.plotting.style import GREY
 from dynamics.problem import FloatArray
 from dynamics.results.outcome import (

@@ -27,7 +27,7 @@ from dynamics.codegen import cache_directory
 from dynamics.experiments import measurement
 from dynamics.experiments.figure import FigureRequest
 from dynamics.experiments.measurement import Study
-from dynamics.phase_diagrams.selection import Quantity
+from dynamics.phase_diagrams.quantities import Quantity
 from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.results.trajectory import Trajectory

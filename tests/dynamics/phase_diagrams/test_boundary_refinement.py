@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.phase_diagrams import boundaries as module
-from dynamics.phase_diagrams.boundaries import Question, refinement
+from dynamics.phase_diagrams import boundary_refinement as module
+from dynamics.phase_diagrams.boundary_refinement import Question, refinement
 from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("positional_attention")

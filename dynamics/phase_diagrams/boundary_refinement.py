@@ -1,0 +1,222 @@
+"""Boundaries of a sweep, refined with more runs.
+
+In a sweep, what it already holds is not run again. The other points are sweeps of their own, one
+for each wave, stored beside it (``STORE.refined/QUESTION/...``) by what they hold: a refinement
+that is killed goes on, and one that is requested again, on whatever lattice, runs only what is new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynamics.phase_diagrams.boundaries import AxisRange, Refined, refine
+from dynamics.phase_diagrams.quantities import Quantity
+from dynamics.phase_diagrams.selection import Slice, hold, select
+from dynamics.problem import FloatArray
+from dynamics.results.outcome import INTERRUPTED
+from dynamics.sweep import Sweep, load, sweep
+from dynamics.sweep.axes import PAIRED
+from dynamics.sweep.plan import planned, whole_names
+from dynamics.validation import InvalidRequest
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """A refined boundary, and what it cost.
+
+    Attributes
+    ----------
+    refined : Refined
+    runs : int
+        Points that were run for it in this call.
+    known : int
+        Points that the sweep, or an earlier call, already held.
+    held : mapping
+        What is the same in every run: name -> value.
+    """
+
+    refined: Refined
+    runs: int
+    known: int
+    held: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A yes or no over two axes of a sweep.
+
+    Attributes
+    ----------
+    quantity : str
+        As ``"patch_association>=1"`` or ``"reached(T1)"``.
+    x, y : str
+        Names of axes.
+    at : mapping
+        The other axes, each held at one of its values.
+    coarse, cells : int
+        Points along a side of the first lattice, cells along a side of the finest.
+    tolerance : float or None
+        Share of each axis to which the boundary is bisected beyond that.
+    """
+
+    quantity: str
+    x: str
+    y: str
+    at: Mapping[str, float]
+    coarse: int = 9
+    cells: int = 64
+    tolerance: float | None = None
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder of its runs; the lattice is not part of the question."""
+        text = repr((self.quantity, self.x, self.y, sorted(self.at.items())))
+        return "".join(c if c.isalnum() else "-" for c in self.quantity) + (
+            "-" + hashlib.sha256(text.encode()).hexdigest()[:8]
+        )
+
+
+def refinement(
+    store: Sweep, question: Question, out: Path, workers: int | None = None,
+    scheduler: str | None = None,
+) -> Refinement:  # fmt: skip
+    """The boundary of a yes or no in a sweep, refined between the ends of two of its axes.
+
+    Parameters
+    ----------
+    store : Sweep
+    question : Question
+    out : Path
+        Folder of the runs.
+    workers : int, optional
+        Processes, as of `dynamics.sweep`.
+    scheduler : str, optional
+        Address of a dask scheduler.
+
+    Returns
+    -------
+    Refinement
+
+    Raises
+    ------
+    InvalidRequest
+        If the question is none, or the sweep was of pairs.
+    KeyboardInterrupt
+        If it was interrupted; what was run stays stored.
+    """
+    if store.plan.grid.paired:
+        raise InvalidRequest("a boundary is refined between two axes; this sweep is of pairs")
+    if not Quantity.read(question.quantity, store.dataset).yes_no:
+        raise InvalidRequest(
+            f"quantity={question.quantity!r} is a number; refine needs a yes or no, as "
+            f"{question.quantity}<1 or reached(NAME)"
+        )
+    for name in (question.x, question.y):
+        if name in whole_names(store.plan.runner.system):
+            raise InvalidRequest(f"{name} takes whole numbers; refine needs two continuous axes")
+    slice_ = select(store.dataset, question.quantity, question.x, question.y, question.at)
+    if slice_.seeds > 1:
+        raise InvalidRequest("a boundary is refined for one seed; give it as --at seed=0")
+    assert slice_.y is not None
+    waves = _Waves(store, question, slice_, out / question.folder, workers, scheduler)
+    x, y = (
+        AxisRange(axis.name, float(min(axis.values)), float(max(axis.values)), axis.logarithmic)
+        for axis in (slice_.x, slice_.y)
+    )
+    refined = refine(waves, x, y, question.coarse, question.cells, question.tolerance)
+    return Refinement(refined, waves.runs, waves.known, slice_.held)
+
+
+class _Waves:
+    """Answers to waves of points: from the sweep where it has them, else from sweeps of pairs."""
+
+    def __init__(
+        self,
+        store: Sweep,
+        question: Question,
+        slice_: Slice,
+        folder: Path,
+        workers: int | None,
+        scheduler: str | None,
+    ) -> None:
+        self.store, self.question, self.folder = store, question, folder
+        self.workers, self.scheduler = workers, scheduler
+        self.held = hold(store.dataset, question.at)[1]
+        self.runs = self.known = 0
+        self.answers: dict[tuple[str, str], float] = {}
+        self._add_earlier()
+        assert slice_.y is not None
+        points = ((x, y) for y in slice_.y.values for x in slice_.x.values)
+        self._add(points, slice_.values[0].ravel())
+
+    def _add(self, points: Iterable[tuple[float, float]], answers: FloatArray) -> None:
+        """Answers at points, except where there is none."""
+        for point, answer in zip(points, answers, strict=True):
+            if not np.isnan(answer):
+                self.answers[_key(*point)] = float(answer)
+
+    def __call__(self, points: FloatArray) -> FloatArray:
+        answers = np.array([self.answers.get(_key(x, y), np.nan) for x, y in points])
+        new = np.isnan(answers)
+        self.known += int((~new).sum())
+        if new.any():
+            answers[new] = self._run(points[new])
+        return answers
+
+    def _request(self, points: FloatArray) -> dict[str, Any]:
+        """The request of a wave."""
+        grid = self.store.plan.grid
+        axes = {self.question.x: points[:, 0], self.question.y: points[:, 1]}
+        free = [axis for axis in grid.axes if axis.name not in axes]
+        others = {axis.name: self.held.get(axis.name, axis.values[0]) for axis in free}
+        derived = {name: str(formula) for name, formula in grid.derived.items()}
+        return {**grid.fixed, **self.store.plan.runner.words, **derived, **others, **axes}
+
+    def _add_earlier(self) -> None:
+        """Answers of earlier waves of the same question, of these programs."""
+        for file in sorted(self.folder.glob("*/zarr.json")):
+            try:
+                wave = load(file.parent)
+            except InvalidRequest:
+                continue
+            own = wave.plan.description
+            x, y = (np.array(own["axes"].get(n, [])) for n in (self.question.x, self.question.y))
+            points = np.column_stack([x, y])
+            system = self.store.plan.runner.system
+            request = planned(system, self._request(points), True, 0).description
+            same = ("system", "model", "fixed", "derived", "versions")
+            if all(own.get(name) == request.get(name) for name in same):
+                self._add(map(tuple, points), self._read(wave))
+
+    def _run(self, points: FloatArray) -> FloatArray:
+        content = hashlib.sha256(np.ascontiguousarray(points).tobytes()).hexdigest()[:16]
+        ran = sweep(
+            self.store.plan.runner.system, self._request(points), self.folder / content,
+            paired=True, workers=self.workers, scheduler=self.scheduler,
+        )  # fmt: skip
+        if ran.interrupted:
+            raise KeyboardInterrupt(INTERRUPTED)
+        self.runs += len(points)
+        values = self._read(ran)
+        return np.where(np.isnan(values), -1.0, values)
+
+    def _read(self, wave: Sweep) -> FloatArray:
+        """The answers of a wave; NaN where there is none."""
+        quantity, data = Quantity.read(self.question.quantity, self.store.dataset), wave.dataset
+        if quantity.name not in data:
+            nowhere = np.full(data["outcome"].shape, np.nan)
+            data = data.assign({quantity.name: (data["outcome"].dims, nowhere)})
+        values = quantity.of(data)
+        assert values.shape == (data.sizes[PAIRED],)
+        return values
+
+
+def _key(x: float, y: float) -> tuple[str, str]:
+    """A point to nine digits: what a grid holds is found although roundings differ."""
+    return f"{x:.9g}", f"{y:.9g}"

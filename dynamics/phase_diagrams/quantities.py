@@ -1,0 +1,208 @@
+"""Quantities of a sweep: a number, or a yes or no, of every run.
+
+A sweep is a dataset whose dimensions are the swept parameters. ``"time_T1"`` is a number of each
+run. ``"patch_association>=1"``, ``"time_T1<1e4"`` and ``"reached(T1)"`` are 1 where the sentence is
+true, 0 where it is false, NaN where nothing is known.
+
+What is known of a run depends on its outcome. A run that converged or reached its horizon decides
+everything: an event without a time was not reached, and counts as later than every number. A run
+that failed on its way (oscillating, diverged, interrupted, killed) decides only the events that it
+reached; its last values are those of another time and are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.problem import FloatArray
+from dynamics.results.outcome import CONVERGED, HORIZON, POINT_KINDS
+from dynamics.results.presentation import Presentation
+from dynamics.validation import InvalidRequest, refuse
+
+if TYPE_CHECKING:
+    import xarray
+
+OUTCOME = "outcome"
+COMPLETE = (CONVERGED, HORIZON)
+TIME = "time_"
+RELATIONS = {
+    "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+    "<": operator.lt, ">": operator.gt,
+}  # fmt: skip
+NAME = r"([A-Za-z_]\w*)"
+REACHED = re.compile(rf"\s*reached\(\s*{NAME}\s*\)\s*")
+COMPARED = re.compile(rf"\s*{NAME}\s*({'|'.join(RELATIONS)})\s*(\S+)\s*")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number, or a yes or no, of every run.
+
+    Attributes
+    ----------
+    text : str
+        As it was requested.
+    name : str
+        The variable.
+    relation : str
+        ``""`` for the variable itself, one of `RELATIONS`, or ``"reached"``.
+    number : float
+        What it is compared with; NaN where it is not.
+    """
+
+    text: str
+    name: str
+    relation: str = ""
+    number: float = float("nan")
+
+    @property
+    def yes_no(self) -> bool:
+        """Whether it is a yes or no."""
+        return bool(self.relation)
+
+    @property
+    def is_time(self) -> bool:
+        """Whether the variable is the time of an event."""
+        return self.name.startswith(TIME)
+
+    @classmethod
+    def read(cls, text: str, dataset: xarray.Dataset) -> Quantity:
+        """A quantity of a dataset from its text.
+
+        Raises
+        ------
+        InvalidRequest
+            If there is no such variable or event, or the text is none of the three forms.
+        """
+        there = [str(name) for name in dataset.data_vars if name != OUTCOME]
+        if match := REACHED.fullmatch(text):
+            events = [name.removeprefix(TIME) for name in there if name.startswith(TIME)]
+            _known("quantity", text, match[1], events, "reached(NAME) with NAME", "reached({})")
+            return cls(text, TIME + match[1], "reached")
+        if match := COMPARED.fullmatch(text):
+            name, relation, written = match.groups()
+            _known("quantity", text, name, there, "a comparison of", "{}" + relation + written)
+            try:
+                number = float(written)
+            except ValueError:
+                refuse(
+                    "quantity", text, f"compares with {written}, which is no number",
+                    "NAME, NAME <= NUMBER (or <, >=, >, ==, !=) or reached(NAME)", name,
+                )  # fmt: skip
+            return cls(text, name, relation, number)
+        name = text.strip()
+        _known("quantity", text, name, there, "one of, or a yes or no about,", "{}")
+        return cls(text, name)
+
+    def of(self, dataset: xarray.Dataset) -> FloatArray:
+        """Its value in every run, on all dimensions; NaN where nothing is known."""
+        values, outcome = everywhere(dataset, self.name), outcomes(dataset)
+        whole = complete(outcome, kinds(dataset))
+        known = (whole | (self.is_time & (outcome >= 0))) & ~np.isnan(values)
+        if not self.yes_no:
+            return np.where(known, values, np.nan)
+        if self.is_time:
+            values = np.where(whole & np.isnan(values), np.inf, values)
+            known |= whole
+        if self.relation == "reached":
+            answer = np.isfinite(values)
+        else:
+            answer = RELATIONS[self.relation](values, self.number)
+        return np.where(known, answer, np.nan)
+
+
+def outcomes(dataset: xarray.Dataset) -> NDArray[np.int64]:
+    """How every run ended: an index into `kinds`, or "pending", or "invalid".
+
+    Raises
+    ------
+    InvalidRequest
+        If the dataset is not that of a sweep.
+    """
+    if OUTCOME not in dataset.data_vars:
+        raise InvalidRequest("the dataset has no variable 'outcome': it is not that of a sweep")
+    return dataset[OUTCOME].values.astype(np.int64)
+
+
+def kinds(dataset: xarray.Dataset) -> tuple[str, ...]:
+    """The kinds of outcome that ``outcome`` counts."""
+    return tuple(_unpacked(dataset.attrs.get("kinds", POINT_KINDS)))
+
+
+def complete(outcome: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.bool_]:
+    """Whether runs went to their end: what they did not reach is not reached.
+
+    Parameters
+    ----------
+    outcome : int array
+        Index into the names.
+    names : sequence of str
+        Kinds of outcome.
+    """
+    return np.isin(outcome, [code for code, kind in enumerate(names) if kind in COMPLETE])
+
+
+def described(dataset: xarray.Dataset, name: str) -> Mapping[str, Any]:
+    """An attribute that is a JSON object; empty where there is none.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+    name : str
+        ``"fixed"`` or ``"derived"``.
+    """
+    return dict(_unpacked(dataset.attrs.get(name, {})))
+
+
+def presentation_of(dataset: xarray.Dataset) -> Presentation:
+    """How the dataset is shown; names are written out where it does not say."""
+    title = str(dataset.attrs.get("system", ""))
+    return Presentation.from_attributes(dataset.attrs) or Presentation.empty(title)
+
+
+def numbers(held: Mapping[str, Any]) -> dict[str, float]:
+    """Those of the held values that are numbers."""
+    return {
+        name: value
+        for name, value in held.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    }
+
+
+def everywhere(dataset: xarray.Dataset, name: str) -> FloatArray:
+    """A variable or coordinate on all dimensions, in the order of those of ``outcome``.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+    name : str
+    """
+    import xarray
+
+    outcome = dataset[OUTCOME]
+    spread, _ = xarray.broadcast(dataset[name], outcome)
+    return np.array(spread.transpose(*outcome.dims).values, dtype=np.float64)
+
+
+def _unpacked(attribute: Any) -> Any:
+    """An attribute that may be JSON, as it is in a file."""
+    return json.loads(attribute) if isinstance(attribute, str) else attribute
+
+
+def _known(parameter: str, text: str, name: str, names: list[str], before: str, form: str) -> None:
+    """Refuse a name that is not among the known ones."""
+    if name not in names:
+        near = get_close_matches(name, names, 1, 0.0)
+        refuse(
+            parameter, text, f"asks for {name or 'nothing'}, which is not in the dataset",
+            f"{before} {', '.join(names)}", form.format(near[0]) if near else "none",
+        )  # fmt: skip
