@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -17,19 +18,22 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics.registry import FULL, SAMPLING_OPTIONS, System
 from dynamics.results.expression import Expression
 from dynamics.results.presentation import Presentation
-from dynamics.results.versions import versions
-from dynamics.sweep.axes import Axis, Grid, grid
+from dynamics.results.versions import differences, versions
+from dynamics.sweep.axes import PAIRED, Axis, Grid, grid
 from dynamics.sweep.point_runner import PointRunner
-from dynamics.validation import InvalidRequest, integer, refuse
+from dynamics.validation import InvalidRequest, brief, integer, refuse
 
 BLOCKS, MOST_IN_BLOCK = 64, 256
 """About how many blocks a sweep has, and the most points of a block."""
 FLOW_GRADIENTS = 3000.0
 """Gradients of a flow, for the predicted cost."""
+MODEL = "model"
+"""Entry of the description of a user's own model only: part of the model -> hash."""
 WORDS = ("full", "expectation")
 """Options whose values are words."""
 RUN = ("time", "rtol", "eta", "steps", "tolerance", "dropped", *SAMPLING_OPTIONS)
@@ -65,7 +69,7 @@ class Plan:
     def description(self) -> dict[str, Any]:
         """All that decides the values in the store, as plain values."""
         grid = self.grid
-        model = {"model": dict(self.runner.digests)} if self.runner.digests else {}
+        model = {MODEL: dict(self.runner.digests)} if self.runner.digests else {}
         return {
             "system": self.runner.reference,
             **model,
@@ -124,6 +128,22 @@ class Plan:
         made = system.Parameters(**parameters)
         return steps * system.cost_model(made, options.get("full"), options)
 
+    @cached_property
+    def frame(self) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
+        """Name -> dimensions and values of axes and derived parameters; NaN where none is."""
+        grid = self.grid
+        derived = {name: np.full(grid.shape, np.nan) for name in grid.derived}
+        for index in grid if derived else ():
+            with suppress(InvalidRequest):
+                point = grid.at(index)
+                for name, values in derived.items():
+                    values[index] = point[name]
+        axes = {
+            a.name: (grid.dims if grid.paired else (a.name,), np.array(a.values)) for a in grid.axes
+        }
+        paired = {PAIRED: ((PAIRED,), np.arange(grid.size))} if grid.paired else {}
+        return {**axes, **paired, **{name: (grid.dims, values) for name, values in derived.items()}}
+
     def check(self) -> None:
         """Make the cheapest problem if only that shows whether words or free letters are right.
 
@@ -152,13 +172,58 @@ class Plan:
         return sorted(numbers, key=lambda number: (-costs[number], number))
 
 
-def planned(system: System, given: Mapping[str, Any], paired: bool, records: int) -> Plan:
+def different_entries(stored: Mapping[str, Any], request: Mapping[str, Any]) -> list[str]:
+    """What differs between two descriptions, in words.
+
+    Parameters
+    ----------
+    stored, request : mapping
+        As `Plan.description`.
+
+    Returns
+    -------
+    list of str
+    """
+    pairs = [
+        f"{name}: {_shortened(before)} there, {_shortened(now)} here"
+        for name, before, now in differences(_by_name(stored), _by_name(request))
+    ]
+    if not pairs and list(stored["axes"]) != list(request["axes"]):
+        orders = " and ".join(",".join(axes) for axes in (stored["axes"], request["axes"]))
+        pairs = [f"order of axes: {orders}"]
+    return pairs
+
+
+def _by_name(request: Mapping[str, Any]) -> dict[str, Any]:
+    """One entry for each name; axes, formulas and fixed values by the name of the parameter."""
+    entries: dict[str, Any] = {}
+    for name, value in request.items():
+        if name == "versions":
+            entries |= {f"version of {program}": version for program, version in value.items()}
+        elif name == MODEL:
+            entries |= {f"{part} of the model": digest for part, digest in value.items()}
+        else:
+            entries |= value if isinstance(value, dict) else {name: value}
+    return entries
+
+
+def _shortened(value: Any) -> str:
+    if value is None:
+        return "not given"
+    if isinstance(value, list) and len(value) > 3:
+        return f"{value[0]:g} ... {value[-1]:g} ({len(value)} values)"
+    if isinstance(value, list):
+        return ",".join(f"{entry:g}" for entry in value)
+    return f"{value:g}" if isinstance(value, float) else brief(str(value))
+
+
+def planned(system: System, entries: Mapping[str, Any], paired: bool, records: int) -> Plan:
     """The plan of a request; axes are in the order of the parameters, however they are given.
 
     Parameters
     ----------
     system : System
-    given : mapping
+    entries : mapping
         Name -> number, values or text, for parameters, settings of the run (`RUN`), options of the
         empirical problem, and free letters that expressions use; words for ``full`` and such; one
         list, or its text, for a parameter that is a list.
@@ -179,10 +244,10 @@ def planned(system: System, given: Mapping[str, Any], paired: bool, records: int
     parameters: dict[str, Any] = {f.name: f.default for f in fields(system.Parameters)}
     words = {
         name: _listed(value) if isinstance(parameters.get(name), tuple) else value
-        for name, value in given.items()
+        for name, value in entries.items()
         if _is_word(name, value, system, parameters)
     }
-    numbers = {n: v for n, v in given.items() if n not in words}
+    numbers = {n: v for n, v in entries.items() if n not in words}
     full = words.get("full")
     if full not in (None, *FULL):
         near = get_close_matches(full, FULL, 1, 0.0)[0]
@@ -274,7 +339,7 @@ def restored(request: Mapping[str, Any], presentation: Presentation | None = Non
     axes = tuple(Axis(name, tuple(values)) for name, values in request["axes"].items())
     derived = {name: Expression(text, name) for name, text in request["derived"].items()}
     points = Grid(axes, fixed, derived, request["paired"])
-    digests = request.get("model", {})
+    digests = request.get(MODEL, {})
     runner = PointRunner(request["system"], words, request["records"], digests)
     return Plan(points, runner, tuple(request["block"]), presentation)
 

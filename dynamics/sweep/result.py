@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -16,7 +17,17 @@ import numpy as np
 from dynamics.results.outcome import FAILURES, INVALID, KILLED, PENDING, POINT_KINDS
 from dynamics.results.presentation import Presentation
 from dynamics.sweep.plan import Plan, restored
-from dynamics.sweep.store import BLOCK, DONE, RECORD, dataset, read, read_request
+from dynamics.sweep.store import (
+    BLOCK,
+    DONE,
+    RECORD,
+    TIME,
+    Contents,
+    empty,
+    layout,
+    read,
+    read_request,
+)
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
@@ -80,6 +91,32 @@ class Sweep:
         return bool((self.dataset[DONE].values != 0).all())
 
 
+def dataset(path: Path, plan: Plan, contents: Contents) -> xarray.Dataset:
+    """The contents of a store as an xarray dataset, with the attributes of the store.
+
+    Parameters
+    ----------
+    path : Path
+    plan : Plan
+    contents : Contents
+
+    Returns
+    -------
+    xarray.Dataset
+    """
+    import xarray
+
+    # An event that no run has reached is a quantity too. Older stores do not name the events; they
+    # are those of built-in systems.
+    events = (plan.presentation or plan.runner.system.presentation).event_latex
+    times = {f"{TIME}{name}": empty(plan, TIME) for name in events}
+    values = dict(sorted({**times, **contents.values}.items()))
+    variables = {name: (layout(plan, name)[2], array) for name, array in values.items()}
+    done = {DONE: ((BLOCK,), contents.done)}
+    head = json.loads((path / "zarr.json").read_text(encoding="utf-8"))
+    return xarray.Dataset({**plan.frame, **variables, **done}, attrs=head["attributes"])
+
+
 def _counts(codes: Mapping[int, int]) -> dict[str, int]:
     return {OUTCOMES[code]: codes[code] for code in sorted(codes, reverse=True) if codes[code]}
 
@@ -134,6 +171,16 @@ def status(path: str | os.PathLike[str]) -> dict[str, Any]:
     ------
     InvalidRequest
         If there is no sweep, or one of another format.
+
+    Examples
+    --------
+    >>> import tempfile, dynamics
+    >>> grid = {"D": 8, "C": 2, "q": "0.2,0.4", "time": 50}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = dynamics.sweep("positional_attention", grid, f"{folder}/q.zarr", workers=0)
+    ...     state = status(f"{folder}/q.zarr")
+    >>> state["blocks"], state["done"], state["diverged"]
+    (2, 2, 0)
     """
     request, presentation = read_request(Path(path))
     plan = restored(request, presentation)

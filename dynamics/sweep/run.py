@@ -22,8 +22,8 @@ from dynamics.registry import load_system
 from dynamics.results.outcome import FAILURES, INVALID, KILLED, POINT_KINDS
 from dynamics.sweep.plan import Index, Plan, planned
 from dynamics.sweep.point_runner import Measured, killed, measure_points
-from dynamics.sweep.result import Sweep
-from dynamics.sweep.store import SweepStore, dataset, read
+from dynamics.sweep.result import Sweep, dataset
+from dynamics.sweep.store import SweepStore, read
 from dynamics.sweep.worker_pool import Workers, workers_for
 from dynamics.training import progress
 from dynamics.training.progress import interruption

@@ -18,21 +18,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.results.outcome import PENDING, POINT_KINDS
 from dynamics.results.presentation import Presentation
-from dynamics.results.versions import differences
-from dynamics.sweep.axes import PAIRED
-from dynamics.validation import InvalidRequest, brief
-
-if TYPE_CHECKING:
-    import xarray
-
-    from dynamics.sweep.plan import Plan
+from dynamics.sweep.plan import MODEL, Plan, different_entries
+from dynamics.validation import InvalidRequest
 
 FORMAT = 1
 KIND = "sweep"
@@ -41,8 +35,6 @@ REQUEST_PARTS = {
     "versions": dict,
 }  # fmt: skip
 """Entries of a request beside the system, and their types."""
-MODEL = "model"
-"""Entry of the request of a user's own model only: part of the model -> hash."""
 DONE, BLOCK, RECORD = "done", "block", "record"
 PATH, TIME = "path_", "time_"
 """Beginnings of the names of series and of the times of events."""
@@ -105,43 +97,6 @@ def read_request(path: Path) -> tuple[dict[str, Any], Presentation | None]:
         raise InvalidRequest(f"{str(path)!r} cannot be read ({_reason(error)})") from None
 
 
-def _check_same_request(path: Path, plan: Plan) -> None:
-    """Refuse a store of another request, with every difference."""
-    stored, request = read_request(path)[0], plan.description
-    pairs = [
-        f"{name}: {_shown(before)} there, {_shown(now)} here"
-        for name, before, now in differences(_by_name(stored), _by_name(request))
-    ]
-    if not pairs and list(stored["axes"]) != list(request["axes"]):
-        orders = " and ".join(",".join(axes) for axes in (stored["axes"], request["axes"]))
-        pairs = [f"order of axes: {orders}"]
-    if pairs:
-        raise InvalidRequest(f"{str(path)!r} is of another sweep ({'; '.join(pairs)})")
-
-
-def _by_name(request: Mapping[str, Any]) -> dict[str, Any]:
-    """One entry for each name; axes, formulas and fixed values by the name of the parameter."""
-    entries: dict[str, Any] = {}
-    for name, value in request.items():
-        if name == "versions":
-            entries |= {f"version of {program}": version for program, version in value.items()}
-        elif name == MODEL:
-            entries |= {f"{part} of the model": digest for part, digest in value.items()}
-        else:
-            entries |= value if isinstance(value, dict) else {name: value}
-    return entries
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "not given"
-    if isinstance(value, list) and len(value) > 3:
-        return f"{value[0]:g} ... {value[-1]:g} ({len(value)} values)"
-    if isinstance(value, list):
-        return ",".join(f"{entry:g}" for entry in value)
-    return f"{value:g}" if isinstance(value, float) else brief(str(value))
-
-
 class SweepStore:
     """The store of a plan, for writing.
 
@@ -170,7 +125,11 @@ class SweepStore:
         _check_folder(self.path)
         with _locked(self.path):
             if (self.path / "zarr.json").exists():
-                _check_same_request(self.path, self.plan)
+                changes = different_entries(read_request(self.path)[0], self.plan.description)
+                if changes:
+                    raise InvalidRequest(
+                        f"{str(self.path)!r} is of another sweep ({'; '.join(changes)})"
+                    )
             with store_errors(self.path):
                 _tidy(self.path)
                 self._write_frame()
@@ -194,41 +153,26 @@ class SweepStore:
     def _write_frame(self) -> None:
         """Group, coordinates, derived parameters and manifest, the manifest last.
 
-        What is there is written again if it is not what it should be; a quantity whose description
-        cannot be read is described again, and its chunks stay.
+        A quantity whose description cannot be read is described again, and its chunks stay.
         """
         import zarr
 
-        plan, grid = self.plan, self.plan.grid
+        plan = self.plan
         self._root = zarr.open_group(
             self.path, mode="a", zarr_format=3, attributes=_attributes(plan)
         )
-        for axis in grid.axes:
-            dims = (PAIRED,) if grid.paired else (axis.name,)
-            self._write_whole(axis.name, np.array(axis.values), dims)
-        if grid.paired:
-            self._write_whole(PAIRED, np.arange(grid.size), (PAIRED,))
-        for name, values in _derived(plan).items():
-            self._write_whole(name, values, grid.dims)
+        for name, (dims, values) in plan.frame.items():
+            fill = 0 if values.dtype.kind == "i" else float("nan")
+            array = self._array(name, values.shape, values.shape, dims, values.dtype, fill)
+            array[...] = values  # what is there already is the same, or damaged
         for name in _arrays(self.path, plan)[1]:
             self._quantity(name)
         self._array(DONE, (len(plan.blocks),), (1,), (BLOCK,), np.uint32, 0)
 
-    def _write_whole(self, name: str, values: NDArray[Any], dims: tuple[str, ...]) -> None:
-        """Write an array at once, unless it is there and whole."""
-        fill = 0 if values.dtype.kind == "i" else float("nan")
-        array = self._array(name, values.shape, values.shape, dims, values.dtype, fill)
-        try:
-            if np.array_equal(array[...], values, equal_nan=values.dtype.kind == "f"):
-                return
-        except Exception:
-            pass  # unreadable: written again
-        array[...] = values
-
     def _quantity(self, name: str) -> Any:
         """The array of a quantity, made when it is needed for the first time."""
         kind, fill = (np.int8, PENDING) if name == "outcome" else (np.float64, float("nan"))
-        return self._array(name, *_layout(self.plan, name), kind, fill)
+        return self._array(name, *layout(self.plan, name), kind, fill)
 
     def _array(self, name: str, shape: Any, chunks: Any, dims: Any, dtype: Any, fill: Any) -> Any:
         """An array that is there with this shape, else one that is described anew."""
@@ -360,7 +304,7 @@ def read(path: Path, plan: Plan) -> Contents:
     """
     arrays, broken = _arrays(path, plan)
     done = _manifest(path, plan)
-    values = {name: _empty(plan, name) for name in {"outcome", *arrays}}
+    values = {name: empty(plan, name) for name in {"outcome", *arrays}}
     damage: dict[int, str] = {}
     for number in map(int, np.flatnonzero(done)):
         box = plan.box(number)
@@ -401,14 +345,12 @@ def _open_array(path: Path, shape: tuple[int, ...], mode: Any = "r") -> Any:
 
 def _arrays(path: Path, plan: Plan) -> tuple[dict[str, Any], dict[str, str]]:
     """Arrays of quantities, and those that cannot be opened with the reason."""
-    grid = plan.grid
-    frame = {DONE, PAIRED, *(axis.name for axis in grid.axes), *grid.derived}
     names = {entry.name for entry in path.iterdir() if (entry / "zarr.json").exists()}
     arrays: dict[str, Any] = {}
     broken: dict[str, str] = {}
-    for name in sorted(names - frame):
+    for name in sorted(names - {DONE, *plan.frame}):
         try:
-            arrays[name] = _open_array(path / name, _layout(plan, name)[0])
+            arrays[name] = _open_array(path / name, layout(plan, name)[0])
         except Exception as error:
             broken[name] = _reason(error)
     return arrays, broken
@@ -429,63 +371,27 @@ def _manifest(path: Path, plan: Plan) -> NDArray[np.uint32]:
     return done
 
 
-def _layout(plan: Plan, name: str) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
-    """Shape, chunks and dimensions of a quantity."""
+def layout(plan: Plan, name: str) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
+    """Shape, chunks and dimensions of a quantity.
+
+    Parameters
+    ----------
+    plan : Plan
+    name : str
+    """
     grid, length = plan.grid, plan.runner.records + 1
     if name.startswith(PATH):
         return (*grid.shape, length), (*plan.block, length), (*grid.dims, RECORD)
     return grid.shape, plan.block, grid.dims
 
 
-def _empty(plan: Plan, name: str) -> NDArray[Any]:
-    """A quantity of which nothing is known."""
-    shape = _layout(plan, name)[0]
-    return np.full(shape, PENDING, np.int8) if name == "outcome" else np.full(shape, np.nan)
-
-
-def _derived(plan: Plan) -> dict[str, NDArray[np.float64]]:
-    """Values of the derived parameters over the grid; NaN where they have none."""
-    grid = plan.grid
-    values = {name: np.full(grid.shape, np.nan) for name in grid.derived}
-    for index in grid if values else ():
-        try:
-            point = grid.at(index)
-        except InvalidRequest:
-            continue
-        for name, array in values.items():
-            array[index] = point[name]
-    return values
-
-
-def dataset(path: Path, plan: Plan, contents: Contents) -> xarray.Dataset:
-    """The contents of a store as an xarray dataset, with the attributes of the store.
+def empty(plan: Plan, name: str) -> NDArray[Any]:
+    """A quantity of which nothing is known, over the grid.
 
     Parameters
     ----------
-    path : Path
     plan : Plan
-    contents : Contents
-
-    Returns
-    -------
-    xarray.Dataset
+    name : str
     """
-    import xarray
-
-    grid = plan.grid
-    axes = {
-        axis.name: ((PAIRED,) if grid.paired else (axis.name,), np.array(axis.values))
-        for axis in grid.axes
-    }
-    coordinates: dict[str, Any] = {PAIRED: np.arange(grid.size)} if grid.paired else dict(axes)
-    variables: dict[str, Any] = dict(axes) if grid.paired else {}
-    variables |= {name: (grid.dims, values) for name, values in _derived(plan).items()}
-    # An event that no run has reached is a quantity too. Older stores do not name the events; they
-    # are those of built-in systems.
-    events = (plan.presentation or plan.runner.system.presentation).event_latex
-    times = {f"{TIME}{name}": _empty(plan, TIME) for name in events}
-    values = dict(sorted({**times, **contents.values}.items()))
-    variables |= {name: (_layout(plan, name)[2], array) for name, array in values.items()}
-    variables[DONE] = ((BLOCK,), contents.done)
-    head = json.loads((path / "zarr.json").read_text(encoding="utf-8"))
-    return xarray.Dataset(variables, coordinates, head["attributes"])
+    shape = layout(plan, name)[0]
+    return np.full(shape, PENDING, np.int8) if name == "outcome" else np.full(shape, np.nan)
