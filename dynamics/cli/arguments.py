@@ -46,8 +46,10 @@ class CommandRequest:
 
     def parameters(self, default: Mapping[str, Any] | None = None) -> Any:
         """The system's ``Parameters``; ``default`` counts if none of its names is given."""
-        given, default = self.given_parameters, default or {}
-        return self.system.Parameters(**(given if given.keys() & default else {**default, **given}))
+        entries = self.given_parameters
+        if default and not entries.keys() & default:
+            entries = {**default, **entries}
+        return self.system.Parameters(**entries)
 
 
 class Parser(argparse.ArgumentParser):
@@ -114,12 +116,12 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, words: Sequence[str]) -> dict[str, Any]:
         """Name -> value of the flags among words; a word that is none is refused."""
-        given, extra = self.parse_known_args(_with_negative_values(words))
+        entries, extra = self.parse_known_args(_with_negative_values(words))
         for word in extra:
             if word.startswith("--"):
                 unknown("flag", word.split("=")[0], [f"--{name}" for name in self.names])
             raise InvalidRequest(f"word {word!r} is not expected; flags look like --D 16")
-        return vars(given)
+        return vars(entries)
 
 
 def _with_negative_values(words: Sequence[str]) -> list[str]:

@@ -52,15 +52,15 @@ def flags(parser: Parser, command: str, system: None) -> None:
 
 def execute(request: CommandRequest) -> int:
     """Measure, draw, print; returns the exit code."""
-    given = request.flags
-    paths = [request.path, *given.get("others", [])]
+    options = request.flags
+    paths = [request.path, *options.get("others", [])]
     names = _names(paths)
     default = f"results/diversity-{'-'.join(name.replace('/', '-') for name in names)}.png"
-    picture = writable(given.get("out", default), PICTURES)
-    table = writable(given["csv"], (".csv",)) if "csv" in given else None
-    setting = _setting(given)
+    picture = writable(options.get("out", default), PICTURES)
+    table = writable(options["csv"], (".csv",)) if "csv" in options else None
+    setting = _setting(options)
     layers = [
-        _measured(path, name, setting, given.get("name"))
+        _measured(path, name, setting, options.get("name"))
         for path, name in zip(paths, names, strict=True)
     ]
     from dynamics import plotting
@@ -72,7 +72,7 @@ def execute(request: CommandRequest) -> int:
     files = [str(path) for path in written]
     lines = [*map(_text, layers), *(f"written  {name}" for name in files)]
     document = {"results": [_document(layer) for layer in layers], "files": files}
-    print_result(given, document, "\n".join(lines))
+    print_result(options, document, "\n".join(lines))
     return 0
 
 
@@ -87,17 +87,17 @@ def _names(paths: Sequence[str]) -> list[str]:
     return list(paths)
 
 
-def _setting(given: Mapping[str, Any]) -> Setting:
+def _setting(options: Mapping[str, Any]) -> Setting:
     """How to measure, from the flags."""
     from dynamics.attention_maps import Setting
 
-    options = {name: given[name] for name in ("k", "skip", "off_diagonal") if name in given}
-    if "grid" in given:
-        sides = [value(side) for side in str(given["grid"]).lower().split("x")]
+    settings = {name: options[name] for name in ("k", "skip", "off_diagonal") if name in options}
+    if "grid" in options:
+        sides = [value(side) for side in str(options["grid"]).lower().split("x")]
         if len(sides) != 2 or not all(isinstance(side, int) and side > 0 for side in sides):
-            raise InvalidRequest(f"grid={given['grid']!r} is not HxW; grid can be like 14x14")
-        options["grid"] = tuple(sides)
-    return Setting(**options)
+            raise InvalidRequest(f"grid={options['grid']!r} is not HxW; grid can be like 14x14")
+        settings["grid"] = tuple(sides)
+    return Setting(**settings)
 
 
 def _measured(path: str, name: str, setting: Setting, array: str | None) -> Measured:

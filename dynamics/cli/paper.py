@@ -89,8 +89,8 @@ def _derive(request: CommandRequest) -> int:
         from theory.rendering import as_latex, as_text
 
         render = as_text if form == "text" else as_latex
-        given = parameters if request.given_parameters else None
-        for reduction in system.derivations(given).values():
+        specific = parameters if request.given_parameters else None
+        for reduction in system.derivations(specific).values():
             print(render(reduction))
     if request.flags.get("prove"):
         print(_proofs(system.claims))
@@ -106,19 +106,19 @@ def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
         raise InvalidRequest(
             "a model of one's own has no generated source; as can be text or latex"
         )
-    given, definition = request.flags, request.system.ReducedPopulation.definition
-    walk = definition.walk(given.get("eta"), given.get("steps"))
+    options, definition = request.flags, request.system.ReducedPopulation.definition
+    walk = definition.walk(options.get("eta"), options.get("steps"))
     page = derivation.page(definition, parameters, walk)
-    if "sizes" in given:
-        grids = _size_grids(str(given["sizes"]), request.system)
+    if "sizes" in options:
+        grids = _size_grids(str(options["sizes"]), request.system)
         fixed = {n: v for n, v in dataclasses.asdict(parameters).items() if n not in grids}
         sizes = derivation.size_table(definition, grids, fixed, walk)
         page = dataclasses.replace(page, sections=(*page.sections, sizes))
     model = definition.realization(parameters)
     closure = model.closure(walk)
-    if given.get("prove"):
+    if options.get("prove"):
         closure = dataclasses.replace(closure, proof=prove(model, closure))
-    if given.get("json"):
+    if options.get("json"):
         print(json_text(closure.document()))
         return 0
     print(page.as_text() if form == "text" else page.as_latex())
@@ -131,12 +131,12 @@ def _size_grids(text: str, system: System) -> dict[str, list[int]]:
     """``"D=4:10:4,C=2,3"`` as values of whole constants."""
     from dynamics.sweep.axes import Axis, parsed
 
-    known = [f.name for f in dataclasses.fields(system.Parameters) if isinstance(f.default, int)]
+    names = [f.name for f in dataclasses.fields(system.Parameters) if isinstance(f.default, int)]
     grids: dict[str, list[int]] = {}
     for part in re.findall(r"\w+\s*=[^=]*(?=,\s*\w+\s*=|$)", text) or [text]:
         name, _, values = (word.strip() for word in part.partition("="))
-        if name not in known:
-            unknown("whole constant", name, known or ["none"])
+        if name not in names:
+            unknown("whole constant", name, names or ["none"])
         entry = parsed(name, values.rstrip(","))
         numbers = entry.values if isinstance(entry, Axis) else (entry,)
         grids[name] = [number for number in numbers if isinstance(number, int)]
@@ -163,16 +163,16 @@ def _verify(request: CommandRequest) -> int:
     from dynamics.experiments.verify import sources, verdicts
     from dynamics.results import storage
 
-    given, system = request.flags, request.system
-    out = Path(str(given.get("out", f"results/verify-{system.name}")))
+    options, system = request.flags, request.system
+    out = Path(str(options.get("out", f"results/verify-{system.name}")))
     storage.check_writable(out)
     claims = sources(system, None)
-    if "claims" in given:
-        words = separated(str(given["claims"]), claims)
-        claims = sources(system, words or [str(given["claims"])])
+    if "claims" in options:
+        words = separated(str(options["claims"]), claims)
+        claims = sources(system, words or [str(options["claims"])])
     parameters = request.parameters() if request.given_parameters else None
-    checked = verdicts(system, parameters, claims, given.get("thorough", False), _seed(request))
-    quiet = given.get("json", False)
+    checked = verdicts(system, parameters, claims, options.get("thorough", False), _seed(request))
+    quiet = options.get("json", False)
     if not quiet:
         columns = f"{'claim':<{CLAIM}}{'verdict':<28}{'measured':>12}{'bound':>12}  quantity"
         print(f"{system.title}\n\n{columns}", flush=True)
@@ -186,28 +186,28 @@ def _verify(request: CommandRequest) -> int:
     return 130 if interrupted else 0
 
 
-def separated(text: str, known: list[str]) -> list[str]:
+def separated(text: str, names: list[str]) -> list[str]:
     """The names in a list with commas, some of which may belong to a name.
 
     Parameters
     ----------
     text : str
-    known : list of str
-        Names that there are, in any case of their letters.
+    names : list of str
+        Those that there are, in any case of their letters.
 
     Returns
     -------
     list of str
-        From left to right the longest known names; what is not known, up to the next comma.
+        From left to right the longest of these names; what is none, up to the next comma.
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    folded, names = {name.lower() for name in known}, []
+    folded, separate = {name.lower() for name in names}, []
     while parts:
         whole = [n for n in range(len(parts), 1, -1) if ", ".join(parts[:n]).lower() in folded]
         count = whole[0] if whole else 1
-        names.append(", ".join(parts[:count]))
+        separate.append(", ".join(parts[:count]))
         parts = parts[count:]
-    return names
+    return separate
 
 
 def _collect(checked: Iterator[Verdict], quiet: bool) -> tuple[list[Verdict], bool]:
@@ -267,21 +267,21 @@ def _figure(request: CommandRequest) -> int:
     from dynamics import plotting
     from dynamics.experiments.figure import draw, figures
 
-    given, system = request.flags, request.system
-    known = list(figures(system))
-    if not known:
+    options, system = request.flags, request.system
+    names = list(figures(system))
+    if not names:
         raise InvalidRequest(f"{system.name} has no figures")
-    name = given.get("name")
+    name = options.get("name")
     if name is None:
-        raise InvalidRequest(f"figure takes a name: {', '.join(known)}")
-    if name not in known:
-        unknown("figure", str(name), known)
-    out = writable(given.get("out", f"results/figure-{system.name}-{name}.png"), PICTURES)
+        raise InvalidRequest(f"figure takes a name: {', '.join(names)}")
+    if name not in names:
+        unknown("figure", str(name), names)
+    out = writable(options.get("out", f"results/figure-{system.name}-{name}.png"), PICTURES)
     seed = _seed(request)
-    thorough, options = given.get("thorough", False), _options(given.get("option", []))
+    thorough, settings = options.get("thorough", False), _options(options.get("option", []))
     with interruption() as interrupted:
         try:
-            drawing = draw(system, name, None, seed, thorough, options, request.given_parameters)
+            drawing = draw(system, name, None, seed, thorough, settings, request.given_parameters)
         except Exception:
             if not interrupted.is_set():
                 raise
@@ -292,7 +292,7 @@ def _figure(request: CommandRequest) -> int:
     plotting.write(drawing.axes, out)
     document = {"figure": name, "caption": drawing.caption, "file": str(out)}
     text = f"{drawing.caption}\npicture  {out}"
-    print_result(given, document | {"data": dict(drawing.data)}, text)
+    print_result(options, document | {"data": dict(drawing.data)}, text)
     return 0
 
 

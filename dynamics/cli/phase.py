@@ -74,33 +74,33 @@ def execute(request: CommandRequest) -> int:
     from dynamics.sweep import load
     from dynamics.sweep.result import EXPORTS
 
-    store, given = request.path, request.flags
-    picture = writable(given.get("out", f"results/phase-{Path(store).stem}.png"), PICTURES)
+    store, options = request.path, request.flags
+    picture = writable(options.get("out", f"results/phase-{Path(store).stem}.png"), PICTURES)
     endings = {"csv": (".csv",), "netcdf": (".nc", ".netcdf")}
-    tables = {name: writable(given[name], endings[name]) for name in endings if name in given}
+    tables = {name: writable(options[name], endings[name]) for name in endings if name in options}
     result = load(store)
-    if "plane" in given:
-        axes, document = _draw_plane(result, given)
-    elif "fit" in given:
-        axes, document = _draw_fit(result, given)
-    elif given.get("refine"):
-        axes, document = _draw_boundary(result, store, given)
+    if "plane" in options:
+        axes, document = _draw_plane(result, options)
+    elif "fit" in options:
+        axes, document = _draw_fit(result, options)
+    elif options.get("refine"):
+        axes, document = _draw_boundary(result, store, options)
     else:
-        axes, document = _draw_slice(result, given)
+        axes, document = _draw_slice(result, options)
     text = document.pop("text")
     written = [write_whole(picture, lambda path: plotting.write(axes, path))]
     for name, path in tables.items():
         written.append(write_whole(path, partial(EXPORTS[name], result)))
     files = [str(path) for path in written]
     lines = [*text, *(f"written  {name}" for name in files)]
-    print_result(given, document | {"files": files}, "\n".join(lines))
+    print_result(options, document | {"files": files}, "\n".join(lines))
     return 0
 
 
-def _held(given: Mapping[str, Any]) -> dict[str, float]:
+def _held(options: Mapping[str, Any]) -> dict[str, float]:
     """``C=4,p=3`` as a mapping."""
     held: dict[str, float] = {}
-    for part in str(given.get("at", "")).split(",") if given.get("at") else []:
+    for part in str(options.get("at", "")).split(",") if options.get("at") else []:
         name, equals, text = part.partition("=")
         number = value(text.strip())
         if not equals or isinstance(number, str):
@@ -109,24 +109,24 @@ def _held(given: Mapping[str, Any]) -> dict[str, float]:
     return held
 
 
-def _axes(sweep: Sweep, given: Mapping[str, Any], held: Mapping[str, float]) -> dict[str, Any]:
+def _axes(sweep: Sweep, options: Mapping[str, Any], held: Mapping[str, float]) -> dict[str, Any]:
     """Names of the axes ``x``, ``y`` and ``facet``; the longest that are left, if not given."""
     sizes = dict(zip(sweep.plan.grid.dims, sweep.plan.grid.shape, strict=True))
-    named = [given[name] for name in ("x", "y", "facet") if name in given]
+    named = [options[name] for name in ("x", "y", "facet") if name in options]
     free = [n for n in sizes if sizes[n] > 1 and n not in held and n not in named and n != "seed"]
     free.sort(key=lambda name: -sizes[name])
     if not sizes or not (free or named):
         raise InvalidRequest("this sweep has no axis of two points or more that is not held")
-    axes = {name: given.get(name) for name in ("x", "y", "facet")}
+    axes = {name: options.get(name) for name in ("x", "y", "facet")}
     for name in axes:
         if axes[name] is None and free:
             axes[name] = free.pop(0)
     return axes
 
 
-def _quantity(sweep: Sweep, given: Mapping[str, Any]) -> str:
-    if "quantity" in given:
-        return str(given["quantity"])
+def _quantity(sweep: Sweep, options: Mapping[str, Any]) -> str:
+    if "quantity" in options:
+        return str(options["quantity"])
     for name in ERRORS:
         if name in sweep.dataset:
             return name
@@ -134,30 +134,30 @@ def _quantity(sweep: Sweep, given: Mapping[str, Any]) -> str:
     raise InvalidRequest(f"quantity is needed; this store has {names}")
 
 
-def _draw_slice(sweep: Sweep, given: Mapping[str, Any]) -> Picture:
+def _draw_slice(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
     """A heat map, or lines."""
     from dynamics import plotting
     from dynamics.phase_diagrams import boundary, select
 
-    held, quantity = _held(given), _quantity(sweep, given)
-    where = {**_axes(sweep, given, held), "at": held}
+    held, quantity = _held(options), _quantity(sweep, options)
+    where = {**_axes(sweep, options, held), "at": held}
     result = select(sweep.dataset, quantity, **where)
     document = _slice_document(sweep, result)
-    if given.get("slices") or result.y is None:
+    if options.get("slices") or result.y is None:
         for name in ("contours", "boundary"):
-            if name in given:
+            if name in options:
                 raise InvalidRequest(f"{name} is of a picture over two axes, not of slices")
         return plotting.slices(result), document
-    events = [name.strip() for name in str(given.get("contours", "")).split(",") if name.strip()]
+    events = [name.strip() for name in str(options.get("contours", "")).split(",") if name.strip()]
     lines = [select(sweep.dataset, f"time_{name}", **where) for name in events]
     question = None
-    if "boundary" in given:
-        question = select(sweep.dataset, str(given["boundary"]), **where)
+    if "boundary" in options:
+        question = select(sweep.dataset, str(options["boundary"]), **where)
         document["boundary"] = [line.tolist() for line in boundary(question)]
     return plotting.phase(result, lines, question), document
 
 
-def _draw_boundary(sweep: Sweep, store: str, given: Mapping[str, Any]) -> Picture:
+def _draw_boundary(sweep: Sweep, store: str, options: Mapping[str, Any]) -> Picture:
     """The boundary of a yes or no, refined by more runs."""
     from dynamics import plotting
     from dynamics.phase_diagrams import Quantity
@@ -165,30 +165,30 @@ def _draw_boundary(sweep: Sweep, store: str, given: Mapping[str, Any]) -> Pictur
     from dynamics.plotting import labels
 
     for name in ("facet", "contours", "slices", "boundary"):
-        if name in given:
+        if name in options:
             raise InvalidRequest(f"{name} and refine exclude each other")
-    held, quantity = _held(given), _quantity(sweep, given)
-    axes = _axes(sweep, given, held)
+    held, quantity = _held(options), _quantity(sweep, options)
+    axes = _axes(sweep, options, held)
     if axes["y"] is None:
         raise InvalidRequest("refine needs two axes")
-    lattice = {name: given[name] for name in ("coarse", "cells", "tolerance") if name in given}
+    lattice = {name: options[name] for name in ("coarse", "cells", "tolerance") if name in options}
     question = Question(quantity, axes["x"], axes["y"], held, **lattice)
     folder = Path(str(store).rstrip("/") + ".refined")
-    result = refinement(sweep, question, folder, given.get("workers"), given.get("scheduler"))
+    result = refinement(sweep, question, folder, options.get("workers"), options.get("scheduler"))
     notation = sweep.presentation.notation
     name = labels.quantity(notation, Quantity.read(quantity, sweep.dataset))
     fine = result.refined
     document = {
         "quantity": quantity,
         "runs": result.runs,
-        "known": result.known,
+        "known": result.stored,
         "lattice": {question.x: fine.x.values, question.y: fine.y.values},
         "values": fine.values,
         "boundary": [line.tolist() for line in fine.lines],
         "tolerance": {question.x: fine.tolerance[0], question.y: fine.tolerance[1]},
         "held": dict(result.held),
         "text": [
-            f"{quantity}: {result.runs} runs and {result.known} points of the sweep stand for "
+            f"{quantity}: {result.runs} runs and {result.stored} points of the sweep stand for "
             f"{fine.values.size} ({len(fine.x.values)} x {len(fine.y.values)})",
             f"boundary: {len(fine.lines)} lines, within {fine.tolerance[0]:.3g} in {question.x} "
             f"and {fine.tolerance[1]:.3g} in {question.y}",
@@ -197,12 +197,12 @@ def _draw_boundary(sweep: Sweep, store: str, given: Mapping[str, Any]) -> Pictur
     return plotting.refined(fine, name, notation, result.held), document
 
 
-def _draw_fit(sweep: Sweep, given: Mapping[str, Any]) -> Picture:
+def _draw_fit(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
     """A power law."""
     from dynamics import plotting
     from dynamics.phase_diagrams import scaling
 
-    law = scaling(sweep.dataset, _quantity(sweep, given), _split(given["fit"]), _held(given))
+    law = scaling(sweep.dataset, _quantity(sweep, options), _split(options["fit"]), _held(options))
     left = ", ".join(f"{number} {why}" for why, number in law.left_out.items())
     text = [str(law), f"{law.used} runs used" + (f"; left out: {left}" if left else "")]
     powers = []
@@ -218,7 +218,7 @@ def _draw_fit(sweep: Sweep, given: Mapping[str, Any]) -> Picture:
     return plotting.scaling(law), document
 
 
-def _draw_plane(sweep: Sweep, given: Mapping[str, Any]) -> Picture:
+def _draw_plane(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
     """The phase plane of one point of the sweep."""
     from dynamics import plotting
     from dynamics.analysis.phase_portrait import portrait, sentence, summary
@@ -227,7 +227,7 @@ def _draw_plane(sweep: Sweep, given: Mapping[str, Any]) -> Picture:
     grid, runner = sweep.plan.grid, sweep.plan.runner
     if grid.paired or "full" in runner.words:
         raise InvalidRequest("a phase plane is of a point of a grid of reduced problems")
-    positions, _ = hold(sweep.dataset, _held(given))
+    positions, _ = hold(sweep.dataset, _held(options))
     sizes = dict(zip(grid.dims, grid.shape, strict=True))
     free = [name for name in grid.dims if name not in positions and sizes[name] > 1]
     if free:
@@ -235,9 +235,9 @@ def _draw_plane(sweep: Sweep, given: Mapping[str, Any]) -> Picture:
     point = grid.at([positions.get(name, 0) for name in grid.dims])
     if reason := runner.invalid_reason(point):
         raise InvalidRequest(reason)
-    parameters, options = runner.parts(point)
-    time = options.get("time") or options["eta"] * options["steps"]
-    names = tuple(name.strip() for name in str(given["plane"]).split(","))
+    parameters, run = runner.parts(point)
+    time = run.get("time") or run["eta"] * run["steps"]
+    names = tuple(name.strip() for name in str(options["plane"]).split(","))
     result = portrait(runner.problem(point), time, names)  # type: ignore[arg-type]
     document = {"parameters": parameters, "time": time, **summary(result)}
     return plotting.portrait(result), document | {"text": [sentence(result)]}

@@ -91,17 +91,18 @@ def _sweep(request: CommandRequest) -> int:
     from dynamics.sweep import sweep
     from dynamics.sweep.store import StoreError
 
-    given, out = request.flags, str(request.flags.get("out", f"results/{request.system.name}.zarr"))
-    options = ("paired", "strict", "trajectory", "workers", "scheduler")
+    options = request.flags
+    out = str(request.flags.get("out", f"results/{request.system.name}.zarr"))
+    names = ("paired", "strict", "trajectory", "workers", "scheduler")
     try:
         result = sweep(
-            request.system, _entries(request), out, **{n: given[n] for n in options if n in given}
+            request.system, _entries(request), out, **{n: options[n] for n in names if n in options}
         )
     except StoreError as error:
         print(f"attdyn: {error}", file=sys.stderr)
         return 1
     document = _document(result, out)
-    print_result(given, document, _text(document))
+    print_result(options, document, _text(document))
     if result.interrupted:
         print("attdyn: interrupted; the same command goes on", file=sys.stderr)
     return 130 if result.interrupted else 0
@@ -109,11 +110,11 @@ def _sweep(request: CommandRequest) -> int:
 
 def _entries(request: CommandRequest) -> dict[str, Any]:
     """The entries of the grid, by name."""
-    system, given = request.system, request.flags
+    system, options = request.system, request.flags
     parameters = [parameter.name for parameter in dataclasses.fields(system.Parameters)]
     known = {*parameters, *ENTRIES, *system.empirical_options}
-    entries = {name: entry for name, entry in given.items() if name in known}
-    letters = given.get("let", [])
+    entries = {name: entry for name, entry in options.items() if name in known}
+    letters = options.get("let", [])
     for text in [letters] if isinstance(letters, str) else letters:
         name, equals, entry = (part.strip() for part in str(text).partition("="))
         if not equals or not name.isidentifier():

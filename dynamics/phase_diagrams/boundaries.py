@@ -59,6 +59,7 @@ def boundary(result: Slice, facet: int = 0) -> tuple[FloatArray, ...]:
     Examples
     --------
     >>> import xarray
+    >>> from dynamics.phase_diagrams import select
     >>> dims = ("q", "D")
     >>> dataset = xarray.Dataset(
     ...     {"risk": (dims, [[0.3, 0.1], [0.3, 0.1]]), "outcome": (dims, [[1, 1], [1, 1]])},
@@ -255,7 +256,7 @@ def refine(
         children = [child for part in split for child in _quarters(part)]
         parts = [part for part in parts if part not in done] + children
         lattice.evaluate_corners(children)
-    evaluated = lattice.known.copy()
+    evaluated = lattice.answered.copy()
     for part in parts:
         lattice.fill(part)
     values = np.where(lattice.values == NOT_VALID, np.nan, lattice.values.astype(np.float64))
@@ -280,24 +281,24 @@ class _Lattice:
     def __init__(self, evaluate: Callable[[FloatArray], Any], x: Axis, y: Axis) -> None:
         self.evaluate, self.x, self.y = evaluate, x, y
         self.values = np.zeros((len(y.values), len(x.values)), dtype=np.int8)
-        self.known = np.zeros(self.values.shape, dtype=bool)
+        self.answered = np.zeros(self.values.shape, dtype=bool)
         self.runs = self.waves = 0
 
     def evaluate_corners(self, parts: list[Cell]) -> None:
         """The corners of cells, as far as they are not known: one wave."""
-        new = np.zeros_like(self.known)
+        new = np.zeros_like(self.answered)
         for row, column, size in parts:
             new[row : row + size + 1 : size, column : column + size + 1 : size] = True
-        new &= ~self.known
+        new &= ~self.answered
         rows, columns = np.nonzero(new)
         self.values[new] = self._wave(columns, rows)
-        self.known |= new
+        self.answered |= new
 
     def mixed(self, part: Cell) -> bool:
         """Whether two known answers in or around a cell differ."""
         row, column, size = part
         inside = np.s_[row : row + size + 1, column : column + size + 1]
-        answers = self.values[inside][self.known[inside]]
+        answers = self.values[inside][self.answered[inside]]
         return bool((answers != answers[0]).any())
 
     def fill(self, part: Cell) -> None:
@@ -306,7 +307,7 @@ class _Lattice:
         inside = np.s_[row : row + size + 1, column : column + size + 1]
         if size > 1:
             self.values[inside] = self.values[row, column]
-            self.known[inside] = True
+            self.answered[inside] = True
 
     def bisect(self, crossed: dict[Edge, float], halvings: int) -> dict[Edge, float]:
         """Better positions along crossed edges: all edges at once, one wave for each halving."""

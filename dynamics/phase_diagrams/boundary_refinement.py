@@ -35,7 +35,7 @@ class Refinement:
     refined : Refined
     runs : int
         Points that were run for it in this call.
-    known : int
+    stored : int
         Points that the sweep, or an earlier call, already held.
     held : mapping
         What is the same in every run: name -> value.
@@ -43,7 +43,7 @@ class Refinement:
 
     refined: Refined
     runs: int
-    known: int
+    stored: int
     held: Mapping[str, Any]
 
 
@@ -130,7 +130,7 @@ def refinement(
         for axis in (slice_.x, slice_.y)
     )
     refined = refine(waves, x, y, question.coarse, question.cells, question.tolerance)
-    return Refinement(refined, waves.runs, waves.known, slice_.held)
+    return Refinement(refined, waves.runs, waves.stored, slice_.held)
 
 
 class _Waves:
@@ -148,7 +148,7 @@ class _Waves:
         self.store, self.question, self.folder = store, question, folder
         self.workers, self.scheduler = workers, scheduler
         self.held = hold(store.dataset, question.at)[1]
-        self.runs = self.known = 0
+        self.runs = self.stored = 0
         self.answers: dict[tuple[str, str], float] = {}
         self._add_earlier()
         assert slice_.y is not None
@@ -164,7 +164,7 @@ class _Waves:
     def __call__(self, points: FloatArray) -> FloatArray:
         answers = np.array([self.answers.get(_key(x, y), np.nan) for x, y in points])
         new = np.isnan(answers)
-        self.known += int((~new).sum())
+        self.stored += int((~new).sum())
         if new.any():
             answers[new] = self._run(points[new])
         return answers

@@ -86,11 +86,13 @@ class Quantity:
         there = [str(name) for name in dataset.data_vars if name != OUTCOME]
         if match := REACHED.fullmatch(text):
             events = [name.removeprefix(TIME) for name in there if name.startswith(TIME)]
-            _known("quantity", text, match[1], events, "reached(NAME) with NAME", "reached({})")
+            _check_name(
+                "quantity", text, match[1], events, "reached(NAME) with NAME", "reached({})"
+            )
             return cls(text, TIME + match[1], "reached")
         if match := COMPARED.fullmatch(text):
             name, relation, written = match.groups()
-            _known("quantity", text, name, there, "a comparison of", "{}" + relation + written)
+            _check_name("quantity", text, name, there, "a comparison of", "{}" + relation + written)
             try:
                 number = float(written)
             except ValueError:
@@ -100,24 +102,24 @@ class Quantity:
                 )  # fmt: skip
             return cls(text, name, relation, number)
         name = text.strip()
-        _known("quantity", text, name, there, "one of, or a yes or no about,", "{}")
+        _check_name("quantity", text, name, there, "one of, or a yes or no about,", "{}")
         return cls(text, name)
 
     def of(self, dataset: xarray.Dataset) -> FloatArray:
         """Its value in every run, on all dimensions; NaN where nothing is known."""
         values, outcome = everywhere(dataset, self.name), outcomes(dataset)
         whole = complete(outcome, kinds(dataset))
-        known = (whole | (self.is_time & (outcome >= 0))) & ~np.isnan(values)
+        decided = (whole | (self.is_time & (outcome >= 0))) & ~np.isnan(values)
         if not self.yes_no:
-            return np.where(known, values, np.nan)
+            return np.where(decided, values, np.nan)
         if self.is_time:
             values = np.where(whole & np.isnan(values), np.inf, values)
-            known |= whole
+            decided |= whole
         if self.relation == "reached":
             answer = np.isfinite(values)
         else:
             answer = RELATIONS[self.relation](values, self.number)
-        return np.where(known, answer, np.nan)
+        return np.where(decided, answer, np.nan)
 
 
 def outcomes(dataset: xarray.Dataset) -> NDArray[np.int64]:
@@ -198,7 +200,9 @@ def _unpacked(attribute: Any) -> Any:
     return json.loads(attribute) if isinstance(attribute, str) else attribute
 
 
-def _known(parameter: str, text: str, name: str, names: list[str], before: str, form: str) -> None:
+def _check_name(
+    parameter: str, text: str, name: str, names: list[str], before: str, form: str
+) -> None:
     """Refuse a name that is not among the known ones."""
     if name not in names:
         near = get_close_matches(name, names, 1, 0.0)

@@ -130,17 +130,17 @@ def scaling(
     >>> round(law.exponent, 6), round(law.prefactor, 6)
     (2.0, 3.0)
     """
-    asked = Quantity.read(quantity, dataset)
-    if asked.yes_no:
-        refuse("quantity", quantity, "is a yes or no", "a number of each run", asked.name)
+    target = Quantity.read(quantity, dataset)
+    if target.yes_no:
+        refuse("quantity", quantity, "is a yes or no", "a number of each run", target.name)
     if isinstance(factors, str) or not len(factors):
         refuse("factors", factors, "is no list of names", "one or more formulas", '["D"]')
-    places, held = hold(dataset, at or {})
+    positions, held = hold(dataset, at or {})
     dims = dataset[OUTCOME].dims
-    cut = tuple(places.get(str(dim), slice(None)) for dim in dims)
-    values, outcome = asked.of(dataset)[cut].ravel(), outcomes(dataset)[cut].ravel()
+    cut = tuple(positions.get(str(dim), slice(None)) for dim in dims)
+    values, outcome = target.of(dataset)[cut].ravel(), outcomes(dataset)[cut].ravel()
     levels = np.stack([_factor(dataset, text)[cut].ravel() for text in factors], axis=1)
-    reasons = _reasons(asked, values, outcome, kinds(dataset))
+    reasons = _reasons(target, values, outcome, kinds(dataset))
     for text, level in zip(factors, levels.T, strict=True):
         reasons[(reasons == "") & ~((level > 0) & np.isfinite(level))] = f"{text} is not positive"
     used = reasons == ""
@@ -156,7 +156,7 @@ def scaling(
     return Scaling(
         system=str(dataset.attrs.get("system", "")),
         presentation=presentation_of(dataset),
-        quantity=asked,
+        quantity=target,
         factors=tuple(factors),
         left_out=left_out,
         measured=values[used],
@@ -173,19 +173,19 @@ def _factor(dataset: xarray.Dataset, text: str) -> FloatArray:
     fixed = numbers(described(dataset, "fixed"))
     there = [str(n) for n in (*dataset[OUTCOME].dims, *dataset.data_vars) if n != OUTCOME]
     known = [*there, *(name for name in fixed if name not in there)]
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name in formula.names:
         if name not in known:
             near = get_close_matches(name, known, 1, 0.0)[0]
             what = f"needs {name}, which is not in the dataset"
             refuse("factor", text, what, f"a formula in {', '.join(known)}", near)
-        given[name] = everywhere(dataset, name) if name in there else fixed[name]
-    found = np.asarray(formula.value(given), dtype=np.float64)
-    return np.broadcast_to(found, dataset[OUTCOME].shape)
+        values[name] = everywhere(dataset, name) if name in there else fixed[name]
+    level = np.asarray(formula.value(values), dtype=np.float64)
+    return np.broadcast_to(level, dataset[OUTCOME].shape)
 
 
 def _reasons(
-    asked: Quantity, values: FloatArray, outcome: np.ndarray, names: Sequence[str]
+    target: Quantity, values: FloatArray, outcome: np.ndarray, names: Sequence[str]
 ) -> np.ndarray:
     """Why each run cannot be used; empty where it can."""
     reasons = np.full(values.shape, "", dtype=object)
@@ -194,7 +194,7 @@ def _reasons(
         here = (outcome == code) & ~np.isfinite(values)
         reasons[here] = word.get(int(code)) or names[int(code)]
     unreached = complete(outcome, names) & ~np.isfinite(values)
-    reasons[unreached] = "not reached" if asked.is_time else "not a number"
+    reasons[unreached] = "not reached" if target.is_time else "not a number"
     reasons[np.isfinite(values) & (values <= 0)] = "not positive"
     return reasons
 
@@ -212,8 +212,9 @@ def _check_factors(logs: FloatArray, factors: tuple[str, ...]) -> None:
     _, sizes, directions = np.linalg.svd(centred / spread, full_matrices=False)
     if sizes[-1] < COLLINEAR * sizes[0]:
         parts = np.abs(directions[-1])
-        taken = [t for t, p in zip(factors, parts, strict=True) if p > TAKES_PART * parts.max()]
+        together = [t for t, p in zip(factors, parts, strict=True) if p > TAKES_PART * parts.max()]
         refuse(
-            "factors", ", ".join(factors), f"are not told apart: {', '.join(taken)} move together",
-            "formulas that vary on their own", f"the fit without {taken[-1]}",
+            "factors", ", ".join(factors),
+            f"are not told apart: {', '.join(together)} move together",
+            "formulas that vary on their own", f"the fit without {together[-1]}",
         )  # fmt: skip

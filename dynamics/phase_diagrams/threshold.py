@@ -120,16 +120,16 @@ def threshold(levels: ArrayLike, successes: ArrayLike, trials: ArrayLike) -> Thr
             f"got levels {N.tolist()}, successes {k.tolist()}, trials {n.tolist()}"
         )
     fit = _Fit(np.log(N), k, n)
-    place, slope = fit.best()
-    low, high = fit.interval(place)
+    position, slope = fit.best()
+    low, high = fit.interval(position)
     kind = MEASURED
-    if place > fit.x[-1]:
+    if position > fit.x[-1]:
         kind = ABOVE
-    elif place < fit.x[0]:
+    elif position < fit.x[0]:
         kind = BELOW
     if 0 < k.sum() < n.sum() and not fit.grows():
         kind, low, high = NOWHERE, 0.0, inf
-    value = exp(place) if kind == MEASURED else nan
+    value = exp(position) if kind == MEASURED else nan
     return Threshold(kind, value, low, high, slope, N, k / n, n)
 
 

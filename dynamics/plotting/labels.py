@@ -78,15 +78,15 @@ def label(notation: Letters, name: str) -> str:
     return f"{meaning} {symbol}" if len(meaning) <= SHORT else symbol
 
 
-def quantity(notation: Letters, asked: Quantity) -> str:
+def quantity(notation: Letters, target: Quantity) -> str:
     """A quantity on an axis, a colour bar or in a legend; a time is said to be one."""
-    event = asked.name.removeprefix(TIME)
+    event = target.name.removeprefix(TIME)
     written = WORDS.get(event, f"of {event.replace('_', ' ')}")
-    if asked.relation == "reached":
+    if target.relation == "reached":
         return f"{written.removeprefix('of ')} reached"
-    name = f"time {written}" if asked.is_time else label(notation, asked.name)
-    if asked.yes_no:
-        return f"{name} ${SIGNS[asked.relation]} {number(asked.number)}$"
+    name = f"time {written}" if target.is_time else label(notation, target.name)
+    if target.yes_no:
+        return f"{name} ${SIGNS[target.relation]} {number(target.number)}$"
     return name
 
 
@@ -104,9 +104,9 @@ def number(value: float) -> str:
 def formula(notation: Letters, text: str) -> str:
     """A formula of `dynamics.results.expression` as LaTeX without dollar signs."""
     functions = r"([A-Za-z_]\w*)(?=\s*\()"
-    written = re.sub(functions, lambda found: rf"\mathrm{{{found[1]}}}", text)
+    written = re.sub(functions, lambda words: rf"\mathrm{{{words[1]}}}", text)
     names = r"(?<![\w.{\\])([A-Za-z_]\w*)(?![\w}])"
-    written = re.sub(names, lambda found: letter(notation, found[1]).replace("*", STAR), written)
+    written = re.sub(names, lambda words: letter(notation, words[1]).replace("*", STAR), written)
     written = re.sub(r"\s*\*\*\s*(-?[\w.]+)", r"^{\1}", written)
     written = written.replace("**", r"{\ast\ast}").replace("*", r"\,").replace("%", r"\%")
     return written.replace(STAR, "*")
@@ -172,8 +172,8 @@ def _lines(items: Iterable[str], width: int) -> list[str]:
     lines: list[str] = []
     for item in items:
         longer = f"{lines[-1]}, {item}" if lines else item
-        seen = re.sub(r"\\[a-zA-Z]+|[${}^\\ ]", "", longer) + " " * longer.count(" ")
-        if lines and len(seen) <= width:
+        text = re.sub(r"\\[a-zA-Z]+|[${}^\\ ]", "", longer) + " " * longer.count(" ")
+        if lines and len(text) <= width:
             lines[-1] = longer
         else:
             lines.append(item)
@@ -264,13 +264,13 @@ def without(result: Slice) -> dict[str, NDArray[np.bool_]]:
     """
     whole = np.isin(result.outcome, [k for k, kind in enumerate(result.kinds) if kind in COMPLETE])
     absent = "not reached" if result.quantity.is_time else "no value"
-    found = {absent: whole & np.isnan(result.values)}
+    words = {absent: whole & np.isnan(result.values)}
     for code, kind in enumerate(result.kinds):
         if kind not in COMPLETE:
-            found[kind] = result.outcome == code
-    found["not valid"] = result.outcome == INVALID
-    found["not computed yet"] = result.outcome == PENDING
-    return {word: where for word, where in found.items() if where.any()}
+            words[kind] = result.outcome == code
+    words["not valid"] = result.outcome == INVALID
+    words["not computed yet"] = result.outcome == PENDING
+    return {word: where for word, where in words.items() if where.any()}
 
 
 def draw_marks(

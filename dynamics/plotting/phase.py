@@ -97,8 +97,8 @@ def phase(
         x.draw(panel, "x", result.presentation.notation, labelled=k + columns >= panels)
         y.draw(panel, "y", result.presentation.notation, labelled=k % columns == 0)
         panel.tick_params(labelbottom=k + columns >= panels)
-        shown = np.ma.masked_invalid(result.values[k])
-        image = panel.pcolormesh(x.edges, y.edges, shown, cmap=colours, norm=norm)
+        masked = np.ma.masked_invalid(result.values[k])
+        image = panel.pcolormesh(x.edges, y.edges, masked, cmap=colours, norm=norm)
         here = {word: cells[k] for word, cells in marked.items()}
         handles |= draw_marks(panel, x, y, here)
         for curve, dash in zip(contours, DASHES * len(contours), strict=False):
@@ -155,42 +155,42 @@ def _contour(
     panel: Axes, axes: tuple[CellAxis, CellAxis], curve: Slice, values: FloatArray, dash: str
 ) -> dict[str, Any]:
     """Lines of equal value, labelled; nothing where there are none."""
-    shown = np.ma.masked_invalid(values)
-    if shown.count() < 4 or min(shown.shape) < 2 or shown.min() == shown.max():
+    masked = np.ma.masked_invalid(values)
+    if masked.count() < 4 or min(masked.shape) < 2 or masked.min() == masked.max():
         return {}
-    decades = shown.min() > 0 and shown.max() > 10 * shown.min()
+    decades = masked.min() > 0 and masked.max() > 10 * masked.min()
     locator = LogLocator() if decades else MaxNLocator(4)
-    levels = [v for v in locator.tick_values(shown.min(), shown.max())
-              if shown.min() < v < shown.max()]  # fmt: skip
+    levels = [v for v in locator.tick_values(masked.min(), masked.max())
+              if masked.min() < v < masked.max()]  # fmt: skip
     if not levels:
         return {}
-    drawn = panel.contour(
-        axes[0].centres, axes[1].centres, shown, levels=levels, colors="black",
+    artist = panel.contour(
+        axes[0].centres, axes[1].centres, masked, levels=levels, colors="black",
         linewidths=1.1, linestyles=[dash],
     )  # fmt: skip
-    drawn.set_path_effects(HALO)
-    if spots := _spots(panel, drawn):
-        texts = panel.clabel(drawn, fontsize=7, inline=False, fmt=_level, manual=spots)
+    artist.set_path_effects(HALO)
+    if spots := _spots(panel, artist):
+        texts = panel.clabel(artist, fontsize=7, inline=False, fmt=_level, manual=spots)
         for text in texts:
             text.set_path_effects(HALO)
     name = labels.quantity(curve.presentation.notation, curve.quantity)
     return {name: Line2D([], [], color="black", lw=1.1, ls=dash, label=name)}
 
 
-def _spots(panel: Axes, drawn: Any) -> list[Any]:
+def _spots(panel: Axes, artist: Any) -> list[Any]:
     """Where lines of equal value are labelled: neighbours at different shares of their length."""
     figure: Any = panel.figure
-    found = []
-    for k, lines in enumerate(drawn.allsegs):
+    spots = []
+    for k, lines in enumerate(artist.allsegs):
         for line in lines:
-            seen = panel.transData.transform(line) / figure.dpi
-            along = np.append(0.0, np.cumsum(np.hypot(*np.diff(seen, axis=0).T)))
+            pixels = panel.transData.transform(line) / figure.dpi
+            along = np.append(0.0, np.cumsum(np.hypot(*np.diff(pixels, axis=0).T)))
             if along[-1] > SHORTEST:
                 at = along[-1] * STAGGERED[k % len(STAGGERED)]
-                middle = [np.interp(at, along, side) for side in seen.T]
+                middle = [np.interp(at, along, side) for side in pixels.T]
                 spot = panel.transData.inverted().transform(np.array(middle) * figure.dpi)
-                found.append(tuple(spot))
-    return found
+                spots.append(tuple(spot))
+    return spots
 
 
 def _level(value: float) -> str:
@@ -198,25 +198,25 @@ def _level(value: float) -> str:
 
 
 def _boundary(
-    panel: Axes, axes: tuple[CellAxis, CellAxis], found: Slice | Refined, k: int
+    panel: Axes, axes: tuple[CellAxis, CellAxis], outline: Slice | Refined, k: int
 ) -> dict[str, Any]:
     """The boundary: a refined one as it is, that of a grid along the sides of its cells."""
     x, y = axes
     style: dict[str, Any] = {"color": VERMILION, "lw": 2.0}
-    if isinstance(found, Refined):
-        name = f"boundary, refined with {found.runs} runs"
-        for line in found.lines:
+    if isinstance(outline, Refined):
+        name = f"boundary, refined with {outline.runs} runs"
+        for line in outline.lines:
             at = x.at(line[:, 0]), y.at(line[:, 1])
             panel.plot(*at, path_effects=HALO, zorder=3, **style)
     else:
-        name = f"boundary: {labels.quantity(found.presentation.notation, found.quantity)}"
+        name = f"boundary: {labels.quantity(outline.presentation.notation, outline.quantity)}"
         sides = [
             [(x.edges[c + (way == 0)], y.edges[r + (way == 1)]), (x.edges[c + 1], y.edges[r + 1])]
-            for r, c, way in crossings(found.values[k])
+            for r, c, way in crossings(outline.values[k])
         ]
-        drawn = LineCollection(sides, zorder=3, capstyle="projecting", **style)
-        panel.add_collection(drawn, autolim=False)
-    if not (found.lines if isinstance(found, Refined) else sides):
+        artist = LineCollection(sides, zorder=3, capstyle="projecting", **style)
+        panel.add_collection(artist, autolim=False)
+    if not (outline.lines if isinstance(outline, Refined) else sides):
         return {}
     return {name: Line2D([], [], label=name, **style)}
 
@@ -316,9 +316,9 @@ def _areas(axes: Axes, result: Refined, name: str) -> list[Patch]:
     x, y, values = result.x.values, result.y.values, result.values
     corners = np.stack([values[:-1, :-1], values[:-1, 1:], values[1:, 1:], values[1:, :-1]])
     barred = (corners == NOT_VALID).any(axis=0)
-    shown = np.ma.masked_where(barred, (corners == YES).all(axis=0))
+    masked = np.ma.masked_where(barred, (corners == YES).all(axis=0))
     colours = ListedColormap([NO_COLOUR, YES_COLOUR])
-    axes.pcolormesh(x, y, shown, cmap=colours, vmin=0, vmax=1)
+    axes.pcolormesh(x, y, masked, cmap=colours, vmin=0, vmax=1)
     mixed = ~barred & (corners == YES).any(axis=0) & (corners != YES).any(axis=0)
     pieces = [_piece(result, int(row), int(column)) for row, column in np.argwhere(mixed)]
     style: dict[str, Any] = {"facecolor": YES_COLOUR, "lw": 0}
@@ -331,7 +331,7 @@ def _areas(axes: Axes, result: Refined, name: str) -> list[Patch]:
 
 def _piece(result: Refined, row: int, column: int) -> Any:
     """The part of a square of the lattice in which the answer is yes: x and y of its corners."""
-    places = []
+    positions = []
     for down, right, edge, along in (
         (0, 0, (row, column, 0), (0, 1)),
         (0, 1, (row, column + 1, 1), (1, 0)),
@@ -340,11 +340,11 @@ def _piece(result: Refined, row: int, column: int) -> Any:
     ):
         at = np.array([row + down, column + right], dtype=np.float64)
         if result.values[row + down, column + right] == YES:
-            places.append(at)
+            positions.append(at)
         if edge in result.crossed:
             share = result.crossed[edge]
-            places.append(at + np.array(along) * (share if sum(along) > 0 else 1.0 - share))
-    rows, columns = np.array(places).T
+            positions.append(at + np.array(along) * (share if sum(along) > 0 else 1.0 - share))
+    rows, columns = np.array(positions).T
     return np.column_stack([result.x.at(columns), result.y.at(rows)])
 
 

@@ -43,20 +43,20 @@ class Words:
 
     def __init__(self, axes: Axes, obstacles: FloatArray) -> None:
         self.axes = axes
-        self._taken = [obstacles]
+        self._occupied = [obstacles]
         self._waiting: list[tuple[str, FloatArray, str, float]] = []
 
     def add(self, text: str, spot: FloatArray, colour: str, size: float) -> None:
         """A word for a mark at a spot; the mark is not covered by others either."""
-        self._taken.append(np.asarray(spot)[None, :])
+        self._occupied.append(np.asarray(spot)[None, :])
         self._waiting.append((text, np.asarray(spot), colour, size))
 
     def write(self) -> None:
         """Write all of them, in the order in which they came."""
         for text, spot, colour, size in self._waiting:
-            place = self._room(spot, len(plain(text)), size)
+            position = self._room(spot, len(plain(text)), size)
             self.axes.text(
-                float(place[0]), float(place[1]), text, transform=self.axes.transAxes,
+                float(position[0]), float(position[1]), text, transform=self.axes.transAxes,
                 color=colour, fontsize=size, ha="center", va="center", zorder=6,
                 path_effects=[withStroke(linewidth=2.2, foreground="white")],
             )  # fmt: skip
@@ -69,19 +69,19 @@ class Words:
         directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
         across = np.linspace(-1, 1, max(5, 2 * letters))
         spread = np.array([(x, y) for x in across for y in (-1, 0, 1)]) * half
-        taken = np.concatenate(self._taken)
-        best, place = -np.inf, spot
+        occupied = np.concatenate(self._occupied)
+        best, position = -np.inf, spot
         for distance in DISTANCES:
             for direction in directions:
                 centre = spot + direction * (half + distance)
                 covered = centre + spread
-                gaps = np.hypot(*(covered[:, None, :] - taken[None, :, :]).transpose(2, 0, 1))
+                gaps = np.hypot(*(covered[:, None, :] - occupied[None, :, :]).transpose(2, 0, 1))
                 room = min(float(gaps.min()), ENOUGH) - distance / 6
                 room -= 1.0 * bool((covered < 0.005).any() or (covered > 0.995).any())
                 if room > best:
-                    best, place = room, centre
-        self._taken.append(place + spread)
-        return place
+                    best, position = room, centre
+        self._occupied.append(position + spread)
+        return position
 
 
 def plain(text: str) -> str:
@@ -108,14 +108,16 @@ FIRST_TIME = -2
 
 
 @styled
-def portrait(found: Portrait, axes: Axes | None = None, shown: Sequence[str] | None = None) -> Axes:
+def portrait(
+    result: Portrait, axes: Axes | None = None, parameters: Sequence[str] | None = None
+) -> Axes:
     """Arrows coloured by speed, nullclines, slow manifold, fixed points and runs in their plane.
 
     Parameters
     ----------
-    found : Portrait
+    result : Portrait
     axes : Axes, optional
-    shown : sequence of str, optional
+    parameters : sequence of str, optional
         Parameters that the title names; all of them by default.
 
     Returns
@@ -132,27 +134,27 @@ def portrait(found: Portrait, axes: Axes | None = None, shown: Sequence[str] | N
     >>> portrait(result).get_xlim() == result.box[0]
     True
     """
-    notation = found.presentation.notation
+    notation = result.presentation.notation
     if axes is None:
         _, axes = new_figure(5.4, 5.4)
-    axes.set_xlim(found.box[0])
-    axes.set_ylim(found.box[1])
-    _arrows(axes, found)
-    _slow(axes, found, notation)
-    for k, run in enumerate(found.runs[1:]):
-        _run(axes, found, run, (GREEN, 1.1, "from other starts" if k == 0 else ""))
-    _run(axes, found, found.runs[0], ("black", 1.9, "run from the start"))
-    _fixed(axes, found)
-    words = Words(axes, _drawn(found))
-    _events(axes, found, words)
-    _times(axes, found, words)
-    _nullclines(axes, found, notation, words)
+    axes.set_xlim(result.box[0])
+    axes.set_ylim(result.box[1])
+    _arrows(axes, result)
+    _slow(axes, result, notation)
+    for k, run in enumerate(result.runs[1:]):
+        _run(axes, result, run, (GREEN, 1.1, "from other starts" if k == 0 else ""))
+    _run(axes, result, result.runs[0], ("black", 1.9, "run from the start"))
+    _fixed(axes, result)
+    words = Words(axes, _obstacles(result))
+    _events(axes, result, words)
+    _times(axes, result, words)
+    _nullclines(axes, result, notation, words)
     words.write()
-    axes.set_xlabel(notation.label(found.plane[0]))
-    axes.set_ylabel(notation.label(found.plane[1]))
-    names = list(found.parameters) if shown is None else shown
-    held = [rf"${notation.latex(n)} = {found.parameters[n]:g}$" for n in names]
-    lines = [*_wrapped(held), *treated(found.eliminated, notation)]
+    axes.set_xlabel(notation.label(result.plane[0]))
+    axes.set_ylabel(notation.label(result.plane[1]))
+    names = list(result.parameters) if parameters is None else parameters
+    held = [rf"${notation.latex(n)} = {result.parameters[n]:g}$" for n in names]
+    lines = [*_wrapped(held), *elimination_lines(result.eliminated, notation)]
     axes.set_title("\n".join(lines), fontsize=8, loc="left")
     axes.legend(
         loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, fontsize=7.5,
@@ -161,13 +163,13 @@ def portrait(found: Portrait, axes: Axes | None = None, shown: Sequence[str] | N
     return axes
 
 
-def portraits(found: Sequence[Portrait], shown: Sequence[str] | None = None) -> Any:
+def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = None) -> Any:
     """Several planes side by side.
 
     Parameters
     ----------
-    found : sequence of Portrait
-    shown : sequence of str, optional
+    results : sequence of Portrait
+    parameters : sequence of str, optional
         As in `portrait`.
 
     Returns
@@ -184,16 +186,16 @@ def portraits(found: Sequence[Portrait], shown: Sequence[str] | None = None) -> 
     >>> len(portraits([result, result]))
     2
     """
-    _, axes = new_figure(5.4 * len(found), 5.4, ncols=len(found), squeeze=False)
-    for one, panel in zip(found, axes[0], strict=True):
-        portrait(one, panel, shown)
+    _, axes = new_figure(5.4 * len(results), 5.4, ncols=len(results), squeeze=False)
+    for one, panel in zip(results, axes[0], strict=True):
+        portrait(one, panel, parameters)
     return axes[0]
 
 
-def treated(hidden: Mapping[str, Elimination], notation: Notation) -> list[str]:
+def elimination_lines(eliminated: Mapping[str, Elimination], notation: Notation) -> list[str]:
     """What is done with each scalar that the plane does not show, one line each."""
     lines = []
-    for name, how in hidden.items():
+    for name, how in eliminated.items():
         label = notation.label(name)
         if how.kind == HELD:
             lines.append(rf"${notation.latex(name)} = {how.value:g}$, held")
@@ -226,83 +228,83 @@ def _wrapped(words: Sequence[str], width: int = 6) -> list[str]:
     return [",  ".join(words[k : k + width]) for k in range(0, len(words), width)]
 
 
-def _scaled(found: Portrait, points: FloatArray) -> FloatArray:
+def _scaled(result: Portrait, points: FloatArray) -> FloatArray:
     """Points of the plane in units of the rectangle."""
-    low, sides = np.array(found.box)[:, 0], np.ptp(np.array(found.box), axis=1)
+    low, sides = np.array(result.box)[:, 0], np.ptp(np.array(result.box), axis=1)
     scaled: FloatArray = (np.asarray(points, dtype=float) - low) / sides
     return scaled
 
 
-def _drawn(found: Portrait) -> FloatArray:
+def _obstacles(result: Portrait) -> FloatArray:
     """Points along everything that words shall not cover."""
-    lines = [_path(found, run) for run in found.runs]
-    lines += [branch for line in found.nullclines.values() for branch in line.branches]
-    lines += [point.position[None, :] for point in found.fixed_points]
-    return np.concatenate([_dense(_scaled(found, line)) for line in lines])
+    lines = [_path(result, run) for run in result.runs]
+    lines += [branch for line in result.nullclines.values() for branch in line.branches]
+    lines += [point.position[None, :] for point in result.fixed_points]
+    return np.concatenate([_dense(_scaled(result, line)) for line in lines])
 
 
 def _dense(line: FloatArray, step: float = 0.01) -> FloatArray:
     """Points along a polyline, no farther apart than a step."""
     lengths = np.concatenate([[0.0], np.hypot(*np.diff(line, axis=0).T).cumsum()])
-    kept = np.concatenate([[True], np.diff(lengths) > 0])
+    distinct = np.concatenate([[True], np.diff(lengths) > 0])
     at = np.linspace(0.0, lengths[-1], max(2, int(min(lengths[-1], 20.0) / step)))
-    return np.stack([np.interp(at, lengths[kept], line[kept, k]) for k in range(2)], axis=1)
+    return np.stack([np.interp(at, lengths[distinct], line[distinct, k]) for k in range(2)], axis=1)
 
 
-def _path(found: Portrait, run: Trajectory) -> FloatArray:
-    return np.stack([run[name] for name in found.plane], axis=1)
+def _path(result: Portrait, run: Trajectory) -> FloatArray:
+    return np.stack([run[name] for name in result.plane], axis=1)
 
 
-def _arrows(axes: Axes, found: Portrait) -> None:
+def _arrows(axes: Axes, result: Portrait) -> None:
     """Arrows of one length on paper, coloured by speed; crosses where there is no gradient."""
-    x, y = np.meshgrid(found.x, found.y)
-    sides = np.ptp(np.array(found.box), axis=1)
-    speed = np.hypot(*found.rates)
+    x, y = np.meshgrid(result.x, result.y)
+    sides = np.ptp(np.array(result.box), axis=1)
+    speed = np.hypot(*result.rates)
     there = np.isfinite(speed) & (speed > 0)
     if not there.all():
         axes.plot(x[~there], y[~there], "x", color=GREY, ms=3, label="no gradient, or none known")
     if not there.any():
         return
-    along = found.rates / sides[:, None, None]
-    length = ARROW / len(found.x) / np.hypot(*along)
+    along = result.rates / sides[:, None, None]
+    length = ARROW / len(result.x) / np.hypot(*along)
     u, v = (length * part * side for part, side in zip(along, sides, strict=True))
-    drawn = axes.quiver(
+    arrows = axes.quiver(
         x[there], y[there], u[there], v[there], speed[there], cmap=COLOURS,
         norm=LogNorm(speed[there].min(), speed[there].max()), angles="xy", scale_units="xy",
         scale=1.0, pivot="mid", width=0.0032, headwidth=3.6, headlength=4.2, headaxislength=3.8,
         zorder=1,
     )  # fmt: skip
-    bar = axes.figure.colorbar(drawn, ax=axes, pad=0.02, aspect=32)
+    bar = axes.figure.colorbar(arrows, ax=axes, pad=0.02, aspect=32)
     bar.outline.set_color(GREY)
     bar.ax.yaxis.set_major_locator(LogLocator(numticks=12))
     bar.ax.yaxis.set_minor_formatter(NullFormatter())
     bar.set_label(r"speed in the plane, per unit of $\tau$")
 
 
-def _slow(axes: Axes, found: Portrait, notation: Notation) -> None:
+def _slow(axes: Axes, result: Portrait, notation: Notation) -> None:
     """The slow manifold of a scalar of the plane, where it attracts and where it repels."""
-    slow = found.slow
-    if slow is None or slow.name not in found.plane:
+    slow = result.slow
+    if slow is None or slow.name not in result.plane:
         return
     name = notation.label(slow.name)
-    other = slow.at[next(n for n in found.plane if n != slow.name)]
+    other = slow.at[next(n for n in result.plane if n != slow.name)]
     kinds = ((True, ORANGE, "slow manifold"), (False, PURPLE, "repelling rest"))
-    for wanted, colour, word in kinds:
+    for attracts, colour, word in kinds:
         label = f"{word} of {name}"
         for values, attracting in zip(slow.values, slow.attracting, strict=True):
-            if attracting == wanted:
-                pair = (values, other) if slow.name == found.plane[0] else (other, values)
+            if attracting == attracts:
+                pair = (values, other) if slow.name == result.plane[0] else (other, values)
                 axes.plot(*pair, color=colour, lw=5, alpha=0.45, label=label, zorder=1.5)
                 label = ""
 
 
-def _nullclines(axes: Axes, found: Portrait, notation: Notation, words: Words) -> None:
+def _nullclines(axes: Axes, result: Portrait, notation: Notation, words: Words) -> None:
     """Every branch, and the name of each nullcline where it has most room."""
-    runs = [_scaled(found, _path(found, run)) for run in found.runs]
+    runs = [_scaled(result, _path(result, run)) for run in result.runs]
     edges = np.linspace(0.0, 1.0, 50)
     frame = [np.stack(np.broadcast_arrays(*pair), axis=1)
              for edge in (0.0, 1.0) for pair in ((edges, edge), (edge, edges))]  # fmt: skip
-    for (name, line), (colour, dash) in zip(found.nullclines.items(), RESTS, strict=True):
+    for (name, line), (colour, dash) in zip(result.nullclines.items(), RESTS, strict=True):
         if not line.branches:
             continue
         text = rf"{dotted(name, notation)[:-1]} = 0$"
@@ -310,27 +312,27 @@ def _nullclines(axes: Axes, found: Portrait, notation: Notation, words: Words) -
             label = text if k == 0 else None
             axes.plot(*branch.T, color=colour, ls=dash, lw=1.7, label=label, zorder=2.5)
         others = [
-            _scaled(found, branch)
-            for other, known in found.nullclines.items()
-            for branch in known.branches
+            _scaled(result, branch)
+            for other, each in result.nullclines.items()
+            for branch in each.branches
             if other != name
         ]
-        points = _scaled(found, np.concatenate(line.branches))
+        points = _scaled(result, np.concatenate(line.branches))
         apart = points[:, None, :] - np.concatenate([*runs, *others, *frame])[None, :, :]
         words.add(
             text, points[np.hypot(*apart.transpose(2, 0, 1)).min(axis=1).argmax()], colour, 10
         )
 
 
-def _run(axes: Axes, found: Portrait, run: Trajectory, look: tuple[str, float, str]) -> None:
+def _run(axes: Axes, result: Portrait, run: Trajectory, look: tuple[str, float, str]) -> None:
     """A run with its start, its direction, and a cross where it ended before its horizon."""
     colour, width, label = look
-    path = _path(found, run)
+    path = _path(result, run)
     axes.plot(
         *path.T, color=colour, lw=width, label=label or None, zorder=3, marker="s", markevery=[0],
         mfc="white", ms=4.5, mew=1.2,
     )  # fmt: skip
-    lengths = np.concatenate([[0.0], np.hypot(*np.diff(_scaled(found, path), axis=0).T).cumsum()])
+    lengths = np.concatenate([[0.0], np.hypot(*np.diff(_scaled(result, path), axis=0).T).cumsum()])
     if lengths[-1] > APART:
         tail, head = (
             (np.interp(part * lengths[-1], lengths, path[:, 0]),
@@ -345,36 +347,36 @@ def _run(axes: Axes, found: Portrait, run: Trajectory, look: tuple[str, float, s
         axes.plot(*path[-1], "X", color=VERMILION, ms=7, label=label, zorder=5)
 
 
-def _times(axes: Axes, found: Portrait, words: Words) -> None:
+def _times(axes: Axes, result: Portrait, words: Words) -> None:
     """Powers of ten along the main run, the last ones first, where there is room for them."""
-    run = found.runs[0]
-    path, kept = _path(found, run), [_path(found, run)[0]]
+    run = result.runs[0]
+    path, distinct = _path(result, run), [_path(result, run)[0]]
     if len(run.time) < 3:
         return
     for power in range(int(np.floor(np.log10(run.time[-1]))), FIRST_TIME - 1, -1):
         spot = np.array([np.interp(power, np.log10(run.time[1:]), path[1:, k]) for k in range(2)])
-        if min(np.abs(_scaled(found, spot - other + np.array(found.box)[:, 0])).max()
-               for other in kept) < APART:  # fmt: skip
+        if min(np.abs(_scaled(result, spot - other + np.array(result.box)[:, 0])).max()
+               for other in distinct) < APART:  # fmt: skip
             continue
-        label = r"times $\tau$" if len(kept) == 1 else None
-        kept.append(spot)
+        label = r"times $\tau$" if len(distinct) == 1 else None
+        distinct.append(spot)
         axes.plot(*spot, "o", color="black", mfc="white", ms=5, mew=1.2, label=label, zorder=4.5)
-        words.add(moment(10.0**power), _scaled(found, spot), "black", 7.5)
+        words.add(moment(10.0**power), _scaled(result, spot), "black", 7.5)
 
 
-def _events(axes: Axes, found: Portrait, words: Words) -> None:
+def _events(axes: Axes, result: Portrait, words: Words) -> None:
     """Events of the main run, those that the problem's rules name, at their states."""
-    run = found.runs[0]
-    places = [run.layout.slice_of(name).start for name in found.plane]
+    run = result.runs[0]
+    positions = [run.layout.slice_of(name).start for name in result.plane]
     label = "events"
     for name in sorted(run.events):
         event = run.events[name]
         if event is None or event.time <= 0:
             continue
-        spot = event.state[places]
+        spot = event.state[positions]
         axes.plot(*spot, "*", color=PURPLE, mec="black", mew=0.6, ms=10, label=label, zorder=5)
         label = ""
-        words.add(_named(name), _scaled(found, spot), "black", 8.5)
+        words.add(_named(name), _scaled(result, spot), "black", 8.5)
 
 
 def _named(name: str) -> str:
@@ -385,9 +387,9 @@ def _named(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _fixed(axes: Axes, found: Portrait) -> None:
+def _fixed(axes: Axes, result: Portrait) -> None:
     named: set[str] = set()
-    for point in found.fixed_points:
+    for point in result.fixed_points:
         marker, colour = MARKS[point.kind]
         label = "" if point.kind in named else f"{point.kind} of the plane"
         named.add(point.kind)

@@ -107,8 +107,8 @@ def _marked_rows(marked: dict[str, Any]) -> list[int]:
     """The lines of which some run has a mark, in some panel."""
     if not marked:
         return []
-    found = np.any([cells.any(axis=(0, 2)) for cells in marked.values()], axis=0)
-    return [int(row) for row in np.flatnonzero(found)]
+    marked_lines = np.any([cells.any(axis=(0, 2)) for cells in marked.values()], axis=0)
+    return [int(row) for row in np.flatnonzero(marked_lines)]
 
 
 def _name(result: Slice) -> str:
@@ -246,9 +246,9 @@ def _factor(panel: Axes, result: Scaling, k: int, name: str) -> None:
     _panel(panel, level, result.measured / divided)
     ends = np.array([level.min(), level.max()])
     factor = labels.formula(result.presentation.notation, result.factors[k])
-    shown = [_decimals(v, result.errors[k]) for v in (exponent, result.errors[k])]
+    decimals = [_decimals(v, result.errors[k]) for v in (exponent, result.errors[k])]
     low, high = (_decimals(v, result.errors[k]) for v in result.intervals[k])
-    text = f"exponent ${shown[0]} \\pm {shown[1]}$\n95 %: ${low}$ to ${high}$"
+    text = f"exponent ${decimals[0]} \\pm {decimals[1]}$\n95 %: ${low}$ to ${high}$"
     panel.plot(
         ends, result.prefactor * ends**exponent, color=VERMILION, lw=1.2, label=text, zorder=1
     )

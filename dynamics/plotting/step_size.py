@@ -75,23 +75,23 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str]) -> Any:
     """
     first = next(iter(runs.values()))
     notation, plot = first.presentation.notation, first.presentation.plot
-    drawn = [name for panel in plot.panels if panel.logarithmic for name in panel.names]
-    steep = {*LOGARITHMIC, *(name for name in drawn if name in plot.overlaid)}
+    logarithmic_names = [name for panel in plot.panels if panel.logarithmic for name in panel.names]
+    steep = {*LOGARITHMIC, *(name for name in logarithmic_names if name in plot.overlaid)}
     figure, grid = style.new_figure(5.6, 1.0 + 1.45 * len(names), nrows=len(names), sharex=True)
     axes = np.atleast_1d(grid)
     for panel, name in zip(axes, names, strict=True):
-        for place, (label, run) in enumerate(runs.items()):
+        for number, (label, run) in enumerate(runs.items()):
             if name not in run.layout.names and name not in run.observables:
                 continue
             series = run[name]
-            shown = (run.time > 0) & np.isfinite(series)
+            visible = (run.time > 0) & np.isfinite(series)
             if name in steep:
-                shown &= series > 0
+                visible &= series > 0
             look: dict[str, Any] = {"color": BELOW, "lw": 4.5, "solid_capstyle": "round"}
-            if place:
-                colour = COLOURS[(place - 1) % len(COLOURS)]
-                look = {"color": colour, "ls": DASHES[(place - 1) % len(DASHES)], "lw": 1.4}
-            panel.plot(run.time[shown], series[shown], label=label, **look)
+            if number:
+                colour = COLOURS[(number - 1) % len(COLOURS)]
+                look = {"color": colour, "ls": DASHES[(number - 1) % len(DASHES)], "lw": 1.4}
+            panel.plot(run.time[visible], series[visible], label=label, **look)
         panel.set_ylabel(WORDS.get(name) or notation.label(name))
         if name in steep:
             panel.set_yscale("log")
@@ -187,15 +187,15 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
     """
     notation, eta = run.presentation.notation, float(run.settings["eta"])
     begin = run.time[run.time > 0].min()
-    kept = (calm.time >= begin) & (limits > 0) & np.isfinite(limits)
-    time, limit, shown = calm.time[kept], limits[kept], run.time > 0
+    used = (calm.time >= begin) & (limits > 0) & np.isfinite(limits)
+    time, limit, visible = calm.time[used], limits[used], run.time > 0
     _, axes = style.new_figure(5.6, 4.6, nrows=2, sharex=True)
     axes[0].plot(time, limit, color=style.BLUE, label="stability limit $2/\\lambda_{max}$")
     axes[0].axhline(eta, color=style.VERMILION, ls="--", label=rf"learning rate $\eta = {eta:g}$")
     style.logarithmic(axes[0])
     axes[0].set_ylabel(r"$\eta$")
     axes[0].legend(loc="upper right")
-    axes[1].plot(run.time[shown], run[name][shown], ".", color=style.GREY, ms=3)
+    axes[1].plot(run.time[visible], run[name][visible], ".", color=style.GREY, ms=3)
     axes[1].set_ylabel(notation.label(name))
     for panel in axes:
         panel.fill_between(
@@ -229,8 +229,8 @@ def transverse_growth(growth: TransverseGrowth, run: Trajectory) -> Any:
     >>> len(transverse_growth(TransverseGrowth(run.time, ones, ones), run))
     2
     """
-    kept = growth.time > 0
-    time, least = growth.time[kept], growth.least[kept]
+    used = growth.time > 0
+    time, least = growth.time[used], growth.least[used]
     _, axes = style.new_figure(5.6, 4.6, nrows=2, sharex=True)
     axes[0].plot(time, least, "o-", ms=3, color=style.BLUE)
     axes[0].axhline(0.0, color=style.GREY, lw=0.6)
@@ -239,7 +239,7 @@ def transverse_growth(growth: TransverseGrowth, run: Trajectory) -> Any:
             time, least, 0, where=least < 0, color=style.VERMILION, alpha=0.15, lw=0
         )
     axes[0].set_ylabel("least curvature\nacross the closed space")
-    axes[1].plot(time, growth.amplification[kept], color=style.VERMILION)
+    axes[1].plot(time, growth.amplification[used], color=style.VERMILION)
     style.logarithmic(axes[1])
     axes[1].set_ylabel("bound on the growth\nof a deviation")
     style.time_axis(axes[1], run)

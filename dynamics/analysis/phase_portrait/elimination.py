@@ -236,11 +236,11 @@ class SlavedScalar:
         i, j = (min(int(p), len(axis) - 2) for p, axis in zip(shares, self.axes, strict=True))
         s, t = shares[0] - i, shares[1] - j
         corners = self._cell_values[:, i : i + 2, j : j + 2]
-        known = np.isfinite(corners[0])
-        if not known.any():
+        finite = np.isfinite(corners[0])
+        if not finite.any():
             return math.nan
-        weights = np.where(known, np.outer([1 - s, s], [1 - t, t]) + 1e-12, 0.0)
-        guess, rise = np.where(known, weights * corners, 0.0).sum(axis=(1, 2)) / weights.sum()
+        weights = np.where(finite, np.outer([1 - s, s], [1 - t, t]) + 1e-12, 0.0)
+        guess, rise = np.where(finite, weights * corners, 0.0).sum(axis=(1, 2)) / weights.sum()
         at = {self.plane[0]: x, self.plane[1]: y}
         at |= {other: function(x, y) for other, function in self.others.items()}
         component = partial_gradient(self.problem, self.name, at)

@@ -280,12 +280,12 @@ def _polished(samples: _Samples, ends: IntArray, tolerance: float) -> FloatArray
 
 def _arcs(positions: FloatArray, closed: bool, near: float) -> list[FloatArray]:
     """A chain of positions, cut where they are NaN, without repeats at nodes that edges share."""
-    known = np.isfinite(positions[:, 0])
-    if closed and not known.all():
-        positions = np.roll(positions[:-1], -int(known.argmin()), axis=0)
-        known, closed = np.isfinite(positions[:, 0]), False
+    finite = np.isfinite(positions[:, 0])
+    if closed and not finite.all():
+        positions = np.roll(positions[:-1], -int(finite.argmin()), axis=0)
+        finite, closed = np.isfinite(positions[:, 0]), False
     arcs = []
-    for arc in np.split(positions, np.flatnonzero(~known)):
+    for arc in np.split(positions, np.flatnonzero(~finite)):
         arc = arc[np.isfinite(arc[:, 0])]
         if len(arc) > 1:
             moved = np.abs(np.diff(arc, axis=0)).max(axis=1) > near

@@ -283,10 +283,10 @@ def portrait(
 def _plane(names: tuple[str, ...], plane: object) -> tuple[str, str]:
     if len(names) < 2:
         refuse("plane", names, "has one scalar only", "two scalars of a state", "none")
-    chosen = tuple(plane) if isinstance(plane, (tuple, list)) else (plane,)
-    if len(chosen) != 2 or len({*chosen} & {*names}) != 2:
+    pair = tuple(plane) if isinstance(plane, (tuple, list)) else (plane,)
+    if len(pair) != 2 or len({*pair} & {*names}) != 2:
         refuse("plane", plane, "is no plane of the state", f"two of {', '.join(names)}", names[-2:])
-    return chosen[0], chosen[1]
+    return pair[0], pair[1]
 
 
 def _box(run: Trajectory, plane: tuple[str, str], box: Box | None) -> Box:

@@ -152,8 +152,8 @@ def rests_on_grid(
     SlowManifold
     """
     shape = next(iter(at.values())).shape
-    places = _nodes(*bracket, nodes)
-    rests = {index: _scan(component(index), places) for index in np.ndindex(*shape)}
+    scan = _nodes(*bracket, nodes)
+    rests = {index: _scan(component(index), scan) for index in np.ndindex(*shape)}
     return SlowManifold(name, dict(at), *_linked(rests, shape))
 
 
@@ -248,8 +248,8 @@ def _extrapolated(values: FloatArray, index: Index, guess: float) -> float:
         inside = all(0 <= b < n for b, n in zip(beyond, values.shape, strict=True))
         far = values[beyond] if inside else np.nan
         lines.append(2 * values[near] - far if np.isfinite(far) else values[near])
-    known = [value for value in lines if np.isfinite(value)]
-    return float(np.mean(known)) if known else guess
+    finite = [value for value in lines if np.isfinite(value)]
+    return float(np.mean(finite)) if finite else guess
 
 
 def _linked(rests: Mapping[Index, list[Rest]], shape: Index) -> tuple[FloatArray, FloatArray]:

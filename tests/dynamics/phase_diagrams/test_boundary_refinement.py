@@ -34,9 +34,9 @@ def test_it_equals_the_dense_grid(coarse, made):
     answers = (dense.dataset["error"].transpose("nu", "q").values < 0.05).astype(int)
     assert 0 < answers.sum() < answers.size
     np.testing.assert_array_equal(found.refined.values, answers)
-    assert found.known == 9
+    assert found.stored == 9
     assert found.runs < 0.6 * answers.size
-    assert found.refined.runs == found.runs + found.known
+    assert found.refined.runs == found.runs + found.stored
 
 
 def test_asked_again_it_runs_nothing(coarse, made, monkeypatch):
@@ -44,14 +44,14 @@ def test_asked_again_it_runs_nothing(coarse, made, monkeypatch):
     monkeypatch.setattr(module, "sweep", None)
     again = refinement(coarse, ASKED, out, workers=0)
     np.testing.assert_array_equal(again.refined.values, found.refined.values)
-    assert (again.runs, again.known) == (0, found.runs + found.known)
+    assert (again.runs, again.stored) == (0, found.runs + found.stored)
 
 
 def test_another_lattice_runs_only_what_is_new(coarse, made):
     out, found = made
     finer = dataclasses.replace(ASKED, cells=16)
     again = refinement(coarse, finer, out, workers=0)
-    assert again.known >= found.runs
+    assert again.stored >= found.runs
     np.testing.assert_array_equal(again.refined.values[::2, ::2], found.refined.values)
 
 

@@ -67,7 +67,7 @@ def test_times_and_events_are_where_the_run_was(found):
 
 
 def test_the_title_says_what_is_held_and_hidden(found):
-    title = plotting.portrait(found, shown=["D", "C", "q"]).get_title(loc="left")
+    title = plotting.portrait(found, parameters=["D", "C", "q"]).get_title(loc="left")
     assert "$D = 12$" in title
     assert "$q = 0.4$" in title
     if found.plane == ("gamma", "rho"):
