@@ -1,7 +1,7 @@
 """What needs drivers, systems and pictures together: verdicts on claims, figures of papers.
 
-One folder a system, with the same file names in each: ``checks.py`` (one function a claim),
-``figures.py`` (one function a figure). A folder is found by the name of its system.
+One folder a system, found by its name, with ``CHECKS`` (claim -> function) and ``FIGURES`` (name ->
+function) in its ``__init__.py``.
 """
 
 from __future__ import annotations
@@ -32,6 +32,6 @@ def experiments_of(system: System, kind: str) -> Mapping[str, Callable[..., Any]
         return own
     if system.origin is not None or system.name not in built_in_names():
         return {}
-    module = importlib.import_module(f"{__name__}.{system.name}.{kind}")
+    module = importlib.import_module(f"{__name__}.{system.name}")
     table: Mapping[str, Callable[..., Any]] = getattr(module, kind.upper())
     return table

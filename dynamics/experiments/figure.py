@@ -1,7 +1,7 @@
 """The figures of a paper by their names, each drawn from a run of its own.
 
 A figure is a function ``figure(system, request) -> Drawing``; the folder of a system lists its
-own in ``figures.py``. What a figure does by default takes minutes at most; ``thorough`` is the
+own in ``FIGURES``. What a figure does by default takes minutes at most; ``thorough`` is the
 full protocol, and ``options`` are the figure's own.
 """
 
@@ -136,7 +136,7 @@ def stated(law: Any, *names: str, **more: Any) -> str:
     )
 
 
-def title(system: System, law: Any, *names: str, **more: Any) -> str:
+def title(system: System, law: Any, *names: str, width: float = 1e3, **more: Any) -> str:
     """Parameters above a picture, in the letters of the system.
 
     Parameters
@@ -144,10 +144,13 @@ def title(system: System, law: Any, *names: str, **more: Any) -> str:
     system : System
     law : Parameters
     *names : str
+    width : float
+        In inches, into which lines fit.
     **more
         Other numbers by their names, or by their letters.
     """
-    return fixed(system.notation, {name: getattr(law, name) for name in names} | more, {}, 1e3)
+    held = {name: getattr(law, name) for name in names} | more
+    return fixed(system.notation, held, {}, width)
 
 
 def edges(centres: FloatArray, alone: float = 1.0) -> FloatArray:

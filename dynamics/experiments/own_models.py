@@ -32,7 +32,7 @@ def classes(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    request.options({}, {})
+    request.options({})
     assert system.closure is not None
     closure = system.closure(request.make_parameters(system))
     document = closure.document()
@@ -58,10 +58,8 @@ def plane(system: System, request: FigureRequest) -> Drawing:
     if len(names) < 2:
         raise InvalidRequest(f"{system.name} closes on one scalar, {names[0]}: there is no plane")
     axes = (str(options["x"] or names[0]), str(options["y"] or names[1]))
-    result = portrait(
-        problem, real("time", options["time"], above=0.0), axes, starts=int(options["starts"]),
-        grid=int(options["grid"]),
-    )  # fmt: skip
+    sizes = {"starts": options["starts"], "grid": options["grid"]}
+    result = portrait(problem, real("time", options["time"], above=0.0), axes, **sizes)
     points = [
         {"place": point.position, "eigenvalues": point.eigenvalues, "kind": point.kind}
         for point in result.fixed_points
@@ -87,8 +85,8 @@ def transverse(system: System, request: FigureRequest) -> Drawing:
         raise InvalidRequest(
             f"{system.name} closes on all of its entries: nothing lies across the closed space"
         )
-    run = descend(reduced, options["eta"], int(options["steps"]))
-    growth = transverse_growth(reduced, full, run, int(options["records"]))
+    run = descend(reduced, options["eta"], options["steps"])
+    growth = transverse_growth(reduced, full, run, options["records"])
     worst = float(growth.least.min())
     conclusion = (
         f"the least is {worst:.3g}, and a deviation grows by at most {growth.amplification[-1]:.3g}"
@@ -111,11 +109,11 @@ def stability(system: System, request: FigureRequest) -> Drawing:
     request : FigureRequest
     """
     default = system.default_runs["run"]
-    options = request.options({"eta": default.eta, "steps": default.steps}, {})
+    options = request.options({"eta": default.eta, "steps": default.steps})
     problem = system.ReducedPopulation(request.make_parameters(system))
     eta = real("eta", options["eta"], above=0.0)
-    run = descend(problem, eta, int(options["steps"]))
-    calm = flow(problem, eta * int(options["steps"]))
+    run = descend(problem, eta, options["steps"])
+    calm = flow(problem, eta * options["steps"])
     limits = limits_along(problem, calm)
     least = float(np.nanmin(np.where(limits > 0, limits, np.inf)))
     caption = (

@@ -1,1 +1,49 @@
-"""Experiments on masked image modelling: a check for every claim, the figures of the paper."""
+"""Huang, Wen, Chi, Liang (2024): what could contradict each claim, and the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dynamics.experiments.figure import Figure
+from dynamics.experiments.masked_image_modeling import (
+    convergence,
+    correlations,
+    figures,
+    identities,
+    maps,
+    phases,
+)
+from dynamics.experiments.verify import Check
+
+CHECKS: Mapping[str, Check] = {
+    "Appendix A.1": identities.appendix_a_1,
+    "Lemma A.8": identities.lemma_a_8,
+    "Lemma 5.1": identities.lemma_5_1,
+    "Lemma 5.2": identities.lemma_5_2,
+    "Equation (5.1)": identities.equation_5_1,
+    "Equation (4.1)": correlations.equation_4_1,
+    "Section 5.1, monotone": correlations.monotone,
+    "Section 5.1, key observation": correlations.key_observation,
+    "Section 5.2, stage 1": phases.stage_1,
+    "Lemma 5.3": phases.lemma_5_3,
+    "Section 5.2, intuition": phases.intuition,
+    "Section 5.2, separation": phases.separation,
+    "Section 5.3, rapid growth": convergence.rapid_growth,
+    "Section 5.3, convergence": convergence.end_of_growth,
+    "Theorem 4.1, loss": convergence.loss,
+    "Theorem 4.1, attention": convergence.attention,
+    "Theorem F.3, local areas": correlations.theorem_f_3_local,
+    "Theorem F.3, frozen": convergence.frozen,
+    "Theorem F.3, global areas": correlations.theorem_f_3_global,
+    "Theorem F.4": correlations.theorem_f_4,
+    "Section 5.4, PP": correlations.positions,
+    "Lemma A.9": identities.lemma_a_9,
+    "Section 6": maps.section_6,
+}
+
+FIGURES: Mapping[str, Figure] = {
+    "phases": phases.phases_figure,
+    "gap": figures.gap_figure,
+    "diversity": maps.diversity_figure,
+    "scaling": figures.scaling_figure,
+}

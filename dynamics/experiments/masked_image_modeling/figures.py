@@ -1,8 +1,6 @@
-r"""Figures of masked image modelling.
+r"""Figures of masked image modelling; those of one run are in `phases` and `maps`.
 
-- ``phases``: correlations, their rates and the attention of a local patch, in `phases`;
 - ``gap``: two-phase against one-phase learning over (kappa_c, kappa_s);
-- ``diversity``: attention diversity and total variation along training, in `maps`;
 - ``scaling``: times of the events in units of :math:`K P / C_s` against P.
 """
 
@@ -18,9 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.patheffects import withStroke
 
-from dynamics.experiments.figure import Drawing, Figure, FigureRequest, edges, page
-from dynamics.experiments.masked_image_modeling.maps import diversity_figure
-from dynamics.experiments.masked_image_modeling.phases import phases_figure
+from dynamics.experiments.figure import Drawing, FigureRequest, edges, page
 from dynamics.experiments.masked_image_modeling.runs import (
     EXPONENTS,
     MORE_SIZES,
@@ -310,11 +306,3 @@ def times_picture(
         legend_on_the_right(axes, fontsize=8)
         axes.set_title(held, fontsize=8, loc="left")
     return axes
-
-
-FIGURES: Mapping[str, Figure] = {
-    "phases": phases_figure,
-    "gap": gap_figure,
-    "diversity": diversity_figure,
-    "scaling": scaling_figure,
-}

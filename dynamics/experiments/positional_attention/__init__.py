@@ -1,1 +1,47 @@
-"""Experiments on positional attention: a check for every claim, the figures of the paper."""
+"""Jelassi, Sander, Li (2022): what could contradict each claim, and the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dynamics.experiments.figure import Figure
+from dynamics.experiments.positional_attention import (
+    convolution,
+    figures,
+    learned_attention,
+    linear,
+    phases,
+    population,
+    realistic,
+    transverse,
+    unknown_partition,
+)
+from dynamics.experiments.verify import Check
+
+CHECKS: Mapping[str, Check] = {
+    "Theorem 3.1": linear.theorem_3_1,
+    "Theorem 3.2": linear.theorem_3_2,
+    "Lemma 4.1": population.lemma_4_1,
+    "Lemma 4.2": population.lemma_4_2,
+    "Lemma 4.3": population.lemma_4_3,
+    "Theorem 4.1": phases.theorem_4_1,
+    "Theorem 4.2": realistic.theorem_4_2,
+    "Event I": phases.event_1,
+    "Event II": phases.event_2,
+    "Event III": phases.event_3,
+    "Section 4.2": transverse.check,
+    "Theorem 5.1": learned_attention.theorem_5_1,
+    "Theorem 5.2": unknown_partition.theorem_5_2,
+}
+
+FIGURES: Mapping[str, Figure] = {
+    "1b": figures.partitions,
+    "2": convolution.convolution,
+    "3": figures.data_point,
+    "4": figures.association,
+    "deviation": realistic.deviation_figure,
+    "phase": realistic.phase_figure,
+    "transverse": transverse.transverse_figure,
+    "omega": transverse.omega_figure,
+    "plane": figures.plane,
+}

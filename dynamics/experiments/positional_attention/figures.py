@@ -1,25 +1,18 @@
-"""Figures of Jelassi, Sander, Li (2022) that need no image data, and those of the verdicts.
+"""Figures 1b, 3 and 4 of Jelassi, Sander, Li (2022), and phase planes of the reduced problem.
 
-- ``1b``, ``2``, ``3``, ``4``: of the paper. It draws D = 16 patches on a 4 x 4 grid, numbered row
-  by row from 1, in L = 4 sets of C = 4. Figures 1a, 5 and later show networks trained on images.
-- ``deviation``: distance of the realistic orbit means from the reduced run against N;
-- ``phase``: share of associated rows and test error over (N, q);
-- ``transverse``: curvatures across the symmetric manifold, and what deviations become;
-- ``omega``: association over the spread of a random start and time, in the exact dynamics;
-- ``plane``: phase planes of the reduced problem.
+The paper draws D = 16 patches on a 4 x 4 grid, numbered row by row from 1, in L = 4 sets of C = 4.
+Figures 1a, 5 and later show networks trained on images.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from dynamics.analysis.phase_portrait import portrait, sentence, summary
-from dynamics.experiments.figure import Drawing, Figure, FigureRequest, page, stated
-from dynamics.experiments.positional_attention import pictures, realistic, transverse
-from dynamics.experiments.positional_attention.convolution import convolution
+from dynamics.experiments.figure import Drawing, FigureRequest, page, stated
+from dynamics.experiments.positional_attention import pictures
 from dynamics.plotting.portrait import portraits
 from dynamics.registry import System
 from dynamics.systems.positional_attention.empirical.sampling import SignalSets
@@ -185,16 +178,3 @@ def plane(system: System, request: FigureRequest) -> Drawing:
     )
     axes = portraits(results, SHOWN)
     return Drawing(axes, {"-".join(each.plane): summary(each) for each in results}, caption)
-
-
-FIGURES: Mapping[str, Figure] = {
-    "1b": partitions,
-    "2": convolution,
-    "3": data_point,
-    "4": association,
-    "deviation": realistic.deviation_figure,
-    "phase": realistic.phase_figure,
-    "transverse": transverse.transverse_figure,
-    "omega": transverse.omega_figure,
-    "plane": plane,
-}

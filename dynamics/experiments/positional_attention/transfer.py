@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
@@ -133,33 +133,14 @@ def own_set_share(parameters: Parameters, weights: FloatArray) -> float:
 # Fine-tuning of v under frozen attention.
 
 
-class Activation(NamedTuple):
-    """sigma(x) = x^p + nu x, p odd."""
-
-    p: int
-    nu: float
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """How v is fine-tuned.
-
-    Attributes
-    ----------
-    start : float
-        D times the spread of v at the start.
-    loss : float
-        Training loss at which a run stops.
-    steps : int
-        Steps after which it stops anyway.
-    test_samples : int
-        Fresh samples for the test error, the same for all seeds.
-    """
-
-    start: float = 0.016
-    loss: float = 1e-3
-    steps: int = 2000
-    test_samples: int = 40_000
+START = 0.016
+"""D times the spread of v at the start."""
+TRAINED = 1e-3
+"""Training loss at which a run stops."""
+STEPS = 2000
+"""Steps after which it stops anyway."""
+TEST_SAMPLES = 40_000
+"""Fresh samples for the test error, the same for all seeds."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +207,7 @@ def even_power(values: FloatArray, degree: int) -> FloatArray:
 
 
 def loss_and_gradient(
-    value: FloatArray, pooled: FloatArray, counts: FloatArray, activation: Activation
+    value: FloatArray, pooled: FloatArray, counts: FloatArray, law: Parameters
 ) -> tuple[FloatArray, FloatArray]:
     """The loss of (E~) and its gradient by v, for many data sets at once.
 
@@ -237,7 +218,8 @@ def loss_and_gradient(
     pooled : float array, shape (sets, samples, R, d)
         y X~.
     counts : float array, shape (R,)
-    activation : Activation
+    law : Parameters
+        Of which p and nu, of the activation x^p + nu x, are used.
 
     Returns
     -------
@@ -245,7 +227,7 @@ def loss_and_gradient(
     """
     from scipy.special import expit
 
-    degree, nu = activation
+    degree, nu = law.p, law.nu
     sets, samples, rows, depth = pooled.shape
     flat = pooled.reshape(sets, samples * rows, depth)
     inner = (flat @ value[:, :, None]).reshape(sets, samples, rows)
@@ -260,9 +242,8 @@ def fine_tune(
     value: FloatArray,
     pooled: FloatArray,
     counts: FloatArray,
-    activation: Activation,
+    law: Parameters,
     rate: float,
-    tuning: Tuning,
 ) -> FloatArray:
     """Gradient descent on v until the loss is reached; a rate is halved where the loss rises.
 
@@ -273,10 +254,10 @@ def fine_tune(
     pooled : float array, shape (sets, samples, R, d)
         y X~.
     counts : float array, shape (R,)
-    activation : Activation
+    law : Parameters
+        Of which p and nu are used.
     rate : float
         Learning rate at the start.
-    tuning : Tuning
 
     Returns
     -------
@@ -285,12 +266,12 @@ def fine_tune(
     """
     final, running = value.copy(), np.arange(len(value))
     rates, last = np.full(len(value), rate), np.full(len(value), np.inf)
-    for _ in range(tuning.steps):
+    for _ in range(STEPS):
         with np.errstate(over="ignore", invalid="ignore"):
-            loss, gradient = loss_and_gradient(value, pooled, counts, activation)
+            loss, gradient = loss_and_gradient(value, pooled, counts, law)
         rates = np.where(loss > last, rates / 2, rates)
         last = loss
-        done = loss <= tuning.loss
+        done = loss <= TRAINED
         if done.any():
             final[running[done]] = value[done]
             running, value, pooled = running[~done], value[~done], pooled[~done]
@@ -313,16 +294,19 @@ class Downstream:
         S, every row with sum 1.
     seed : int
         Of the test data, and of everything that is drawn for the seeds of `errors`.
-    tuning : Tuning
+    test_samples : int
     """
 
     def __init__(
-        self, parameters: Parameters, weights: FloatArray, seed: int = 0, tuning: Tuning = Tuning()
+        self,
+        parameters: Parameters,
+        weights: FloatArray,
+        seed: int = 0,
+        test_samples: int = TEST_SAMPLES,
     ) -> None:
-        self.parameters, self.seed, self.tuning = parameters, seed, tuning
-        self.activation = Activation(parameters.p, parameters.nu)
+        self.parameters, self.seed = parameters, seed
         self.pool, self.law = Pool.of(weights), sampling.assumption_1(parameters)
-        count = min(tuning.test_samples, int(LARGEST_TEST / parameters.D) + 1)
+        count = min(test_samples, int(LARGEST_TEST / parameters.D) + 1)
         test = sampling.fresh(self.law, count, np.random.default_rng([seed, 0, 1]))
         y, rows = test.labels[:, None], self.pool.rows
         values, noise = y * (test.values @ rows.T), y * (test.noise @ rows.T)
@@ -360,9 +344,7 @@ class Downstream:
         for first in range(0, seeds, together):
             tasks = [self.draw(k, samples) for k in range(first, min(seeds, first + together))]
             features, starts, pooled = (np.array(parts) for parts in zip(*tasks, strict=True))
-            values = fine_tune(
-                starts, pooled, self.pool.counts, self.activation, self.rate, self.tuning
-            )
+            values = fine_tune(starts, pooled, self.pool.counts, self.parameters, self.rate)
             pairs = zip(values, features, strict=True)
             errors += [self.error(value, feature) for value, feature in pairs]
         return np.array(errors)
@@ -389,7 +371,7 @@ class Downstream:
         """
         streams = np.random.default_rng([self.seed, k]).spawn(3)
         feature = sampling.unit_vector(self.parameters.d, streams[0])
-        spread = self.tuning.start / self.parameters.D
+        spread = START / self.parameters.D
         start = spread * streams[1].standard_normal(self.parameters.d)
         return feature, start, self.pool.draw(self.law, feature, samples, streams[2])
 
@@ -403,7 +385,7 @@ class Downstream:
         """
         along = float(value @ feature)
         across = float(np.linalg.norm(value - along * feature))
-        degree, nu = self.activation
+        degree, nu = self.parameters.p, self.parameters.nu
         wrong = 0
         for part in self.test:
             inner = part.projections(along, across)
@@ -411,30 +393,3 @@ class Downstream:
             rounding = ROUNDING * float(self.pool.counts.max()) * max(terms.max(), -terms.min())
             wrong += int(np.count_nonzero(~(terms @ self.pool.counts > rounding)))
         return wrong / sum(part.labels.size for part in self.test)
-
-
-def samples_needed(counts: Sequence[int], errors: ArrayLike, error: float) -> float | None:
-    """Samples at which an error is reached, interpolated in the logarithms of both.
-
-    Parameters
-    ----------
-    counts : sequence of ints
-        Numbers of samples, ascending.
-    errors : float array, shape (counts,)
-        The (median) error at each.
-    error : float
-
-    Returns
-    -------
-    float or None
-        The first of the counts where it suffices; None where none does.
-    """
-    x, y = np.log(counts), np.log(np.maximum(errors, 1e-12))
-    reached = np.flatnonzero(y <= np.log(error))
-    if not reached.size:
-        return None
-    last = int(reached[0])
-    if last == 0:
-        return float(counts[0])
-    share = (y[last - 1] - np.log(error)) / (y[last - 1] - y[last])
-    return float(np.exp(x[last - 1] + share * (x[last] - x[last - 1])))

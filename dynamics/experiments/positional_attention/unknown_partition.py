@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynamics.experiments.measurement import Study, Undecided, measures
 from dynamics.experiments.positional_attention import transfer
@@ -94,6 +95,33 @@ class LeadingDirection(transfer.Downstream):
         return np.array(errors)
 
 
+def samples_needed(counts: Sequence[int], errors: ArrayLike, error: float) -> float | None:
+    """Samples at which an error is reached, interpolated in the logarithms of both.
+
+    Parameters
+    ----------
+    counts : sequence of ints
+        Numbers of samples, ascending.
+    errors : float array, shape (counts,)
+        The (median) error at each.
+    error : float
+
+    Returns
+    -------
+    float or None
+        The first of the counts where it suffices; None where none does.
+    """
+    x, y = np.log(counts), np.log(np.maximum(errors, 1e-12))
+    reached = np.flatnonzero(y <= np.log(error))
+    if not reached.size:
+        return None
+    last = int(reached[0])
+    if last == 0:
+        return float(counts[0])
+    share = (y[last - 1] - np.log(error)) / (y[last - 1] - y[last])
+    return float(np.exp(x[last - 1] + share * (x[last] - x[last - 1])))
+
+
 def few_needed(task: transfer.Downstream) -> int | None:
     """Samples with which the median error is at most 0.05; None for more than 8."""
     few = (count for count in FEW if task.medians([count], SEEDS)[0] <= ERROR)
@@ -145,7 +173,7 @@ def needed_along_size(
         uniform = transfer.Downstream(law, transfer.uniform_attention(law), seed)
         true_sets = transfer.Downstream(law, transfer.block_attention(law), seed)
         errors = uniform.medians(SAMPLES, seeds)
-        kinds["uniform"].append(transfer.samples_needed(SAMPLES, errors, ERROR))
+        kinds["uniform"].append(samples_needed(SAMPLES, errors, ERROR))
         kinds["leading direction"].append(few_needed(LeadingDirection(law, seed)))
         kinds["true sets"].append(few_needed(true_sets))
     growth = exponent_of(*_reached(sizes, kinds["uniform"]))
@@ -249,7 +277,7 @@ def _at_size(study: Study) -> Finding:
             many = 4096 if study.thorough else 1024
             task = transfer.Downstream(user, transfer.uniform_attention(user), study.seed)
             errors = task.errors(many, 3)
-            slack = 3 * np.sqrt(linear * (1 - linear) / transfer.Tuning().test_samples)
+            slack = 3 * np.sqrt(linear * (1 - linear) / transfer.TEST_SAMPLES)
             holds = holds if errors.min() >= linear - slack else False
             evidence |= {"uniform": errors.tolist(), "uniform_samples": many}
             trained = (

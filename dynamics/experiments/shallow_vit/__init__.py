@@ -1,1 +1,85 @@
-"""Experiments of Li, Wang, Liu, Chen (2023): a check for every claim, the figures of the paper."""
+"""Li, Wang, Liu, Chen (2023): what could contradict each claim, and the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import wraps
+
+from dynamics.experiments.figure import Figure
+from dynamics.experiments.shallow_vit import (
+    attention,
+    complexity,
+    diagrams,
+    figures,
+    identities,
+    iterations,
+    neurons,
+    sparsification,
+)
+from dynamics.experiments.verify import Check, Finding, Protocol
+from dynamics.registry import System
+
+NOISY = {"Remark 2", "Figure 4", "Figures 7 and 8", "Section 4.1, initialization"}
+"""Claims that are measured on noisy tokens."""
+FREEZING = {"Theorem 1, samples", "Proposition 1", "Remark 1"}
+"""Claims that say themselves what is frozen."""
+
+
+def _with_notes(source: str, check: Check) -> Check:
+    """The check, whose reason says which of the user's parameters it did not use."""
+
+    @wraps(check)
+    def noted(system: System, protocol: Protocol) -> Finding:
+        finding, law = check(system, protocol), protocol.parameters
+        words = [finding.reason]
+        if law is not None and law.noise > 0 and source not in NOISY:
+            words.append("on tokens without noise")
+        if law is not None and law.frozen != "none" and source in FREEZING:
+            words.append(f"frozen as the claim says, not frozen={law.frozen}")
+        return replace(finding, reason="; ".join(words))
+
+    return noted
+
+
+_MEASURED: Mapping[str, Check] = {
+    "Pattern closure": identities.pattern_closure,
+    "Gram form": identities.gram_form,
+    "Odds identity": identities.odds_identity,
+    "Symmetric collapse": identities.symmetric_collapse,
+    "Margin and output weights": identities.margin_and_weights,
+    "Theorem 1, generalization": complexity.generalization,
+    "Theorem 1, iterations": iterations.theorem_1,
+    "Theorem 1, samples": complexity.samples,
+    "Figure 1a": complexity.figure_1a_check,
+    "Figure 2": iterations.figure_2_check,
+    "Proposition 1": complexity.proposition_1,
+    "Remark 1": complexity.remark_1,
+    "Remark 2": sparsification.remark_2,
+    "Remark 3": complexity.remark_3,
+    "Proposition 2": attention.proposition_2,
+    "Proposition 2, rate": attention.rate,
+    "Figure 4": attention.figure_4,
+    "Figures 7 and 8": attention.figures_7_and_8,
+    "Lemma 2, claim 1": neurons.growth_of_neurons,
+    "Lemma 2, claim 2": neurons.growth_of_keys,
+    "Lemma 2, claim 3": neurons.growth_of_values,
+    "Lemma 3": neurons.lemma_3,
+    "Lemma 4": neurons.lemma_4,
+    "Section 4.1, initialization": identities.initialization,
+}
+
+CHECKS: Mapping[str, Check] = {
+    source: _with_notes(source, check) for source, check in _MEASURED.items()
+}
+
+FIGURES: Mapping[str, Figure] = {
+    "1a": diagrams.figure_1a,
+    "1b": diagrams.figure_1b,
+    "2": iterations.figure_2,
+    "3": diagrams.figure_3,
+    "4": figures.figure_4,
+    "5": sparsification.figure_5,
+    "7": figures.figure_7,
+    "8": sparsification.figure_8,
+}

@@ -42,8 +42,7 @@ SUCCESS = 1e-3
 """Test loss below which a trial succeeds (Section 4.1)."""
 COUNTS = (2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 TRIALS = 20
-NEURONS = 300
-"""N50 does not depend on m from here on."""
+NEURONS = 300  # N50 does not depend on m from here on
 ETA, STEPS = 0.5, 2000
 FIRST_STEPS = 150
 """Most runs have stopped by then, and nothing moves after that: the full length is for the rest."""
@@ -66,22 +65,15 @@ ALPHA = r"$1/\alpha_*$"
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Trials over laws and numbers of samples.
-
-    Attributes
-    ----------
-    counts : int array, shape (counts,)
-        N, ascending.
-    loss : float array, shape (rows, counts, trials)
-        Test loss at the end; infinite where a run diverged, which is no success; NaN where a row
-        had ended.
-    steps : float array, same shape
-        Steps to zero training loss; NaN where it was not reached.
-    """
+    """Trials over laws and numbers of samples."""
 
     counts: NDArray[np.int64]
+    """N, ascending, shape (counts,)."""
     loss: FloatArray
+    """Test loss at the end, shape (rows, counts, trials); infinite where a run diverged, which is
+    no success; NaN where a row had ended."""
     steps: FloatArray
+    """Steps to zero training loss, same shape; NaN where it was not reached."""
 
     @property
     def share(self) -> FloatArray:
@@ -266,9 +258,8 @@ def _measurable(study: Study, laws: Sequence[Any]) -> Rows:
     """Trials; undecided where N50 is a number in too few rows."""
     rows = _run(study, laws)
     if np.isfinite(rows.values).sum() < FEWEST:
-        reason = (
-            f"N50 lies inside N = {rows.counts[0]} to {rows.counts[-1]} in too few rows: {rows}"
-        )
+        span = f"{rows.counts[0]} to {rows.counts[-1]}"
+        reason = f"N50 lies inside N = {span} in too few rows: {rows}"
         raise Undecided(reason, parameters=asdict(laws[0]))
     return rows
 
@@ -323,7 +314,8 @@ def generalization(study: Study) -> Finding:
 
 def _exponent_check(claimed: float, frozen: str = "none") -> Check:
     """A check of the exponent of N50 in 1/alpha_*, at alpha_# in proportion."""
-    suffix = ", attention frozen" if frozen != "none" else ""
+    name = "trained" if frozen == "none" else "attention frozen"
+    suffix = "" if frozen == "none" else f", {name}"
 
     @measures("exponent of N50 in 1/alpha_*" + suffix, "==", claimed)
     def check(study: Study) -> Finding:
@@ -338,8 +330,7 @@ def _exponent_check(claimed: float, frozen: str = "none") -> Check:
             trained = _run(study, theorem_laws(study, frozen="none"))
             ratios = listed(rows.medians / trained.medians, 2)
             reason += f"; steps over those with attention {ratios}"
-        tables = {"attention frozen" if frozen != "none" else "trained": (rows, claimed)}
-        holds = abs(fit.exponent - claimed) <= WITHIN * fit.error
+        holds, tables = abs(fit.exponent - claimed) <= WITHIN * fit.error, {name: (rows, claimed)}
         return _conclude(study, fit.exponent, reason, holds, laws, ALPHA, x, tables)
 
     return check

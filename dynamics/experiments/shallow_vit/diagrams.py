@@ -8,15 +8,16 @@ N50 is where half of the trials succeed, with its 95 % interval
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import exp, inf, isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from dynamics.experiments.figure import Drawing, FigureRequest, edges, page, stated, title
+from dynamics.experiments.measurement import listed
 from dynamics.experiments.shallow_vit.complexity import (
     COUNTS,
     ETA,
@@ -55,31 +56,19 @@ LOOKS = ((BLUE, "o"), (VERMILION, "s"))
 BOUNDS = {BELOW: ("v", "$N_{50}$ at most"), ABOVE: ("^", "$N_{50}$ at least")}
 
 
-@dataclass(frozen=True, eq=False)
-class Panel:
-    """Shares of successful trials over a variable and N, or N50 alone.
-
-    Attributes
-    ----------
-    title : str
-    x : float array, shape (rows,)
-        The variable of every row.
-    label : str
-        Of the variable.
-    laws : mapping
-        Label -> N at the x of every row.
-    rows : mapping
-        Label -> trials; of a diagram one, whose shares are its background.
-    scales : (str, str), optional
-        Of both axes, of a panel of N50 without shares.
-    """
+class Panel(NamedTuple):
+    """Shares of successful trials over a variable and N, or N50 alone."""
 
     title: str
     x: FloatArray
+    """The variable of every row."""
     label: str
     laws: Mapping[str, FloatArray]
+    """Label -> N at the x of every row."""
     rows: Mapping[str, Rows]
+    """Label -> trials; of a diagram one, whose shares are its background."""
     scales: tuple[str, str] | None = None
+    """Of both axes, of a panel of N50 without shares."""
 
 
 def _options(request: FigureRequest, axis: str, default: Any, **more: Any) -> dict[str, Any]:
@@ -126,8 +115,8 @@ def _straight(r2: float, digits: int) -> str:
     return f"$R^2 = {r2:.{digits}f}$" if isfinite(r2) else TOO_FEW
 
 
-def _ratios(ratios: FloatArray) -> str:
-    return ", ".join(f"{ratio:.2g}" for ratio in ratios if isfinite(ratio)) or "none known"
+def _finite(ratios: FloatArray) -> str:
+    return listed(ratios[np.isfinite(ratios)], 2) or "none known"
 
 
 def _power(fit: PowerLaw, name: str) -> str:
@@ -200,9 +189,7 @@ def figure_1a(system: System, request: FigureRequest) -> Drawing:
 
 
 def figure_1b(system: System, request: FigureRequest) -> Drawing:
-    """N over (1 - sigma)^-2.
-
-    Options: ``sigmas``, ``samples``, ``trials``, ``workers``, ``store``.
+    """N over (1 - sigma)^-2. Options: ``sigmas``, and those of Figure 1a.
 
     Parameters
     ----------
@@ -246,8 +233,7 @@ def figure_1b(system: System, request: FigureRequest) -> Drawing:
 def figure_3(system: System, request: FigureRequest) -> Drawing:
     """Trained and frozen attention, N over alpha_*^-4.
 
-    Options: ``family`` (``proportion`` or ``rest``), ``alphas``, ``samples``, ``trials``,
-    ``workers``, ``store``.
+    Options: ``family`` (``proportion`` or ``rest``), and those of Figure 1a.
 
     Parameters
     ----------
@@ -292,8 +278,8 @@ def figure_3(system: System, request: FigureRequest) -> Drawing:
         f"(alpha_# = {confusion}). N50 by alpha_*, trained: "
         f"{_words(options['alphas'], trained)}; frozen: {_words(options['alphas'], frozen)}. "
         f"Exponents in 1/alpha_*: {fits[0]} and {fits[1]} (2 and 4 are claimed); frozen over "
-        f"trained: {_ratios(frozen.values / trained.values)}; median steps frozen over trained: "
-        f"{_ratios(frozen.medians / trained.medians)}."
+        f"trained: {_finite(frozen.values / trained.values)}; median steps frozen over trained: "
+        f"{_finite(frozen.medians / trained.medians)}."
     )
     data = {
         "alpha_star": options["alphas"], "trained": _table(trained), "frozen": _table(frozen),
@@ -399,12 +385,9 @@ def _points(
 
 def _bounds(thresholds: Sequence[Threshold]) -> list[Line2D]:
     """Handles of the arrows of a picture."""
-    kinds = {n50.kind for n50 in thresholds}
-    return [
-        Line2D([], [], color="black", marker=marker, ls="", ms=4.5, label=label)
-        for kind, (marker, label) in BOUNDS.items()
-        if kind in kinds
-    ]
+    looks = [look for kind, look in BOUNDS.items() if kind in {n50.kind for n50 in thresholds}]
+    black: dict[str, Any] = {"color": "black", "ls": "", "ms": 4.5}
+    return [Line2D([], [], marker=marker, label=label, **black) for marker, label in looks]
 
 
 def _laws(axes: Axes, panel: Panel, looks: Sequence[tuple[str, str]]) -> list[Any]:

@@ -1,7 +1,4 @@
-"""Figures of Li, Wang, Liu, Chen (2023) that need no image data.
-
-Figures 4 and 7, which are in this file, show the attention to label-relevant tokens along training.
-"""
+"""Figures 4 and 7: attention to label-relevant tokens along training."""
 
 from __future__ import annotations
 
@@ -12,8 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from dynamics.experiments.figure import Drawing, Figure, FigureRequest, page, stated, title
-from dynamics.experiments.shallow_vit import diagrams, iterations, sparsification
+from dynamics.experiments.figure import Drawing, FigureRequest, page, stated, title
 from dynamics.experiments.shallow_vit.attention import KINDS, limit
 from dynamics.experiments.shallow_vit.runs import PATTERNS, SAMPLES, proofs_margin
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
@@ -181,15 +177,3 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set_xlim(0, steps[-1])
     axes.set_ylim(0.0, 1.0)
     axes.set_title(panel.title, fontsize=9, loc="left")
-
-
-FIGURES: Mapping[str, Figure] = {
-    "1a": diagrams.figure_1a,
-    "1b": diagrams.figure_1b,
-    "2": iterations.figure_2,
-    "3": diagrams.figure_3,
-    "4": figure_4,
-    "5": sparsification.figure_5,
-    "7": figure_7,
-    "8": sparsification.figure_8,
-}

@@ -35,6 +35,8 @@ SEEDS, MORE_SEEDS = 5, 10
 FEW_SEEDS = 3
 """Where only the order of the rules matters."""
 WORDS = {"random": "at random", "irrelevant": "irrelevant first", "noisiest": "noisiest first"}
+NARROW = 4.5
+"""Width of a line above one panel, in inches."""
 LOOKS = ((BLUE, "o", "-"), (VERMILION, "s", "--"), (GREEN, "^", "-."))
 
 
@@ -154,8 +156,8 @@ def _figure(
     names = ("L", "d", "m", "alpha_star", "alpha_confusion", "sigma", "delta", "data", "noise")
     numbers = {"samples": options["samples"], "eta": options["eta"]}
     held = (
-        f"{title(system, law, *names, **numbers)}, at most {options['steps']:g} steps;\n"
-        f"noise {options['noisy_std']:g} for a share {options['noisy_share']:g} of "
+        f"{title(system, law, *names, width=NARROW, **numbers)}, at most {options['steps']:g} "
+        f"steps;\nnoise {options['noisy_std']:g} for a share {options['noisy_share']:g} of "
         f"the tokens; mean of {many} seeds, bars: standard error of the mean"
     )
     sizes = stated(law, "L", "m", "alpha_star", "alpha_confusion", eta=options["eta"])

@@ -110,7 +110,7 @@ def test_an_interrupted_check_is_not_a_verdict(tmp_path, monkeypatch, capsys):
     import os
     import signal
 
-    from dynamics.experiments.positional_attention import checks as table
+    from dynamics.experiments import positional_attention as table
 
     def stopped(system, protocol):
         os.kill(os.getpid(), signal.SIGINT)
@@ -133,13 +133,13 @@ def test_an_interrupted_figure_is_not_written(tmp_path, monkeypatch, capsys):
     import os
     import signal
 
-    from dynamics.experiments.positional_attention import figures
+    from dynamics.experiments import positional_attention as table
 
     def stopped(system, request):
         os.kill(os.getpid(), signal.SIGTERM)
-        return figures.partitions(system, request)
+        return table.figures.partitions(system, request)
 
-    monkeypatch.setattr(figures, "FIGURES", dict(figures.FIGURES) | {"3": stopped})
+    monkeypatch.setattr(table, "FIGURES", dict(table.FIGURES) | {"3": stopped})
     out = tmp_path / "f.png"
     assert main(["figure", "positional_attention", "3", "--out", str(out)]) == 130
     assert "nothing is written" in capsys.readouterr().err

@@ -66,7 +66,7 @@ def small(system):
 def test_pooling_is_the_model(small):
     """The loss on distinct pooled rows against F in loops: 3 rows for 6 patches, 1, and 6."""
     parameters, samples, labels, value, kinds = small
-    head = transfer.Activation(parameters.p, parameters.nu)
+    head = parameters
     for weights, rows in zip(kinds, (3, 1, 6), strict=True):
         pool = transfer.Pool.of(weights)
         assert pool.rows.shape == (rows, 6)
@@ -79,7 +79,7 @@ def test_pooling_is_the_model(small):
 
 def test_gradient_is_the_derivative_of_the_loss(small):
     parameters, samples, labels, value, kinds = small
-    head, step = transfer.Activation(parameters.p, parameters.nu), 1e-5
+    head, step = parameters, 1e-5
     for weights in kinds:
         pool = transfer.Pool.of(weights)
         data = np.stack([pooled(pool, samples, labels)] * 2)
@@ -94,15 +94,14 @@ def test_gradient_is_the_derivative_of_the_loss(small):
             assert slope[which, direction] == pytest.approx((ends[0] - ends[1]) / (2 * step), 1e-6)
 
 
-def test_descent_is_a_loop_of_steps_for_each_set(system):
+def test_descent_is_a_loop_of_steps_for_each_set(system, monkeypatch):
     """Sets that reach the loss, that do not, and whose rate is too large, in one batch."""
+    monkeypatch.setattr(transfer, "STEPS", 300)
     parameters = system.Parameters(D=8, C=2, q=0.5)
-    task = transfer.Downstream(
-        parameters, transfer.uniform_attention(parameters), tuning=transfer.Tuning(steps=300)
-    )
+    task = transfer.Downstream(parameters, transfer.uniform_attention(parameters))
     _, starts, data = (np.array(part) for part in zip(*map(task_data(task), range(8)), strict=True))
-    head, rate = transfer.Activation(parameters.p, parameters.nu), 20 * task.rate
-    together = transfer.fine_tune(starts, data, task.pool.counts, head, rate, task.tuning)
+    head, rate = parameters, 20 * task.rate
+    together = transfer.fine_tune(starts, data, task.pool.counts, head, rate)
     losses, halved = [], 0
     for k in range(8):
         value, eta, last = starts[k], rate, math.inf
@@ -111,22 +110,22 @@ def test_descent_is_a_loop_of_steps_for_each_set(system):
                 value[None], data[k][None], task.pool.counts, head
             )
             eta, last = (eta / 2 if loss[0] > last else eta), loss[0]
-            if loss[0] <= task.tuning.loss:
+            if loss[0] <= transfer.TRAINED:
                 break
             value = value - eta * slope[0]
         losses.append(last)
         halved += eta < rate
         assert together[k] == pytest.approx(value, rel=1e-9)
     assert halved
-    assert sum(loss <= task.tuning.loss for loss in losses) in range(1, 8)
+    assert sum(loss <= transfer.TRAINED for loss in losses) in range(1, 8)
 
 
 def test_a_run_that_diverges_is_an_error_on_everything(system):
     parameters = at(system, 8, 2, 3)
     task = transfer.Downstream(parameters, transfer.block_attention(parameters))
     feature, start, data = task.draw(0, 40)
-    head = transfer.Activation(parameters.p, parameters.nu)
-    ended = transfer.fine_tune(start[None], data[None], task.pool.counts, head, 1e6, task.tuning)
+    head = parameters
+    ended = transfer.fine_tune(start[None], data[None], task.pool.counts, head, 1e6)
     assert not np.isfinite(ended).all()
     assert task.error(ended[0], feature) == 1.0
 
@@ -158,7 +157,7 @@ def test_test_error_is_that_of_the_model(system):
     """Against F in loops on explicit test data; a v that is not finite errs on all of it."""
     parameters = at(system, 6, 2, 2)
     weights = transfer.orbit_attention(parameters, (0.1, 1.0, -0.5))
-    task = transfer.Downstream(parameters, weights, seed=5, tuning=transfer.Tuning(test_samples=40))
+    task = transfer.Downstream(parameters, weights, seed=5, test_samples=40)
     drawn = sampling.fresh(task.law, 40, np.random.default_rng([5, 0, 1]))
     feature, across = np.eye(6)[0], np.eye(6)[1]
     value = 0.3 * feature + 0.6 * across
@@ -182,7 +181,7 @@ def test_runs_repeat_and_do_not_depend_on_what_runs_beside(system, monkeypatch):
 
 
 def test_samples_needed_interpolates_in_logarithms():
-    needed = transfer.samples_needed
+    needed = unknown_partition.samples_needed
     assert needed((1, 4, 16), (0.4, 0.1, 0.025), 0.05) == pytest.approx(8)
     assert needed((2, 4), (0.01, 0.02), 0.05) == 2.0
     assert needed((1, 2), (0.1, 0.06), 0.05) is None
@@ -209,13 +208,13 @@ def test_attention_mass_transfers_not_association(system):
     """Both flows have gamma > rho at D = 32, m = 8; only the late one has mass."""
     parameters = at(system, 32, 4, 8)
     run = dynamics.flow(system.ReducedPopulation(parameters), 1e4, record=[0, 1e3, 1e4])
-    errors, mass, few = [], [], transfer.Tuning(test_samples=10_000)
+    errors, mass, few = [], [], 10_000
     for state in run.states[1:]:
         assert state[1] > state[2]
         weights = transfer.orbit_attention(parameters, state)
         assert weights.sum(axis=1) == pytest.approx(1.0)
         mass.append(transfer.own_set_share(parameters, weights))
-        errors.append(transfer.Downstream(parameters, weights, tuning=few).medians([4], 9)[0])
+        errors.append(transfer.Downstream(parameters, weights, test_samples=few).medians([4], 9)[0])
     assert mass == pytest.approx(run["G"][1:] / 32)
     assert 0.04 < errors[0] < 0.07
     assert errors[1] <= 0.01
