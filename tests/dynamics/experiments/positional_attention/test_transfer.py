@@ -30,9 +30,9 @@ def plain(finding):
     return finding
 
 
-def model(value, patches, weights, head):
+def model(value, patches, weights, law):
     """F of the model, as it is written, in loops."""
-    degree, nu = head
+    degree, nu = law.p, law.nu
     total = 0.0
     for row in weights:
         attended = len(row) * sum(s * float(value @ x) for s, x in zip(row, patches, strict=True))
@@ -40,8 +40,8 @@ def model(value, patches, weights, head):
     return total
 
 
-def loss_in_loops(value, samples, labels, weights, head):
-    margins = [y * model(value, x, weights, head) for x, y in zip(samples, labels, strict=True)]
+def loss_in_loops(value, samples, labels, weights, law):
+    margins = [y * model(value, x, weights, law) for x, y in zip(samples, labels, strict=True)]
     return sum(math.log1p(math.exp(-margin)) for margin in margins) / len(margins)
 
 
@@ -66,29 +66,28 @@ def small(system):
 def test_pooling_is_the_model(small):
     """The loss on distinct pooled rows against F in loops: 3 rows for 6 patches, 1, and 6."""
     parameters, samples, labels, value, kinds = small
-    head = parameters
     for weights, rows in zip(kinds, (3, 1, 6), strict=True):
         pool = transfer.Pool.of(weights)
         assert pool.rows.shape == (rows, 6)
         assert pool.counts.sum() == 6
         data = pooled(pool, samples, labels)[None]
-        loss, _ = transfer.loss_and_gradient(value[None], data, pool.counts, head)
-        expected = loss_in_loops(value, samples, labels, weights, head)
+        loss, _ = transfer.loss_and_gradient(value[None], data, pool.counts, parameters)
+        expected = loss_in_loops(value, samples, labels, weights, parameters)
         assert loss[0] == pytest.approx(expected, rel=1e-12)
 
 
 def test_gradient_is_the_derivative_of_the_loss(small):
     parameters, samples, labels, value, kinds = small
-    head, step = parameters, 1e-5
+    step = 1e-5
     for weights in kinds:
         pool = transfer.Pool.of(weights)
         data = np.stack([pooled(pool, samples, labels)] * 2)
         values = np.stack([value, 2 * value])
-        _, slope = transfer.loss_and_gradient(values, data, pool.counts, head)
+        _, slope = transfer.loss_and_gradient(values, data, pool.counts, parameters)
         for which, direction in ((0, 0), (0, 4), (1, 2)):
             move = step * np.eye(5)[direction]
             ends = [
-                loss_in_loops(values[which] + sign * move, samples, labels, weights, head)
+                loss_in_loops(values[which] + sign * move, samples, labels, weights, parameters)
                 for sign in (1, -1)
             ]
             assert slope[which, direction] == pytest.approx((ends[0] - ends[1]) / (2 * step), 1e-6)
@@ -100,14 +99,14 @@ def test_descent_is_a_loop_of_steps_for_each_set(system, monkeypatch):
     parameters = system.Parameters(D=8, C=2, q=0.5)
     task = transfer.Downstream(parameters, transfer.uniform_attention(parameters))
     _, starts, data = (np.array(part) for part in zip(*map(task_data(task), range(8)), strict=True))
-    head, rate = parameters, 20 * task.rate
-    together = transfer.fine_tune(starts, data, task.pool.counts, head, rate)
+    rate = 20 * task.rate
+    together = transfer.fine_tune(starts, data, task.pool.counts, parameters, rate)
     losses, halved = [], 0
     for k in range(8):
         value, eta, last = starts[k], rate, math.inf
         for _ in range(300):
             loss, slope = transfer.loss_and_gradient(
-                value[None], data[k][None], task.pool.counts, head
+                value[None], data[k][None], task.pool.counts, parameters
             )
             eta, last = (eta / 2 if loss[0] > last else eta), loss[0]
             if loss[0] <= transfer.TRAINED:
@@ -124,8 +123,7 @@ def test_a_run_that_diverges_is_an_error_on_everything(system):
     parameters = at(system, 8, 2, 3)
     task = transfer.Downstream(parameters, transfer.block_attention(parameters))
     feature, start, data = task.draw(0, 40)
-    head = parameters
-    ended = transfer.fine_tune(start[None], data[None], task.pool.counts, head, 1e6)
+    ended = transfer.fine_tune(start[None], data[None], task.pool.counts, parameters, 1e6)
     assert not np.isfinite(ended).all()
     assert task.error(ended[0], feature) == 1.0
 
