@@ -162,7 +162,7 @@ def test_test_error_is_that_of_the_model(system):
     wrong = 0
     for x, g, y in zip(drawn.values, drawn.noise, drawn.labels, strict=True):
         patches = x[:, None] * feature + task.law.sigma * g[:, None] * across
-        wrong += y * model(value, patches, weights, (3, parameters.nu)) <= 0
+        wrong += y * model(value, patches, weights, parameters) <= 0
     assert 0 < wrong < 40
     assert task.error(value, feature) == wrong / 40
     assert task.error(np.full(6, np.nan), feature) == 1.0
