@@ -78,19 +78,7 @@ def compare(
     >>> sorted(result.deviation), max(result.deviation.values()) < 1e-14
     (['alpha', 'gamma', 'rho'], True)
     """
-    fulls = list(full) if isinstance(full, Sequence) else [full]
-    firsts = list(reduced) if isinstance(reduced, Sequence) else [reduced]
-    beside = fulls and all(hasattr(problem, "orbit_values") for problem in fulls)
-    if not beside or any(hasattr(problem, "orbit_values") for problem in firsts):
-        raise InvalidRequest("compare takes the reduced problem first and the full one second")
-    if len(firsts) not in (1, len(fulls)):
-        raise InvalidRequest(
-            f"{len(firsts)} reduced problems beside {len(fulls)} full ones; there can be 1, or "
-            f"{len(fulls)}"
-        )
-    parameters = firsts[0].parameters
-    if any(parameters != problem.parameters for problem in (*firsts, *fulls)):
-        raise ValueError("the reduced and the full problem have different parameters")
+    firsts, fulls = _checked_pairs(reduced, full)
     problems = [*firsts, *fulls]
     store = None if checkpoint is None else Checkpoint.at(checkpoint)
     checkpoints: list[Checkpoint | None] = [None] * len(problems)
@@ -120,6 +108,24 @@ def compare(
         for part in parts(store, len(fulls), len(firsts)):
             part.discard()
     return result
+
+
+def _checked_pairs(reduced: Any, full: Any) -> tuple[list[Any], list[Any]]:
+    """Reduced and full problems that can be compared."""
+    fulls = list(full) if isinstance(full, Sequence) else [full]
+    firsts = list(reduced) if isinstance(reduced, Sequence) else [reduced]
+    projected = fulls and all(hasattr(problem, "orbit_values") for problem in fulls)
+    if not projected or any(hasattr(problem, "orbit_values") for problem in firsts):
+        raise InvalidRequest("compare takes the reduced problem first and the full one second")
+    if len(firsts) not in (1, len(fulls)):
+        raise InvalidRequest(
+            f"{len(firsts)} reduced problems beside {len(fulls)} full ones; there can be 1, or "
+            f"{len(fulls)}"
+        )
+    parameters = firsts[0].parameters
+    if any(parameters != problem.parameters for problem in (*firsts, *fulls)):
+        raise ValueError("the reduced and the full problem have different parameters")
+    return firsts, fulls
 
 
 def _deviations(

@@ -109,7 +109,14 @@ class Parser(argparse.ArgumentParser):
             self.group(group).add_argument(f"--{name}", action="store_true", help=meaning)
 
     def group(self, title: str, description: str | None = None) -> Any:
-        """The group of flags under a heading, made at the first call; the parser itself for ""."""
+        """The group of flags under a heading, made at the first call.
+
+        Parameters
+        ----------
+        title : str
+            Of the group; the parser itself for ``""``.
+        description : str, optional
+        """
         if title not in self._titled:
             self._titled[title] = self.add_argument_group(title, description)
         return self._titled[title]

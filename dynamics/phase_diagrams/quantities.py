@@ -78,6 +78,11 @@ class Quantity:
     def read(cls, text: str, dataset: xarray.Dataset) -> Quantity:
         """A quantity of a dataset from its text.
 
+        Parameters
+        ----------
+        text : str
+        dataset : xarray.Dataset
+
         Raises
         ------
         InvalidRequest

@@ -64,7 +64,13 @@ class Axis:
 
     @classmethod
     def of(cls, name: str, values: ArrayLike) -> Axis:
-        """The axis of some values, logarithmic where their steps are nearer to geometric ones."""
+        """The axis of some values, logarithmic where their steps are nearer to geometric ones.
+
+        Parameters
+        ----------
+        name : str
+        values : array_like, shape (n,)
+        """
         ascending = np.sort(np.asarray(values, dtype=np.float64))
         return cls(name, ascending, _geometric(ascending))
 

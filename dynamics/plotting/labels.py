@@ -58,7 +58,14 @@ SIGNS = {
 
 
 def letter(notation: Letters, name: str) -> str:
-    """A name as LaTeX without dollar signs, as short as can be."""
+    """A name as LaTeX without dollar signs, as short as can be.
+
+    Parameters
+    ----------
+    notation : Notation or mapping
+        The letters.
+    name : str
+    """
     if name in LETTERS:
         return LETTERS[name]
     if name in notation:
@@ -68,7 +75,14 @@ def letter(notation: Letters, name: str) -> str:
 
 
 def label(notation: Letters, name: str) -> str:
-    """A name on an axis: its letter, with its meaning where that is short."""
+    """A name on an axis: its letter, with its meaning where that is short.
+
+    Parameters
+    ----------
+    notation : Notation or mapping
+        The letters.
+    name : str
+    """
     if name in WORDS:
         return WORDS[name]
     if name not in notation:
@@ -79,7 +93,14 @@ def label(notation: Letters, name: str) -> str:
 
 
 def quantity(notation: Letters, target: Quantity) -> str:
-    """A quantity on an axis, a colour bar or in a legend; a time is said to be one."""
+    """A quantity on an axis, a colour bar or in a legend; a time is said to be one.
+
+    Parameters
+    ----------
+    notation : Notation or mapping
+        The letters.
+    target : Quantity
+    """
     event = target.name.removeprefix(TIME)
     written = WORDS.get(event, f"of {event.replace('_', ' ')}")
     if target.relation == "reached":
@@ -102,7 +123,14 @@ def number(value: float) -> str:
 
 
 def formula(notation: Letters, text: str) -> str:
-    """A formula of `dynamics.results.expression` as LaTeX without dollar signs."""
+    """A formula of `dynamics.results.expression` as LaTeX without dollar signs.
+
+    Parameters
+    ----------
+    notation : Notation or mapping
+        The letters.
+    text : str
+    """
     functions = r"([A-Za-z_]\w*)(?=\s*\()"
     written = re.sub(functions, lambda words: rf"\mathrm{{{words[1]}}}", text)
     names = r"(?<![\w.{\\])([A-Za-z_]\w*)(?![\w}])"
@@ -119,7 +147,21 @@ def fixed(
     width: float,
     seeds: int = 0,
 ) -> str:
-    """What is held fixed, in lines that fit into a width in inches."""
+    """What is held fixed, in lines that fit into a width in inches.
+
+    Parameters
+    ----------
+    notation : Notation or mapping
+        The letters.
+    held : mapping
+        Name -> value.
+    derived : mapping
+        Name -> formula.
+    width : float
+        In inches.
+    seeds : int
+        How many were combined; 0 where that was not done.
+    """
     items = [_item(notation, name, value) for name, value in held.items() if value is not None]
     items += [f"${letter(notation, name)} = {formula(notation, f)}$" for name, f in derived.items()]
     if seeds:
@@ -224,13 +266,23 @@ class CellAxis:
         return self.axis.edges
 
     def at(self, values: ArrayLike) -> FloatArray:
-        """Places of any values in the range of the axis."""
+        """Positions of any values in the range of the axis."""
         if self.category:
             return self.axis.index(values)
         return np.asarray(values, dtype=np.float64)
 
     def draw(self, panel: Axes, which: str, notation: Letters, labelled: bool = True) -> None:
-        """Give one axis ("x" or "y") of a panel its scale, limits, ticks and label."""
+        """Give one axis of a panel its scale, limits, ticks and label.
+
+        Parameters
+        ----------
+        panel : Axes
+        which : str
+            ``"x"`` or ``"y"``.
+        notation : Notation or mapping
+        labelled : bool
+            Whether it has a label.
+        """
         ticks = panel.xaxis if which == "x" else panel.yaxis
         values = self.axis.values
         panel.set(**{f"{which}scale": "log" if self.axis.logarithmic and not self.category
@@ -247,7 +299,14 @@ class CellAxis:
 
 
 def logarithmic(ticks: Any, ratio: float) -> None:
-    """Ticks of a logarithmic axis; the narrower it is, the more of them are labelled."""
+    """Ticks of a logarithmic axis; the narrower it is, the more of them are labelled.
+
+    Parameters
+    ----------
+    ticks : matplotlib Axis
+    ratio : float
+        Of its ends.
+    """
     if ratio < NARROW:
         subs: tuple[float, ...] = (1, 2, 5) if ratio < NARROW / 4 else (1, 3)
         if ratio < NARROWEST:
@@ -276,7 +335,15 @@ def without(result: Slice) -> dict[str, NDArray[np.bool_]]:
 def draw_marks(
     panel: Axes, x: CellAxis, y: CellAxis, where: dict[str, NDArray[np.bool_]]
 ) -> dict[str, Any]:
-    """Mark cells of one panel; word -> handle of a legend."""
+    """Mark cells of one panel; word -> handle of a legend.
+
+    Parameters
+    ----------
+    panel : Axes
+    x, y : CellAxis
+    where : mapping
+        Word of `without` -> bool array, shape (rows, columns).
+    """
     handles: dict[str, Any] = {}
     for word, cells in where.items():
         if not cells.any():
@@ -306,7 +373,15 @@ def mark(word: str) -> dict[str, Any]:
 
 
 def hatch(panel: Axes, x: FloatArray, y: FloatArray, cells: NDArray[np.bool_]) -> Patch:
-    """Hatch cells, shape (rows, columns), between the edges x and y; the handle of a legend."""
+    """Hatch cells that are not valid; returns the handle of a legend.
+
+    Parameters
+    ----------
+    panel : Axes
+    x, y : float array
+        Edges of columns and of rows.
+    cells : bool array, shape (rows, columns)
+    """
     corners = [
         [(x[c], y[r]), (x[c + 1], y[r]), (x[c + 1], y[r + 1]), (x[c], y[r + 1])]
         for r, c in np.argwhere(cells)

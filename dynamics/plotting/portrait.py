@@ -47,7 +47,17 @@ class Words:
         self._waiting: list[tuple[str, FloatArray, str, float]] = []
 
     def add(self, text: str, spot: FloatArray, colour: str, size: float) -> None:
-        """A word for a mark at a spot; the mark is not covered by others either."""
+        """A word for a mark; the mark is not covered by others either.
+
+        Parameters
+        ----------
+        text : str
+        spot : float array, shape (2,)
+            Of the mark, in parts of the sides of the axes.
+        colour : str
+        size : float
+            Of the letters, in points.
+        """
         self._occupied.append(np.asarray(spot)[None, :])
         self._waiting.append((text, np.asarray(spot), colour, size))
 
@@ -154,7 +164,7 @@ def portrait(
     axes.set_ylabel(notation.label(result.plane[1]))
     names = list(result.parameters) if parameters is None else parameters
     held = [rf"${notation.latex(n)} = {result.parameters[n]:g}$" for n in names]
-    lines = [*_wrapped(held), *elimination_lines(result.eliminated, notation)]
+    lines = [*_wrapped(held), *_elimination_lines(result.eliminated, notation)]
     axes.set_title("\n".join(lines), fontsize=8, loc="left")
     axes.legend(
         loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, fontsize=7.5,
@@ -192,7 +202,7 @@ def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = No
     return axes[0]
 
 
-def elimination_lines(eliminated: Mapping[str, Elimination], notation: Notation) -> list[str]:
+def _elimination_lines(eliminated: Mapping[str, Elimination], notation: Notation) -> list[str]:
     """What is done with each scalar that the plane does not show, one line each."""
     lines = []
     for name, how in eliminated.items():
@@ -206,12 +216,12 @@ def elimination_lines(eliminated: Mapping[str, Elimination], notation: Notation)
                 "constant beyond"
             )
         else:
-            rate = dotted(name, notation)
+            rate = _dotted(name, notation)
             lines.append(rf"{label} slaved: on its attracting slow manifold, {rate[:-1]} = 0$")
     return lines
 
 
-def dotted(name: str, notation: Notation) -> str:
+def _dotted(name: str, notation: Notation) -> str:
     """The letter of a scalar with the dot of a rate."""
     return rf"$\dot{{{notation.latex(name)}}}$"
 
@@ -307,7 +317,7 @@ def _nullclines(axes: Axes, result: Portrait, notation: Notation, words: Words) 
     for (name, line), (colour, dash) in zip(result.nullclines.items(), RESTS, strict=True):
         if not line.branches:
             continue
-        text = rf"{dotted(name, notation)[:-1]} = 0$"
+        text = rf"{_dotted(name, notation)[:-1]} = 0$"
         for k, branch in enumerate(line.branches):
             label = text if k == 0 else None
             axes.plot(*branch.T, color=colour, ls=dash, lw=1.7, label=label, zorder=2.5)

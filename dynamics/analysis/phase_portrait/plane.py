@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -128,7 +129,7 @@ class _CountedGradient:
         return self._bound(state)
 
 
-class PlaneField:
+class _PlaneField:
     """Rates of two scalars as a function of them, evaluated once at each point."""
 
     def __init__(
@@ -165,6 +166,10 @@ class PlaneField:
                     gradient = np.where(bound[self._axes] > limits, np.nan, gradient)
             self._rates[x, y] = -float(gradient[0]), -float(gradient[1])
         return self._rates[x, y]
+
+    def rate(self, number: int, x: float, y: float) -> float:
+        """Rate of the first (0) or the second (1) scalar at a point."""
+        return self(x, y)[number]
 
     def grid(self, x: FloatArray, y: FloatArray) -> FloatArray:
         """Rates at all pairs, shape (2, y, x).
@@ -232,10 +237,9 @@ def portrait(
     names = scalar_names(problem)
     axes = _plane(names, names[-2:] if plane is None else plane)
     grid = integer("grid", grid, at_least=4, at_most=512)
-    points = (
-        integer("starts", starts, 0, 100) if np.ndim(starts) == 0 else np.asarray(starts, float)
-    )
-    if not isinstance(points, int) and (points.ndim != 2 or points.shape[1] != 2):
+    shares = _spread(starts) if np.ndim(starts) == 0 else None
+    points = np.asarray(starts, dtype=np.float64)
+    if shares is None and (points.ndim != 2 or points.shape[1] != 2):
         refuse("starts", starts, "are no points", "a number, or pairs of numbers", 4)
     with interruption() as interrupted:
         main = flow(problem, time)
@@ -243,20 +247,21 @@ def portrait(
         rectangle = _box(main, axes, box)
         eliminated = eliminations(counted, main, axes, elimination)
         functions, manifold = _functions(counted, main, axes, rectangle, eliminated, grid)
-        field = PlaneField(counted, axes, functions)
+        field = _PlaneField(counted, axes, functions)
         middles = (np.arange(min(grid, ARROWS)) + 0.5) / min(grid, ARROWS)
         x, y = (low + (high - low) * middles for low, high in rectangle)
         rates = field.grid(x, y)
-        budget = BUDGET * grid**2
         lines = {
-            axes[0]: nullcline(lambda u, v: field(u, v)[0], *rectangle, grid=grid, budget=budget),
-            axes[1]: nullcline(lambda u, v: field(u, v)[1], *rectangle, grid=grid, budget=budget),
+            name: nullcline(partial(field.rate, k), *rectangle, grid=grid, budget=BUDGET * grid**2)
+            for k, name in enumerate(axes)
         }
         fixed = fixed_points(field, rectangle, *(lines[name].branches for name in axes))
         if manifold is None:
             manifold = _slow_in_plane(counted, field, main, axes, rectangle)
-        starting = _spread(rectangle, points) if isinstance(points, int) else points
-        states = [field.state(float(u), float(v)) for u, v in starting]
+        if shares is not None:
+            low, high = np.array(rectangle).T
+            points = low + shares * (high - low)
+        states = [field.state(float(u), float(v)) for u, v in points]
         valid = [state for state in states if np.isfinite(state).all()]
         runs = [flow(problem, time, initial=state, record=RECORDS) for state in valid]
         if interrupted.is_set():
@@ -300,12 +305,10 @@ def _box(run: Trajectory, plane: tuple[str, str], box: Box | None) -> Box:
     return sides[0], sides[1]
 
 
-def _spread(box: Box, count: int) -> FloatArray:
-    """Points that fill the rectangle evenly, however many."""
-    parts = np.array([[k / GOLDEN, k / GOLDEN**2] for k in range(1, count + 1)]).reshape(-1, 2) % 1
-    low, sides = np.array(box)[:, 0], np.ptp(np.array(box), axis=1)
-    points: FloatArray = low + (0.06 + 0.88 * parts) * sides
-    return points
+def _spread(starts: Any) -> FloatArray:
+    """Points that fill the unit square evenly, however many."""
+    numbers = np.arange(1, integer("starts", starts, 0, 100) + 1)[:, None]
+    return 0.06 + 0.88 * (numbers / np.array([GOLDEN, GOLDEN**2]) % 1)
 
 
 def _functions(
@@ -331,7 +334,7 @@ def _functions(
 
 
 def _slow_in_plane(
-    problem: GradientField, field: PlaneField, run: Trajectory, plane: tuple[str, str], box: Box
+    problem: GradientField, field: _PlaneField, run: Trajectory, plane: tuple[str, str], box: Box
 ) -> SlowManifold | None:
     """The slow manifold of a fast scalar of the plane, its nullcline, along the other one."""
     for k, name in enumerate(plane):

@@ -161,7 +161,20 @@ def branch_bounds(guess: float, bounds: tuple[float, float]) -> tuple[float, flo
 
 
 def bracketed_root(component: Scalar, ends: tuple[float, float], tolerance: float) -> float | None:
-    """The zero between ends of different sign; None where it changes at a pole or a jump."""
+    """The zero of a component between ends of different sign.
+
+    Parameters
+    ----------
+    component : callable
+    ends : (float, float)
+    tolerance : float
+        Of the value.
+
+    Returns
+    -------
+    float or None
+        None where the sign changes at a pole or a jump.
+    """
     from scipy.optimize import brentq
 
     largest = max(abs(component(end)) for end in ends)
