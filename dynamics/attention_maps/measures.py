@@ -124,8 +124,7 @@ def diversity(
 
     Notes
     -----
-    The distances take P^2 / 2 square roots and k P^2 products, in blocks; a map with P = 4096 takes
-    about a second. The squares of the distances are whole numbers and hence exact.
+    P^2 / 2 square roots and k P^2 products, in blocks: a map with P = 4096 takes about a second.
 
     Examples
     --------

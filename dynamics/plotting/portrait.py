@@ -70,7 +70,6 @@ class Words:
                 color=colour, fontsize=size, ha="center", va="center", zorder=6,
                 path_effects=[withStroke(linewidth=2.2, foreground="white")],
             )  # fmt: skip
-        self._waiting = []
 
     def _room(self, spot: FloatArray, letters: int, size: float) -> FloatArray:
         """The centre of a word where it has most room, near its mark."""
@@ -147,8 +146,8 @@ def portrait(
     notation = result.presentation.notation
     if axes is None:
         _, axes = new_figure(5.4, 5.4)
-    axes.set_xlim(result.box[0])
-    axes.set_ylim(result.box[1])
+    x, y = map(notation.label, result.plane)
+    axes.set(xlim=result.box[0], ylim=result.box[1], xlabel=x, ylabel=y)
     _arrows(axes, result)
     _slow(axes, result, notation)
     for k, run in enumerate(result.runs[1:]):
@@ -160,8 +159,6 @@ def portrait(
     _times(axes, result, words)
     _nullclines(axes, result, notation, words)
     words.write()
-    axes.set_xlabel(notation.label(result.plane[0]))
-    axes.set_ylabel(notation.label(result.plane[1]))
     names = list(result.parameters) if parameters is None else parameters
     held = [rf"${notation.latex(n)} = {result.parameters[n]:g}$" for n in names]
     lines = [*_wrapped(held), *_elimination_lines(result.eliminated, notation)]
@@ -240,9 +237,8 @@ def _wrapped(words: Sequence[str], width: int = 6) -> list[str]:
 
 def _scaled(result: Portrait, points: FloatArray) -> FloatArray:
     """Points of the plane in units of the rectangle."""
-    low, sides = np.array(result.box)[:, 0], np.ptp(np.array(result.box), axis=1)
-    scaled: FloatArray = (np.asarray(points, dtype=float) - low) / sides
-    return scaled
+    low, high = np.array(result.box).T
+    return (np.asarray(points, dtype=float) - low) / (high - low)
 
 
 def _obstacles(result: Portrait) -> FloatArray:
@@ -311,9 +307,7 @@ def _slow(axes: Axes, result: Portrait, notation: Notation) -> None:
 def _nullclines(axes: Axes, result: Portrait, notation: Notation, words: Words) -> None:
     """Every branch, and the name of each nullcline where it has most room."""
     runs = [_scaled(result, _path(result, run)) for run in result.runs]
-    edges = np.linspace(0.0, 1.0, 50)
-    frame = [np.stack(np.broadcast_arrays(*pair), axis=1)
-             for edge in (0.0, 1.0) for pair in ((edges, edge), (edge, edges))]  # fmt: skip
+    frame = [_dense(np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)], dtype=float), 0.02)]
     for (name, line), (colour, dash) in zip(result.nullclines.items(), RESTS, strict=True):
         if not line.branches:
             continue
@@ -329,9 +323,8 @@ def _nullclines(axes: Axes, result: Portrait, notation: Notation, words: Words) 
         ]
         points = _scaled(result, np.concatenate(line.branches))
         apart = points[:, None, :] - np.concatenate([*runs, *others, *frame])[None, :, :]
-        words.add(
-            text, points[np.hypot(*apart.transpose(2, 0, 1)).min(axis=1).argmax()], colour, 10
-        )
+        room = np.hypot(*apart.transpose(2, 0, 1)).min(axis=1)
+        words.add(text, points[room.argmax()], colour, 10)
 
 
 def _run(axes: Axes, result: Portrait, run: Trajectory, look: tuple[str, float, str]) -> None:
@@ -344,10 +337,8 @@ def _run(axes: Axes, result: Portrait, run: Trajectory, look: tuple[str, float, 
     )  # fmt: skip
     lengths = np.concatenate([[0.0], np.hypot(*np.diff(_scaled(result, path), axis=0).T).cumsum()])
     if lengths[-1] > APART:
-        tail, head = (
-            (np.interp(part * lengths[-1], lengths, path[:, 0]),
-             np.interp(part * lengths[-1], lengths, path[:, 1])) for part in (0.54, 0.56)
-        )  # fmt: skip
+        at = lengths[-1] * np.array([0.54, 0.56])
+        tail, head = np.stack([np.interp(at, lengths, side) for side in path.T], axis=1)
         axes.annotate(
             "", head, tail, zorder=4,
             arrowprops={"arrowstyle": "-|>", "color": colour, "lw": width, "mutation_scale": 11},

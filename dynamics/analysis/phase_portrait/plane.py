@@ -1,8 +1,7 @@
 """Phase portraits: the flow of a reduced problem, seen in the plane of two of its scalars.
 
-The field is minus the gradient of the two scalars. The other scalars are eliminated
-(`dynamics.analysis.phase_portrait.elimination`), so arrows, nullclines and fixed points are of the
-plane; the runs are of the whole problem, projected onto it.
+The field is minus the gradient of the two scalars. The others are eliminated (`elimination`), so
+arrows, nullclines and fixed points are of the plane; runs are of the whole problem, projected.
 """
 
 from __future__ import annotations
@@ -74,8 +73,7 @@ class Portrait:
     x, y : float array, shape (points,)
         Where the field is given.
     rates : float array, shape (2, points, points)
-        Rate of each scalar by [., row of y, column of x]; NaN where there is none, and where the
-        problem's own bound on its error is not small beside the rates of the plane.
+        Rate of each scalar by [., row of y, column of x]; NaN where it is not known.
     nullclines : mapping
         Name of each of the two -> `Nullcline` of its rate.
     fixed_points : tuple of FixedPoint
@@ -117,7 +115,7 @@ class _CountedGradient:
         self._bound = getattr(problem, "gradient_bound", lambda state: None)
 
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """The problem's."""
+        """The problem's gradient."""
         if self._interrupted.is_set():
             raise KeyboardInterrupt
         self.count += 1
@@ -206,13 +204,11 @@ def portrait(
         The rectangle; by default around the main run.
     elimination : optional
         ``"slow"``, ``"run"`` or a number, for all other scalars or by their names; see
-        `dynamics.analysis.phase_portrait.elimination`. By default a fast scalar is slaved and the
-        others follow the main run.
+        `elimination`. By default a fast scalar is slaved and the others follow the main run.
     starts : int or float array, shape (runs, 2)
         Further runs: how many, spread over the rectangle, or their positions on the plane.
     grid : int
-        Cells along each side at the first resolution of nullclines: about 20 grid^2 points, of one
-        gradient each, or about eight where a scalar is slaved.
+        Cells along each side at the first resolution; gradients are about 20 grid^2, or 160 grid^2.
 
     Returns
     -------
@@ -222,8 +218,6 @@ def portrait(
     ------
     InvalidRequest
         If an argument cannot be.
-    KeyboardInterrupt
-        After Ctrl-C or SIGTERM.
 
     Examples
     --------
@@ -246,18 +240,7 @@ def portrait(
         counted = _CountedGradient(problem, interrupted)
         rectangle = _box(main, axes, box)
         eliminated = eliminations(counted, main, axes, elimination)
-        functions, manifold = _functions(counted, main, axes, rectangle, eliminated, grid)
-        field = _PlaneField(counted, axes, functions)
-        middles = (np.arange(min(grid, ARROWS)) + 0.5) / min(grid, ARROWS)
-        x, y = (low + (high - low) * middles for low, high in rectangle)
-        rates = field.grid(x, y)
-        lines = {
-            name: nullcline(partial(field.rate, k), *rectangle, grid=grid, budget=BUDGET * grid**2)
-            for k, name in enumerate(axes)
-        }
-        fixed = fixed_points(field, rectangle, *(lines[name].branches for name in axes))
-        if manifold is None:
-            manifold = _slow_in_plane(counted, field, main, axes, rectangle)
+        field, contents = _contents(counted, main, axes, rectangle, eliminated, grid)
         if shares is not None:
             low, high = np.array(rectangle).T
             points = low + shares * (high - low)
@@ -273,16 +256,36 @@ def portrait(
         plane=axes,
         box=rectangle,
         eliminated=eliminated,
-        x=x,
-        y=y,
-        rates=rates,
-        nullclines=lines,
-        fixed_points=fixed,
-        slow=manifold,
+        **contents,
         runs=(main, *runs),
         gradients=counted.count,
         presentation=Presentation.of(problem),
     )
+
+
+def _contents(
+    problem: _CountedGradient,
+    main: Trajectory,
+    plane: tuple[str, str],
+    box: Box,
+    eliminated: Mapping[str, Elimination],
+    grid: int,
+) -> tuple[_PlaneField, dict[str, Any]]:
+    """The field, and what a `Portrait` shows of it, by name."""
+    functions, manifold = _functions(problem, main, plane, box, eliminated, grid)
+    field = _PlaneField(problem, plane, functions)
+    middles = (np.arange(min(grid, ARROWS)) + 0.5) / min(grid, ARROWS)
+    x, y = (low + (high - low) * middles for low, high in box)
+    rates = field.grid(x, y)
+    lines = {
+        name: nullcline(partial(field.rate, k), *box, grid=grid, budget=BUDGET * grid**2)
+        for k, name in enumerate(plane)
+    }
+    fixed = fixed_points(field, box, *(lines[name].branches for name in plane))
+    if manifold is None:
+        manifold = _slow_in_plane(problem, field, main, plane, box)
+    names = ("x", "y", "rates", "nullclines", "fixed_points", "slow")
+    return field, dict(zip(names, (x, y, rates, lines, fixed, manifold), strict=True))
 
 
 def _plane(names: tuple[str, ...], plane: object) -> tuple[str, str]:
@@ -347,7 +350,7 @@ def _slow_in_plane(
             return lambda value: -field(*((value, level) if k == 0 else (level, value)))[k]
 
         middle = sum(box[k]) / 2
-        pairs = ((middle, v) if k == 0 else (v, middle) for v in map(float, other))
+        pairs = ((middle, v) if k == 0 else (v, middle) for v in other.tolist())
         states = np.array([field.state(*pair) for pair in pairs])
         at = {n: states[:, j] for j, n in enumerate(problem.layout.names) if n != name}
         return rests_on_grid(name, at, box[k], component)
