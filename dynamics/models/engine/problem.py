@@ -191,38 +191,18 @@ class ModelProblem(Problem):
         with jax.enable_x64(True):
             return jax.tree.map(np.asarray, function(*arguments, self.payload))
 
-    @property
-    def initial_state(self) -> FloatArray:
-        """Where training starts, shape (n,)."""
-        raise TypeError(f"{type(self).__name__} has no start")
-
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """What one step of gradient descent subtracts, divided by eta.
+        """What one step subtracts, divided by eta, shape (n,), at a state or a tuple of its parts.
 
-        Parameters
-        ----------
-        state : float array, shape (n,), or a sequence of its parts
-
-        Returns
-        -------
-        float array, shape (n,)
-            Per entry: the derivative by a scalar over the number of its entries.
+        Per entry: the derivative by a scalar over the number of its entries.
         """
-        flat = self.layout.flatten(state)
-        return np.asarray(self._evaluated(self._functions.compiled_slope, flat))
+        return self._evaluated(self._functions.compiled_slope, self.layout.flatten(state))
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
-        """Order parameters at a state, in the order of `order_names`.
-
-        Parameters
-        ----------
-        state : float array, shape (n,)
-        gradient : float array, shape (n,), optional
-            The gradient there, computed if it is None.
-        """
+        """Order parameters at a state, in the order of `order_names`; see `Problem`."""
         flat = self.layout.flatten(state)
         slope = self.gradient(flat) if gradient is None else gradient
-        return np.asarray(self._evaluated(self._functions.compiled_row, flat, slope))
+        return self._evaluated(self._functions.compiled_row, flat, slope)
 
     @property
     def has_jacobian(self) -> bool:
@@ -231,8 +211,7 @@ class ModelProblem(Problem):
 
     def jacobian(self, state: ArrayLike) -> FloatArray:
         """Derivative of the gradient by the state, shape (n, n), by automatic differentiation."""
-        flat = self.layout.flatten(state)
-        return np.asarray(self._evaluated(self._functions.compiled_jacobian, flat))
+        return self._evaluated(self._functions.compiled_jacobian, self.layout.flatten(state))
 
     def hessian_product(self, state: ArrayLike, direction: ArrayLike) -> FloatArray:
         """The Jacobian of the gradient at a state times a direction, shape (n,).
@@ -242,7 +221,7 @@ class ModelProblem(Problem):
         state, direction : float arrays, shape (n,)
         """
         flat, along = self.layout.flatten(state), self.layout.flatten(direction)
-        return np.asarray(self._evaluated(self._functions.compiled_product, flat, along))
+        return self._evaluated(self._functions.compiled_product, flat, along)
 
     def risk(self, state: ArrayLike) -> float:
         """Risk at a state."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -191,13 +190,22 @@ class Realization:
             entries[name] = self.entry_number(array, *position)
         return entries
 
+    @cached_property
+    def _numbers(self) -> dict[str, NDArray[np.int64]]:
+        """Array -> the positions of its entries in the flat state, in its shape."""
+        sizes = [array.size for array in self.arrays.values()]
+        parts = np.split(np.arange(self.flat_start.size), np.cumsum(sizes)[:-1])
+        return {
+            name: part.reshape(self.shapes[name])
+            for name, part in zip(self.arrays, parts, strict=True)
+        }
+
     def entry_position(self, entry: int) -> tuple[str, tuple[int, ...]]:
         """Array and position of an entry of the flat state."""
-        for name, shape in self.shapes.items():
-            count = prod(shape)
-            if entry < count:
-                return name, tuple(int(k) for k in np.unravel_index(entry, shape)) if shape else ()
-            entry -= count
+        for name, numbers in self._numbers.items():
+            if entry <= numbers.flat[-1]:
+                position = np.unravel_index(entry - numbers.flat[0], numbers.shape)
+                return name, tuple(int(k) for k in position)
         raise IndexError(entry)
 
     def entry_number(self, array: str, *position: int) -> int:
@@ -208,21 +216,19 @@ class Realization:
         InvalidRequest
             If there is no such entry.
         """
-        first = 0
-        for name, shape in self.shapes.items():
-            if name == array:
-                fits = len(position) == len(shape) and all(
-                    isinstance(k, (int, np.integer)) and -n <= k < n
-                    for k, n in zip(position, shape, strict=False)
-                )
-                if not fits:
-                    raise InvalidRequest(
-                        f"names: {array} has the shape {shape}, and no entry {position}"
-                    )
-                inside = tuple(k % n for k, n in zip(position, shape, strict=True))
-                return first + int(np.ravel_multi_index(inside, shape)) if shape else first
-            first += prod(shape)
-        raise InvalidRequest(f"names: there is no trained array {array!r}")
+        if array not in self._numbers:
+            raise InvalidRequest(f"names: there is no trained array {array!r}")
+        numbers = self._numbers[array]
+        whole = all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) for k in position)
+        try:
+            if not whole or len(position) != numbers.ndim:
+                raise IndexError
+            return int(numbers[position])
+        except IndexError:
+            shape = numbers.shape
+            raise InvalidRequest(
+                f"names: {array} has the shape {shape}, and no entry {position}"
+            ) from None
 
     def closure(self, walk: Walk) -> Closure:
         """What training closes on; computed once for each walk.
