@@ -7,6 +7,7 @@ reduced problem (alpha, gamma, rho) and a full one (alpha, A) look the same to a
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-NO_BATCHES = np.empty(0, dtype=np.int64)
-"""Mini-batches of steps that take all samples."""
 SMALL = 8
 """States of at most so many entries have their Jacobian taken whole."""
 
@@ -94,7 +93,7 @@ class Layout:
         return np.repeat(np.array([values[group] for group in self.groups]), sizes)
 
 
-class Problem:
+class Problem(ABC):
     """A training problem; see the 2 x 2 square of the architecture.
 
     A problem supplies ``initial_state``, ``gradient``, ``risk``, ``observables``,
@@ -136,36 +135,36 @@ class Problem:
     flows = True
 
     @property
+    @abstractmethod
     def identity(self) -> Mapping[str, Any]:
         """What decides its gradients beside the parameters."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def initial_state(self) -> FloatArray:
         """Where training starts, flat, shape (n,)."""
-        raise NotImplementedError
 
     def gradient(self, state: ArrayLike) -> FloatArray:
         """What one step of gradient descent subtracts, divided by eta; shape (n,)."""
         raise TypeError(f"{type(self).__name__} has no gradient")
 
+    @abstractmethod
     def risk(self, state: ArrayLike) -> float:
         """Risk at a state."""
-        raise NotImplementedError
 
+    @abstractmethod
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Numbers that describe a state, by name."""
-        raise NotImplementedError
 
+    @abstractmethod
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
         """Order parameters at a state, in the order of `order_names`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
         """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
-        raise NotImplementedError
 
     @property
     def state_names(self) -> tuple[str, ...]:
@@ -300,18 +299,8 @@ class CompiledProblem(Problem):
         first, last : int
         buffers : (tracked, record_steps, records)
         """
-        data = self._data if self.autonomous else self._stepped(first, last)
         work = (np.empty_like(state), np.empty_like(state), self.autonomous)
-        batches = self._batches_of(first, last)
-        return int(self.module.advance(state, eta, first, last, (data, *work, *batches, *buffers)))
-
-    def _stepped(self, first: int, last: int) -> Any:
-        """The data of steps first, ..., last - 1, where every step has its own (mini-batches)."""
-        return self._data
-
-    def _batches_of(self, first: int, last: int) -> tuple[IntArray, IntArray]:
-        """The mini-batch of each of these steps, and the entry of the data that receives it."""
-        return NO_BATCHES, NO_BATCHES
+        return int(self.module.advance(state, eta, first, last, (self._data, *work, *buffers)))
 
 
 def certificate_failure(problem: Problem, state: FloatArray) -> str:

@@ -1,13 +1,14 @@
 """What problems on samples share: mini-batches, the data of a step, and what a run is resumed by.
 
-The kernels of such a problem take their samples from the field ``batch`` of their data, a `Batch`,
-and change nothing but what they are given to write into. The data of a step decide its batch, and
-the number of the step decides the data, so a run can be cut and resumed at any step.
+The kernels of such a problem take their samples from the field ``batch`` of their data and change
+nothing but what they are given to write into. The data of a step decide its batch, and the number
+of the step decides the data, so a run can be cut and resumed at any step.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -38,22 +39,6 @@ class Batch(NamedTuple):
     number: int
     members: NDArray[np.int64]
     weights: FloatArray
-
-
-def equal_weights(members: NDArray[np.int64], number: int = ALL_SAMPLES) -> Batch:
-    """A batch over which the mean is the plain one.
-
-    Parameters
-    ----------
-    members : int array, shape (B,)
-    number : int
-        See `Batch`.
-
-    Returns
-    -------
-    Batch
-    """
-    return Batch(number, members, np.full(members.size, 1.0 / members.size))
 
 
 def sampling_settings(
@@ -96,9 +81,9 @@ class SampledProblem(CompiledProblem):
         self.autonomous = minibatches.size is None
         super().__init__(module, data, layout)
 
+    @abstractmethod
     def random_numbers(self) -> Iterable[np.ndarray]:
         """Every array of random numbers that the problem is made of."""
-        raise NotImplementedError
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -108,35 +93,22 @@ class SampledProblem(CompiledProblem):
             arrays.append(np.array([self.minibatches.seed]))
         return {**super().identity, "drawn": fingerprint(arrays)}
 
-    def batch(self, members: NDArray[np.int64], number: int) -> Batch:
-        """The batch of some samples, for the kernels.
+    def batch(self, members: NDArray[np.int64], number: int) -> Any:
+        """The field ``batch`` of the data of a step.
 
         Parameters
         ----------
         members : int array, shape (B,)
+            Its samples.
         number : int
-            See `Batch`.
-
-        Returns
-        -------
-        Batch
-        """
-        return equal_weights(members, number)
-
-    def step_data(self, step: int, members: NDArray[np.int64]) -> Any:
-        """The data of the kernels at a step.
-
-        Parameters
-        ----------
-        step : int
-        members : int array, shape (B,)
-            Samples of its batch.
+            The step.
 
         Returns
         -------
         NamedTuple
+            A `Batch` of equal weights; what the kernels of a system take in its place.
         """
-        return self._data._replace(batch=self.batch(members, step))
+        return Batch(number, members, np.full(members.size, 1.0 / members.size))
 
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
@@ -160,8 +132,8 @@ class SampledProblem(CompiledProblem):
         work = (np.empty_like(state), np.empty_like(state), False)
         for step, members in enumerate(self.minibatches.members(first, last), first):
             row = int(np.searchsorted(record_steps, step))
-            data = (self.step_data(step, members), *work, *self._batches_of(step, step + 1))
+            data = self._data._replace(batch=self.batch(members, step))
             rest = (tracked[step - first :], record_steps[row:], records[row:])
-            if self.module.advance(state, eta, step, step + 1, (*data, *rest)) == step:
+            if self.module.advance(state, eta, step, step + 1, (data, *work, *rest)) == step:
                 return step
         return last

@@ -7,7 +7,7 @@ the samples. A run can therefore be cut and resumed at any step.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,43 +79,6 @@ def reshuffled_batches(
         inside = range(max(first - begin, 0), min(last - begin, epoch_steps))
         batches += [np.sort(permutation[k * size : (k + 1) * size]) for k in inside]
     return batches
-
-
-def epoch_permutation(seed: int, batches: int, first: int, last: int) -> NDArray[np.int64]:
-    """The number of the batch of every step, of fixed batches in a new order every epoch.
-
-    Parameters
-    ----------
-    seed : int
-        Of the permutations.
-    batches : int
-        How many there are.
-    first, last : int
-        Steps, counted from the start of the run.
-
-    Returns
-    -------
-    int array, shape (last - first,)
-    """
-    epochs = range(first // batches, (last - 1) // batches + 1)
-    orders = [np.random.default_rng([seed, epoch]).permutation(batches) for epoch in epochs]
-    return np.concatenate(orders)[first - epochs[0] * batches :][: last - first]
-
-
-def joined(
-    parts: Sequence[NDArray[np.int64]],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Lists as one, and where each begins and ends in it.
-
-    Returns
-    -------
-    bounds : int array, shape (parts, 2)
-        First and one after last place.
-    index : int array
-    """
-    sizes = np.array([part.size for part in parts], dtype=np.int64)
-    ends = np.cumsum(sizes)
-    return np.column_stack([ends - sizes, ends]), np.concatenate(parts)
 
 
 def fingerprint(arrays: Iterable[np.ndarray]) -> str:

@@ -16,9 +16,10 @@ from timing import best
 
 import dynamics
 from dynamics import codegen
-from dynamics.systems.shallow_vit.empirical.problem import FullEmpirical, chunk_width
+from dynamics.systems.shallow_vit import kernels as unrolled
+from dynamics.systems.shallow_vit.empirical import FullEmpirical
+from dynamics.systems.shallow_vit.full import chunk_width
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.systems.shallow_vit.reduced import unrolled
 
 pytestmark = pytest.mark.benchmark_run
 

@@ -29,25 +29,21 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
         Steps; the state at ``last`` is not yet tracked nor recorded.
     buffers : tuple
         ``data`` (what the gradient needs), ``slope`` and ``proposal`` (n,), ``alike`` (whether
-        every step has the same data), ``batches`` (last - first: the mini-batch of each step, or
-        none) and ``batch`` (one entry, part of ``data``, which receives it), ``tracked`` (at least
-        last - first, order parameters), ``record_steps`` (ascending), ``records`` (as many rows,
-        n).
+        every step has the same data), ``tracked`` (at least last - first, order parameters),
+        ``record_steps`` (ascending), ``records`` (as many rows, n).
 
     Returns
     -------
     int
         ``last``, or the step whose successor is not finite; the state is then the last finite one.
     """
-    data, slope, proposal, alike, batches, batch, tracked, record_steps, records = buffers
+    data, slope, proposal, alike, tracked, record_steps, records = buffers
     record = 0
     for step in range(first, last):
         while record < record_steps.size and record_steps[record] == step:
             for i in range(state.size):
                 records[record, i] = state[i]
             record += 1
-        if batches.size > 0:
-            batch[0] = batches[step - first]
         gradient(state, data, slope)
         order_parameters(state, slope, data, tracked[step - first])
         finite, moved = True, False

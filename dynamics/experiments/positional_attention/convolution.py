@@ -36,7 +36,7 @@ from dynamics.experiments.figure import Drawing, FigureRequest, stated
 from dynamics.experiments.positional_attention import pictures
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.outcome import DIVERGED, HORIZON, INTERRUPTED, Outcome
-from dynamics.systems.positional_attention.empirical.problem import GramEmpirical
+from dynamics.systems.positional_attention.empirical import GramEmpirical
 from dynamics.systems.positional_attention.empirical.sampling import Convolution
 from dynamics.training.gradient_descent import descend
 from dynamics.training.progress import interruption

@@ -25,10 +25,9 @@ from dynamics.experiments.shallow_vit.runs import (
 )
 from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
-from dynamics.systems.shallow_vit.full.population import placed
-from dynamics.systems.shallow_vit.full.projection import PARTS, attention
-from dynamics.systems.shallow_vit.reduced.collapse import collapse
-from dynamics.systems.shallow_vit.reduced.inner_product_recursion import gram
+from dynamics.systems.shallow_vit.projection import PARTS, attention
+from dynamics.systems.shallow_vit.reduced.recursions import collapse, gram
+from dynamics.systems.shallow_vit.sampling import token_patterns
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import InvalidRequest
 
@@ -177,7 +176,7 @@ def odds_identity(study: Study) -> Finding:
 
 def _log_odds(problem: Any, keys: FloatArray, queries: FloatArray) -> FloatArray:
     """Log odds of tokens of pattern 1 against 2, samples by query patterns, shape (S, M)."""
-    patterns, order = np.eye(problem.parameters.d), placed(problem.instance.vectors)
+    patterns, order = np.eye(problem.parameters.d), token_patterns(problem.instance.vectors)
     with np.errstate(all="ignore"):
         asking = patterns[: problem.parameters.M] @ queries.T
         scores = (patterns[order] @ keys.T) @ asking.T

@@ -33,7 +33,7 @@ from dynamics.registry import System
 from dynamics.results.trajectory import Trajectory
 from dynamics.results.versions import versions
 from dynamics.sweep import Sweep, sweep
-from dynamics.systems.shallow_vit.full.projection import PARTS, attention
+from dynamics.systems.shallow_vit.projection import PARTS, attention
 from dynamics.training.gradient_descent import descend
 
 ETA = 0.1

@@ -21,7 +21,7 @@ from dynamics.plotting.style import BLUE, GREEN, VERMILION
 from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.sweep.worker_pool import cores
-from dynamics.systems.shallow_vit.empirical.sparsification import SPARSIFIERS
+from dynamics.systems.shallow_vit.empirical import SPARSIFIERS
 from dynamics.training.gradient_descent import descend
 
 LAW: dict[str, Any] = {"alpha_star": 0.3, "alpha_confusion": 0.1, "m": 300, "data": "fixed_disc"}

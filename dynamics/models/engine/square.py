@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics.models.engine.problem import MOST_NAMED, ModelProblem, Realized
 from dynamics.models.engine.program import device_data
 from dynamics.models.engine.tracing import refusals
-from dynamics.problem import NO_BATCHES, FloatArray
+from dynamics.problem import FloatArray
 from dynamics.training.minibatches import reshuffled_batches
 from dynamics.validation import InvalidRequest, integer, real, refuse
 
@@ -107,7 +107,7 @@ class ReducedPopulation(ModelProblem):
             return super().advance(state, eta, first, last, buffers)
         module, data = self._compiled
         before = state.copy()
-        work = (np.empty_like(state), np.empty_like(state), True, NO_BATCHES, NO_BATCHES)
+        work = (np.empty_like(state), np.empty_like(state), True)
         reached = int(module.advance(state, eta, first, last, (data, *work, *buffers)))
         if reached == last:
             return last

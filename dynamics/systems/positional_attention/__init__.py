@@ -1,8 +1,8 @@
 """Positional attention and patch association, made to run."""
 
 from dynamics.registry import DefaultRun, System
-from dynamics.systems.positional_attention.empirical.problem import FullEmpirical
-from dynamics.systems.positional_attention.full.population import FullPopulation
+from dynamics.systems.positional_attention.empirical import FullEmpirical
+from dynamics.systems.positional_attention.full import FullPopulation
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PRESENTATION
 from dynamics.systems.positional_attention.reduced.population import ReducedPopulation, derivations

@@ -1,13 +1,39 @@
 """Shallow Vision Transformers trained with hinge loss, made to run."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
 from dynamics.registry import DefaultRun, System
-from dynamics.systems.shallow_vit.cost import gradient_seconds
-from dynamics.systems.shallow_vit.empirical.problem import FullEmpirical
-from dynamics.systems.shallow_vit.full.population import FullPopulation
+from dynamics.systems.shallow_vit.empirical import FullEmpirical
+from dynamics.systems.shallow_vit.full import FullPopulation
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.presentation import PRESENTATION
-from dynamics.systems.shallow_vit.reduced.population import ReducedPopulation, derivations
+from dynamics.systems.shallow_vit.reduced import ReducedPopulation, derivations
 from theory.systems.shallow_vit.claims import CLAIMS
+from theory.systems.shallow_vit.data_law import support_size
+
+PER_NEURON = 2e-10
+"""Seconds for each neuron and pair of patterns of a count vector."""
+PER_TOKEN = 1.7e-9
+"""Seconds for each neuron and token of a sample, of the problem with noise."""
+PER_PRODUCT = 3e-9
+"""Seconds for each neuron, token and dimension of a sample, by brute force."""
+
+
+def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
+    """Predicted time of one gradient; see `dynamics.registry.System`."""
+    vectors = float(support_size(parameters.shares, parameters.data))
+    samples = float(options.get("samples") or vectors)
+    placed = parameters.output_weights == "per_position"
+    many = samples if placed else min(samples, vectors)
+    if full == "empirical":
+        return PER_TOKEN * samples * parameters.L * parameters.m
+    if full == "population":
+        return PER_PRODUCT * many * parameters.L * parameters.m * parameters.d
+    return PER_NEURON * (many * parameters.M**2 + 2 * parameters.d * parameters.M) * parameters.m
+
 
 SYSTEM = System(
     name="shallow_vit",

@@ -1,7 +1,20 @@
-"""How results of the shallow Vision Transformer are shown: its letters, panels and phases."""
+"""What every problem of the shallow Vision Transformer has in common: how it is shown and read.
 
+A presentation holds the letters, the panels and the phases of a run.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics.problem import FloatArray, IntArray
 from dynamics.results.presentation import Panel, PlotDescription, Presentation, conditions
-from theory.systems.shallow_vit.notation import EVENTS, NOTATION
+from dynamics.systems.empirical_problem import SampledProblem
+from dynamics.systems.shallow_vit.projection import Reader
+from theory.systems.shallow_vit.notation import EVENTS, NOTATION, ORDER_PARAMETERS, RATES
 
 PRESENTATION = Presentation(
     title="Shallow Vision Transformer, hinge loss (Li, Wang, Liu, Chen 2023)",
@@ -38,3 +51,66 @@ PRESENTATION = Presentation(
     ),
     event_latex=conditions(EVENTS),
 )  # fmt: skip
+
+
+class VitProblem(SampledProblem):
+    """Base of the problems of the system.
+
+    Order parameters are those of all training samples, whatever the batch of a step; they are read
+    off the pass that makes the gradient where that is over all.
+    """
+
+    system = "shallow_vit"
+    presentation = PRESENTATION
+    events = EVENTS
+    order_names = ORDER_PARAMETERS
+    rates = RATES
+    flows = False
+
+    @property
+    @abstractmethod
+    def reader(self) -> Reader:
+        """What is read off a state on the patterns."""
+
+    @abstractmethod
+    def parts(self, state: FloatArray) -> tuple[FloatArray, ...]:
+        """W_O, V, K, Q of a flat state."""
+
+    @abstractmethod
+    def attended(self, state: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Attention to relevant and confusion keys as training has it; see `Reader.odds`."""
+
+    @abstractmethod
+    def tested(self, state: FloatArray) -> dict[str, float]:
+        """``test_loss`` (the hinge, over the margin) and ``test_error`` on fresh samples."""
+
+    def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
+        """Risk over the margin, active, error, relevant, of all training samples.
+
+        Parameters
+        ----------
+        state : float array, shape (n,)
+        gradient : float array, shape (n,), optional
+            Not needed: none of them is a rate.
+        """
+        flat, out = self.layout.flatten(state), np.empty(len(self.order_names))
+        self.module.order_parameters(flat, flat, self._data, out)
+        return out
+
+    def _summary(self, state: FloatArray) -> FloatArray:
+        return self.order_parameters(state)[[0, 2]]
+
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Order parameters, errors on fresh samples, attention, scores, neurons at a state.
+
+        The last finite state of a run that diverged may be too large for some of them.
+        """
+        flat = self.layout.flatten(state)
+        order = zip(self.order_names, self.order_parameters(flat), strict=True)
+        return (
+            self.reader.read(self.parts(flat))
+            | {"odds": self.reader.odds(*self.attended(flat))}
+            | {name: float(value) for name, value in order}
+            | self.tested(flat)
+        )

@@ -1,23 +1,37 @@
-"""One instance of training: the start, the training vectors, the test vectors of a seed."""
+r"""What a seed makes of a law: the start, and the vectors of a noise-free problem.
+
+Initial weights are those of Assumption 1, with patterns :math:`\mu_j = e_j`.
+
+.. math:: W_V = O_V + E_V \mu^\top, \quad W_K = O_K + E_K \mu^\top, \quad
+   W_Q = O_K + E_Q \mu^\top, \quad W_O \sim N(0, \xi^2)
+
+O_V and O_K are Haar-orthogonal: :math:`p_j = O_V \mu_j`, and :math:`q_j = r_j = O_K \mu_j`. The
+columns of the E are random directions of length sigma (E_V) or delta (E_K, E_Q). The output weights
+a are :math:`\pm 1/\sqrt m`, never trained.
+
+Every part comes from a stream of its own, so no parameter changes what another part draws, and more
+neurons begin with the fewer ones (up to the size of a).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import factorial, sqrt
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from dynamics.problem import FloatArray
-from dynamics.systems.shallow_vit import start as starts
-from dynamics.systems.shallow_vit.empirical import sampling
-from dynamics.systems.shallow_vit.empirical.sampling import IntArray
-from dynamics.systems.shallow_vit.full.projection import Reader
+from dynamics.systems.empirical_problem import ALL_SAMPLES, Batch, sampling_settings
+from dynamics.systems.shallow_vit import sampling
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.systems.shallow_vit.reduced import expectation as taken
-from dynamics.systems.shallow_vit.reduced.expectation import Vectors
-from dynamics.training import minibatches
+from dynamics.systems.shallow_vit.projection import Reader
+from dynamics.systems.shallow_vit.sampling import IntArray, Vectors
+from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import integer, refuse
 
 TEST_SAMPLES = 1000
@@ -26,8 +40,113 @@ SYMMETRIC = "symmetric"
 """A start that the symmetries of the law leave as it is."""
 
 
+@dataclass(frozen=True)
+class Start:
+    """Weights before training.
+
+    Attributes
+    ----------
+    a : float array, shape (m,), or (m, L) where the output weights are per position
+    W_O : float array, shape (m, d)
+    W_V, W_K, W_Q : float arrays, shape (d, d)
+    p : float array, shape (d, M)
+        The orthonormal p_j that V is near to.
+    """
+
+    a: FloatArray
+    W_O: FloatArray
+    W_V: FloatArray
+    W_K: FloatArray
+    W_Q: FloatArray
+    p: FloatArray
+
+    def on_patterns(self, patterns: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """W_O, V, K, Q: the last three (d, M), what W_V, W_K, W_Q do to the M patterns."""
+        first = [np.ascontiguousarray(w[:, :patterns]) for w in (self.W_V, self.W_K, self.W_Q)]
+        return self.W_O, first[0], first[1], first[2]
+
+
+def orthogonal(depth: int, generator: Generator) -> FloatArray:
+    """A Haar-orthogonal matrix, shape (d, d)."""
+    found, upper = np.linalg.qr(generator.standard_normal((depth, depth)))
+    return np.asarray(found * np.sign(np.diag(upper)))
+
+
+def directions(depth: int, many: int, generator: Generator) -> FloatArray:
+    """Columns of length 1, each in a random direction, shape (d, many)."""
+    drawn = generator.standard_normal((many, depth)).T
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=0))
+
+
+def random_start(parameters: Parameters, generator: Generator) -> Start:
+    """A random start.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    generator : numpy Generator
+    """
+    many, depth, patterns = parameters.m, parameters.d, parameters.M
+    for_a, for_v, for_k, for_errors, for_o = generator.spawn(5)
+    shared = parameters.output_weights == "shared"
+    signs = for_a.integers(2, size=many if shared else (many, parameters.L))
+    values, keys = orthogonal(depth, for_v), orthogonal(depth, for_k)
+    queries, frame = keys.copy(), values[:, :patterns].copy()
+    lengths = (parameters.sigma, parameters.delta, parameters.delta)
+    streams = for_errors.spawn(3)
+    for matrix, length, stream in zip((values, keys, queries), lengths, streams, strict=True):
+        matrix[:, :patterns] += length * directions(depth, patterns, stream)
+    return Start(
+        a=np.asarray((2.0 * signs - 1.0) / sqrt(many), dtype=np.float64),
+        W_O=parameters.xi * for_o.standard_normal((many, depth)),
+        W_V=values,
+        W_K=keys,
+        W_Q=queries,
+        p=frame,
+    )
+
+
+def symmetric_start(parameters: Parameters, generator: Generator) -> Start:
+    """A start that permutations of the non-discriminative patterns leave as it is.
+
+    And the exchange of patterns 1 and 2 with that of the signs a. Neurons of a random start are
+    completed to whole orbits; an element of the group turns a row of W_O as it permutes the p_j.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        With sigma = delta = 0, shared output weights, and neurons in whole orbits.
+    generator : numpy Generator
+
+    Raises
+    ------
+    InvalidRequest
+        If the start cannot be symmetric.
+    """
+    for name in ("sigma", "delta"):
+        if getattr(parameters, name) > 0:
+            refuse(name, getattr(parameters, name), "breaks a symmetric start", "0 there", 0)
+    if parameters.output_weights != "shared":
+        given = parameters.output_weights
+        refuse("output_weights", given, "breaks a symmetric start", "shared there", "shared")
+    order = 2 * factorial(parameters.M - 2)
+    if parameters.m % order:
+        near = order * max(1, round(parameters.m / order))
+        problem = f"is no whole number of orbits of {order} neurons, as a symmetric start needs"
+        refuse("m", parameters.m, problem, f"a multiple of {order}", near)
+    found, base, size = random_start(parameters, generator), parameters.m // order, parameters.M
+    inside = found.W_O[:base] @ found.p
+    outside = found.W_O[:base] - inside @ found.p.T
+    rows, signs = [], []
+    for others in itertools.permutations(range(2, size)):
+        for first, sign in (((0, 1), 1.0), ((1, 0), -1.0)):
+            rows.append(inside[:, [*first, *others]] @ found.p.T + outside)
+            signs.append(sign * found.a[:base])
+    return replace(found, a=np.concatenate(signs), W_O=np.concatenate(rows))
+
+
 class Instance:
-    """What a seed draws for a noise-free problem; see `population.ReducedPopulation`.
+    """What a seed draws for a noise-free problem; see `reduced.ReducedPopulation`.
 
     Raises
     ------
@@ -44,32 +163,35 @@ class Instance:
         start: int | str | None = None,
         batch: int | None = None,
     ) -> None:
-        name = taken.chosen(expectation, samples)
+        name = sampling.chosen(expectation, samples)
         self.parameters = parameters
         symmetric = start == SYMMETRIC
         if isinstance(start, str) and not symmetric:
             refuse("start", start, "is unknown", "a whole number, or 'symmetric'", SYMMETRIC)
         self._streams = sampling.streams(seed, None if isinstance(start, str) else start)
         self.start = start_of(parameters, self._streams.start, symmetric)
-        self.vectors: Vectors = taken.vectors(parameters, samples, self._streams)
-        self.batch = None if batch is None else integer("batch", batch, at_least=1, at_most=10**8)
-        if self.batch is not None and samples is None:
+        self.vectors: Vectors = sampling.vectors(parameters, samples, self._streams)
+        size = None if batch is None else integer("batch", batch, at_least=1, at_most=10**8)
+        if size is not None and samples is None:
             refuse(
                 "batch", batch, "is of samples, and none are drawn", "left out, or with samples", 1
             )
-        drawn = {"samples": samples, "start": start, "batch": self.batch}
-        self.settings: Mapping[str, Any] = {
-            "expectation": name,
-            "seed": seed if isinstance(seed, int) else "generator",
-            **{key: value for key, value in drawn.items() if value is not None},
-        }
-        self._order_seed = int(self._streams.order.integers(2**62))
+        self.minibatches = MiniBatches(
+            int(self._streams.order.integers(2**62)), self.vectors.member.size, size
+        )
+        options = {"expectation": name, "start": start, "batch": size}
+        self.settings: Mapping[str, Any] = sampling_settings(samples, seed, options) | (
+            {"tokens": "without noise"} if parameters.noise > 0 else {}
+        )
 
     @cached_property
     def reader(self) -> Reader:
         """What is read off a state."""
-        found = self.vectors
-        return Reader(self.parameters, self.start, found.counts, found.labels, found.weights)
+        vectors = self.vectors
+        return Reader(
+            self.parameters, self.start.a, self.start.p, vectors.counts, vectors.labels,
+            vectors.weights,
+        )  # fmt: skip
 
     @cached_property
     def test(self) -> Vectors:
@@ -78,44 +200,53 @@ class Instance:
         streams = self._streams._replace(
             training=self._streams.test, tokens=self._streams.test_tokens
         )
-        return taken.vectors(self.parameters, None if fixed else TEST_SAMPLES, streams)
+        return sampling.vectors(self.parameters, None if fixed else TEST_SAMPLES, streams)
+
+    def random_numbers(self) -> Iterator[np.ndarray]:
+        """All vectors, the start, and which vector every sample is."""
+        vectors, start = self.vectors, self.start
+        yield from (vectors.counts, vectors.labels, vectors.weights, vectors.member)
+        yield from (start.a, start.W_O, start.W_V, start.W_K, start.W_Q)
+        if vectors.places is not None:
+            yield vectors.places
 
     @property
-    def fingerprint(self) -> str:
-        """Of all numbers that were drawn."""
-        found, start = self.vectors, self.start
-        places = () if found.places is None else (found.places,)
-        weights = (start.a, start.W_O, start.W_V, start.W_K, start.W_Q)
-        dealt = () if self.batch is None else (found.member, np.array([self._order_seed]))
-        drawn = (found.counts, found.labels, found.weights, *weights, *places, *dealt)
-        return minibatches.fingerprint(drawn)
+    def whole(self) -> Batch:
+        """All vectors."""
+        weights = self.vectors.weights
+        return Batch(ALL_SAMPLES, np.arange(weights.size), weights)
 
-    def members(self, first: int, last: int) -> list[IntArray]:
-        """Samples of the batch of every step first, ..., last - 1; no lists without mini-batches.
+    def batch(self, members: IntArray, number: int) -> Batch:
+        """The vectors of samples; see `SampledProblem.batch`."""
+        vectors, counts = np.unique(self.vectors.member[members], return_counts=True)
+        return Batch(number, vectors, counts / members.size)
 
-        Every epoch deals the samples out anew; see `batches.dealt`.
-        """
-        if self.batch is None:
-            return []
-        samples = self.vectors.member.size
-        return minibatches.reshuffled_batches(self._order_seed, samples, self.batch, first, last)
-
-    def taken(self, step: int | None) -> tuple[IntArray, FloatArray]:
-        """Vectors of the batch of a step, and their shares; of all samples where it is None."""
-        dealt = [] if step is None else self.members(step, step + 1)
-        bounds, index, share = self.vectors.batches(dealt)
-        place = slice(*bounds[-1])
-        return index[place], share[place]
-
-    def tested(self, reached: FloatArray) -> dict[str, float]:
-        """Test loss (hinge, over the margin) and test error, from y F of every test vector."""
-        margin, weights = self.parameters.margin, self.test.weights
-        with np.errstate(invalid="ignore", over="ignore"):
-            loss = float(weights @ np.maximum(margin - reached, 0.0)) / margin
-        # What is not a number, of a run that diverged, is an error as well.
-        return {"test_loss": loss, "test_error": float(weights @ ~(reached > 0.0))}
+    def batch_of(self, step: int | None) -> Batch:
+        """The vectors of a step; all of them where it is None."""
+        if step is None or self.minibatches.size is None:
+            return self.whole
+        return self.batch(self.minibatches.members(step, step + 1)[0], step)
 
 
-def start_of(parameters: Parameters, generator: Generator, symmetric: bool) -> starts.Start:
+class NoiseFree:
+    """What both problems on tokens without noise have of their `Instance`."""
+
+    instance: Instance
+
+    @property
+    def reader(self) -> Reader:
+        """What is read off a state."""
+        return self.instance.reader
+
+    def random_numbers(self) -> Iterator[np.ndarray]:
+        """See `Instance.random_numbers`."""
+        return self.instance.random_numbers()
+
+    def batch(self, members: IntArray, number: int) -> Batch:
+        """See `Instance.batch`."""
+        return self.instance.batch(members, number)
+
+
+def start_of(parameters: Parameters, generator: Generator, symmetric: bool) -> Start:
     """A random start, or a symmetric one."""
-    return (starts.symmetric if symmetric else starts.drawn)(parameters, generator)
+    return (symmetric_start if symmetric else random_start)(parameters, generator)

@@ -93,7 +93,7 @@ def test_advance_sees_infinity_that_reordering_would_hide():
     loop = codegen.kernel_source(advance)
     module = codegen.build("Growth.", ("x",), [grow, order, loop])
     state, none = np.array([1.0]), np.empty(0, dtype=np.int64)
-    work = (np.empty(0), np.empty(1), np.empty(1), True, none, none)
+    work = (np.empty(0), np.empty(1), np.empty(1), True)
     buffers = (*work, np.empty((9, 1)), none, np.empty((0, 1)))
     assert module.advance(state, np.ones(1), 0, 9, buffers) == 1
     assert state[0] == 1e200
@@ -115,8 +115,7 @@ def test_a_step_that_moves_nothing_is_the_last_that_is_computed():
     for alike in (False, True):
         state, calls = np.array([3.0]), np.zeros(1)
         rows, records = np.full((9, 1), np.nan), np.full((3, 1), np.nan)
-        none = np.empty(0, dtype=np.int64)
-        work = (calls, np.empty(1), np.empty(1), alike, none, none)
+        work = (calls, np.empty(1), np.empty(1), alike)
         assert module.advance(state, np.ones(1), 0, 9, (*work, rows, due, records)) == 9
         found.append((state, rows, records))
         assert calls[0] == (4 if alike else 9)

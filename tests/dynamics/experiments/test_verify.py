@@ -11,8 +11,8 @@ import dynamics
 from dynamics.cli import main
 from dynamics.experiments import verify
 from dynamics.experiments.verify import checks
-from dynamics.systems.positional_attention.empirical.problem import FullEmpirical
-from dynamics.systems.positional_attention.full.population import FullPopulation
+from dynamics.systems.positional_attention.empirical import FullEmpirical
+from dynamics.systems.positional_attention.full import FullPopulation
 from dynamics.systems.positional_attention.reduced.population import ReducedPopulation
 from dynamics.validation import InvalidRequest
 
@@ -34,8 +34,9 @@ class Lopsided(FullPopulation):
 
     def __init__(self, parameters):
         super().__init__(parameters)
-        tilted = self._data.weights * np.where(self._data.patches[:, 0, 0] == 0, 0.5, 1.0)
-        self._data = self._data._replace(weights=tilted / tilted.sum())
+        batch = self._data.batch
+        tilted = batch.weights * np.where(batch.patches[:, 0, 0] == 0, 0.5, 1.0)
+        self._data = self._data._replace(batch=batch._replace(weights=tilted / tilted.sum()))
 
 
 class Drifting(FullEmpirical):
@@ -46,7 +47,8 @@ class Drifting(FullEmpirical):
         across = np.roll(self.feature, 1)
         across -= (across @ self.feature) * self.feature
         drift = 0.1 * self.parameters.sigma * across[:, None]
-        self._data.patches[:] += drift * self._data.labels[:, None, None, :]
+        batch = self._data.batch
+        batch.patches[:] += drift * batch.labels[:, None, None, :]
 
 
 def test_every_claim_has_a_check_and_nothing_else_has():

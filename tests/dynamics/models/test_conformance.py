@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.systems.shallow_vit.reduced.collapse import collapse
+from dynamics.systems.shallow_vit.reduced.recursions import collapse
 from theory.closure.conservation import break_by_descent
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
@@ -121,7 +121,7 @@ def shallow_vit(patterns=5, neurons=24):
     one = np.eye(patterns)
     for problem in its:
         weights = made[1].layout.part(made[1].initial_state, "W_O")[place]
-        problem.instance.start = replace(
+        problem.instance.start = problem.start = replace(
             problem.instance.start, W_O=weights, W_V=one, W_K=one, W_Q=one, p=one
         )
     return Case(*made, *its, arranged, 0.0, 0.02)

@@ -40,11 +40,3 @@ def test_the_number_of_the_step_decides():
 def test_a_batch_of_all_samples_or_more_is_all_of_them(size):
     for part in minibatches.reshuffled_batches(0, 6, size, 3, 8):
         assert part.tolist() == list(range(6))
-
-
-def test_lists_are_joined_with_their_places():
-    parts = [np.arange(3), np.array([7, 9]), np.array([4])]
-    bounds, index = minibatches.joined(parts)
-    for (first, last), part in zip(bounds, parts, strict=True):
-        assert (index[first:last] == part).all()
-    assert bounds.tolist() == [[0, 3], [3, 5], [5, 6]]

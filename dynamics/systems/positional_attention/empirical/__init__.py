@@ -1,1 +1,359 @@
-"""The empirical problem of positional attention: N samples, a random start."""
+r"""The realistic problem (E): N noisy samples, a random start, every entry of v and A free.
+
+.. math:: \hat L(A, v) = \frac1N \sum_n \log\big(1 + e^{-y[n] F(X[n])}\big)
+
+Nothing here knows the reduction. A state is read by its projection: alpha = <v, w*>, and the mean
+of A over each orbit, which is compared with the scalars of the reduced problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import sqrt
+from typing import Any, Literal
+
+import numpy as np
+import pydantic
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from dynamics import codegen
+from dynamics.problem import FloatArray, IntArray, Layout
+from dynamics.systems.empirical_problem import sampling_settings
+from dynamics.systems.positional_attention.empirical import sampling
+from dynamics.systems.positional_attention.full import (
+    MatrixProblem,
+    block_width,
+    sample_blocks,
+    softmax,
+)
+from dynamics.systems.positional_attention.kernels.full import SampleBlocks
+from dynamics.systems.positional_attention.parameters import Parameters
+from dynamics.systems.positional_attention.presentation import PositionalProblem
+from dynamics.training.minibatches import MiniBatches
+from dynamics.validation import STRICT, integer, refuse, whole
+from theory.symmetry import Partition
+from theory.systems.positional_attention.model import bayes_error
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
+class Training:
+    """How the realistic problem is trained; the paper's way by default.
+
+    Attributes
+    ----------
+    start : str
+        ``"random"``: v and A as in Parametrization 3.1, realistic case; ``"symmetric"``: v =
+        alpha0 w* and A = beta I, as in the idealised one.
+    batch : int or None
+        Samples of a mini-batch, reshuffled every epoch; all samples by default.
+    dtype : str
+        ``"float64"``, or ``"float32"`` for samples and their sums within a block.
+    diagonal : bool
+        Train the diagonal of A too.
+    test_samples : int
+        Fresh samples for the test error.
+    """
+
+    start: Literal["random", "symmetric"] = "random"
+    batch: whole(1, optional=True) = None  # type: ignore[valid-type]
+    dtype: Literal["float64", "float32"] = "float64"
+    diagonal: bool = False
+    test_samples: whole(1) = 10_000  # type: ignore[valid-type]
+
+
+class FullEmpirical(MatrixProblem):
+    """(E) with v and every off-diagonal entry of A trained, on N samples.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    samples : int
+        N.
+    seed : int or numpy Generator
+        Of the samples, the feature w*, the start, the test data and the mini-batches.
+    partition : Partition or str, optional
+        The true sets: consecutive patches (``"contiguous"``, the default), blocks of a square
+        ``"grid"``, ``"random"`` ones; or any partition, sets of unequal size allowed.
+    law : SignalSets or Convolution, optional
+        Another data law, with its own partition.
+    **training
+        See `Training`: ``start``, ``batch``, ``dtype``, ``diagonal``, ``test_samples``.
+
+    Raises
+    ------
+    InvalidRequest, pydantic.ValidationError
+        In one line, for a number of samples, a partition or an option that cannot be.
+
+    Notes
+    -----
+    The state is (v, A), flat, A row by row. The gradient is that of the empirical risk of all
+    samples; `advance` takes the batch of each step. With mini-batches the order parameters at a
+    step have the rates of its batch.
+    """
+
+    view = "full empirical"
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        samples: int = 1000,
+        seed: int | Generator = 0,
+        partition: Partition | str | None = None,
+        law: sampling.Law | None = None,
+        **training: Any,
+    ) -> None:
+        self.samples = integer("samples", samples, at_least=1, at_most=10**8)
+        self.training = Training(**training)
+        self.parameters = parameters
+        streams = np.random.default_rng(seed).spawn(6)
+        if isinstance(partition, str):
+            partition = sampling.named_partition(partition, parameters, streams[5])
+        self.law = law or sampling.assumption_1(parameters, partition)
+        self.partition = self.law.partition
+        self.feature = sampling.unit_vector(parameters.d, streams[0])
+        self.fresh = sampling.fresh(self.law, self.training.test_samples, streams[2])
+        self.bayes_error = self._least_error()
+        self._start = self._initial_state(streams[1])
+        self.settings = {
+            **sampling_settings(self.samples, seed, self.training),
+            "law": type(self.law).__name__,
+            "sets": self.partition.labels.tolist(),
+        }
+        size, depth, kind = parameters.D, parameters.d, np.dtype(self.training.dtype)
+        width = block_width(size, depth, kind.itemsize, self.samples)
+        patches, labels = sampling.blocks(self.law, self.feature, self.samples, width, streams[3])
+        weights = np.abs(labels).astype(kind)
+        seed_of_batches = int(streams[4].integers(2**62))
+        super().__init__(
+            parameters,
+            self.partition,
+            self.feature,
+            SampleBlocks(patches.astype(kind), labels.astype(kind), weights, float(self.samples)),
+            Layout(("v", "A"), ((depth,), (size, size)), groups=("v", "A")),
+            self.samples * size >= codegen.THREADED_FROM,
+            MiniBatches(seed_of_batches, self.samples, self.training.batch),
+            self.training.diagonal,
+        )
+
+    def _least_error(self) -> float:
+        sizes = {members.size for members in self.partition.sets}
+        if isinstance(self.law, sampling.SignalSets) and len(sizes) == 1:
+            return bayes_error(len(self.partition.sets), sizes.pop(), self.law.q)
+        return 0.0 if isinstance(self.law, sampling.Convolution) else float("nan")
+
+    def _initial_state(self, generator: Generator) -> FloatArray:
+        parameters, size = self.parameters, self.parameters.D
+        matrix, value = np.zeros((size, size)), parameters.alpha0 * self.feature
+        if self.training.start == "random":
+            for_value, for_matrix = generator.spawn(2)
+            value = parameters.omega * for_value.standard_normal(parameters.d)
+            matrix = parameters.omega * for_matrix.standard_normal((size, size))
+        np.fill_diagonal(matrix, parameters.beta)
+        return np.concatenate([value, matrix.ravel()])
+
+    def random_numbers(self) -> tuple[np.ndarray, ...]:
+        """The labels, the feature, the start and the labels of the test data."""
+        return self._data.batch.labels, self.feature, self._start, self.fresh.labels
+
+    def batch(self, members: IntArray, number: int) -> SampleBlocks:
+        """Samples in blocks of their own; see `SampledProblem.batch`."""
+        patches, labels = self._samples(members)
+        size, depth = patches.shape[1:]
+        width = block_width(size, depth, patches.itemsize, members.size)
+        return sample_blocks(patches, labels, np.abs(labels), width)
+
+    def _samples(self, members: IntArray) -> tuple[np.ndarray, np.ndarray]:
+        """Patches, shape (B, D, d), and labels, shape (B,), in the precision of the samples."""
+        block, within = np.divmod(members, self._data.batch.labels.shape[1])
+        return self._data.batch.patches[block, :, :, within], self._data.batch.labels[block, within]
+
+    def data(self) -> tuple[FloatArray, FloatArray]:
+        """The samples: patches X, shape (N, D, d), and labels y, shape (N,)."""
+        patches, labels = self._samples(np.arange(self.samples))
+        return patches.astype(np.float64), labels.astype(np.float64)
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """V and A of Parametrization 3.1, realistic case, or the symmetric start."""
+        return self._start.copy()
+
+    def alphas(self, states: FloatArray) -> FloatArray:
+        """<v, w*> of each state."""
+        return self.layout.part(states, "v") @ self.feature
+
+    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """Reduced state -> what is compared with it: <v, w*>, orbit means of A; (records, 1)."""
+        values = super().orbit_values(states)
+        return {name: entries.mean(axis=1, keepdims=True) for name, entries in values.items()}
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Projection, spreads, risk, training and test error, cosine, patch association."""
+        flat = self.layout.flatten(state)
+        value, alpha = self.layout.part(flat, "v"), float(self.alphas(flat))
+        across = float(np.linalg.norm(value - alpha * self.feature))
+        length = float(np.hypot(alpha, across))
+        weights = softmax(self.layout.part(flat, "A"), self.parameters.scale)
+        return (
+            {"alpha": alpha}
+            | super().observables(flat)
+            | {
+                "test_error": self.test_error(alpha, across, weights),
+                "cosine": alpha / length if length > 0 else 0.0,
+            }
+        )
+
+    def test_error(self, along: float, across: float, weights: FloatArray) -> float:
+        """Share of the fresh samples without yF > 0 (a margin that is rounding is a tie).
+
+        A margin that is not a number is an error, so that a run that diverged scores 1, not 0.
+
+        Parameters
+        ----------
+        along, across : float
+            Length of v along w*, and orthogonal to it.
+        weights : float array, shape (D, D)
+            S.
+        """
+        projected = self.fresh.projections(along, across)
+        attended = len(weights) * (projected @ weights.T)
+        terms = attended**self.parameters.p + self.parameters.nu * attended
+        margin = self.fresh.labels * terms.sum(axis=1)
+        right = margin > 1e-13 * np.abs(terms).sum(axis=1)
+        return float((~right).mean())
+
+
+class GramEmpirical(PositionalProblem):
+    r"""(E) with v and the positional encodings P trained, A = P^T P.
+
+    Column i of P is the encoding :math:`p_i` of patch i, so
+    :math:`A_{ij} = \langle p_i, p_j\rangle`, as in the transformer before Simplification 3.1 of the
+    paper takes A itself as the parameter. With :math:`G = \partial R / \partial A`, its diagonal
+    included,
+
+    .. math::
+       dR = \langle G, dP^\top P + P^\top dP\rangle
+       \quad\Rightarrow\quad \frac{\partial R}{\partial P} = P\,(G + G^\top).
+
+    A stays symmetric and positive semidefinite, its diagonal moves, and a row cannot attend to a
+    set without being attended from it: another model than (T) with A free, which may learn other
+    things.
+    The start is the remark after Parametrization 3.1: entries of P from N(0, sigma_A / D), so that
+    :math:`A_{ii} \approx \sigma_A` and :math:`A_{ij} = O(\sigma_A / \sqrt D)`.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        Its beta is sigma_A, the mean squared length of an encoding at the start; not negative.
+    samples : int
+        N.
+    seed : int or numpy Generator
+        With one seed, samples, feature, start of v and test data are those of `FullEmpirical`.
+    **options
+        ``partition``, ``law``, and the training options of `FullEmpirical` but ``diagonal``.
+
+    Raises
+    ------
+    InvalidRequest, pydantic.ValidationError
+        As `FullEmpirical` does; for a negative beta; for the batches that `FullEmpirical` takes.
+
+    Notes
+    -----
+    The state is (v, P), flat, P row by row. Observables, order parameters and orbit values are
+    those of the full problem at A = P^T P; association counts the diagonal, as Definition 2.2 does.
+    """
+
+    view = "full empirical, A = P^T P"
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        samples: int = 1000,
+        seed: int | Generator = 0,
+        **options: Any,
+    ) -> None:
+        if parameters.beta < 0:
+            refuse("beta", parameters.beta, "is a mean squared length here", "at least 0", 0.0)
+        if options.get("batch") is not None:
+            refuse("batch", options["batch"], "is not for A = P^T P", "None", None)
+        generator = np.random.default_rng(seed)
+        self.inner = FullEmpirical(parameters, samples, generator, diagonal=True, **options)
+        self.parameters = parameters
+        self.partition, self.law = self.inner.partition, self.inner.law
+        size, depth = parameters.D, parameters.d
+        # Another stream than those that the inner problem has spawned.
+        noise = generator.spawn(1)[0].standard_normal((size, size))
+        value = self.inner.layout.part(self.inner.initial_state, "v")
+        self._start = np.concatenate([value, sqrt(parameters.beta / size) * noise.ravel()])
+        self.settings = dict(self.inner.settings) | {
+            "seed": seed if isinstance(seed, int) else "generator",
+            "parametrization": "gram",
+        }
+        layout = Layout(("v", "P"), ((depth,), (size, size)), groups=("v", "P"))
+        super().__init__(self.inner.module, (), layout)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """That of the full problem: the same seed gives the same P."""
+        return {**self.inner.identity, "parametrization": "gram"}
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """The start of v of Parametrization 3.1, and P of its remark."""
+        return self._start.copy()
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def matrix(self, state: ArrayLike) -> FloatArray:
+        """A = P^T P, shape (D, D)."""
+        encodings = self.layout.part(self.layout.flatten(state), "P")
+        return encodings.T @ encodings
+
+    def full_state(self, state: ArrayLike) -> FloatArray:
+        """The state (v, A) of `FullEmpirical` that a state (v, P) stands for, flat."""
+        flat = self.layout.flatten(state)
+        return np.concatenate([self.layout.part(flat, "v"), self.matrix(flat).ravel()])
+
+    def gradient(self, state: ArrayLike) -> FloatArray:
+        """Gradient of the empirical risk by v and P, flat."""
+        flat = self.layout.flatten(state)
+        inner = self.inner.gradient(self.full_state(flat))
+        by_matrix = self.inner.layout.part(inner, "A")
+        by_encodings = self.layout.part(flat, "P") @ (by_matrix + by_matrix.T)
+        return np.concatenate([self.inner.layout.part(inner, "v"), by_encodings.ravel()])
+
+    def risk(self, state: ArrayLike) -> float:
+        """Empirical risk at a state."""
+        return self.inner.risk(self.full_state(state))
+
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Those of `FullEmpirical` at A = P^T P."""
+        return self.inner.observables(self.full_state(state))
+
+    def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
+        """Those of `FullEmpirical` at A = P^T P, with the rates that A has while P moves."""
+        flat = self.layout.flatten(state)
+        slope = self.gradient(flat) if gradient is None else gradient
+        encodings = self.layout.part(flat, "P")
+        product = self.layout.part(slope, "P").T @ encodings
+        change = np.concatenate([self.layout.part(slope, "v"), (product + product.T).ravel()])
+        return self.inner.order_parameters(self.full_state(flat), change)
+
+    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """Reduced state -> what is compared with it: <v, w*>, orbit means of A; (records, 1)."""
+        return self.inner.orbit_values(np.stack([self.full_state(state) for state in states]))
+
+    def advance(
+        self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
+    ) -> int:
+        """Steps first, ..., last - 1 in place; the loop of `dynamics.codegen.kernels.advance`."""
+        tracked, due, records = buffers
+        for step in range(first, last):
+            records[due == step] = state
+            slope = self.gradient(state)
+            tracked[step - first] = self.order_parameters(state, slope)
+            proposal = state - eta * slope
+            if not np.isfinite(proposal).all():
+                return step
+            state[:] = proposal
+        return last

@@ -153,48 +153,8 @@ def unit_vector(depth: int, generator: Generator) -> FloatArray:
     return np.asarray(direction / np.linalg.norm(direction))
 
 
-@dataclass(frozen=True)
-class Blocking:
-    """How samples stand in blocks: every batch fills blocks of its own, the last one up.
-
-    Attributes
-    ----------
-    samples, batch, width : int
-        Samples in all, in a batch (the last may have fewer), in a block.
-    """
-
-    samples: int
-    batch: int
-    width: int
-
-    @property
-    def per_batch(self) -> int:
-        """Blocks of a batch."""
-        return -(-self.batch // self.width)
-
-    @property
-    def bounds(self) -> NDArray[np.int64]:
-        """First block of every batch and the one after its last, shape (batches, 2)."""
-        whole, rest = divmod(self.samples, self.batch)
-        ends = self.per_batch * np.arange(1, whole + 1)
-        if rest:
-            ends = np.append(ends, whole * self.per_batch - (-rest // self.width))
-        return np.stack([np.append(0, ends[:-1]), ends], axis=1).astype(np.int64)
-
-    @property
-    def sizes(self) -> FloatArray:
-        """Samples of every batch."""
-        starts = np.arange(0, self.samples, self.batch)
-        return np.minimum(self.batch, self.samples - starts).astype(np.float64)
-
-    def positions(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Block of each of the samples first, ..., last - 1, and position in it."""
-        batch, inside = np.divmod(np.arange(first, last), self.batch)
-        return batch * self.per_batch + inside // self.width, inside % self.width
-
-
 def blocks(
-    law: Law, feature: FloatArray, blocking: Blocking, generator: Generator
+    law: Law, feature: FloatArray, count: int, width: int, generator: Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Samples in blocks, as the kernels read them.
 
@@ -203,27 +163,30 @@ def blocks(
     law : Law
     feature : float array, shape (d,)
         w*.
-    blocking : Blocking
+    count : int
+        Number of samples.
+    width : int
+        Samples of a block; the last block is filled up.
     generator : numpy Generator
 
     Returns
     -------
     patches : float array, shape (blocks, D, d, width)
     labels : float array, shape (blocks, width)
-        Both 0 in places that no sample fills.
+        Both 0 in positions that no sample fills.
     """
-    count, width, many = blocking.samples, blocking.width, int(blocking.bounds[-1, 1])
+    many = -(-count // width)
     for_values, for_noise = generator.spawn(2)
     x, y = law.values(count, for_values)
     size, depth = x.shape[1], feature.size
     patches, labels = np.zeros((many, size, depth, width)), np.zeros((many, width))
-    labels[blocking.positions(0, count)] = y
+    labels.ravel()[:count] = y
     step = max(1, CHUNK // (size * depth))
     for first in range(0, count, step):
         last = min(count, first + step)
         drawn = law.sigma * for_noise.standard_normal((last - first, size, depth))
         drawn += (x[first:last] - drawn @ feature)[:, :, None] * feature
-        block, within = blocking.positions(first, last)
+        block, within = np.divmod(np.arange(first, last), width)
         patches[block, :, :, within] = drawn
     return patches, labels
 

@@ -1,11 +1,16 @@
-"""Problems with every entry of A, and how the reduced problem reads their states.
+r"""Problems with every entry of A, and the idealised problem (P) in full.
 
-`population` trains alpha and A on the whole law, `dynamics.systems.positional_attention.empirical`
-trains v and A on samples; both are `MatrixProblem`.
+`MatrixProblem` is the base: `FullPopulation` trains alpha and A on the whole law, the problems of
+`dynamics.systems.positional_attention.empirical` train v and A on samples. `FullPopulation`
+enumerates all patch values and shares nothing with `ReducedPopulation` but the logistic, so their
+agreement is evidence for the reduction. The engine of `dynamics.models` derives the same problem
+from a model file at small sizes (`tests/dynamics/models/test_conformance.py`); these kernels go on
+to a million configurations.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -16,10 +21,16 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics import codegen
 from dynamics.codegen.kernels.advance import advance
 from dynamics.problem import FloatArray, Layout
+from dynamics.systems.empirical_problem import SampledProblem
+from dynamics.systems.positional_attention.full.manifold import Law, hessian
 from dynamics.systems.positional_attention.kernels import full as kernels
+from dynamics.systems.positional_attention.kernels.full import SampleBlocks
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PositionalProblem
+from dynamics.training.minibatches import MiniBatches
+from dynamics.validation import refuse
 from theory.symmetry import Partition
+from theory.systems.positional_attention.model import bayes_error
 
 CACHE = 1 << 20
 """Bytes of a block of samples, which is read twice."""
@@ -29,7 +40,7 @@ WIDTHS = (128, 64, 32, 16, 8)
 """Samples of a block: the widest that fits; fewer than 8 would not fill a vector."""
 
 
-class MatrixProblem(PositionalProblem):
+class MatrixProblem(PositionalProblem, SampledProblem):
     """A problem whose state holds every entry of A.
 
     Parameters
@@ -39,12 +50,14 @@ class MatrixProblem(PositionalProblem):
         The true sets.
     feature : float array, shape (d,)
         w*.
-    samples : (patches, labels, weights)
-        In blocks, see `dynamics.systems.positional_attention.kernels.full.MatrixData`.
+    samples : SampleBlocks
+        All of them.
     layout : Layout
         Of the state: d entries, then A row by row.
     threaded : bool
         Whether sums are shared among threads.
+    minibatches : MiniBatches
+        Which samples every step is on.
     diagonal : bool
         Whether the diagonal of A is trained.
 
@@ -61,25 +74,20 @@ class MatrixProblem(PositionalProblem):
         parameters: Parameters,
         partition: Partition,
         feature: FloatArray,
-        samples: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+        samples: SampleBlocks,
         layout: Layout,
         threaded: bool,
+        minibatches: MiniBatches,
         diagonal: bool = False,
     ) -> None:
-        patches, labels, weights = samples
-        size, kind = parameters.D, patches.dtype
+        size, kind = parameters.D, samples.patches.dtype
         self.parameters, self.partition = parameters, partition
         data = kernels.MatrixData(
             nu=parameters.nu,
             power=parameters.p,
             scale=parameters.scale,
             diagonal=diagonal,
-            patches=patches,
-            labels=labels,
-            weights=weights,
-            bounds=np.array([[0, len(patches)]]),
-            totals=np.array([weights.sum(dtype=np.float64)]),
-            batch=np.zeros(1, np.int64),
+            batch=samples,
             sets=partition.labels,
             feature=feature,
             attention=np.empty((size, size)),
@@ -88,11 +96,11 @@ class MatrixProblem(PositionalProblem):
             transposed=np.empty((size, size), kind),
             partial=np.empty((codegen.LANES if threaded else 1, feature.size + size * size)),
         )
-        super().__init__(_module(threaded, size >= WIDE), data, layout)
+        super().__init__(_module(threaded, size >= WIDE), data, layout, minibatches)
 
+    @abstractmethod
     def alphas(self, states: FloatArray) -> FloatArray:
         """<v, w*> of each state of shape (..., n)."""
-        raise NotImplementedError
 
     def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
         """Reduced state -> every value that it stands for, shape (records, values).
@@ -150,13 +158,34 @@ def block_width(size: int, depth: int, itemsize: int, batch: int) -> int:
     return min(batch, next(fitting, WIDTHS[-1]))
 
 
-@cache
-def _module(threaded: bool, wide: bool) -> codegen.CompiledModule:
-    by_rows = (kernels.prepare, kernels.collect_rows) if wide else ()
-    entries = (kernels.gradient, kernels.order_parameters, kernels.summary, advance)
-    parallel = (kernels.accumulate, *by_rows) if threaded else ()
-    parts = [codegen.kernel_source(*entries, parallel=parallel)]
-    return codegen.build("Positional attention, every entry of A.", ("v", "A"), parts)
+def sample_blocks(
+    patches: NDArray[Any], labels: NDArray[Any], weights: NDArray[Any], width: int
+) -> SampleBlocks:
+    """Samples in blocks, the last one filled up with samples of weight 0.
+
+    Parameters
+    ----------
+    patches : float array, shape (N, D, d)
+    labels, weights : float arrays, shape (N,)
+    width : int
+        Samples of a block.
+
+    Returns
+    -------
+    SampleBlocks
+    """
+    count, size, depth = patches.shape
+    blocks = -(-count // width)
+    filled = np.zeros((blocks * width, size, depth), patches.dtype)
+    filled[:count] = patches
+    numbers = np.zeros((2, blocks * width), patches.dtype)
+    numbers[:, :count] = labels, weights
+    return SampleBlocks(
+        np.ascontiguousarray(filled.reshape(blocks, width, size, depth).transpose(0, 2, 3, 1)),
+        numbers[0].reshape(blocks, width),
+        numbers[1].reshape(blocks, width),
+        float(weights.sum(dtype=np.float64)),
+    )
 
 
 def same_set(partition: Partition) -> np.ndarray:
@@ -210,3 +239,148 @@ def own_attention(weights: FloatArray, partition: Partition) -> float:
         The true sets.
     """
     return float(weights[same_set(partition)].sum())
+
+
+class FullPopulation(MatrixProblem):
+    """(P) with alpha and every off-diagonal entry of A trained, by brute enumeration.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    partition : Partition, optional
+        The true sets, of size C; consecutive patches by default.
+    max_configurations : int
+        Largest number of configurations that is accepted.
+
+    Raises
+    ------
+    InvalidRequest
+        If the enumeration is larger than that, with the number it needs.
+
+    Notes
+    -----
+    The state is (alpha, A), flat, A row by row, its diagonal held at beta. Noise is orthogonal to
+    w* and never enters F, so v stays in span(w*) (Lemma 4.2, checked by computation in `theory`).
+    The label is +1: the other half of the law has the same risk because the activation is odd.
+    """
+
+    view = "full population"
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        partition: Partition | None = None,
+        max_configurations: int = 1_000_000,
+    ) -> None:
+        size, set_size = parameters.D, parameters.C
+        needed = brute_configurations(size, set_size)
+        if needed > max_configurations:
+            refuse(
+                "D",
+                size,
+                f"needs {needed:,} configurations in the full population problem at C={set_size}",
+                f"a size of at most {max_configurations:,} configurations "
+                "(the reduced problem has no such limit)",
+                _nearest_brute(set_size, max_configurations),
+            )
+        partition = partition or Partition.contiguous([set_size] * parameters.L)
+        sizes = [members.size for members in partition.sets]
+        if sizes != [set_size] * parameters.L:
+            allowed = f"a partition of {size} patches in sets of {set_size}"
+            refuse("partition", sizes, "are not the sizes of the sets", allowed, "the default")
+        self.settings = {"sets": partition.labels.tolist()}
+        self.bayes_error = bayes_error(parameters.L, set_size, parameters.q)
+        self.law: Law = brute_law(partition, parameters.q)
+        values, probability = self.law
+        samples = sample_blocks(
+            values.T[:, :, None].astype(np.float64),
+            np.ones_like(probability),
+            probability,
+            block_width(size, 1, 8, probability.size),
+        )
+        layout = Layout(("alpha", "A"), ((), (size, size)), groups=("v", "A"))
+        super().__init__(
+            parameters,
+            partition,
+            np.ones(1),
+            samples,
+            layout,
+            needed >= codegen.THREADED_FROM,
+            MiniBatches(0, probability.size, None),
+        )
+
+    def random_numbers(self) -> tuple[np.ndarray, ...]:
+        """None: everything follows from the parameters."""
+        return ()
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """alpha0, and A = beta I (Parametrization 3.1, idealised case)."""
+        matrix = self.parameters.beta * np.eye(self.parameters.D)
+        return self.layout.flatten((self.parameters.alpha0, matrix))
+
+    @property
+    def has_jacobian(self) -> bool:
+        """The Hessian is in closed form; see `hessian`."""
+        return True
+
+    def jacobian(self, state: ArrayLike) -> FloatArray:
+        """Hessian of the risk by alpha and every off-diagonal entry, shape (1 + D^2, 1 + D^2)."""
+        return hessian(self.layout.flatten(state), self.law, self.parameters)
+
+    def alphas(self, states: FloatArray) -> FloatArray:
+        """Alpha, the first entry of each state."""
+        return self.layout.part(states, "alpha")
+
+
+def brute_configurations(size: int, set_size: int) -> int:
+    """Number of configurations: signal sets times values of the other patches, (D/C) 3^(D-C).
+
+    Parameters
+    ----------
+    size, set_size : int
+        D and C.
+    """
+    return int(size // set_size * 3 ** (size - set_size))
+
+
+def brute_law(partition: Partition, q: float) -> Law:
+    """All patch values given y = +1, and their probabilities.
+
+    Parameters
+    ----------
+    partition : Partition
+        The true sets.
+    q : float
+        Chance of a feature on a patch of a random set.
+
+    Returns
+    -------
+    values : int8 array, shape (D, N)
+    probabilities : float array, shape (N,)
+    """
+    blocks, weights = [], []
+    for members in partition.sets:
+        others = np.setdiff1d(np.arange(partition.size), members)
+        grid = np.indices((3,) * others.size, dtype=np.int8).reshape(others.size, -1) - 1
+        values = np.ones((partition.size, grid.shape[1]), dtype=np.int8)
+        values[others] = grid
+        weights.append(np.where(grid == 0, 1 - q, q / 2).prod(axis=0) / len(partition.sets))
+        blocks.append(values)
+    return np.ascontiguousarray(np.concatenate(blocks, axis=1)), np.concatenate(weights)
+
+
+def _nearest_brute(set_size: int, limit: int) -> str:
+    fitting = [s for s in range(2, 64) if brute_configurations(s * set_size, set_size) <= limit]
+    if fitting:
+        return f"D={fitting[-1] * set_size} at C={set_size}"
+    return f"D=4 at C=2 (no D fits C={set_size})"
+
+
+@cache
+def _module(threaded: bool, wide: bool) -> codegen.CompiledModule:
+    by_rows = (kernels.prepare, kernels.collect_rows) if wide else ()
+    entries = (kernels.gradient, kernels.order_parameters, kernels.summary, advance)
+    parallel = (kernels.accumulate, *by_rows) if threaded else ()
+    parts = [codegen.kernel_source(*entries, parallel=parallel)]
+    return codegen.build("Positional attention, every entry of A.", ("v", "A"), parts)

@@ -62,7 +62,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
 from dynamics.problem import FloatArray
-from dynamics.systems.positional_attention.full import same_set
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.reduced.configurations import (
     multinomial_weights,
@@ -75,7 +74,7 @@ from dynamics.validation import refuse
 from theory.symmetry import Classes, IntArray, Partition, PermutationGroup, classes
 
 if TYPE_CHECKING:
-    from dynamics.systems.positional_attention.full.population import FullPopulation
+    from dynamics.systems.positional_attention.full import FullPopulation
 
 LARGEST = 5e9
 """Multisets times entries of the Hessian that are accepted: about a second for each Hessian."""
@@ -115,7 +114,8 @@ class Manifold:
             )
         sizes = [parameters.C] * parameters.L
         self.partition = Partition.contiguous(sizes) if full is None else full.partition
-        self._same = same_set(self.partition)
+        labels = self.partition.labels
+        self._same = labels[:, None] == labels[None, :]
         rows, columns = np.nonzero(~np.eye(parameters.D, dtype=bool))
         self._rows, self._columns = rows, columns
         self.trained = np.concatenate([[0], 1 + rows * parameters.D + columns])

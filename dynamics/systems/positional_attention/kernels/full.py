@@ -35,6 +35,24 @@ prange = range
 LEAST = -700.0
 
 
+class SampleBlocks(NamedTuple):
+    """Samples over which a weighted mean is taken.
+
+    Attributes
+    ----------
+    patches : float array, shape (blocks, D, d, samples of a block)
+    labels, weights : float arrays, shape (blocks, samples of a block)
+        y, and p_n up to the division by `total`; both 0 in positions that no sample fills.
+    total : float
+        Sum of the weights.
+    """
+
+    patches: np.ndarray
+    labels: np.ndarray
+    weights: np.ndarray
+    total: float
+
+
 class MatrixData(NamedTuple):
     """What the kernels need beside the state (v, A).
 
@@ -44,15 +62,8 @@ class MatrixData(NamedTuple):
         Linear part and degree p of the activation; factor s in the exponent of the softmax.
     diagonal : bool
         Whether the diagonal of A is trained.
-    patches : float array, shape (blocks, D, d, samples of a block)
-    labels, weights : float arrays, shape (blocks, samples of a block)
-        y, and p_n up to the division by `totals`; both 0 in positions that no sample fills.
-    bounds : int array, shape (batches, 2)
-        First block of every mini-batch, and the one after its last.
-    totals : float array, shape (batches,)
-        Sum of the weights of every mini-batch.
-    batch : int array, shape (1,)
-        The mini-batch whose gradient is computed.
+    batch : SampleBlocks
+        The samples of the risk.
     sets : int array, shape (D,)
         Set of each patch.
     feature : float array, shape (d,)
@@ -69,12 +80,7 @@ class MatrixData(NamedTuple):
     power: int
     scale: float
     diagonal: bool
-    patches: np.ndarray
-    labels: np.ndarray
-    weights: np.ndarray
-    bounds: np.ndarray
-    totals: np.ndarray
-    batch: np.ndarray
+    batch: SampleBlocks
     sets: np.ndarray
     feature: np.ndarray
     attention: np.ndarray
@@ -151,12 +157,14 @@ def orbit_parameters(matrix, slope, attention, sets, scale, out):  # type: ignor
     out[6] = margin
 
 
-def forward(block, data, rows, turned, margin):  # type: ignore[no-untyped-def]
+def forward(patches, model, rows, turned, margin):  # type: ignore[no-untyped-def]
     """(1) for one block of samples: u, O, act'(O) and F.
 
     Parameters
     ----------
-    block : int
+    patches : array, shape (D, d, samples)
+    model : (nu, power, value, mixing)
+        See `MatrixData`.
     rows : array, shape (3, D, samples)
         Receives u, O and act'(O).
     turned : array, shape (samples, D)
@@ -166,10 +174,11 @@ def forward(block, data, rows, turned, margin):  # type: ignore[no-untyped-def]
     """
     projected, attended, slope = rows[0], rows[1], rows[2]
     real = margin.dtype.type
-    nu, power, degree = real(data.nu), data.power, real(data.power)
+    linear, power, value, mixing = model
+    nu, degree = real(linear), real(power)
     for j in range(projected.shape[0]):
-        weighted_sum(data.patches[block, j], data.value, projected[j])
-    mix(data.mixing, projected, turned, attended)
+        weighted_sum(patches[j], value, projected[j])
+    mix(mixing, projected, turned, attended)
     margin[:] = real(0.0)
     for i in range(attended.shape[0]):
         row, steep = attended[i], slope[i]
@@ -183,11 +192,11 @@ def forward(block, data, rows, turned, margin):  # type: ignore[no-untyped-def]
 
 
 def accumulate(data):  # type: ignore[no-untyped-def]
-    """Sums of (2) and (3) over the blocks of a mini-batch, in ``partial``, lane by lane."""
-    patches, partial, transposed = data.patches, data.partial, data.transposed
-    first, last = data.bounds[data.batch[0]]
-    size, depth, count = patches.shape[1], patches.shape[2], patches.shape[3]
-    many, lanes = last - first, partial.shape[0]
+    """Sums of (2) and (3) over the blocks of the batch, in ``partial``, lane by lane."""
+    patches, labels, weights, _ = data.batch
+    partial, transposed = data.partial, data.transposed
+    many, size, depth, count = patches.shape
+    lanes, model = partial.shape[0], (data.nu, data.power, data.value, data.mixing)
     for lane in prange(lanes):
         sums = partial[lane]
         sums[:] = 0.0
@@ -196,9 +205,9 @@ def accumulate(data):  # type: ignore[no-untyped-def]
         projected, attended, slope = rows[0], rows[1], rows[2]
         turned = np.empty((count, size), dtype=patches.dtype)
         margin = np.empty(count, dtype=patches.dtype)
-        for block in range(first + lane * many // lanes, first + (lane + 1) * many // lanes):
-            forward(block, data, rows, turned, margin)
-            y, weight = data.labels[block], data.weights[block]
+        for block in range(lane * many // lanes, (lane + 1) * many // lanes):
+            forward(patches[block], model, rows, turned, margin)
+            y, weight = labels[block], weights[block]
             for n in range(count):
                 margin[n] = -y[n] * weight[n] / (1.0 + exp(y[n] * margin[n]))
             for i in range(size):
@@ -248,12 +257,12 @@ def collect_rows(partial, attention, factor, diagonal, out):  # type: ignore[no-
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Gradient of the risk of the mini-batch by v and by the trained entries of A, (2) to (4)."""
+    """Gradient of the risk of the batch by v and by the trained entries of A, (2) to (4)."""
     partial = data.partial
     size, depth = data.attention.shape[0], data.value.size
     prepare(state, data)
     accumulate(data)
-    share = 1.0 / data.totals[data.batch[0]]
+    share = 1.0 / data.batch.total
     for k in range(depth):
         total = 0.0
         for lane in range(partial.shape[0]):
@@ -279,20 +288,22 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
-    """Risk, and share of samples with yF <= 0, over all samples, whatever the mini-batch.
+    """Risk, and share of samples with yF <= 0, of the batch.
 
     A margin below 1e-13 of the sum of the absolute contributions is a tie, and counts as an error.
     """
-    size, count = data.patches.shape[1], data.patches.shape[3]
+    patches, labels, weights, _ = data.batch
+    many, size, _, count = patches.shape
     prepare(state, data)
-    rows = np.empty((3, size, count), dtype=data.patches.dtype)
-    turned = np.empty((count, size), dtype=data.patches.dtype)
-    margin = np.empty(count, dtype=data.patches.dtype)
+    rows = np.empty((3, size, count), dtype=patches.dtype)
+    turned = np.empty((count, size), dtype=patches.dtype)
+    margin = np.empty(count, dtype=patches.dtype)
+    model = (data.nu, data.power, data.value, data.mixing)
     risk, wrong, total = 0.0, 0.0, 0.0
-    for block in range(data.patches.shape[0]):
-        forward(block, data, rows, turned, margin)
+    for block in range(many):
+        forward(patches[block], model, rows, turned, margin)
         for n in range(count):
-            weight, right = data.weights[block, n], data.labels[block, n] * margin[n]
+            weight, right = weights[block, n], labels[block, n] * margin[n]
             if weight > 0.0:
                 gross = 0.0
                 for i in range(size):

@@ -2,7 +2,7 @@ r"""The idealised problem (P), reduced to three scalars.
 
 `ReducedPopulation` iterates the derived recursion on (alpha, gamma, rho); how the expectation over
 the random sets is taken is chosen in `selection`. Its oracle is
-`dynamics.systems.positional_attention.full.population.FullPopulation`.
+`dynamics.systems.positional_attention.full.FullPopulation`.
 """
 
 from __future__ import annotations

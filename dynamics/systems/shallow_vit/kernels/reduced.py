@@ -136,37 +136,35 @@ def open_column(responses, column, weights, sums, out):  # type: ignore[no-untyp
     return total
 
 
-def output(counts, rows, scale, shared, room):  # type: ignore[no-untyped-def]
-    """F of one count vector; leaves its attention and its gates in ``room``.
+def output(s, vectors, layer, column):  # type: ignore[no-untyped-def]
+    """F of a count vector; leaves its attention and its gates in ``column``.
 
     Parameters
     ----------
-    counts : float array, shape (M,)
-    rows, scale : int and float array, shape (M,)
-        The output weights of pattern j are ``scale[j] table[rows[j]]``.
-    shared : (responses, scores, powers, table)
-        H transposed, B, its exponentials, and rows of output weights.
-    room : (attention, columns, gates, sums, pushed)
-        P, P transposed, open output weights of every query, and room.
+    s : int
+        Which vector.
+    vectors : Vectors
+    layer : Layer
+    column : Column
     """
-    responses, scores, powers, table = shared
-    attention, columns, gates, sums = room[:4]
-    many, total = scores.shape[0], 0.0
-    attention_of(counts, scores, powers, attention)
+    attention, columns, gates, sums, _ = column
+    rows, scale = vectors.rows[s], vectors.scale[s]
+    many, total = attention.shape[0], 0.0
+    attention_of(vectors.counts[s], layer.scores, layer.powers, attention)
     for j in range(many):
         if scale[j] == 0.0:
             continue
         for k in range(many):
             columns[j, k] = attention[k, j]
-        total += scale[j] * open_column(responses, columns[j], table[rows[j]], sums, gates[j])
+        weights = vectors.table[rows[j]]
+        total += scale[j] * open_column(layer.responses, columns[j], weights, sums, gates[j])
     return total
 
 
-def set_responses(state, data):  # type: ignore[no-untyped-def]
+def set_responses(state, layer):  # type: ignore[no-untyped-def]
     """W_O transposed, H, B and its exponentials at a state."""
-    sizes, work = data[3][1], data[4][0]
-    many, depth, patterns = sizes[0], sizes[1], sizes[2]
-    tall, responses, scores, powers, padded = work[0], work[2], work[3], work[4], work[5]
+    tall, _, responses, scores, powers, padded, _ = layer
+    depth, many, patterns = layer.steep.shape[0], tall.shape[1], scores.shape[0]
     hidden = state[: many * depth].reshape(many, depth)
     rest = state[many * depth :].reshape(3, depth, patterns)
     for i in range(many):
@@ -185,10 +183,10 @@ def differs(one, two):  # type: ignore[no-untyped-def]
     """Whether two arrays of one length differ."""
     for begin in range(0, one.size, CHUNK):
         left, right = one[begin : begin + CHUNK], two[begin : begin + CHUNK]
-        found = 0
+        different = 0
         for i in range(left.size):
-            found += 1 if left[i] != right[i] else 0
-        if found > 0:
+            different += 1 if left[i] != right[i] else 0
+        if different > 0:
             return True
     return False
 
@@ -202,12 +200,12 @@ def count(vector, reached, attention, choice, numbers):  # type: ignore[no-untyp
     reached : float
         y F.
     attention : float array, shape (M, M)
-    choice : (settings, sizes)
+    choice : Choice
     numbers : float array, shape (4,)
         Risk, share below the margin, error, attention to relevant tokens.
     """
     counts, label, weight = vector
-    margin, length, hinge = choice[0][0], choice[0][1], choice[1][3] == 1
+    margin, length, hinge = choice.margin, choice.length, choice.hinge
     below = not reached >= margin
     relevant = 0 if label > 0.0 else 1
     if below or not hinge:
@@ -219,95 +217,65 @@ def count(vector, reached, attention, choice, numbers):  # type: ignore[no-untyp
     return below
 
 
-def pull(pushed, attention, attentive, responses, gates, sums):  # type: ignore[no-untyped-def]
+def add_slopes(slopes, attention, attentive, responses, gates, sums):  # type: ignore[no-untyped-def]
     """Add a vector to E and T.
 
     Parameters
     ----------
-    pushed : float array, shape (M,)
+    slopes : float array, shape (M,)
         - y w times the scale of the output weights of every pattern.
     attention : float array, shape (M, M)
     attentive : bool
-        Whether T is wanted.
+        Whether T is needed.
     responses, gates : float arrays, shape (patterns, m)
-    sums : (along, by_score, weights, pulled)
-        E transposed, T, and room.
+    sums : Sums
     """
-    along, by_score, weights, pulled = sums
+    by_response, by_score, weights, products = sums
     many = attention.shape[0]
     for j in range(many):
         for k in range(many):
-            weights[k, j] = pushed[j] * attention[k, j]
-        if attentive and pushed[j] != 0.0:
-            moments(responses, gates[j], pulled)
+            weights[k, j] = slopes[j] * attention[k, j]
+        if attentive and slopes[j] != 0.0:
+            moments(responses, gates[j], products)
             mean = 0.0
             for k in range(many):
-                mean += attention[k, j] * pulled[k]
+                mean += attention[k, j] * products[k]
             for k in range(many):
-                by_score[k, j] += weights[k, j] * (pulled[k] - mean)
+                by_score[k, j] += weights[k, j] * (products[k] - mean)
     for k in range(many):
-        combine(gates, weights[k], along[k])
+        combine(gates, weights[k], by_response[k])
 
 
-def evaluate(state, batch, data):  # type: ignore[no-untyped-def]
-    """E, T and the order parameters of a batch at a state, unless the last pass was that."""
-    vectors, batches, table, choice, work = data
-    counts, labels, rows, scale = vectors
-    bounds, index, share = batches[0], batches[1], batches[2]
-    hinge, attentive = choice[1][3] == 1, choice[1][4] == 1
-    responses, scores, powers = work[0][2], work[0][3], work[0][4]
-    attention, gates, pushed = work[1][0], work[1][2], work[1][4]
-    numbers, last, done = work[3]
-    if done[0] == batch and not differs(state, last):
-        return
-    set_responses(state, data)
+def sum_batch(state, batch, learning, data):  # type: ignore[no-untyped-def]
+    """Order parameters of a batch at a state, and E and T where it is learning from it."""
+    vectors, choice, layer, column = data.vectors, data.choice, data.layer, data.column
+    sums, numbers, slopes = data.sums, data.memory.numbers, data.column.slopes
+    set_responses(state, layer)
     numbers[:] = 0.0
-    work[2][0][:] = 0.0
-    work[2][1][:] = 0.0
-    for place in range(bounds[batch, 0], bounds[batch, 1]):
-        s, weight = index[place], share[place]
-        y, c = labels[s], counts[s]
-        reached = y * output(c, rows[s], scale[s], (responses, scores, powers, table), work[1])
-        below = count((c, y, weight), reached, attention, choice, numbers)
-        if below or not hinge:
-            for j in range(pushed.size):
-                pushed[j] = -y * weight * scale[s, j]
-            pull(pushed, attention, attentive, responses, gates, work[2])
-    for i in range(state.size):
-        last[i] = state[i]
-    done[0] = batch
-
-
-def survey(state, data):  # type: ignore[no-untyped-def]
-    """Only the order parameters, of all vectors at a state, unless the last pass knows them."""
-    vectors, batches, table, choice, work = data
-    counts, labels, rows, scale = vectors
-    bounds, index, share = batches[0], batches[1], batches[2]
-    responses, scores, powers = work[0][2], work[0][3], work[0][4]
-    numbers, last, done = work[3]
-    if done[0] == 0 and not differs(state, last):
-        return
-    set_responses(state, data)
-    numbers[:] = 0.0
-    done[0] = -1
-    for place in range(bounds[0, 0], bounds[0, 1]):
-        s = index[place]
-        y, c = labels[s], counts[s]
-        reached = y * output(c, rows[s], scale[s], (responses, scores, powers, table), work[1])
-        count((c, y, share[place]), reached, work[1][0], choice, numbers)
+    if learning:
+        sums.by_response[:] = 0.0
+        sums.by_score[:] = 0.0
+    for place in range(batch.members.size):
+        s, weight = batch.members[place], batch.weights[place]
+        y = vectors.labels[s]
+        reached = y * output(s, vectors, layer, column)
+        vector = (vectors.counts[s], y, weight)
+        below = count(vector, reached, column.attention, choice, numbers)
+        if learning and (below or not choice.hinge):
+            for j in range(slopes.size):
+                slopes[j] = -y * weight * vectors.scale[s, j]
+            attentive = choice.attention
+            add_slopes(slopes, column.attention, attentive, layer.responses, column.gates, sums)
+    data.memory.state[:] = state
+    data.memory.number[0] = batch.number
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Gradient by W_O, V, K, Q of the loss of a batch, the next of ``order``."""
-    order, cursor = data[1][3], data[1][4]
-    batch = order[cursor[0] % order.size]
-    cursor[0] += 1
-    evaluate(state, batch, data)
-    sizes, work = data[3][1], data[4]
-    many, depth, patterns = sizes[0], sizes[1], sizes[2]
-    attentive, valued = sizes[4] == 1, sizes[5] == 1
-    tall, steep, padded, few = work[0][0], work[0][1], work[0][5], work[0][6]
-    along, by_score = work[2][0], work[2][1]
+    """Gradient by W_O, V, K, Q of the loss of the batch."""
+    sum_batch(state, data.batch, True, data)
+    tall, steep, _, scores, _, padded, few = data.layer
+    by_response, by_score = data.sums.by_response, data.sums.by_score
+    depth, many, patterns = steep.shape[0], tall.shape[1], scores.shape[0]
     rest = state[many * depth :].reshape(3, depth, patterns)
     hidden = out[: many * depth].reshape(many, depth)
     others = out[many * depth :].reshape(3, depth, patterns)
@@ -317,16 +285,16 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
         for k in range(patterns):
             few[k] = rest[0, e, k]
         steep[e] = 0.0
-        combine(along, few, steep[e])
+        combine(by_response, few, steep[e])
     for i in range(many):
         for e in range(depth):
             hidden[i, e] = steep[e, i]
-    if valued:
+    if data.choice.values:
         for k in range(patterns):
-            moments(tall, along[k], padded)
+            moments(tall, by_response[k], padded)
             for e in range(depth):
                 others[0, e, k] = padded[e]
-    if attentive:
+    if data.choice.attention:
         for e in range(depth):
             for i in range(patterns):
                 for j in range(patterns):
@@ -336,40 +304,27 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     """Risk, active, error, relevant of all training samples, whatever the batch."""
-    survey(state, data)
-    numbers = data[4][3][0]
+    memory = data.memory
+    if memory.number[0] != data.whole.number or differs(state, memory.state):
+        sum_batch(state, data.whole, False, data)
     for k in range(out.size):
-        out[k] = numbers[k]
+        out[k] = memory.numbers[k]
 
 
-def summary(state, data, out):  # type: ignore[no-untyped-def]
-    """Risk, and training error."""
-    survey(state, data)
-    numbers = data[4][3][0]
-    out[0], out[1] = numbers[0], numbers[2]
-
-
-def outputs(state, vectors, table, data, out):  # type: ignore[no-untyped-def]
+def outputs(state, vectors, data, out):  # type: ignore[no-untyped-def]
     """Of count vectors that need not be those of training, y F."""
-    counts, labels, rows, scale = vectors
-    work = data[4]
-    work[3][2][0] = -1
-    set_responses(state, data)
-    shared = (work[0][2], work[0][3], work[0][4], table)
-    for s in range(labels.size):
-        out[s] = labels[s] * output(counts[s], rows[s], scale[s], shared, work[1])
+    set_responses(state, data.layer)
+    for s in range(vectors.labels.size):
+        out[s] = vectors.labels[s] * output(s, vectors, data.layer, data.column)
 
 
 def attended(state, data, out):  # type: ignore[no-untyped-def]
     """Of the training vectors, attention of every pattern to relevant and to confusion keys."""
-    counts, labels = data[0][0], data[0][1]
-    work = data[4]
-    work[3][2][0] = -1
-    set_responses(state, data)
-    scores, powers, attention = work[0][3], work[0][4], work[1][0]
-    for s in range(labels.size):
-        attention_of(counts[s], scores, powers, attention)
-        relevant = 0 if labels[s] > 0.0 else 1
-        for j in range(scores.shape[1]):
+    vectors, layer, attention = data.vectors, data.layer, data.column.attention
+    set_responses(state, layer)
+    for s in range(vectors.labels.size):
+        attention_of(vectors.counts[s], layer.scores, layer.powers, attention)
+        relevant = 0 if vectors.labels[s] > 0.0 else 1
+        for j in range(attention.shape[1]):
             out[s, 0, j] = attention[relevant, j]
             out[s, 1, j] = attention[1 - relevant, j]

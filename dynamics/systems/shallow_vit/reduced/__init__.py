@@ -1,1 +1,173 @@
-"""The population problem of the shallow Vision Transformer on its few scalars."""
+r"""The reduced population problem: training on patterns, exact where tokens have no noise.
+
+The state is W_O (m, d) and what the other weights do to the patterns, V = W_V mu, K = W_K mu and
+Q = W_Q mu, each (d, M). The gradient by them is that by the weights, and what weights do across the
+patterns never moves. The mean over samples is a sum over weighted count vectors
+(`dynamics.systems.shallow_vit.sampling.Vectors`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, cached_property
+
+import numpy as np
+from numpy.random import Generator
+
+from dynamics import codegen
+from dynamics.codegen.kernels.advance import advance
+from dynamics.problem import FloatArray
+from dynamics.systems.empirical_problem import ALL_SAMPLES, Batch
+from dynamics.systems.shallow_vit.kernels import data as records
+from dynamics.systems.shallow_vit.kernels import reduced as kernels
+from dynamics.systems.shallow_vit.parameters import Parameters
+from dynamics.systems.shallow_vit.presentation import VitProblem
+from dynamics.systems.shallow_vit.projection import PARTS, layout
+from dynamics.systems.shallow_vit.realization import Instance, NoiseFree
+from dynamics.systems.shallow_vit.sampling import IntArray, Vectors, weight_table
+from theory.reduction import ReducedSystem
+from theory.systems.shallow_vit import recursion
+
+
+def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSystem]:
+    """The steps on patterns, their Gram form, and the collapse to 16 attention scalars."""
+    return recursion.derivations(parameters)
+
+
+class ReducedPopulation(NoiseFree, VitProblem):
+    """Gradient descent on patterns.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    expectation : str
+        ``"exact"``: the law itself; ``"sampled"``: N samples; ``"auto"``: sampled where
+        ``samples`` is given, else exact.
+    samples : int or None
+        N.
+    seed : int or numpy Generator
+        Of everything that is drawn.
+    start : int, "symmetric" or None
+        Another seed for the weights alone; or the start of the seed, completed to a set of neurons
+        that the symmetries of the law map onto itself (`realization.symmetric_start`).
+    batch : int or None
+        Samples of a mini-batch. Every epoch deals the samples out anew, each to one batch; a batch
+        of all samples or more is all of them.
+
+    Raises
+    ------
+    InvalidRequest
+        In one line, for an option that cannot be.
+    """
+
+    view = "reduced population"
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        expectation: str = "auto",
+        samples: int | None = None,
+        seed: int | Generator = 0,
+        start: int | str | None = None,
+        batch: int | None = None,
+    ) -> None:
+        instance = Instance(parameters, expectation, samples, seed, start, batch)
+        self.parameters, self.instance, self.settings = parameters, instance, instance.settings
+        choice = records.Choice(
+            parameters.margin,
+            float(parameters.L),
+            parameters.loss == "hinge",
+            parameters.frozen != "attention",
+            parameters.frozen != "values",
+        )
+        whole = instance.whole
+        data = records.PatternData(
+            self._vectors(instance.vectors), whole, whole, choice, *self._room()
+        )
+        super().__init__(_module(), data, layout(parameters), instance.minibatches)
+
+    def _room(self) -> tuple[records.Layer, records.Column, records.Sums, records.Memory]:
+        neurons, depth, patterns = self.parameters.m, self.parameters.d, self.parameters.M
+        five = kernels.FIVE
+        tall, wide = five * -(-depth // five), five * -(-patterns // five)
+        square = (patterns, patterns)
+        return (
+            records.Layer(
+                tall=np.zeros((tall, neurons)),
+                steep=np.empty((depth, neurons)),
+                responses=np.zeros((wide, neurons)),
+                scores=np.empty(square),
+                powers=np.empty(square),
+                padded=np.empty(tall),
+                few=np.empty(wide),
+            ),
+            records.Column(
+                attention=np.zeros(square),
+                columns=np.zeros((patterns, wide)),
+                gates=np.zeros((wide, neurons)),
+                sums=np.empty(neurons),
+                slopes=np.empty(patterns),
+            ),
+            records.Sums(
+                by_response=np.zeros((wide, neurons)),
+                by_score=np.empty(square),
+                weights=np.zeros((patterns, wide)),
+                products=np.empty(wide),
+            ),
+            records.Memory(
+                numbers=np.empty(len(self.order_names)),
+                state=np.full(layout(self.parameters).size, np.nan),
+                number=np.full(1, ALL_SAMPLES),
+            ),
+        )
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """Weights of the start, on the patterns."""
+        return self.layout.flatten(self.instance.start.on_patterns(self.parameters.M))
+
+    def parts(self, state: FloatArray) -> tuple[FloatArray, ...]:
+        """W_O, V, K, Q of a flat state."""
+        return tuple(self.layout.part(state, name) for name in PARTS)
+
+    def attended(self, state: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
+        """Attention to relevant and confusion keys, of every pattern that a vector has."""
+        found, patterns = self.instance.vectors, np.arange(self.parameters.M)
+        masses = np.empty((found.labels.size, 2, patterns.size))
+        self.module.attended(state, self._data, masses)
+        asked = np.broadcast_to(patterns, found.counts.shape)
+        return masses, asked, found.weights[:, None] * found.counts
+
+    def reached(self, state: FloatArray) -> FloatArray:
+        """Of every vector of the test set y F, shape (S,)."""
+        out = np.empty(self._test.labels.size)
+        self.module.outputs(state, self._test, self._data, out)
+        return out
+
+    def tested(self, state: FloatArray) -> dict[str, float]:
+        """``test_loss`` (the hinge, over the margin) and ``test_error`` on fresh samples."""
+        reached, margin = self.reached(state), self.parameters.margin
+        weights = self.instance.test.weights
+        loss = float(weights @ np.maximum(margin - reached, 0.0)) / margin
+        # What is not a number, of a run that diverged, is an error as well.
+        return {"test_loss": loss, "test_error": float(weights @ ~(reached > 0.0))}
+
+    @cached_property
+    def _test(self) -> records.Vectors:
+        return self._vectors(self.instance.test)
+
+    def _vectors(self, vectors: Vectors) -> records.Vectors:
+        """Vectors as the kernels read them."""
+        table, rows, scale = weight_table(self.instance.start.a, vectors, self.parameters.L)
+        counts = vectors.counts.astype(np.float64)
+        return records.Vectors(counts, vectors.labels, rows, scale, table)
+
+
+@cache
+def _module() -> codegen.CompiledModule:
+    names = (kernels.gradient, kernels.order_parameters, kernels.outputs, kernels.attended)
+    parts = [
+        codegen.field_names(records.PatternData, Batch),
+        codegen.kernel_source(*names, advance),
+    ]
+    return codegen.build("Shallow ViT, training on patterns.", PARTS, parts)

@@ -10,7 +10,7 @@ import dynamics
 from dynamics.experiments.positional_attention.convolution import adam
 from dynamics.experiments.positional_attention.pictures import localised
 from dynamics.results.outcome import HORIZON
-from dynamics.systems.positional_attention.empirical.problem import GramEmpirical
+from dynamics.systems.positional_attention.empirical import GramEmpirical
 from dynamics.systems.positional_attention.empirical.sampling import Convolution
 
 SYSTEM = dynamics.load_system("positional_attention")

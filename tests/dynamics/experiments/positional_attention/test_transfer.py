@@ -141,8 +141,7 @@ def test_drawn_pools_have_the_law_of_pooled_patches(system):
     drawn = pool.draw(law, feature, 20_000, np.random.default_rng(3))
     few = pool.draw(law, feature, 7, np.random.default_rng(3))
     assert (drawn[:7] == few).all()
-    blocking = sampling.Blocking(20_000, 20_000, 20_000)
-    patches, labels = sampling.blocks(law, feature, blocking, np.random.default_rng(4))
+    patches, labels = sampling.blocks(law, feature, 20_000, 20_000, np.random.default_rng(4))
     explicit = np.einsum("rj,jdn->nrd", pool.rows, labels[0] * patches[0])
     for kind in (drawn, explicit):
         across = kind - (kind @ feature)[..., None] * feature

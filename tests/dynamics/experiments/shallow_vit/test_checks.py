@@ -10,8 +10,8 @@ import dynamics
 from dynamics.experiments.measurement import Study
 from dynamics.experiments.shallow_vit import complexity, identities, iterations
 from dynamics.experiments.verify import Protocol, checks
-from dynamics.systems.shallow_vit.full.population import FullPopulation
-from dynamics.systems.shallow_vit.reduced.population import ReducedPopulation
+from dynamics.systems.shallow_vit.full import FullPopulation
+from dynamics.systems.shallow_vit.reduced import ReducedPopulation
 
 SYSTEM = dynamics.load_system("shallow_vit")
 SMALL = {"m": 60, "L": 20, "alpha_confusion": 0.1}

@@ -7,6 +7,8 @@ import pytest
 from runs import same
 
 import dynamics
+from dynamics.systems.empirical_problem import Batch
+from dynamics.systems.shallow_vit.reduced.recursions import slopes_of
 from dynamics.training import gradient_descent as run
 
 LAW = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0, "data": "fixed_disc"}
@@ -23,7 +25,7 @@ def problem(system, view, batch=BATCH, seed=0, **law):
 
 
 def members(made, first, last):
-    return (made if hasattr(made, "members") else made.instance).members(first, last)
+    return made.minibatches.members(first, last)
 
 
 def stepped(made, state, eta, *cuts):
@@ -38,8 +40,6 @@ def stepped(made, state, eta, *cuts):
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_step_is_on_the_samples_that_it_is_dealt(system, view):
     """Beside the mean over each of them, of the pattern problem's plain matrices."""
-    from dynamics.systems.shallow_vit.reduced.slopes import Slopes
-
     made, reduced = problem(system, view), problem(system, "ReducedPopulation", batch=None)
     start, vectors = made.initial_state, reduced.instance.vectors
     hidden, values, keys, queries = reduced.parts(reduced.initial_state)
@@ -51,8 +51,8 @@ def test_a_step_is_on_the_samples_that_it_is_dealt(system, view):
         expected = np.zeros_like(hidden)
         for sample in dealt:
             alone = problem(system, "ReducedPopulation", batch=None).instance
-            alone.taken = lambda _, s=sample: (vectors.member[[s]], np.ones(1))
-            by_response, _ = Slopes(alone).of(hidden @ values, keys.T @ queries)
+            alone.batch_of = lambda _, s=sample: Batch(0, vectors.member[[s]], np.ones(1))
+            by_response, _ = slopes_of(alone, hidden @ values, keys.T @ queries)
             expected += by_response @ values.T / len(dealt)
         found = made.layout.part(moved, "W_O")
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
@@ -92,12 +92,12 @@ def test_a_batch_is_not_taken_for_that_of_another_call(system, view):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_the_last_pass_is_forgotten_with_its_batches(system, view):
-    """A gradient alone leaves the mark of its batch, the first of its call."""
+def test_a_gradient_is_that_of_its_own_batch_whatever_was_the_last_one(system, view):
     made = problem(system, view)
     state, found = made.initial_state, np.empty((2, made.layout.size))
     for step in range(2):
-        made.module.gradient(state, made._stepped(step, step + 1), found[step])
+        batch = made.batch(members(made, step, step + 1)[0], step)
+        made.module.gradient(state, made._data._replace(batch=batch), found[step])
         expected = state - stepped(problem(system, view), state, 1.0, step, step + 1)
         np.testing.assert_allclose(found[step], expected, rtol=0, atol=1e-14)
     assert abs(found[1] - found[0]).max() > 1e-6

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dynamics.systems.shallow_vit.reduced.collapse import collapse, objection
+from dynamics.systems.shallow_vit.reduced.recursions import collapse, objection
 from dynamics.validation import InvalidRequest
 
 EVEN = {"m": 36, "alpha_confusion": 0.08, "sigma": 0.0, "delta": 0.0, "d": 6}

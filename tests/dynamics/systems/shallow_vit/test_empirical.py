@@ -8,9 +8,10 @@ import pytest
 import dynamics
 from dynamics import codegen
 from dynamics.results.outcome import DIVERGED
-from dynamics.systems.shallow_vit.empirical.problem import FullEmpirical, chunk_width
+from dynamics.systems.shallow_vit.empirical import FullEmpirical
+from dynamics.systems.shallow_vit.full import chunk_width
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.systems.shallow_vit.reduced.population import ReducedPopulation
+from dynamics.systems.shallow_vit.reduced import ReducedPopulation
 
 SMALL = {"M": 4, "L": 6, "m": 11, "d": 5, "xi": 0.5, "alpha_star": 0.5, "alpha_confusion": 0.2}
 CASES = [
@@ -148,7 +149,7 @@ def test_results_do_not_depend_on_the_number_of_threads(large):
 
 
 def test_lanes_sum_up_to_the_whole(large):
-    assert len(large._data[4][2]) == codegen.LANES
+    assert len(large._data.room.numbers) == codegen.LANES
     state = somewhere(large)
     weights = [large.layout.part(state, name) for name in large.layout.names]
     expected = dense(weights, large.start.a, large.tokens, large.parameters.margin)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.systems.shallow_vit.empirical.problem import FullEmpirical
+from dynamics.systems.shallow_vit.empirical import FullEmpirical
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.systems.shallow_vit.reduced.population import ReducedPopulation
+from dynamics.systems.shallow_vit.reduced import ReducedPopulation
 
 pytestmark = pytest.mark.long
 

@@ -8,7 +8,7 @@ import pytest
 import tokens
 
 import dynamics
-from dynamics.systems.shallow_vit.full.projection import Reader
+from dynamics.systems.shallow_vit.projection import Reader
 
 LAW = {"m": 24, "L": 20, "d": 5, "alpha_confusion": 0.1, "noise": 0.0}
 VIEWS = ["ReducedPopulation", "FullPopulation", "FullEmpirical"]
@@ -57,9 +57,9 @@ def test_one_sample_with_an_attention_of_its_own_is_seen(system, view):
     before = made.observables(state)
     assert before["odds"] < 1e-12
     if view == "ReducedPopulation":
-        made._data[0][0][0, 0] += 1.0
+        made._data.vectors.counts[0, 0] += 1.0
     else:
-        for part in made._data[0][:1] if view == "FullPopulation" else made._data[1][:2]:
+        for part in made._data.samples[:2]:
             part[0] *= 1.5
     after = made.observables(state)
     assert 1e-2 < after["odds"] < 1.0
@@ -70,9 +70,10 @@ def test_of_tokens_without_noise_they_are_those_of_loops(system):
     """With the tokens of one sample longer than others, so that there is something to measure."""
     made = problem(system, "FullPopulation", data="fixed")
     state = dynamics.descend(made, eta=0.2, steps=20).final_state
-    made._data[0][0][1] *= 1.3
+    for part in made._data.samples[:2]:
+        part[1] *= 1.3
     keys, queries = (made.layout.part(state, name) for name in ("W_K", "W_Q"))
-    values, places, labels = made._data[0][:3]
+    values, places, labels = made._data.samples.tokens, made.tokens.patterns, made.tokens.labels
     samples = [
         (tokens.attention(x.T, keys, queries).T, order.tolist(), label)
         for x, order, label in zip(values, places, labels, strict=True)
@@ -88,7 +89,7 @@ def test_of_noisy_tokens_they_are_those_of_loops(system):
     state = made.initial_state + 0.1 * generator.standard_normal(made.layout.size)
     weights = [made.layout.part(state, name).tolist() for name in made.layout.names]
     found, samples = made.tokens, []
-    for x, patterns, label in zip(found.values, found.places, found.labels, strict=True):
+    for x, patterns, label in zip(found.values, found.patterns, found.labels, strict=True):
         asked = noisy_vit.output(weights, made.start.a.tolist(), x.tolist())[1]
         samples.append(([query[0] for query in asked], patterns.tolist(), label))
     expected = change(samples, 5.0)
@@ -114,7 +115,7 @@ def test_a_change_is_the_mean_over_queries_with_their_weights():
     """Two positive samples of weights 1 and 3, the odds of the second e times too large."""
     counts = np.array([[6, 2, 1], [6, 2, 1], [2, 6, 1]])
     labels, weights = np.array([1.0, 1.0, -1.0]), np.array([0.125, 0.375, 0.5])
-    reader = Reader(None, None, counts, labels, weights)
+    reader = Reader(None, None, None, counts, labels, weights)
     masses = np.full((3, 2, 3), 0.25)
     masses[:, 0] = 0.75
     asked, each = np.tile(np.arange(3), (3, 1)), weights[:, None] * np.ones((1, 3))
@@ -123,5 +124,5 @@ def test_a_change_is_the_mean_over_queries_with_their_weights():
     assert reader.odds(masses, asked, each) == pytest.approx(np.expm1(0.75))
     each[1:, 2] = 0.0
     assert reader.odds(masses, asked, each) == pytest.approx(0.0, abs=1e-14)
-    one = Reader(None, None, counts[:2], labels[:2], weights[:2])
+    one = Reader(None, None, None, counts[:2], labels[:2], weights[:2])
     assert np.isnan(one.odds(masses[:2], asked[:2], each[:2]))

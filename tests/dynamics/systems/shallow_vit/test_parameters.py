@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from dynamics.systems.shallow_vit.empirical import sampling
+from dynamics.systems.shallow_vit import sampling
 from dynamics.validation import InvalidRequest, first_problem
 
 WRONG = [
@@ -116,10 +116,10 @@ def test_places_stand_for_their_counts_and_noise_has_its_size(system):
 
 
 def test_the_start_is_that_of_assumption_1(system):
-    from dynamics.systems.shallow_vit import start
+    from dynamics.systems.shallow_vit.realization import random_start
 
     parameters = system.Parameters(m=400, sigma=0.3, delta=0.4, d=12, output_weights="per_position")
-    made = start.drawn(parameters, sampling.streams(2).start)
+    made = random_start(parameters, sampling.streams(2).start)
     assert made.a.shape == (400, 50)
     assert np.unique(np.abs(made.a)) == pytest.approx([1 / 20])
     assert made.a.mean() == pytest.approx(0, abs=1e-3)
@@ -127,7 +127,7 @@ def test_the_start_is_that_of_assumption_1(system):
     errors = np.linalg.norm(made.W_V[:, :5] - made.p, axis=0)
     assert errors == pytest.approx(np.full(5, 0.3), rel=1e-12)
     assert made.W_O.std() == pytest.approx(0.01, rel=0.05)
-    calm = start.drawn(system.Parameters(m=400, delta=0.0, d=12), sampling.streams(2).start)
+    calm = random_start(system.Parameters(m=400, delta=0.0, d=12), sampling.streams(2).start)
     assert (calm.W_K == calm.W_Q).all()
     assert np.abs(calm.W_K.T @ calm.W_K - np.eye(12)).max() < 1e-14
     assert np.linalg.norm((made.W_K - calm.W_K)[:, :5], axis=0) == pytest.approx(np.full(5, 0.4))

@@ -7,7 +7,7 @@ import pytest
 import tokens
 
 import dynamics
-from dynamics.systems.shallow_vit.reduced.inner_product_recursion import gram
+from dynamics.systems.shallow_vit.reduced.recursions import gram
 from dynamics.validation import InvalidRequest
 
 SMALL = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0}
@@ -57,7 +57,7 @@ OPTIONS = [
     {"margin": 0.02},
     {"frozen": "attention"},
     {"frozen": "values"},
-    {"M": 7, "d": 8},
+    {"M": 7, "d": 12},
     {"M": 11, "d": 12},
 ]
 
@@ -103,7 +103,7 @@ def test_gradients_are_those_of_the_tokens(system, options):
 
 def test_kernels_are_the_plain_matrices_where_patterns_are_many(system):
     """Fives that are full, more than one of them, and scores that overflow an exponential."""
-    from dynamics.systems.shallow_vit.reduced.slopes import Slopes
+    from dynamics.systems.shallow_vit.reduced.recursions import slopes_of
 
     for M in (3, 5, 6, 10, 13):
         parameters = system.Parameters(
@@ -117,7 +117,7 @@ def test_kernels_are_the_plain_matrices_where_patterns_are_many(system):
             hidden, values, keys, queries = (
                 problem.layout.part(state, name) for name in problem.layout.names
             )
-            E, T = Slopes(problem.instance).of(hidden @ values, keys.T @ queries)
+            E, T = slopes_of(problem.instance, hidden @ values, keys.T @ queries)
             expected = (E @ values.T, hidden.T @ E, queries @ T.T, keys @ T)
             slope = problem.gradient(state)
             for name, part in zip(problem.layout.names, expected, strict=True):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dynamics.systems.shallow_vit.empirical import sampling, sparsification
-from dynamics.systems.shallow_vit.empirical.tokens import Training, drawn
+from dynamics.systems.shallow_vit import sampling
+from dynamics.systems.shallow_vit.empirical import SPARSIFIERS, Training, noisy_tokens
 from dynamics.systems.shallow_vit.parameters import Parameters
 
 SIZES = {"M": 4, "L": 20, "alpha_star": 0.3, "alpha_confusion": 0.1, "d": 6}
@@ -13,7 +13,7 @@ SIZES = {"M": 4, "L": 20, "alpha_star": 0.3, "alpha_confusion": 0.1, "d": 6}
 def tokens(seed=0, samples=30, parameters=None, **options):
     given = parameters or Parameters(**SIZES, data="fixed_disc")
     streams = sampling.streams(seed)
-    return drawn(given, samples, Training(**options), streams.training, streams.tokens)
+    return noisy_tokens(given, samples, Training(**options), streams.training, streams.tokens)
 
 
 def by_kind(found):
@@ -22,11 +22,11 @@ def by_kind(found):
 
 def test_kinds_are_told_by_pattern_and_label():
     places = np.array([[0, 1, 2, 3], [0, 1, 2, 3]])
-    found = sparsification.kinds(places, np.array([1.0, -1.0]))
+    found = sampling.kinds(places, np.array([1.0, -1.0]))
     assert found.tolist() == [[0, 1, 2, 2], [1, 0, 2, 2]]
 
 
-@pytest.mark.parametrize("kind", sparsification.SPARSIFIERS)
+@pytest.mark.parametrize("kind", SPARSIFIERS)
 def test_the_same_number_goes_everywhere_and_the_rest_is_as_it_was(kind):
     whole, part = tokens(), tokens(sparsify=kind, removed=0.25)
     assert part.values.shape == (30, 15, 6)
@@ -35,7 +35,7 @@ def test_the_same_number_goes_everywhere_and_the_rest_is_as_it_was(kind):
         places = [rows.index(row.tobytes()) for row in part.values[n]]
         assert places == sorted(places)
         assert (whole.kinds[n][places] == part.kinds[n]).all()
-        assert (whole.places[n][places] == part.places[n]).all()
+        assert (whole.patterns[n][places] == part.patterns[n]).all()
 
 
 def test_irrelevant_tokens_go_before_confusion_before_relevant():
@@ -53,14 +53,14 @@ def test_random_ones_go_whatever_they_are():
 def test_the_noisiest_are_the_noisy_ones():
     options = {"noisy_share": 0.2, "noisy_std": 1.0}
     whole, part = tokens(**options), tokens(**options, sparsify="noisiest", removed=0.2)
-    far = np.linalg.norm(whole.values - np.eye(6)[whole.places], axis=2)
+    far = np.linalg.norm(whole.values - np.eye(6)[whole.patterns], axis=2)
     assert ((far > 0.2).sum(axis=1) == 4).all()
-    assert np.linalg.norm(part.values - np.eye(6)[part.places], axis=2).max() < 0.1
+    assert np.linalg.norm(part.values - np.eye(6)[part.patterns], axis=2).max() < 0.1
 
 
 def test_noise_has_its_spread_and_noisy_tokens_theirs():
     many = tokens(samples=3000, noisy_share=0.5, noisy_std=2.0)
-    noise = many.values - np.eye(6)[many.places]
+    noise = many.values - np.eye(6)[many.patterns]
     size = np.sqrt((noise**2).mean(axis=2))
     loud = noise[size > 0.2]
     assert loud.size == noise.size // 2
@@ -74,7 +74,7 @@ def test_noisy_tokens_change_no_other():
     quiet, loud = tokens(), tokens(noisy_share=0.2)
     same = (quiet.values == loud.values).all(axis=2)
     assert (same.sum(axis=1) == 16).all()
-    assert (quiet.places == loud.places).all()
+    assert (quiet.patterns == loud.patterns).all()
 
 
 def test_more_samples_begin_with_the_fewer_ones_where_tokens_are_alike():

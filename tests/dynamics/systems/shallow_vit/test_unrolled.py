@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dynamics.systems.shallow_vit.reduced import unrolled
+from dynamics.systems.shallow_vit import kernels as unrolled
 
 
 @pytest.fixture(scope="module", params=[1, 3, 5, 10, 17, 33])

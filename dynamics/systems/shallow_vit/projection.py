@@ -19,10 +19,9 @@ from functools import cache, cached_property
 import numpy as np
 
 from dynamics.problem import FloatArray, Layout
-from dynamics.systems.shallow_vit.empirical import sampling
-from dynamics.systems.shallow_vit.empirical.sampling import IntArray
+from dynamics.systems.shallow_vit import sampling
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.systems.shallow_vit.start import Start
+from dynamics.systems.shallow_vit.sampling import IntArray
 from theory.symmetry import Classes, classes
 from theory.systems.shallow_vit.symmetry import asymmetry, class_means, named, pattern_group
 
@@ -83,14 +82,18 @@ class Reader:
     Attributes
     ----------
     parameters : Parameters
-    start : Start
+    a : float array, shape (m,) or (m, L)
+        Output weights.
+    p : float array, shape (d, M)
+        The orthonormal p_j that V starts near to.
     counts : int array, shape (S, M)
     labels, weights : float arrays, shape (S,)
         The training samples.
     """
 
     parameters: Parameters
-    start: Start
+    a: FloatArray
+    p: FloatArray
     counts: IntArray
     labels: FloatArray
     weights: FloatArray
@@ -149,15 +152,15 @@ class Reader:
         gates = np.concatenate(list((hidden @ values) @ both), axis=1) > 0
         size = self.parameters.M
         lucky = {"lucky_W": float("nan"), "lucky_U": float("nan")}
-        if self.start.a.ndim == 1:
-            positive = self.start.a > 0
+        if self.a.ndim == 1:
+            positive = self.a > 0
             lucky = {
                 "lucky_W": float((positive & gates[:, 0]).sum()),
                 "lucky_U": float((~positive & gates[:, size + 1]).sum()),
             }
             gates = np.column_stack([positive, gates])
         lengths = np.linalg.norm(hidden, axis=1)
-        near = hidden @ self.start.p[:, 0] >= np.cos(self.parameters.sigma) * lengths
+        near = hidden @ self.p[:, 0] >= np.cos(self.parameters.sigma) * lengths
         return lucky | {
             "lucky_angle": float((near & (lengths > 0)).sum()),
             "gate_classes": float(len(np.unique(np.packbits(gates, axis=1), axis=0))),

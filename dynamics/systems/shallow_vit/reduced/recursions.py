@@ -1,0 +1,291 @@
+r"""Recursions of gradient descent beside a pattern run: inner products, and the symmetric collapse.
+
+*Inner products*: :math:`H = W_O V`, :math:`B = K^\top Q`, :math:`G_V = V^\top V`,
+:math:`G_K = K^\top K`, :math:`G_Q = Q^\top Q` and :math:`J = W_O W_O^\top` close on themselves,
+with terms in :math:`\eta^2`: it is a recursion of gradient descent, of which no gradient exists.
+The step is the one that `theory.systems.shallow_vit.recursion.gram` derives. All that attention has
+are three M x M matrices; d has disappeared.
+
+*Symmetric collapse*: where the symmetries of `theory.systems.shallow_vit.symmetry` hold at the
+start (sigma = delta = 0, W_K = W_Q, equal non-discriminative counts, neurons in whole orbits:
+``start="symmetric"``), B has six distinct entries and :math:`G_K`, :math:`G_Q` five each, for ever.
+Their step is the one that `theory.systems.shallow_vit.recursion.collapse` derives, in the class
+means t of T; W_O and V go on beside them as neurons do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from dynamics.problem import FloatArray
+from dynamics.systems.shallow_vit.projection import PARTS, attention, pairs
+from dynamics.systems.shallow_vit.realization import Instance
+from dynamics.systems.shallow_vit.reduced import ReducedPopulation
+from dynamics.systems.shallow_vit.sampling import weight_table
+from dynamics.validation import InvalidRequest, integer, real, refuse
+from theory.systems.shallow_vit.data_law import Law
+from theory.systems.shallow_vit.notation import PAIRS
+from theory.systems.shallow_vit.symmetry import Weights, broken, class_means, conditions, scalars
+
+MATRICES = ("H", "B", "G_V", "G_K", "G_Q", "J")
+
+
+@dataclass(frozen=True)
+class RecursionCheck:
+    """A recursion laid beside a run on patterns.
+
+    Attributes
+    ----------
+    deviations : mapping
+        Name -> largest absolute distance of an entry, at every step; shape (steps + 1,).
+    values : mapping
+        Name -> what the recursion ends at.
+    """
+
+    deviations: Mapping[str, FloatArray]
+    values: Mapping[str, Any]
+
+    @property
+    def deviation(self) -> float:
+        """The largest of all."""
+        return max(float(series.max()) for series in self.deviations.values())
+
+
+def _inner_products(parts: tuple[FloatArray, ...]) -> dict[str, FloatArray]:
+    """The six matrices of W_O, V, K, Q."""
+    hidden, values, keys, queries = parts
+    return {
+        "H": hidden @ values,
+        "B": keys.T @ queries,
+        "G_V": values.T @ values,
+        "G_K": keys.T @ keys,
+        "G_Q": queries.T @ queries,
+        "J": hidden @ hidden.T,
+    }
+
+
+def _parts_of(problem: ReducedPopulation, state: FloatArray) -> tuple[FloatArray, ...]:
+    """W_O, V, K, Q of a flat state."""
+    return tuple(problem.layout.part(state, name) for name in PARTS)
+
+
+def gram(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
+    """Advance the six matrices from the start of a problem, and the problem beside them.
+
+    Parameters
+    ----------
+    problem : ReducedPopulation
+        With all weights trained, or with attention frozen.
+    eta : float
+        Learning rate of all weights.
+    steps : int
+
+    Raises
+    ------
+    InvalidRequest
+        If the values are frozen: then V does not follow from inner products.
+    """
+    if problem.parameters.frozen == "values":
+        refuse("frozen", "values", "is no step of the inner products", "none or attention", "none")
+    rate, many = real("eta", eta, above=0.0), integer("steps", steps, at_least=1, at_most=10**7)
+    state = problem.initial_state
+    found = _inner_products(_parts_of(problem, state))
+    gaps: dict[str, list[float]] = {name: [0.0] for name in MATRICES}
+    for reached, step in _stepping(problem, state, rate, many):
+        by_response, by_score = slopes_of(problem.instance, found["H"], found["B"], step)
+        found = _matrix_step()(found, by_response, by_score, rate)
+        for name, exact in _inner_products(_parts_of(problem, reached)).items():
+            gaps[name].append(float(np.abs(found[name] - exact).max()))
+    return RecursionCheck({name: np.array(gap) for name, gap in gaps.items()}, found)
+
+
+def _stepping(
+    problem: ReducedPopulation, state: FloatArray, eta: float, steps: int
+) -> Iterator[tuple[FloatArray, int]]:
+    """The states of a run after every step, each with the number of the step that led there."""
+    rates = np.full(state.size, eta)
+    none = np.empty(0, dtype=np.int64), np.empty((0, state.size))
+    rows = np.empty((1, len(problem.order_names)))
+    for step in range(steps):
+        problem.advance(state, rates, step, step + 1, (rows, *none))
+        yield state, step
+
+
+@cache
+def _matrix_step() -> Callable[..., dict[str, FloatArray]]:
+    """One step of the six matrices, compiled from the derivation, for orthonormal patterns."""
+    import sympy
+
+    from theory.systems.shallow_vit import recursion
+
+    plain = recursion.gram()
+    names = {str(matrix): matrix for matrix in plain}
+    arguments = [*[names[name] for name in MATRICES], recursion.E, recursion.T, recursion.eta]
+    steps = [
+        plain[names[name]].subs(recursion.GAMMA, sympy.Identity(recursion.M)) for name in MATRICES
+    ]
+    compiled = sympy.lambdify(arguments, [step.doit() for step in steps], "numpy")
+
+    def step(
+        found: Mapping[str, FloatArray], by_response: FloatArray, by_score: FloatArray, eta: float
+    ) -> dict[str, FloatArray]:
+        values = compiled(*[found[name] for name in MATRICES], by_response, by_score, eta)
+        return {name: np.asarray(value) for name, value in zip(MATRICES, values, strict=True)}
+
+    return step
+
+
+def objection(problem: ReducedPopulation) -> str:
+    """Why the collapse does not hold, in one line; empty where it does."""
+    found, start = problem.instance, problem.instance.start
+    if found.minibatches.size is not None:
+        return "the symmetric collapse needs: all samples in every step; there are mini-batches"
+    vectors = found.vectors
+    law = Law(vectors.counts, vectors.labels.astype(np.int64), vectors.weights)
+    hidden, values, keys, queries = _parts_of(problem, problem.initial_state)
+    weights = Weights(hidden, values, keys, queries, start.a)
+    return broken(conditions(weights, law)) or ""
+
+
+def collapse(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
+    """Advance the 16 scalars with W_O and V, and the problem beside them.
+
+    Parameters
+    ----------
+    problem : ReducedPopulation
+    eta : float
+        Learning rate of all weights.
+    steps : int
+
+    Returns
+    -------
+    RecursionCheck
+        Of the scalars, of W_O and of V. The distance of a scalar is the largest one of an entry of
+        its class.
+
+    Raises
+    ------
+    InvalidRequest
+        With the first condition that does not hold.
+    """
+    why = objection(problem)
+    if why:
+        raise InvalidRequest(why)
+    rate, many = real("eta", eta, above=0.0), integer("steps", steps, at_least=1, at_most=10**7)
+    state, size = problem.initial_state, problem.parameters.M
+    trained = float(problem.parameters.frozen != "values")
+    hidden, values = (part.copy() for part in _parts_of(problem, state)[:2])
+    found = _read(_parts_of(problem, state), size)[0]
+    names = (*found, "W_O", "V")
+    gaps: dict[str, list[float]] = {name: [0.0] for name in names}
+    for reached, _ in _stepping(problem, state, rate, many):
+        by_response, by_score = slopes_of(problem.instance, hidden @ values, _scores(found, size))
+        found = _scalar_step(size)(found, class_means(by_score, pairs(size)[0]), rate)
+        moved = hidden - rate * by_response @ values.T
+        values = values - trained * rate * hidden.T @ by_response
+        hidden = moved
+        exact = _parts_of(problem, reached)
+        for name, entries in _read(exact, size)[1].items():
+            gaps[name].append(float(np.abs(entries - found[name]).max()))
+        gaps["W_O"].append(float(np.abs(exact[0] - hidden).max()))
+        gaps["V"].append(float(np.abs(exact[1] - values).max()))
+    series = {name: np.array(gap) for name, gap in gaps.items()}
+    return RecursionCheck(series, found | {"W_O": hidden, "V": values})
+
+
+def _read(
+    parts: tuple[FloatArray, ...], patterns: int
+) -> tuple[dict[str, float], dict[str, FloatArray]]:
+    """The scalars of W_O, V, K, Q as means, and the entries that each stands for."""
+    matrices, entries = _inner_products(parts), {}
+    for name in scalars(patterns):
+        code, pair = name.rsplit("_", 1)
+        entries[name] = matrices[code][_places(patterns, pair, code != "B")]
+    return {name: float(values.mean()) for name, values in entries.items()}, entries
+
+
+def _scores(found: Mapping[str, float], patterns: int) -> FloatArray:
+    """B of the scalars, shape (M, M)."""
+    classes, names = pairs(patterns)
+    return np.asarray(np.array([found[f"B_{name}"] for name in names])[classes.labels])
+
+
+@cache
+def _places(patterns: int, pair: str, even: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of a class; of unordered pairs where it is even."""
+    places = pairs(patterns)[1][pair]
+    if even and pair == "1k":
+        places = np.concatenate([places, places[:, ::-1]])
+    return places[:, 0], places[:, 1]
+
+
+@cache
+def _scalar_step(patterns: int) -> Callable[..., dict[str, float]]:
+    """One step of the scalars, compiled from the derivation."""
+    import sympy
+
+    from theory.systems.shallow_vit import recursion
+
+    plain = {str(name): step for name, step in recursion.collapse().items()}
+    kept, classes = scalars(patterns), tuple(pairs(patterns)[1])
+    every = [f"{code}_{pair}" for code in ("B", "G_K", "G_Q", "t") for pair in PAIRS]
+    letters = {s.name: s for step in plain.values() for s in step.free_symbols}
+    given = [letters.get(name, sympy.Dummy(name)) for name in every]
+    steps = [plain[name].subs(recursion.M, patterns) for name in kept]
+    compiled = sympy.lambdify([*given, recursion.eta], steps, "math")
+
+    def step(found: Mapping[str, float], means: FloatArray, eta: float) -> dict[str, float]:
+        slope = dict(zip((f"t_{name}" for name in classes), means.tolist(), strict=True))
+        known = dict(found) | slope
+        values = compiled(*[known.get(name, 0.0) for name in every], eta)
+        return dict(zip(kept, values, strict=True))
+
+    return step
+
+
+def slopes_of(
+    instance: Instance, responses: FloatArray, scores: FloatArray, step: int | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """E (m, M) and T (M, M), the derivatives of the loss by H and by B, as plain matrices.
+
+    What the kernels do vector by vector, done for all vectors at once.
+
+    Parameters
+    ----------
+    instance : Instance
+    responses : float array, shape (m, M)
+        H.
+    scores : float array, shape (M, M)
+        B.
+    step : int or None
+        Whose batch it is of; None is all samples.
+
+    Returns
+    -------
+    E : float array, shape (m, M)
+    T : float array, shape (M, M)
+        0 where attention is frozen.
+    """
+    parameters, vectors, a = instance.parameters, instance.vectors, instance.start.a
+    _, index, share = instance.batch_of(step)
+    counts, labels = vectors.counts[index], vectors.labels[index]
+    table, rows, scale = weight_table(a, vectors, parameters.L)
+    weights = (scale[index][:, :, None] * table[rows[index]]).transpose(0, 2, 1)
+    mass = attention(scores, counts)
+    before = responses @ mass
+    reached = labels * (weights * np.maximum(before, 0.0)).sum(axis=(1, 2))
+    pushed = -labels * share
+    if parameters.loss == "hinge":
+        pushed = pushed * (reached < parameters.margin)
+    back = pushed[:, None, None] * weights * (before > 0.0)
+    by_response = np.asarray((back @ mass.transpose(0, 2, 1)).sum(axis=0))
+    if parameters.frozen == "attention":
+        return by_response, np.zeros_like(scores)
+    pulled = responses.T @ back
+    mean = (mass * pulled).sum(axis=1, keepdims=True)
+    return by_response, np.asarray((mass * (pulled - mean)).sum(axis=0))
