@@ -12,6 +12,14 @@ if "ATTDYN_CACHE_DIR" not in os.environ:
 
 
 @pytest.fixture
+def interrupted(monkeypatch):
+    """The next command is interrupted after some chunks."""
+    from interruptions import interrupt_soon
+
+    interrupt_soon(monkeypatch)
+
+
+@pytest.fixture
 def system():
     import dynamics
 

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from theory.law import (
     Blamed,
+    FloatArray,
     Law,
     ModelError,
     is_number,
@@ -35,8 +35,6 @@ from theory.law import (
     select_samples,
     stacked,
 )
-
-FloatArray = NDArray[np.float64]
 
 LEADING: Mapping[str, tuple[str, ...]] = {
     "start": (),

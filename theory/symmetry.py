@@ -22,11 +22,8 @@ from dataclasses import dataclass
 from functools import cached_property, singledispatch
 
 import numpy as np
-from numpy.typing import NDArray
 
-from theory.color_refinement import RelationalStructure, by_appearance, refine
-
-IntArray = NDArray[np.int64]
+from theory.color_refinement import IntArray, RelationalStructure, by_appearance, refine
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,8 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from theory.closure.linear import LinearSpace
-from theory.closure.partition import (
-    FLOORS,
-    MOST_HALVINGS,
-    SCALES,
-    EntryClasses,
-    FloatArray,
-    Training,
-)
+from theory.closure.partition import FLOORS, MOST_HALVINGS, SCALES, EntryClasses, Training
+from theory.law import FloatArray
 
 MOST_LINEAR = 600
 """Scalars up to which linear laws are sought."""

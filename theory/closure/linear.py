@@ -25,11 +25,11 @@ from theory.closure.partition import (
     MOST_HALVINGS,
     SCALES,
     EntryClasses,
-    FloatArray,
-    IntArray,
     Training,
     random_state,
 )
+from theory.color_refinement import IntArray
+from theory.law import FloatArray
 
 LEAST_QUIET, MOST_QUIET = 4, 12
 """Rounds in a row that must add nothing: one more for every two scalars."""
@@ -294,9 +294,3 @@ def _point(
             break
         scale /= 2
     return gradient, floor
-
-
-def group_numbers(names: list[str]) -> IntArray:
-    """Numbers of names, in the order of first appearance."""
-    order = {name: k for k, name in enumerate(dict.fromkeys(names))}
-    return np.array([order[name] for name in names], dtype=np.int64)

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from theory.closure.partition import FROZEN, EntryClasses, FloatArray, IntArray
-from theory.color_refinement import by_appearance
-from theory.law import ModelError
+from theory.closure.partition import FROZEN, EntryClasses
+from theory.color_refinement import IntArray, by_appearance
+from theory.law import FloatArray, ModelError
 
 LONGEST = 60
 """Characters of a permutation in messages."""

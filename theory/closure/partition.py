@@ -28,11 +28,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from theory.color_refinement import by_appearance
-from theory.law import ModelError
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from theory.color_refinement import IntArray, by_appearance
+from theory.law import FloatArray, ModelError
 
 FLOORS = 300.0
 """Measured rounding errors from which a difference counts."""

@@ -15,13 +15,12 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynamics.models.engine.functions import WATCHED, functions_of, slope_of
 from dynamics.models.engine.program import Data
 from theory.closure import Closure, EntryClasses, SampleClasses
 from theory.closure.conservation import conservation_laws
-from theory.closure.linear import group_numbers, linear_space
+from theory.closure.linear import linear_space
 from theory.closure.orbits import orbit_classes
 from theory.closure.partition import (
     FLOORS,
@@ -33,12 +32,12 @@ from theory.closure.partition import (
     refine_entries,
     split_samples,
 )
-from theory.law import ModelError, select_samples
+from theory.color_refinement import by_appearance
+from theory.law import FloatArray, ModelError, select_samples
 
 if TYPE_CHECKING:
     from dynamics.models.engine.realization import Realization, Walk
 
-FloatArray = NDArray[np.float64]
 
 PERTURBATIONS = 20240
 """Seed of the perturbations."""
@@ -55,8 +54,8 @@ class FullTraining:
         names = list(made.arrays)
         sizes = [prod(shape) for shape in made.shapes.values()]
         self.arrays = np.repeat(np.arange(len(names)), sizes)
-        groups = group_numbers([made.model.groups.get(name, "") for name in names])
-        self.groups = np.repeat(groups, sizes)
+        groups = np.array([made.model.groups.get(name, "") for name in names])
+        self.groups = np.repeat(by_appearance(groups)[0], sizes)
         self._program, self._data = made.program, data
         self._generator = np.random.default_rng(PERTURBATIONS)
 

@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 from dynamics.models.engine.program import Program
 from theory.closure import EntryClasses, LinearSpace
-
-FloatArray = NDArray[np.float64]
+from theory.law import FloatArray
 
 DENSE = 1 << 16
 """Entries times scalars up to which a product with a matrix is quicker than a gather."""

@@ -16,14 +16,11 @@ from math import ceil, prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynamics.models.engine.tracing import namespace, refusals, require_jax
 from dynamics.validation import InvalidRequest
 from theory.law import Law, ModelError
 from theory.model import LEADING, Model, check_name
-
-FloatArray = NDArray[np.float64]
 
 BLOCK_NUMBERS = 1 << 22
 """Numbers that the samples of one block may need at a time."""
@@ -48,12 +45,6 @@ class Data(NamedTuple):
     samples: Any
     fixed: Any
     reals: Any
-
-
-def split_constants(constants: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, float]]:
-    """Static constants, and real ones."""
-    reals = {name: value for name, value in constants.items() if isinstance(value, float)}
-    return {n: v for n, v in constants.items() if n not in reals}, reals
 
 
 class Program:

@@ -12,16 +12,14 @@ from numpy.typing import NDArray
 
 from dynamics.models.engine.closing import Closing, FullTraining, far
 from dynamics.models.engine.functions import Embedding, class_embedding
-from dynamics.models.engine.program import Data, Program, device_data, program_of, split_constants
+from dynamics.models.engine.program import Data, Program, device_data, program_of
 from dynamics.models.engine.tracing import refusals, require_jax
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure, EntryClasses, LinearSpace, SampleClasses
 from theory.closure.orbits import Generator, generators_of
 from theory.closure.partition import class_tolerances
-from theory.law import Law, ModelError, select_samples
+from theory.law import FloatArray, Law, ModelError, select_samples
 from theory.model import Model, check_name
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,8 @@ class Realization:
     ) -> None:
         require_jax()
         self.model, self.constants = model, dict(constants)
-        statics, self.reals = split_constants(constants)
+        self.reals = {name: x for name, x in constants.items() if isinstance(x, float)}
+        statics = tuple((name, x) for name, x in constants.items() if name not in self.reals)
         with refusals():
             self.arrays = model.starting_arrays(constants)
             fixed = model.fixed_arrays(constants)
@@ -71,9 +70,7 @@ class Realization:
             self.law = self._law(samples, seed)
         self.shapes = {name: array.shape for name, array in self.arrays.items()}
         self.flat_start = np.concatenate([array.ravel() for array in self.arrays.values()])
-        self.program: Program = program_of(
-            model, tuple(statics.items()), tuple(self.shapes.items())
-        )
+        self.program: Program = program_of(model, statics, tuple(self.shapes.items()))
         self.data = device_data(self.law, fixed, self.reals)
         self.program.check(self.data)
         self._closures: dict[Walk, Closure] = {}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from interruptions import interrupt_soon, signalled
+from interruptions import signalled
 from runs import same
 
 import dynamics
@@ -24,12 +24,6 @@ COMPARE = ["compare", "positional_attention", "--D", "8", "--C", "2", "--steps",
 def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture
-def interrupted(monkeypatch):
-    """The next command is interrupted after some chunks."""
-    interrupt_soon(monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from interruptions import interrupt_soon, signalled
+from interruptions import signalled
 from runs import same
 
 import dynamics
@@ -35,12 +35,6 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("my.py").write_text(TEXT, encoding="utf-8")
     return tmp_path
-
-
-@pytest.fixture
-def interrupted(monkeypatch):
-    """The next command is interrupted after some chunks."""
-    interrupt_soon(monkeypatch)
 
 
 def files(folder):

@@ -23,12 +23,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from theory.law import FloatArray
 from theory.symmetry import Partition
 from theory.systems.positional_attention.linear_rules import SignError, sign_error, walk_law
-
-FloatArray = NDArray[np.float64]
 
 
 class Overlap(NamedTuple):

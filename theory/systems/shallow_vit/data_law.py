@@ -23,10 +23,9 @@ from dataclasses import dataclass
 from math import comb, floor
 
 import numpy as np
-from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
+from theory.color_refinement import IntArray
+from theory.law import FloatArray
 
 LABELS = (1, -1)
 

@@ -21,14 +21,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import sympy
-from numpy.typing import NDArray
 
+from theory.color_refinement import IntArray
+from theory.law import FloatArray
 from theory.symmetry import Classes, PermutationGroup, classes
 from theory.systems.shallow_vit.data_law import Law
 from theory.systems.shallow_vit.notation import EVEN_PAIRS, PAIRS
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 TOLERANCE = 1e-12
 """Largest deviation from a condition that counts as rounding, relative to the largest entry."""

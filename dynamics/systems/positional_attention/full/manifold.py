@@ -71,7 +71,8 @@ from dynamics.systems.positional_attention.reduced.configurations import (
     type_probabilities,
 )
 from dynamics.validation import refuse
-from theory.symmetry import Classes, IntArray, Partition, PermutationGroup, classes
+from theory.color_refinement import IntArray
+from theory.symmetry import Classes, Partition, PermutationGroup, classes
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.full import FullPopulation
