@@ -12,16 +12,7 @@ from math import isnan, log
 import numpy as np
 import sympy
 
-from dynamics.experiments.masked_image_modeling.runs import (
-    NEGATIVE,
-    POSITIVE,
-    UNITS,
-    Case,
-    cases_of,
-    family,
-    patches_of,
-    requires,
-)
+from dynamics.experiments.masked_image_modeling import runs
 from dynamics.experiments.measurement import LINEAR, Measurement, Study, Undecided, listed, measures
 from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
@@ -29,10 +20,10 @@ from dynamics.results.power_law import exponent
 from theory.systems.masked_image_modeling.information_gap import late_loss
 from theory.systems.masked_image_modeling.notation import NOTATION
 
-Patch = tuple[Case, bool]
+Patch = tuple[runs.Case, bool]
 """A case, and whether its local or its global patches are meant."""
-POSITIVE_GAP = requires(sign=1)
-LARGE_GAP = requires(large=True)
+POSITIVE_GAP = runs.requires(sign=1)
+LARGE_GAP = runs.requires(large=True)
 AS_ONE_OVER_T = -0.9
 """Exponent in time from which on a loss falls as 1/t."""
 SLOWEST = "slowest exponent in time of the loss above its floor, after rapid growth"
@@ -57,7 +48,7 @@ UNCHANGED = 0.1
 @measures(SLOWEST, "<=", AS_ONE_OVER_T, LARGE_GAP)
 def loss(study: Study) -> Finding:
     """The late law of the loss, and how the time to a fixed loss grows with P."""
-    patches = _with_mates(cases_of(study, POSITIVE, NEGATIVE))
+    patches = _with_mates(runs.cases_of(study, runs.POSITIVE, runs.NEGATIVE))
     for case, local in patches:
         study.row(
             case.sizes, row=_name(local), slope=late_slope(case, local),
@@ -69,7 +60,7 @@ def loss(study: Study) -> Finding:
     reason = f"L_p - L*_p ends at {left}, {words_of_decay(patches)}"
     also = []
     if study.parameters is None:
-        ladder = [(c.parameters.P, c.unit, c.time("E5")) for c in family(study)]
+        ladder = [(c.parameters.P, c.unit, c.time("E5")) for c in runs.family(study)]
         times = [time / (unit * log(P)) for P, unit, time in ladder]
         grows = exponent([P for P, _, _ in ladder], times)
         reason += (
@@ -104,7 +95,7 @@ def loss(study: Study) -> Finding:
 )  # fmt: skip
 def attention(study: Study) -> Finding:
     """(1 - A)^2 against the loss above its floor, along the last decade of that."""
-    for case, local in _with_mates(cases_of(study, POSITIVE, NEGATIVE)):
+    for case, local in _with_mates(runs.cases_of(study, runs.POSITIVE, runs.NEGATIVE)):
         gap, own = _loss_and_attention(case, local)
         study.row(
             case.sizes, row=_name(local), own=float(own[-1]), left=float(gap[-1] / gap[0]),
@@ -134,7 +125,7 @@ def attention(study: Study) -> Finding:
 @measures("least growth of alpha_m from the switch to its peak", ">=", BOOST, POSITIVE_GAP)
 def rapid_growth(study: Study) -> Finding:
     """Growth of the rate of Phi_m from the switch to its peak."""
-    for case in family(study):
+    for case in runs.family(study):
         rate, switch = case.run["alpha_m"], case.after("E2").start
         peak = int(rate.argmax())
         grown = float(rate[peak] / rate[switch]) if switch < rate.size else float("nan")
@@ -147,9 +138,9 @@ def rapid_growth(study: Study) -> Finding:
         falling = f"with a fall at {falls} records" if falls else "without a fall"
         reason = (
             f"alpha_m grows {study.listed('growth')}-fold from the switch to its peak (P="
-            f"{patches_of(study)}), {falling}, where A_m is {study.listed('A_m')}"
+            f"{runs.patches_of(study)}), {falling}, where A_m is {study.listed('A_m')}"
         )
-    study.draw(UNITS, r"$\alpha_m$ over its first value")
+    study.draw(runs.UNITS, r"$\alpha_m$ over its first value")
     also = "records from the switch to the peak at which alpha_m falls"
     return study.conclude(least, reason, Measurement(also, falls, "<=", 0))
 
@@ -160,7 +151,7 @@ def rapid_growth(study: Study) -> Finding:
 )  # fmt: skip
 def end_of_growth(study: Study) -> Finding:
     """Where alpha_m peaks, and whether the loss goes to its floor."""
-    patches = [(case, True) for case in family(study)]
+    patches = [(case, True) for case in runs.family(study)]
     for case, _ in patches:
         run, peak = case.run, int(case.run["alpha_m"].argmax())
         depth = float(run["Phi_m"][peak] / log(case.parameters.P))
@@ -174,7 +165,7 @@ def end_of_growth(study: Study) -> Finding:
     slowest, undecided_yet = float(np.max(study.column("slope"))), still_steepening(patches)
     reason = (
         f"alpha_m peaks at A_m = {study.listed('A_m')} and Phi_m / ln P = "
-        f"{study.listed('Phi_m_over_log')} (P={patches_of(study)}); the loss above its "
+        f"{study.listed('Phi_m_over_log')} (P={runs.patches_of(study)}); the loss above its "
         f"floor ends at {study.listed('left', 2)} of its start, {words_of_decay(patches)}"
     )
     if undecided_yet and slowest > AS_ONE_OVER_T:
@@ -190,7 +181,7 @@ def end_of_growth(study: Study) -> Finding:
 )  # fmt: skip
 def frozen(study: Study) -> Finding:
     """How much Phi_0 moves after the switch."""
-    cases = family(study)
+    cases = runs.family(study)
     for case in cases:
         if not case.time("E2") > 0:
             law = case.parameters
@@ -211,12 +202,12 @@ def frozen(study: Study) -> Finding:
             study.curve(case.size, case.run.time[after] / case.unit, phi[after] / start)
     reason = (
         f"Phi_0 goes on from {study.listed('Phi_0_at_switch')} at the switch to "
-        f"{study.listed('Phi_0_at_end')} (P={patches_of(study)}), a change of "
+        f"{study.listed('Phi_0_at_end')} (P={runs.patches_of(study)}), a change of "
         f"{study.listed('change', 2)} of itself and {study.listed('share', 2)} of "
         "the growth of Phi_m"
     )
     level = {"nearly unchanged": 1 + UNCHANGED}
-    study.draw(UNITS, r"$\Phi_0$ over its value at the switch", level, y_scale="linear")
+    study.draw(runs.UNITS, r"$\Phi_0$ over its value at the switch", level, y_scale="linear")
     return study.conclude(study.rows[-1]["change"], reason)
 
 
@@ -224,7 +215,7 @@ def _name(local: bool) -> str:
     return "local" if local else "global"
 
 
-def _label(case: Case, local: bool) -> str:
+def _label(case: runs.Case, local: bool) -> str:
     return f"{_name(local)}, $\\Delta = {case.parameters.Delta:.2f}$"
 
 
@@ -234,7 +225,7 @@ def _along(gap: FloatArray, missing: FloatArray) -> float:
     return 2 * exponent(gap[last], missing[last]) if last.sum() >= 3 else float("nan")
 
 
-def _visible(case: Case, local: bool) -> float:
+def _visible(case: runs.Case, local: bool) -> float:
     """Share of the loss above its floor that (1 - A)^2 makes at the end, at least.
 
     A is a mean over masks that leave a mate, so that the mean of the square is no smaller.
@@ -245,19 +236,19 @@ def _visible(case: Case, local: bool) -> float:
     return float(chance * law.L**2 * (1 - own[-1]) ** 2 / (2 * gap[-1]))
 
 
-def _with_mates(cases: Sequence[Case]) -> list[Patch]:
+def _with_mates(cases: Sequence[runs.Case]) -> list[Patch]:
     """Local and global patches of cases, where they have a mate to attend to."""
     every = [(case, local) for case in cases for local in (True, False)]
     return [patch for patch in every if np.isfinite(_loss_and_attention(*patch)[1]).all()]
 
 
-def _loss_and_attention(case: Case, local: bool) -> tuple[FloatArray, FloatArray]:
+def _loss_and_attention(case: runs.Case, local: bool) -> tuple[FloatArray, FloatArray]:
     """The loss of a patch above its floor, and its attention to its own area."""
     loss_name, attention_name = ("gap", "A_m") if local else ("gap_g", "A_g")
     return case.run[loss_name], case.run[attention_name]
 
 
-def _late(case: Case, local: bool) -> tuple[FloatArray, FloatArray]:
+def _late(case: runs.Case, local: bool) -> tuple[FloatArray, FloatArray]:
     """Time since half of the attention was on the own area, and the loss above its floor."""
     start = case.time("E4" if local else "E4_global")
     later = case.run.time > start
@@ -272,7 +263,7 @@ def _last_exponent(time: FloatArray, values: FloatArray) -> float:
     return exponent(time[last], values[last]) if last.sum() >= 3 else float("nan")
 
 
-def late_slope(case: Case, local: bool) -> float:
+def late_slope(case: runs.Case, local: bool) -> float:
     """Exponent of the loss above its floor in the time since E4; NaN where there is no E4.
 
     Parameters
@@ -284,7 +275,7 @@ def late_slope(case: Case, local: bool) -> float:
     return _last_exponent(*_late(case, local))
 
 
-def _steepens(case: Case, local: bool) -> bool:
+def _steepens(case: runs.Case, local: bool) -> bool:
     """Whether the loss above its floor falls faster at the end than half a decade before.
 
     Before E4, whether the attention to the own area still rises.

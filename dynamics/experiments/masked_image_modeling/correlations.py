@@ -11,21 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.experiments.masked_image_modeling.runs import (
-    EXPONENTS,
-    MORE_SIZES,
-    NEGATIVE,
-    POSITIVE,
-    SLIGHT,
-    SMALL,
-    SMALL_SHARE,
-    Case,
-    along,
-    cases_of,
-    family,
-    requires,
-    sizes_of,
-)
+from dynamics.experiments.masked_image_modeling import runs
 from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, listed, measures
 from dynamics.experiments.verify import Finding, Protocol
 from dynamics.registry import System
@@ -62,9 +48,9 @@ def equation_4_1(system: System, protocol: Protocol) -> Finding:
 @measures("largest distance of the exponent of rho(0) in P from Delta", "<=", NEAR)
 def _along_sizes(study: Study) -> Finding:
     """A family with a positive gap and one with a negative one."""
-    sizes, wrong = MORE_SIZES if study.thorough else MORE_SIZES[:5], 0
-    for exponents in (EXPONENTS, BELOW):
-        laws = [along(study.system, P, exponents) for P in sizes]
+    sizes, wrong = runs.MORE_SIZES if study.thorough else runs.MORE_SIZES[:5], 0
+    for exponents in (runs.EXPONENTS, BELOW):
+        laws = [runs.along(study.system, P, exponents) for P in sizes]
         ratios = [_first_ratio(study.system, law) for law in laws]
         wrong += sum((rho > 1) != (law.Delta > 0) for law, rho in zip(laws, ratios, strict=True))
         gap = (1 - exponents[1]) - 2 * (1 - exponents[0])
@@ -84,13 +70,13 @@ def _along_sizes(study: Study) -> Finding:
 
 @measures(
     "ln rho(0) / ln P at this size over Delta, which must not be negative",
-    ">", 0.0, requires(large=True),
+    ">", 0.0, runs.requires(large=True),
 )  # fmt: skip
 def _one_size(study: Study) -> Finding:
     law = study.parameters
     gap = log(_first_ratio(study.system, law)) / log(law.P)
     reason = f"ln rho(0) / ln P is {gap:.3f}, Delta={law.Delta:.3f}"
-    return study.conclude(gap / law.Delta, reason, parameters=sizes_of(law))
+    return study.conclude(gap / law.Delta, reason, parameters=runs.sizes_of(law))
 
 
 def _first_ratio(system: System, parameters: Any) -> float:
@@ -102,12 +88,12 @@ def _first_ratio(system: System, parameters: Any) -> float:
 
 @measures(
     "least ratio |alpha_0| / alpha_m at the start where Delta is positive",
-    ">", 1.0, requires(sign=1),
+    ">", 1.0, runs.requires(sign=1),
 )  # fmt: skip
 def theorem_f_3_local(study: Study) -> Finding:
     """One crossing of rho through 1, and a Phase I in which the rest stays small."""
     reasons, shares = [], []
-    for case in cases_of(study, POSITIVE, *SLIGHT):
+    for case in runs.cases_of(study, runs.POSITIVE, *runs.SLIGHT):
         rho, at, switch = case.run["rho"], case.at("E2"), case.time("E2")
         rest, phi = max(abs(at[name]) for name in case.others(local=True)), at["Phi_0"]
         study.row(
@@ -141,11 +127,11 @@ def _words_of_phases(row: dict[str, Any]) -> str:
 
 @measures(
     "largest rate of another correlation of a global patch over that of its own feature",
-    "<", 1.0, requires(large=True, local=False),
+    "<", 1.0, runs.requires(large=True, local=False),
 )  # fmt: skip
 def theorem_f_3_global(study: Study) -> Finding:
     """Rates of a global patch against that of its own feature, throughout."""
-    for case in cases_of(study, POSITIVE, NEGATIVE):
+    for case in runs.cases_of(study, runs.POSITIVE, runs.NEGATIVE):
         own, others, run = case.leading(local=False), case.others(local=False), case.run
         ratios = np.abs([run[f"d_{name}"] for name in others]).max(axis=0) / run[f"d_{own}"]
         end = abs(float(max(abs(run[name][-1]) for name in others) / run[own][-1]))
@@ -165,17 +151,17 @@ def theorem_f_3_global(study: Study) -> Finding:
     return study.conclude(
         most,
         reason,
-        Measurement(end_name, end, "<=", SMALL_SHARE),
+        Measurement(end_name, end, "<=", runs.SMALL_SHARE),
         Measurement(falls_name, sum(study.column("falls")), "<=", 0),
     )
 
 
-@measures("largest ratio |alpha_0| / alpha_m of the run", "<", 1.0, requires(sign=-1))
+@measures("largest ratio |alpha_0| / alpha_m of the run", "<", 1.0, runs.requires(sign=-1))
 def theorem_f_4(study: Study) -> Finding:
     """With a negative gap: rho below 1 throughout, and nothing else grows."""
-    cases = cases_of(study, NEGATIVE)
+    cases = runs.cases_of(study, runs.NEGATIVE)
     if study.parameters is None:
-        cases += family(study, BELOW)
+        cases += runs.family(study, BELOW)
     for case in cases:
         rho, names = case.run["rho"], (*case.others(local=True), "Phi_0")
         rest = float(max(abs(case.run[name]).max() for name in names) / case.run["Phi_m"][-1])
@@ -192,24 +178,24 @@ def theorem_f_4(study: Study) -> Finding:
     return study.conclude(
         most,
         reason,
-        Measurement(name, rest, "<=", SMALL_SHARE),
+        Measurement(name, rest, "<=", runs.SMALL_SHARE),
         Measurement("records at which Phi_m does not rise", falls, "<=", 0),
     )
 
 
-def _falls(case: Case, name: str) -> int:
+def _falls(case: runs.Case, name: str) -> int:
     """Records at which a correlation is no larger than at the one before."""
     return int(np.count_nonzero(np.diff(case.run[name]) <= 0))
 
 
 @measures(
     "least rate of Phi_m, or of -Phi_0, of a local patch over the largest of the run",
-    ">", 0.0, requires(),
+    ">", 0.0, runs.requires(),
 )  # fmt: skip
 def monotone(study: Study) -> Finding:
     """Signs of the rates of Phi_m and Phi_0 at every record."""
     wrong = []
-    for case in cases_of(study, POSITIVE, NEGATIVE, SMALL, CROSSING):
+    for case in runs.cases_of(study, runs.POSITIVE, runs.NEGATIVE, runs.SMALL, CROSSING):
         run, law = case.run, case.parameters
         still = (np.diff(run["Phi_m"]) <= 0) | (np.diff(run["Phi_0"]) >= 0)
         rates = {"Phi_m": run["alpha_m"], "Phi_0": -run["alpha_0"]}
@@ -235,14 +221,16 @@ def monotone(study: Study) -> Finding:
     return study.conclude(value, reason, Measurement(also, against, "<=", 0))
 
 
-@measures("largest rate of Ups over that of Phi, own area of a local patch", "<=", 1.0, requires())
+@measures(
+    "largest rate of Ups over that of Phi, own area of a local patch", "<=", 1.0, runs.requires()
+)
 def key_observation(study: Study) -> Finding:
     """Rates of Ups over those of Phi of the same area."""
     law = study.parameters
     if law is not None and law.K > 1:
         reason = f"the rates of K={law.K} clusters add up in the reduced problem"
-        raise Undecided(reason, parameters=sizes_of(law))
-    for case in cases_of(study, POSITIVE, PAIRS, SMALL):
+        raise Undecided(reason, parameters=runs.sizes_of(law))
+    for case in runs.cases_of(study, runs.POSITIVE, PAIRS, runs.SMALL):
         ratios, turning = _ratios_by_area(case)
         others = {name: float(r.max()) for name, r in ratios.items() if name != "own"}
         above = [name for name in turning if others.get(name, 0.0) > 1]
@@ -265,7 +253,7 @@ def key_observation(study: Study) -> Finding:
     return study.conclude(most, reason, also)
 
 
-def _ratios_by_area(case: Case) -> tuple[dict[str, Any], list[str]]:
+def _ratios_by_area(case: runs.Case) -> tuple[dict[str, Any], list[str]]:
     """|rate of Ups| / |rate of Phi| for every class of positions of the local row and its area.
 
     And the classes in whose area the rate of Phi changes its sign.
@@ -286,11 +274,14 @@ def _ratios_by_area(case: Case) -> tuple[dict[str, Any], list[str]]:
 
 
 @measures(
-    "largest |Ups| of a local patch over Phi_m at the end", "<=", NEGLIGIBLE, requires(large=True)
+    "largest |Ups| of a local patch over Phi_m at the end",
+    "<=",
+    NEGLIGIBLE,
+    runs.requires(large=True),
 )
 def positions(study: Study) -> Finding:
     """Largest correlation with a position against Phi_m at the end, for several local sizes."""
-    for case in cases_of(study, PAIRS, *LOCAL_SIZES):
+    for case in runs.cases_of(study, PAIRS, *LOCAL_SIZES):
         names = [name for name in case.others(local=True) if "_Ups_" in name]
         sizes, size = np.abs([case.run[name] for name in names]), case.parameters.C_local
         share = sizes.max(axis=0)[1:] / np.abs(case.run["Phi_m"][1:])

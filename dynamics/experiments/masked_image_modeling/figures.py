@@ -17,15 +17,7 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.patheffects import withStroke
 
 from dynamics.experiments.figure import Drawing, FigureRequest, edges, page
-from dynamics.experiments.masked_image_modeling.runs import (
-    EXPONENTS,
-    MORE_SIZES,
-    POSITIVE,
-    along,
-    compared,
-    only_one_cluster,
-    trained,
-)
+from dynamics.experiments.masked_image_modeling import runs
 from dynamics.plotting.labels import logarithmic
 from dynamics.plotting.style import BLUE, GREEN, GREY, VERMILION, legend_on_the_right
 from dynamics.problem import FloatArray
@@ -76,7 +68,7 @@ def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
         run had two phases, and whether the ratio is above 1 at the start.
     """
     sizes = np.unique(np.geomspace(2, law.P**MOST_LOCAL, local).round().astype(int))
-    rows, boundary, runs = [], [], []
+    rows, boundary, sides = [], [], []
     for size in sizes.tolist():
         # Whole local areas beside a global one that grows.
         left = law.P - (law.P ** np.linspace(*CORE, core)).round().astype(int)
@@ -91,13 +83,13 @@ def plane(system: System, law: Any, local: int, core: int) -> dict[str, Any]:
             share = np.log(ratios[k]) / np.log(ratios[k] / ratios[k + 1])
             boundary.append((kappas[k] + share * (kappas[k + 1] - kappas[k]), kappa_s))
             for one in laws[k : k + 2]:
-                case = trained(system, one, horizon=5.0)
+                case = runs.trained(system, one, horizon=5.0)
                 above = case.run["rho"][0] > 1
-                runs.append((one.kappa_c, one.kappa_s, float(case.two_phases), float(above)))
+                sides.append((one.kappa_c, one.kappa_s, float(case.two_phases), float(above)))
     return {
         "rows": rows,
         "boundary": np.reshape(boundary, (-1, 2)),
-        "trained": np.reshape(runs, (-1, 4)),
+        "trained": np.reshape(sides, (-1, 4)),
     }
 
 
@@ -110,10 +102,12 @@ def gap_figure(system: System, request: FigureRequest) -> Drawing:
     request : FigureRequest
     """
     options = request.options(GRID, FINE_GRID, local=2, core=2)
-    patches = integer("P", request.user_parameters.get("P", POSITIVE["P"]), at_least=LEAST_PATCHES)
+    patches = integer(
+        "P", request.user_parameters.get("P", runs.POSITIVE["P"]), at_least=LEAST_PATCHES
+    )
     default = {"P": patches, "C_global": patches // 2, "C_local": 1}
     law = request.make_parameters(system, axes=("family", "C_global", "C_local"), **default)
-    only_one_cluster(law)
+    runs.only_one_cluster(law)
     data = plane(system, law, **options)
     held = (
         f"one cluster, $P = {law.P}$, {law.masked} masked; two phases where the global feature "
@@ -128,7 +122,7 @@ def gap_figure(system: System, request: FigureRequest) -> Drawing:
 
 def _words_of_boundary(data: Mapping[str, Any]) -> str:
     """Where the rates are equal, and what training on either side of it shows, in words."""
-    boundary, runs = data["boundary"], data["trained"]
+    boundary, sides = data["boundary"], data["trained"]
     if not len(boundary):
         ratios = np.concatenate([row[2] for row in data["rows"]])
         side = "everywhere on one side of 1 along every row, not the same of all"
@@ -141,10 +135,10 @@ def _words_of_boundary(data: Mapping[str, Any]) -> str:
             "equal rates."
         )
     off = 2 * boundary[:, 0] - (1 + boundary[:, 1])
-    agree = int((runs[:, 2] == runs[:, 3]).sum())
+    agree = int((sides[:, 2] == sides[:, 3]).sum())
     return (
         f"Phase I exists to the right of the measured line, which is at Delta = {off.min():.2g} to "
-        f"{off.max():.2g}. Training on either side of it, {agree} of {len(runs)} runs "
+        f"{off.max():.2g}. Training on either side of it, {agree} of {len(sides)} runs "
         "have as many phases as the start says."
     )
 
@@ -186,10 +180,10 @@ def plane_picture(data: Mapping[str, Any], held: str) -> Axes:
             (1, "^", "black", "two phases"),
             (0, "v", "white", "one phase"),
         ):
-            runs = data["trained"][data["trained"][:, 2] == phases]
-            if len(runs):
+            points = data["trained"][data["trained"][:, 2] == phases]
+            if len(points):
                 axes.plot(
-                    runs[:, 0], runs[:, 1], marker, ms=6, mfc=face, mec="black", ls="",
+                    points[:, 0], points[:, 1], marker, ms=6, mfc=face, mec="black", ls="",
                     label=f"trained: {word}",
                 )  # fmt: skip
         axes.set_ylim(heights[0], heights[-1])
@@ -216,15 +210,19 @@ def scaling_figure(system: System, request: FigureRequest) -> Drawing:
     system : System
     request : FigureRequest
     """
-    default = {"kappa_c": EXPONENTS[0], "kappa_s": EXPONENTS[1], "sizes": MORE_SIZES[:6]}
-    options = request.options(default, {"sizes": MORE_SIZES}, sizes=LEAST_SIZE)
+    default = {
+        "kappa_c": runs.EXPONENTS[0],
+        "kappa_s": runs.EXPONENTS[1],
+        "sizes": runs.MORE_SIZES[:6],
+    }
+    options = request.options(default, {"sizes": runs.MORE_SIZES}, sizes=LEAST_SIZE)
     for name in request.user_parameters or ["parameters"] * (request.parameters is not None):
         raise InvalidRequest(
             f"{name} cannot be set: sizes and exponents give every law of this figure"
         )
     core, local = (real(n, options[n], above=0.0, at_most=1.0) for n in ("kappa_c", "kappa_s"))
     patches = sorted(set(options["sizes"]))
-    cases = [trained(system, along(system, P, (core, local))) for P in patches]
+    cases = [runs.trained(system, runs.along(system, P, (core, local))) for P in patches]
     sizes = np.array([case.parameters.P for case in cases], dtype=np.float64)
     times = {name: np.array([case.time(name) / case.unit for case in cases]) for name in EVENTS}
     limit, levels = None, {}
@@ -242,7 +240,7 @@ def scaling_figure(system: System, request: FigureRequest) -> Drawing:
         f"Times of the events in units of K P / C_s at P={', '.join(f'{P:g}' for P in sizes)}: "
         f"{words}."
     )
-    powers = compared(sizes.tolist(), {name: v.tolist() for name, v in times.items()})
+    powers = runs.compared(sizes.tolist(), {name: v.tolist() for name, v in times.items()})
     caption += f" {powers[0].upper()}{powers[1:]}." if powers else ""
     labelled = {EVENTS[name]: values for name, values in times.items()}
     data = {"P": sizes, **labelled, "limit": limit}

@@ -13,16 +13,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.experiments.figure import Drawing, FigureRequest, page, stated, title
-from dynamics.experiments.masked_image_modeling.runs import (
-    POSITIVE,
-    SMALL_SHARE,
-    UNITS,
-    compared,
-    family,
-    only_one_cluster,
-    patches_of,
-    requires,
-)
+from dynamics.experiments.masked_image_modeling import runs
 from dynamics.experiments.measurement import Measurement, Study, listed, measures
 from dynamics.experiments.verify import Finding
 from dynamics.plotting import style
@@ -34,7 +25,7 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import refuse
 
-POSITIVE_GAP = requires(sign=1)
+POSITIVE_GAP = runs.requires(sign=1)
 REST = "largest other correlation at the end of Phase I over Phi_m"
 FACTOR = 2.0
 """How far two numbers of the same order may be apart."""
@@ -71,7 +62,7 @@ DASHES = ("-", "--", "-.", (0, (1, 1)))
 )  # fmt: skip
 def stage_1(study: Study) -> Finding:
     """When Phi_0 passes the paper's threshold of stage 1, against the switch."""
-    for case in family(study):
+    for case in runs.family(study):
         at, times = case.at("E1p"), {name: case.time(name) for name in ("E1", "E1p", "E2")}
         study.row(case.sizes, **times, Phi_m=at["Phi_m"], Phi_0=at["Phi_0"])
         near = (case.scaled < 5) & (case.scaled > 0.05)
@@ -84,23 +75,23 @@ def stage_1(study: Study) -> Finding:
     if np.isfinite(ratios).all():
         reason = (
             f"Phi_0 passes -(Delta/2 - 0.01) ln P / U after {listed(ratios)} times the switch (P="
-            f"{patches_of(study)}), with Phi_m at {study.listed('Phi_m')} there"
+            f"{runs.patches_of(study)}), with Phi_m at {study.listed('Phi_m')} there"
         )
     earlier = sum(row["E1"] < row["E2"] < row["E1p"] for row in rows)
     if earlier:
         where = "" if earlier == len(rows) else f" at {earlier} of {len(rows)} sizes"
         reason += f"; with Delta_eff, the gap at this size, it is passed before (E1){where}"
     level, y_label = {"the paper's threshold": -1.0}, r"$\Phi_0 / (\frac{\Delta}{2} \ln P)$"
-    study.draw(UNITS, y_label, level, y_scale="linear")
+    study.draw(runs.UNITS, y_label, level, y_scale="linear")
     most = float(np.max([row["Phi_m"] / abs(row["Phi_0"]) for row in rows]))
     also = Measurement("largest Phi_m over |Phi_0| at that threshold", most, "<", 1.0)
     return study.conclude(float(np.max(ratios)), reason, also)
 
 
-@measures(f"{REST}, at the largest P", "<=", SMALL_SHARE, POSITIVE_GAP)
+@measures(f"{REST}, at the largest P", "<=", runs.SMALL_SHARE, POSITIVE_GAP)
 def lemma_5_3(study: Study) -> Finding:
     """Correlations at the end of Phase I (E3) along P."""
-    for case in family(study):
+    for case in runs.family(study):
         at, size = case.at("E3"), log(case.parameters.P)
         rest = max(abs(at[name]) for name in case.others(local=True))
         study.row(
@@ -117,13 +108,13 @@ def lemma_5_3(study: Study) -> Finding:
     if ended:
         reason = (
             f"at E3 Phi_m / ln P is {listed(own)} and Phi_0 / ln P {listed(other)} (P="
-            f"{patches_of(study)}), the largest other one {listed(shares)} of Phi_m; at the switch "
-            f"itself Phi_m is {study.listed('Phi_m_at_switch')}"
+            f"{runs.patches_of(study)}), the largest other one {listed(shares)} of Phi_m; at the "
+            f"switch itself Phi_m is {study.listed('Phi_m_at_switch')}"
         )
     study.curve(r"$\Phi_m / \ln P$", study.column("P"), np.abs(own))
     study.curve(r"$|\Phi_0| / \ln P$", study.column("P"), np.abs(other))
     study.curve(r"largest other $/ \Phi_m$", study.column("P"), np.abs(shares))
-    study.draw("patches $P$", "at the end of Phase I", {"small": SMALL_SHARE})
+    study.draw("patches $P$", "at the end of Phase I", {"small": runs.SMALL_SHARE})
     scale = "Phi_m / ln P, or -Phi_0 / ln P, largest over least along P"
     also = [Measurement(scale, apart, "<", FACTOR)]
     if len(shares) > 1:
@@ -142,7 +133,7 @@ def _apart(values: Sequence[float]) -> float:
 )
 def intuition(study: Study) -> Finding:
     """Depth of Phi_0 at the switch, and rho after it."""
-    for case in family(study):
+    for case in runs.family(study):
         after = case.run["rho"][case.after("E2")]
         depth = case.parameters.Delta / 2 * log(case.parameters.P)
         later = float(after.max()) if after.size else float("nan")
@@ -153,10 +144,10 @@ def intuition(study: Study) -> Finding:
     if min(depths) > 0:
         reason = (
             f"both rates are equal where Phi_0 is {listed(depths)} of that depth (P="
-            f"{patches_of(study)}); after it rho is {later:.3g} at most"
+            f"{runs.patches_of(study)}); after it rho is {later:.3g} at most"
         )
     factors = [max(depth, 1 / depth) if depth > 0 else float("inf") for depth in depths]
-    study.draw(UNITS, r"$|\alpha_0| / \alpha_m$", {"equal rates": 1.0})
+    study.draw(runs.UNITS, r"$|\alpha_0| / \alpha_m$", {"equal rates": 1.0})
     also = Measurement("largest |alpha_0| / alpha_m after the switch", later, "<=", 1.0)
     return study.conclude(max(factors), reason, also)
 
@@ -167,7 +158,7 @@ def intuition(study: Study) -> Finding:
 )  # fmt: skip
 def separation(study: Study) -> Finding:
     """Attention to the own area up to the switch, and how long the phases last."""
-    for case in family(study):
+    for case in runs.family(study):
         at, own = case.at("E2"), case.run["A_m"]
         times = {name: case.time(name) / case.unit for name in ("E2", "E4")}
         study.row(case.sizes, grown=at["A_m"] / float(own[0]) - 1, Phi_m=at["Phi_m"], **times)
@@ -179,13 +170,14 @@ def separation(study: Study) -> Finding:
         reason = (
             f"up to the switch the attention to the own area grows by {listed(grown)} of itself "
             f"and Phi_m to {study.listed('Phi_m')}; in units of K P / C_s the switch is at "
-            f"{listed(switch)} and the end of rapid growth at {listed(end)} (P={patches_of(study)})"
+            f"{listed(switch)} and the end of rapid growth at {listed(end)} "
+            f"(P={runs.patches_of(study)})"
         )
         lengths = {"the switch": switch, "the end of rapid growth": end}
-        powers = compared(study.column("P"), lengths)
+        powers = runs.compared(study.column("P"), lengths)
         reason += f"; {powers}" if powers else ""
     level = {"what counts as unchanged": 1 + STILL}
-    study.draw(UNITS, "attention to the own area\nover its first value", level)
+    study.draw(runs.UNITS, "attention to the own area\nover its first value", level)
     return study.conclude(change, reason)
 
 
@@ -199,7 +191,7 @@ def phases_figure(system: System, request: FigureRequest) -> Drawing:
     """
     options = request.options({"eta": 1.0, "steps": 20_000})
     one_cluster = request.user_parameters.get("family", "one_cluster") == "one_cluster"
-    law = request.make_parameters(system, (), **(POSITIVE if one_cluster else {}))
+    law = request.make_parameters(system, (), **(runs.POSITIVE if one_cluster else {}))
     _check_sizes(law)
     problem = system.ReducedPopulation(law)
     run = descend(problem, options["eta"], options["steps"])
@@ -229,7 +221,7 @@ def phases_figure(system: System, request: FigureRequest) -> Drawing:
 
 def _check_sizes(law: Any) -> None:
     """Refuse local areas without mates, or of the size of the global one."""
-    only_one_cluster(law)
+    runs.only_one_cluster(law)
     if law.C_local < 2:
         problem = "makes no local patch with a mate"
     elif law.C_local == law.C_global:

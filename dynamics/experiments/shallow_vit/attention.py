@@ -9,20 +9,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.experiments.measurement import LINEAR, TIME, Study, Undecided, listed, measures
-from dynamics.experiments.shallow_vit.runs import (
-    ETA,
-    FEWEST,
-    PATTERNS,
-    PERTURBATION,
-    SAMPLES,
-    Case,
-    at_both_margins,
-    both_margins,
-    descend_to_rest,
-    margin_word,
-    proofs_margin,
-    trained,
-)
+from dynamics.experiments.shallow_vit import runs
 from dynamics.experiments.shallow_vit.sparsification import mean_losses
 from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
@@ -69,7 +56,7 @@ def _by_kind(run: Trajectory, record: int) -> dict[str, float]:
 @measures("least attention of a query to label-relevant tokens, at the end", ">=", CLOSE)
 def proposition_2(study: Study) -> Finding:
     """The least attention to relevant tokens, over queries and samples, along training."""
-    for case in at_both_margins(study):
+    for case in runs.at_both_margins(study):
         least = np.array([_least(case, record) for record in range(case.last + 1)])
         means = {name: float(case.run[name][case.last]) for name in ("relevant", "odds")}
         study.row(means, case=case.name, least=float(least[-1]), by=_by_kind(case.run, case.last))
@@ -92,7 +79,7 @@ def proposition_2(study: Study) -> Finding:
     return study.conclude(max(study.column("least")), reason)
 
 
-def _least(case: Case, record: int) -> float:
+def _least(case: runs.Case, record: int) -> float:
     """The least attention to relevant tokens, over the queries that there are and all samples."""
     vectors, weights = case.problem.instance.vectors, case.attention(record)
     mass = np.where((vectors.labels > 0)[:, None], weights[:, 0], weights[:, 1])
@@ -109,10 +96,8 @@ def rate(study: Study) -> Finding:
         law, time = case.parameters, case.run.time[: case.last + 1]
         left = 1 - case.run["relevant_by_relevant"][: case.last + 1]
         late = (time >= 0.75 * time[-1]) & (time > 0)
-        if late.sum() < FEWEST:
-            reason = (
-                f"a line needs {FEWEST} records, and there are {late.sum()} in the last quarter"
-            )
+        if late.sum() < runs.FEWEST:
+            reason = f"{late.sum()} records in the last quarter, a line needs {runs.FEWEST}"
             raise Undecided(reason, parameters=asdict(law))
         if not (left[late] > 0).all():
             reason = "nothing is left: all attention is on relevant tokens"
@@ -131,15 +116,15 @@ def rate(study: Study) -> Finding:
     return study.conclude(slope, reason, holds=study.met(slope))
 
 
-def _check_stability(case: Case, slope: float) -> None:
+def _check_stability(case: runs.Case, slope: float) -> None:
     """Undecided where training magnifies rounding, so that one exponent shows nothing."""
-    runs = [case.perturbed(seed) for seed in range(PERTURBATIONS)]
-    others = [_late_slope(run.time, 1 - run["relevant_by_relevant"]) for run in runs]
+    perturbed = [case.perturbed(seed) for seed in range(PERTURBATIONS)]
+    others = [_late_slope(run.time, 1 - run["relevant_by_relevant"]) for run in perturbed]
     if not all(abs(other - slope) <= SAME_SLOPE * max(1.0, abs(slope)) for other in others):
         slopes = ", ".join(f"{other:.3g}" for other in others)
         raise Undecided(
             f"training here is unstable: the exponent comes out as {slope:.3g} after {case.last} "
-            f"steps, and as {slopes} from starts changed by {PERTURBATION:g} of themselves",
+            f"steps, and as {slopes} from starts changed by {runs.PERTURBATION:g} of themselves",
             parameters=asdict(case.parameters),
         )
 
@@ -160,7 +145,7 @@ def _late_slope(time: FloatArray, values: FloatArray) -> float:
     return float(np.log(second[1] / first[1]) / np.log(second[0] / first[0]))
 
 
-def _why(case: Case, slope: float, left: float) -> str:
+def _why(case: runs.Case, slope: float, left: float) -> str:
     """What holds the attention of relevant queries back, in words, where it is slow."""
     if slope <= -1:
         return ""
@@ -176,28 +161,28 @@ def _why(case: Case, slope: float, left: float) -> str:
     )
 
 
-def _long(study: Study) -> list[Case]:
+def _long(study: Study) -> list[runs.Case]:
     """The user's run; or a long one, and the same without confusion tokens."""
     if study.parameters is not None:
-        return [trained(study.system, study.parameters, study.seed)]
+        return [runs.trained(study.system, study.parameters, study.seed)]
     law = study.system.Parameters()
     law = replace(law, margin=LONG * sqrt(law.m))
     laws = (law, replace(law, alpha_confusion=0.0))
-    return [trained(study.system, each, study.seed, FINE) for each in laws]
+    return [runs.trained(study.system, each, study.seed, FINE) for each in laws]
 
 
 @measures("mean attention to label-relevant tokens at the end, the best margin", ">=", MEAN_CLOSE)
 def figure_4(study: Study) -> Finding:
     """Mean attention to relevant tokens on noisy tokens, at both margins."""
-    for law in both_margins(study):
-        problem = study.system.FullEmpirical(law, SAMPLES, study.seed, test_samples=1)
-        run = descend_to_rest(problem, ETA, STEPS, RECORD)
+    for law in runs.both_margins(study):
+        problem = study.system.FullEmpirical(law, runs.SAMPLES, study.seed, test_samples=1)
+        run = runs.descend_to_rest(problem, runs.ETA, STEPS, RECORD)
         relevant = run["relevant"]
         study.row(
-            {"case": margin_word(law), "start": float(relevant[0]), "end": float(relevant[-1])},
-            by=_by_kind(run, -1), steps=int(run.steps[-1]),
+            {"case": runs.margin_word(law), "start": float(relevant[0])},
+            end=float(relevant[-1]), by=_by_kind(run, -1), steps=int(run.steps[-1]),
         )  # fmt: skip
-        study.curve(margin_word(law), run.steps, relevant)
+        study.curve(runs.margin_word(law), run.steps, relevant)
     levels = {"close to 1": MEAN_CLOSE}
     reason = "; ".join(
         f"{r['case']}: from {r['start']:.3g} to {r['end']:.3g} in {r['steps']} steps (queries "
@@ -214,10 +199,10 @@ def figure_4(study: Study) -> Finding:
 @measures("largest difference of the attention at the end between numbers of patterns", "<=", APART)
 def figures_7_and_8(study: Study) -> Finding:
     """Attention at the end, and the order of the sparsifiers, at several numbers of patterns."""
-    law = study.parameters or proofs_margin(study.system.Parameters(d=20))
-    for patterns in PATTERNS:
-        sizes = {"M": patterns, "d": max(law.d, *PATTERNS)}
-        case = trained(study.system, replace(law, **sizes), study.seed)
+    law = study.parameters or runs.proofs_margin(study.system.Parameters(d=20))
+    for patterns in runs.PATTERNS:
+        sizes = {"M": patterns, "d": max(law.d, *runs.PATTERNS)}
+        case = runs.trained(study.system, replace(law, **sizes), study.seed)
         loss = mean_losses(study, study.parameters and case.parameters, **sizes)
         best = min(loss["none"], loss["random"])
         helps = {f"{rule}_helps": loss[rule] < best for rule in ("irrelevant", "noisiest")}
@@ -227,8 +212,8 @@ def figures_7_and_8(study: Study) -> Finding:
     ends = study.column("end")
     same = all(study.column("irrelevant_helps") + study.column("noisiest_helps"))
     reason = (
-        f"attention ends at {listed(ends)} for M = {listed(PATTERNS)}; test loss without and with "
-        "tokens removed (random, irrelevant, noisiest first): "
+        f"attention ends at {listed(ends)} for M = {listed(runs.PATTERNS)}; test loss without and "
+        "with tokens removed (random, irrelevant, noisiest first): "
         + "; ".join(listed(loss.values(), 2) for loss in study.column("loss"))
     )
     study.draw("step", TO_RELEVANT, None, *LINEAR)

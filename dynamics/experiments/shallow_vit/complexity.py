@@ -20,16 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.experiments.measurement import Study, Undecided, computed_once, listed, measures
-from dynamics.experiments.shallow_vit.runs import (
-    FEWEST,
-    alphas,
-    gaps,
-    line,
-    possible,
-    step_of_rest,
-    stored_sweep,
-    values,
-)
+from dynamics.experiments.shallow_vit import runs
 from dynamics.experiments.verify import Check, Finding
 from dynamics.phase_diagrams.threshold import Threshold, threshold
 from dynamics.problem import FloatArray
@@ -173,7 +164,7 @@ def _row(
 def _trained(problem: Any) -> Trajectory:
     """A run until it stands still, or to the last step."""
     run = descend(problem, ETA, FIRST_STEPS, record=[FIRST_STEPS])
-    if step_of_rest(problem, run) is None:
+    if runs.step_of_rest(problem, run) is None:
         run = descend(problem, ETA, STEPS, record=[STEPS])
     return run
 
@@ -215,10 +206,10 @@ def stored_trials(
             "eta": ETA, "steps": STEPS,
         }  # fmt: skip
         store = path.with_name(f"{path.name}-{counts[first]}.zarr")
-        result = stored_sweep(system, law, request, store, workers)
-        ends = values(result, "test_loss", (axis, "samples", "seed"))
+        result = runs.stored_sweep(system, law, request, store, workers)
+        ends = runs.values(result, "test_loss", (axis, "samples", "seed"))
         loss[going, part] = np.where(np.isnan(ends), np.inf, ends)
-        steps[going, part] = values(result, "time_t_zero", (axis, "samples", "seed")) / ETA
+        steps[going, part] = runs.values(result, "time_t_zero", (axis, "samples", "seed")) / ETA
         share = rows.share[:, : part.stop].tolist()
         lengths = range(2, part.stop + 1)
         going = [k for k in going if not any(ended(share[k][:n]) for n in lengths)]
@@ -232,20 +223,22 @@ def figure_laws(study: Study) -> list[Any]:
     law = study.law(**LAW)
     total = 0.5 if study.parameters is None else law.alpha_star + law.alpha_confusion
     shares = [round(total * (0.5 + gap), 6) for gap in GAPS]
-    return _enough(possible(law, ((a, round(total - a, 6)) for a in shares)))
+    return _enough(runs.possible(law, ((a, round(total - a, 6)) for a in shares)))
 
 
 def theorem_laws(study: Study, **changed: Any) -> list[Any]:
     """Laws with alpha_# in proportion to alpha_*, a fifth of it or the user's, with changes."""
     law = study.law(**LAW)
     ratio = law.alpha_confusion / law.alpha_star if study.parameters else PROPORTION
-    return possible(replace(law, **changed), ((a, round(a * ratio, 9)) for a in SHARES))
+    return runs.possible(replace(law, **changed), ((a, round(a * ratio, 9)) for a in SHARES))
 
 
 def _enough(laws: list[Any]) -> list[Any]:
     """The laws; undecided where samples are so short that few alpha_* have a majority."""
-    if len(laws) < FEWEST:
-        reason = f"fewer than {FEWEST} of the alpha_* have whole numbers of tokens and a majority"
+    if len(laws) < runs.FEWEST:
+        reason = (
+            f"fewer than {runs.FEWEST} of the alpha_* have whole numbers of tokens and a majority"
+        )
         raise Undecided(reason, **({"parameters": asdict(laws[0])} if laws else {}))
     return laws
 
@@ -257,7 +250,7 @@ def _run(study: Study, laws: Sequence[Any]) -> Rows:
 def _measurable(study: Study, laws: Sequence[Any]) -> Rows:
     """Trials; undecided where N50 is a number in too few rows."""
     rows = _run(study, laws)
-    if np.isfinite(rows.values).sum() < FEWEST:
+    if np.isfinite(rows.values).sum() < runs.FEWEST:
         span = f"{rows.counts[0]} to {rows.counts[-1]}"
         reason = f"N50 lies inside N = {span} in too few rows: {rows}"
         raise Undecided(reason, parameters=asdict(laws[0]))
@@ -303,7 +296,7 @@ def generalization(study: Study) -> Finding:
     most = [int(rows.counts[len(share) - 1]) for share in shares]
     reason = (
         f"{least:.0%} of {rows.loss.shape[2]} trials reach a test loss below 1e-3 with N = "
-        f"{listed(most)} (alpha_* = {listed(alphas(laws))}); N50 = {rows}"
+        f"{listed(most)} (alpha_* = {listed(runs.alphas(laws))}); N50 = {rows}"
     )
     for law, share in zip(laws, shares, strict=True):
         study.curve(rf"$\alpha_* = {law.alpha_star:g}$", rows.counts[: len(share)], share)
@@ -321,9 +314,9 @@ def _exponent_check(claimed: float, frozen: str = "none") -> Check:
     def check(study: Study) -> Finding:
         laws = _enough(theorem_laws(study, frozen=frozen))
         rows = _measurable(study, laws)
-        x = 1 / alphas(laws)
+        x = 1 / runs.alphas(laws)
         fit = rows.growth(x)
-        reason = f"N50 = {rows} at alpha_* = {listed(alphas(laws))}: exponent {fit}"
+        reason = f"N50 = {rows} at alpha_* = {listed(runs.alphas(laws))}: exponent {fit}"
         if fit.exponent < claimed:
             reason += "; fewer samples than stated do not contradict the bound, only its power"
         if frozen != "none":
@@ -348,16 +341,16 @@ def remark_1(study: Study) -> Finding:
     frozen = _run(study, theorem_laws(study, frozen="attention"))
     ratio, errors = frozen.values / trained.values, np.hypot(trained.errors, frozen.errors)
     finite = np.isfinite(ratio)
-    if finite.sum() < FEWEST:
+    if finite.sum() < runs.FEWEST:
         reason = f"N50 is a number in too few rows: {trained}; frozen {frozen}"
         raise Undecided(reason, parameters=asdict(laws[0]))
-    x = 1 / alphas(laws)
+    x = 1 / runs.alphas(laws)
     fit = power_law(x, ratio, errors)
     above = (np.log(ratio[finite]) > -WITHIN * errors[finite]).all() and fit.prefactor > 0
     mean = float(np.exp(np.average(np.log(ratio[finite]), weights=errors[finite] ** -2)))
     reason = (
         f"frozen attention needs {listed(ratio[finite], 2)} times as many samples at alpha_* = "
-        f"{listed(alphas(laws)[finite])}: exponent {fit}"
+        f"{listed(runs.alphas(laws)[finite])}: exponent {fit}"
     )
     holds = above and mean > 1 and abs(fit.exponent - 2) <= WITHIN * fit.error
     tables = {"trained": (trained, 2.0), "attention frozen": (frozen, 4.0)}
@@ -369,13 +362,13 @@ def figure_1a_check(study: Study) -> Finding:
     """N50 against alpha_*^-2 and against (alpha_* - alpha_#)^-2."""
     laws = figure_laws(study)
     rows = _measurable(study, laws)
-    inverse = 1 / alphas(laws), 1 / gaps(laws)
+    inverse = 1 / runs.alphas(laws), 1 / runs.gaps(laws)
     by_alpha, by_gap = (rows.growth(x) for x in inverse)
     finite = np.isfinite(rows.values)
-    r2_alpha, r2_gap = (line(x[finite] ** 2, rows.values[finite]).r2 for x in inverse)
+    r2_alpha, r2_gap = (runs.line(x[finite] ** 2, rows.values[finite]).r2 for x in inverse)
     holds = abs(by_alpha.exponent - 2) <= WITHIN * by_alpha.error and not r2_gap > r2_alpha
     reason = (
-        f"N50 = {rows} at alpha_* = {listed(alphas(laws))}: exponent {by_alpha} in 1/alpha_*, "
+        f"N50 = {rows} at alpha_* = {listed(runs.alphas(laws))}: exponent {by_alpha} in 1/alpha_*, "
         f"{by_gap} in 1/(alpha_* - alpha_#); R^2 of a line {r2_alpha:.2f} over alpha_*^-2 and "
         f"{r2_gap:.3f} over (alpha_* - alpha_#)^-2"
     )

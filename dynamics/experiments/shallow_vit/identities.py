@@ -15,14 +15,7 @@ import numpy as np
 
 from dynamics.analysis.comparison import compare
 from dynamics.experiments.measurement import LINEAR, Study, Undecided, measures
-from dynamics.experiments.shallow_vit.runs import (
-    ETA,
-    PERTURBATION,
-    both_margins,
-    margin_word,
-    perturbed,
-    proofs_margin,
-)
+from dynamics.experiments.shallow_vit import runs
 from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
 from dynamics.systems.shallow_vit.projection import PARTS, attention
@@ -75,8 +68,8 @@ def _magnified(problem: Any) -> float:
     """
     state = problem.initial_state
     one, two = (
-        descend(problem, ETA, STEPS, record=1, initial=start).states
-        for start in (state, perturbed(state))
+        descend(problem, runs.ETA, STEPS, record=1, initial=start).states
+        for start in (state, runs.perturbed(state))
     )
     common = min(len(one), len(two))
     return float(np.abs(one[:common] - two[:common]).max())
@@ -99,7 +92,7 @@ def _equal(study: Study, y_label: str) -> Finding:
     if apart and all(far <= LIKE_A_PERTURBATION * grown for far, grown in apart):
         raise Undecided(
             f"differs by {most:.1e} after {STEPS} steps, but training here is unstable: a start "
-            f"changed by {PERTURBATION:g} of itself ends {max(g for _, g in apart):.1e} away"
+            f"changed by {runs.PERTURBATION:g} of itself ends {max(g for _, g in apart):.1e} away"
         )
     word = "equal to rounding" if most <= ROUNDING else "different"
     words = "; ".join(f"{row['case']}: {row['difference']:.1e}" for row in study.rows)
@@ -114,7 +107,7 @@ def pattern_closure(study: Study) -> Finding:
     for name, law, training in _cases(study):
         reduced = study.system.ReducedPopulation(law, **training)
         full = study.system.FullPopulation(law, **training)
-        result = compare(reduced, full, ETA, STEPS, record=1)
+        result = compare(reduced, full, runs.ETA, STEPS, record=1)
         series = np.max(list(result.deviations.values()), axis=0)
         _compared(study, name, reduced, series, **result.deviation)
     return _equal(study, "largest difference from the full run")
@@ -132,7 +125,7 @@ def gram_form(study: Study) -> Finding:
 def _deviations(recursion: Callable[..., Any], problem: Any, law: Any) -> FloatArray:
     """Largest deviation of a recursion from the run of the problem, at every step."""
     try:
-        result = recursion(problem, ETA, STEPS)
+        result = recursion(problem, runs.ETA, STEPS)
     except InvalidRequest as refusal:
         raise Undecided(str(refusal), parameters=asdict(law)) from refusal
     return np.asarray(np.max(list(result.deviations.values()), axis=0))
@@ -157,20 +150,20 @@ def odds_identity(study: Study) -> Finding:
 
     Of the attention of a full run, whose softmax is over the tokens of a sample.
     """
-    laws = both_margins(study, **SMALL)
+    laws = runs.both_margins(study, **SMALL)
     if laws[0].n_confusion == 0 or laws[0].data == "iid":
         reason = "needs confusion tokens, as many in every sample"
         raise Undecided(reason, parameters=asdict(laws[0]))
     for law in laws:
         problem = study.system.FullPopulation(law, **_training(study, law))
-        run = descend(problem, ETA, STEPS, record=1)
+        run = descend(problem, runs.ETA, STEPS, record=1)
         positive = problem.instance.vectors.labels > 0
         twice, series = 2 * np.log(law.n_star / law.n_confusion), []
         for keys, queries in zip(run["W_K"], run["W_Q"], strict=True):
             logs = _log_odds(problem, keys, queries)
             total = logs[positive][:, None] - logs[~positive][None]
             series.append(float(np.abs(np.expm1(total - twice)).max()))
-        _compared(study, margin_word(law), problem, np.array(series))
+        _compared(study, runs.margin_word(law), problem, np.array(series))
     return _equal(study, "largest relative change")
 
 
@@ -192,12 +185,12 @@ def margin_and_weights(study: Study) -> Finding:
     for name, law, training in _cases(study, (CASES[0], CASES[2])):
         if law.output_weights != "shared" or law.frozen != "none":
             raise Undecided("needs shared weights, all trained", parameters=asdict(law))
-        problem = study.system.ReducedPopulation(proofs_margin(law), **training)
-        run, root = descend(problem, ETA, STEPS, record=1), sqrt(law.m)
+        problem = study.system.ReducedPopulation(runs.proofs_margin(law), **training)
+        run, root = descend(problem, runs.ETA, STEPS, record=1), sqrt(law.m)
         parts, series = tuple(run[part][0].copy() for part in PARTS), [0.0]
         for record in range(1, len(run.time)):
             slopes = _slopes(problem, parts, problem.instance.start.a / root, law)
-            parts = tuple(p - root * ETA * s for p, s in zip(parts, slopes, strict=True))
+            parts = tuple(p - root * runs.ETA * s for p, s in zip(parts, slopes, strict=True))
             pairs = zip((run[part][record] for part in PARTS), parts, strict=True)
             series.append(max(float(np.abs(one - two).max()) for one, two in pairs))
         _compared(study, name, problem, np.array(series))
@@ -239,7 +232,7 @@ def initialization(study: Study) -> Finding:
         parts[name][...] = scales["keys"] * np.eye(law.d)[:, : law.M]
     parts["V"][...] = scales["values"] * problem.instance.start.p
     far = {"keys": _distance(parts["K"]), "values": _distance(parts["V"])}
-    run = descend(problem, ETA, STEPS, initial=state)
+    run = descend(problem, runs.ETA, STEPS, initial=state)
     relevant = run["relevant"]
     moved = float(np.abs(relevant - relevant[0]).max())
     reason = (
@@ -248,7 +241,7 @@ def initialization(study: Study) -> Finding:
         f"there attention to relevant tokens moves from {relevant[0]:.4f} by {moved:.2g} "
         f"in {STEPS} steps"
     )
-    study.curve("printed start", run.time / ETA, relevant)
+    study.curve("printed start", run.time / runs.ETA, relevant)
     study.draw("step", "attention to relevant tokens", None, *LINEAR)
     holds = bool(far["keys"] <= law.delta and far["values"] <= law.sigma)
     return study.conclude(far["keys"], reason, holds=holds, parameters=asdict(law), distances=far)

@@ -22,16 +22,7 @@ from dynamics.experiments.measurement import (
     listed,
     measures,
 )
-from dynamics.experiments.shallow_vit.runs import (
-    FEWEST,
-    alphas,
-    folder,
-    gaps,
-    line,
-    possible,
-    stored_sweep,
-    values,
-)
+from dynamics.experiments.shallow_vit import runs
 from dynamics.experiments.verify import Finding
 from dynamics.plotting.labels import logarithmic
 from dynamics.plotting.style import BLUE, GREEN, GREY, PURPLE, VERMILION
@@ -111,7 +102,9 @@ def laws_of(law: Any, family: str) -> list[Any]:
     law : Parameters
     family : str
     """
-    return possible(law, ((alpha, confusion(family, alpha)) for alpha in FAMILIES[family].alphas))
+    return runs.possible(
+        law, ((alpha, confusion(family, alpha)) for alpha in FAMILIES[family].alphas)
+    )
 
 
 def steps_to_zero(
@@ -155,19 +148,19 @@ def figure_2_check(study: Study) -> Finding:
     law, without = study.law(L=100), []
     for family, (label, _, _) in FAMILIES.items():
         laws = laws_of(law, family)
-        if len(laws) < FEWEST:
+        if len(laws) < runs.FEWEST:
             without.append(family)
             continue
         steps = _means(study, laws)
-        by_alpha, by_gap = (line(1 / x, steps) for x in (alphas(laws), gaps(laws)))
+        by_alpha, by_gap = (runs.line(1 / x, steps) for x in (runs.alphas(laws), runs.gaps(laws)))
         study.row(
-            {"family": family, "alpha_star": alphas(laws).tolist(), "steps": steps.tolist()},
+            {"family": family, "alpha_star": runs.alphas(laws).tolist(), "steps": steps.tolist()},
             r2_alpha=by_alpha.r2, r2_gap=by_gap.r2, slope=by_gap.slope, level=by_gap.level,
-            exponent=-exponent(gaps(laws), steps),
+            exponent=-exponent(runs.gaps(laws), steps),
         )  # fmt: skip
-        study.curve(label, 1 / alphas(laws), steps)
+        study.curve(label, 1 / runs.alphas(laws), steps)
     if not study.rows:
-        reason = f"samples of L={law.L} tokens have fewer than {FEWEST} points in every family"
+        reason = f"samples of L={law.L} tokens have fewer than {runs.FEWEST} points in every family"
         raise Undecided(reason, parameters=asdict(law))
     reason = "; ".join(
         f"{r['family']}: R^2 {r['r2_alpha']:.3f} over 1/alpha_*, {r['r2_gap']:.4f} over "
@@ -190,8 +183,8 @@ def theorem_1(study: Study) -> Finding:
     if claimed[-1] <= 0:
         raise Undecided("sigma M / pi is more than 1 at sigma = 0.2", parameters=asdict(law))
     study.bound, laws = claimed[-1], laws_of(law, "proportion")
-    if len(laws) < FEWEST:
-        reason = f"samples of L={law.L} tokens have fewer than {FEWEST} points of alpha_*"
+    if len(laws) < runs.FEWEST:
+        reason = f"samples of L={law.L} tokens have fewer than {runs.FEWEST} points of alpha_*"
         raise Undecided(reason, parameters=asdict(law))
     along = _means(study, laws)
     rates = np.array([_means(study, [law], eta)[0] for eta in RATES])
@@ -233,26 +226,26 @@ def figure_2(system: System, request: FigureRequest) -> Drawing:
     law = request.make_parameters(system, ("alpha_star", "alpha_confusion"), L=100)
     eta, many = options["eta"], options["seeds"]
     data: dict[str, dict[str, FloatArray]] = {}
-    with folder("2", request, options) as where:
+    with runs.folder("2", request, options) as where:
         for name in options["families"]:
             if name not in FAMILIES:
                 refuse("families", name, "is unknown", ", ".join(FAMILIES), "rest")
             laws, family = laws_of(law, name), FAMILIES[name]
-            if len(laws) < FEWEST:
+            if len(laws) < runs.FEWEST:
                 continue
             axes = {
-                "alpha_star": alphas(laws).tolist(), "alpha_confusion": family.confusion,
+                "alpha_star": runs.alphas(laws).tolist(), "alpha_confusion": family.confusion,
                 "eta": eta, "steps": options["steps"], "seed": list(request.seeds(many)),
             }  # fmt: skip
-            done = stored_sweep(system, law, axes, where / f"{name}.zarr", options["workers"])
-            steps = values(done, "time_t_zero", ("alpha_star", "seed")) / eta
-            data[name] = {"alpha_star": alphas(laws), "gap": gaps(laws), "steps": steps}
+            done = runs.stored_sweep(system, law, axes, where / f"{name}.zarr", options["workers"])
+            steps = runs.values(done, "time_t_zero", ("alpha_star", "seed")) / eta
+            data[name] = {"alpha_star": runs.alphas(laws), "gap": runs.gaps(laws), "steps": steps}
     if not data:
         refuse("L", law.L, "leaves fewer than three points in every family", "larger", 100)
     words = []
     for name, results in data.items():
         gap, mean = results["gap"], results["steps"].mean(axis=1)
-        by_alpha, by_gap = line(1 / results["alpha_star"], mean), line(1 / gap, mean)
+        by_alpha, by_gap = runs.line(1 / results["alpha_star"], mean), runs.line(1 / gap, mean)
         words.append(
             f"{name}: R^2 {by_alpha.r2:.4f} over 1/alpha_*, {by_gap.r2:.4f} over x = 1/(alpha_* - "
             f"alpha_#), T = {by_gap.slope:.1f} x {by_gap.level:+.1f} (eta T = "

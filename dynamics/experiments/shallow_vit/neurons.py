@@ -15,13 +15,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.experiments.measurement import LINEAR, TIME, Study, Undecided, listed, measures
-from dynamics.experiments.shallow_vit.runs import (
-    SAMPLES,
-    Case,
-    at_both_margins,
-    proofs_margin,
-    trained,
-)
+from dynamics.experiments.shallow_vit import runs
 from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
 from dynamics.training.gradient_descent import descend
@@ -45,9 +39,9 @@ def _shared_weights(law: Any) -> None:
         raise Undecided("neurons have a sign for every position", parameters=asdict(law))
 
 
-def _lucky_cases(study: Study, sides: tuple[int, ...] = (0, 1)) -> list[Case]:
+def _lucky_cases(study: Study, sides: tuple[int, ...] = (0, 1)) -> list[runs.Case]:
     """Runs at both margins; undecided where W (0) or U (1) is empty at the start."""
-    cases = at_both_margins(study)
+    cases = runs.at_both_margins(study)
     for case in cases:
         sizes = [int(neurons.sum()) for neurons in case.lucky(0)]
         if any(sizes[side] == 0 for side in sides):
@@ -126,7 +120,7 @@ def _keys(study: Study) -> list[tuple[str, FloatArray, FloatArray, float]]:
     """Name, time, |q_1|^2, and the cosine of q_1 with its start, of every run."""
     law, results = study.parameters, []
     if law is None or law.loss != "linear":
-        for case in at_both_margins(study):
+        for case in runs.at_both_margins(study):
             stop = slice(0, case.last + 1)
             cosine = _cosine(case.parts(0)[2], case.parts(case.last)[2])
             squares = case.run["q1_norm2"][stop]
@@ -185,10 +179,12 @@ def growth_of_values(study: Study) -> Finding:
 def lemma_3(study: Study) -> Finding:
     """Neurons within the angle sigma of p_1 and p_2 at the start."""
     law = study.law()
-    epsilon = least_epsilon(law.M, law.m, SAMPLES)
+    epsilon = least_epsilon(law.M, law.m, runs.SAMPLES)
     study.bound = law.m * claimed_share(law.M, law.sigma, epsilon)
     if study.bound <= 0:
-        reason = f"epsilon_m is {epsilon:.3g} at least, with N = {SAMPLES}: nothing is promised"
+        reason = (
+            f"epsilon_m is {epsilon:.3g} at least, with N = {runs.SAMPLES}: nothing is promised"
+        )
         raise Undecided(reason, parameters=asdict(law))
     start = study.system.ReducedPopulation(law, seed=study.seed).instance.start
     lengths = np.linalg.norm(start.W_O, axis=1)
@@ -221,8 +217,8 @@ def lemma_4(study: Study) -> Finding:
     """Neurons that are lucky at the start and not at a later step."""
     cases = _lucky_cases(study)
     if study.thorough and study.parameters is None:
-        law = proofs_margin(replace(cases[0].parameters, data="fixed_disc"))
-        cases += [trained(study.system, law, study.seed + k) for k in (1, 2, 3)]
+        law = runs.proofs_margin(replace(cases[0].parameters, data="fixed_disc"))
+        cases += [runs.trained(study.system, law, study.seed + k) for k in (1, 2, 3)]
     for case in cases:
         sets = np.array([case.lucky(record) for record in range(case.last + 1)])
         sizes, lost = sets.sum(axis=2), int((sets[0] & ~sets).sum(axis=2).max())
