@@ -91,8 +91,8 @@ class FigureRequest:
         defaults = dict(quick) | (dict(thorough or {}) if user.pop("thorough", False) else {})
         for name in user:
             if name not in defaults:
-                known = ", ".join(["thorough", *defaults])
-                raise InvalidRequest(f"option {name!r} is unknown; known are {known}")
+                allowed = ", ".join(["thorough", *defaults])
+                raise InvalidRequest(f"option {name!r} is unknown; known are {allowed}")
         return defaults | {
             name: _like(name, value, defaults[name], least.get(name, 1))
             for name, value in user.items()
@@ -267,8 +267,8 @@ def draw(
     loaded = load_system(system)
     table = figures(loaded)
     if name not in table:
-        known = ", ".join(table) or "none"
-        raise InvalidRequest(f"figure {name!r} of {loaded.name} is unknown; known are {known}")
+        names = ", ".join(table) or "none"
+        raise InvalidRequest(f"figure {name!r} of {loaded.name} is unknown; known are {names}")
     seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
     user_options = {"thorough": thorough, **(options or {})}
     return table[name](loaded, FigureRequest(parameters, seed, user_options, user_parameters or {}))

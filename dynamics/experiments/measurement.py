@@ -229,19 +229,19 @@ class Study:
             Plain values (JSON), such as ``parameters``, beside the table.
         """
         every = [Measurement(self.quantity, value, self.relation, self.bound), *also]
-        decisive, shown = every[0], float(value)
+        decisive, measured = every[0], float(value)
         if holds == "as measured":
             failed = [measurement for measurement in every if not measurement.met]
             decisive = (failed or every)[0]
             holds = None if failed and may_still_come else not failed
-            shown = float(decisive.value)
-            if isnan(shown):
-                shown = -inf if decisive.relation.startswith(">") else inf
+            measured = float(decisive.value)
+            if isnan(measured):
+                measured = -inf if decisive.relation.startswith(">") else inf
         if self.rows:
             evidence.setdefault("table", self.rows)
         if self.plot is not None:
             evidence["plot"] = self.plot
-        return Finding(holds, decisive.quantity, shown, decisive.bound, reason, evidence)
+        return Finding(holds, decisive.quantity, measured, decisive.bound, reason, evidence)
 
 
 def measures(
@@ -278,6 +278,21 @@ def measures(
         return decorated
 
     return decorate
+
+
+def either(by_default: Check, at_parameters: Check) -> Check:
+    """One check by default, another one at parameters of the user.
+
+    Parameters
+    ----------
+    by_default, at_parameters : function
+        ``(system, protocol) -> Finding``, as `measures` makes them.
+    """
+
+    def check(system: System, protocol: Protocol) -> Finding:
+        return (by_default if protocol.parameters is None else at_parameters)(system, protocol)
+
+    return check
 
 
 def computed_once(size: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:

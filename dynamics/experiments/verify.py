@@ -248,14 +248,14 @@ def sources(system: System, claims: Sequence[str] | None) -> list[str]:
         For a claim that the paper does not have, with the nearest that it has; where there are no
         claims.
     """
-    known = {claim.source.lower(): claim.source for claim in system.claims}
-    if not known:
+    by_name = {claim.source.lower(): claim.source for claim in system.claims}
+    if not by_name:
         raise InvalidRequest(f"{system.name} has no claims")
     for source in claims or ():
-        if source.lower() not in known:
-            near = known[get_close_matches(source.lower(), list(known), 1, 0.0)[0]]
-            listed = ", ".join(known.values())
+        if source.lower() not in by_name:
+            near = by_name[get_close_matches(source.lower(), list(by_name), 1, 0.0)[0]]
+            listed = ", ".join(by_name.values())
             raise InvalidRequest(
                 f"claim {source!r} is unknown; known are {listed}; nearest: {near}"
             )
-    return [*known.values()] if claims is None else [known[source.lower()] for source in claims]
+    return [*by_name.values()] if claims is None else [by_name[source.lower()] for source in claims]

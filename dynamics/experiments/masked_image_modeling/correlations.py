@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from dynamics.experiments.masked_image_modeling import runs
-from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, listed, measures
-from dynamics.experiments.verify import Finding, Protocol
+from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, either, measures
+from dynamics.experiments.verify import Finding
 from dynamics.registry import System
 from dynamics.results.power_law import exponent
 
@@ -31,18 +31,6 @@ PAIRS = {"P": 4096, "C_global": 2048, "C_local": 2}
 CROSSING = {"family": "two_cluster_grid", "b11": 8, "b10": 8, "C_local": 4, "T": 1}
 RATIO = r"$|\alpha_0| / \alpha_m$"
 EQUAL = {"equal rates": 1.0}
-
-
-def equation_4_1(system: System, protocol: Protocol) -> Finding:
-    """rho(0) along P at fixed exponents, or its sign alone at the user's parameters.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    """
-    check = _along_sizes if protocol.parameters is None else _one_size
-    return check(system, protocol)
 
 
 @measures("largest distance of the exponent of rho(0) in P from Delta", "<=", NEAR)
@@ -77,6 +65,10 @@ def _one_size(study: Study) -> Finding:
     gap = log(_first_ratio(study.system, law)) / log(law.P)
     reason = f"ln rho(0) / ln P is {gap:.3f}, Delta={law.Delta:.3f}"
     return study.conclude(gap / law.Delta, reason, parameters=runs.sizes_of(law))
+
+
+equation_4_1 = either(_along_sizes, _one_size)
+"""rho(0) along P at fixed exponents, or its sign alone at the user's parameters."""
 
 
 def _first_ratio(system: System, parameters: Any) -> float:
@@ -288,12 +280,12 @@ def positions(study: Study) -> Finding:
         largest = names[int(sizes[:, -1].argmax())]
         study.row(case.sizes, share=float(share[-1]), largest=largest, expected=1 / (size - 1))
         study.curve(f"$C_s = {size}$", case.run.time[1:], share)
-    shares, expected = study.column("share"), study.column("expected")
-    near = np.allclose(np.divide(shares, expected), 1.0, rtol=0, atol=CLOSE)
+    shares = study.column("share")
+    near = np.allclose(np.divide(shares, study.column("expected")), 1.0, rtol=0, atol=CLOSE)
     reason = (
-        f"at the end it is {listed(shares)} of Phi_m at C_s="
+        f"at the end it is {study.listed('share')} of Phi_m at C_s="
         f"{', '.join(map(str, study.column('C_local')))}, {'near' if near else 'where'} "
-        f"1/(C_s - 1) {'=' if near else 'is'} {listed(expected)}"
+        f"1/(C_s - 1) {'=' if near else 'is'} {study.listed('expected')}"
     )
     if len(shares) > 1 and all(np.diff(shares) < 0):
         reason += ": the smaller the larger local areas are"

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from dynamics.experiments import measurement
-from dynamics.experiments.measurement import Study, Undecided, measures
-from dynamics.experiments.verify import Finding, Protocol
-from dynamics.registry import System
+from dynamics.experiments.measurement import Study, Undecided, either, measures
+from dynamics.experiments.verify import Finding
 from theory.symmetry import Partition
 from theory.systems.positional_attention import constructions, linear_rules
 from theory.systems.positional_attention.model import bayes_error
@@ -49,22 +48,6 @@ LARGEST_SAMPLE = 1e9
 
 LARGEST_CONVOLUTION = 4e9
 """Additions beyond which an exact error is not computed."""
-
-
-def theorem_3_1(system: System, protocol: Protocol) -> Finding:
-    """Error of generalized linear models against 1/8.
-
-    Given parameters, the verdict is on rules with an increasing link, at that size: the best with
-    equal weights, and unequal weights that decide its ties. By default it is on the theorem as it
-    is worded, with an arbitrary link and no condition on q and C.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    """
-    check = _linear_worded if protocol.parameters is None else _linear_at
-    return check(system, protocol)
 
 
 @measures("least error of a generalized linear model with arbitrary link", ">=", BOUND)
@@ -109,6 +92,15 @@ def _linear_at(study: Study) -> Finding:
     _draw_linear(study, [("D to infinity", C, None), (f"D={D}", C, D)])
     holds, where = False if least < BOUND else None, {"D": D, "C": C, "q": q}
     return study.conclude(least, reason, holds=holds, parameters=where, region=region((C,)))
+
+
+theorem_3_1 = either(_linear_worded, _linear_at)
+"""Error of generalized linear models against 1/8.
+
+With parameters of the user, on rules with an increasing link at that size: the best with equal
+weights, and unequal weights that decide its ties. By default on the theorem as it is worded, with
+an arbitrary link and no condition on q and C.
+"""
 
 
 def linear_errors(size: Size) -> dict[str, Any]:

@@ -48,8 +48,8 @@ def theorem_4_1(study: Study) -> Finding:
         associated = bool(min(law.beta, gamma) > rho)
         sizes = population.sizes_of(law) | errors
         study.row(sizes, associated=associated, standard_error=margin, left=left)
-    known = [left for left in study.column("left") if np.isfinite(left)]
-    most, decided = max(known, default=float("nan")), len(known) == len(cases)
+    finite = [left for left in study.column("left") if np.isfinite(left)]
+    most, decided = max(finite, default=float("nan")), len(finite) == len(cases)
     lost = population.sizes_where(study, lambda row: not row["associated"])
     holds: bool | None = False
     if not lost:

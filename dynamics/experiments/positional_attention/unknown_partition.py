@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.experiments.measurement import Study, Undecided, measures
+from dynamics.experiments.measurement import Study, Undecided, either, measures
 from dynamics.experiments.positional_attention import transfer
 from dynamics.experiments.positional_attention.learned_attention import LARGEST, downstream_sizes
-from dynamics.experiments.verify import Finding, Protocol
+from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.results.power_law import exponent as exponent_of
@@ -205,22 +205,6 @@ def from_scratch(system: System, seed: int) -> list[dict[str, Any]]:
     return rows
 
 
-def theorem_5_2(system: System, protocol: Protocol) -> Finding:
-    """Samples that are needed without the sets.
-
-    By default on the theorem as it is worded, with no condition that relates q(D - C) to C^2. Given
-    parameters, along D at their C and q(D - C): by the exact bound where sign(Z) errs more than
-    0.05, by the leading direction of the patches where it errs less.
-
-    Parameters
-    ----------
-    system : System
-    protocol : Protocol
-    """
-    check = _as_worded if protocol.parameters is None else _at_size
-    return check(system, protocol)
-
-
 @measures("median test error without the sets after one downstream sample, D=1024", ">", ERROR)
 def _as_worded(study: Study) -> Finding:
     seeds = 48 if study.thorough else 24
@@ -311,6 +295,15 @@ def _at_size(study: Study) -> Finding:
         evidence["leading_direction"] = {"D": sizes, "samples": needed, "error": ERROR}
     study.draw("D", SAMPLES_LABEL)
     return study.conclude(exponent, reason, holds=holds, **evidence)
+
+
+theorem_5_2 = either(_as_worded, _at_size)
+"""Samples that are needed without the sets.
+
+By default on the theorem as it is worded, with no condition that relates q(D - C) to C^2. With
+parameters of the user, along D at their C and q(D - C): by the exact bound where sign(Z) errs more
+than 0.05, by the leading direction of the patches where it errs less.
+"""
 
 
 def _at_law(system: System, parameters: Any, law: tuple[int, int, float]) -> Any:
