@@ -88,8 +88,7 @@ def flow(
         )
         for name, event in located.items()
     }
-    remedy = "" if kind == ends.HORIZON else "start elsewhere, or stop at this time"
-    remedy = failure or remedy
+    remedy = failure or ("" if kind == ends.HORIZON else "start elsewhere, or stop at this time")
     return Trajectory(
         system=problem.system,
         view=problem.view,

@@ -34,7 +34,7 @@ from dynamics.training.settings import (
     record_schedule,
     starting_state,
 )
-from dynamics.training.stability_limit import stability_limit
+from dynamics.training.stability_limit import smaller_rate, stability_limit
 from dynamics.validation import learning_rate
 from theory.events import EventRule
 
@@ -47,8 +47,6 @@ BETWEEN_CHECKS = 1.25
 """Factor in the step from one check of the stability limit to the next: it moves with log time."""
 NEVER = 1 << 62
 """First check of states too large for one, so that it cuts no chunks."""
-CALM_STEPS, FEWEST_CALM = 20_000, 200
-"""Most and fewest steps of the runs at smaller learning rates from which a remedy is computed."""
 CONTINUE = "start again from its final state for the remaining steps"
 RESUME = "the same run with the same checkpoint goes on from there"
 LOG = logging.getLogger(__name__)
@@ -117,7 +115,23 @@ def descend(
         if store and run.step:
             store.write(request, run.state())
 
-    with interruption() as interrupted, bar(problem.view, steps, run.step) as progress:
+    with interruption():
+        records, stopped = _drive(run, steps, save, due=store.due if store else lambda: False)
+        remedy = (RESUME if store else CONTINUE) if stopped else ""
+        outcome = _finish(run, int(records.steps[-1]), steps, start, remedy)
+    if store and not (stopped or store.keep):
+        store.discard()
+    return _trajectory(run, steps, records, outcome)
+
+
+def _drive(
+    run: Run, steps: int, save: Callable[[], None], due: Callable[[], bool]
+) -> tuple[_Records, bool]:
+    """Run to the last step, with progress and checkpoints; the records, and whether it was stopped.
+
+    ``save`` writes a checkpoint, and ``due`` says whether it is time to.
+    """
+    with interruption() as interrupted, bar(run.problem.view, steps, run.step) as progress:
 
         def proceed() -> bool:
             progress.update(run.step - progress.n)
@@ -125,7 +139,7 @@ def descend(
                 progress.clear()
                 LOG.warning(run.warning)
                 run.warning = ""
-            if store and store.due():
+            if due():
                 save()
             return not interrupted.is_set()
 
@@ -139,11 +153,7 @@ def descend(
         if records.steps[-1] < run.step:
             stopped = True
             save()
-        advice = CONTINUE if store is None else RESUME
-        outcome = _finish(run, int(records.steps[-1]), steps, start, advice if stopped else "")
-    if store and not (stopped or store.keep):
-        store.discard()
-    return _trajectory(run, steps, records, outcome)
+    return records, stopped
 
 
 class Run:
@@ -371,44 +381,16 @@ def _event(run: Run, rule: EventRule, records: _Records) -> Event | None:
 
 
 def _outcome(run: Run, steps: int, start: FloatArray, stopped: str) -> Outcome:
-    reached, now = run.step, run.step * run.step_time
+    problem, reached, now = run.problem, run.step, run.step * run.step_time
     if run.diverged:
-        if failure := certificate_failure(run.problem, run.now):
+        if failure := certificate_failure(problem, run.now):
             return Outcome(ends.CERTIFICATE_LOST, reached, now, failure)
-        return Outcome(ends.DIVERGED, reached, now, _remedy(run, start, steps))
+        return Outcome(ends.DIVERGED, reached, now, smaller_rate(problem, run.eta, start, steps))
     if stopped and reached < steps:
         return Outcome(ends.INTERRUPTED, reached, now, stopped)
     if run.oscillation.lasting(reached):
         began = run.oscillation.began
-        remedy = _remedy(run, run.now, steps)
+        remedy = smaller_rate(problem, run.eta, run.now, steps)
         return Outcome(ends.OSCILLATING, began, began * run.step_time, remedy)
-    moved = run.now - run.eta * run.problem.gradient(run.now) != run.now
+    moved = run.now - run.eta * problem.gradient(run.now) != run.now
     return Outcome(ends.HORIZON if moved.any() else ends.CONVERGED, reached, now)
-
-
-def _remedy(run: Run, start: FloatArray, steps: int) -> str:
-    """The learning rate used, the stability limit on a calmer run, what to try.
-
-    The learning rate is halved until the requested steps, at most 20,000, end
-    without a reversal from ``start``; the limit is the least along that run.
-    """
-    eta, used = run.eta, f"eta={run.step_time:g}"
-    calm = min(CALM_STEPS, max(FEWEST_CALM, steps))
-    problem = run.problem
-    for _ in range(20):
-        eta = eta / 2
-        state, width = start.copy(), len(problem.order_names)
-        # Contiguous: another layout would be compiled anew.
-        schedule = record_schedule(calm, "log")[::8].copy()
-        rows, records = np.empty((calm, width)), np.empty((schedule.size, state.size))
-        done = problem.advance(state, eta, 0, calm, (rows, schedule, records))
-        rate = rows[calm // 2 :, run.oscillation.column]
-        if done == calm and not (np.sign(rate[1:]) * np.sign(rate[:-1]) < 0).any():
-            records[-1] = state
-            limits = [stability_limit(problem, record) for record in records]
-            limit = min((bound for bound in limits if bound > 0), default=np.inf)
-            if limit < run.step_time:
-                tried = f"try eta={0.9 * limit:.2g}"
-                return f"{used} is above the stability limit {limit:.4g} there; {tried}"
-            break
-    return f"{used} is too large; try eta={float(eta.max()):.2g}"

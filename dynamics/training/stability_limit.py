@@ -12,6 +12,10 @@ from numpy.typing import ArrayLike
 
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.trajectory import Trajectory
+from dynamics.training.settings import record_schedule
+
+CALM_STEPS, FEWEST_CALM = 20_000, 200
+"""Most and fewest steps of the runs at smaller learning rates from which a remedy is computed."""
 
 
 def stability_limit(problem: Problem, state: ArrayLike) -> float:
@@ -57,3 +61,40 @@ def limits_along(problem: Problem, run: Trajectory) -> FloatArray:
     float array, shape (records,)
     """
     return np.array([stability_limit(problem, state) for state in run.states])
+
+
+def smaller_rate(problem: Problem, eta: FloatArray, start: FloatArray, steps: int) -> str:
+    """What to do about a learning rate that is too large, in words.
+
+    The learning rate is halved until the requested steps, at most 20,000, end without a reversal
+    of the first rate from ``start``; the stability limit is the least along that run.
+
+    Parameters
+    ----------
+    problem : Problem
+    eta : float array, shape (n,)
+        Learning rate of each entry.
+    start : float array, shape (n,)
+    steps : int
+        Of the request.
+    """
+    step_time = float(eta[0])
+    used, column = f"eta={step_time:g}", problem.order_names.index(problem.rates[0])
+    calm = min(CALM_STEPS, max(FEWEST_CALM, steps))
+    for _ in range(20):
+        eta = eta / 2
+        state, width = start.copy(), len(problem.order_names)
+        # Contiguous: another layout would be compiled anew.
+        schedule = record_schedule(calm, "log")[::8].copy()
+        rows, records = np.empty((calm, width)), np.empty((schedule.size, state.size))
+        done = problem.advance(state, eta, 0, calm, (rows, schedule, records))
+        rate = rows[calm // 2 :, column]
+        if done == calm and not (np.sign(rate[1:]) * np.sign(rate[:-1]) < 0).any():
+            records[-1] = state
+            limits = [stability_limit(problem, record) for record in records]
+            limit = min((bound for bound in limits if bound > 0), default=np.inf)
+            if limit < step_time:
+                tried = f"try eta={0.9 * limit:.2g}"
+                return f"{used} is above the stability limit {limit:.4g} there; {tried}"
+            break
+    return f"{used} is too large; try eta={float(eta.max()):.2g}"
