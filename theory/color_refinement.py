@@ -62,7 +62,6 @@ def by_appearance(labels: NDArray[Any]) -> tuple[IntArray, IntArray]:
     return rank[inverse], np.sort(first)
 
 
-@dataclass(frozen=True, init=False, eq=False)
 class RelationalStructure:
     """Vertices with kinds, undirected edges with colours.
 
@@ -86,12 +85,6 @@ class RelationalStructure:
         colour, joins a vertex with itself or appears twice.
     """
 
-    kinds: IntArray
-    edges: IntArray
-    edge_colours: IntArray
-    rows: IntArray
-    columns: IntArray
-
     def __init__(
         self,
         kinds: ArrayLike,
@@ -100,32 +93,27 @@ class RelationalStructure:
         rows: ArrayLike | None = None,
         columns: ArrayLike | None = None,
     ) -> None:
-        kinds = np.asarray(kinds, dtype=np.int64)
-        edges = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
-        colours = np.asarray(np.zeros(len(edges)) if edge_colours is None else edge_colours)
-        colours = colours.astype(np.int64)
-        rows, columns = (
-            np.asarray(np.arange(kinds.size) if selected is None else selected, dtype=np.int64)
-            for selected in (rows, columns)
-        )
-        for name, vertices in (("edges", edges), ("rows", rows), ("columns", columns)):
-            if vertices.size and not 0 <= vertices.min() <= vertices.max() < kinds.size:
-                raise ValueError(f"{name} name a vertex outside 0..{kinds.size - 1}")
-        if rows.size == 0:
+        def whole(values: ArrayLike) -> IntArray:
+            return np.asarray(values).astype(np.int64)
+
+        self.kinds, self.edges = whole(kinds), whole(edges).reshape(-1, 2)
+        every, alike = np.arange(self.size), np.zeros(len(self.edges))
+        self.edge_colours = whole(alike if edge_colours is None else edge_colours)
+        self.rows = whole(every if rows is None else rows)
+        self.columns = whole(every if columns is None else columns)
+        for name in ("edges", "rows", "columns"):
+            vertices = getattr(self, name)
+            if vertices.size and not 0 <= vertices.min() <= vertices.max() < self.size:
+                raise ValueError(f"{name} name a vertex outside 0..{self.size - 1}")
+        if self.rows.size == 0:
             raise ValueError("rows name no vertex to individualise")
-        if colours.shape != (len(edges),):
-            raise ValueError(f"{len(edges)} edges have {colours.size} colours")
-        if (edges[:, 0] == edges[:, 1]).any():
+        if self.edge_colours.shape != (len(self.edges),):
+            raise ValueError(f"{len(self.edges)} edges have {self.edge_colours.size} colours")
+        if (self.edges[:, 0] == self.edges[:, 1]).any():
             raise ValueError("an edge joins a vertex with itself")
-        ends = np.column_stack([np.sort(edges, axis=1), colours])
-        if len(np.unique(ends, axis=0)) < len(edges):
+        ends = np.column_stack([np.sort(self.edges, axis=1), self.edge_colours])
+        if len(np.unique(ends, axis=0)) < len(self.edges):
             raise ValueError("an edge appears twice in one colour")
-        for name, value in zip(
-            ("kinds", "edges", "edge_colours", "rows", "columns"),
-            (kinds, edges, colours, rows, columns),
-            strict=True,
-        ):
-            object.__setattr__(self, name, value)
 
     @property
     def size(self) -> int:

@@ -12,6 +12,7 @@ import dynamics
 from dynamics.cli import main
 from dynamics.models.engine.derivation import _read, page, size_table
 from dynamics.models.engine.symbolic import prove
+from dynamics.validation import InvalidRequest
 from theory.rendering import multiplicities
 
 MODELS = Path(__file__).resolve().parents[2] / "support" / "models"
@@ -237,3 +238,19 @@ def test_a_name_that_has_no_scalar_is_said():
     assert closure.names == ("one",)
     assert "names: two stays equal to one, whose name is used" in closure.remarks
     assert "names: none never moves, and is no scalar" in closure.remarks
+
+
+def test_an_event_that_names_minus_another_scalar_says_which_to_use():
+    def start():
+        return {"a": np.array([0.1, -0.1])}
+
+    def risk(theta, xp):
+        return (theta["a"][0] - theta["a"][1] - 1) ** 2
+
+    names = {"on": ("a", 0), "off": ("a", 1)}
+    system = dynamics.Model(start=start, risk=risk, names=names)
+    closure = system.ReducedPopulation(system.Parameters(), coordinates="classes").closure
+    assert "names: off stays equal to minus on, whose name is used" in closure.remarks
+    wrong = dynamics.Model(start=start, risk=risk, names=names, events={"attends": "off <= -0.4"})
+    with pytest.raises(InvalidRequest, match=r"'off' is always equal to minus on; use -on$"):
+        wrong.ReducedPopulation(wrong.Parameters(), coordinates="classes")

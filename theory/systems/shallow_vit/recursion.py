@@ -245,7 +245,18 @@ def derivations(parameters: object = None) -> Mapping[str, ReducedSystem]:
         Nothing depends on them: all sizes are letters.
     """
     del parameters
-    return {"pattern": _pattern(), "gram": _gram(), "collapse": _collapse()}
+    samples = _entrywise()
+    return {
+        "pattern": _reduced(
+            "Gradient descent on patterns (no noise)",
+            closure(),
+            definitions={H: W_O * V, B: K.T * Q} | samples,
+        ),
+        "gram": _reduced(
+            "Gradient descent in inner products (no noise)", gram(), definitions=samples
+        ),
+        "collapse": _collapse(),
+    }
 
 
 def _entrywise() -> dict[Any, Any]:
@@ -273,12 +284,8 @@ def _entrywise() -> dict[Any, Any]:
     }
 
 
-def _gate() -> dict[str, sympy.Lambda]:
-    u = sympy.Symbol("u", real=True)
-    return {"gate": sympy.Lambda((u,), sympy.Heaviside(u, 0))}
-
-
 def _reduced(title: str, steps: Steps, **more: Any) -> ReducedSystem:
+    u = sympy.Symbol("u", real=True)
     common: dict[str, Any] = {
         "notation": NOTATION,
         "state": tuple(steps),
@@ -286,7 +293,7 @@ def _reduced(title: str, steps: Steps, **more: Any) -> ReducedSystem:
         "latents": (),
         "multiplicity": {},
         "blocks": {},
-        "functions": _gate(),
+        "functions": {"gate": sympy.Lambda((u,), sympy.Heaviside(u, 0))},
         "risk_integrand": sympy.Max(margin - y * NOTATION.symbol("F"), 0),
         "order_parameters": {},
         "observables": {"risk": RISK / margin},
@@ -294,19 +301,6 @@ def _reduced(title: str, steps: Steps, **more: Any) -> ReducedSystem:
         "remarks": (DESCENDED,),
     }
     return ReducedSystem(title=title, **(common | more))
-
-
-def _pattern() -> ReducedSystem:
-    named = {H: W_O * V, B: K.T * Q}
-    return _reduced(
-        "Gradient descent on patterns (no noise)", closure(), definitions=named | _entrywise()
-    )
-
-
-def _gram() -> ReducedSystem:
-    return _reduced(
-        "Gradient descent in inner products (no noise)", gram(), definitions=_entrywise()
-    )
 
 
 def _collapse() -> ReducedSystem:
