@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -103,18 +104,14 @@ def _generator(
     signs: list[FloatArray] = []
     first = 0
     for array, shape in shapes.items():
-        grids: Any = np.indices(shape)
-        moved, factor = [], np.ones(shape)
-        for axis, (index_set, size) in enumerate(zip(_axes(axes[array]), shape, strict=True)):
-            entry = item.get(index_set) if index_set is not None else None
-            permutation, sign = _parts(number, index_set, entry, size)
-            moved.append(permutation[grids[axis]])
-            factor = factor * sign[grids[axis]]
-        count = int(np.prod(shape, dtype=int))
-        flat = np.ravel_multi_index(moved, shape).ravel() if shape else np.zeros(1, dtype=np.int64)
-        images.append(first + flat)
-        signs.append(np.asarray(factor, dtype=np.float64).ravel())
-        first += count
+        parts = [
+            _parts(number, index_set, None if index_set is None else item.get(index_set), size)
+            for index_set, size in zip(_axes(axes[array]), shape, strict=True)
+        ]
+        numbers = first + np.arange(int(np.prod(shape, dtype=int))).reshape(shape)
+        images.append(numbers[np.ix_(*[permutation for permutation, _ in parts])].ravel())
+        signs.append(reduce(np.multiply.outer, [sign for _, sign in parts], np.ones(())).ravel())
+        first += numbers.size
     text = ", ".join(f"{name}: {_brief(entry)}" for name, entry in item.items())
     return Generator(np.concatenate(images), np.concatenate(signs), f"generator {number} ({text})")
 
