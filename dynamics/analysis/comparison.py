@@ -188,12 +188,12 @@ def explanation(result: Comparison, reduced: Any, full: Any) -> str:
     if not largest > ROUNDING * scale:
         return ""
     run = result.reduced
-    chosen = np.unique(np.linspace(0, len(result.time) - 1, RECORDS).astype(int))
-    leaving = reduced.realization.first_leaving(reduced.closure, reduced.lift(run.states[chosen]))
+    indices = np.unique(np.linspace(0, len(result.time) - 1, RECORDS).astype(int))
+    leaving = reduced.realization.first_leaving(reduced.closure, reduced.lift(run.states[indices]))
     if leaving is not None:
         number, entry = leaving
         return (
-            f"the reduction is wrong: at time {run.time[chosen[number]]:.4g} the gradient of "
+            f"the reduction is wrong: at time {run.time[indices[number]]:.4g} the gradient of "
             f"{reduced.realization.entry_name(entry)} is another than that of its class"
         )
     growth = transverse_growth(reduced, full, run)

@@ -192,9 +192,10 @@ class Transverse:
 
     def decoupled_peak(self, name: str) -> float:
         """Largest amplification of a decoupled direction, exp(-integral of its curvature)."""
-        rate = -self.decoupled[name]
-        grown = np.cumsum(np.diff(self.time) * (rate[1:] + rate[:-1]) / 2)
-        return float(np.exp(max(0.0, grown.max())))
+        from scipy.integrate import cumulative_trapezoid
+
+        growth = cumulative_trapezoid(-self.decoupled[name], self.time, initial=0.0)
+        return float(np.exp(growth.max()))
 
 
 def transverse(manifold: Manifold, run: Trajectory) -> Transverse:
@@ -337,13 +338,13 @@ def transverse_growth(
     -------
     TransverseGrowth
     """
-    chosen = np.unique(np.linspace(0, len(run.time) - 1, records).astype(int))
-    time = run.time[chosen]
-    states = reduced.lift(run.states[chosen])
+    from scipy.integrate import cumulative_trapezoid
+
+    indices = np.unique(np.linspace(0, len(run.time) - 1, records).astype(int))
+    time, states = run.time[indices], reduced.lift(run.states[indices])
     least = np.array([least_curvature(reduced, full, state) for state in states])
-    rate = np.maximum(-least, 0.0)
-    grown = np.concatenate([[0.0], np.cumsum(np.diff(time) * (rate[1:] + rate[:-1]) / 2)])
-    return TransverseGrowth(time, least, np.exp(np.minimum(grown, 700.0)))
+    growth = cumulative_trapezoid(np.maximum(-least, 0.0), time, initial=0.0)
+    return TransverseGrowth(time, least, np.exp(np.minimum(growth, 700.0)))
 
 
 def least_curvature(reduced: Any, full: Any, state: FloatArray) -> float:

@@ -4,8 +4,8 @@ Results go to stdout, messages to stderr. Exit codes: 0 done, 1 the run failed (
 written), 2 the request is wrong, 130 interrupted with partial results kept. An interrupted run of
 gradient descent goes on with ``--resume``.
 
-Each command is run by a module of this package with two functions: ``flags(parser, command,
-system)`` adds its flags to a parser, ``execute(request)`` runs it and returns the exit code.
+Each command is run by a module of this package with two functions: ``add_flags(parser)`` adds its
+flags to a `Parser`, ``execute(request)`` runs it and returns the exit code.
 """
 
 from __future__ import annotations
@@ -150,18 +150,16 @@ def parser_of(command: str, system: System | None = None) -> Parser:
         The system that the command is about, whose parameters are flags.
     """
     subject, module, meaning = COMMANDS[command]
-    if system is None:
-        parser = Parser(prog=f"attdyn {command} {subject}", description=f"{meaning}.")
-    else:
-        parser = Parser(
-            prog=f"attdyn {command} {system.name}", description=f"{system.title}: {meaning}."
-        )
+    about = subject if system is None else system.name
+    text = f"{meaning}." if system is None else f"{system.title}: {meaning}."
+    parser = Parser(command, system, prog=f"attdyn {command} {about}", description=text)
+    if system is not None:
         # A sweep takes grids and formulas too, and reads them itself.
         kind: Any = str if command == "sweep" else value
         meanings = {f.name: _meaning(f, system) for f in dataclasses.fields(system.Parameters)}
         parser.add_flags(meanings, kind, group="parameters")
         parser.add_flags({"config": "flat TOML file of these names"}, metavar="FILE")
-    importlib.import_module(f"dynamics.cli.{module}").flags(parser, command, system)
+    importlib.import_module(f"dynamics.cli.{module}").add_flags(parser)
     if command != "derive" or (system is not None and system.model is not None):
         parser.add_switches({"json": "one JSON document on stdout"})
     return parser

@@ -53,13 +53,22 @@ class CommandRequest:
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises `InvalidRequest` and accepts no abbreviations.
+    """The parser of a command; it raises `InvalidRequest` and accepts no abbreviations.
 
     Flags that are not given are left out of the result.
+
+    Parameters
+    ----------
+    command : str
+    system : System or None
+        What the command is about.
+    **options
+        Of `argparse.ArgumentParser`.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, command: str, system: Any, **options: Any) -> None:
         super().__init__(allow_abbrev=False, argument_default=argparse.SUPPRESS, **options)
+        self.command, self.system = command, system
         self._titled: dict[str, Any] = {"": self}
 
     def error(self, message: str) -> NoReturn:

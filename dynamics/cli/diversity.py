@@ -19,15 +19,8 @@ if TYPE_CHECKING:
     from dynamics.attention_maps import Measured, Setting
 
 
-def flags(parser: Parser, command: str, system: None) -> None:
-    """Add the flags beside the first file.
-
-    Parameters
-    ----------
-    parser : Parser
-    command : str
-    system : None
-    """
+def add_flags(parser: Parser) -> None:
+    """Add the flags beside the first file."""
     parser.add_argument(
         "others",
         nargs="*",

@@ -26,15 +26,9 @@ CLAIM = 30
 """Columns of the name of a claim."""
 
 
-def flags(parser: Parser, command: str, system: System) -> None:
-    """Add the flags beside the parameters.
-
-    Parameters
-    ----------
-    parser : Parser
-    command : str
-    system : System
-    """
+def add_flags(parser: Parser) -> None:
+    """Add the flags beside the parameters."""
+    command, system = parser.command, parser.system
     if command == "derive":
         _derive_flags(parser, system)
         return

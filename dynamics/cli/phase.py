@@ -27,15 +27,8 @@ ERRORS = ("test_error", "error", "risk")
 """The first of these that a sweep has is drawn if no quantity is given."""
 
 
-def flags(parser: Parser, command: str, system: None) -> None:
-    """Add the flags beside the store.
-
-    Parameters
-    ----------
-    parser : Parser
-    command : str
-    system : None
-    """
+def add_flags(parser: Parser) -> None:
+    """Add the flags beside the store."""
     words = {
         "quantity": "a variable of the store (time_T1), or a yes or no: 'patch_association>=1', "
         "'time_T1<1e4', 'reached(T1)' (default: the error)",

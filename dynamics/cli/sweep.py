@@ -14,7 +14,6 @@ from dynamics.registry import EXPECTATION_OPTIONS, SAMPLING_OPTIONS
 from dynamics.validation import InvalidRequest, brief
 
 if TYPE_CHECKING:
-    from dynamics.registry import System
     from dynamics.sweep import Sweep
 
 ENTRIES = {
@@ -33,16 +32,10 @@ FEW_REASONS = 5
 """Reasons that are printed; --json has all."""
 
 
-def flags(parser: Parser, command: str, system: System) -> None:
-    """Add the flags beside the parameters; every number may be an axis or a formula.
-
-    Parameters
-    ----------
-    parser : Parser
-    command : str
-    system : System
-    """
-    if command == "status":
+def add_flags(parser: Parser) -> None:
+    """Add the flags beside the parameters; every number may be an axis or a formula."""
+    system = parser.system
+    if parser.command == "status":
         return
     assert set(ENTRIES) >= {*EXPECTATION_OPTIONS, *SAMPLING_OPTIONS}
     lists = [f.name for f in dataclasses.fields(system.Parameters) if isinstance(f.default, tuple)]

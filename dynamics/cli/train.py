@@ -34,15 +34,9 @@ REDUCED = {
 SAMPLING_HELP = {"samples": "N of {}", "seed": "of {} (default 0)"}
 
 
-def flags(parser: Parser, command: str, system: System) -> None:
-    """Add the flags beside the parameters.
-
-    Parameters
-    ----------
-    parser : Parser
-    command : str
-    system : System
-    """
+def add_flags(parser: Parser) -> None:
+    """Add the flags beside the parameters."""
+    command, system = parser.command, parser.system
     default_run = system.default_runs[command]
     flow = "; with --time: gradient descent at these is laid over the flow" if system.flows else ""
     rates = "learning rate, or where there are groups of parameters one for each, as 0.02,0.01 "
@@ -69,17 +63,11 @@ def flags(parser: Parser, command: str, system: System) -> None:
     parser.add_flags(numbers, value, group="run")
     parser.add_flags(words, group="run")
     seeds = {"seeds": f"runs: seed, seed + 1, ... (default {_default_seeds(system)})"}
-    empirical = (
-        dict(system.empirical_options)
-        if command == "run"
-        else seeds | dict(system.empirical_options)
-    )
-    everywhere = (
-        f" ({', '.join(system.sampling_options)}: of every problem)"
-        if system.sampling_options
-        else ""
-    )
-    parser.add_flags(empirical, value, group=f"with --full empirical{everywhere}")
+    empirical = (seeds if command == "compare" else {}) | dict(system.empirical_options)
+    group = "with --full empirical"
+    if system.sampling_options:
+        group += f" ({', '.join(system.sampling_options)}: of every problem)"
+    parser.add_flags(empirical, value, group=group)
     parser.add_flags({"out": f"result (default results/{command}-SYSTEM)"}, metavar="DIR")
     checkpoint = {"checkpoint": "state of the run under way (default beside --out)"}
     parser.add_flags(checkpoint, metavar="FILE")
