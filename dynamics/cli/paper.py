@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli.arguments import CommandRequest, Parser, unknown, value, values
-from dynamics.cli.report import PICTURES, json_text, print_result, writable
+from dynamics.cli.report import PICTURES, json_text, print_result, writable, write_folder
 from dynamics.training.progress import interruption
 from dynamics.validation import InvalidRequest, integer
 
@@ -175,8 +175,10 @@ def _verify(request: CommandRequest) -> int:
         written = "" if done else ", nothing is written"
         print(f"attdyn: interrupted after {len(done)} claims{written}", file=sys.stderr)
     if done:
-        summary = _write(request, out, done, interrupted)
-        print(summary if quiet else f"\nevidence {out}")
+        claimed = [verdict.document() for verdict in done]
+        document = {"system": system.name, "claims": claimed, "interrupted": interrupted}
+        document = write_folder(out, document, _pictures(done))
+        print_result(options, document, f"\nevidence {out}")
     return 130 if interrupted else 0
 
 
@@ -225,24 +227,14 @@ def _collect(checked: Iterator[Verdict], quiet: bool) -> tuple[list[Verdict], bo
                 print(_row(verdict), flush=True)
 
 
-def _write(request: CommandRequest, out: Path, done: list[Verdict], interrupted: bool) -> str:
-    """Write pictures and summary, whole or not at all; returns the summary."""
+def _pictures(done: list[Verdict]) -> Iterator[tuple[str, Any]]:
+    """File names and axes of the evidence of verdicts."""
     from dynamics import plotting
-    from dynamics.results import storage
 
-    files: list[str] = []
-    with storage.replacing(out) as folder:
-        for verdict in done:
-            axes = plotting.evidence(verdict)
-            if axes is not None:
-                name = re.sub(r"\W+", "_", verdict.claim.source.lower()) + ".png"
-                files.append(plotting.write(axes, folder / name).name)
-        summary = json_text({
-            "system": request.system.name, "claims": [v.document() for v in done],
-            "interrupted": interrupted, "files": files,
-        })  # fmt: skip
-        (folder / "summary.json").write_text(summary + "\n", encoding="utf-8")
-    return summary
+    for verdict in done:
+        axes = plotting.evidence(verdict)
+        if axes is not None:
+            yield re.sub(r"\W+", "_", verdict.claim.source.lower()) + ".png", axes
 
 
 def _row(verdict: Verdict) -> str:

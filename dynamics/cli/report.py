@@ -6,7 +6,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +114,41 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> Path:
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+def write_folder(
+    out: Path,
+    document: dict[str, Any],
+    pictures: Iterable[tuple[str, Any]],
+    result: Result | None = None,
+) -> dict[str, Any]:
+    """Write a folder of pictures with a summary, whole or not at all.
+
+    Parameters
+    ----------
+    out : Path
+    document : dict
+        Plain values.
+    pictures : iterable of (str, Axes)
+        File names and axes.
+    result : Trajectory, Comparison or Overlay, optional
+        Written too.
+
+    Returns
+    -------
+    dict
+        The document with the names of the pictures as ``files``, as it is in ``summary.json``.
+    """
+    from dynamics import plotting
+    from dynamics.results import storage
+
+    with storage.replacing(out) as folder:
+        if result is not None:
+            storage.write_groups(result, folder / storage.INSIDE)
+        files = [plotting.write(axes, folder / name).name for name, axes in pictures]
+        document = document | {"files": files}
+        (folder / "summary.json").write_text(json_text(document) + "\n", encoding="utf-8")
+    return document
 
 
 def _temporary(path: Path) -> Path:

@@ -237,24 +237,12 @@ def _deliver(
     request: CommandRequest, out: Path, result: Result, checkpoint: CommandCheckpoint
 ) -> int:
     """Write result, pictures and summary, whole or not at all; print; choose the exit code."""
-    from dynamics import plotting
-    from dynamics.results import storage
-
     document = report.document(result)
-    with storage.replacing(out) as folder:
-        storage.write_groups(result, folder / storage.INSIDE)
-        pictures = [plotting.write(axes, folder / name) for name, axes in report.pictures(result)]
-        document["files"] = [picture.name for picture in pictures]
-        summary = report.json_text(document)
-        (folder / "summary.json").write_text(summary + "\n", encoding="utf-8")
+    document = report.write_folder(out, document, report.pictures(result), result)
     checkpoint.close(result.interrupted)
-    if request.flags.get("json"):
-        print(summary)
-    else:
-        print(report.table(request.system, result))
-        for picture in pictures:
-            print(f"picture  {out / picture.name}")
-        print(f"result   {out}")
+    pictures = [f"picture  {out / name}" for name in document["files"]]
+    lines = [report.table(request.system, result), *pictures, f"result   {out}"]
+    report.print_result(request.flags, document, "\n".join(lines))
     end = result.outcome
     if end.failed:
         print(f"attdyn: {end}", file=sys.stderr)
