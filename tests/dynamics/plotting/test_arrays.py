@@ -10,7 +10,7 @@ from matplotlib.patches import PathPatch
 
 from dynamics import plotting
 from dynamics.attention_maps import Measured, Setting
-from dynamics.plotting.arrays import MODEL_COLOURS as COLOURS
+from dynamics.plotting.arrays import MODEL_COLOURS
 
 
 def measured(name, images=9, heads=3, seed=0, **setting):
@@ -78,7 +78,7 @@ def test_models_stand_side_by_side_in_the_order_of_the_legend():
     assert all(left[1] < right[0] for left, right in itertools.pairwise(edges))
     first = sorted(drawn, key=lambda box: extent(box).x0)[:8]
     shown = [to_hex(box.get_edgecolor()).upper() for box in first]
-    assert shown == [COLOURS[k % len(COLOURS)] for k in range(8)]
+    assert shown == [MODEL_COLOURS[k % len(MODEL_COLOURS)] for k in range(8)]
     styles = {(to_hex(box.get_edgecolor()), box.get_hatch()) for box in first}
     assert len(styles) == 8
     assert legend(axes) == [f"model {k}" for k in range(8)]
