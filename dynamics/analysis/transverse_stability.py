@@ -208,8 +208,10 @@ def transverse(manifold: Manifold, run: Trajectory) -> Transverse:
         Of the reduced problem. Its records are the intervals of the propagator: 240 or more,
         logarithmically spaced, give the peak to about a per cent.
     """
+    from scipy.linalg import orth
+
     fixed, across = split(manifold.symmetry)
-    bases = {name: across.T @ orthonormal(basis) for name, basis in manifold.sectors.items()}
+    bases = {name: across.T @ orth(basis, rcond=1e-10) for name, basis in manifold.sectors.items()}
     parts, spectra = [], []
     shares: dict[str, list[FloatArray]] = {name: [] for name in bases}
     for state in run.states:
@@ -292,12 +294,6 @@ def split(group: PermutationGroup) -> tuple[FloatArray, FloatArray]:
     indicators = (label[:, None] == np.arange(count)).astype(np.float64)
     fixed = indicators / np.sqrt(indicators.sum(axis=0))
     return fixed, np.linalg.qr(fixed, mode="complete")[0][:, count:]
-
-
-def orthonormal(columns: FloatArray) -> FloatArray:
-    """Orthonormal basis of the span of columns, shape (n, rank)."""
-    vectors, lengths, _ = np.linalg.svd(columns, full_matrices=False)
-    return vectors[:, lengths > 1e-10 * lengths.max()]
 
 
 @dataclass(frozen=True)

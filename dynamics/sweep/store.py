@@ -205,27 +205,23 @@ def _attributes(plan: Plan) -> dict[str, Any]:
 
 def _check_folder(path: Path) -> None:
     """Make the folder of a sweep; refuse a place that holds something else or is not writable."""
+
+    def refused(problem: str) -> InvalidRequest:
+        allowed = "a new folder or an earlier sweep's"
+        return InvalidRequest(f"out={str(path)!r} {problem}; out can be {allowed}")
+
     try:
         if path.is_symlink() or (path.exists() and not path.is_dir()):
-            raise InvalidRequest(
-                f"out={str(path)!r} is not a folder; out can be a new one or a sweep's"
-            )
+            raise refused("is not a folder")
         if path.exists() and not (path / "zarr.json").exists():
             strange = [entry for entry in path.iterdir() if not entry.name.endswith(PARTIAL)]
             if strange:
-                raise InvalidRequest(
-                    f"out={str(path)!r} holds other files ({strange[0].name}); "
-                    "out can be a new folder or an earlier sweep's"
-                )
+                raise refused(f"holds other files ({strange[0].name})")
         path.mkdir(parents=True, exist_ok=True)
         if not os.access(path, os.W_OK):
             raise OSError(errno.EROFS, "it is not writable")
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        allowed = "a new folder or an earlier sweep's, on a disk that can be written"
-        raise InvalidRequest(
-            f"out={str(path)!r} cannot be written ({why}); out can be {allowed}"
-        ) from None
+        raise refused(f"cannot be written ({(error.strerror or str(error)).lower()})") from None
 
 
 def _tidy(path: Path) -> None:
