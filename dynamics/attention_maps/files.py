@@ -60,12 +60,12 @@ def _array_name(names: list[str], name: str | None, path: str | os.PathLike[str]
     """The name of an array: the requested one, or the only one."""
     if not names:
         raise InvalidRequest(f"file={os.fspath(path)!r} holds no arrays; file can be {KINDS}")
-    known = ", ".join(names)
+    choices = ", ".join(names)
     if name is None and len(names) > 1:
         raise InvalidRequest(
-            f"name is needed: {os.fspath(path)!r} holds {known}; nearest: {names[0]}"
+            f"name is needed: {os.fspath(path)!r} holds {choices}; nearest: {names[0]}"
         )
     if name is not None and name not in names:
         nearest = get_close_matches(name, names, 1, 0.0)[0]
-        refuse("name", name, f"is not in {os.fspath(path)!r}", f"one of {known}", nearest)
+        refuse("name", name, f"is not in {os.fspath(path)!r}", f"one of {choices}", nearest)
     return names[0] if name is None else name

@@ -88,8 +88,8 @@ def _dispatch(words: list[str]) -> int:
     if not words or words[0] in HELP:
         print("usage: attdyn COMMAND [SYSTEM] [--name value ...]\n")
         print("Exact, low-dimensional training dynamics of attention models.\n\ncommands:")
-        for known, about in COMMANDS.items():
-            print(f"  {known:<10}{about.subject:<7} {about.meaning}")
+        for word, about in COMMANDS.items():
+            print(f"  {word:<10}{about.subject:<7} {about.meaning}")
         print(f"\n{_systems_text()}; attdyn COMMAND SYSTEM --help lists the flags")
         return 0 if words else 2
     name = words.pop(0)
@@ -125,7 +125,7 @@ def _system_request(command: str, words: list[str]) -> CommandRequest:
     parser = parser_of(command, system)
     flags = parser.read(others)
     if flags.get("config"):
-        names = [known for known in parser.names if known != "config"]
+        names = [flag for flag in parser.names if flag != "config"]
         flags = read_toml(flags["config"], names, parser.switches) | flags
     return CommandRequest(command, flags, system)
 

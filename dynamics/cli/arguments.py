@@ -183,7 +183,7 @@ def unknown(kind: str, name: str, names: Sequence[str]) -> NoReturn:
     names : sequence of str
         Those that are known.
     """
-    folded = {known.lower(): known for known in names}
+    folded = {other.lower(): other for other in names}
     nearest = folded[get_close_matches(name.lower(), list(folded), 1, 0.0)[0]]
     raise InvalidRequest(
         f"{kind} {name!r} is unknown; known are {', '.join(names)}; nearest: {nearest}"

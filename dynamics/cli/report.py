@@ -344,5 +344,5 @@ def _distances(result: Overlay) -> list[str]:
 def _time(event: Event | None) -> str:
     if event is None:
         return "none"
-    known = f" ± {event.uncertainty:.1g}" if event.uncertainty > 1e-5 * event.time else ""
-    return f"{event.time:.6g}{known}"
+    margin = f" ± {event.uncertainty:.1g}" if event.uncertainty > 1e-5 * event.time else ""
+    return f"{event.time:.6g}{margin}"

@@ -105,14 +105,14 @@ def _entries(request: CommandRequest) -> dict[str, Any]:
     """The entries of the grid, by name."""
     system, options = request.system, request.flags
     parameters = [parameter.name for parameter in dataclasses.fields(system.Parameters)]
-    known = {*parameters, *ENTRIES, *system.empirical_options}
-    entries = {name: entry for name, entry in options.items() if name in known}
+    allowed = {*parameters, *ENTRIES, *system.empirical_options}
+    entries = {name: entry for name, entry in options.items() if name in allowed}
     letters = options.get("let", [])
     for text in [letters] if isinstance(letters, str) else letters:
         name, equals, entry = (part.strip() for part in str(text).partition("="))
         if not equals or not name.isidentifier():
             raise InvalidRequest(f"let={text!r} is not NAME=X; let can be like m=2:16:8:log")
-        if name in known:
+        if name in allowed:
             raise InvalidRequest(f"let={text!r} names a parameter; give it as --{name}")
         entries[name] = entry
     return entries
@@ -140,8 +140,8 @@ def _text(document: Mapping[str, Any]) -> str:
     lines = [f"{request['system']}: {document['points']} points"]
     for name, values in request["axes"].items():
         many = len(values) > 8
-        shown = f"{values[0]:g} ... {values[-1]:g}" if many else ", ".join(f"{v:g}" for v in values)
-        lines.append(f"  {name:<10} {shown}" + (f"  ({len(values)} values)" if many else ""))
+        text = f"{values[0]:g} ... {values[-1]:g}" if many else ", ".join(f"{v:g}" for v in values)
+        lines.append(f"  {name:<10} {text}" + (f"  ({len(values)} values)" if many else ""))
     for name, formula in request["derived"].items():
         lines.append(f"  {name:<10} = {formula}")
     fixed = ", ".join(f"{name}={brief(str(entry))}" for name, entry in request["fixed"].items())

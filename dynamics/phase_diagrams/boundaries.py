@@ -89,8 +89,8 @@ def crossings(values: FloatArray) -> dict[Edge, float]:
     crossed: dict[Edge, float] = {}
     sides = ((values[:, :-1], values[:, 1:]), (values[:-1], values[1:]))
     for direction, (first, second) in enumerate(sides):
-        known = np.isfinite(first) & np.isfinite(second)
-        for row, column in np.argwhere(known & ((first >= HALF) != (second >= HALF))):
+        finite = np.isfinite(first) & np.isfinite(second)
+        for row, column in np.argwhere(finite & ((first >= HALF) != (second >= HALF))):
             a, b = first[row, column], second[row, column]
             crossed[int(row), int(column), direction] = float((HALF - a) / (b - a))
     return crossed
@@ -276,7 +276,7 @@ def refine(
 
 
 class _Lattice:
-    """Answers on the fine lattice, as far as they are known."""
+    """Answers on the fine lattice, as far as there are any."""
 
     def __init__(self, evaluate: Callable[[FloatArray], Any], x: Axis, y: Axis) -> None:
         self.evaluate, self.x, self.y = evaluate, x, y
@@ -285,7 +285,7 @@ class _Lattice:
         self.runs = self.waves = 0
 
     def evaluate_corners(self, parts: list[Cell]) -> None:
-        """The corners of cells, as far as they are not known: one wave."""
+        """The corners of cells, where there is no answer yet: one wave."""
         new = np.zeros_like(self.answered)
         for row, column, size in parts:
             new[row : row + size + 1 : size, column : column + size + 1 : size] = True
@@ -295,7 +295,7 @@ class _Lattice:
         self.answered |= new
 
     def mixed(self, part: Cell) -> bool:
-        """Whether two known answers in or around a cell differ."""
+        """Whether two answers in or around a cell differ."""
         row, column, size = part
         inside = np.s_[row : row + size + 1, column : column + size + 1]
         answers = self.values[inside][self.answered[inside]]

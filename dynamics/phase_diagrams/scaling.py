@@ -172,13 +172,13 @@ def _factor(dataset: xarray.Dataset, text: str) -> FloatArray:
     formula = Expression(text, "factor")
     fixed = numbers(described(dataset, "fixed"))
     there = [str(n) for n in (*dataset[OUTCOME].dims, *dataset.data_vars) if n != OUTCOME]
-    known = [*there, *(name for name in fixed if name not in there)]
+    allowed = [*there, *(name for name in fixed if name not in there)]
     values: dict[str, Any] = {}
     for name in formula.names:
-        if name not in known:
-            near = get_close_matches(name, known, 1, 0.0)[0]
+        if name not in allowed:
+            near = get_close_matches(name, allowed, 1, 0.0)[0]
             what = f"needs {name}, which is not in the dataset"
-            refuse("factor", text, what, f"a formula in {', '.join(known)}", near)
+            refuse("factor", text, what, f"a formula in {', '.join(allowed)}", near)
         values[name] = everywhere(dataset, name) if name in there else fixed[name]
     level = np.asarray(formula.value(values), dtype=np.float64)
     return np.broadcast_to(level, dataset[OUTCOME].shape)

@@ -239,18 +239,18 @@ def grid(entries: Mapping[str, Any], paired: bool = False) -> Grid:
     return points
 
 
-def _ordered(formulas: Mapping[str, Expression], known: set[str]) -> dict[str, Expression]:
+def _ordered(formulas: Mapping[str, Expression], names: set[str]) -> dict[str, Expression]:
     """Expressions in an order in which each has its names before it."""
     ordered: dict[str, Expression] = {}
     waiting = dict(formulas)
     while waiting:
-        ready = [n for n, e in waiting.items() if set(e.names) <= known | ordered.keys()]
+        ready = [n for n, e in waiting.items() if set(e.names) <= names | ordered.keys()]
         if not ready:
             name, expression = next(iter(waiting.items()))
-            missing = sorted(set(expression.names) - known - ordered.keys())
+            missing = sorted(set(expression.names) - names - ordered.keys())
             circular = set(missing) & waiting.keys()
             problem = "goes round in a circle" if circular else f"needs {', '.join(missing)}"
-            near = ", ".join(sorted(known | ordered.keys())) or "numbers"
+            near = ", ".join(sorted(names | ordered.keys())) or "numbers"
             refuse(name, str(expression), problem, f"a formula of {near}", "a number")
         for name in ready:
             ordered[name] = waiting.pop(name)

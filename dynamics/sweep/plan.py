@@ -153,8 +153,8 @@ class Plan:
             If it cannot be made; then no other can.
         """
         system = self.runner.system
-        known = {*(f.name for f in fields(system.Parameters)), *RUN, *system.empirical_options}
-        letters = [axis.name for axis in self.grid.axes if axis.name not in known]
+        allowed = {*(f.name for f in fields(system.Parameters)), *RUN, *system.empirical_options}
+        letters = [axis.name for axis in self.grid.axes if axis.name not in allowed]
         if not self.runner.words and not letters:
             return
         index = min((i for i in self.grid if i not in self.invalid_reasons), key=self.cost)
@@ -263,11 +263,11 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
     fixed = dict(sorted(points.fixed.items(), key=lambda item: (order.get(item[0], 99), item[0])))
     points = replace(points, fixed=fixed)
     used = {name for expression in points.derived.values() for name in expression.names}
-    known = [*parameters, *RUN, *system.empirical_options]
+    allowed = [*parameters, *RUN, *system.empirical_options]
     for name in numbers:
-        if name not in known and name not in used:
-            near = get_close_matches(name, known, 1, 0.0)[0]
-            refuse("name", name, "is unknown, and no formula uses it", ", ".join(known), near)
+        if name not in allowed and name not in used:
+            near = get_close_matches(name, allowed, 1, 0.0)[0]
+            refuse("name", name, "is unknown, and no formula uses it", ", ".join(allowed), near)
     count = integer("trajectory", records, at_least=0)
     runner = PointRunner(system.reference, words, count, dict(system.digests), system)
     return Plan(points, runner, presentation=system.presentation)
