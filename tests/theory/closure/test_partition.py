@@ -1,10 +1,10 @@
-"""Classes of entries from gradients typed by hand: what must be one class, and what must not."""
+"""Classes of entries and of samples from numbers typed by hand: what must be one class or not."""
 
 import numpy as np
 import pytest
 from trainings import HandTraining
 
-from theory.closure.partition import random_state, refine_entries
+from theory.closure.partition import random_state, refine_entries, split_samples
 from theory.law import ModelError
 
 
@@ -116,3 +116,27 @@ def test_a_difference_of_rounding_does_not_split():
 def test_a_difference_above_rounding_splits():
     offset = np.array([0.0, 0.0, 1e-11])
     assert refined(lambda a: a - 1 + offset, np.zeros(3)).labels.tolist() == [0, 0, 1]
+
+
+def test_samples_with_equal_numbers_are_one_class():
+    values = np.array([1.0, 2.0, 1.0, 2.0 + 1e-15, 3.0])
+    groups = split_samples(np.zeros(5), [(values, np.full(5, 1e-16))])
+    assert groups.labels.tolist() == [0, 1, 0, 1, 2]
+    assert groups.first.tolist() == [0, 1, 4]
+    np.testing.assert_allclose(groups.summed(np.full(5, 0.2)), [0.4, 0.4, 0.2])
+
+
+def test_a_second_number_splits_further():
+    groups = split_samples(
+        np.zeros(4),
+        [
+            (np.array([1.0, 1.0, 2.0, 2.0]), np.zeros(4)),
+            (np.array([5.0, 6.0, 5.0, 5.0]), np.zeros(4)),
+        ],
+    )
+    assert groups.labels.tolist() == [0, 1, 2, 2]
+
+
+def test_a_number_that_is_not_finite_is_a_class_of_its_own():
+    groups = split_samples(np.zeros(3), [(np.array([1.0, np.nan, 1.0]), np.zeros(3))])
+    assert groups.labels.tolist() == [0, 1, 0]
