@@ -13,14 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.experiments.measurement import (
-    TIME,
-    Case,
-    Study,
-    Undecided,
-    computed_once,
-    measures,
-)
+from dynamics.experiments.measurement import TIME, Case, Study, Undecided, computed_once, measures
 from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
 from dynamics.results.power_law import exponent

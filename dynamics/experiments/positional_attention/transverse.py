@@ -23,17 +23,7 @@ from dynamics.analysis.transverse_stability import Transverse, transverse
 from dynamics.experiments.figure import Drawing, FigureRequest, edges, page, stated
 from dynamics.experiments.measurement import Study, Undecided, measures
 from dynamics.experiments.verify import Finding
-from dynamics.plotting.style import (
-    BLUE,
-    BOXED,
-    GREEN,
-    GREY,
-    ORANGE,
-    RC,
-    VERMILION,
-    logarithmic,
-    time_axis,
-)
+from dynamics.plotting import style
 from dynamics.registry import System
 from dynamics.results.trajectory import Trajectory
 from dynamics.systems.positional_attention.full.manifold import Manifold
@@ -49,10 +39,10 @@ RECORDS = 240
 SAFE = 1.0
 """omega * Phi_max up to which deviations stay below the scale on which A acts on the softmax."""
 KINDS = {
-    "patches": (VERMILION, "patches of one set differ"),
-    "sets": (BLUE, "sets differ"),
-    "gamma": (ORANGE, r"other, inside sets ($\gamma$)"),
-    "rho": (GREEN, r"other, between sets ($\rho$)"),
+    "patches": (style.VERMILION, "patches of one set differ"),
+    "sets": (style.BLUE, "sets differ"),
+    "gamma": (style.ORANGE, r"other, inside sets ($\gamma$)"),
+    "rho": (style.GREEN, r"other, between sets ($\rho$)"),
 }
 """What a transverse direction moves -> colour, label."""
 EXACT_FIRST = ("sets", "patches", "gamma", "rho")
@@ -269,18 +259,20 @@ def _omega_picture(data: Mapping[str, Any]) -> Axes:
     The line is the spread that the linear theory expects to survive.
     """
     time, safe = data["time"], 1 / data["amplification"]
-    with page(6.0, 3.6, rc=RC | BOXED) as (figure, axes):
+    with page(6.0, 3.6, rc=style.RC | style.BOXED) as (figure, axes):
         sides = (np.exp(edges(np.log(centres))) for centres in (time, data["omega"]))
         look: dict[str, Any] = {"cmap": "viridis", "vmin": 0, "vmax": 1, "rasterized": True}
         image = axes.pcolormesh(*sides, data["association"], **look)
         axes.set(xscale="log", yscale="log")
-        axes.axhline(safe, color=VERMILION, lw=1.2, ls="--")
+        axes.axhline(safe, color=style.VERMILION, lw=1.2, ls="--")
         axes.annotate(
             r"$1/\Phi_{max}$", (time[0], safe), (3, 3), textcoords="offset points",
             color="white", fontsize=9,
         )  # fmt: skip
         axes.set(xlabel=r"time $\tau$", ylabel=r"spread of the random start $\omega$")
-        figure.colorbar(image, ax=axes, label="share of associated rows").outline.set_color(GREY)
+        figure.colorbar(image, ax=axes, label="share of associated rows").outline.set_color(
+            style.GREY
+        )
     return axes
 
 
@@ -303,30 +295,38 @@ def transverse_picture(result: Transverse, omega: float) -> Any:
     with page(6.4, 6.2, nrows=2, sharex=True, height_ratios=(1.5, 1)) as (_, axes):
         _curvatures(axes[0], result, positive)
         below = axes[1]
-        below.plot(time, result.amplification[positive], color=VERMILION, label="worst start")
+        below.plot(time, result.amplification[positive], color=style.VERMILION, label="worst start")
         label = "random start (r.m.s.)"
-        below.plot(time, result.typical[positive], color=GREY, ls="--", label=label)
+        below.plot(time, result.typical[positive], color=style.GREY, ls="--", label=label)
         if omega > 0:
-            below.axhline(1 / omega, color=GREY, lw=0.8, ls=":")
+            below.axhline(1 / omega, color=style.GREY, lw=0.8, ls=":")
             text = rf"$1/\omega$, $\omega = {omega:g}$"
-            side: Any = {"transform": below.get_yaxis_transform(), "color": GREY, "va": "bottom"}
+            side: Any = {
+                "transform": below.get_yaxis_transform(),
+                "color": style.GREY,
+                "va": "bottom",
+            }
             below.text(0.01, 1.06 / omega, text, **side)
         if peak > 0:
             spot = result.time[peak], result.peak
-            below.plot(*spot, "o", color=VERMILION, ms=5)
+            below.plot(*spot, "o", color=style.VERMILION, ms=5)
             _note(below, rf"$\Phi_{{max}} = {result.peak:.0f}$", spot, (7, 4))
-        logarithmic(below)
+        style.logarithmic(below)
         below.yaxis.set_major_locator(LogLocator())
         below.set_ylabel(r"amplification $\Phi$")
         below.legend(loc="upper left", bbox_to_anchor=(0, 0.86), fontsize=8)
-        time_axis(below, result.run)
+        style.time_axis(below, result.run)
         for name, label in (("T0", "$T_0$"), ("T1", "$T_1$")):
             event = result.run.events.get(name)
             if event is None:
                 continue
             for panel in axes:
-                panel.axvline(event.time, color=GREY, lw=0.8, ls="-.", zorder=0)
-            above: Any = {"transform": axes[0].get_xaxis_transform(), "color": GREY, "ha": "center"}
+                panel.axvline(event.time, color=style.GREY, lw=0.8, ls="-.", zorder=0)
+            above: Any = {
+                "transform": axes[0].get_xaxis_transform(),
+                "color": style.GREY,
+                "ha": "center",
+            }
             axes[0].text(event.time, 1.01, label, va="bottom", **above)
     return axes
 
@@ -345,9 +345,9 @@ def _curvatures(axes: Axes, result: Transverse, visible: NDArray[np.bool_]) -> N
     axes.yaxis.set_major_formatter(FuncFormatter(_power))
     low = min(2.0 * result.eigenvalues[visible].min(), -SMALLEST)
     axes.set_ylim(low, max(2.0 * result.eigenvalues[visible].max(), SMALLEST))
-    axes.axhspan(low, 0, color=GREY, alpha=0.10, lw=0)
-    style: Any = {"color": GREY, "ha": "right", "va": "bottom", "style": "italic"}
-    axes.text(0.99, 0.6 * low, "repelling", transform=axes.get_yaxis_transform(), **style)
+    axes.axhspan(low, 0, color=style.GREY, alpha=0.10, lw=0)
+    corner: Any = {"color": style.GREY, "ha": "right", "va": "bottom", "style": "italic"}
+    axes.text(0.99, 0.6 * low, "repelling", transform=axes.get_yaxis_transform(), **corner)
     # The most repelling mode is named where it fades, if it is row competition.
     lowest = result.eigenvalues[:, 0]
     k = int(lowest.argmin())
@@ -360,10 +360,10 @@ def _curvatures(axes: Axes, result: Transverse, visible: NDArray[np.bool_]) -> N
 
 
 def _note(
-    axes: Axes, text: str, spot: tuple[float, float], offset: tuple[float, float], **style: Any
+    axes: Axes, text: str, spot: tuple[float, float], offset: tuple[float, float], **look: Any
 ) -> None:
     """A word beside a spot, in the colour of what repels."""
-    axes.annotate(text, spot, offset, textcoords="offset points", color=VERMILION, **style)
+    axes.annotate(text, spot, offset, textcoords="offset points", color=style.VERMILION, **look)
 
 
 def _power(value: float, _: int | None = None) -> str:
