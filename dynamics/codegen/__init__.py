@@ -188,8 +188,8 @@ def _globals_of(code: CodeType) -> set[str]:
 def field_names(*classes: Any) -> str:
     """A comment with the fields of named tuples that kernels are given.
 
-    Compiled code knows fields by their position, so a change of their order must be a change of
-    the text that it is cached with.
+    Compiled code knows fields by their position and a class by its module, so another order of
+    fields, or a class that moved, must be a change of the text that the code is cached with.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def field_names(*classes: Any) -> str:
     """
     lines, waiting = [], list(classes)
     for kind in waiting:
-        lines.append(f"# {kind.__name__}: {', '.join(kind._fields)}")
+        lines.append(f"# {kind.__module__}.{kind.__name__}: {', '.join(kind._fields)}")
         fields = typing.get_type_hints(kind).values()
         waiting += [field for field in fields if hasattr(field, "_fields")]
     return "\n".join(lines) + "\n"

@@ -20,7 +20,7 @@ from dynamics.experiments.masked_image_modeling.runs import SMALL, sizes_of, tra
 from dynamics.experiments.measurement import TIME, Study, Undecided, measures
 from dynamics.experiments.verify import Check, Finding
 from dynamics.problem import FloatArray
-from dynamics.systems.masked_image_modeling.empirical.images import all_images, image_count
+from dynamics.systems.masked_image_modeling.images import all_images, image_count
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import InvalidRequest
 from theory.systems.masked_image_modeling import lemmas

@@ -16,8 +16,8 @@ from dynamics.plotting.style import BLUE, GREEN, GREY, VERMILION
 from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.results.trajectory import Trajectory
-from dynamics.systems.masked_image_modeling.full.projection import Rows
-from dynamics.systems.masked_image_modeling.reduced.population import attention_map, grid_of
+from dynamics.systems.masked_image_modeling.projection import Rows
+from dynamics.systems.masked_image_modeling.reduced import attention_map, grid_of
 from dynamics.training.gradient_descent import descend
 
 SIZES = {"P": 1024, "C_global": 512, "C_local": 8}

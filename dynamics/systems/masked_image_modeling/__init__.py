@@ -2,11 +2,11 @@
 
 from dynamics.registry import DefaultRun, System
 from dynamics.systems.masked_image_modeling.cost import gradient_seconds
-from dynamics.systems.masked_image_modeling.empirical.problem import FullEmpirical
-from dynamics.systems.masked_image_modeling.full.population import FullPopulation
+from dynamics.systems.masked_image_modeling.empirical import FullEmpirical
+from dynamics.systems.masked_image_modeling.full import FullPopulation
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
-from dynamics.systems.masked_image_modeling.reduced.population import ReducedPopulation, derivations
+from dynamics.systems.masked_image_modeling.reduced import ReducedPopulation, derivations
 from theory.systems.masked_image_modeling.claims import CLAIMS
 
 ONE = {"family": "one_cluster"}

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
-from dynamics.systems.masked_image_modeling.empirical.images import image_digits
-from dynamics.systems.masked_image_modeling.full.projection import rows_of
+from dynamics.systems.masked_image_modeling.images import image_digits
+from dynamics.systems.masked_image_modeling.projection import rows_of
 from dynamics.systems.masked_image_modeling.reduced import blocks
 from dynamics.validation import refuse
 
@@ -98,7 +98,7 @@ def check_images(
     ------
     InvalidRequest
     """
-    # Latents, the random numbers behind them, masks; see `empirical.images`.
+    # Latents, the random numbers behind them, masks; see `images`.
     each = 3 * parameters.P + 2 * parameters.masked + 3 * parameters.features
     seconds = gradient_seconds(parameters, full, {"samples": step_images})
     share, problem, allowed = 1.0, "", ""

@@ -1,1 +1,105 @@
-"""The empirical problem of masked image modelling: N samples, a random start."""
+r"""The empirical problem: N sampled images and masks, every entry of Q free.
+
+.. math:: \hat L(Q) = \frac1N \sum_n \sum_{p \in M_n} \tfrac12 |F_p - X_p|^2
+
+Nothing here knows the reduction. A state is read by its projection: the mean over the entries that
+a scalar of the reduced problem stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import pydantic
+from numpy.random import Generator
+
+from dynamics.problem import FloatArray
+from dynamics.systems.empirical_problem import sampling_settings
+from dynamics.systems.masked_image_modeling import cost
+from dynamics.systems.masked_image_modeling.full import FullProblem
+from dynamics.systems.masked_image_modeling.images import sampled_images
+from dynamics.systems.masked_image_modeling.parameters import Parameters
+from dynamics.training.minibatches import MiniBatches
+from dynamics.validation import STRICT, integer, number, whole
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
+class Training:
+    """How the empirical problem is trained; the paper's way by default.
+
+    Attributes
+    ----------
+    start : str
+        ``"zero"``: Q = 0; ``"random"``: independent Gaussian entries.
+    spread : float
+        Standard deviation of a random start.
+    batch : int or None
+        Images of a mini-batch, reshuffled every epoch; all images by default.
+    """
+
+    start: Literal["zero", "random"] = "zero"
+    spread: number(at_least=0.0) = 1e-2  # type: ignore[valid-type]
+    batch: whole(1, optional=True) = None  # type: ignore[valid-type]
+
+
+class FullEmpirical(FullProblem):
+    """Every entry of Q trained, on N sampled images with their masks.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    samples : int
+        N.
+    seed : int or numpy Generator
+        Of the samples, the start and the mini-batches.
+    **training
+        See `Training`: ``start``, ``spread``, ``batch``.
+
+    Raises
+    ------
+    InvalidRequest, pydantic.ValidationError
+        In one line, for a number of samples or an option that cannot be, or sizes that do not fit.
+
+    Notes
+    -----
+    The basis is that of positions and features. The gradient is that of the risk of all samples;
+    `advance` takes the batch of each step. With mini-batches the order parameters at a step are
+    those of its batch. Floors and own attention are those of the samples.
+    """
+
+    view = "full empirical"
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        samples: int = 1000,
+        seed: int | Generator = 0,
+        **training: Any,
+    ) -> None:
+        self.samples = integer("samples", samples, at_least=1, at_most=10**8)
+        self.training = Training(**training)
+        cost.check_matrices(parameters)
+        of_step = min(self.samples, self.training.batch or self.samples)
+        cost.check_images(parameters, self.samples, of_step, "empirical", ("samples", self.samples))
+        streams = np.random.default_rng(seed).spawn(3)
+        images = sampled_images(parameters, self.samples, streams[0])
+        self._start = np.zeros(parameters.d**2)
+        if self.training.start == "random":
+            self._start = self.training.spread * streams[1].standard_normal(self._start.size)
+        minibatches = MiniBatches(
+            int(streams[2].integers(2**62)), self.samples, self.training.batch
+        )
+        super().__init__(parameters, images, minibatches=minibatches)
+        self.settings = sampling_settings(self.samples, seed, self.training)
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """Q = 0, or a random one."""
+        return self._start.copy()
+
+    def orbit_values(self, states: FloatArray) -> Mapping[str, FloatArray]:
+        """Reduced state -> the mean of its entries, shape (records, 1)."""
+        values = super().orbit_values(states)
+        return {name: entries.mean(axis=1, keepdims=True) for name, entries in values.items()}

@@ -84,8 +84,8 @@ def mean_open(s, turn, weights, law, out):  # type: ignore[no-untyped-def]
     return mean
 
 
-def saddle(s, wanted, weights, law, out):  # type: ignore[no-untyped-def]
-    """Log of the radius at which the mean number of unmasked patches is ``wanted``."""
+def saddle(s, unmasked, weights, law, out):  # type: ignore[no-untyped-def]
+    """Log of the radius at which the mean number of unmasked patches is ``unmasked``."""
     opened, closed, patches, area, copies = weights
     count, low, high = 0.0, np.inf, -np.inf
     for c in range(patches.size):
@@ -93,15 +93,184 @@ def saddle(s, wanted, weights, law, out):  # type: ignore[no-untyped-def]
         for j in range(law.z.size):
             gap = s * (closed[c] - opened[c, j])
             low, high = min(low, gap), max(high, gap)
-    level = log(max(count - wanted, 1e-17) / wanted)
+    level = log(max(count - unmasked, 1e-17) / unmasked)
     low, high = low + level, high + level
     while high - low > 1e-3:
         middle = 0.5 * (low + high)
-        if mean_open(s, middle, weights, law, out) > wanted:
+        if mean_open(s, middle, weights, law, out) > unmasked:
             low = middle
         else:
             high = middle
     return 0.5 * (low + high)
+
+
+def set_keys(state, block, table, law, weights, ends):  # type: ignore[no-untyped-def]
+    """Set w^+ and w^- of the patch classes of a block, over the largest of them.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    block : record
+        Row of the blocks.
+    table : reduced.Blocks
+    law : reduced.Law
+    weights : (opened, closed, patches, area, copies)
+        See `mean_open`.
+    ends : (begin, end)
+        First patch class of every area and the one after its last.
+
+    Returns
+    -------
+    self_weight, bound : float
+        w_p, and what is at least D at every mask.
+    """
+    opened, closed, number, owner, copies = weights
+    begin, end = ends
+    area_table, patch_table, values = table.areas, table.patches, law.z
+    first_patch, first_area, self_ups = block.first_patch, block.first_area, block.self_ups
+    for a in range(copies.size):
+        copies[a] = area_table[first_area + a].copies
+        begin[a] = area_table[first_area + a].first - first_patch
+        end[a] = area_table[first_area + a].last - first_patch
+    shift = state[self_ups]
+    for c in range(number.size):
+        patches = patch_table[first_patch + c]
+        ups, phi = state[patches.ups], state[area_table[patches.area].phi]
+        owner[c], number[c] = patches.area - first_area, patches.patches
+        shift = max(shift, ups)
+        for j in range(values.size):
+            shift = max(shift, ups + values[j] * phi)
+    self_weight = exp(state[self_ups] - shift)
+    bound = self_weight
+    for c in range(number.size):
+        patches = patch_table[first_patch + c]
+        ups, phi = state[patches.ups], state[area_table[patches.area].phi]
+        closed[c] = exp(ups - shift)
+        most = closed[c]
+        for j in range(values.size):
+            opened[c, j] = exp(ups + values[j] * phi - shift)
+            most = max(most, opened[c, j])
+        bound += number[c] * copies[owner[c]] * most
+    return self_weight, bound
+
+
+def circle_nodes(law):  # type: ignore[no-untyped-def]
+    """Number of nodes of the circle in x, even: half of them are the conjugates of the others."""
+    share = (law.others - law.masked) / law.others
+    around = int(14.0 * sqrt(law.others * share * (1.0 - share)) + 24.0)
+    nodes = int(min(law.others + 1.0, around))
+    return nodes + nodes % 2
+
+
+def sum_at_zero(turn, nodes, law):  # type: ignore[no-untyped-def]
+    """The integral over the circle at s = 0, by which all sums are divided."""
+    others, norm = law.others, 0.0
+    for n in range(nodes // 2):
+        angle = 2.0 * pi * (n + 0.5) / nodes
+        radius = exp(turn)
+        real, imaginary = 1.0 + radius * cos(angle), radius * sin(angle)
+        modulus = 0.5 * others * log(real * real + imaginary * imaginary)
+        modulus -= others * log(1.0 + radius)
+        if modulus < -NEGLIGIBLE:
+            break
+        norm += exp(modulus) * cos(others * np.arctan2(imaginary, real) - law.masked * angle)
+    return norm
+
+
+def mean_square(law):  # type: ignore[no-untyped-def]
+    """E[z_m^2]: half of it is the part of the loss that does not depend on the state."""
+    total = 0.0
+    for j in range(law.z.size):
+        total += law.odds[j] * law.z[j] * law.z[j]
+    return total
+
+
+def room_for_keys(count, areas, latents):  # type: ignore[no-untyped-def]
+    """The arrays of `set_keys`, for so many patch classes, areas and latents."""
+    opened, closed, number = np.empty((count, latents)), np.empty(count), np.empty(count)
+    weights = (opened, closed, number, np.empty(count, dtype=np.int64), np.empty(areas))
+    return weights, (np.empty(areas, dtype=np.int64), np.empty(areas, dtype=np.int64))
+
+
+def room_for_moments(count, areas, latents):  # type: ignore[no-untyped-def]
+    """(t, chance, first, variance, exponent) of a node.
+
+    t of every patch class (count, latents), and of every area (areas, latents) the chance of each
+    latent, S_1 and S_2 - S_1^2; room (latents,).
+    """
+    return (
+        np.empty((count, latents), dtype=np.complex128),
+        np.empty((areas, latents), dtype=np.complex128),
+        np.empty((areas, latents), dtype=np.complex128),
+        np.empty((areas, latents), dtype=np.complex128),
+        np.empty(latents, dtype=np.complex128),
+    )
+
+
+def area_means(values, copies, moments, second):  # type: ignore[no-untyped-def]
+    """E[z^2 S_2] of every area in ``second`` and of all, E[z_m^2 S_1] and E[S_1] of that of p."""
+    _, chance, first, variance, _ = moments
+    squares, own_square, own_mean = 0.0 + 0.0j, 0.0 + 0.0j, 0.0 + 0.0j
+    for a in range(copies.size):
+        second[a] = 0.0
+        for j in range(values.size):
+            square = values[j] * values[j]
+            second[a] += chance[a, j] * square * (first[a, j] ** 2 + variance[a, j])
+            if a == 0:
+                own_square += chance[a, j] * square * first[a, j]
+                own_mean += chance[a, j] * first[a, j]
+        squares += copies[a] * second[a]
+    return squares, own_square, own_mean
+
+
+def add_node(index, s, weight, self_weight, table, law, sums, weights, moments, second):  # type: ignore[no-untyped-def]
+    """Add a node of the integral, of value times width ``weight``, to the sums of a block."""
+    block, values, patch_table, area_table = table.blocks[index], law.z, table.patches, table.areas
+    push, mass, half = sums.push, sums.mass, 0.5 * s * s
+    opened, closed, number, owner, copies = weights
+    t, chance, first, variance, _ = moments
+    squares, own_square, own_mean = area_means(values, copies, moments, second)
+    sums.loss[index] += (weight * (0.5 * s * squares - own_square)).real
+    sums.own[index] += (weight * own_mean).real
+    push[block.self_ups] += (weight * self_weight * (half * squares - s * own_square)).real
+    mass[block.self_ups] += (weight * self_weight).real
+    # -dl/dstate of one patch of every class, unmasked or masked: what its own area has without it
+    # (``without``) and with it (``within``), and what the other areas have.
+    for c in range(owner.size):
+        a = owner[c]
+        elsewhere = half * (squares - second[a])
+        if a > 0:
+            elsewhere -= s * own_square
+        many = number[c] * copies[a]
+        open_push, closed_push, phi_push = 0.0 + 0.0j, 0.0 + 0.0j, 0.0 + 0.0j
+        open_mass, closed_mass = 0.0 + 0.0j, 0.0 + 0.0j
+        for j in range(values.size):
+            square, likely = values[j] * values[j], chance[a, j] * many
+            without = first[a, j] - t[c, j] * opened[c, j]
+            var = variance[a, j] - t[c, j] * (1.0 - t[c, j]) * opened[c, j] ** 2
+            within = without + opened[c, j]
+            inside = half * square * (within * within + var)
+            if a == 0:
+                inside += square - 2.0 * s * square * within
+            else:
+                inside -= s * square * within
+            part = likely * t[c, j] * opened[c, j]
+            open_mass += part
+            part *= inside + elsewhere
+            open_push += part
+            phi_push += values[j] * part
+            inside = half * square * (without * without + var)
+            if a == 0:
+                inside -= s * square * without
+            part = likely * (1.0 - t[c, j]) * closed[c]
+            closed_mass += part
+            closed_push += part * (inside + elsewhere)
+        patches = patch_table[block.first_patch + c]
+        phi, ups = area_table[patches.area].phi, patches.ups
+        push[phi] += (weight * phi_push).real
+        push[ups] += (weight * (open_push + closed_push)).real
+        mass[phi] += (weight * open_mass).real
+        mass[ups] += (weight * (open_mass + closed_mass)).real
 
 
 def contour_block(state, index, table, law, sums):  # type: ignore[no-untyped-def]
@@ -116,80 +285,26 @@ def contour_block(state, index, table, law, sums):  # type: ignore[no-untyped-de
     law : reduced.Law
     sums : reduced.Sums
     """
-    block, area_table, patch_table = table.blocks[index], table.areas, table.patches
-    first_patch, first_area, self_ups = block.first_patch, block.first_area, block.self_ups
-    count, areas = block.last_patch - first_patch, block.last_area - first_area
-    values, odds, latents = law.z, law.odds, law.z.size
-    push, mass = sums.push, sums.mass
-    others, masked = law.others, law.masked
-    wanted = others - masked
-
-    # w^+, w^- and w_p over the largest of them; ``bound`` is at least D at every mask.
-    opened, closed, number = np.empty((count, latents)), np.empty(count), np.empty(count)
-    owner, copies = np.empty(count, dtype=np.int64), np.empty(areas)
-    weights = (opened, closed, number, owner, copies)
-    begin, end = np.empty(areas, dtype=np.int64), np.empty(areas, dtype=np.int64)
-    for a in range(areas):
-        copies[a] = area_table[first_area + a].copies
-        begin[a] = area_table[first_area + a].first - first_patch
-        end[a] = area_table[first_area + a].last - first_patch
-    shift = state[self_ups]
-    for c in range(count):
-        patches = patch_table[first_patch + c]
-        ups, phi = state[patches.ups], state[area_table[patches.area].phi]
-        owner[c], number[c] = patches.area - first_area, patches.patches
-        shift = max(shift, ups)
-        for j in range(latents):
-            shift = max(shift, ups + values[j] * phi)
-    self_weight = exp(state[self_ups] - shift)
-    bound = self_weight
-    for c in range(count):
-        patches = patch_table[first_patch + c]
-        ups, phi = state[patches.ups], state[area_table[patches.area].phi]
-        closed[c] = exp(ups - shift)
-        most = closed[c]
-        for j in range(latents):
-            opened[c, j] = exp(ups + values[j] * phi - shift)
-            most = max(most, opened[c, j])
-        bound += number[c] * copies[owner[c]] * most
+    block, latents = table.blocks[index], law.z.size
+    count, areas = block.last_patch - block.first_patch, block.last_area - block.first_area
+    masked, wanted = law.masked, law.others - law.masked
+    weights, ends = room_for_keys(count, areas, latents)
+    self_weight, bound = set_keys(state, block, table, law, weights, ends)
     if not bound < np.inf:
-        push[self_ups] = np.nan
+        sums.push[block.self_ups] = np.nan
         sums.loss[index] = np.nan
         return
-
-    # The same integral at s = 0, by which all sums are divided: nodes of the circle in x (half of
-    # them, as the others are their conjugates), its radius, and the coefficient of x^(M-1).
-    share = wanted / others
-    around = int(14.0 * sqrt(others * share * (1.0 - share)) + 24.0)
-    nodes = int(min(others + 1.0, around))
-    nodes += nodes % 2
-    scratch = np.empty(1 + latents)
+    nodes, scratch = circle_nodes(law), np.empty(1 + latents)
     turn = saddle(0.0, wanted, weights, law, scratch)
     mean_open(0.0, turn, weights, law, scratch)
-    reference = scratch[0] - masked * turn
-    norm = 0.0
-    for n in range(nodes // 2):
-        angle = 2.0 * pi * (n + 0.5) / nodes
-        radius = exp(turn)
-        real, imaginary = 1.0 + radius * cos(angle), radius * sin(angle)
-        modulus = 0.5 * others * log(real * real + imaginary * imaginary)
-        modulus -= others * log(1.0 + radius)
-        if modulus < -NEGLIGIBLE:
-            break
-        norm += exp(modulus) * cos(others * np.arctan2(imaginary, real) - masked * angle)
-
-    # The part E[z_m^2] / 2 of the loss does not depend on the state.
-    mean_square = 0.0
-    for j in range(latents):
-        mean_square += odds[j] * values[j] * values[j]
-    sums.loss[index] += 0.5 * block.clusters * mean_square
-
-    # t of every patch class, chance of every latent, S_1 and S_2 - S_1^2 of every area.
-    t = np.empty((count, latents), dtype=np.complex128)
-    chance = np.empty((areas, latents), dtype=np.complex128)
-    first = np.empty((areas, latents), np.complex128)
-    variance = np.empty((areas, latents), np.complex128)
-    second, exponent = np.empty(areas, np.complex128), np.empty(latents, np.complex128)
+    reference, norm = scratch[0] - masked * turn, sum_at_zero(turn, nodes, law)
+    sums.loss[index] += 0.5 * block.clusters * mean_square(law)
+    moments = room_for_moments(count, areas, latents)
+    second = np.empty(areas, dtype=np.complex128)
+    opened, closed, number, owner, copies = weights
+    begin, end = ends
+    t, chance, first, variance, exponent = moments
+    odds = law.odds
     for step in range(MOST_NODES):
         # s = e^(tau - e^-tau) / bound, double exponential on the left, and the radius at s.
         tau = FROM + STEP * step
@@ -235,56 +350,4 @@ def contour_block(state, index, table, law, sums):  # type: ignore[no-untyped-de
             if size < exp(-NEGLIGIBLE) * peak:
                 break
             weight = value * (block.clusters * width / norm)
-            # E[z^2 S_2] of every area and of all, E[z_m^2 S_1] and E[S_1] of that of p.
-            half, squares = 0.5 * s * s, 0.0 + 0.0j
-            own_square, own_mean = 0.0 + 0.0j, 0.0 + 0.0j
-            for a in range(areas):
-                second[a] = 0.0
-                for j in range(latents):
-                    square = values[j] * values[j]
-                    second[a] += chance[a, j] * square * (first[a, j] ** 2 + variance[a, j])
-                    if a == 0:
-                        own_square += chance[a, j] * square * first[a, j]
-                        own_mean += chance[a, j] * first[a, j]
-                squares += copies[a] * second[a]
-            sums.loss[index] += (weight * (0.5 * s * squares - own_square)).real
-            sums.own[index] += (weight * own_mean).real
-            push[self_ups] += (weight * self_weight * (half * squares - s * own_square)).real
-            mass[self_ups] += (weight * self_weight).real
-            # -dl/dstate of one patch of every class, unmasked or masked: what its own area has
-            # without it (``without``) and with it (``given``), and what the other areas have.
-            for c in range(count):
-                a = owner[c]
-                elsewhere = half * (squares - second[a])
-                if a > 0:
-                    elsewhere -= s * own_square
-                many = number[c] * copies[a]
-                open_push, closed_push, phi_push = 0.0 + 0.0j, 0.0 + 0.0j, 0.0 + 0.0j
-                open_mass, closed_mass = 0.0 + 0.0j, 0.0 + 0.0j
-                for j in range(latents):
-                    square, likely = values[j] * values[j], chance[a, j] * many
-                    without = first[a, j] - t[c, j] * opened[c, j]
-                    var = variance[a, j] - t[c, j] * (1.0 - t[c, j]) * opened[c, j] ** 2
-                    given = without + opened[c, j]
-                    inside = half * square * (given * given + var)
-                    if a == 0:
-                        inside += square - 2.0 * s * square * given
-                    else:
-                        inside -= s * square * given
-                    part = likely * t[c, j] * opened[c, j]
-                    open_mass += part
-                    part *= inside + elsewhere
-                    open_push += part
-                    phi_push += values[j] * part
-                    inside = half * square * (without * without + var)
-                    if a == 0:
-                        inside -= s * square * without
-                    part = likely * (1.0 - t[c, j]) * closed[c]
-                    closed_mass += part
-                    closed_push += part * (inside + elsewhere)
-                patches = patch_table[first_patch + c]
-                phi, ups = area_table[patches.area].phi, patches.ups
-                push[phi] += (weight * phi_push).real
-                push[ups] += (weight * (open_push + closed_push)).real
-                mass[phi] += (weight * open_mass).real
-                mass[ups] += (weight * (open_mass + closed_mass)).real
+            add_node(index, s, weight, self_weight, table, law, sums, weights, moments, second)

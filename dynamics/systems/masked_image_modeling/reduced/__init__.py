@@ -1,4 +1,244 @@
-"""The reduced population problem of masked image modelling, its expectations exact.
+r"""The reduced population problem: every Ups and Phi of every row type, exactly.
 
-A sum over counts is finite; a contour integral converges geometrically to rounding.
+`ReducedPopulation` takes the expectation over masks and latents block by block, as a sum over
+counts or as a contour integral (`blocks`). Its oracle is `full.FullPopulation`.
 """
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache, cached_property
+from math import isqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics import codegen
+from dynamics.codegen.kernels.advance import advance
+from dynamics.problem import CompiledProblem, FloatArray
+from dynamics.systems.masked_image_modeling.kernels import reduced as kernels
+from dynamics.systems.masked_image_modeling.parameters import Parameters
+from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
+from dynamics.systems.masked_image_modeling.projection import Rows, rows_of
+from dynamics.systems.masked_image_modeling.reduced import blocks
+from theory.reduction import ReducedSystem
+from theory.systems.masked_image_modeling import recursion
+from theory.systems.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
+
+RATES = ("alpha_m", "alpha_0", "rho")
+"""Order parameters that are read off the gradient."""
+
+
+def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSystem]:
+    """The exact reduction of every row type; without parameters of one cluster, in letters."""
+    if parameters is None:
+        return recursion.family()
+    rows = rows_of(parameters)
+    return {
+        name: recursion.derive(row, name) for name, row in zip(rows.names, rows.types, strict=True)
+    }
+
+
+class ReducedPopulation(CompiledProblem):
+    """Gradient descent on the few scalars that the entries of Q stay equal to.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    expectation : str
+        How the expectation over masks and latents is taken: ``"counts"`` sums over the numbers of
+        unmasked patches of each class; ``"contour"`` is an integral of two parameters, of a cost
+        that does not grow with these numbers; ``"auto"`` takes for each row what is predicted to be
+        faster. Both are exact to rounding.
+
+    Raises
+    ------
+    InvalidRequest
+        For an unknown expectation, or a sum over counts that is too long.
+
+    Notes
+    -----
+    The state is one scalar for each class of each row type; see `projection`. The gradient is per
+    entry of Q.
+    """
+
+    system = "masked_image_modeling"
+    presentation = PRESENTATION
+    view = "reduced population"
+    events = EVENTS
+    order_names = ORDER_PARAMETERS
+    rates = RATES
+
+    def __init__(self, parameters: Parameters, expectation: str = "auto") -> None:
+        self.parameters = parameters
+        self.rows: Rows = rows_of(parameters)
+        self.presentation = replace(PRESENTATION, notation=self.rows.notation)
+        parts = blocks.select(blocks.blocks_of(self.rows.types), parameters, expectation)
+        self.settings = blocks.expectation_settings(parts)
+        data = reduced_data(blocks.tables(parts), self._law(), len(self.rows.types))
+        self._sums = data.sums
+        super().__init__(_module(), data, self.rows.layout)
+
+    def _law(self) -> kernels.Law:
+        parameters, rows = self.parameters, self.rows
+        factor = parameters.gamma / parameters.K
+        return kernels.Law(
+            parameters.P - 1.0,
+            parameters.masked - 1.0,
+            np.array(parameters.z),
+            np.array(parameters.odds),
+            factor,
+            factor / rows.sizes,
+            rows.floors,
+            parameters.K * rows.mates,
+            rows.many,
+            *map(int, rows.references),
+        )
+
+    @property
+    def initial_state(self) -> FloatArray:
+        """Q = 0."""
+        return np.zeros(self.layout.size)
+
+    @cached_property
+    def rho0(self) -> float:
+        """Ratio of the increments of Phi_0 and Phi_m at the start."""
+        return float(self._named(self.initial_state)["rho"])
+
+    @cached_property
+    def gap_here(self) -> float:
+        """Delta_eff."""
+        return self.parameters.Delta_eff
+
+    def _named(self, state: FloatArray) -> dict[str, float]:
+        values = self.order_parameters(state)
+        return {n: float(v) for n, v in zip(self.order_names, values, strict=True)}
+
+    def observables(self, state: ArrayLike) -> dict[str, float]:
+        """Increments, attention of each row, gaps, risk, ratio of the dominant effects at a state.
+
+        ``d_<state>`` is the rate of a state; ``<row>_A_<class>`` the attention from a masked patch
+        on the unmasked patches of a class of areas; ``<row>_masked`` that on masked patches.
+        """
+        flat = self.layout.flatten(state)
+        slope = self.gradient(flat)
+        order = dict(zip(self.order_names, self.order_parameters(flat, slope), strict=True))
+        risk, excess = self._summary(flat)
+        rows = np.empty((len(self.rows.types), 2))
+        self.module.row_numbers(self._data, rows)
+        mass = self._sums.mass / self.parameters.K
+        return (
+            {f"d_{n}": -float(rate) for n, rate in zip(self.state_names, slope, strict=True)}
+            | self.rows.attention(mass)
+            | observed(self.rows, order, rows, (float(risk), float(excess)))
+            | {"rho0": self.rho0, "Delta": self.parameters.Delta, "Delta_eff": self.gap_here}
+        )
+
+
+def reduced_data(table: kernels.Blocks, law: kernels.Law, rows: int) -> kernels.ReducedData:
+    """What the kernels need beside the state.
+
+    Parameters
+    ----------
+    table : Blocks
+    law : Law
+    rows : int
+        Number of row types.
+
+    Returns
+    -------
+    ReducedData
+    """
+    size, many = law.shares.size, table.blocks.size
+    widest = int((table.blocks["last_area"] - table.blocks["first_area"]).max())
+    return kernels.ReducedData(
+        table,
+        law,
+        kernels.Sums(np.empty(size), np.empty(size), np.empty(many), np.empty(many)),
+        kernels.Room(
+            inverse=np.empty(kernels.BLOCK),
+            rest=np.empty(kernels.BLOCK),
+            squared=np.empty(kernels.BLOCK),
+            weight=np.empty(kernels.BLOCK),
+            attention=np.empty((widest, kernels.BLOCK)),
+            squares=np.empty((widest, kernels.BLOCK)),
+            rows=np.empty((rows, 2)),
+            state=np.full(size, np.nan),
+        ),
+    )
+
+
+def observed(
+    rows: Rows, order: Mapping[str, Any], numbers: FloatArray, risk: tuple[float, float]
+) -> dict[str, float]:
+    """What every problem of this system reports, by name.
+
+    Parameters
+    ----------
+    rows : Rows
+    order : mapping
+        Order parameters.
+    numbers : float array, shape (rows, 2)
+        L_p - L*_p, and own attention given that a mate is unmasked.
+    risk : (float, float)
+        Risk, and its excess over the floor, the sum of L*_p.
+
+    Returns
+    -------
+    dict
+    """
+    values = {name: float(value) for name, value in order.items()}
+    for name, (gap, own) in zip(rows.names, numbers, strict=True):
+        values |= {f"{name}_gap": float(gap), f"{name}_own_attention": float(own)}
+    attending = float(rows.many[numbers[:, 1] >= 0.5].sum() / rows.many.sum())
+    return values | {
+        "risk": risk[0],
+        "floor": risk[0] - risk[1],
+        "excess": risk[1],
+        "patch_association": attending,
+    }
+
+
+def attention_map(rows: Rows, state: ArrayLike, cluster: int = 0, z: float = 1.0) -> FloatArray:
+    """Attention of every patch on an image of a cluster with nothing masked.
+
+    A query is what it is where it is masked, its position alone: only then the model has to
+    reconstruct it. Every latent has the value z.
+
+    Parameters
+    ----------
+    rows : Rows
+        Of the parameters.
+    state : float array, shape (n,)
+        Of the reduced problem.
+    cluster : int
+    z : float
+
+    Returns
+    -------
+    float array, shape (P, P)
+    """
+    values, areas = np.asarray(state, dtype=np.float64), rows.parameters.area_ids
+    first = int((areas[:cluster].max(axis=1) + 1).sum())
+    feature = first + areas[cluster]
+    scores = np.empty((rows.parameters.P, rows.parameters.P))
+    for kind, start in zip(rows.types, rows.starts, strict=False):
+        ups, phi = values[start:], values[start + len(kind.ups_names) :]
+        scores[kind.patches] = ups[kind.ups_of] + z * phi[kind.phi_of[:, feature]]
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def grid_of(P: int) -> tuple[int, int]:
+    """Rows and columns of so many patches, as square as P allows."""
+    high = max(h for h in range(1, isqrt(P) + 1) if P % h == 0)
+    return high, P // high
+
+
+@cache
+def _module() -> codegen.CompiledModule:
+    names = (kernels.gradient, kernels.order_parameters, kernels.summary)
+    parts = [codegen.field_names(kernels.ReducedData), codegen.kernel_source(*names, advance)]
+    return codegen.build("Masked image modelling, reduced population problem.", ("state",), parts)

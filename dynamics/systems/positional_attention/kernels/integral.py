@@ -124,11 +124,7 @@ def integrate(data, tables, c, second):  # type: ignore[no-untyped-def]
     )
     for k in range(kinds):
         turn_r[k], turn_i[k] = cos(step * h[k]), -sin(step * h[k])
-    # zeta^{-z} / M of the Fourier transform (2).
-    shift_r, shift_i = np.empty(length), np.empty(length)
-    for m in range(length):
-        angle = -2.0 * pi * ((m * int(data.z[c])) % length) / length
-        shift_r[m], shift_i[m] = cos(angle) / length, sin(angle) / length
+    shift_r, shift_i = shift_of(int(data.z[c]), length)
     fold = (np.empty(2 * width + 1), np.empty(2 * width + 1))
     back_r, back_i = np.empty(2 * width + 1), np.empty(2 * width + 1)
     base, squared = (np.empty(length), np.empty(length)), (np.empty(length), np.empty(length))
@@ -210,6 +206,15 @@ def pairs_at(sums, slopes, tilted, phases, waves, out, fold, base, products):  #
                 total_i += out[0][m] * imag + out[1][m] * real
             products[entry, 0], products[entry, 1] = total_r, total_i
             entry += 1
+
+
+def shift_of(z, length):  # type: ignore[no-untyped-def]
+    """Real and imaginary part of zeta_m^{-z} / M of the Fourier transform (2), m = 0..M-1."""
+    shift_r, shift_i = np.empty(length), np.empty(length)
+    for m in range(length):
+        angle = -2.0 * pi * ((m * z) % length) / length
+        shift_r[m], shift_i[m] = cos(angle) / length, sin(angle) / length
+    return shift_r, shift_i
 
 
 def waves_of(width, length):  # type: ignore[no-untyped-def]

@@ -23,8 +23,8 @@ from dynamics.experiments.masked_image_modeling.runs import (
     trained,
 )
 from dynamics.experiments.verify import checks
-from dynamics.systems.masked_image_modeling.full.population import FullPopulation
-from dynamics.systems.masked_image_modeling.reduced.population import (
+from dynamics.systems.masked_image_modeling.full import FullPopulation
+from dynamics.systems.masked_image_modeling.reduced import (
     ReducedPopulation,
     attention_map,
 )

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.systems.masked_image_modeling import cost
-from dynamics.systems.masked_image_modeling.empirical import images
-from dynamics.systems.masked_image_modeling.full.population import FullProblem
+from dynamics.systems.masked_image_modeling import cost, images
+from dynamics.systems.masked_image_modeling.full import FullProblem
 from dynamics.validation import InvalidRequest
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from dynamics.systems.masked_image_modeling.kernels.reduced import Law
-from dynamics.systems.masked_image_modeling.reduced import blocks
-from dynamics.systems.masked_image_modeling.reduced.population import reduced_data
+from dynamics.systems.masked_image_modeling.reduced import blocks, reduced_data
 from dynamics.validation import InvalidRequest
 
 KINDS = ("counts", "contour")

@@ -70,7 +70,7 @@ def test_families_fill_in_what_follows(system):
 
 def test_rows_of_one_kind_are_numbered(system):
     def names(areas):
-        from dynamics.systems.masked_image_modeling.full.projection import rows_of
+        from dynamics.systems.masked_image_modeling.projection import rows_of
 
         rows = rows_of(system.Parameters(family="custom", areas=areas))
         letters = rows.notation

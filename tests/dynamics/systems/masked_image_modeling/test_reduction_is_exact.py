@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import dynamics
-from dynamics.systems.masked_image_modeling.full.population import random_basis
+from dynamics.systems.masked_image_modeling.full import random_basis
 from dynamics.validation import InvalidRequest
 
 
