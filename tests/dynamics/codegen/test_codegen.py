@@ -10,10 +10,9 @@ from dynamics.codegen.kernels.advance import advance
 from theory.systems.positional_attention import recursion
 
 STEP = """
-import time, dynamics
+import dynamics
 system = dynamics.load_system("positional_attention")
 problem = system.ReducedPopulation(system.Parameters(q=0.3), "exact")
-began = time.perf_counter()
 dynamics.descend(problem, eta=0.02, steps=10)
 functions = problem.module.functions
 stats = [getattr(functions, name).stats for name in ("advance", "gradient", "summary")]

@@ -1,7 +1,5 @@
 """The realistic problem beside the idealised one: N^-1/2, and Theorem 4.2 where it is seen."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -43,18 +41,15 @@ def test_deviation_falls_as_the_root_of_the_number_of_samples(sizes, capsys):
 def test_enough_samples_associate_every_row(seed, capsys):
     """D=16 C=4 d=16 q=0.25 N=16000 eta=0.02, 20 000 steps, random start: Theorem 4.2 is seen."""
     problem = SYSTEM.FullEmpirical(SYSTEM.Parameters(D=16, C=4, q=0.25), 16_000, seed)
-    began = time.perf_counter()
     run = dynamics.descend(problem, 0.02, 20_000, np.array([1000, 5000, 20_000]))
-    seconds = time.perf_counter() - began
     ends = [float(run[name][-1]) for name in ("patch_association", "test_error", "cosine")]
     with capsys.disabled():
         print(
             f"\nN=16000 seed {seed}: associated {ends[0]:.0%}, test error {ends[1]:.2%}, "
-            f"cosine {ends[2]:.4f}, {seconds:.0f} s"
+            f"cosine {ends[2]:.4f}"
         )
     assert ends[0] == 1.0
     assert ends[1] < 0.01
-    assert seconds < 180
 
 
 def test_few_samples_are_memorised():
