@@ -23,7 +23,16 @@ PER_PRODUCT = 3e-9
 
 
 def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
-    """Predicted time of one gradient; see `dynamics.registry.System`."""
+    """Predicted time of one gradient; see `dynamics.registry.System`.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    full : str or None
+        ``"empirical"``, ``"population"``; None for the reduced problem.
+    options : mapping
+        Options of the problem.
+    """
     vectors = float(support_size(parameters.shares, parameters.data))
     samples = float(options.get("samples") or vectors)
     placed = parameters.output_weights == "per_position"

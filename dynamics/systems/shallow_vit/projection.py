@@ -43,7 +43,13 @@ def full_layout(parameters: Parameters) -> Layout:
 
 
 def orbit_values(parameters: Parameters, states: FloatArray) -> Mapping[str, FloatArray]:
-    """Of states of a full problem, what stands beside W_O, V, K, Q; shape (records, ...)."""
+    """W_O, V, K, Q of states of a full problem, shape (records, ...) each.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    states : float array, shape (records, n)
+    """
     full, size = full_layout(parameters), parameters.M
     parts = [full.part(states, name) for name in GROUPS]
     return dict(zip(PARTS, [parts[0], *(part[..., :size] for part in parts[1:])], strict=True))

@@ -67,13 +67,26 @@ class Start:
 
 
 def orthogonal(depth: int, generator: Generator) -> FloatArray:
-    """A Haar-orthogonal matrix, shape (d, d)."""
+    """A Haar-orthogonal matrix, shape (d, d).
+
+    Parameters
+    ----------
+    depth : int
+        d.
+    generator : numpy Generator
+    """
     found, upper = np.linalg.qr(generator.standard_normal((depth, depth)))
     return np.asarray(found * np.sign(np.diag(upper)))
 
 
 def directions(depth: int, many: int, generator: Generator) -> FloatArray:
-    """Columns of length 1, each in a random direction, shape (d, many)."""
+    """Columns of length 1, each in a random direction, shape (d, many).
+
+    Parameters
+    ----------
+    depth, many : int
+    generator : numpy Generator
+    """
     drawn = generator.standard_normal((many, depth)).T
     return np.asarray(drawn / np.linalg.norm(drawn, axis=0))
 
@@ -248,5 +261,12 @@ class NoiseFree:
 
 
 def start_of(parameters: Parameters, generator: Generator, symmetric: bool) -> Start:
-    """A random start, or a symmetric one."""
+    """A random start, or a symmetric one.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    generator : numpy Generator
+    symmetric : bool
+    """
     return (symmetric_start if symmetric else random_start)(parameters, generator)

@@ -83,6 +83,12 @@ class Samples:
 def streams(seed: int | Generator, start: int | None = None) -> Streams:
     """The streams of a seed, the weights from another one where ``start`` is given.
 
+    Parameters
+    ----------
+    seed : int or numpy Generator
+    start : int or None
+        Another seed, for the weights alone.
+
     Raises
     ------
     InvalidRequest
@@ -105,7 +111,14 @@ def even(parameters: Parameters) -> IntArray:
 
 
 def arranged(counts: IntArray, labels: FloatArray) -> IntArray:
-    """Counts (relevant, confusion, others) as counts of the patterns 1, 2, others."""
+    """Counts (relevant, confusion, others) as counts of the patterns 1, 2, others.
+
+    Parameters
+    ----------
+    counts : int array, shape (N, M)
+    labels : float array, shape (N,)
+        +1 or -1.
+    """
     swapped = counts.copy()
     swapped[:, :2] = counts[:, 1::-1]
     return np.where(labels[:, None] > 0, counts, swapped)
@@ -176,12 +189,28 @@ def places_and_noise(
 
 
 def places_only(counts: IntArray, generator: Generator) -> IntArray:
-    """The places of `places_and_noise`, without the noise."""
+    """The places of `places_and_noise`, without the noise.
+
+    Parameters
+    ----------
+    counts : int array, shape (N, M)
+    generator : numpy Generator
+        Of tokens.
+    """
     return patterns(counts, generator.spawn(2)[0])
 
 
 def tokens(parameters: Parameters, places: IntArray, noise: FloatArray) -> FloatArray:
-    """Tokens mu_pattern + c_0 noise, shape (N, L, d)."""
+    """Tokens mu_pattern + c_0 noise, shape (N, L, d).
+
+    Parameters
+    ----------
+    parameters : Parameters
+    places : int array, shape (N, L)
+        Pattern of every token.
+    noise : float array, shape (N, L, d)
+        Standard Gaussian.
+    """
     return np.eye(parameters.d)[places] + parameters.noise * noise
 
 
@@ -222,7 +251,14 @@ class Vectors:
 
 
 def chosen(expectation: str, samples: int | None) -> str:
-    """``exact`` or ``sampled``.
+    """Name of the expectation, ``exact`` or ``sampled``.
+
+    Parameters
+    ----------
+    expectation : str
+        One of `EXPECTATIONS`.
+    samples : int or None
+        N; None for the law itself.
 
     Raises
     ------

@@ -33,7 +33,13 @@ NEGLIGIBLE = 46.0
 
 
 def split(above, below):  # type: ignore[no-untyped-def]
-    """Unmasked probability where the log odds of masked to unmasked are below - above."""
+    """Unmasked probability where the log odds of masked to unmasked are below - above.
+
+    Parameters
+    ----------
+    above, below : float
+        Logs of the weights: -s w^+ of an unmasked patch, -s w^- + log x of a masked one.
+    """
     gap = below - above
     if gap > 0.0:
         decay = exp(-gap)
@@ -85,7 +91,17 @@ def mean_open(s, turn, weights, law, out):  # type: ignore[no-untyped-def]
 
 
 def saddle(s, unmasked, weights, law, out):  # type: ignore[no-untyped-def]
-    """Log of the radius at which the mean number of unmasked patches is ``unmasked``."""
+    """Log of the radius at which the mean number of unmasked patches is ``unmasked``.
+
+    Parameters
+    ----------
+    s, unmasked : float
+    weights : (opened, closed, patches, area, copies)
+        See `mean_open`.
+    law : reduced.Law
+    out : float array, shape (1 + latents,)
+        Overwritten.
+    """
     opened, closed, patches, area, copies = weights
     count, low, high = 0.0, np.inf, -np.inf
     for c in range(patches.size):
@@ -163,7 +179,16 @@ def circle_nodes(law):  # type: ignore[no-untyped-def]
 
 
 def sum_at_zero(turn, nodes, law):  # type: ignore[no-untyped-def]
-    """The integral over the circle at s = 0, by which all sums are divided."""
+    """The integral over the circle at s = 0, by which all sums are divided.
+
+    Parameters
+    ----------
+    turn : float
+        Log of the radius.
+    nodes : int
+        Nodes of the circle, even.
+    law : reduced.Law
+    """
     others, norm = law.others, 0.0
     for n in range(nodes // 2):
         angle = 2.0 * pi * (n + 0.5) / nodes
@@ -186,17 +211,28 @@ def mean_square(law):  # type: ignore[no-untyped-def]
 
 
 def room_for_keys(count, areas, latents):  # type: ignore[no-untyped-def]
-    """The arrays of `set_keys`, for so many patch classes, areas and latents."""
+    """Scratch arrays (weights, ends) of `set_keys`.
+
+    Parameters
+    ----------
+    count, areas, latents : int
+        Numbers of patch classes, area classes and values of a latent.
+    """
     opened, closed, number = np.empty((count, latents)), np.empty(count), np.empty(count)
     weights = (opened, closed, number, np.empty(count, dtype=np.int64), np.empty(areas))
     return weights, (np.empty(areas, dtype=np.int64), np.empty(areas, dtype=np.int64))
 
 
 def room_for_moments(count, areas, latents):  # type: ignore[no-untyped-def]
-    """(t, chance, first, variance, exponent) of a node.
+    """Scratch arrays (t, chance, first, variance, exponent) of a node.
 
-    t of every patch class (count, latents), and of every area (areas, latents) the chance of each
-    latent, S_1 and S_2 - S_1^2; room (latents,).
+    t of every patch class (count, latents); of every area class (areas, latents) the probability of
+    each latent, S_1 and S_2 - S_1^2; a vector (latents,).
+
+    Parameters
+    ----------
+    count, areas, latents : int
+        Numbers of patch classes, area classes and values of a latent.
     """
     return (
         np.empty((count, latents), dtype=np.complex128),
@@ -208,7 +244,19 @@ def room_for_moments(count, areas, latents):  # type: ignore[no-untyped-def]
 
 
 def area_means(values, copies, moments, second):  # type: ignore[no-untyped-def]
-    """E[z^2 S_2] of every area in ``second`` and of all, E[z_m^2 S_1] and E[S_1] of that of p."""
+    """E[z^2 S_2] of every area in ``second`` and of all, E[z_m^2 S_1] and E[S_1] of that of p.
+
+    Parameters
+    ----------
+    values : float array, shape (latents,)
+        Values of a latent.
+    copies : float array, shape (areas,)
+        Number of areas of each area class.
+    moments : (t, chance, first, variance, exponent)
+        See `room_for_moments`.
+    second : complex array, shape (areas,)
+        Filled.
+    """
     _, chance, first, variance, _ = moments
     squares, own_square, own_mean = 0.0 + 0.0j, 0.0 + 0.0j, 0.0 + 0.0j
     for a in range(copies.size):
@@ -224,7 +272,28 @@ def area_means(values, copies, moments, second):  # type: ignore[no-untyped-def]
 
 
 def add_node(index, s, weight, self_weight, table, law, sums, weights, moments, second):  # type: ignore[no-untyped-def]
-    """Add a node of the integral, of value times width ``weight``, to the sums of a block."""
+    """Add a node of the integral, of value times width ``weight``, to the sums of a block.
+
+    Parameters
+    ----------
+    index : int
+        Which block.
+    s : float
+    weight : complex
+        Integrand times the width of the step.
+    self_weight : float
+        w_p.
+    table : reduced.Blocks
+    law : reduced.Law
+    sums : reduced.Sums
+        Added to.
+    weights : (opened, closed, patches, area, copies)
+        See `mean_open`.
+    moments : (t, chance, first, variance, exponent)
+        See `room_for_moments`.
+    second : complex array, shape (areas,)
+        Overwritten.
+    """
     block, values, patch_table, area_table = table.blocks[index], law.z, table.patches, table.areas
     push, mass, half = sums.push, sums.mass, 0.5 * s * s
     opened, closed, number, owner, copies = weights

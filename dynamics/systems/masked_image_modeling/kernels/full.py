@@ -121,7 +121,18 @@ class FullData(NamedTuple):
 
 
 def read_entries(matrix, basis, queries, out):  # type: ignore[no-untyped-def]
-    """Ups and Phi of every patch: e_p^T Q times every axis, shape (P, P + features)."""
+    """Ups and Phi of every patch: e_p^T Q times every axis, shape (P, P + features).
+
+    Parameters
+    ----------
+    matrix : float array, shape (d, d)
+        Q, or its gradient.
+    basis : Basis
+    queries : float array, shape (P, d)
+        Overwritten, unless the axes are unit vectors.
+    out : float array, shape (P, P + features)
+        Filled.
+    """
     axes = basis.axes
     if basis.unit:
         out[:] = matrix[: out.shape[0], : out.shape[1]]
@@ -139,7 +150,17 @@ def read_entries(matrix, basis, queries, out):  # type: ignore[no-untyped-def]
 
 
 def write_entries(entries, basis, queries, out):  # type: ignore[no-untyped-def]
-    """The matrix, shape (d, d), that has these entries and no others."""
+    """The matrix, shape (d, d), that has these entries and no others.
+
+    Parameters
+    ----------
+    entries : float array, shape (P, P + features)
+    basis : Basis
+    queries : float array, shape (P, d)
+        Overwritten, unless the axes are unit vectors.
+    out : float array, shape (d, d)
+        Filled.
+    """
     axes = basis.axes
     out[:] = 0.0
     if basis.unit:
@@ -235,7 +256,13 @@ def accumulate(entries, feature, images, batch, sums):  # type: ignore[no-untype
 
 
 def evaluate(state, data):  # type: ignore[no-untyped-def]
-    """Make the pass over the batch at a state, unless it was the last one."""
+    """Make the pass over the batch at a state, unless it was the last one.
+
+    Parameters
+    ----------
+    state : float array, shape (d * d,)
+    data : FullData
+    """
     room, last, depth = data.room, data.room.state, data.basis.axes.shape[1]
     same = room.batch[0] == data.batch.number
     for i in range(state.size):
@@ -249,14 +276,28 @@ def evaluate(state, data):  # type: ignore[no-untyped-def]
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Gradient by every entry of Q of the risk of the batch."""
+    """Gradient by every entry of Q of the risk of the batch.
+
+    Parameters
+    ----------
+    state : float array, shape (d * d,)
+    data : FullData
+    out : float array, shape (d * d,)
+        Filled.
+    """
     evaluate(state, data)
     depth = data.basis.axes.shape[1]
     write_entries(data.sums.slopes, data.basis, data.room.queries, out.reshape(depth, depth))
 
 
 def mean_entry(entries, pairs):  # type: ignore[no-untyped-def]
-    """Mean of the entries of pairs (row, column)."""
+    """Mean of the entries of pairs (row, column).
+
+    Parameters
+    ----------
+    entries : float array, shape (P, P + features)
+    pairs : int array, shape (pairs, 2)
+    """
     total = 0.0
     for k in range(pairs.shape[0]):
         total += entries[pairs[k, 0], pairs[k, 1]]
@@ -264,7 +305,14 @@ def mean_entry(entries, pairs):  # type: ignore[no-untyped-def]
 
 
 def row_numbers(data, out):  # type: ignore[no-untyped-def]
-    """Of every row type: (L_p - L*_p, own attention given a mate) of the last pass, its means."""
+    """Of every row type: (L_p - L*_p, own attention given a mate) of the last pass, its means.
+
+    Parameters
+    ----------
+    data : FullData
+    out : float array, shape (rows, 2)
+        Filled.
+    """
     kind, sums = data.readout.kind, data.sums
     mates, patches = np.zeros(out.shape[0]), np.zeros(out.shape[0])
     out[:] = 0.0
@@ -280,7 +328,16 @@ def row_numbers(data, out):  # type: ignore[no-untyped-def]
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
-    """Order parameters of the batch, from means over rows of one type."""
+    """Order parameters of the batch, from means over rows of one type.
+
+    Parameters
+    ----------
+    state, slope : float array, shape (d * d,)
+        Q and its gradient.
+    data : FullData
+    out : float array, shape (9,)
+        Filled; see `reduced.write_order_parameters`.
+    """
     readout, room, depth = data.readout, data.room, data.basis.axes.shape[1]
     evaluate(state, data)
     row_numbers(data, readout.rows)
@@ -291,7 +348,15 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
-    """Risk over the images of the batch, and its excess over the floor."""
+    """Risk over the images of the batch, and its excess over the floor.
+
+    Parameters
+    ----------
+    state : float array, shape (d * d,)
+    data : FullData
+    out : float array, shape (2,)
+        Filled.
+    """
     evaluate(state, data)
     sums = data.sums
     out[:] = 0.0

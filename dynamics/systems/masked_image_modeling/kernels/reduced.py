@@ -138,7 +138,17 @@ class ReducedData(NamedTuple):
 
 
 def latent_of(choice, area, values):  # type: ignore[no-untyped-def]
-    """Digit of an area in the number of a choice of latents, ``values`` of them each."""
+    """Digit of an area in the number of a choice of latents, ``values`` of them each.
+
+    Parameters
+    ----------
+    choice : int
+        Number of the choice of latents, from 0.
+    area : int
+        Which area, from 0.
+    values : int
+        Number of values of a latent.
+    """
     for _ in range(area):
         choice //= values
     return choice % values
@@ -273,7 +283,13 @@ def counts_block(state, index, table, law, room, sums):  # type: ignore[no-untyp
 
 
 def evaluate(state, data):  # type: ignore[no-untyped-def]
-    """Make the pass at a state, unless it was the last one."""
+    """Make the pass at a state, unless it was the last one.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    data : ReducedData
+    """
     table, law, sums, room = data
     last, blocks = room.state, table.blocks
     same = True
@@ -294,7 +310,15 @@ def evaluate(state, data):  # type: ignore[no-untyped-def]
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Gradient of the population risk per entry of Q."""
+    """Gradient of the population risk per entry of Q.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    data : ReducedData
+    out : float array, shape (n,)
+        Filled.
+    """
     evaluate(state, data)
     shares, push = data.law.shares, data.sums.push
     for i in range(out.size):
@@ -302,7 +326,14 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
 
 
 def row_numbers(data, out):  # type: ignore[no-untyped-def]
-    """Of every row: (L_p - L*_p, own attention given that a mate is unmasked) of the last pass."""
+    """Of every row: (L_p - L*_p, own attention given that a mate is unmasked) of the last pass.
+
+    Parameters
+    ----------
+    data : ReducedData
+    out : float array, shape (rows, 2)
+        Filled.
+    """
     blocks, loss, own = data.blocks.blocks, data.sums.loss, data.sums.own
     factor, floors, mates = data.law.factor, data.law.floors, data.law.mates
     out[:] = 0.0
@@ -317,7 +348,16 @@ def row_numbers(data, out):  # type: ignore[no-untyped-def]
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
-    """Order parameters of the row that stands for the local ones."""
+    """Order parameters of the row that stands for the local ones.
+
+    Parameters
+    ----------
+    state, slope : float array, shape (n,)
+        State and its gradient.
+    data : ReducedData
+    out : float array, shape (9,)
+        Filled; see `write_order_parameters`.
+    """
     law, rows = data.law, data.room.rows
     evaluate(state, data)
     row_numbers(data, rows)
@@ -355,7 +395,15 @@ def write_order_parameters(near, remote, local, far, rows, out):  # type: ignore
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
-    """Population risk, and its excess over the floor."""
+    """Population risk, and its excess over the floor.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    data : ReducedData
+    out : float array, shape (2,)
+        Filled.
+    """
     evaluate(state, data)
     law, rows = data.law, data.room.rows
     row_numbers(data, rows)

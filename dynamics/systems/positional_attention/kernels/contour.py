@@ -25,6 +25,14 @@ def scan_sums(tables, data, tolerance):  # type: ignore[no-untyped-def]
 
     Sums are visited from the likeliest outward; those whose trivial bound cannot matter are not
     scanned, and that bound stays.
+
+    Parameters
+    ----------
+    tables : float array, shape (at least 4, K, columns)
+        h, then its derivatives.
+    data : SpectralData
+    tolerance : float
+        Error allowed, relative to the gross.
     """
     scan, kappas, count, kinds = data.scan, data.kappas, data.count, data.probability.size
     slopes, signal_slopes = np.zeros((4, kinds)), np.ones(4)
@@ -65,6 +73,7 @@ def saddle_point(data, c, h, slopes, signal_slopes, weights, scratch):  # type: 
 
     Parameters
     ----------
+    data : SpectralData
     c : int
         Position of z.
     h : float array, shape (K,)
@@ -118,7 +127,16 @@ def saddle_point(data, c, h, slopes, signal_slopes, weights, scratch):  # type: 
 
 
 def newton(folded, mean, start):  # type: ignore[no-untyped-def]
-    """Lambda at which the tilted mean of a set's sum is ``mean``: minimum of a convex function."""
+    """Lambda at which the tilted mean of a set's sum is ``mean``: minimum of a convex function.
+
+    Parameters
+    ----------
+    folded : float array, shape (2 C + 1,)
+        Weight of each sum -C..C of a set, at lambda = 0.
+    mean : float
+    start : float
+        Initial lambda.
+    """
     width = (folded.size - 1) // 2
     best = min(max(start, -LARGEST_TILT), LARGEST_TILT)
     low, high = -LARGEST_TILT, LARGEST_TILT
@@ -152,9 +170,20 @@ def plan(data, c, gross, allowed, noise_factor):  # type: ignore[no-untyped-def]
 
     Fills ``data.plans`` but the transform length. Aliasing from a contour at kappa' costs
     e^{-T |kappa' - kappa|}, with T = 2 pi / step; crossing a pole on the way (kappa = -1, 0, 1,
-    which the grid holds exactly) costs its residue. ``noise_factor`` times the rounding unit is the
-    relative rounding error of the integrand. A second attempt, where rounding leaves no contour,
-    allows that error.
+    which the grid holds exactly) costs its residue. A second attempt, where rounding leaves no
+    contour, allows that error.
+
+    Parameters
+    ----------
+    data : SpectralData
+    c : int
+        Position of z.
+    gross : float array, shape (4,)
+        An estimate is enough.
+    allowed : float
+        Error allowed at z, relative to the gross.
+    noise_factor : float
+        Relative rounding error of the integrand, in rounding units.
     """
     psi, reach, kappas, plans = data.scan.psi[c], data.scan.reach[c], data.kappas, data.plans
     size = kappas.size
@@ -202,7 +231,16 @@ def plan(data, c, gross, allowed, noise_factor):  # type: ignore[no-untyped-def]
 
 
 def transform_length(data, c, h):  # type: ignore[no-untyped-def]
-    """Length M of the Fourier transform at one z: aliases of z + M are below the allowed error."""
+    """Length M of the Fourier transform at one z: aliases of z + M are below the allowed error.
+
+    Parameters
+    ----------
+    data : SpectralData
+    c : int
+        Position of z, with its plan filled by `plan`.
+    h : float array, shape (K,)
+        h by type.
+    """
     sums, count, z, s = data.sums, data.count, data.z[c], data.plans.contour[c]
     kappa, lam = data.kappas[s], data.scan.lam[c, s]
     longest = 8 * ((2 * count * int(sums.max()) + 8) // 8)

@@ -91,7 +91,17 @@ class MatrixData(NamedTuple):
 
 
 def softmax_row(row, scale, weights, scratch):  # type: ignore[no-untyped-def]
-    """Softmax of scale * row; weights below e^-700 of the largest are e^-700 of it."""
+    """Softmax of scale * row; weights below e^-700 of the largest are e^-700 of it.
+
+    Parameters
+    ----------
+    row : float array, shape (D,)
+    scale : float
+    weights : float array, shape (D,)
+        Filled.
+    scratch : float array, shape (D,)
+        Overwritten.
+    """
     top = scale * row[0]
     for j in range(row.size):
         if scale * row[j] > top:
@@ -109,14 +119,32 @@ def softmax_row(row, scale, weights, scratch):  # type: ignore[no-untyped-def]
 
 
 def attention_matrix(matrix, scale, attention):  # type: ignore[no-untyped-def]
-    """Row-wise softmax of scale * A."""
+    """Row-wise softmax of scale * A.
+
+    Parameters
+    ----------
+    matrix : float array, shape (D, D)
+        A.
+    scale : float
+    attention : float array, shape (D, D)
+        Filled with S.
+    """
     scratch = np.empty(attention.shape[0])
     for i in range(attention.shape[0]):
         softmax_row(matrix[i], scale, attention[i], scratch)
 
 
 def row_through_softmax(weights, by_weights, factor, out):  # type: ignore[no-untyped-def]
-    """One row of (4): factor S_ij (M_ij - sum over r of S_ir M_ir), with M = ``by_weights``."""
+    """One row of (4): factor S_ij (M_ij - sum over r of S_ir M_ir), with M = ``by_weights``.
+
+    Parameters
+    ----------
+    weights, by_weights : float array, shape (D,)
+        Rows i of S and of M.
+    factor : float
+    out : float array, shape (D,)
+        Filled; may be ``by_weights``.
+    """
     mean = 0.0
     for j in range(weights.size):
         mean += weights[j] * by_weights[j]
@@ -129,6 +157,17 @@ def orbit_parameters(matrix, slope, attention, sets, scale, out):  # type: ignor
 
     ``out`` has the order of the system's order parameters; alpha (entry 0) and its rate (entry 4)
     are left to the caller, because each problem holds v in its own way.
+
+    Parameters
+    ----------
+    matrix, slope, attention : float array, shape (D, D)
+        A, the gradient by A, and S.
+    sets : int array, shape (D,)
+        Set of each patch.
+    scale : float
+        s.
+    out : float array, shape (7,)
+        Filled, but for entries 0 and 4.
     """
     size = attention.shape[0]
     same, other, count, own, rate = 0.0, 0.0, 0, 0.0, 0.0
@@ -221,7 +260,14 @@ def accumulate(data):  # type: ignore[no-untyped-def]
 
 
 def prepare(state, data):  # type: ignore[no-untyped-def]
-    """S, v, D times S and its transpose, of the state, in the scratch arrays."""
+    """S, v, D times S and its transpose, of the state, in the scratch arrays.
+
+    Parameters
+    ----------
+    state : float array, shape (d + D * D,)
+        v, A.
+    data : MatrixData
+    """
     attention, value, mixing, transposed = (
         data.attention,
         data.value,
@@ -242,7 +288,20 @@ def prepare(state, data):  # type: ignore[no-untyped-def]
 
 
 def collect_rows(partial, attention, factor, diagonal, out):  # type: ignore[no-untyped-def]
-    """Gradient by A: the lanes summed in their order, then through the softmax, row by row."""
+    """Gradient by A: the lanes summed in their order, then through the softmax, row by row.
+
+    Parameters
+    ----------
+    partial : float array, shape (lanes, D * D)
+        Derivative by S of each lane.
+    attention : float array, shape (D, D)
+        S.
+    factor : float
+    diagonal : bool
+        Whether the diagonal of A is trained.
+    out : float array, shape (D, D)
+        Filled.
+    """
     size = out.shape[0]
     for i in prange(size):
         row = out[i]
@@ -257,7 +316,15 @@ def collect_rows(partial, attention, factor, diagonal, out):  # type: ignore[no-
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Gradient of the risk of the batch by v and by the trained entries of A, (2) to (4)."""
+    """Gradient of the risk of the batch by v and by the trained entries of A, (2) to (4).
+
+    Parameters
+    ----------
+    state : float array, shape (d + D * D,)
+    data : MatrixData
+    out : float array, shape (d + D * D,)
+        Filled.
+    """
     partial = data.partial
     size, depth = data.attention.shape[0], data.value.size
     prepare(state, data)
@@ -274,7 +341,16 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
-    """Alpha = <v, w*>, orbit means of A, G, rates of alpha and of G, association margin."""
+    """Alpha = <v, w*>, orbit means of A, G, rates of alpha and of G, association margin.
+
+    Parameters
+    ----------
+    state, slope : float array, shape (d + D * D,)
+        State and its gradient.
+    data : MatrixData
+    out : float array, shape (7,)
+        Filled.
+    """
     size, depth = data.attention.shape[0], data.feature.size
     matrix, change = state[depth:].reshape(size, size), slope[depth:].reshape(size, size)
     attention_matrix(matrix, data.scale, data.attention)
@@ -291,6 +367,13 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
     """Risk, and share of samples with yF <= 0, of the batch.
 
     A margin below 1e-13 of the sum of the absolute contributions is a tie, and counts as an error.
+
+    Parameters
+    ----------
+    state : float array, shape (d + D * D,)
+    data : MatrixData
+    out : float array, shape (2,)
+        Filled.
     """
     patches, labels, weights, _ = data.batch
     many, size, _, count = patches.shape

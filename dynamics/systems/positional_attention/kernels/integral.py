@@ -15,6 +15,14 @@ def on_circle(fold, waves, base):  # type: ignore[no-untyped-def]
     """B(zeta_m) = sum over j of fold_j zeta_m^j, for j = -C..C, at every point of the circle.
 
     j and -j share a cosine and a sine.
+
+    Parameters
+    ----------
+    fold : pair of float arrays, shape (2 C + 1,)
+    waves : pair of float arrays, shape (C + 1, M)
+        See `waves_of`.
+    base : pair of float arrays, shape (M,)
+        Filled.
     """
     fold_r, fold_i = fold
     cosine, sine = waves
@@ -37,7 +45,16 @@ def on_circle(fold, waves, base):  # type: ignore[no-untyped-def]
 
 
 def raised(base, power, squared, out):  # type: ignore[no-untyped-def]
-    """Multiply ``out`` by the power of ``base``, point by point; ``squared`` is scratch."""
+    """Multiply ``out`` by the power of ``base``, point by point.
+
+    Parameters
+    ----------
+    base : pair of float arrays, shape (M,)
+    power : int
+    squared : pair of float arrays, shape (M,)
+        Overwritten.
+    out : pair of float arrays, shape (M,)
+    """
     base_r, base_i = squared
     out_r, out_i = out
     length = out_r.size
@@ -58,7 +75,17 @@ def raised(base, power, squared, out):  # type: ignore[no-untyped-def]
 
 
 def from_circle(out, waves, back):  # type: ignore[no-untyped-def]
-    """q_j = sum over m of out_m zeta_m^j, for j = -C..C: the adjoint of `on_circle`."""
+    """q_j = sum over m of out_m zeta_m^j, for j = -C..C: the adjoint of `on_circle`.
+
+    Parameters
+    ----------
+    out : pair of float arrays, shape (M,)
+        Read only.
+    waves : pair of float arrays, shape (C + 1, M)
+        See `waves_of`.
+    back : pair of float arrays, shape (2 C + 1,)
+        Filled.
+    """
     out_r, out_i = out
     back_r, back_i = back
     cosine, sine = waves
@@ -75,7 +102,17 @@ def from_circle(out, waves, back):  # type: ignore[no-untyped-def]
 
 
 def fold_types(sums, values, phases, fold):  # type: ignore[no-untyped-def]
-    """Coefficients over j of sum over types of values_k phases_k zeta^{z_k}."""
+    """Coefficients over j of sum over types of values_k phases_k zeta^{z_k}.
+
+    Parameters
+    ----------
+    sums : int array, shape (K,)
+        z_k.
+    values : float array, shape (K,)
+    phases : pair of float arrays, shape (K,)
+    fold : pair of float arrays, shape (2 C + 1,)
+        Filled.
+    """
     fold_r, fold_i = fold
     width = fold_r.size // 2
     fold_r[:] = 0.0
@@ -86,7 +123,17 @@ def fold_types(sums, values, phases, fold):  # type: ignore[no-untyped-def]
 
 
 def tilted_law(data, h, kappa, lam, tilted):  # type: ignore[no-untyped-def]
-    """p_k of (3)."""
+    """p_k of (3).
+
+    Parameters
+    ----------
+    data : SpectralData
+    h : float array, shape (K,)
+        h by type.
+    kappa, lam : float
+    tilted : float array, shape (K,)
+        Filled.
+    """
     top, total = -1e300, 0.0
     for k in range(h.size):
         tilted[k] = -kappa * h[k] + lam * data.sums[k]
@@ -104,6 +151,16 @@ def integrate(data, tables, c, second):  # type: ignore[no-untyped-def]
     Adds w_k to ``data.weights.first``. With ``second``, adds the weights of s (1 - s) too: v_k to
     ``data.weights.second``, and to ``data.weights.pairs`` for every two components the sum over two
     different sets, E[ s (1 - s) dh_i(set 1) dh_j(set 2); z ].
+
+    Parameters
+    ----------
+    data : SpectralData
+    tables : float array, shape (at least 4, K, columns)
+        h, then its derivatives.
+    c : int
+        Position of z.
+    second : bool
+        Whether the weights of s (1 - s) are needed.
     """
     plans, sums, s = data.plans, data.sums, data.plans.contour[c]
     kappa, lam, psi = data.kappas[s], data.scan.lam[c, s], data.scan.psi[c, s]
@@ -182,8 +239,16 @@ def pairs_at(sums, slopes, tilted, phases, waves, out, fold, base, products):  #
 
     Parameters
     ----------
+    sums : int array, shape (K,)
+        z_k.
     slopes : float array, shape (3, K)
         dh by component and type.
+    tilted : float array, shape (K,)
+        p_k.
+    phases : pair of float arrays, shape (K,)
+        e^{-i omega h_k}.
+    waves : pair of float arrays, shape (C + 1, M)
+        See `waves_of`.
     out : pair of float arrays, shape (M,)
         B^{n-2} zeta^{-z} on the circle.
     fold, base : pairs of float arrays, shapes (2 C + 1,), (3, M)
@@ -209,7 +274,14 @@ def pairs_at(sums, slopes, tilted, phases, waves, out, fold, base, products):  #
 
 
 def shift_of(z, length):  # type: ignore[no-untyped-def]
-    """Real and imaginary part of zeta_m^{-z} / M of the Fourier transform (2), m = 0..M-1."""
+    """Real and imaginary part of zeta_m^{-z} / M of the Fourier transform (2), m = 0..M-1.
+
+    Parameters
+    ----------
+    z : int
+    length : int
+        M.
+    """
     shift_r, shift_i = np.empty(length), np.empty(length)
     for m in range(length):
         angle = -2.0 * pi * ((m * z) % length) / length
@@ -218,7 +290,13 @@ def shift_of(z, length):  # type: ignore[no-untyped-def]
 
 
 def waves_of(width, length):  # type: ignore[no-untyped-def]
-    """Cosine and sine of 2 pi j m / M for j = 0..C and m = 0..M-1."""
+    """Cosine and sine of 2 pi j m / M for j = 0..C and m = 0..M-1.
+
+    Parameters
+    ----------
+    width, length : int
+        C and M.
+    """
     cosine, sine = np.empty((width + 1, length)), np.empty((width + 1, length))
     for j in range(width + 1):
         for m in range(length):

@@ -130,7 +130,14 @@ class ReducedData(NamedTuple):
 def set_table(patch, composition, sum_index, table):  # type: ignore[no-untyped-def]
     """h(type, Z) = sum over values x of (patches of that value) * act(O | x, z, Z).
 
-    ``patch`` is one output of the table of patches, (x, z, Z); a derivative gives that of h.
+    Parameters
+    ----------
+    patch : float array, shape (3, 2 C + 1, sums Z)
+        One output of the table of patches, by (x, z, Z); a derivative gives that of h.
+    composition : float array, shape (K, 3)
+    sum_index : uint64 array, shape (K,)
+    table : float array, shape (K, sums Z)
+        Filled.
     """
     for k in range(sum_index.size):
         m = sum_index[k]
@@ -140,12 +147,22 @@ def set_table(patch, composition, sum_index, table):  # type: ignore[no-untyped-
 
 
 def weigh(table, configurations, total, chance):  # type: ignore[no-untyped-def]
-    """Steps 1 to 3: ``total`` receives W(type, Z), flat; ``chance`` is scratch.
+    """Steps 1 to 3.
 
     e^-F is the product of the e^-h of the sets, so the exponential is taken of the table and not
     of every configuration; where a product could overflow, the sum is taken first. The scatter is
     done entry by entry, as a sum over the configurations that hold the entry. Both passes are cut
     in lanes fixed by the problem, so results do not depend on the number of threads.
+
+    Parameters
+    ----------
+    table : float array, shape (K, sums Z)
+        h(type, Z); overwritten with e^-h where products are taken.
+    configurations : Configurations
+    total : float array, shape (K * sums Z,)
+        Filled with W(type, Z).
+    chance : float array, shape (n,)
+        Filled with w of each configuration.
     """
     index, probability = configurations.index, configurations.probability
     entries, starts = configurations.entries, configurations.starts
@@ -178,7 +195,19 @@ def weigh(table, configurations, total, chance):  # type: ignore[no-untyped-def]
 
 
 def multiply(flat, index, first, out):  # type: ignore[no-untyped-def]
-    """e^-F as the product of the factors e^-h of the sets, two sets at a time."""
+    """e^-F as the product of the factors e^-h of the sets, two sets at a time.
+
+    Parameters
+    ----------
+    flat : float array, shape (K * sums Z,)
+        e^-h(type, Z).
+    index : uint32 array, shape (L, n)
+        See `Configurations`.
+    first : int
+        First configuration.
+    out : float array, shape (configurations of a lane,)
+        Filled.
+    """
     last, sets = first + out.size, index.shape[0]
     one, two = index[0, first:last], index[1, first:last]
     for c in range(out.size):
@@ -194,7 +223,19 @@ def multiply(flat, index, first, out):  # type: ignore[no-untyped-def]
 
 
 def add(flat, index, first, out):  # type: ignore[no-untyped-def]
-    """e^-F from the sum F, cut where e^-F / (1 + e^-F) is 1 to the last digit."""
+    """e^-F from the sum F, cut where e^-F / (1 + e^-F) is 1 to the last digit.
+
+    Parameters
+    ----------
+    flat : float array, shape (K * sums Z,)
+        h(type, Z).
+    index : uint32 array, shape (L, n)
+        See `Configurations`.
+    first : int
+        First configuration.
+    out : float array, shape (configurations of a lane,)
+        Filled.
+    """
     for c in range(out.size):
         margin = 0.0
         for k in range(index.shape[0]):
@@ -203,7 +244,22 @@ def add(flat, index, first, out):  # type: ignore[no-untyped-def]
 
 
 def contract(patch, configurations, total, weights, share, out):  # type: ignore[no-untyped-def]
-    """Step 4, per entry: minus W against the derivatives of the patches, by (x, z, Z)."""
+    """Step 4, per entry: minus W against the derivatives of the patches, by (x, z, Z).
+
+    Parameters
+    ----------
+    patch : float array, shape (1 + derivatives, 3, 2 C + 1, sums Z)
+        The derivatives of the patches; the first entry is not read.
+    configurations : Configurations
+    total : float array, shape (K * sums Z,)
+        W(type, Z).
+    weights : float array, shape (3, 2 C + 1, sums Z)
+        Overwritten with W by patch.
+    share : float array, shape (derivatives,)
+        Factor of each result.
+    out : float array, shape (derivatives,)
+        Filled.
+    """
     composition, sum_index = configurations.composition, configurations.sum_index
     columns = patch.shape[3]
     weights[:] = 0.0
@@ -224,14 +280,28 @@ def contract(patch, configurations, total, weights, share, out):  # type: ignore
 
 
 def margin_table(state, data):  # type: ignore[no-untyped-def]
-    """Fill the table of patches and h(type, Z) at a state."""
+    """Fill the table of patches and h(type, Z) at a state.
+
+    Parameters
+    ----------
+    state : float array, shape (3,)
+    data : ReducedData
+    """
     configurations, work = data.configurations, data.work
     patch_table(state, data.constants, configurations.latents, work.patch)
     set_table(work.patch[0], configurations.composition, configurations.sum_index, work.table)
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Per-entry gradient of the population risk at (alpha, gamma, rho)."""
+    """Per-entry gradient of the population risk at (alpha, gamma, rho).
+
+    Parameters
+    ----------
+    state : float array, shape (3,)
+    data : ReducedData
+    out : float array, shape (3,)
+        Filled.
+    """
     configurations, work = data.configurations, data.work
     margin_table(state, data)
     weigh(work.table, configurations, work.total, work.chance)
@@ -243,6 +313,13 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
 
     d2R / dtheta dphi = E[ s (1 - s) F_theta F_phi ] - E[ s F_theta_phi ], s = 1/(1+e^F), divided
     by the number of entries of theta.
+
+    Parameters
+    ----------
+    state : float array, shape (3,)
+    data : ReducedData
+    out : float array, shape (3, 3)
+        Filled.
     """
     configurations, work, share = data.configurations, data.work, data.share
     index, probability = configurations.index, configurations.probability
@@ -280,7 +357,16 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
-    """Order parameters from the state and its gradient."""
+    """Order parameters from the state and its gradient.
+
+    Parameters
+    ----------
+    state, slope : float array, shape (3,)
+        State and its gradient.
+    data : ReducedData
+    out : float array, shape (7,)
+        Filled.
+    """
     order(state, -slope, data.constants, out)
 
 
@@ -288,6 +374,13 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
     """Population risk and error: ``out = (E log(1 + e^-F), P(F <= 0))``.
 
     A margin below 1e-13 of the sum of the absolute contributions is a tie, and counts as an error.
+
+    Parameters
+    ----------
+    state : float array, shape (3,)
+    data : ReducedData
+    out : float array, shape (2,)
+        Filled.
     """
     index, probability = data.configurations.index, data.configurations.probability
     margin_table(state, data)

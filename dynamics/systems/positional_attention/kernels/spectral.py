@@ -207,8 +207,11 @@ def prepare(tables, data, guess, allowed):  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
+    tables : float array, shape (at least 4, K, columns)
+        h, then its derivatives.
+    data : SpectralData
     guess : float array, shape (4,)
-        The gross, as far as it is known.
+        Estimate of the gross.
     allowed : float
         Error allowed at each z, relative to the gross.
     """
@@ -230,7 +233,15 @@ def prepare(tables, data, guess, allowed):  # type: ignore[no-untyped-def]
 def weigh_sum(tables, data, c, second):  # type: ignore[no-untyped-def]
     """Weights and risk at one z by its plan, the residue (5) added left of 0.
 
-    The weights of s (1 - s) are filled too where ``second`` is true.
+    Parameters
+    ----------
+    tables : float array, shape (at least 4, K, columns)
+        h, then its derivatives.
+    data : SpectralData
+    c : int
+        Position of z.
+    second : bool
+        Whether the weights of s (1 - s) are filled too.
     """
     weights = data.weights
     weights.first[c] = 0.0
@@ -248,7 +259,14 @@ def weigh_sum(tables, data, c, second):  # type: ignore[no-untyped-def]
 
 
 def accumulate(tables, data):  # type: ignore[no-untyped-def]
-    """(6): sums over z and types of E[s dF] and the risk, and the same in absolute values."""
+    """(6): sums over z and types of E[s dF] and the risk, and the same in absolute values.
+
+    Parameters
+    ----------
+    tables : float array, shape (at least 4, K, columns)
+        h, then its derivatives.
+    data : SpectralData
+    """
     count, weights, values, gross = data.count, data.weights.first, data.values, data.gross
     kinds = weights.shape[1]
     values[:] = 0.0
@@ -278,10 +296,11 @@ def spectrum(tables, data, tolerance, second):  # type: ignore[no-untyped-def]
     ----------
     tables : float array, shape (at least 4, K, columns)
         h, then its derivatives.
+    data : SpectralData
     tolerance : float
         Error allowed, relative to the gross.
     second : bool
-        Whether the weights of s (1 - s) are wanted.
+        Whether the weights of s (1 - s) are needed.
     """
     values, gross, bounds, report = data.values, data.gross, data.bounds, data.report
     upper, errors = data.scan.upper, data.weights.errors
@@ -340,7 +359,13 @@ def spectrum(tables, data, tolerance, second):  # type: ignore[no-untyped-def]
 
 
 def evaluate(state, data):  # type: ignore[no-untyped-def]
-    """Fill the results at a state, gradient and risk only."""
+    """Fill the results at a state, gradient and risk only.
+
+    Parameters
+    ----------
+    state : float array, shape (3,)
+    data : SpectralData
+    """
     patch_table(state, data.constants, data.latents, data.patch)
     for k in range(4):
         set_table(data.patch[k], data.composition, data.sum_index, data.tables[k])
@@ -348,7 +373,15 @@ def evaluate(state, data):  # type: ignore[no-untyped-def]
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Per-entry gradient of the population risk; NaN where the report is a fault."""
+    """Per-entry gradient of the population risk; NaN where the report is a fault.
+
+    Parameters
+    ----------
+    state : float array, shape (3,)
+    data : SpectralData
+    out : float array, shape (3,)
+        Filled.
+    """
     evaluate(state, data)
     for theta in range(3):
         out[theta] = -data.values[theta] * data.share[theta]
@@ -361,6 +394,13 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
 
     w_k, v_k and the pairs come from one pass over the nodes. The tolerance speaks of s; where
     s (1 - s) is much smaller, a second pass is as much finer.
+
+    Parameters
+    ----------
+    state : float array, shape (3,)
+    data : SpectralData
+    out : float array, shape (3, 3)
+        Filled.
     """
     weights, gross, tolerance = data.weights, data.gross, data.tolerance
     grid = data.patch.shape
@@ -390,7 +430,16 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
 
 
 def hessian_terms(tables, data, first, second):  # type: ignore[no-untyped-def]
-    """The two terms of (7) from the weights: E[ s (1 - s) F_i F_j ] and E[ s F_ij ]."""
+    """The two terms of (7) from the weights: E[ s (1 - s) F_i F_j ] and E[ s F_ij ].
+
+    Parameters
+    ----------
+    tables : float array, shape (10, K, columns)
+        h, its first and second derivatives.
+    data : SpectralData
+    first, second : float array, shape (3, 3)
+        Filled.
+    """
     count, weights = data.count, data.weights
     first[:] = 0.0
     second[:] = 0.0
@@ -418,12 +467,29 @@ def hessian_terms(tables, data, first, second):  # type: ignore[no-untyped-def]
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
-    """Order parameters from the state and its gradient."""
+    """Order parameters from the state and its gradient.
+
+    Parameters
+    ----------
+    state, slope : float array, shape (3,)
+        State and its gradient.
+    data : SpectralData
+    out : float array, shape (7,)
+        Filled.
+    """
     order(state, -slope, data.constants, out)
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
-    """Population risk; the population error is not a smooth function and is left NaN."""
+    """Population risk; the population error is not a smooth function and is left NaN.
+
+    Parameters
+    ----------
+    state : float array, shape (3,)
+    data : SpectralData
+    out : float array, shape (2,)
+        Filled.
+    """
     evaluate(state, data)
     out[0] = data.values[3] if data.report[1] == 0.0 else np.nan
     out[1] = np.nan

@@ -27,7 +27,15 @@ ROUNDING_BOUND = 8 * 2.3e-16
 
 @exact
 def completions(single, factorials):  # type: ignore[no-untyped-def]
-    """Log weight of the most probable completion, prefix left out: (first type, sets left)."""
+    """Log weight of the most probable completion, prefix left out: (first type, sets left).
+
+    Parameters
+    ----------
+    single : float array, shape (K,)
+        log P_k, the most probable type first.
+    factorials : float array, shape (n + 1,)
+        log 0!, ..., log n!.
+    """
     kinds, sets = single.size, factorials.size - 1
     best = np.full((kinds + 1, sets + 1), -np.inf)
     best[kinds, 0] = 0.0
@@ -106,7 +114,16 @@ def walk(single, tail, best, factorials, threshold, types, weights):  # type: ig
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Per-entry gradient, with its certificate filled; NaN where that exceeds the tolerance."""
+    """Per-entry gradient, with its certificate filled; NaN where that exceeds the tolerance.
+
+    Parameters
+    ----------
+    state : float array, shape (3,)
+    data : reduced.ReducedData
+        With a certificate.
+    out : float array, shape (3,)
+        Filled.
+    """
     configurations, work, certificate = data.configurations, data.work, data.certificate
     patch, table, composition = work.patch, work.table, configurations.composition
     sets, kinds, columns = configurations.index.shape[0] - 1, table.shape[0], table.shape[1]

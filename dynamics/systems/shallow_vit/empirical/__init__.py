@@ -162,6 +162,13 @@ class FullEmpirical(TokenProblem):
 def remaining_length(parameters: Parameters, sparsify: str | None, removed: float) -> int:
     """L', the tokens of a sample that stay.
 
+    Parameters
+    ----------
+    parameters : Parameters
+    sparsify : str or None
+    removed : float
+        See `Training`.
+
     Raises
     ------
     InvalidRequest

@@ -117,7 +117,20 @@ def attend(scores, tokens, rows, room):  # type: ignore[no-untyped-def]
 
 
 def add_masses(attention, kinds, weight, along, out):  # type: ignore[no-untyped-def]
-    """Add to ``out[kind]`` the attention to relevant keys (kind 0) of each query of that kind."""
+    """Add to ``out[kind]`` the attention to relevant keys (kind 0) of each query of that kind.
+
+    Parameters
+    ----------
+    attention : float array, shape (L, queries)
+        S.
+    kinds : int array, shape (L,)
+        See `data.Samples`.
+    weight : float
+        Of the sample.
+    along : float array, shape (queries,)
+        Overwritten.
+    out : float array, shape (3,)
+    """
     along[:] = 0.0
     for i in range(kinds.size):
         if kinds[i] == 0:
@@ -241,6 +254,15 @@ def finish(state, share, data, out):  # type: ignore[no-untyped-def]
     """Gradient of a batch from the sums E and T of all lanes.
 
     Where an output is not finite nothing of the gradient is a number, so that the run ends.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    share : float
+        1 / the sum of the weights.
+    data : TokenData
+    out : float array, shape (n,)
+        Filled.
     """
     choice, room = data.choice, data.room
     inner, outer, values = data.model.inner, data.model.outer, data.model.values
@@ -283,7 +305,16 @@ def finish(state, share, data, out):  # type: ignore[no-untyped-def]
 
 
 def sum_batch(state, batch, learning, data):  # type: ignore[no-untyped-def]
-    """Sums of every lane over a batch at a state, with slopes where it is learning from it."""
+    """Sums of every lane over a batch at a state, with slopes where it is learning from it.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    batch : Batch
+    learning : bool
+        Whether E and T are summed.
+    data : TokenData
+    """
     room, every = data.room, data.samples
     samples = (every.tokens, every.rows, every.labels, every.kinds)
     scores, inner, outer, values, turned, signs = data.model
@@ -303,7 +334,14 @@ def sum_batch(state, batch, learning, data):  # type: ignore[no-untyped-def]
 
 
 def keep_totals(state, batch, room):  # type: ignore[no-untyped-def]
-    """The numbers of all lanes, summed in their order, with the state and batch they are of."""
+    """Store the numbers of all lanes, summed in their order, with their state and batch.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    batch : Batch
+    room : Room
+    """
     for k in range(room.totals.size):
         room.totals[k] = 0.0
         for lane in range(room.numbers.shape[0]):
@@ -313,7 +351,15 @@ def keep_totals(state, batch, room):  # type: ignore[no-untyped-def]
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Gradient of the loss of the batch; frozen parts have none."""
+    """Gradient of the loss of the batch; frozen parts have none.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    data : TokenData
+    out : float array, shape (n,)
+        Filled.
+    """
     sum_batch(state, data.batch, True, data)
     if data.batch.number == data.whole.number:
         keep_totals(state, data.batch, data.room)
@@ -324,6 +370,15 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     """Risk over the margin, share active, share wrong, attention to relevant tokens.
 
     Of the whole set, whatever the batch; from the pass of the gradient where that was over it.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    slope : float array, shape (n,)
+        Not read.
+    data : TokenData
+    out : float array, shape (4,)
+        Filled.
     """
     room, whole = data.room, data.whole
     if room.number[0] != whole.number or differs(state, room.state):
@@ -337,7 +392,15 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
 
 
 def attended(state, data, out):  # type: ignore[no-untyped-def]
-    """Of the training samples, attention of every token to relevant and to confusion tokens."""
+    """Of the training samples, attention of every token to relevant and to confusion tokens.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    data : TokenData
+    out : float array, shape (N, 2, L)
+        Filled.
+    """
     samples, kinds = data.samples, data.samples.kinds
     scores, inner, outer, values, turned, _ = data.model
     squares, strips = data.room.squares[0], data.room.strips[0]

@@ -32,7 +32,15 @@ CHUNK = 512
 
 
 def score_powers(keys, queries, scores, powers):  # type: ignore[no-untyped-def]
-    """B = K^T Q, and exp(B) with the largest entry of every column at 1."""
+    """B = K^T Q, and exp(B) with the largest entry of every column at 1.
+
+    Parameters
+    ----------
+    keys, queries : float array, shape (d, M)
+        K and Q.
+    scores, powers : float array, shape (M, M)
+        Filled.
+    """
     for j in range(scores.shape[1]):
         top = -np.inf
         for i in range(scores.shape[0]):
@@ -46,7 +54,16 @@ def score_powers(keys, queries, scores, powers):  # type: ignore[no-untyped-def]
 
 
 def attention_of(counts, scores, powers, out):  # type: ignore[no-untyped-def]
-    """Attention P of a count vector: keys in rows, queries in columns."""
+    """Attention P of a count vector: keys in rows, queries in columns.
+
+    Parameters
+    ----------
+    counts : float array, shape (M,)
+    scores, powers : float array, shape (M, M)
+        See `score_powers`.
+    out : float array, shape (M, M)
+        Filled.
+    """
     many = scores.shape[0]
     for j in range(many):
         total, top = 0.0, 0.0
@@ -70,7 +87,15 @@ def attention_of(counts, scores, powers, out):  # type: ignore[no-untyped-def]
 
 
 def combine(rows, weights, out):  # type: ignore[no-untyped-def]
-    """Add to out the sum over k of weights[k] rows[k]; rows and weights come in fives."""
+    """Add to out the sum over k of weights[k] rows[k].
+
+    Parameters
+    ----------
+    rows : float array, shape (at least K, length)
+    weights : float array, shape (K,)
+        K is a multiple of five.
+    out : float array, shape (length,)
+    """
     for k in range(0, weights.size, FIVE):
         r0, r1, r2, r3, r4 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3], rows[k + 4]
         w0, w1, w2 = weights[k], weights[k + 1], weights[k + 2]
@@ -80,7 +105,15 @@ def combine(rows, weights, out):  # type: ignore[no-untyped-def]
 
 
 def moments(rows, weights, out):  # type: ignore[no-untyped-def]
-    """out[k] = sum over neurons of rows[k] weights; as many rows as results, in fives."""
+    """out[k] = sum over neurons of rows[k] weights.
+
+    Parameters
+    ----------
+    rows : float array, shape (K, m)
+    weights : float array, shape (m,)
+    out : float array, shape (K,)
+        Filled; K is a multiple of five.
+    """
     for k in range(0, out.size, FIVE):
         r0, r1, r2, r3, r4 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3], rows[k + 4]
         s0, s1, s2, s3, s4 = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -162,7 +195,15 @@ def output(s, vectors, layer, column):  # type: ignore[no-untyped-def]
 
 
 def set_responses(state, layer):  # type: ignore[no-untyped-def]
-    """W_O transposed, H, B and its exponentials at a state."""
+    """W_O transposed, H, B and its exponentials at a state.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+        W_O (m, d), V, K, Q (d, M).
+    layer : Layer
+        Filled, but for ``steep`` and ``few``.
+    """
     tall, _, responses, scores, powers, padded, _ = layer
     depth, many, patterns = layer.steep.shape[0], tall.shape[1], scores.shape[0]
     hidden = state[: many * depth].reshape(many, depth)
@@ -180,7 +221,12 @@ def set_responses(state, layer):  # type: ignore[no-untyped-def]
 
 
 def differs(one, two):  # type: ignore[no-untyped-def]
-    """Whether two arrays of one length differ."""
+    """Whether two arrays of one length differ.
+
+    Parameters
+    ----------
+    one, two : float array, shape (n,)
+    """
     for begin in range(0, one.size, CHUNK):
         left, right = one[begin : begin + CHUNK], two[begin : begin + CHUNK]
         different = 0
@@ -247,7 +293,16 @@ def add_slopes(slopes, attention, attentive, responses, gates, sums):  # type: i
 
 
 def sum_batch(state, batch, learning, data):  # type: ignore[no-untyped-def]
-    """Order parameters of a batch at a state, and E and T where it is learning from it."""
+    """Order parameters of a batch at a state, and E and T where it is learning from it.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    batch : Batch
+    learning : bool
+        Whether E and T are summed.
+    data : PatternData
+    """
     vectors, choice, layer, column = data.vectors, data.choice, data.layer, data.column
     sums, numbers, slopes = data.sums, data.memory.numbers, data.column.slopes
     set_responses(state, layer)
@@ -271,7 +326,15 @@ def sum_batch(state, batch, learning, data):  # type: ignore[no-untyped-def]
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
-    """Gradient by W_O, V, K, Q of the loss of the batch."""
+    """Gradient by W_O, V, K, Q of the loss of the batch.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    data : PatternData
+    out : float array, shape (n,)
+        Filled.
+    """
     sum_batch(state, data.batch, True, data)
     tall, steep, _, scores, _, padded, few = data.layer
     by_response, by_score = data.sums.by_response, data.sums.by_score
@@ -303,7 +366,17 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
-    """Risk, active, error, relevant of all training samples, whatever the batch."""
+    """Risk, active, error, relevant of all training samples, whatever the batch.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    slope : float array, shape (n,)
+        Not read.
+    data : PatternData
+    out : float array, shape (4,)
+        Filled.
+    """
     memory = data.memory
     if memory.number[0] != data.whole.number or differs(state, memory.state):
         sum_batch(state, data.whole, False, data)
@@ -312,14 +385,31 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
 
 
 def outputs(state, vectors, data, out):  # type: ignore[no-untyped-def]
-    """Of count vectors that need not be those of training, y F."""
+    """Margins y F of count vectors, which need not be those of training.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    vectors : Vectors
+    data : PatternData
+    out : float array, shape (S,)
+        Filled.
+    """
     set_responses(state, data.layer)
     for s in range(vectors.labels.size):
         out[s] = vectors.labels[s] * output(s, vectors, data.layer, data.column)
 
 
 def attended(state, data, out):  # type: ignore[no-untyped-def]
-    """Of the training vectors, attention of every pattern to relevant and to confusion keys."""
+    """Of the training vectors, attention of every pattern to relevant and to confusion keys.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    data : PatternData
+    out : float array, shape (S, 2, M)
+        Filled.
+    """
     vectors, layer, attention = data.vectors, data.layer, data.column.attention
     set_responses(state, layer)
     for s in range(vectors.labels.size):
