@@ -58,8 +58,8 @@ def orbit_values(parameters: Parameters, states: FloatArray) -> Mapping[str, Flo
 @cache
 def pairs(patterns: int) -> tuple[Classes, dict[str, IntArray]]:
     """Classes of pairs of patterns, and their names."""
-    found = classes(pattern_group(patterns))
-    return found, named(found)
+    pair_classes = classes(pattern_group(patterns))
+    return pair_classes, named(pair_classes)
 
 
 def attention(scores: FloatArray, counts: IntArray) -> FloatArray:
@@ -121,13 +121,16 @@ class Reader:
         """
         hidden, values, keys, queries = parts
         scores = keys.T @ queries
-        found, names = pairs(self.parameters.M)
-        means = class_means(scores, found)
+        pair_classes, names = pairs(self.parameters.M)
+        means = class_means(scores, pair_classes)
         both = attention(scores, self.pair)
         return (
             self._masses(scores)
             | {f"B_{name}": float(mean) for name, mean in zip(names, means, strict=True)}
-            | {"q1_norm2": float(keys[:, 0] @ keys[:, 0]), "symmetry": asymmetry(scores, found)}
+            | {
+                "q1_norm2": float(keys[:, 0] @ keys[:, 0]),
+                "symmetry": asymmetry(scores, pair_classes),
+            }
             | self._neurons(hidden, values, both)
         )
 
@@ -144,12 +147,12 @@ class Reader:
             (swapped[:, 1], seen[:, 1]),
             (many[:, 2:], to_relevant[:, 2:]),
         )
-        found = {"relevant": float((many * to_relevant).sum() / many.sum())}
+        shares = {"relevant": float((many * to_relevant).sum() / many.sum())}
         for name, (weight, part) in zip(QUERIES, kinds, strict=True):
             total = float(weight.sum())
             share = float((weight * part).sum()) / total if total > 0 else float("nan")
-            found[f"relevant_by_{name}"] = share
-        return found
+            shares[f"relevant_by_{name}"] = share
+        return shares
 
     def _neurons(
         self, hidden: FloatArray, values: FloatArray, both: FloatArray
@@ -202,11 +205,11 @@ class Reader:
         if np.isnan(self.ratio):
             return float("nan")
         logs, positive = np.log(masses[:, 0]) - np.log(masses[:, 1]), (self.labels > 0)[:, None]
-        found = []
+        changes = []
         for pattern in np.unique(patterns[weights > 0]):
-            asked = (patterns == pattern) & (weights > 0)
-            sides = [asked & positive, asked & ~positive]
+            selected = (patterns == pattern) & (weights > 0)
+            sides = [selected & positive, selected & ~positive]
             if all(side.any() for side in sides):
                 total = sum(np.average(logs[side], weights=weights[side]) for side in sides)
-                found.append(abs(np.expm1(total - 2.0 * np.log(self.ratio))))
-        return float(np.max(found)) if found else float("nan")
+                changes.append(abs(np.expm1(total - 2.0 * np.log(self.ratio))))
+        return float(np.max(changes)) if changes else float("nan")

@@ -75,8 +75,8 @@ def orthogonal(depth: int, generator: Generator) -> FloatArray:
         d.
     generator : numpy Generator
     """
-    found, upper = np.linalg.qr(generator.standard_normal((depth, depth)))
-    return np.asarray(found * np.sign(np.diag(upper)))
+    q, upper = np.linalg.qr(generator.standard_normal((depth, depth)))
+    return np.asarray(q * np.sign(np.diag(upper)))
 
 
 def directions(depth: int, many: int, generator: Generator) -> FloatArray:
@@ -87,8 +87,8 @@ def directions(depth: int, many: int, generator: Generator) -> FloatArray:
     depth, many : int
     generator : numpy Generator
     """
-    drawn = generator.standard_normal((many, depth)).T
-    return np.asarray(drawn / np.linalg.norm(drawn, axis=0))
+    columns = generator.standard_normal((many, depth)).T
+    return np.asarray(columns / np.linalg.norm(columns, axis=0))
 
 
 def random_start(parameters: Parameters, generator: Generator) -> Start:
@@ -140,22 +140,22 @@ def symmetric_start(parameters: Parameters, generator: Generator) -> Start:
         if getattr(parameters, name) > 0:
             refuse(name, getattr(parameters, name), "breaks a symmetric start", "0 there", 0)
     if parameters.output_weights != "shared":
-        given = parameters.output_weights
-        refuse("output_weights", given, "breaks a symmetric start", "shared there", "shared")
+        weights = parameters.output_weights
+        refuse("output_weights", weights, "breaks a symmetric start", "shared there", "shared")
     order = 2 * factorial(parameters.M - 2)
     if parameters.m % order:
         near = order * max(1, round(parameters.m / order))
         problem = f"is no whole number of orbits of {order} neurons, as a symmetric start needs"
         refuse("m", parameters.m, problem, f"a multiple of {order}", near)
-    found, base, size = random_start(parameters, generator), parameters.m // order, parameters.M
-    inside = found.W_O[:base] @ found.p
-    outside = found.W_O[:base] - inside @ found.p.T
+    start, base, size = random_start(parameters, generator), parameters.m // order, parameters.M
+    inside = start.W_O[:base] @ start.p
+    outside = start.W_O[:base] - inside @ start.p.T
     rows, signs = [], []
     for others in itertools.permutations(range(2, size)):
         for first, sign in (((0, 1), 1.0), ((1, 0), -1.0)):
-            rows.append(inside[:, [*first, *others]] @ found.p.T + outside)
-            signs.append(sign * found.a[:base])
-    return replace(found, a=np.concatenate(signs), W_O=np.concatenate(rows))
+            rows.append(inside[:, [*first, *others]] @ start.p.T + outside)
+            signs.append(sign * start.a[:base])
+    return replace(start, a=np.concatenate(signs), W_O=np.concatenate(rows))
 
 
 class Instance:

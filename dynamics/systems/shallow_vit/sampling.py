@@ -13,7 +13,7 @@ one class). Token l of a sample is :math:`\mu_{\mathrm{pattern}(l)}` and noise :
 in every coordinate.
 
 Without noise a sample is its counts and its label, so equal samples are one vector with a weight
-(`Vectors`). Where output weights are per position, the places of the tokens matter too: every
+(`Vectors`). Where output weights are per position, the positions of the tokens matter too: every
 vector then has one order of its tokens, and samples are only merged where counts decide everything.
 
 Everything is drawn sample by sample: with one seed, more samples begin with the fewer ones. The
@@ -50,7 +50,7 @@ class Streams(NamedTuple):
     start : Generator
         Weights; see `start`.
     training, tokens : Generator
-        Counts of the training samples; places of their tokens and noise.
+        Counts of the training samples; positions of their tokens and noise.
     test, test_tokens : Generator
         The same of the test samples.
     order : Generator
@@ -81,7 +81,7 @@ class Samples:
 
 
 def streams(seed: int | Generator, start: int | None = None) -> Streams:
-    """The streams of a seed, the weights from another one where ``start`` is given.
+    """The streams of a seed, the weights from another one where ``start`` is not None.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def streams(seed: int | Generator, start: int | None = None) -> Streams:
     InvalidRequest
         If either is no whole number from 0.
     """
-    found = Streams(*_root("seed", seed).spawn(6))
-    return found if start is None else found._replace(start=_root("start", start).spawn(6)[0])
+    result = Streams(*_root("seed", seed).spawn(6))
+    return result if start is None else result._replace(start=_root("start", start).spawn(6)[0])
 
 
 def _root(name: str, seed: int | Generator) -> Generator:
@@ -106,8 +106,9 @@ def _root(name: str, seed: int | Generator) -> Generator:
 
 def even(parameters: Parameters) -> IntArray:
     """Counts (relevant, confusion, others) of every sample of ``fixed``, shape (M,)."""
-    given = parameters.shares
-    return np.array([given.n_star, given.n_confusion, *data_law.even_rest(given)], dtype=np.int64)
+    shares = parameters.shares
+    counts = [shares.n_star, shares.n_confusion, *data_law.even_rest(shares)]
+    return np.array(counts, dtype=np.int64)
 
 
 def arranged(counts: IntArray, labels: FloatArray) -> IntArray:
@@ -181,7 +182,7 @@ def places_and_noise(
     parameters : Parameters
     counts : int array, shape (N, M)
     generator : numpy Generator
-        Of tokens. Places and noise have streams of their own.
+        Of tokens. Positions and noise have streams of their own.
     """
     for_places, for_noise = generator.spawn(2)
     places = patterns(counts, for_places)
@@ -189,7 +190,7 @@ def places_and_noise(
 
 
 def places_only(counts: IntArray, generator: Generator) -> IntArray:
-    """The places of `places_and_noise`, without the noise.
+    """The patterns of `places_and_noise`, without the noise.
 
     Parameters
     ----------
@@ -296,28 +297,28 @@ def vectors(parameters: Parameters, samples: int | None, streams: Streams) -> Ve
             problem = f"has {size:,} count vectors, more than are enumerated ({MOST_VECTORS:,})"
             refuse("data", parameters.data, problem, "fixed, or any with samples=N", "samples=1000")
         law = data_law.law(parameters.shares, parameters.data)
-        found = Samples(law.counts, law.labels.astype(np.float64))
+        rows = Samples(law.counts, law.labels.astype(np.float64))
         weights, member = law.probability, np.empty(0, dtype=np.int64)
     else:
         many = integer("samples", samples, at_least=1, at_most=10**8)
-        found, member = drawn(parameters, many, streams.training), np.arange(many)
+        rows, member = drawn(parameters, many, streams.training), np.arange(many)
         weights = np.full(many, 1.0 / many)
         if not placed:
-            found, member = distinct(found)
+            rows, member = distinct(rows)
             weights = np.bincount(member) / many
     places = None
     if placed:
-        order = places_only(found.counts, streams.tokens)
+        order = places_only(rows.counts, streams.tokens)
         places = np.ascontiguousarray(order)
-    counts = np.ascontiguousarray(found.counts)
-    return Vectors(counts, found.labels, weights, places, member)
+    counts = np.ascontiguousarray(rows.counts)
+    return Vectors(counts, rows.labels, weights, places, member)
 
 
 def distinct(samples: Samples) -> tuple[Samples, IntArray]:
-    """Samples without repetitions, in order of appearance, and the place of each among them."""
-    known: dict[bytes, int] = {}
+    """Samples without repetitions, in order of appearance, and the index of each among them."""
+    indices: dict[bytes, int] = {}
     rows = np.column_stack([samples.labels.astype(np.int64), samples.counts])
-    member = np.array([known.setdefault(row.tobytes(), len(known)) for row in rows])
+    member = np.array([indices.setdefault(row.tobytes(), len(indices)) for row in rows])
     first = np.unique(member, return_index=True)[1]
     return Samples(samples.counts[first], samples.labels[first]), member.astype(np.int64)
 
@@ -353,7 +354,7 @@ def weight_table(
 
 
 def token_patterns(vectors: Vectors) -> IntArray:
-    """Pattern of every token, shape (S, L); in order of the patterns where places do not matter."""
+    """Pattern of every token, shape (S, L); sorted by pattern where positions do not matter."""
     if vectors.places is not None:
         return vectors.places
     patterns = np.arange(vectors.counts.shape[1])

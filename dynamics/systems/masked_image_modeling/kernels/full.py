@@ -58,7 +58,7 @@ class Readout(NamedTuple):
     local, far : int
         Row types that stand for local and for global areas; -1 where there is none.
     rows : float array, shape (rows, 2)
-        Room for the numbers of `row_numbers`.
+        Output of `row_numbers`.
     """
 
     kind: Any

@@ -46,7 +46,7 @@ class Law(NamedTuple):
     floors, mates, patches : float arrays, shape (rows,)
         L*_p; K times the chance that a mate is unmasked, given that p is masked; number of patches.
     own, remote, local, far : int
-        Places of Phi_m and Phi_0 in the state, local and global row type; -1 where there is none.
+        Indices of Phi_m and Phi_0 in the state, local and global row type; -1 where there is none.
     """
 
     others: float
@@ -113,7 +113,7 @@ class Room(NamedTuple):
     attention, squares : float arrays, shape (areas, BLOCK)
         A_a, and the sum of A_a^2 over the copies of an area.
     rows : float array, shape (rows, 2)
-        Room for the numbers of `row_numbers`.
+        Output of `row_numbers`.
     state : float array, shape (n,)
         That of the last pass.
     """

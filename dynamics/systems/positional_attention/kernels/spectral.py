@@ -65,7 +65,7 @@ GUESS = 0.06
 
 
 class Scan(NamedTuple):
-    """What the scan of the sums z found, for every z and kappa; filled by `contour.scan_sums`.
+    """Results of the scan of the sums z, for every z and kappa; filled by `contour.scan_sums`.
 
     Attributes
     ----------

@@ -66,7 +66,7 @@ def walk(single, tail, best, factorials, threshold, types, weights):  # type: ig
     """
     kinds, sets, limit = single.size, factorials.size - 1, weights.size
     fill = types.shape[1] > 0
-    # One level of the stack for every type that has been given a count.
+    # One level of the stack for every type whose count is set.
     kind, count = np.empty(sets + 2, dtype=np.int64), np.empty(sets + 2, dtype=np.int64)
     left, mass = np.empty(sets + 2, dtype=np.int64), np.empty(sets + 2)
     level, number, dropped = 0, 0, 0.0

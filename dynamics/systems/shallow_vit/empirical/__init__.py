@@ -72,7 +72,7 @@ class Training:
     removed : float
         Share of the tokens of every sample that go.
     noisy_share : float
-        Share of the tokens of every sample, in random places, whose noise is ``noisy_std``.
+        Share of the tokens of every sample, at random positions, whose noise is ``noisy_std``.
     noisy_std : float
         Standard deviation per coordinate of their noise.
     test_samples : int
@@ -194,7 +194,7 @@ def remaining_tokens(
     distance: FloatArray,
     generator: Generator,
 ) -> IntArray:
-    """Places of the tokens that stay, ascending, shape (N, L').
+    """Positions of the tokens that stay, ascending, shape (N, L').
 
     Parameters
     ----------
@@ -229,21 +229,21 @@ def noisy_tokens(
         N.
     training : Training
     counts, tokens : numpy Generator
-        Of the counts, and of places and noise; which tokens are noisy and which go have streams of
-        their own, so that they change nothing else.
+        Of the counts, and of positions and noise; which tokens are noisy and which go have streams
+        of their own, so that they change nothing else.
     """
     left = remaining_length(parameters, training.sparsify, training.removed)
-    found = sampling.drawn(parameters, samples, counts)
-    places, noise = sampling.places_and_noise(parameters, found.counts, tokens)
+    data = sampling.drawn(parameters, samples, counts)
+    places, noise = sampling.places_and_noise(parameters, data.counts, tokens)
     for_noisy, for_removed = tokens.spawn(2)
     noisy = round(training.noisy_share * parameters.L)
     rank = np.argsort(for_noisy.random(places.shape), axis=1, kind="stable")
     spread = np.full(places.shape, parameters.noise)
     np.put_along_axis(spread, rank[:, :noisy], training.noisy_std, axis=1)
     noise *= spread[:, :, None]
-    kinds = sampling.kinds(places, found.labels)
+    kinds = sampling.kinds(places, data.labels)
     distance = np.linalg.norm(noise, axis=2)
     stay = remaining_tokens(training.sparsify, left, kinds, distance, for_removed)
     places = np.take_along_axis(places, stay, axis=1)
     values = np.eye(parameters.d)[places] + np.take_along_axis(noise, stay[:, :, None], axis=1)
-    return Tokens(values, places, found.labels, np.ones(samples))
+    return Tokens(values, places, data.labels, np.ones(samples))

@@ -1,4 +1,4 @@
-"""What the kernels of the shallow ViT are given beside the state."""
+"""Inputs of the kernels of the shallow ViT beside the state."""
 
 from typing import Any, NamedTuple
 
@@ -66,7 +66,7 @@ class Layer(NamedTuple):
 
 
 class Column(NamedTuple):
-    """Room for one vector: P, P transposed, open output weights of every query, and room.
+    """Scratch for one vector: P, P transposed, open output weights of every query, and others.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Column(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums over vectors, and room for one of them.
+    """Sums over vectors, and scratch for one of them.
 
     Attributes
     ----------

@@ -7,7 +7,7 @@ For a vector with counts c, label y and weight w, and with :math:`H = W_O V`, :m
    F = \sum_{ij} \tilde a_{ij} \max(U_{ij}, 0), \quad
    D_{ij} = -y\, 1[y F < \gamma]\, \tilde a_{ij} 1[U_{ij} > 0],
 
-where :math:`\tilde a_{ij} = a_i c_j / L`, or the sum of the weights of neuron i at the places of
+where :math:`\tilde a_{ij} = a_i c_j / L`, or the sum of the weights of neuron i at the positions of
 pattern j. Summed with the weights, :math:`E = D P^\top` and, with :math:`\rho = H^\top D`,
 :math:`T_{ij} = P_{ij} (\rho_{ij} - \sum_k P_{kj} \rho_{kj})` are the derivatives of the loss by H
 and by B, and the gradients are :math:`E V^\top`, :math:`W_O^\top E`, :math:`Q T^\top`,
@@ -16,7 +16,7 @@ and by B, and the gradients are :math:`E V^\top`, :math:`W_O^\top E`, :math:`Q T
 Neurons are the inner index of everything. Patterns come in fives, the last five filled with zeros:
 five rows are read at a time and combined in registers. One sum over neurons and products of
 M x M x m make the output; a vector past the margin stops there, others take two more such products.
-What is kept of a column of U is :math:`\tilde a` where its gate is open, else 0.
+Of a column of U only :math:`\tilde a` where its gate is open, else 0, is stored.
 """
 
 from math import exp

@@ -42,7 +42,7 @@ class ReducedPopulation(NoiseFree, VitProblem):
     parameters : Parameters
     expectation : str
         ``"exact"``: the law itself; ``"sampled"``: N samples; ``"auto"``: sampled where
-        ``samples`` is given, else exact.
+        ``samples`` is not None, else exact.
     samples : int or None
         N.
     seed : int or numpy Generator
@@ -132,11 +132,11 @@ class ReducedPopulation(NoiseFree, VitProblem):
 
     def attended(self, state: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
         """Attention to relevant and confusion keys, of every pattern that a vector has."""
-        found, patterns = self.instance.vectors, np.arange(self.parameters.M)
-        masses = np.empty((found.labels.size, 2, patterns.size))
+        vectors, patterns = self.instance.vectors, np.arange(self.parameters.M)
+        masses = np.empty((vectors.labels.size, 2, patterns.size))
         self.module.attended(state, self._data, masses)
-        asked = np.broadcast_to(patterns, found.counts.shape)
-        return masses, asked, found.weights[:, None] * found.counts
+        queries = np.broadcast_to(patterns, vectors.counts.shape)
+        return masses, queries, vectors.weights[:, None] * vectors.counts
 
     def reached(self, state: FloatArray) -> FloatArray:
         """Of every vector of the test set y F, shape (S,)."""
