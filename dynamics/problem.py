@@ -329,7 +329,7 @@ def _differences(gradient: Callable[[FloatArray], FloatArray], state: FloatArray
 def _power_iteration(gradient: Callable[[FloatArray], FloatArray], state: FloatArray) -> float:
     """Eigenvalue of largest size of the Jacobian of a gradient, to 1e-6."""
     width = 1e-5 * max(1e-3, float(np.linalg.norm(state)))
-    direction, found = gradient(state), 0.0
+    direction, eigenvalue = gradient(state), 0.0
     if not np.isfinite(direction).all():
         return float("nan")
     if not direction.any():
@@ -340,8 +340,8 @@ def _power_iteration(gradient: Callable[[FloatArray], FloatArray], state: FloatA
         image = change / (2 * width)
         if not np.isfinite(image).all():
             return float("nan")
-        before, found = found, float(direction @ image)
-        if abs(found - before) <= 1e-6 * abs(found) or not image.any():
+        before, eigenvalue = eigenvalue, float(direction @ image)
+        if abs(eigenvalue - before) <= 1e-6 * abs(eigenvalue) or not image.any():
             break
         direction = image
-    return found
+    return eigenvalue

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,14 +17,14 @@ from numpy.typing import ArrayLike
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.presentation import Presentation
 from dynamics.training.stability_limit import stability_limit
-from dynamics.validation import integer
+from dynamics.validation import integer, refuse
 
 STEPS = 4000
 PRECISION = 1e-3
 WIDEST = 100.0
 KICK = 1e-6
 LASTING = 1e-4
-SHOWN = 64
+LAST_STATES = 64
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,16 @@ class Onsets:
     non_finite : float
         Observed: least learning rate found at which a state is not finite; infinite if there is
         none between half the limit and 100 times the limit.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    >>> late = dynamics.flow(problem, time=1e4).final_state
+    >>> result = dynamics.onsets(problem, late)
+    >>> 1.0 < result.period_two / result.limit < 1.05
+    True
     """
 
     limit: float
@@ -77,7 +88,7 @@ def onsets(problem: Problem, state: ArrayLike, steps: int = STEPS) -> Onsets:
     start, limit = problem.layout.flatten(np.asarray(state)), stability_limit(problem, state)
     if not np.isfinite(limit):
         raise ValueError("there is no stability limit at this state: the curvature is not positive")
-    steps = integer("steps", steps, at_least=4 * SHOWN)
+    steps = integer("steps", steps, at_least=4 * LAST_STATES)
     burst = _first(lambda eta: late_states(problem, start, eta, steps) is None, limit, WIDEST)
     period_two = _first(lambda eta: alternates(problem, start, eta, steps), limit, 4.0)
     return Onsets(limit, period_two, burst)
@@ -100,7 +111,7 @@ def late_states(problem: Problem, start: FloatArray, eta: float, steps: int) -> 
         None if a state was not finite.
     """
     state = start * (1.0 + KICK)
-    due = np.arange(max(0, steps - SHOWN), steps)
+    due = np.arange(max(0, steps - LAST_STATES), steps)
     rows, records = np.empty((steps, len(problem.order_names))), np.empty((due.size, state.size))
     with np.errstate(all="ignore"):
         reached = problem.advance(state, np.full(state.size, eta), 0, steps, (rows, due, records))
@@ -146,13 +157,23 @@ class Branches:
     Attributes
     ----------
     system, name : str
-        The system, and the state that is shown.
+        The system, and the part of the state in `values`.
     etas : float array, shape (n,)
     values : float array, shape (n, 64)
         The last values of the state; NaN where a state was not finite.
     onsets : Onsets
     presentation : Presentation
         That of the problem.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    >>> late = dynamics.flow(problem, time=1e4).final_state
+    >>> branches = dynamics.branches(problem, late, "alpha", count=3, steps=256)
+    >>> branches.name, branches.etas.shape, branches.onsets.period_two > branches.onsets.limit
+    ('alpha', (3,), True)
     """
 
     system: str
@@ -184,6 +205,11 @@ def branches(
     -------
     Branches
 
+    Raises
+    ------
+    InvalidRequest
+        If there is no such scalar part.
+
     Examples
     --------
     >>> import dynamics
@@ -193,12 +219,23 @@ def branches(
     >>> dynamics.branches(problem, late, "alpha", count=4, steps=256).values.shape
     (4, 64)
     """
-    start, observed = problem.layout.flatten(np.asarray(state)), onsets(problem, state, steps)
-    last = max(1.2 * observed.limit, min(1.15 * observed.non_finite, 3.0 * observed.limit))
-    etas = np.linspace(0.7 * observed.limit, last, count)
-    index, values = problem.layout.slice_of(name).start, np.full((count, SHOWN), np.nan)
+    pairs = zip(problem.state_names, problem.layout.shapes, strict=True)
+    scalars = [part for part, shape in pairs if shape == ()]
+    if name not in scalars:
+        nearest = get_close_matches(str(name), scalars, 1, 0.0)
+        refuse(
+            "name",
+            name,
+            "is no scalar of the state",
+            ", ".join(scalars),
+            nearest[0] if nearest else "",
+        )
+    start, result = problem.layout.flatten(np.asarray(state)), onsets(problem, state, steps)
+    last = max(1.2 * result.limit, min(1.15 * result.non_finite, 3.0 * result.limit))
+    etas = np.linspace(0.7 * result.limit, last, count)
+    index, values = problem.layout.slice_of(name).start, np.full((count, LAST_STATES), np.nan)
     for k, eta in enumerate(etas):
         states = late_states(problem, start, float(eta), steps)
         if states is not None:
             values[k] = states[:, index]
-    return Branches(problem.system, name, etas, values, observed, Presentation.of(problem))
+    return Branches(problem.system, name, etas, values, result, Presentation.of(problem))

@@ -91,7 +91,7 @@ class SampledProblem(CompiledProblem):
         arrays = [*self.random_numbers()]
         if not self.autonomous:
             arrays.append(np.array([self.minibatches.seed]))
-        return {**super().identity, "drawn": fingerprint(arrays)}
+        return {**super().identity, "random_numbers": fingerprint(arrays)}
 
     def batch(self, members: NDArray[np.int64], number: int) -> Any:
         """The field ``batch`` of the data of a step.

@@ -76,7 +76,7 @@ def data_point(system: System, request: FigureRequest) -> Drawing:
     parameters = request.make_parameters(system)
     partition, columns = pictures.localised(parameters)
     law = SignalSets(partition, parameters.q, parameters.sigma)
-    values, labels, signals = law.drawn(DRAWS, np.random.default_rng(request.seed))
+    values, labels, signals = law.draw(DRAWS, np.random.default_rng(request.seed))
     minus, plus = (values == -1).sum(axis=1), (values == 1).sum(axis=1)
     misleading = (labels > 0) & (minus > plus)
     number = int(np.argmax(misleading if misleading.any() else labels > 0))

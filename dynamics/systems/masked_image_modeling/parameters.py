@@ -48,17 +48,17 @@ def _family(value: object) -> str:
 def _numbers(name: str, value: object, **bounds: float) -> tuple[float, ...]:
     """Numbers within bounds from one of them, a sequence, or text with commas."""
     allowed = "positive numbers, separated by commas"
-    given: Sequence[Any] = [value]
+    parts: Sequence[Any] = [value]
     if isinstance(value, str):
         try:
-            given = [float(part) for part in value.split(",")]
+            parts = [float(part) for part in value.split(",")]
         except ValueError:
             refuse(name, value, "is not a list of numbers", allowed, "1.0")
     elif isinstance(value, (Sequence, np.ndarray)):
-        given = list(value)
-    if not given:
+        parts = list(value)
+    if not parts:
         refuse(name, value, "is empty", allowed, "1.0")
-    return tuple(real(name, part, **bounds) for part in given)
+    return tuple(real(name, part, **bounds) for part in parts)
 
 
 def _latents(value: object) -> tuple[float, ...]:
@@ -80,7 +80,7 @@ def _areas(value: object) -> tuple[tuple[int, ...], ...]:
         rows = [part.split(",") for part in value.split(";")] if value else []
     elif not isinstance(value, (Sequence, np.ndarray)):
         refuse("areas", value, "is not a list", allowed, "'0,0,1,1'")
-    found = []
+    areas_of_rows = []
     for row in rows:
         try:
             numbers = [float(entry) for entry in row]
@@ -88,8 +88,8 @@ def _areas(value: object) -> tuple[tuple[int, ...], ...]:
             numbers = [nan]
         if not all(entry.is_integer() for entry in numbers):
             refuse("areas", value, "is not a list of whole numbers", allowed, "'0,0,1,1'")
-        found.append(tuple(map(int, numbers)))
-    return tuple(found)
+        areas_of_rows.append(tuple(map(int, numbers)))
+    return tuple(areas_of_rows)
 
 
 @dataclass(frozen=True, config=STRICT, kw_only=True)
@@ -153,11 +153,11 @@ class Parameters:
             "custom": self._custom,
         }[self.family]()
         for name, entry in follow.items():
-            given = getattr(self, name)
-            if given not in ((None, entry) if entry else NOTHING):
+            parts = getattr(self, name)
+            if parts not in ((None, entry) if entry else NOTHING):
                 near = entry or "left out"
                 allowed = f"{near}, in this family"
-                refuse(name, given, f"does not fit family={self.family!r}", allowed, near)
+                refuse(name, parts, f"does not fit family={self.family!r}", allowed, near)
             self._set(name, entry)
         if self.masked is None:
             self._set("masked", self.P // 2)

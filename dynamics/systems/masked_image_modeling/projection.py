@@ -86,8 +86,8 @@ class Rows:
         for row, kind in zip(self.names, self.types, strict=True):
             entries = entries_of_row(row, kind.ups_names, kind.phi_names)
             rates = [_rate(letter) for letter in entries]
-            seen = [_attention(row, name) for name in kind.phi_names]
-            for letter in (*entries, *rates, *seen, *_numbers(row)):
+            attentions = [_attention(row, name) for name in kind.phi_names]
+            for letter in (*entries, *rates, *attentions, *_numbers(row)):
                 letters.setdefault(letter.name, letter)
         for name, latex, meaning in REPORTED:
             letters.setdefault(name, NotationEntry(name, name, latex, meaning))
@@ -97,7 +97,7 @@ class Rows:
     def starts(self) -> tuple[int, ...]:
         """Place in the state of the first Ups of every row, and of the end."""
         sizes = [len(row.ups_names) + len(row.phi_names) for row in self.types]
-        return tuple(int(place) for place in np.cumsum([0, *sizes]))
+        return tuple(int(index) for index in np.cumsum([0, *sizes]))
 
     @cached_property
     def sizes(self) -> IntArray:
@@ -127,9 +127,9 @@ class Rows:
     def hidden(self) -> FloatArray:
         """Chance that the own area is all masked, given that p is, shape (rows, K)."""
         law = self.parameters
-        given = Fraction(law.masked, law.P)
+        mask_chance = Fraction(law.masked, law.P)
         chances = [
-            [float(fully_masked(law.P, law.masked, size) / given) for size in sizes]
+            [float(fully_masked(law.P, law.masked, size) / mask_chance) for size in sizes]
             for sizes in self.own_sizes.tolist()
         ]
         return np.array(chances)
@@ -176,18 +176,18 @@ class Rows:
         if near is None:
             return np.array([-1, -1, -1, far.row], dtype=np.int64)
         phi = self._first_phi(near.row)
-        places = [phi + near.own, phi + near.globally, near.row, far.row]
-        return np.array(places, dtype=np.int64)
+        indices = [phi + near.own, phi + near.globally, near.row, far.row]
+        return np.array(indices, dtype=np.int64)
 
     def _first_phi(self, row: int) -> int:
         return self.starts[row] + len(self.types[row].ups_names)
 
-    def pairs(self, kind: int, place: int) -> IntArray:
+    def pairs(self, kind: int, index: int) -> IntArray:
         """Pairs (p, feature) that a Phi of the state stands for, shape (pairs, 2); none at -1."""
         if kind < 0:
             return np.empty((0, 2), dtype=np.int64)
         row = self.types[kind]
-        labels = row.phi_of == place - self._first_phi(kind)
+        labels = row.phi_of == index - self._first_phi(kind)
         patch, feature = np.nonzero(labels)
         return np.column_stack([row.patches[patch], feature]).astype(np.int64)
 
@@ -199,14 +199,14 @@ class Rows:
         mass : float array, shape (n,)
             As `kernels` has it, the mean over clusters.
         """
-        found: dict[str, float] = {}
+        result: dict[str, float] = {}
         for name, kind, start in zip(self.names, self.types, self.starts, strict=False):
             ups = mass[start : start + len(kind.ups_names)]
             phi = mass[start + ups.size : start + ups.size + len(kind.phi_names)]
-            for place, value in zip(kind.phi_names, phi, strict=True):
-                found[f"{name}_A_{_word(place)}"] = float(value)
-            found[f"{name}_masked"] = float(ups.sum() - phi.sum())
-        return found
+            for letter, value in zip(kind.phi_names, phi, strict=True):
+                result[f"{name}_A_{_word(letter)}"] = float(value)
+            result[f"{name}_masked"] = float(ups.sum() - phi.sum())
+        return result
 
     def orbit_values(self, positions: FloatArray, features: FloatArray) -> Mapping[str, FloatArray]:
         """Reduced state -> every entry that it stands for, shape (records, entries).
@@ -218,7 +218,7 @@ class Rows:
         features : float array, shape (records, P, features)
             Phi_{p -> v}.
         """
-        found: dict[str, FloatArray] = {}
+        result: dict[str, FloatArray] = {}
         names = iter(self.layout.names)
         for row in self.types:
             for labels, entries, count in (
@@ -227,8 +227,8 @@ class Rows:
             ):
                 part = entries[:, row.patches]
                 for k in range(count):
-                    found[next(names)] = part[:, labels == k]
-        return found
+                    result[next(names)] = part[:, labels == k]
+        return result
 
 
 @lru_cache(maxsize=64)

@@ -35,8 +35,8 @@ def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[
     """
     vectors = float(support_size(parameters.shares, parameters.data))
     samples = float(options.get("samples") or vectors)
-    placed = parameters.output_weights == "per_position"
-    many = samples if placed else min(samples, vectors)
+    per_position = parameters.output_weights == "per_position"
+    many = samples if per_position else min(samples, vectors)
     if full == "empirical":
         return PER_TOKEN * samples * parameters.L * parameters.m
     if full == "population":

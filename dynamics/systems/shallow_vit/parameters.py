@@ -25,9 +25,9 @@ def _word(name: str) -> Any:
     """Field type: one of the words of a parameter."""
 
     def check(value: object) -> str:
-        known = WORDS[name]
-        if value not in known:
-            refuse(name, value, "is unknown", ", ".join(known), known[0])
+        choices = WORDS[name]
+        if value not in choices:
+            refuse(name, value, "is unknown", ", ".join(choices), choices[0])
         return str(value)
 
     return Annotated[str, BeforeValidator(check)]

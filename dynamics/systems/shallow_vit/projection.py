@@ -141,10 +141,10 @@ class Reader:
         to_relevant = np.where(positive[:, None], mass[:, 0], mass[:, 1])
         many = self.weights[:, None] * self.counts
         swapped = np.where(positive[:, None], many[:, :2], many[:, 1::-1])
-        seen = np.where(positive[:, None], to_relevant[:, :2], to_relevant[:, 1::-1])
+        own_side = np.where(positive[:, None], to_relevant[:, :2], to_relevant[:, 1::-1])
         kinds = (
-            (swapped[:, 0], seen[:, 0]),
-            (swapped[:, 1], seen[:, 1]),
+            (swapped[:, 0], own_side[:, 0]),
+            (swapped[:, 1], own_side[:, 1]),
             (many[:, 2:], to_relevant[:, 2:]),
         )
         shares = {"relevant": float((many * to_relevant).sum() / many.sum())}

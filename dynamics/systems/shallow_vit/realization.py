@@ -176,7 +176,7 @@ class Instance:
         start: int | str | None = None,
         batch: int | None = None,
     ) -> None:
-        name = sampling.chosen(expectation, samples)
+        name = sampling.expectation_of(expectation, samples)
         self.parameters = parameters
         symmetric = start == SYMMETRIC
         if isinstance(start, str) and not symmetric:
@@ -220,8 +220,8 @@ class Instance:
         vectors, start = self.vectors, self.start
         yield from (vectors.counts, vectors.labels, vectors.weights, vectors.member)
         yield from (start.a, start.W_O, start.W_V, start.W_K, start.W_Q)
-        if vectors.places is not None:
-            yield vectors.places
+        if vectors.sequences is not None:
+            yield vectors.sequences
 
     @property
     def whole(self) -> Batch:

@@ -125,7 +125,7 @@ def arranged(counts: IntArray, labels: FloatArray) -> IntArray:
     return np.where(labels[:, None] > 0, counts, swapped)
 
 
-def drawn(parameters: Parameters, samples: int, generator: Generator) -> Samples:
+def count_vectors(parameters: Parameters, samples: int, generator: Generator) -> Samples:
     """Samples of the data law.
 
     Parameters
@@ -172,7 +172,7 @@ def patterns(counts: IntArray, generator: Generator) -> IntArray:
     return np.take_along_axis(ordered.reshape(many, length), order, axis=1)
 
 
-def places_and_noise(
+def patterns_and_noise(
     parameters: Parameters, counts: IntArray, generator: Generator
 ) -> tuple[IntArray, FloatArray]:
     """Pattern of every token (N, L), and standard Gaussian noise (N, L, d).
@@ -184,13 +184,13 @@ def places_and_noise(
     generator : numpy Generator
         Of tokens. Positions and noise have streams of their own.
     """
-    for_places, for_noise = generator.spawn(2)
-    places = patterns(counts, for_places)
-    return places, for_noise.standard_normal((*places.shape, parameters.d))
+    for_patterns, for_noise = generator.spawn(2)
+    sequences = patterns(counts, for_patterns)
+    return sequences, for_noise.standard_normal((*sequences.shape, parameters.d))
 
 
-def places_only(counts: IntArray, generator: Generator) -> IntArray:
-    """The patterns of `places_and_noise`, without the noise.
+def patterns_only(counts: IntArray, generator: Generator) -> IntArray:
+    """The patterns of `patterns_and_noise`, without the noise.
 
     Parameters
     ----------
@@ -201,32 +201,32 @@ def places_only(counts: IntArray, generator: Generator) -> IntArray:
     return patterns(counts, generator.spawn(2)[0])
 
 
-def tokens(parameters: Parameters, places: IntArray, noise: FloatArray) -> FloatArray:
+def tokens(parameters: Parameters, sequences: IntArray, noise: FloatArray) -> FloatArray:
     """Tokens mu_pattern + c_0 noise, shape (N, L, d).
 
     Parameters
     ----------
     parameters : Parameters
-    places : int array, shape (N, L)
+    sequences : int array, shape (N, L)
         Pattern of every token.
     noise : float array, shape (N, L, d)
         Standard Gaussian.
     """
-    return np.eye(parameters.d)[places] + parameters.noise * noise
+    return np.eye(parameters.d)[sequences] + parameters.noise * noise
 
 
-def kinds(places: IntArray, labels: FloatArray) -> IntArray:
+def kinds(sequences: IntArray, labels: FloatArray) -> IntArray:
     """Of every token: 0 the pattern of the label, 1 the confusion pattern, 2 another.
 
     Parameters
     ----------
-    places : int array, shape (N, L)
+    sequences : int array, shape (N, L)
         Patterns, from 0.
     labels : float array, shape (N,)
     """
     relevant = np.where(labels > 0, 0, 1)[:, None]
-    discriminative = np.where(places == relevant, RELEVANT, CONFUSION)
-    return np.where(places < 2, discriminative, OTHER).astype(np.int64)
+    discriminative = np.where(sequences == relevant, RELEVANT, CONFUSION)
+    return np.where(sequences < 2, discriminative, OTHER).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +238,7 @@ class Vectors:
     counts : int array, shape (S, M)
     labels, weights : float arrays, shape (S,)
         +1 or -1; chances, of sum 1.
-    places : int array, shape (S, L), or None
+    sequences : int array, shape (S, L), or None
         Pattern of every token, where that matters.
     member : int array, shape (N,)
         Vector of every sample; empty where nothing was drawn.
@@ -247,11 +247,11 @@ class Vectors:
     counts: IntArray
     labels: FloatArray
     weights: FloatArray
-    places: IntArray | None
+    sequences: IntArray | None
     member: IntArray
 
 
-def chosen(expectation: str, samples: int | None) -> str:
+def expectation_of(expectation: str, samples: int | None) -> str:
     """Name of the expectation, ``exact`` or ``sampled``.
 
     Parameters
@@ -290,7 +290,7 @@ def vectors(parameters: Parameters, samples: int | None, streams: Streams) -> Ve
     InvalidRequest
         If the law has too many vectors, with their number.
     """
-    placed = parameters.output_weights == "per_position"
+    per_position = parameters.output_weights == "per_position"
     if samples is None:
         size = data_law.support_size(parameters.shares, parameters.data)
         if size > MOST_VECTORS:
@@ -301,17 +301,17 @@ def vectors(parameters: Parameters, samples: int | None, streams: Streams) -> Ve
         weights, member = law.probability, np.empty(0, dtype=np.int64)
     else:
         many = integer("samples", samples, at_least=1, at_most=10**8)
-        rows, member = drawn(parameters, many, streams.training), np.arange(many)
+        rows, member = count_vectors(parameters, many, streams.training), np.arange(many)
         weights = np.full(many, 1.0 / many)
-        if not placed:
+        if not per_position:
             rows, member = distinct(rows)
             weights = np.bincount(member) / many
-    places = None
-    if placed:
-        order = places_only(rows.counts, streams.tokens)
-        places = np.ascontiguousarray(order)
+    sequences = None
+    if per_position:
+        order = patterns_only(rows.counts, streams.tokens)
+        sequences = np.ascontiguousarray(order)
     counts = np.ascontiguousarray(rows.counts)
-    return Vectors(counts, rows.labels, weights, places, member)
+    return Vectors(counts, rows.labels, weights, sequences, member)
 
 
 def distinct(samples: Samples) -> tuple[Samples, IntArray]:
@@ -324,14 +324,14 @@ def distinct(samples: Samples) -> tuple[Samples, IntArray]:
 
 
 def weight_table(
-    a: FloatArray, found: Vectors, length: int
+    a: FloatArray, law: Vectors, length: int
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """Output weights as the kernels read them: of pattern j, ``scale[j]`` times a row of a table.
 
     Parameters
     ----------
     a : float array, shape (m,) or (m, L)
-    found : Vectors
+    law : Vectors
     length : int
         L.
 
@@ -341,13 +341,13 @@ def weight_table(
     rows : int array, shape (S, M)
     scale : float array, shape (S, M)
     """
-    counts = found.counts
-    if found.places is None:
+    counts = law.counts
+    if law.sequences is None:
         return a[None, :], np.zeros(counts.shape, dtype=np.int64), counts / length
     several, patterns = counts.shape
     table = np.empty((several * patterns, a.shape[0]))
-    for s, places in enumerate(found.places):
-        at = (places[:, None] == np.arange(patterns)).astype(np.float64)
+    for s, sequences in enumerate(law.sequences):
+        at = (sequences[:, None] == np.arange(patterns)).astype(np.float64)
         table[s * patterns : (s + 1) * patterns] = (a @ at).T / length
     rows = np.arange(several * patterns, dtype=np.int64).reshape(counts.shape)
     return table, rows, (counts > 0).astype(np.float64)
@@ -355,7 +355,7 @@ def weight_table(
 
 def token_patterns(vectors: Vectors) -> IntArray:
     """Pattern of every token, shape (S, L); sorted by pattern where positions do not matter."""
-    if vectors.places is not None:
-        return vectors.places
+    if vectors.sequences is not None:
+        return vectors.sequences
     patterns = np.arange(vectors.counts.shape[1])
     return np.stack([np.repeat(patterns, row) for row in vectors.counts])

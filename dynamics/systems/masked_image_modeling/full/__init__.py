@@ -34,7 +34,7 @@ from dynamics.systems.masked_image_modeling.kernels import full as kernels
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
 from dynamics.systems.masked_image_modeling.projection import Rows, rows_of
-from dynamics.systems.masked_image_modeling.reduced import ReducedPopulation, observed
+from dynamics.systems.masked_image_modeling.reduced import ReducedPopulation, row_observables
 from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import integer, refuse
 from theory.systems.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
@@ -147,7 +147,7 @@ class FullProblem(SampledProblem):
         return (
             {name: float(entries.mean()) for name, entries in values.items()}
             | {f"d_{name}": -float(entries.mean()) for name, entries in moved.items()}
-            | observed(self.rows, order, numbers, (float(risk), float(excess)))
+            | row_observables(self.rows, order, numbers, (float(risk), float(excess)))
             | {
                 "rho0": self.rho0,
                 "spread": max(float(np.ptp(entries)) for entries in values.values()),

@@ -356,7 +356,7 @@ def contour_block(state, index, table, law, sums):  # type: ignore[no-untyped-de
     """
     block, latents = table.blocks[index], law.z.size
     count, areas = block.last_patch - block.first_patch, block.last_area - block.first_area
-    masked, wanted = law.masked, law.others - law.masked
+    masked, unmasked_count = law.masked, law.others - law.masked
     weights, ends = room_for_keys(count, areas, latents)
     self_weight, bound = set_keys(state, block, table, law, weights, ends)
     if not bound < np.inf:
@@ -364,7 +364,7 @@ def contour_block(state, index, table, law, sums):  # type: ignore[no-untyped-de
         sums.loss[index] = np.nan
         return
     nodes, scratch = circle_nodes(law), np.empty(1 + latents)
-    turn = saddle(0.0, wanted, weights, law, scratch)
+    turn = saddle(0.0, unmasked_count, weights, law, scratch)
     mean_open(0.0, turn, weights, law, scratch)
     reference, norm = scratch[0] - masked * turn, sum_at_zero(turn, nodes, law)
     sums.loss[index] += 0.5 * block.clusters * mean_square(law)
@@ -379,7 +379,7 @@ def contour_block(state, index, table, law, sums):  # type: ignore[no-untyped-de
         tau = FROM + STEP * step
         s = exp(tau - exp(-tau)) / bound
         width = STEP * s * (1.0 + exp(-tau))
-        turn = saddle(s, wanted, weights, law, scratch)
+        turn = saddle(s, unmasked_count, weights, law, scratch)
         mean_open(s, turn, weights, law, scratch)
         height = scratch[0] - s * self_weight - masked * turn - reference
         if tau > 0.0 and height + 3.0 * log(s * bound) < -NEGLIGIBLE:

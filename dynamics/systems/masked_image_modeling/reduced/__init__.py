@@ -132,7 +132,7 @@ class ReducedPopulation(CompiledProblem):
         return (
             {f"d_{n}": -float(rate) for n, rate in zip(self.state_names, slope, strict=True)}
             | self.rows.attention(mass)
-            | observed(self.rows, order, rows, (float(risk), float(excess)))
+            | row_observables(self.rows, order, rows, (float(risk), float(excess)))
             | {"rho0": self.rho0, "Delta": self.parameters.Delta, "Delta_eff": self.gap_here}
         )
 
@@ -170,7 +170,7 @@ def reduced_data(table: kernels.Blocks, law: kernels.Law, rows: int) -> kernels.
     )
 
 
-def observed(
+def row_observables(
     rows: Rows, order: Mapping[str, Any], numbers: FloatArray, risk: tuple[float, float]
 ) -> dict[str, float]:
     """What every problem of this system reports, by name.

@@ -323,7 +323,7 @@ def select(blocks: Sequence[Block], parameters: Parameters, expectation: str) ->
     if expectation not in KINDS:
         refuse("expectation", expectation, "is unknown", ", ".join(KINDS), "auto")
     parts: list[Part] = []
-    known: dict[tuple[int, ...], Configurations] = {}
+    computed: dict[tuple[int, ...], Configurations] = {}
     for block in blocks:
         by_counts = expectation_seconds(block, parameters, "counts")
         by_contour = expectation_seconds(block, parameters, "contour")
@@ -332,9 +332,9 @@ def select(blocks: Sequence[Block], parameters: Parameters, expectation: str) ->
             continue
         single = block.single(merging=len(parameters.z) == 1)
         _check_affordable(single, parameters)
-        if single.sizes not in known:
-            known[single.sizes] = configurations(single.sizes, parameters.P - parameters.masked)
-        parts.append((single, known[single.sizes]))
+        if single.sizes not in computed:
+            computed[single.sizes] = configurations(single.sizes, parameters.P - parameters.masked)
+        parts.append((single, computed[single.sizes]))
     return tuple(parts)
 
 

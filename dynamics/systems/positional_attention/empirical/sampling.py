@@ -50,9 +50,9 @@ class SignalSets:
 
     def values(self, count: int, generator: Generator) -> tuple[FloatArray, FloatArray]:
         """Values x, shape (count, D), and labels y, shape (count,)."""
-        return self.drawn(count, generator)[:2]
+        return self.draw(count, generator)[:2]
 
-    def drawn(
+    def draw(
         self, count: int, generator: Generator
     ) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
         """Values, labels, and the signal set of each sample, shape (count,)."""
@@ -110,8 +110,8 @@ def named_partition(name: str, parameters: Parameters, generator: Generator) -> 
         return Partition.grid(side, side, block, block)
     if name in ("contiguous", "random"):
         return runs if name == "contiguous" else runs.shuffled(generator)
-    known = "contiguous, grid (D and C squares, as 16 and 4) or random"
-    refuse("partition", name, "is not possible here", known, "contiguous")
+    choices = "contiguous, grid (D and C squares, as 16 and 4) or random"
+    refuse("partition", name, "is not possible here", choices, "contiguous")
 
 
 def assumption_1(parameters: Parameters, partition: Partition | None = None) -> SignalSets:
@@ -184,10 +184,10 @@ def blocks(
     step = max(1, CHUNK // (size * depth))
     for first in range(0, count, step):
         last = min(count, first + step)
-        drawn = law.sigma * for_noise.standard_normal((last - first, size, depth))
-        drawn += (x[first:last] - drawn @ feature)[:, :, None] * feature
+        draw = law.sigma * for_noise.standard_normal((last - first, size, depth))
+        draw += (x[first:last] - draw @ feature)[:, :, None] * feature
         block, within = np.divmod(np.arange(first, last), width)
-        patches[block, :, :, within] = drawn
+        patches[block, :, :, within] = draw
     return patches, labels
 
 

@@ -93,12 +93,12 @@ class ReducedPopulation(PositionalProblem):
         """
         flat = self.layout.flatten(state)
         alpha, gamma, rho = flat
-        slope, known = self.expectation.observe(flat)
+        slope, measured = self.expectation.observe(flat)
         out = np.empty(len(self.reduction.observables))
         self.module.reported(flat, -slope, self._data.constants, out)
         return (
             dict(zip(self.reduction.observables, map(float, out), strict=True))
-            | known
+            | measured
             | {
                 "bayes_error": self.bayes_error,
                 "patch_association": float(min(self.parameters.beta, gamma) > rho),

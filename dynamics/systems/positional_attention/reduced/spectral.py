@@ -92,8 +92,8 @@ class Spectral(Expectation):
 
     def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Gradient, risk, and the bound relative to the gross."""
-        known = self.certify(state)
-        value, bound, gross = known["value"], known["bound"][:3], known["gross"][:3]
+        certified = self.certify(state)
+        value, bound, gross = certified["value"], certified["bound"][:3], certified["gross"][:3]
         ratio = np.divide(bound, gross, out=np.zeros(3), where=gross > 0)
         return value[:3], {"risk": float(value[3]), "certificate": float(ratio.max())}
 

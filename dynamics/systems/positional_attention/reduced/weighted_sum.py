@@ -59,13 +59,13 @@ class WeightedSum(Expectation):
         slope, out = np.empty(3), np.empty(2)
         self.module.gradient(state, self.data, slope)
         self.module.summary(state, self.data, out)
-        known = {"risk": float(out[0]), "error": float(out[1])}
+        reported = {"risk": float(out[0]), "error": float(out[1])}
         if self.samples is not None:
             estimate = self.certify(state)
             spread, gross = estimate["standard_error"][:3], estimate["gross"][:3]
             ratio = np.divide(spread, gross, out=np.zeros(3), where=gross > 0)
-            known["standard_error"] = float(ratio.max())
-        return slope, known
+            reported["standard_error"] = float(ratio.max())
+        return slope, reported
 
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross, and a bound of rounding; of samples the standard error of each."""
@@ -124,8 +124,8 @@ class Truncated(WeightedSum):
 
     def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Gradient, risk and error of the sum, and the bound relative to the gross."""
-        slope, known = super().observe(state)
-        return slope, known | {"certificate": self.certificate(state)}
+        slope, reported = super().observe(state)
+        return slope, reported | {"certificate": self.certificate(state)}
 
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross and bound; the risk's bound takes the largest loss there is."""

@@ -190,14 +190,14 @@ class TokenProblem(VitProblem):
         noise ``odds`` is how far it is from what is exact without.
         """
         flat = self.layout.flatten(state)
-        seen = super().observables(flat)
+        result = super().observables(flat)
         self.order_parameters(flat)
         sums, kinds = self._data.room.totals[3:], self.tokens.kinds
         for kind, name in enumerate(projection.QUERIES):
             queries = float(self.tokens.weights @ (kinds == kind).sum(axis=1))
             share = float(sums[kind]) / queries if queries > 0 else float("nan")
-            seen[f"relevant_by_{name}"] = share
-        return seen
+            result[f"relevant_by_{name}"] = share
+        return result
 
 
 class FullPopulation(NoiseFree, TokenProblem):

@@ -55,9 +55,9 @@ def prepare(state, sizes, model):  # type: ignore[no-untyped-def]
     width, square, first = outer.shape[2], depth * depth, neurons * depth
     weights = state[:first].reshape(neurons, depth)
     for i in range(neurons):
-        chunk, place = i // width, i % width
+        chunk, column = i // width, i % width
         for k in range(depth):
-            outer[chunk, k, place] = weights[i, k]
+            outer[chunk, k, column] = weights[i, k]
     by_value = state[first : first + square].reshape(depth, depth)
     by_key = state[first + square : first + 2 * square].reshape(depth, depth)
     by_query = state[first + 2 * square :].reshape(depth, depth)
@@ -86,10 +86,10 @@ def attend(scores, tokens, rows, room):  # type: ignore[no-untyped-def]
         S (L, queries) and X S (d, queries) on return; room (d, queries), (queries,) twice, and as
         much as S.
     """
-    attention, mixed, asked, top, total, scratch = room
+    attention, mixed, query_rows, top, total, scratch = room
     keys, queries = attention.shape
-    combine(scores, rows, asked)
-    combine(tokens, asked, attention)
+    combine(scores, rows, query_rows)
+    combine(tokens, query_rows, attention)
     top[:] = -np.inf
     for i in range(keys):
         row = attention[i]
@@ -193,8 +193,8 @@ def add_samples(model, samples, part, choice, room):  # type: ignore[no-untyped-
     by_neuron[:] = 0.0
     by_score[:] = 0.0
     numbers[:] = 0.0
-    for place in range(members.size):
-        n, weight = members[place], weights[place]
+    for column in range(members.size):
+        n, weight = members[column], weights[column]
         tokens, rows, y = every_token[n], every_row[n], labels[n]
         attend(scores, tokens, rows, (attention, mixed, strip, top, total, change))
         add_masses(attention, kinds[n], weight, top, numbers[3:])
@@ -245,8 +245,8 @@ def gather(parts):  # type: ignore[no-untyped-def]
 def share_of(batch):  # type: ignore[no-untyped-def]
     """1 / the sum of the weights of a batch."""
     total = 0.0
-    for place in range(batch.weights.size):
-        total += batch.weights[place]
+    for column in range(batch.weights.size):
+        total += batch.weights[column]
     return 1.0 / total
 
 
@@ -281,9 +281,9 @@ def finish(state, share, data, out):  # type: ignore[no-untyped-def]
     for chunk in range(inner.shape[0]):
         # W is not needed any more: its room holds the gradient by W_O.
         combine(values, each[chunk], inner[chunk])
-        for place in range(min(width, neurons - chunk * width)):
+        for column in range(min(width, neurons - chunk * width)):
             for k in range(depth):
-                moved[chunk * width + place, k] = share * inner[chunk, k, place]
+                moved[chunk * width + column, k] = share * inner[chunk, k, column]
     if choice.values:
         by_value = out[first : first + square].reshape(depth, depth)
         for chunk in range(inner.shape[0]):

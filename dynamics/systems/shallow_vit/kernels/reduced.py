@@ -154,18 +154,18 @@ def open_column(responses, column, weights, sums, out):  # type: ignore[no-untyp
         for i in range(out.size):
             u = p0 * r0[i] + p1 * r1[i] + p2 * r2[i] + p3 * r3[i] + p4 * r4[i]
             w = weights[i]
-            kept = w if u > 0.0 else 0.0
-            out[i] = kept
-            total += kept * u
+            passed = w if u > 0.0 else 0.0
+            out[i] = passed
+            total += passed * u
         return total
     sums[:] = 0.0
     combine(responses, column[:last], sums)
     for i in range(out.size):
         u = sums[i] + p0 * r0[i] + p1 * r1[i] + p2 * r2[i] + p3 * r3[i] + p4 * r4[i]
         w = weights[i]
-        kept = w if u > 0.0 else 0.0
-        out[i] = kept
-        total += kept * u
+        passed = w if u > 0.0 else 0.0
+        out[i] = passed
+        total += passed * u
     return total
 
 
@@ -310,8 +310,8 @@ def sum_batch(state, batch, learning, data):  # type: ignore[no-untyped-def]
     if learning:
         sums.by_response[:] = 0.0
         sums.by_score[:] = 0.0
-    for place in range(batch.members.size):
-        s, weight = batch.members[place], batch.weights[place]
+    for position in range(batch.members.size):
+        s, weight = batch.members[position], batch.weights[position]
         y = vectors.labels[s]
         reached = y * output(s, vectors, layer, column)
         vector = (vectors.counts[s], y, weight)

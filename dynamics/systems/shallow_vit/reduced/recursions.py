@@ -94,14 +94,14 @@ def gram(problem: ReducedPopulation, eta: float, steps: int) -> RecursionCheck:
         refuse("frozen", "values", "is no step of the inner products", "none or attention", "none")
     rate, many = real("eta", eta, above=0.0), integer("steps", steps, at_least=1, at_most=10**7)
     state = problem.initial_state
-    found = _inner_products(_parts_of(problem, state))
+    result = _inner_products(_parts_of(problem, state))
     gaps: dict[str, list[float]] = {name: [0.0] for name in MATRICES}
     for reached, step in _stepping(problem, state, rate, many):
-        by_response, by_score = slopes_of(problem.instance, found["H"], found["B"], step)
-        found = _matrix_step()(found, by_response, by_score, rate)
+        by_response, by_score = slopes_of(problem.instance, result["H"], result["B"], step)
+        result = _matrix_step()(result, by_response, by_score, rate)
         for name, exact in _inner_products(_parts_of(problem, reached)).items():
-            gaps[name].append(float(np.abs(found[name] - exact).max()))
-    return RecursionCheck({name: np.array(gap) for name, gap in gaps.items()}, found)
+            gaps[name].append(float(np.abs(result[name] - exact).max()))
+    return RecursionCheck({name: np.array(gap) for name, gap in gaps.items()}, result)
 
 
 def _stepping(
@@ -132,9 +132,9 @@ def _matrix_step() -> Callable[..., dict[str, FloatArray]]:
     compiled = sympy.lambdify(arguments, [step.doit() for step in steps], "numpy")
 
     def step(
-        found: Mapping[str, FloatArray], by_response: FloatArray, by_score: FloatArray, eta: float
+        result: Mapping[str, FloatArray], by_response: FloatArray, by_score: FloatArray, eta: float
     ) -> dict[str, FloatArray]:
-        values = compiled(*[found[name] for name in MATRICES], by_response, by_score, eta)
+        values = compiled(*[result[name] for name in MATRICES], by_response, by_score, eta)
         return {name: np.asarray(value) for name, value in zip(MATRICES, values, strict=True)}
 
     return step
@@ -142,10 +142,10 @@ def _matrix_step() -> Callable[..., dict[str, FloatArray]]:
 
 def objection(problem: ReducedPopulation) -> str:
     """Why the collapse does not hold, in one line; empty where it does."""
-    found, start = problem.instance, problem.instance.start
-    if found.minibatches.size is not None:
+    result, start = problem.instance, problem.instance.start
+    if result.minibatches.size is not None:
         return "the symmetric collapse needs: all samples in every step; there are mini-batches"
-    vectors = found.vectors
+    vectors = result.vectors
     law = Law(vectors.counts, vectors.labels.astype(np.int64), vectors.weights)
     hidden, values, keys, queries = _parts_of(problem, problem.initial_state)
     weights = Weights(hidden, values, keys, queries, start.a)
@@ -180,22 +180,22 @@ def collapse(problem: ReducedPopulation, eta: float, steps: int) -> RecursionChe
     state, size = problem.initial_state, problem.parameters.M
     trained = float(problem.parameters.frozen != "values")
     hidden, values = (part.copy() for part in _parts_of(problem, state)[:2])
-    found = _read(_parts_of(problem, state), size)[0]
-    names = (*found, "W_O", "V")
+    result = _read(_parts_of(problem, state), size)[0]
+    names = (*result, "W_O", "V")
     gaps: dict[str, list[float]] = {name: [0.0] for name in names}
     for reached, _ in _stepping(problem, state, rate, many):
-        by_response, by_score = slopes_of(problem.instance, hidden @ values, _scores(found, size))
-        found = _scalar_step(size)(found, class_means(by_score, pairs(size)[0]), rate)
+        by_response, by_score = slopes_of(problem.instance, hidden @ values, _scores(result, size))
+        result = _scalar_step(size)(result, class_means(by_score, pairs(size)[0]), rate)
         moved = hidden - rate * by_response @ values.T
         values = values - trained * rate * hidden.T @ by_response
         hidden = moved
         exact = _parts_of(problem, reached)
         for name, entries in _read(exact, size)[1].items():
-            gaps[name].append(float(np.abs(entries - found[name]).max()))
+            gaps[name].append(float(np.abs(entries - result[name]).max()))
         gaps["W_O"].append(float(np.abs(exact[0] - hidden).max()))
         gaps["V"].append(float(np.abs(exact[1] - values).max()))
     series = {name: np.array(gap) for name, gap in gaps.items()}
-    return RecursionCheck(series, found | {"W_O": hidden, "V": values})
+    return RecursionCheck(series, result | {"W_O": hidden, "V": values})
 
 
 def _read(
@@ -205,23 +205,23 @@ def _read(
     matrices, entries = _inner_products(parts), {}
     for name in scalars(patterns):
         code, pair = name.rsplit("_", 1)
-        entries[name] = matrices[code][_places(patterns, pair, code != "B")]
+        entries[name] = matrices[code][_pair_positions(patterns, pair, code != "B")]
     return {name: float(values.mean()) for name, values in entries.items()}, entries
 
 
-def _scores(found: Mapping[str, float], patterns: int) -> FloatArray:
+def _scores(result: Mapping[str, float], patterns: int) -> FloatArray:
     """B of the scalars, shape (M, M)."""
     classes, names = pairs(patterns)
-    return np.asarray(np.array([found[f"B_{name}"] for name in names])[classes.labels])
+    return np.asarray(np.array([result[f"B_{name}"] for name in names])[classes.labels])
 
 
 @cache
-def _places(patterns: int, pair: str, even: bool) -> tuple[np.ndarray, np.ndarray]:
+def _pair_positions(patterns: int, pair: str, even: bool) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of a class; of unordered pairs where it is even."""
-    places = pairs(patterns)[1][pair]
+    positions = pairs(patterns)[1][pair]
     if even and pair == "1k":
-        places = np.concatenate([places, places[:, ::-1]])
-    return places[:, 0], places[:, 1]
+        positions = np.concatenate([positions, positions[:, ::-1]])
+    return positions[:, 0], positions[:, 1]
 
 
 @cache
@@ -232,18 +232,18 @@ def _scalar_step(patterns: int) -> Callable[..., dict[str, float]]:
     from theory.systems.shallow_vit import recursion
 
     plain = {str(name): step for name, step in recursion.collapse().items()}
-    kept, classes = scalars(patterns), tuple(pairs(patterns)[1])
+    names_of_step, classes = scalars(patterns), tuple(pairs(patterns)[1])
     every = [f"{code}_{pair}" for code in ("B", "G_K", "G_Q", "t") for pair in PAIRS]
     letters = {s.name: s for step in plain.values() for s in step.free_symbols}
-    given = [letters.get(name, sympy.Dummy(name)) for name in every]
-    steps = [plain[name].subs(recursion.M, patterns) for name in kept]
-    compiled = sympy.lambdify([*given, recursion.eta], steps, "math")
+    inputs = [letters.get(name, sympy.Dummy(name)) for name in every]
+    steps = [plain[name].subs(recursion.M, patterns) for name in names_of_step]
+    compiled = sympy.lambdify([*inputs, recursion.eta], steps, "math")
 
-    def step(found: Mapping[str, float], means: FloatArray, eta: float) -> dict[str, float]:
+    def step(result: Mapping[str, float], means: FloatArray, eta: float) -> dict[str, float]:
         slope = dict(zip((f"t_{name}" for name in classes), means.tolist(), strict=True))
-        known = dict(found) | slope
-        values = compiled(*[known.get(name, 0.0) for name in every], eta)
-        return dict(zip(kept, values, strict=True))
+        values_of = dict(result) | slope
+        values = compiled(*[values_of.get(name, 0.0) for name in every], eta)
+        return dict(zip(names_of_step, values, strict=True))
 
     return step
 

@@ -86,7 +86,9 @@ def test_halves_are_rounded_up_whatever_binary_fractions_say(system):
 @pytest.mark.parametrize("data", ["fixed", "fixed_disc", "iid"])
 def test_samples_are_balanced_nested_and_of_the_law(system, data):
     parameters = system.Parameters(data=data)
-    few, many = (sampling.drawn(parameters, n, sampling.streams(5).training) for n in (301, 4000))
+    few, many = (
+        sampling.count_vectors(parameters, n, sampling.streams(5).training) for n in (301, 4000)
+    )
     assert (many.counts[:301] == few.counts).all()
     assert (many.labels[::2] == 1).all()
     assert (many.labels[1::2] == -1).all()
@@ -105,14 +107,16 @@ def test_samples_are_balanced_nested_and_of_the_law(system, data):
 
 def test_places_stand_for_their_counts_and_noise_has_its_size(system):
     parameters = system.Parameters(noise=0.3)
-    found = sampling.drawn(parameters, 40, sampling.streams(1).training)
-    places, noise = sampling.places_and_noise(parameters, found.counts, sampling.streams(1).tokens)
-    for row, counts in zip(places, found.counts, strict=True):
+    found = sampling.count_vectors(parameters, 40, sampling.streams(1).training)
+    sequences, noise = sampling.patterns_and_noise(
+        parameters, found.counts, sampling.streams(1).tokens
+    )
+    for row, counts in zip(sequences, found.counts, strict=True):
         assert (np.bincount(row, minlength=5) == counts).all()
-    alone = sampling.places_only(found.counts, sampling.streams(1).tokens)
-    assert (alone == places).all()
-    seen = sampling.tokens(parameters, places, noise)
-    assert (seen - np.eye(10)[places]).std() == pytest.approx(0.3, rel=0.02)
+    alone = sampling.patterns_only(found.counts, sampling.streams(1).tokens)
+    assert (alone == sequences).all()
+    seen = sampling.tokens(parameters, sequences, noise)
+    assert (seen - np.eye(10)[sequences]).std() == pytest.approx(0.3, rel=0.02)
 
 
 def test_the_start_is_that_of_assumption_1(system):
@@ -144,4 +148,4 @@ def test_a_seed_of_the_weights_alone_leaves_the_samples(system):
     assert not np.allclose(one.initial_state, two.initial_state)
     again = system.ReducedPopulation(parameters, samples=9, seed=8)
     assert (again.initial_state == two.initial_state).all()
-    assert one.identity["drawn"] != two.identity["drawn"]
+    assert one.identity["random_numbers"] != two.identity["drawn"]

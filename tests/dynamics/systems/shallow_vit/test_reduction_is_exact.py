@@ -87,8 +87,8 @@ def test_gradients_are_those_of_the_tokens(system, options):
     frozen = {"attention": ("W_K", "W_Q"), "values": ("W_V",)}.get(parameters.frozen, ())
     generator = np.random.default_rng(0)
     for name in full.layout.names:
-        places = np.arange(full.layout.size)[full.layout.slice_of(name)]
-        for k in generator.choice(places, min(20, places.size), replace=False):
+        sequences = np.arange(full.layout.size)[full.layout.slice_of(name)]
+        for k in generator.choice(sequences, min(20, sequences.size), replace=False):
             step = np.zeros(state.size)
             step[k] = width
             expected = (loss(state + step) - loss(state - step)) / (2 * width)
@@ -132,6 +132,6 @@ def test_frozen_values_are_no_step_of_the_inner_products(system):
 
 
 def _orders(vectors):
-    if vectors.places is not None:
-        return vectors.places
+    if vectors.sequences is not None:
+        return vectors.sequences
     return [[j for j, many in enumerate(row) for _ in range(many)] for row in vectors.counts]
