@@ -1,4 +1,4 @@
-# make run: the showcase; make test: the tests; make check: lint, types and floors.
+# make run: the showcase; make test: the tests; make check: lint, types and import contracts.
 PYTHON ?= python3
 BIN := .venv/bin
 

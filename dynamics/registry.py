@@ -171,7 +171,7 @@ class System:
 
     @property
     def sampling_hint(self) -> str:
-        """What has samples and a seed, beside what always has them (`sampling_options`)."""
+        """Flags that choose a problem with samples and a seed, for messages."""
         sampled = " or --expectation sampled" if "sampled" in self.expectations else ""
         return f"--full empirical{sampled}"
 

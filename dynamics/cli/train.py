@@ -181,7 +181,7 @@ def _default_seeds(system: System) -> int:
 
 
 def _trained(problem: Any, settings: Mapping[str, Any], checkpoint: Checkpoint | None) -> Result:
-    """One problem, trained; stderr says where a reduced run leaves what it was reduced to."""
+    """Train one problem; warn on stderr where a reduced run leaves its invariant space."""
     from dynamics.analysis.comparison import overlay
     from dynamics.training.flow import flow
     from dynamics.training.gradient_descent import descend

@@ -32,7 +32,6 @@ __all__ = [
     "build",
     "cache_directory",
     "evaluate",
-    "field_names",
     "kernel_source",
     "selected",
     "summed",
@@ -114,7 +113,9 @@ def cache_directory() -> Path:
 
 
 def kernel_source(
-    *entries: Callable[..., Any], parallel: Collection[Callable[..., Any]] = ()
+    *entries: Callable[..., Any],
+    parallel: Collection[Callable[..., Any]] = (),
+    data: Collection[type] = (),
 ) -> str:
     """Source of hand-written kernels and of all that they call, callees before callers.
 
@@ -129,6 +130,8 @@ def kernel_source(
         every function of its name.
     parallel : collection of callable
         Those whose ``prange`` loops run in threads.
+    data : collection of type
+        The named tuples that the entries are called with; those in their fields are followed.
 
     Raises
     ------
@@ -137,7 +140,7 @@ def kernel_source(
 
     Examples
     --------
-    >>> from dynamics.codegen.kernels.logistic import logistic_loss
+    >>> from dynamics.codegen.kernels.elementary import logistic_loss
     >>> print(kernel_source(logistic_loss).splitlines()[1])
     def logistic_loss(margin: float) -> float:
     """
@@ -168,14 +171,7 @@ def kernel_source(
         if function in parallel:
             decorator = "parallel_kernel"
         texts.append(f"@{decorator}\n{text[text.index('def ') :]}")
-    return "\n\n".join([*_records(functions.values()), *texts[not numbers :]])
-
-
-def _records(functions: Iterable[Callable[..., Any]]) -> list[str]:
-    """Fields of the NamedTuples of the kernels' modules: another order is another file."""
-    values = [value for function in functions for value in function.__globals__.values()]
-    records = {value.__name__: value._fields for value in values if hasattr(value, "_fields")}
-    return [f"# {name}: {', '.join(fields)}\n" for name, fields in sorted(records.items())]
+    return "\n\n".join([*_field_names(data), *texts[not numbers :]])
 
 
 def _globals_of(code: CodeType) -> set[str]:
@@ -185,23 +181,17 @@ def _globals_of(code: CodeType) -> set[str]:
     return names.union(*map(_globals_of, inner))
 
 
-def field_names(*classes: Any) -> str:
-    """A comment with the fields of named tuples that kernels are given.
+def _field_names(classes: Iterable[Any]) -> Iterable[str]:
+    """A comment with the fields of each named tuple, and of those in its fields.
 
     Compiled code knows fields by their position and a class by its module, so another order of
     fields, or a class that moved, must be a change of the text that the code is cached with.
-
-    Parameters
-    ----------
-    *classes : type
-        Named tuples; those that their fields are annotated with are written too.
     """
-    lines, waiting = [], list(classes)
+    waiting = list(classes)
     for kind in waiting:
-        lines.append(f"# {kind.__module__}.{kind.__name__}: {', '.join(kind._fields)}")
+        yield f"# {kind.__module__}.{kind.__name__}: {', '.join(kind._fields)}\n"
         fields = typing.get_type_hints(kind).values()
         waiting += [field for field in fields if hasattr(field, "_fields")]
-    return "\n".join(lines) + "\n"
 
 
 def build(title: str, state_order: Sequence[str], parts: Sequence[str]) -> CompiledModule:

@@ -146,7 +146,7 @@ def kinds(dataset: xarray.Dataset) -> tuple[str, ...]:
 
 
 def complete(outcome: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether runs went to their end: what they did not reach is not reached.
+    """Whether runs went to their end, so that an event without a time did not happen.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ class Words:
 
 
 def plain(text: str) -> str:
-    """A text as it is seen, about: commands are one letter, and dots above are none."""
+    """A text about as wide as a LaTeX label: a command counts as one letter, dots as none."""
     return re.sub(r"[${}_^\\ ]", "", re.sub(r"\\[a-z]+", "x", text.replace(r"\dot", "")))
 
 

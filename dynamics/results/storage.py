@@ -16,12 +16,12 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.trajectory import Trajectory
-from dynamics.results.versions import versions
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
@@ -33,8 +33,51 @@ FORMAT = 1
 INSIDE = "result.zarr"
 Result = Trajectory | Comparison | Overlay
 KINDS = ("trajectory", "comparison", "overlay")
+VERSIONS = ("attdyn", "numpy", "scipy", "numba", "sympy")
 SWEEPS = "dynamics.sweep"
 """The room that reads the stores of sweeps."""
+
+
+def versions() -> dict[str, str]:
+    """Program -> version."""
+    return {name: metadata.version(name) for name in VERSIONS}
+
+
+def differences(
+    stored: Mapping[str, Any], requested: Mapping[str, Any]
+) -> list[tuple[str, Any, Any]]:
+    """Entries in which two requests differ.
+
+    Parameters
+    ----------
+    stored : mapping
+        Read from a JSON text; may be nested.
+    requested : mapping
+
+    Returns
+    -------
+    list of (name, stored value, requested value)
+        Names of nested entries are joined by points; None stands for an entry that is not there.
+
+    Examples
+    --------
+    >>> differences({"eta": 0.1, "versions": {"numpy": "2.0"}}, {"versions": {"numpy": "2.1"}})
+    [('eta', 0.1, None), ('versions.numpy', '2.0', '2.1')]
+    """
+    before, now = _flat(stored), _flat(json.loads(json.dumps(requested)))
+    return [
+        (name, before.get(name), now.get(name))
+        for name in {**before, **now}
+        if before.get(name) != now.get(name)
+    ]
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, entry in tree.items():
+        nested = isinstance(entry, Mapping)
+        flat |= _flat(entry, f"{prefix}{name}.") if nested else {f"{prefix}{name}": entry}
+    return flat
 
 
 def _stamped(dataset: xarray.Dataset) -> xarray.Dataset:

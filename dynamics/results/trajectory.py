@@ -223,7 +223,7 @@ class Trajectory:
 
 
 def series(rows: Sequence[Mapping[str, float]]) -> dict[str, FloatArray]:
-    """Observables of every record as arrays; NaN where a form of the problem has no such one."""
+    """Observables of every record as arrays; NaN where a record lacks one."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
 

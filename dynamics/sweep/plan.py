@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dynamics.registry import FULL, SAMPLING_OPTIONS, System
 from dynamics.results.expression import Expression
 from dynamics.results.presentation import Presentation
-from dynamics.results.versions import differences, versions
+from dynamics.results.storage import differences, versions
 from dynamics.sweep.axes import PAIRED, Axis, Grid, grid
 from dynamics.sweep.point_runner import PointRunner
 from dynamics.validation import InvalidRequest, brief, integer, refuse

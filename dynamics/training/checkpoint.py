@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray, Problem
-from dynamics.results.versions import differences, versions
+from dynamics.results.storage import differences, versions
 from dynamics.validation import InvalidRequest
 
 FORMAT = 3

@@ -173,9 +173,9 @@ class _Search:
         return min(self.added, default=np.inf) >= GAP * noise
 
     def add(self, vectors: list[FloatArray], errors: list[float], random: bool = True) -> bool:
-        """Append what of some vectors lies outside the space; whether anything did.
+        """Append the parts of some vectors outside the space; whether there were any.
 
-        Of states of a run, which come to rest, what is left over is not compared with the rest.
+        States of a run (not ``random``) come to rest: their remainders are not compared.
         """
         rest = [self._outside(vector) for vector in vectors]
         noise = [self._noise(v, e) for v, e in zip(vectors, errors, strict=True)]

@@ -94,7 +94,7 @@ def loss(study: Study) -> Finding:
     ">=", ALONG, LARGE_GAP,
 )  # fmt: skip
 def attention(study: Study) -> Finding:
-    """(1 - A)^2 against the loss above its floor, along the last decade of that."""
+    """(1 - A)^2 against the loss above its floor, over the last decade of the latter."""
     for case, local in _with_mates(runs.cases_of(study, runs.POSITIVE, runs.NEGATIVE)):
         gap, own = _loss_and_attention(case, local)
         study.row(

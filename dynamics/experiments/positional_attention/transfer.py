@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike
 
 from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.empirical import sampling
-from dynamics.systems.positional_attention.full import own_attention, softmax
+from dynamics.systems.positional_attention.full import own_attention, same_set, softmax
 from dynamics.training.gradient_descent import descend
 from theory.symmetry import Partition
 
@@ -55,19 +55,13 @@ ROUNDING = 1e-13
 # Attention matrices S to be frozen.
 
 
-def _same_set(parameters: Parameters) -> Any:
-    """Whether patches i and j are in one set of consecutive patches, shape (D, D)."""
-    labels = _partition(parameters).labels
-    return labels[:, None] == labels[None, :]
-
-
 def _partition(parameters: Parameters) -> Partition:
     return Partition.contiguous([parameters.C] * parameters.L)
 
 
 def block_attention(parameters: Parameters) -> FloatArray:
     """Ideal attention: 1/C inside the true sets, shape (D, D)."""
-    return np.asarray(_same_set(parameters) / parameters.C)
+    return np.asarray(same_set(_partition(parameters)) / parameters.C)
 
 
 def uniform_attention(parameters: Parameters) -> FloatArray:
@@ -89,7 +83,7 @@ def orbit_attention(parameters: Parameters, state: ArrayLike) -> FloatArray:
     float array, shape (D, D)
     """
     _, gamma, rho = np.asarray(state, dtype=np.float64)
-    matrix = np.where(_same_set(parameters), gamma, rho)
+    matrix = np.where(same_set(_partition(parameters)), gamma, rho)
     np.fill_diagonal(matrix, parameters.beta)
     return softmax(matrix, parameters.scale)
 

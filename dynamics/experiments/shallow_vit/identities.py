@@ -76,7 +76,7 @@ def _magnified(problem: Any) -> float:
 
 
 def _compared(study: Study, name: str, problem: Any, differences: FloatArray, **more: Any) -> None:
-    """Add a case: its differences at every step, and how far rounding comes if they are not it."""
+    """Add a case: its differences at every step, and what amplified rounding would explain."""
     most = float(differences.max())
     magnified = _magnified(problem) if most > ROUNDING else None
     study.row({"case": name, "difference": most, "magnified": magnified}, **more)

@@ -30,8 +30,8 @@ from dynamics.experiments.measurement import Study
 from dynamics.phase_diagrams.quantities import Quantity
 from dynamics.problem import FloatArray
 from dynamics.registry import System
+from dynamics.results.storage import versions
 from dynamics.results.trajectory import Trajectory
-from dynamics.results.versions import versions
 from dynamics.sweep import Sweep, sweep
 from dynamics.systems.shallow_vit.projection import PARTS, attention
 from dynamics.training.gradient_descent import descend

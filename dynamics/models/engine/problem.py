@@ -37,9 +37,6 @@ LINEAR_FROM = 8
 """Scalars from which a linear space of at most half as many directions is used instead."""
 DEFAULT_GROUP = "entries"
 COORDINATES = ("auto", "classes", "linear")
-BACKENDS = ("auto", "arrays", "numba")
-LOOKS_ALONG = 24
-"""States of a run at which the gradient of every entry is looked at afterwards."""
 
 Realized = tuple[Realization, Closure]
 

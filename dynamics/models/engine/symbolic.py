@@ -25,7 +25,7 @@ import sympy
 
 from dynamics import codegen
 from dynamics.codegen.kernels.advance import advance
-from dynamics.codegen.kernels.logistic import logistic
+from dynamics.codegen.kernels.elementary import logistic
 from dynamics.models.engine.closing import SEED
 from dynamics.models.engine.derivation import restricted_loss
 from dynamics.models.engine.realization import Realization

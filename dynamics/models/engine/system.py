@@ -112,7 +112,7 @@ def _closure_of(definition: Definition) -> Callable[..., Any]:
 
 
 def _no_derivations(parameters: Any = None) -> Mapping[str, Any]:
-    """A model of one's own is derived by `theory.own_derivation`, at its constants."""
+    """None: a model of one's own is derived by `dynamics.models.engine.derivation`."""
     return {}
 
 

@@ -233,18 +233,18 @@ class Rows:
 
 @lru_cache(maxsize=64)
 def rows_of(parameters: Parameters) -> Rows:
-    """The row types of parameters, found once."""
+    """The row types of parameters, computed once."""
     return Rows(parameters, row_types(parameters.area_ids))
 
 
 def _rate(letter: NotationEntry) -> NotationEntry:
-    """Of the rate of a state."""
+    """Notation of the rate of a state."""
     latex, meaning = rf"\dot{{{letter.latex}}}", f"rate of the {letter.meaning}"
     return NotationEntry(f"d_{letter.name}", f"d{letter.letter}/dτ", latex, meaning)
 
 
 def _attention(row: str, name: str) -> NotationEntry:
-    """Of the attention of a row on the unmasked patches of a class of areas."""
+    """Notation of the attention of a row to the unmasked patches of a class of areas."""
     word = name.replace("_", r"\ ")
     latex = rf"A^{{\mathrm{{{row_in_latex(row)}}}}}_{{\mathrm{{{word}}}}}"
     said = row.replace("_", " ")
@@ -253,7 +253,7 @@ def _attention(row: str, name: str) -> NotationEntry:
 
 
 def _numbers(row: str) -> tuple[NotationEntry, ...]:
-    """Of what is reported of a whole row."""
+    """Notation of the quantities of a whole row."""
     up, said = rf"^{{\mathrm{{{row_in_latex(row)}}}}}", row.replace("_", " ")
     return (
         NotationEntry(

@@ -5,8 +5,11 @@ from dynamics.systems.positional_attention.empirical import FullEmpirical
 from dynamics.systems.positional_attention.full import FullPopulation
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PRESENTATION
-from dynamics.systems.positional_attention.reduced.population import ReducedPopulation, derivations
-from dynamics.systems.positional_attention.reduced.selection import gradient_seconds
+from dynamics.systems.positional_attention.reduced.population import (
+    ReducedPopulation,
+    derivations,
+    gradient_seconds,
+)
 from theory.systems.positional_attention.claims import CLAIMS
 
 SYSTEM = System(

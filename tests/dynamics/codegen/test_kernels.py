@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 
 from dynamics import codegen
-from dynamics.codegen.kernels import exponential, logistic
+from dynamics.codegen.kernels import elementary
 
 CALLER = "@kernel\ndef caller(values, scratch):\n    exponentials(values, scratch)\n"
 
 
 @pytest.fixture(scope="module")
 def compiled():
-    parts = [codegen.kernel_source(exponential.exponentials), CALLER]
+    parts = [codegen.kernel_source(elementary.exponentials), CALLER]
     return codegen.build("Exponentials.", ("x",), parts)
 
 
 @pytest.mark.parametrize("way", ["python", "compiled", "below a caller"])
 def test_exponentials_are_right_to_the_last_digits(compiled, way):
     function = {
-        "python": exponential.exponentials,
+        "python": elementary.exponentials,
         "below a caller": compiled.caller,
         "compiled": compiled.exponentials,
     }[way]
@@ -32,10 +32,10 @@ def test_exponentials_are_right_to_the_last_digits(compiled, way):
 
 
 def test_logistic_and_its_loss_at_the_ends():
-    assert logistic.logistic(0.0) == 0.5
-    assert logistic.logistic(40.0) == pytest.approx(1.0, rel=1e-15)
-    assert logistic.logistic_loss(800.0) == 0.0
-    assert logistic.logistic_loss(-800.0) == 800.0
-    assert logistic.logistic_loss(30.0) == pytest.approx(math.exp(-30), rel=1e-12)
+    assert elementary.logistic(0.0) == 0.5
+    assert elementary.logistic(40.0) == pytest.approx(1.0, rel=1e-15)
+    assert elementary.logistic_loss(800.0) == 0.0
+    assert elementary.logistic_loss(-800.0) == 800.0
+    assert elementary.logistic_loss(30.0) == pytest.approx(math.exp(-30), rel=1e-12)
     with np.errstate(over="ignore"):
-        assert logistic.logistic(np.float64(-700.0)) > 0
+        assert elementary.logistic(np.float64(-700.0)) > 0

@@ -34,10 +34,9 @@ P, C_global, C_local, gamma = NOTATION.symbols("P C_global C_local gamma")
 A_m, A_i, Sigma, u, z_m, z_i, r = NOTATION.symbols("A_m A_i Sigma u z_m z_i r")
 
 OWN, OTHER, MASKED = "own", "other", "masked"
+"""Where a key can be: unmasked in p's area, unmasked in another, masked (p itself is)."""
 KINDS = ("Ups", "Phi")
 """Entries of a row, in the order of the state."""
-KEY_KINDS = (OWN, OTHER, MASKED)
-"""Where a key can be: unmasked in p's area, unmasked in another, masked (p itself is)."""
 
 
 @cache
@@ -50,7 +49,7 @@ def key_increment(kind: str) -> sympy.Expr:
     Parameters
     ----------
     kind : str
-        One of `KEY_KINDS`; ``"other"`` is the area i.
+        ``"own"``, ``"masked"``, or ``"other"``, which is the area i.
 
     Returns
     -------

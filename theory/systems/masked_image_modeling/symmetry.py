@@ -342,7 +342,7 @@ def reference(areas: ArrayLike, local: bool) -> Reference | None:
     Returns
     -------
     Reference or None
-        None where no patch is in a local area; some are in a global one always.
+        None where no patch is in a local area; every image has patches in a global one.
     """
     checked = as_areas(areas)
     sizes = np.stack([np.bincount(cluster)[cluster] for cluster in checked])

@@ -142,7 +142,7 @@ def _slopes(loss: sympy.Expr, entries: sympy.Matrix, back: Any) -> tuple[sympy.E
 def _back(
     weights: sympy.Matrix, attention: sympy.Matrix
 ) -> tuple[Mapping[Any, Any], Mapping[Any, Any], Mapping[Any, Any]]:
-    """Totals of columns, their terms as attention, and the last of each column by the sum."""
+    """Substitutions: column sums by symbols, terms by attention, the last entry by the sum."""
     totals = sympy.symbols(f"tot_:{weights.cols}", positive=True)
     last = weights.rows - 1
     sums = {sympy.Add(*weights.col(j)): totals[j] for j in range(weights.cols)}

@@ -313,12 +313,12 @@ def _collapse() -> ReducedSystem:
         risk_integrand=None,
         multiplicity=class_sizes(),
         observables=relevant_masses(),
-        remarks=_taken_as_given(),
+        remarks=_remarks(),
     )
 
 
-def _taken_as_given() -> tuple[tuple[str, tuple[Any, ...]], ...]:
-    """Of which samples T is, what Gamma is, and what the scalars leave open."""
+def _remarks() -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    """Remarks: the samples behind T, the meaning of Gamma, and what the scalars do not fix."""
     slope, *indices = sympy.symbols("T_ij i j k l")
     return (
         (

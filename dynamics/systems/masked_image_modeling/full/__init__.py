@@ -233,8 +233,5 @@ def _enumerable(parameters: Parameters, limit: int) -> int:
 @cache
 def _module() -> codegen.CompiledModule:
     names = (kernels.gradient, kernels.order_parameters, kernels.summary)
-    parts = [
-        codegen.field_names(kernels.FullData, Images, Batch),
-        codegen.kernel_source(*names, advance),
-    ]
+    parts = [codegen.kernel_source(*names, advance, data=(kernels.FullData, Images, Batch))]
     return codegen.build("Masked image modelling, every entry of Q.", ("Q",), parts)

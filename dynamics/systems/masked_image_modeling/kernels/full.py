@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics.codegen.kernels.exponential import exponentials
+from dynamics.codegen.kernels.elementary import exponentials
 from dynamics.systems.masked_image_modeling.kernels.reduced import write_order_parameters
 
 DEEPEST = -700.0

@@ -204,8 +204,8 @@ def row_observables(
 def attention_map(rows: Rows, state: ArrayLike, cluster: int = 0, z: float = 1.0) -> FloatArray:
     """Attention of every patch on an image of a cluster with nothing masked.
 
-    A query is what it is where it is masked, its position alone: only then the model has to
-    reconstruct it. Every latent has the value z.
+    Queries are those of masked patches, which hold the position alone: the loss depends on no
+    other queries. Every latent has the value z.
 
     Parameters
     ----------
@@ -240,5 +240,5 @@ def grid_of(P: int) -> tuple[int, int]:
 @cache
 def _module() -> codegen.CompiledModule:
     names = (kernels.gradient, kernels.order_parameters, kernels.summary)
-    parts = [codegen.field_names(kernels.ReducedData), codegen.kernel_source(*names, advance)]
+    parts = [codegen.kernel_source(*names, advance, data=(kernels.ReducedData,))]
     return codegen.build("Masked image modelling, reduced population problem.", ("state",), parts)

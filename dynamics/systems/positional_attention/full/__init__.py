@@ -382,5 +382,5 @@ def _module(threaded: bool, wide: bool) -> codegen.CompiledModule:
     by_rows = (kernels.prepare, kernels.collect_rows) if wide else ()
     entries = (kernels.gradient, kernels.order_parameters, kernels.summary, advance)
     parallel = (kernels.accumulate, *by_rows) if threaded else ()
-    parts = [codegen.kernel_source(*entries, parallel=parallel)]
+    parts = [codegen.kernel_source(*entries, parallel=parallel, data=(kernels.MatrixData,))]
     return codegen.build("Positional attention, every entry of A.", ("v", "A"), parts)

@@ -11,7 +11,7 @@ from math import ceil, exp, floor, log, pi, sin
 
 import numpy as np
 
-from dynamics.codegen.kernels.exponential import exponentials
+from dynamics.codegen.kernels.elementary import exponentials
 
 LARGEST_TILT = 30.0
 TINY = 1e-300

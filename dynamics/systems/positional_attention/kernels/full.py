@@ -28,8 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynamics.codegen.kernels.dense import add_moments, add_outer, mix, weighted_sum
-from dynamics.codegen.kernels.exponential import exponentials
-from dynamics.codegen.kernels.logistic import logistic_loss
+from dynamics.codegen.kernels.elementary import exponentials, logistic_loss
 
 prange = range
 LEAST = -700.0

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics.codegen.kernels.exponential import exponentials
-from dynamics.codegen.kernels.logistic import logistic, logistic_loss
+from dynamics.codegen.kernels.elementary import exponentials, logistic, logistic_loss
 
 prange = range
 SAFE_EXPONENT = 700.0

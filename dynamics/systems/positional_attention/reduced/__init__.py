@@ -3,14 +3,14 @@
 `configurations` lists weighted configurations: all of them, the most probable, or sampled ones;
 `weighted_sum` is the expectation as a sum over them, with a bound on what a truncation leaves out,
 or a standard error. `spectral` is exact to a tolerance at any size: one contour integral and one
-Fourier transform for each sum of the random sets. `selection` makes one by its name, and decides
-for ``"auto"`` by predicted cost; `population` is the problem. Here is what they have in common.
+Fourier transform for each sum of the random sets. `population` is the problem, which
+makes one of them by its name, or for ``"auto"`` by predicted cost. This file has what they share.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +80,10 @@ def constants_and_shares(
 
 
 def compiled(
-    degree: int, *kernels: Callable[..., Any], parallel: Collection[Callable[..., Any]] = ()
+    degree: int,
+    kernels: Sequence[Callable[..., Any]],
+    data: Collection[type],
+    parallel: Collection[Callable[..., Any]] = (),
 ) -> codegen.CompiledModule:
     """The generated file of the reduced problem for one p.
 
@@ -88,8 +91,10 @@ def compiled(
     ----------
     degree : int
         p.
-    *kernels : callable
+    kernels : sequence of callable
         ``gradient``, ``hessian``, ``order_parameters`` and ``summary``.
+    data : collection of type
+        Their named tuples.
     parallel : collection of callable
         Kernels whose loops run in threads.
     """
@@ -101,7 +106,7 @@ def compiled(
         codegen.tabulate("curvature_table", [*blocks, *second], reduction),
         codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
         codegen.evaluate("reported", list(reduction.observables.values()), reduction),
-        codegen.kernel_source(*kernels, advance, parallel=parallel),
+        codegen.kernel_source(*kernels, advance, parallel=parallel, data=data),
     ]
     title = f"Positional attention, reduced population problem, p = {degree}."
     return codegen.build(title, [s.name for s in reduction.state], parts)

@@ -220,4 +220,4 @@ def law(set_size: int, sets: int, q: float) -> dict[str, Any]:
 def _module(degree: int) -> codegen.CompiledModule:
     """The generated file for one p."""
     functions = (kernels.gradient, kernels.hessian, kernels.order_parameters, kernels.summary)
-    return compiled(degree, *functions)
+    return compiled(degree, functions, (kernels.SpectralData,))

@@ -262,8 +262,7 @@ def _module(depth: int, threaded: bool) -> codegen.CompiledModule:
     names = (kernels.gradient, kernels.order_parameters, kernels.attended)
     parallel = (kernels.sum_batch,) if threaded else ()
     parts = [
-        codegen.field_names(records.TokenData, Batch),
         *unrolled.sources(depth),
-        codegen.kernel_source(*names, advance, parallel=parallel),
+        codegen.kernel_source(*names, advance, parallel=parallel, data=(records.TokenData, Batch)),
     ]
     return codegen.build("Shallow ViT, every weight.", projection.GROUPS, parts)

@@ -43,7 +43,7 @@ class Vectors(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """What the kernels make of a state; rows of patterns and of d come in fives.
+    """Work arrays for a state; rows of patterns and of d are padded to multiples of five.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Layer(NamedTuple):
 
 
 class Column(NamedTuple):
-    """Scratch for one vector: P, P transposed, open output weights of every query, and others.
+    """Work arrays for one vector of counts: attention P, its transpose, gated output weights.
 
     Attributes
     ----------

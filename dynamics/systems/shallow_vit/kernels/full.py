@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.codegen.kernels.exponential import exponentials
+from dynamics.codegen.kernels.elementary import exponentials
 from dynamics.systems.shallow_vit.kernels.reduced import differs
 
 combine: Any = None  # supplied by the generated file: `dynamics.systems.shallow_vit.kernels`

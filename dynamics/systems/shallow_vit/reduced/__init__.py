@@ -46,13 +46,13 @@ class ReducedPopulation(NoiseFree, VitProblem):
     samples : int or None
         N.
     seed : int or numpy Generator
-        Of everything that is drawn.
+        Of every random number.
     start : int, "symmetric" or None
         Another seed for the weights alone; or the start of the seed, completed to a set of neurons
         that the symmetries of the law map onto itself (`realization.symmetric_start`).
     batch : int or None
-        Samples of a mini-batch. Every epoch deals the samples out anew, each to one batch; a batch
-        of all samples or more is all of them.
+        Samples of a mini-batch. Every epoch takes each sample once, in new batches; a size of N or
+        more is full batch.
 
     Raises
     ------
@@ -166,8 +166,5 @@ class ReducedPopulation(NoiseFree, VitProblem):
 @cache
 def _module() -> codegen.CompiledModule:
     names = (kernels.gradient, kernels.order_parameters, kernels.outputs, kernels.attended)
-    parts = [
-        codegen.field_names(records.PatternData, Batch),
-        codegen.kernel_source(*names, advance),
-    ]
+    parts = [codegen.kernel_source(*names, advance, data=(records.PatternData, Batch))]
     return codegen.build("Shallow ViT, training on patterns.", PARTS, parts)
