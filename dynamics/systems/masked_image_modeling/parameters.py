@@ -236,6 +236,11 @@ class Parameters:
             refuse("d", self.d, problem, allowed, least)
 
     @property
+    def absent(self) -> tuple[str, ...]:
+        """Names of parameters that the family does not have; they are None."""
+        return ABSENT[self.family]
+
+    @property
     def area_ids(self) -> NDArray[np.int64]:
         """Area of each patch in each cluster, shape (K, P); 0 is the global one."""
         if self.family == "one_cluster":

@@ -148,4 +148,4 @@ def test_a_seed_of_the_weights_alone_leaves_the_samples(system):
     assert not np.allclose(one.initial_state, two.initial_state)
     again = system.ReducedPopulation(parameters, samples=9, seed=8)
     assert (again.initial_state == two.initial_state).all()
-    assert one.identity["random_numbers"] != two.identity["drawn"]
+    assert one.identity["random_numbers"] != two.identity["random_numbers"]
