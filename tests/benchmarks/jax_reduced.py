@@ -27,11 +27,11 @@ def shares(state, parameters, composition, sums, totals):
 
 def risks(problem):
     """The risk as a function of the state, written in both ways."""
-    chosen, parameters = problem.configurations, problem.parameters
-    width = chosen.totals.size
-    entries = jnp.array(chosen.index.T.astype(int))
-    composition, sums = jnp.array(chosen.composition), jnp.array(chosen.set_sums[chosen.place])
-    totals, probability = jnp.array(chosen.totals), jnp.array(chosen.probability)
+    law, parameters = problem.expectation.configurations, problem.parameters
+    _, set_sums, totals = law.latents
+    width, entries = totals.size, jnp.array(law.index.T.astype(int))
+    composition, sums = jnp.array(law.composition), jnp.array(set_sums[law.sum_index])
+    totals, probability = jnp.array(totals), jnp.array(law.probability)
 
     def table(state):
         grid = shares(state, parameters, composition[:, None, :], sums[:, None], totals[None, :])
