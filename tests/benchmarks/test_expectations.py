@@ -216,7 +216,7 @@ def test_exact_configurations_per_second(system, one_core, capsys):
 def test_two_threads(system, capsys):
     """Scaling of exact reduced GD at (32, 4) from one thread to two: at least 1.7."""
     if numba.get_num_threads() < 2:
-        pytest.skip("two threads cannot be timed on one core")
+        pytest.skip("needs two cores: on one, two threads share the same arithmetic")
     problem = system.ReducedPopulation(system.Parameters(D=32, C=4, q=0.3), "exact")
     dynamics.descend(problem, 0.01, 10)
     best = {}

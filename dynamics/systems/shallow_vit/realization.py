@@ -28,6 +28,7 @@ from numpy.random import Generator
 from dynamics.problem import FloatArray
 from dynamics.systems.empirical_problem import ALL_SAMPLES, Batch, sampling_settings
 from dynamics.systems.shallow_vit import sampling
+from dynamics.systems.shallow_vit.kernels.data import Choice
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.projection import Reader
 from dynamics.systems.shallow_vit.sampling import IntArray, Vectors
@@ -156,6 +157,24 @@ def symmetric_start(parameters: Parameters, generator: Generator) -> Start:
             rows.append(inside[:, [*first, *others]] @ start.p.T + outside)
             signs.append(sign * start.a[:base])
     return replace(start, a=np.concatenate(signs), W_O=np.concatenate(rows))
+
+
+def choice_of(parameters: Parameters, length: int) -> Choice:
+    """What is trained on, as the kernels read it.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    length : int
+        Tokens of a sample.
+    """
+    return Choice(
+        parameters.margin,
+        float(length),
+        parameters.loss == "hinge",
+        parameters.frozen != "attention",
+        parameters.frozen != "values",
+    )
 
 
 class Instance:

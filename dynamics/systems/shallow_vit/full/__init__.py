@@ -31,7 +31,7 @@ from dynamics.systems.shallow_vit.kernels import data as records
 from dynamics.systems.shallow_vit.kernels import full as kernels
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.presentation import VitProblem
-from dynamics.systems.shallow_vit.realization import Instance, NoiseFree, Start
+from dynamics.systems.shallow_vit.realization import Instance, NoiseFree, Start, choice_of
 from dynamics.systems.shallow_vit.sampling import IntArray
 from dynamics.training.minibatches import MiniBatches
 
@@ -105,13 +105,7 @@ class TokenProblem(VitProblem):
         self.parameters, self.start, self.tokens, self.test = parameters, start, tokens, test
         many, length = tokens.patterns.shape
         threaded = min(minibatches.size or many, many) * length * parameters.m >= SHARED_FROM
-        choice = records.Choice(
-            parameters.margin,
-            float(length),
-            parameters.loss == "hinge",
-            parameters.frozen != "attention",
-            parameters.frozen != "values",
-        )
+        choice = choice_of(parameters, length)
         whole = tokens.batch(ALL_SAMPLES)
         model, room = self._room(codegen.LANES if threaded else 1, length)
         data = records.TokenData(choice, tokens.compiled(), whole, whole, model, room)

@@ -23,7 +23,7 @@ from dynamics.systems.shallow_vit.kernels import reduced as kernels
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.presentation import VitProblem
 from dynamics.systems.shallow_vit.projection import PARTS, layout
-from dynamics.systems.shallow_vit.realization import Instance, NoiseFree
+from dynamics.systems.shallow_vit.realization import Instance, NoiseFree, choice_of
 from dynamics.systems.shallow_vit.sampling import IntArray, Vectors, weight_table
 from theory.reduction import ReducedSystem
 from theory.systems.shallow_vit import recursion
@@ -73,13 +73,7 @@ class ReducedPopulation(NoiseFree, VitProblem):
     ) -> None:
         instance = Instance(parameters, expectation, samples, seed, start, batch)
         self.parameters, self.instance, self.settings = parameters, instance, instance.settings
-        choice = records.Choice(
-            parameters.margin,
-            float(parameters.L),
-            parameters.loss == "hinge",
-            parameters.frozen != "attention",
-            parameters.frozen != "values",
-        )
+        choice = choice_of(parameters, parameters.L)
         whole = instance.whole
         data = records.PatternData(
             self._vectors(instance.vectors), whole, whole, choice, *self._room()
