@@ -4,7 +4,7 @@ The integrand of (1) in `spectral` at kappa + i omega is bounded by e^psi(kappa)
 of |dF|; psi is minimised over lambda by Newton's method (a saddle point of the exponent). From
 these bounds on a grid of kappa follow the least step and window that keep the error of the
 trapezoidal rule below an allowed size, before any node of the integral is computed. ``data`` is
-`dynamics.systems.positional_attention.kernels.spectral.SpectralData`.
+`dynamics.systems.positional_attention.kernels.spectral_data.SpectralData`.
 """
 
 from math import ceil, exp, floor, log, pi, sin

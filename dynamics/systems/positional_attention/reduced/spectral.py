@@ -19,6 +19,7 @@ import numpy as np
 from dynamics import codegen
 from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.kernels import spectral as kernels
+from dynamics.systems.positional_attention.kernels import spectral_data as records
 from dynamics.systems.positional_attention.reduced import (
     Expectation,
     compiled,
@@ -140,7 +141,7 @@ def spectral(parameters: Parameters, tolerance: float) -> Spectral:
     kappas, first, last = contours()
     set_sums = np.arange(-size, size + 1.0)
     constants, share = constants_and_shares(recursion.derive(parameters.p), parameters)
-    data = kernels.SpectralData(
+    data = records.SpectralData(
         constants=constants,
         share=share,
         latents=(np.array([1.0, -1.0, 0.0]), set_sums, columns["z"] + float(size)),
@@ -153,14 +154,14 @@ def spectral(parameters: Parameters, tolerance: float) -> Spectral:
         tolerance=tolerance,
         patch=np.empty((4, 3, set_sums.size, count)),
         tables=np.empty((4, kinds, count)),
-        scan=kernels.Scan(
+        scan=records.Scan(
             psi=np.empty((count, kappas.size)),
             lam=np.empty((count, kappas.size)),
             reach=np.empty((count, 4, kappas.size)),
             upper=np.empty((count, 4)),
             scanned=np.empty(count, dtype=np.bool_),
         ),
-        plans=kernels.Plans(
+        plans=records.Plans(
             contour=np.empty(count, dtype=np.int64),
             step=np.empty(count),
             window=np.empty(count),
@@ -168,7 +169,7 @@ def spectral(parameters: Parameters, tolerance: float) -> Spectral:
             error=np.empty(count),
             length=np.empty(count, dtype=np.int64),
         ),
-        weights=kernels.Weights(
+        weights=records.Weights(
             first=np.empty((count, kinds)),
             second=np.empty((count, kinds)),
             pairs=np.empty((count, 6)),
@@ -187,7 +188,7 @@ def spectral(parameters: Parameters, tolerance: float) -> Spectral:
 
 @lru_cache(maxsize=16)
 def law(set_size: int, sets: int, q: float) -> dict[str, Any]:
-    """Fields of `kernels.SpectralData` that depend on the data law alone.
+    """Fields of `records.SpectralData` that depend on the data law alone.
 
     Parameters
     ----------
@@ -220,4 +221,4 @@ def law(set_size: int, sets: int, q: float) -> dict[str, Any]:
 def _module(degree: int) -> codegen.CompiledModule:
     """The generated file for one p."""
     functions = (kernels.gradient, kernels.hessian, kernels.order_parameters, kernels.summary)
-    return compiled(degree, functions, (kernels.SpectralData,))
+    return compiled(degree, functions, (records.SpectralData,))

@@ -1,0 +1,143 @@
+"""Data of the kernels of the spectral expectation; equation numbers are those of `spectral`."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Scan(NamedTuple):
+    """Results of the scan of the sums z, for every z and kappa; filled by `contour.scan_sums`.
+
+    Attributes
+    ----------
+    psi, lam : float arrays, shape (columns, kappas)
+        The exponent (4) and the lambda that minimises it.
+    reach : float array, shape (columns, 4, kappas)
+        Tilted means of |dF| by alpha, gamma, rho, and 1 for the risk.
+    upper : float array, shape (columns, 4)
+        Upper bounds on E[s |dF|] and on the risk at z.
+    scanned : bool array, shape (columns,)
+        False where the bounds were too small to matter.
+    """
+
+    psi: np.ndarray
+    lam: np.ndarray
+    reach: np.ndarray
+    upper: np.ndarray
+    scanned: np.ndarray
+
+
+class Plans(NamedTuple):
+    """How each z is integrated, shape (columns,) each; filled by `prepare`.
+
+    Attributes
+    ----------
+    contour : int array
+        Position of kappa in the grid; -1: nothing to integrate.
+    step, window : float arrays
+        Step and half width of the trapezoidal rule in omega.
+    log_bound : float array
+        Logarithm of the bound of the integrand.
+    error : float array
+        Error allowed, relative to the gross.
+    length : int array
+        Length M of the Fourier transform.
+    """
+
+    contour: np.ndarray
+    step: np.ndarray
+    window: np.ndarray
+    log_bound: np.ndarray
+    error: np.ndarray
+    length: np.ndarray
+
+
+class Weights(NamedTuple):
+    """Weights of the types at each z.
+
+    Attributes
+    ----------
+    first, second : float arrays, shape (columns, K)
+        w_k of s, and v_k of s (1 - s).
+    pairs : float array, shape (columns, 6)
+        E[ s (1 - s) dh_i(set 1) dh_j(set 2); z ] for i <= j.
+    risks, errors : float arrays, shape (columns,)
+        Integral of the risk; error reached relative to the gross, -1 where nothing was integrated.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    pairs: np.ndarray
+    risks: np.ndarray
+    errors: np.ndarray
+
+
+class SpectralData(NamedTuple):
+    """What the kernels need beside the state (alpha, gamma, rho).
+
+    Attributes
+    ----------
+    constants : float array
+        Values of the parameters of the reduction.
+    share : float array, shape (3,)
+        One over the number of entries of each state.
+    latents : three float arrays
+        Values x of a patch, sums of a set, sums Z of all sets.
+    composition, sum_index : arrays, shapes (K, 3), (K,)
+        Patches of each value in a set of each type; position of the type's sum among the sums.
+    probability, sums : arrays, shape (K,)
+        P_k and z_k of each type; the last type is the signal set's.
+    count : int
+        n, the number of random sets.
+    z, chance : arrays, shape (columns,)
+        Sums of the random sets that are likely enough, and their probabilities.
+    chance_less : float array, shape (columns, K)
+        P_k pmf_{n-1}(z - z_k), see (5).
+    outward : int array, shape (columns,)
+        Positions of the sums, the likeliest first.
+    kappas : float array
+        Grid of contours, with the poles -1, 0, 1 in it.
+    first, last : int
+        Positions in it that may carry a contour.
+    budget : float
+        Largest number of nodes of one gradient.
+    tolerance : float
+        Error allowed, relative to the gross.
+    patch, tables : float arrays
+        Scratch: h and its derivatives by patch (4, 3, 2 C + 1, columns) and type (4, K, columns).
+    scan, plans, weights : Scan, Plans, Weights
+        Scratch.
+    values, gross, bounds : float arrays, shape (4,)
+        Results: E[s dF] by alpha, gamma, rho, and the risk; the same with every set's contribution
+        in absolute value; bounds on the error.
+    report : float array, shape (2,)
+        Results: nodes, and a status. 0: no fault; 1: more nodes than the budget; 2: the integrals
+        overflow; 3: they cancel until not a digit is left.
+    """
+
+    constants: np.ndarray
+    share: np.ndarray
+    latents: tuple[np.ndarray, np.ndarray, np.ndarray]
+    composition: np.ndarray
+    sum_index: np.ndarray
+    probability: np.ndarray
+    sums: np.ndarray
+    count: int
+    z: np.ndarray
+    chance: np.ndarray
+    chance_less: np.ndarray
+    outward: np.ndarray
+    kappas: np.ndarray
+    first: int
+    last: int
+    budget: float
+    tolerance: float
+    patch: np.ndarray
+    tables: np.ndarray
+    scan: Scan
+    plans: Plans
+    weights: Weights
+    values: np.ndarray
+    gross: np.ndarray
+    bounds: np.ndarray
+    report: np.ndarray
