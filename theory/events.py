@@ -10,7 +10,8 @@ Three shapes of condition are enough so far:
 - `Crossing`: an expression becomes non-negative.
 - `ExceedsRunMaximum`: a quantity exceeds the maximum of another over the *whole* run. Such an event
   depends on the horizon and is stored with it.
-- `SustainedRise`: a quantity starts a rise that is large and long enough to count.
+- `RisesAgain`: a quantity falls, and rises above the value from which it fell. It depends on the
+  horizon too.
 
 `event_rules` compiles rules as a theorist writes them to these shapes:
 
@@ -19,7 +20,7 @@ Three shapes of condition are enough so far:
 ``"gamma >= 1 while alpha > 0"``          the same, where the second holds too
 ``"v stops growing"``                     first step at which the rate of v is at most 0
 ``"v starts growing"``                    first step at which the rate of v is positive
-``"alpha rises again"``                   begin of a rise by 5 per cent that lasts (`SustainedRise`)
+``"alpha rises again"``                   the minimum before a rise that lasts (`RisesAgain`)
 ``"gamma exceeds the maximum of rho"``    over the whole run (`ExceedsRunMaximum`)
 ``"... after T0"``                        sought from the time of another event on
 ========================================  =====================================================
@@ -123,26 +124,29 @@ class ExceedsRunMaximum(EventRule):
 
 
 @dataclass(frozen=True)
-class SustainedRise(EventRule):
-    """First time at which ``quantity`` starts a monotone rise, or is already inside one.
+class RisesAgain(EventRule):
+    """The minimum from which ``quantity`` rises above the value that it had when the search began.
+
+    The search begins at the event ``after``, with the value q0. The quantity must fall below q0,
+    exceed :math:`q_0 + r |q_0|` later, and be above q0 at the end of the run. The time is that of
+    its least value between. A rise that stays below this is no event, however long it lasts.
 
     Attributes
     ----------
     quantity : sympy.Expr
         In symbols named like the order parameters.
     relative : float
-        The rise counts when it exceeds this fraction of its starting value ...
-    duration : float
-        ... and lasts at least this long, in units of time.
+        r.
     """
+
+    whole_run: ClassVar[bool] = True
 
     quantity: sympy.Expr
     relative: float
-    duration: float
 
 
 RISE = 0.05
-"""Part of its value by which a quantity that rises again must rise."""
+"""Part of the value before its fall by which a quantity that rises again must exceed it."""
 RESOLUTION = 1e-12
 """Part of its largest absolute value below which the sign of a rate decides nothing."""
 FORMS = (
@@ -247,7 +251,7 @@ def _rule(name: str, text: str, symbol: Letters) -> EventRule:
         return Crossing(name, text, latex, rate, guard, starts, RESOLUTION, after=after)
     if rising := re.fullmatch(r"(.+)\s+rises again", body):
         quantity = _expression(rising[1], symbol)
-        return SustainedRise(name, text, text, quantity, RISE, 0.0, after=after)
+        return RisesAgain(name, text, text, quantity, RISE, after=after)
     if exceeding := re.fullmatch(r"(.+)\s+exceeds the maximum of\s+(.+)", body):
         quantity, bound = (_expression(part, symbol) for part in exceeding.groups())
         return ExceedsRunMaximum(name, text, text, quantity, bound, after=after)

@@ -160,7 +160,8 @@ def portrait(
     _nullclines(axes, result, notation, words)
     words.write()
     names = list(result.parameters) if parameters is None else parameters
-    held = [rf"${notation.latex(n)} = {result.parameters[n]:g}$" for n in names]
+    numbers = {n: v for n in names if not isinstance(v := result.parameters[n], str)}
+    held = [rf"${notation.latex(n)} = {number:g}$" for n, number in numbers.items()]
     lines = [*_wrapped(held), *_elimination_lines(result.eliminated, notation)]
     axes.set_title("\n".join(lines), fontsize=8, loc="left")
     axes.legend(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray
-from theory.events import Crossing, EventRule, ExceedsRunMaximum, SustainedRise
+from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
 
 Column = Callable[[FloatArray], FloatArray]
 MAX_STRETCHES = 64
@@ -47,6 +47,80 @@ class Stretch:
 
 
 @dataclass
+class Rise:
+    """A quantity that falls and may rise again; see `theory.events.RisesAgain`.
+
+    Attributes
+    ----------
+    relative : float
+        Part of the first value by which it must be exceeded.
+    first, last : float
+        First and last value.
+    least, least_step, origin
+        Least value up to the first one above the level, its step, and a step at or before it with
+        its state.
+    beyond : bool
+        Whether the level was exceeded after a fall.
+    largest : float
+        Largest rise above the least value so far, in parts of it.
+    falling : bool
+        Whether the last step fell.
+    """
+
+    relative: float
+    first: float = np.nan
+    last: float = np.nan
+    least: float = np.inf
+    least_step: int = -1
+    origin: tuple[int, FloatArray] | None = None
+    beyond: bool = False
+    largest: float = 0.0
+    falling: bool = False
+
+    def feed(self, step: int, values: FloatArray, origin: tuple[int, FloatArray]) -> None:
+        """Values of the steps ``step``, ``step`` + 1, ...; ``origin`` is as in `Detection`."""
+        if not values.size:
+            return
+        if np.isnan(self.first):
+            self.first = self.last = float(values[0])
+        with np.errstate(all="ignore"):
+            self.falling = bool(np.append(self.last, values)[-2] > values[-1])
+            self.last = float(values[-1])
+            if self.beyond:
+                return
+            fallen = np.minimum.accumulate(np.append(self.least, values))[:-1] < self.first
+            above = fallen & (values > self.first + self.relative * abs(self.first))
+            self.beyond = bool(above.any())
+            before = values[: int(np.argmax(above))] if self.beyond else values
+            if before.size and before.min() < self.least:
+                k = int(np.argmin(before))
+                self.least, self.least_step, self.origin = float(before[k]), step + k, origin
+                self.largest = 0.0
+                before = before[k:]
+            if before.size and self.least != 0:
+                rise = float(before.max()) - self.least
+                self.largest = max(self.largest, rise / abs(self.least))
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it rose far enough after a fall, and is above the first value at the end."""
+        return self.beyond and self.last > self.first
+
+    def reason(self, begin: str | None) -> str:
+        """Why it does not rise again, from the event ``begin`` on, or from the start."""
+        since = begin or "the start"
+        share = f"{self.last / self.first:.3g} of its value at {since}" if self.first else "0"
+        if self.beyond:
+            return f"rises, and falls again, to {share}"
+        if not self.least < self.first:
+            return f"does not fall after {since}"
+        if self.last > self.least and not self.falling:
+            return f"rises at the horizon, to {share}: not decidable to this time"
+        blip = f" after a rise by {self.largest:.2g} of its least value" if self.largest else ""
+        return f"falls to the horizon{blip}"
+
+
+@dataclass
 class Detector:
     """Looks for every event of a problem.
 
@@ -72,7 +146,7 @@ class Detector:
         self.detections = {rule.name: Detection() for rule in self.rules}
         self._bound = -np.inf
         self._stretches: dict[str, list[Stretch]] = {}
-        self._rise: dict[str, tuple[int, float, float]] = {}
+        self._rises: dict[str, Rise] = {}
         self._rates: dict[str, tuple[float, float]] = {}
         self._columns: dict[tuple[str, str], Column] = {}
 
@@ -100,8 +174,9 @@ class Detector:
             if crossed is not None and detection.step is None:
                 hits = np.flatnonzero(crossed[begin - first :])
                 detection.step = begin + int(hits[0]) if hits.size else None
-            elif isinstance(rule, SustainedRise) and detection.step is None:
-                self._watch_rise(rule, detection, begin, part)
+            elif isinstance(rule, RisesAgain):
+                rise = self._rises.setdefault(rule.name, Rise(rule.relative))
+                rise.feed(begin, self.column(rule, "quantity")(part), (first, state))
             elif isinstance(rule, ExceedsRunMaximum):
                 top = self.column(rule, "quantity")(part).max(initial=-np.inf)
                 stretches = self._stretches.setdefault(rule.name, [])
@@ -129,7 +204,7 @@ class Detector:
         last : int
             Last step that was fed.
         fate : str
-            Why alpha does not rise, if it does not: ``"falls to the horizon"``, ``"oscillating"``.
+            What else decides that nothing rises again: ``"oscillating"``; empty if nothing does.
         replay : callable
             (state, first, last) -> order parameters of the steps first..last, run once more.
         """
@@ -137,11 +212,14 @@ class Detector:
             detection = self.detections[rule.name]
             if isinstance(rule, ExceedsRunMaximum):
                 self._find_exceeding(rule, detection, last, replay)
+            rise = self._rises.get(rule.name)
+            if rise is not None and rise.lasts and not fate:
+                detection.step, detection.origin = rise.least_step, rise.origin
             if detection.step is None and not detection.reason:
                 if rule.after is not None and self.detections[rule.after].step is None:
                     detection.reason = f"{rule.after} is not reached"
-                elif isinstance(rule, SustainedRise):
-                    detection.reason = fate
+                elif isinstance(rule, RisesAgain):
+                    detection.reason = fate or self._rises[rule.name].reason(rule.after)
                 elif isinstance(rule, Crossing) and self._at_rest(rule):
                     detection.reason = AT_REST
                 else:
@@ -184,31 +262,6 @@ class Detector:
         largest, last = self._rates.get(rule.name, (0.0, 1.0))
         return abs(last) <= rule.resolution * largest
 
-    def _watch_rise(
-        self, rule: SustainedRise, detection: Detection, begin: int, rows: FloatArray
-    ) -> None:
-        """A rise is a run of strictly increasing values; carried over from chunk to chunk."""
-        values = self.column(rule, "quantity")(rows)
-        steps = np.arange(begin, begin + values.size)
-        if rule.name in self._rise:
-            start_step, start, previous = self._rise[rule.name]
-            if not values[0] > previous:
-                start_step, start = int(steps[0]), float(values[0])
-        else:
-            start_step, start = int(steps[0]), float(values[0])
-        broken = np.flatnonzero(np.diff(values) <= 0) + 1
-        begins = np.zeros(values.size, dtype=np.int64)
-        begins[broken] = broken
-        begins = np.maximum.accumulate(begins)
-        inside = begins > 0
-        first_step = np.where(inside, steps[begins], start_step)
-        base = np.where(inside, values[begins], start)
-        long = (steps - first_step) * self.step_time >= rule.duration
-        hits = np.flatnonzero(long & (values - base > rule.relative * np.abs(base)))
-        if hits.size:
-            detection.step = int(first_step[hits[0]])
-        self._rise[rule.name] = (int(first_step[-1]), float(base[-1]), float(values[-1]))
-
     def state(self) -> dict[str, Any]:
         """Everything detected so far, as plain values and arrays, for `restore`."""
         stretches = {name: [astuple(s) for s in part] for name, part in self._stretches.items()}
@@ -216,7 +269,7 @@ class Detector:
             "detections": {name: astuple(detection) for name, detection in self.detections.items()},
             "bound": self._bound,
             "stretches": stretches,
-            "rise": self._rise,
+            "rises": {name: dict(vars(rise)) for name, rise in self._rises.items()},
             "rates": self._rates,
         }
 
@@ -225,10 +278,10 @@ class Detector:
         for name, (step, reason, origin) in state["detections"].items():
             self.detections[name] = Detection(step, reason, origin and (origin[0], origin[1]))
         self._bound = state["bound"]
+        self._rises = {name: Rise(**fields) for name, fields in state["rises"].items()}
         self._stretches = {
             name: [Stretch(*s) for s in part] for name, part in state["stretches"].items()
         }
-        self._rise = {name: tuple(rise) for name, rise in state["rise"].items()}
         self._rates = {name: tuple(rate) for name, rate in state["rates"].items()}
 
     def column(self, rule: EventRule, attribute: str) -> Column:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from dynamics.problem import SMALL, FloatArray, Problem
-from dynamics.training.event_detection import AT_REST, Column, columns
-from theory.events import Crossing, ExceedsRunMaximum, SustainedRise
+from dynamics.training.event_detection import AT_REST, Column, Rise, columns
+from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
 
 INTERIOR = (1 / 3, 2 / 3)
 TIGHT = 1e-12
@@ -82,7 +82,7 @@ def locate_events(path: FlowPath) -> dict[str, EventTime]:
             times[rule.name] = _crossing(path, rule, begin)
         elif isinstance(rule, ExceedsRunMaximum):
             times[rule.name] = _exceeds(path, rule, begin)
-        elif isinstance(rule, SustainedRise):
+        elif isinstance(rule, RisesAgain):
             times[rule.name] = _rise(path, rule, begin)
     return times
 
@@ -231,52 +231,38 @@ def _exceeds(path: FlowPath, rule: ExceedsRunMaximum, begin: float) -> EventTime
 
 def _maximum(path: FlowPath, bound: Column, times: FloatArray, values: FloatArray) -> float:
     """Maximum over the run, refined between the points beside the largest."""
-    from scipy.optimize import minimize_scalar
-
     k = int(np.argmax(values))
     low, high = times[max(0, k - 1)], times[min(k + 1, times.size - 1)]
     if k in (0, times.size - 1) or low == high:
         return float(values[k])
-    inner = minimize_scalar(
-        lambda t: -float(bound(path.order(t, rates=False))[0]), bounds=(low, high), method="bounded"
-    )
-    return max(float(values[k]), -float(inner.fun))
+
+    def at(time: float) -> float:
+        return float(bound(path.order(time, rates=False))[0])
+
+    return max(float(values[k]), at(_least(lambda t: -at(t), low, high)))
 
 
-def _rise(path: FlowPath, rule: SustainedRise, begin: float) -> EventTime:
-    from scipy.optimize import minimize_scalar
+def _rise(path: FlowPath, rule: RisesAgain, begin: float) -> EventTime:
+    """The minimum before a lasting rise: the root of the quantity's own rate, where that is one."""
+    from sympy import Symbol
 
     quantity = _column(path, rule.quantity)
-    value = lambda t: float(quantity(path.order(t, rates=False))[0])  # noqa: E731
-    times = np.concatenate([[begin], path.nodes[path.nodes > begin]])
-    values = np.array([value(t) for t in times])
-    start = 0
-    for k in range(1, times.size):
-        if not values[k] > values[k - 1]:
-            start = k
-        elif times[k] - times[start] >= rule.duration and values[k] - values[
-            start
-        ] > rule.relative * abs(values[start]):
-            if start == 0:
-                return EventTime(float(begin))
-            around = (times[start - 1], times[start + 1])
-            slow = lambda t: _slow_rate(path, str(rule.quantity), t)  # noqa: E731
-            if path.problem.layout.size <= SMALL and slow(around[0]) < 0 < slow(around[1]):
-                return EventTime(_root(slow, *around))
-            lowest = minimize_scalar(value, bounds=around, method="bounded")
-            return EventTime(float(lowest.x))
-    return EventTime(None, "falls to the horizon")
+    times = _scan(path, begin)
+    values = np.array([float(quantity(path.order(t, rates=False))[0]) for t in times])
+    rise = Rise(rule.relative)
+    rise.feed(0, values, (0, path.at(begin)))
+    if not rise.lasts:
+        return EventTime(None, rise.reason(rule.after))
+    k = rise.least_step
+    low, high = float(times[k - 1]), float(times[min(k + 1, times.size - 1)])
+    lowest = _least(lambda t: float(quantity(path.order(t, rates=False))[0]), low, high)
+    rate = f"d_{rule.quantity}"
+    if rate not in path.problem.rates:
+        return EventTime(lowest)
+    return _polish(path, columns(Symbol(rate), path.problem.order_names, None), lowest)
 
 
-def _slow_rate(path: FlowPath, name: str, time: float) -> float:
-    """Rate of a fast state that follows the others: what keeps its own gradient at zero.
+def _least(function: Callable[[float], float], low: float, high: float) -> float:
+    from scipy.optimize import minimize_scalar
 
-    The rate taken from the gradient is a difference of nearly equal numbers there; this one is
-    smooth, and vanishes within one relaxation time of it.
-    """
-    state = path.at(time)
-    fast = path.problem.layout.slice_of(name).start
-    row = path.problem.jacobian(state)[fast]
-    flow = -path.problem.gradient(state)
-    flow[fast] = 0.0
-    return float(-(row @ flow) / row[fast])
+    return float(minimize_scalar(function, bounds=(low, high), method="bounded").x)

@@ -357,7 +357,7 @@ def _finish(run: Run, recorded: int, steps: int, start: FloatArray, stopped: str
         row = run.problem.order_parameters(run.now)
         run.track(run.step, row[None, :], run.now)
     outcome = _outcome(run, steps, start, stopped)
-    fate = ends.OSCILLATING if outcome.kind == ends.OSCILLATING else "falls to the horizon"
+    fate = ends.OSCILLATING if outcome.kind == ends.OSCILLATING else ""
     if outcome.kind == ends.DIVERGED:
         fate = f"diverged at step {run.step}"
     run.detector.finish(run.step, fate, lambda s, a, b: run.replay(s, a, b)[0])

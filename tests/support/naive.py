@@ -146,15 +146,14 @@ def orbits(sets, size):
     return {frozenset((pi[i], pi[j]) for pi in group) for i, j in pairs}
 
 
-def first_rise(values, step_time, relative, duration, begin):
-    """Start of the first strictly monotone rise at or after ``begin`` that is large and long."""
-    for start in range(begin, len(values)):
-        k = start
-        while k + 1 < len(values) and values[k + 1] > values[k]:
-            k += 1
-            long = (k - start) * step_time >= duration
-            if long and values[k] - values[start] > relative * abs(values[start]):
-                return start
+def rises_again(values, relative, begin):
+    """The least value before the first one far enough above that at ``begin``, after a fall."""
+    first, least = values[begin], begin
+    for k in range(begin, len(values)):
+        if values[least] < first and values[k] > first + relative * abs(first):
+            return least if values[-1] > first else None
+        if values[k] < values[least]:
+            least = k
     return None
 
 

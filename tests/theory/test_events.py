@@ -5,7 +5,7 @@ import re
 import pytest
 import sympy
 
-from theory.events import FORMS, Crossing, ExceedsRunMaximum, SustainedRise, event_rule, event_rules
+from theory.events import FORMS, Crossing, ExceedsRunMaximum, RisesAgain, event_rule, event_rules
 from theory.law import ModelError
 
 KNOWN = ["v", "alpha", "gamma", "rho", "G", "risk", "d_v", "d_alpha", "D"]
@@ -42,8 +42,8 @@ def test_guards_and_order():
 
 def test_shapes_over_a_whole_run():
     rise = event_rule("E", "alpha rises again after T1", KNOWN)
-    assert isinstance(rise, SustainedRise)
-    assert (rise.quantity, rise.after) == (alpha, "T1")
+    assert isinstance(rise, RisesAgain)
+    assert (rise.quantity, rise.after, rise.relative) == (alpha, "T1", 0.05)
     over = event_rule("E", "gamma exceeds the maximum of 2*rho", KNOWN)
     assert isinstance(over, ExceedsRunMaximum)
     assert (over.quantity, over.bound) == (gamma, 2 * rho)

@@ -15,8 +15,8 @@ from dynamics.experiments.positional_attention import transfer
 from dynamics.experiments.verify import Finding
 from dynamics.registry import System
 from dynamics.training.flow import flow
+from theory.systems.positional_attention.data_law import SetLaw, bayes_error
 from theory.systems.positional_attention.linear_rules import sign_rule_error
-from theory.systems.positional_attention.model import bayes_error
 
 PRE_TRAINING = 100.0
 """Time of pre-training over D^2."""
@@ -125,7 +125,7 @@ def transfer_row(system: System, parameters: Any, seeds: int, seed: int) -> dict
             "association": association,
             "errors": transfer.Downstream(parameters, weights, seed).medians(counts, seeds),
         }
-    linear, least = float(sign_rule_error(D, C, q).error), bayes_error(D // C, C, q)
+    linear, least = float(sign_rule_error(D, C, q).error), bayes_error(SetLaw(C, q), D // C)
     at, gap = counts.index(few), linear - least
     shares = {k: (v["errors"][at] - least) / gap if gap > 0 else 1.0 for k, v in table.items()}
     return {

@@ -18,7 +18,7 @@ from dynamics.experiments.measurement import Study, Undecided, either, measures
 from dynamics.experiments.verify import Finding
 from theory.symmetry import Partition
 from theory.systems.positional_attention import constructions, linear_rules
-from theory.systems.positional_attention.model import bayes_error
+from theory.systems.positional_attention.data_law import SetLaw, bayes_error
 
 Size = tuple[int, int, float]
 """(D, C, q)."""
@@ -130,7 +130,7 @@ def linear_errors(size: Size) -> dict[str, Any]:
         "D": D, "C": C, "q": float(q), "m_over_C2": q * (D - C) / C**2,
         "negative": float(sign.negative), "zero": float(sign.zero),
         "equal_weights": float(sign.error), "unequal_weights": best, "tilt": list(tilt),
-        "any_link": bayes_error(D // C, C, float(q)),
+        "any_link": bayes_error(SetLaw(C, float(q)), D // C),
     }  # fmt: skip
 
 
@@ -288,7 +288,7 @@ def where_it_attends(size: Size, degree: int, seed: int) -> dict[str, Any]:
     row: dict[str, Any] = {
         "error": float(constructions.sharp_error(size, degree).error),
         "uniform_error": float(linear_rules.sign_rule_error(*size).error),
-        "bayes_error": bayes_error(D // C, C, q),
+        "bayes_error": bayes_error(SetLaw(C, q), D // C),
         "largest_change_by_shift": float(np.max(np.abs(shifted - own)) / np.max(np.abs(own))),
         "logits": _overlaps(shift, partition),
         "gram": _overlaps(positions.T @ positions, partition),

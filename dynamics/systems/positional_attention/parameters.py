@@ -8,6 +8,7 @@ from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from dynamics.validation import STRICT, number, refuse, whole
+from theory.systems.positional_attention.data_law import ANY, RANDOM_SETS, SetLaw
 
 
 @dataclass(frozen=True, config=STRICT, kw_only=True)
@@ -38,6 +39,8 @@ class Parameters:
         Factor in the exponent of the softmax, positive.
     alpha0 : float
         alpha at the start; nu^(1/(p-1)) by default.
+    random_sets : str
+        ``"any"``, as Assumption 1 has them, or ``"mixed"``: none of them is all of one sign.
 
     Raises
     ------
@@ -56,6 +59,7 @@ class Parameters:
     omega: number(at_least=0.0) = 1e-3  # type: ignore[valid-type]
     scale: number(above=0.0) = 1.0  # type: ignore[valid-type]
     alpha0: number(optional=True) = None  # type: ignore[valid-type]
+    random_sets: str = ANY
 
     @model_validator(mode="after")
     def _together(self) -> Parameters:
@@ -68,6 +72,8 @@ class Parameters:
             problem = f"equals D={self.D}" if self.C == self.D else f"does not divide D={self.D}"
             near = min(divisors, key=lambda c: (abs(c - self.C), c))
             refuse("C", self.C, problem, ", ".join(map(str, divisors)), near)
+        if self.random_sets not in RANDOM_SETS:
+            refuse("random_sets", self.random_sets, "is unknown", ", ".join(RANDOM_SETS), ANY)
         defaults = {
             "d": self.D,
             "sigma": 1 / sqrt(self.d or self.D),
@@ -82,3 +88,8 @@ class Parameters:
     def L(self) -> int:  # noqa: N802 (the paper's letter)
         """Number of sets, D/C."""
         return int(self.D // self.C)
+
+    @property
+    def set_law(self) -> SetLaw:
+        """Law of one random set."""
+        return SetLaw(self.C, self.q, self.random_sets)

@@ -11,25 +11,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics.training.event_detection import Detector, Oscillation
-from theory.events import Crossing, ExceedsRunMaximum, SustainedRise
+from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
 
 a, b = sympy.symbols("a b", real=True)
 ONE = sympy.Integer(1)
 CROSSING = Crossing("crossing", "", "", a - sympy.Symbol("D"), ONE)
 GUARDED = Crossing("guarded", "", "", -b, a, strict=True, after="crossing")
 MAXIMUM = ExceedsRunMaximum("maximum", "", "", a, sympy.Abs(b))
-RISE = SustainedRise("rise", "", "", b, 0.1, 1.0, after="crossing")
+RISE = RisesAgain("rise", "", "", b, 0.05, after="crossing")
 RESOLVED = Crossing("resolved", "", "", b, ONE, resolution=0.3, after="crossing")
 RULES = (CROSSING, GUARDED, MAXIMUM, RISE, RESOLVED)
 
 
-def detect(history, cuts, step_time=0.5):
+def detect(history, cuts, step_time=0.5, fate=""):
     detector = Detector(RULES, ("a", "b"), SimpleNamespace(D=1.5), step_time)
     edges = sorted({0, *(c % len(history) for c in cuts), len(history)})
     for first, last in itertools.pairwise(edges):
         detector.feed(first, history[first:last], np.array([float(first)]))
     last = len(history) - 1
-    detector.finish(last, "fate", lambda state, begin, end: history[begin : end + 1])
+    detector.finish(last, fate, lambda state, begin, end: history[begin : end + 1])
     return detector.detections
 
 
@@ -56,7 +56,7 @@ def test_every_rule_equals_a_loop_however_the_run_is_cut(history, cuts):
     signs = (t for t in later if largest[t] > 0 and history[t, 1] >= 0)
     counted = (t for t in signs if history[t, 1] == 0 or history[t, 1] > 0.3 * largest[t])
     assert found["resolved"].step == next(counted, None)
-    rise = None if first is None else naive.first_rise(history[:, 1], 0.5, 0.1, 1.0, first)
+    rise = None if first is None else naive.rises_again(history[:, 1], 0.05, first)
     assert found["rise"].step == rise
     assert all((entry.step is None) == bool(entry.reason) for entry in found.values())
 
@@ -66,6 +66,37 @@ def test_many_chunks_are_merged_and_run_again():
     history = np.column_stack([np.linspace(0, 10, 5000), np.linspace(0, -7.123, 5000)])
     found = detect(history, range(0, 5000, 11))
     assert found["maximum"].step == int(np.argmax(history[:, 0] > 7.123))
+
+
+@pytest.mark.parametrize("cut", [1, 3, 100])
+@pytest.mark.parametrize(
+    ("alphas", "step", "reason"),
+    [
+        ([1, 0.5, 0.2, 0.6, 1.06], 2, ""),
+        ([1, 0.5, 0.2, 0.6, 1.04], None, "rises at the horizon, to 1.04 of its value at crossing"),
+        ([1, 0.5, 0.2, 0.6, 1.06, 1.01], 2, ""),
+        ([1, 0.5, 0.2, 0.6, 1.06, 0.99], None, "rises, and falls again, to 0.99 of"),
+        ([1, 0.5, 0.5004, 0.4], None, "falls to the horizon"),
+        ([1, 0.5, 0.5004, 0.50035], None, "falls to the horizon after a rise by 0.0008 of"),
+        ([1, 1.2, 1.5], None, "does not fall after crossing"),
+        ([1, 1.2, 0.9, 1.04, 0.8, 1.2], 4, ""),
+    ],
+)
+def test_a_rise_counts_from_five_per_cent_above_the_value_before_the_fall(
+    alphas, step, reason, cut
+):
+    """At 4 per cent it is none, nor at 50: the threshold is pinned from both sides."""
+    history = np.column_stack([np.full(len(alphas), 2.0), alphas])
+    result = detect(history, range(0, len(alphas), cut))["rise"]
+    assert result.step == step
+    assert result.reason.startswith(reason)
+    assert bool(result.reason) == (step is None)
+
+
+def test_what_ends_a_run_decides_before_a_rise():
+    history = np.column_stack([np.full(4, 2.0), [1, 0.5, 0.6, 2.0]])
+    assert detect(history, [])["rise"].step == 1
+    assert detect(history, [], fate="oscillating")["rise"].reason == "oscillating"
 
 
 def test_reasons_say_why():

@@ -25,7 +25,8 @@ import sympy
 from theory.claims import Evidence
 from theory.symmetry import Partition, classes
 from theory.systems.positional_attention import model
-from theory.systems.positional_attention.model import ORBITS, configurations, orbit_of, row_entries
+from theory.systems.positional_attention.data_law import configurations
+from theory.systems.positional_attention.model import ORBITS, orbit_of, row_entries
 from theory.systems.positional_attention.notation import NOTATION
 from theory.systems.positional_attention.recursion import increment_scale, leading_increment
 

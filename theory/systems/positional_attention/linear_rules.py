@@ -17,8 +17,8 @@ link does better than sign(Z): error P(Z < 0) + P(Z = 0)/2. With m = q(D - C) it
 where Z is not 0 and decides the ties, with profit: the set that is shrunk is seldom the signal.
 
 *Unequal weights, any link.* Weights :math:`3^j` encode all of x in the score, so that some link
-reaches the error of the best classifier, `model.bayes_error`. Probabilities are exact where q is a
-``Fraction``, floats otherwise.
+reaches the error of the best classifier, `data_law.bayes_error`. Probabilities are exact where q
+is a ``Fraction``, floats otherwise.
 
 **Theorem 5.2.** "Without patch association knowledge" is read as: the partition is uniform among
 all partitions into sets of C, and the algorithm knows of it what its samples tell. The feature

@@ -1,12 +1,6 @@
-r"""Data law, orbits and network: Definition 2.1, Lemma 4.1 and equation (T).
+r"""Orbits and network: Lemma 4.1 and equation (T).
 
-*Data law* (Definition 2.1, Assumption 1). D patches in :math:`R^d`, split into L = D/C disjoint
-sets of size C. The label y is a fair sign, a signal set is drawn uniformly. With :math:`x_j =
-\langle w^\star, X_j\rangle`: every patch of the signal set has x = y; every other patch has x = +1,
--1, 0 with probability q/2, q/2, 1-q. Noise is centred and orthogonal to the feature
-:math:`w^\star`.
-
-Conditioned on y = +1, a set with a patches at +1 and b at -1 has *type* (a, b).
+The data law is in `data_law`.
 
 *Orbits*, the entries that stay equal (Lemma 4.1). The law of Assumption 1 is invariant under every
 permutation of the patches that maps sets onto sets, the wreath product :math:`S_C \wr S_L`, and the
@@ -29,64 +23,16 @@ being the sum of all values, sees
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-import numpy as np
 import sympy
 
 from theory.symmetry import Partition
-from theory.systems.positional_attention.linear_rules import walk_law
+from theory.systems.positional_attention.data_law import composition
 from theory.systems.positional_attention.notation import NOTATION
 
-D, C, q, p, nu, scale, alpha = NOTATION.symbols("D C q p nu scale alpha")
+D, C, p, nu, scale, alpha = NOTATION.symbols("D C p nu scale alpha")
 a, b, x, z, Z = NOTATION.symbols("a b x z Z")
-
-VALUE_PROBABILITY = {1: q / 2, -1: q / 2, 0: 1 - q}
-
-
-def composition() -> dict[int, sympy.Expr]:
-    """How many patches of a set of type (a, b) have each value."""
-    return {1: a, -1: b, 0: C - a - b}
-
-
-def configurations(
-    sets: tuple[tuple[int, ...], ...],
-) -> Iterator[tuple[int, tuple[int, ...], sympy.Expr]]:
-    """Every (label, patch values, probability) of the law, for a small explicit partition.
-
-    Parameters
-    ----------
-    sets : tuple of tuples of int
-        Members of each set.
-    """
-    size = sum(map(len, sets))
-    for label, signal in itertools.product((1, -1), sets):
-        others = [i for i in range(size) if i not in signal]
-        for values in itertools.product(VALUE_PROBABILITY, repeat=len(others)):
-            patches = dict.fromkeys(signal, label) | dict(zip(others, values, strict=True))
-            weight = sympy.prod([VALUE_PROBABILITY[x] for x in values])
-            yield label, tuple(patches[i] for i in range(size)), weight / (2 * len(sets))
-
-
-def bayes_error(sets: int, set_size: int, q_value: float) -> float:
-    r"""Irreducible error of the law: the best classifier knows the partition and the feature.
-
-    Given all :math:`x_j`, the likelihood of y = ±1 is proportional to the number of sets that are
-    all ±1. With r = (q/2)^C and the signal at y = +1, the best rule errs when more of the L-1
-    random sets are all -1 than 1 + (those all +1), and on ties half of the time. The difference is
-    a walk of L-1 steps, each +1 or -1 with probability r.
-
-    Parameters
-    ----------
-    sets, set_size : int
-        L and C.
-    q_value : float
-        q.
-    """
-    law = np.pad(walk_law(sets - 1, 2 * (q_value / 2) ** set_size), 1)
-    return float(law[: sets - 1].sum() + law[sets - 1] / 2)
-
 
 ORBITS = ("beta", "gamma", "rho")
 """The value that an entry of A has on each orbit: diagonal, same set, different sets."""

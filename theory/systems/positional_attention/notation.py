@@ -8,7 +8,8 @@ that reaches the loss is :math:`\alpha G`; its log-growth splits in :math:`d\log
 - Event II, attention-driven, up to ``T1``: half of the attention falls inside the true set,
   :math:`G \geq D/2`. ``T1_paper`` is the paper's own form,
   :math:`\gamma > \max_t |\rho^{(t)}|` over the run, which depends on the horizon.
-- Event III: alpha grows again.
+- Event III: alpha grows again. It falls after ``T1``, and counts as growing again from the minimum
+  after which it exceeds alpha(T1) by 5 %, if it is above alpha(T1) at the horizon.
 
 ``patch_association`` (Definition 2.2) is reached when the least entry of A inside every set exceeds
 the greatest outside, in every row.
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 import sympy
 
-from theory.events import Crossing, EventRule, ExceedsRunMaximum, SustainedRise
+from theory.events import RISE, Crossing, EventRule, ExceedsRunMaximum, RisesAgain
 from theory.notation import COUNT, INTEGER, NATURAL, POSITIVE, REAL, Notation, Row
 
 ROWS: tuple[Row, ...] = (
@@ -26,6 +27,7 @@ ROWS: tuple[Row, ...] = (
     ("C", "C", "C", "patches in each set", NATURAL),
     ("L", "L", "L", "number of sets, D/C", NATURAL),
     ("q", "q", "q", "chance that a patch of a random set carries a feature"),
+    ("random_sets", "random sets", r"\mathrm{random\ sets}", "any, or mixed: none of one sign"),
     ("p", "p", "p", "odd degree of the activation", NATURAL),
     ("nu", "ν", r"\nu", "linear part of the activation", POSITIVE),
     ("beta", "β", r"\beta", "diagonal of A, never trained (sigma_A)"),
@@ -108,14 +110,13 @@ EVENTS: tuple[EventRule, ...] = (
         quantity=gamma,
         bound=sympy.Abs(rho),
     ),
-    SustainedRise(
+    RisesAgain(
         name="event_III",
-        meaning="start of Event III: alpha grows again",
+        meaning="start of Event III: alpha, which fell after T1, grows beyond alpha(T1)",
         latex=r"\alpha \text{ rises again}",
         after="T1",
         quantity=alpha,
-        relative=1e-6,
-        duration=1.0,
+        relative=RISE,
     ),
     Crossing(
         name="patch_association",

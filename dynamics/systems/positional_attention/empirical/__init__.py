@@ -33,7 +33,7 @@ from dynamics.systems.positional_attention.presentation import PositionalProblem
 from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import STRICT, integer, refuse, whole
 from theory.symmetry import Partition
-from theory.systems.positional_attention.model import bayes_error
+from theory.systems.positional_attention.data_law import SetLaw, bayes_error
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
@@ -139,7 +139,8 @@ class FullEmpirical(MatrixProblem):
     def _least_error(self) -> float:
         sizes = {members.size for members in self.partition.sets}
         if isinstance(self.law, sampling.SignalSets) and len(sizes) == 1:
-            return bayes_error(len(self.partition.sets), sizes.pop(), self.law.q)
+            law = SetLaw(sizes.pop(), self.law.q, self.law.random_sets)
+            return bayes_error(law, len(self.partition.sets))
         return 0.0 if isinstance(self.law, sampling.Convolution) else float("nan")
 
     def _initial_state(self, generator: Generator) -> FloatArray:

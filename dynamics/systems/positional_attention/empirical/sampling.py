@@ -1,7 +1,7 @@
 r"""Samples of the data laws: patches :math:`X_j = x_j w^\star + \xi_j`, noise orthogonal to w*.
 
 - `SignalSets`: Assumption 1. The values x_j of the signal set are the label, the others +1, -1, 0
-  with probability q/2, q/2, 1 - q.
+  with probability q/2, q/2, 1 - q; mixed random sets are conditioned on not being of one sign.
 - `Convolution`: the law of Figure 2. Patches are standard Gaussian, the label is the sign of
   :math:`f^\star(X) = \sum_\ell \big(\sum_{i \in S_\ell} \langle w^\star, X_i\rangle\big)^3`.
 
@@ -25,6 +25,7 @@ from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.validation import refuse
 from theory.symmetry import Partition
+from theory.systems.positional_attention.data_law import ANY, MIXED
 
 CHUNK = 1 << 20
 """Numbers drawn at once, so that noise of any size needs little memory beside the data."""
@@ -42,11 +43,14 @@ class SignalSets:
         Chance of a feature on a patch of a random set.
     sigma : float
         Noise per coordinate.
+    random_sets : str
+        ``"any"`` or ``"mixed"``; see `theory.systems.positional_attention.data_law`.
     """
 
     partition: Partition
     q: float
     sigma: float
+    random_sets: str = ANY
 
     def values(self, count: int, generator: Generator) -> tuple[FloatArray, FloatArray]:
         """Values x, shape (count, D), and labels y, shape (count,)."""
@@ -60,8 +64,29 @@ class SignalSets:
         y = np.where(streams[0].random(count) < 0.5, -1.0, 1.0)
         signal = streams[1].integers(labels.max() + 1, size=count)
         chance = streams[2].random((count, labels.size))
-        x = (chance < self.q / 2).astype(np.float64) - (chance >= 1 - self.q / 2)
+        x = np.empty_like(chance)
+        for members in self.partition.sets:
+            x[:, members] = self._random_set(chance[:, members])
         return np.where(labels == signal[:, None], y[:, None], x), y, signal
+
+    def _random_set(self, chance: FloatArray) -> FloatArray:
+        """Values of a random set from uniform numbers, both of shape (count, size of the set).
+
+        Patch by patch: while all patches so far are of one sign, a mixed set has the sign once more
+        with its probability times that of the remaining ones not to be all of this sign too.
+        """
+        plain, x = self.q / 2, np.empty_like(chance)
+        # Whether the set can still become all +1, and all -1.
+        plus, minus = (np.full(len(chance), self.random_sets == MIXED) for _ in range(2))
+        for k in range(chance.shape[1]):
+            left = plain ** (chance.shape[1] - k)
+            completed = left / plain
+            allowed = 1 - left * plus - left * minus
+            up = plain * (1 - completed * plus) / allowed
+            down = plain * (1 - completed * minus) / allowed
+            x[:, k] = (chance[:, k] < up).astype(np.float64) - (chance[:, k] >= 1 - down)
+            plus, minus = plus & (x[:, k] > 0), minus & (x[:, k] < 0)
+        return x
 
 
 @dataclass(frozen=True)
@@ -133,7 +158,9 @@ def assumption_1(parameters: Parameters, partition: Partition | None = None) -> 
     if sets.size != parameters.D or len(sizes) < 2 or max(sizes) < 2:
         allowed = f"{parameters.D} patches in two sets or more, one of two patches at least"
         refuse("partition", sizes, "are not the sizes of such sets", allowed, "the default")
-    return SignalSets(sets, parameters.q, parameters.sigma)
+    if parameters.random_sets == MIXED and parameters.q == 1 and min(sizes) == 1:
+        refuse("random_sets", MIXED, "leaves a set of one patch no value at q=1", ANY, ANY)
+    return SignalSets(sets, parameters.q, parameters.sigma, parameters.random_sets)
 
 
 def unit_vector(depth: int, generator: Generator) -> FloatArray:

@@ -30,7 +30,7 @@ from dynamics.systems.positional_attention.presentation import PositionalProblem
 from dynamics.training.minibatches import MiniBatches
 from dynamics.validation import refuse
 from theory.symmetry import Partition
-from theory.systems.positional_attention.model import bayes_error
+from theory.systems.positional_attention.data_law import MIXED, SetLaw, bayes_error
 
 CACHE = 1 << 20
 """Bytes of a block of samples, which is read twice."""
@@ -289,8 +289,8 @@ class FullPopulation(MatrixProblem):
             allowed = f"a partition of {size} patches in sets of {set_size}"
             refuse("partition", sizes, "are not the sizes of the sets", allowed, "the default")
         self.settings = {"sets": partition.labels.tolist()}
-        self.bayes_error = bayes_error(parameters.L, set_size, parameters.q)
-        self.law: Law = brute_law(partition, parameters.q)
+        self.bayes_error = bayes_error(parameters.set_law, parameters.L)
+        self.law: Law = brute_law(partition, parameters.set_law)
         values, probability = self.law
         samples = sample_blocks(
             values.T[:, :, None].astype(np.float64),
@@ -344,15 +344,15 @@ def brute_configurations(size: int, set_size: int) -> int:
     return int(size // set_size * 3 ** (size - set_size))
 
 
-def brute_law(partition: Partition, q: float) -> Law:
+def brute_law(partition: Partition, law: SetLaw) -> Law:
     """All patch values given y = +1, and their probabilities.
 
     Parameters
     ----------
     partition : Partition
         The true sets.
-    q : float
-        Chance of a feature on a patch of a random set.
+    law : SetLaw
+        Of a random set.
 
     Returns
     -------
@@ -365,8 +365,14 @@ def brute_law(partition: Partition, q: float) -> Law:
         grid = np.indices((3,) * others.size, dtype=np.int8).reshape(others.size, -1) - 1
         values = np.ones((partition.size, grid.shape[1]), dtype=np.int8)
         values[others] = grid
-        weights.append(np.where(grid == 0, 1 - q, q / 2).prod(axis=0) / len(partition.sets))
-        blocks.append(values)
+        weight = np.where(grid == 0, 1 - law.q, law.q / 2).prod(axis=0) / len(partition.sets)
+        if law.random_sets == MIXED:
+            for random in partition.sets:
+                if random is not members:
+                    one_sign = np.abs(values[random].sum(axis=0)) == random.size
+                    weight = np.where(one_sign, 0.0, weight) / law.mixed_share
+        blocks.append(values[:, weight > 0])
+        weights.append(weight[weight > 0])
     return np.ascontiguousarray(np.concatenate(blocks, axis=1)), np.concatenate(weights)
 
 

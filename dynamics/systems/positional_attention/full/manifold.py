@@ -67,8 +67,6 @@ from dynamics.systems.positional_attention.reduced.configurations import (
     multinomial_weights,
     multisets,
     number_of_configurations,
-    type_compositions,
-    type_probabilities,
 )
 from dynamics.validation import refuse
 from theory.color_refinement import IntArray
@@ -182,10 +180,10 @@ def representatives(parameters: Parameters) -> Law:
 
     The signal set is the first; in each random set the patches at +1 come first, then those at -1.
     """
-    compositions = type_compositions(parameters.C)
-    patterns = np.array([np.repeat([1, -1, 0], counts) for counts in compositions], dtype=np.int8)
+    law = parameters.set_law
+    patterns = np.array([np.repeat([1, -1, 0], counts) for counts in law.types], dtype=np.int8)
     types = multisets(len(patterns), parameters.L - 1)
-    probability = multinomial_weights(types, type_probabilities(compositions, parameters.q))
+    probability = multinomial_weights(types, law.probabilities)
     random = patterns[types].reshape(len(types), -1)
     signal = np.ones((len(types), parameters.C), dtype=np.int8)
     return np.concatenate([signal, random], axis=1).T, probability

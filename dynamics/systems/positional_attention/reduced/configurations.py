@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 from functools import cache, lru_cache
-from math import comb, factorial
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -25,44 +25,14 @@ from dynamics.problem import FloatArray, IntArray
 from dynamics.systems.positional_attention.kernels import truncated as kernels
 from dynamics.systems.positional_attention.kernels.reduced import Configurations
 from dynamics.validation import refuse
+from theory.systems.positional_attention.data_law import SetLaw
 
-LARGEST_FACTORIAL = 150
-"""Set size up to which the numbers of arrangements are exact floats."""
 MAX_CONFIGURATIONS = 5_000_000
 """Largest number of configurations that is listed."""
 MAX_ENTRIES = 60_000_000
 """Largest number of sets in the most probable ones together (about one gigabyte)."""
 STEP = 0.5
 """Factor by which the threshold is lowered until the mass left out is small enough."""
-
-
-def type_compositions(set_size: int) -> IntArray:
-    """Patches at +1, -1 and 0 in each of the K = (C+1)(C+2)/2 types, shape (K, 3)."""
-    pairs = [(a, b) for a in range(set_size + 1) for b in range(set_size + 1 - a)]
-    return np.array([(a, b, set_size - a - b) for a, b in pairs])
-
-
-def type_probabilities(composition: IntArray, q: float) -> FloatArray:
-    """P(a, b) = C!/(a! b! (C-a-b)!) (q/2)^(a+b) (1-q)^(C-a-b) of each type, shape (K,).
-
-    Parameters
-    ----------
-    composition : int array, shape (K, 3)
-        See `type_compositions`.
-    q : float
-        Chance of a feature on a patch of a random set.
-    """
-    set_size = int(composition[0].sum())
-    if set_size > LARGEST_FACTORIAL:
-        from scipy.stats import multinomial
-
-        return np.asarray(multinomial.pmf(composition, set_size, [q / 2, q / 2, 1 - q]))
-    arrangements = [
-        factorial(set_size) // (factorial(a) * factorial(b) * factorial(c))
-        for a, b, c in composition.tolist()
-    ]
-    filled = composition[:, 0] + composition[:, 1]
-    return np.array(arrangements, dtype=float) * (q / 2) ** filled * (1 - q) ** composition[:, 2]
 
 
 def multinomial_weights(types: IntArray, chance: FloatArray) -> FloatArray:
@@ -84,22 +54,21 @@ def multinomial_weights(types: IntArray, chance: FloatArray) -> FloatArray:
     return weight
 
 
-def assemble(
-    patches: int, set_size: int, types: IntArray, probability: FloatArray
-) -> Configurations:
+def assemble(patches: int, law: SetLaw, types: IntArray, probability: FloatArray) -> Configurations:
     """Lay out configurations, those of weight 0 left out, ordered by Z.
 
     Parameters
     ----------
-    patches, set_size : int
-        D and C.
+    patches : int
+        D.
+    law : SetLaw
+        Of a random set.
     types : int array, shape (n, L-1)
         Type of each random set.
     probability : float array, shape (n,)
         Weights.
     """
-    composition = type_compositions(set_size)
-    sums = composition[:, 0] - composition[:, 1]
+    set_size, composition, sums = law.C, law.types, law.sums
     totals = np.arange(2 * set_size - patches, patches + 1)
     total = set_size + sums[types].sum(axis=1)
     rows = np.flatnonzero(probability > 0)
@@ -177,22 +146,22 @@ def multisets(kinds: int, size: int) -> IntArray:
 
 
 @lru_cache(maxsize=4)
-def enumeration(patches: int, set_size: int, q: float) -> Configurations:
+def enumeration(patches: int, law: SetLaw) -> Configurations:
     """All configurations, those of probability 0 left out, ordered by Z.
 
     Parameters
     ----------
-    patches, set_size : int
-        D and C.
-    q : float
-        Chance of a feature on a patch of a random set.
+    patches : int
+        D.
+    law : SetLaw
+        Of a random set.
 
     Raises
     ------
     InvalidRequest
         If there are more than `MAX_CONFIGURATIONS` of them.
     """
-    sets = patches // set_size
+    set_size, sets = law.C, patches // law.C
     number = number_of_configurations(sets, set_size)
     if number > MAX_CONFIGURATIONS:
         refuse(
@@ -202,10 +171,8 @@ def enumeration(patches: int, set_size: int, q: float) -> Configurations:
             f"sizes of at most {MAX_CONFIGURATIONS:,} configurations",
             f"D={_largest(set_size)} at C={set_size}",
         )
-    composition = type_compositions(set_size)
-    types = multisets(len(composition), sets - 1)
-    probability = multinomial_weights(types, type_probabilities(composition, q))
-    return assemble(patches, set_size, types, probability)
+    types = multisets(len(law.types), sets - 1)
+    return assemble(patches, law, types, multinomial_weights(types, law.probabilities))
 
 
 def _largest(set_size: int) -> int:
@@ -233,28 +200,27 @@ class MostProbable(NamedTuple):
     dropped: float
 
 
-def most_probable(patches: int, set_size: int, q: float, dropped: float) -> MostProbable | None:
+def most_probable(patches: int, law: SetLaw, dropped: float) -> MostProbable | None:
     """The configurations above a threshold that leaves out at most ``dropped``; None if too many.
 
     Parameters
     ----------
-    patches, set_size : int
-        D and C.
-    q : float
-        Chance of a feature on a patch of a random set.
+    patches : int
+        D.
+    law : SetLaw
+        Of a random set.
     dropped : float
         Probability that may be left out.
     """
-    sets = patches // set_size - 1
+    sets, chance = patches // law.C - 1, law.probabilities
     limit = min(MAX_CONFIGURATIONS, MAX_ENTRIES // (sets + 1))
     if limit < 1:
         return None
-    law = type_probabilities(type_compositions(set_size), q)
-    order = np.argsort(-law, kind="stable")
-    order = order[law[order] > 0]
-    tail = np.log(np.cumsum(law[order][::-1])[::-1])
+    order = np.argsort(-chance, kind="stable")
+    order = order[chance[order] > 0]
+    tail = np.log(np.cumsum(chance[order][::-1])[::-1])
     functions, threshold = _walk_module(), np.log(dropped)
-    factorials, single = gammaln(np.arange(sets + 1) + 1.0), np.log(law[order])
+    factorials, single = gammaln(np.arange(sets + 1) + 1.0), np.log(chance[order])
     chances = (single, tail, functions.completions(single, factorials), factorials)
     none, weights = np.empty((0, 0), dtype=np.int64), np.empty(limit)
     while True:
@@ -267,7 +233,7 @@ def most_probable(patches: int, set_size: int, q: float, dropped: float) -> Most
     kinds = np.empty((count, sets), dtype=np.int64)
     functions.walk(*chances, threshold, kinds, weights)
     types = order[kinds]
-    return MostProbable(types, multinomial_weights(types, law), float(left))
+    return MostProbable(types, multinomial_weights(types, chance), float(left))
 
 
 @cache
@@ -277,7 +243,7 @@ def _walk_module() -> codegen.CompiledModule:
     return codegen.build("Positional attention: the most probable configurations.", (), parts)
 
 
-def sample(patches: int, set_size: int, q: float, samples: int, seed: int) -> Configurations:
+def sample(patches: int, law: SetLaw, samples: int, seed: int) -> Configurations:
     """So many draws of the types of the L-1 random sets, as weighted configurations.
 
     Draws are stratified by the sum z of the random sets: its quantiles are taken at equal distances
@@ -288,21 +254,18 @@ def sample(patches: int, set_size: int, q: float, samples: int, seed: int) -> Co
 
     Parameters
     ----------
-    patches, set_size : int
-        D and C.
-    q : float
-        Chance of a feature on a patch of a random set.
+    patches : int
+        D.
+    law : SetLaw
+        Of a random set.
     samples : int
         Number of draws.
     seed : int
         Seed of the `numpy.random.Generator`.
     """
-    sets, generator = patches // set_size - 1, np.random.default_rng(seed)
-    composition = type_compositions(set_size)
-    law = type_probabilities(composition, q)
-    law = law / law.sum()
-    own = composition[:, 0] - composition[:, 1]
-    each = np.bincount(own + set_size, law).astype(np.float64)
+    set_size, sets, generator = law.C, patches // law.C - 1, np.random.default_rng(seed)
+    probability, own = law.probabilities / law.probabilities.sum(), law.sums
+    each = np.bincount(own + set_size, probability).astype(np.float64)
     # Laws of the sum of 0, 1, ..., sets sets; that of r sets begins at -r C.
     sums = [np.ones(1)]
     for _ in range(sets):
@@ -315,11 +278,11 @@ def sample(patches: int, set_size: int, q: float, samples: int, seed: int) -> Co
         set_sum = _one_set(left, each, sums[r - 1], generator.random(samples)) - set_size
         for j, members in enumerate(of_sum):
             rows = np.flatnonzero(set_sum == j - set_size)
-            chance = law[members] / law[members].sum() if each[j] > 0 else None
+            chance = probability[members] / probability[members].sum() if each[j] > 0 else None
             types[rows, r - 1] = generator.choice(members, rows.size, p=chance)
         left = left - set_sum
     distinct, times = np.unique(np.sort(types, axis=1), axis=0, return_counts=True)
-    return assemble(patches, set_size, distinct, times / samples)
+    return assemble(patches, law, distinct, times / samples)
 
 
 def _one_set(left: IntArray, each: FloatArray, rest: FloatArray, chance: FloatArray) -> IntArray:

@@ -25,7 +25,7 @@ from dynamics.systems.positional_attention.reduced import (
 from dynamics.validation import InvalidRequest, integer, real, refuse
 from theory.reduction import ReducedSystem
 from theory.systems.positional_attention import recursion
-from theory.systems.positional_attention.model import bayes_error
+from theory.systems.positional_attention.data_law import bayes_error
 
 EXPECTATIONS = ("auto", "exact", "truncated", "spectral", "sampled")
 SECONDS_PER_PRODUCT = 4e-10
@@ -84,7 +84,7 @@ class ReducedPopulation(PositionalProblem):
     ) -> None:
         self.parameters = parameters
         self.reduction = recursion.derive(parameters.p)
-        self.bayes_error = bayes_error(parameters.L, parameters.C, parameters.q)
+        self.bayes_error = bayes_error(parameters.set_law, parameters.L)
         self.expectation = _expectation(
             parameters, self.initial_state, expectation, tolerance, samples, seed, dropped
         )

@@ -25,11 +25,8 @@ from dynamics.systems.positional_attention.reduced import (
     compiled,
     constants_and_shares,
 )
-from dynamics.systems.positional_attention.reduced.configurations import (
-    type_compositions,
-    type_probabilities,
-)
 from theory.systems.positional_attention import recursion
+from theory.systems.positional_attention.data_law import SetLaw
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters
@@ -69,22 +66,22 @@ def contours() -> tuple[FloatArray, int, int]:
     return grid, int(np.argmax(grid > -1.0)), int(np.argmax(grid >= 1.0)) - 1
 
 
-def sum_law(patches: int, q: float) -> FloatArray:
-    """Distribution of the sum of so many patches, from -patches to patches.
+def sum_law(sets: int, law: SetLaw) -> FloatArray:
+    """Law of the sum of so many random sets, from -sets C to sets C.
 
     Parameters
     ----------
-    patches : int
-    q : float
-        Chance of a feature on a patch.
+    sets : int
+    law : SetLaw
+        Of each of them.
     """
-    law, step = np.array([1.0]), np.array([q / 2, 1 - q, q / 2])
-    while patches:
-        if patches % 2:
-            law = np.convolve(law, step)
+    whole, step = np.array([1.0]), law.sum_law
+    while sets:
+        if sets % 2:
+            whole = np.convolve(whole, step)
         step = np.convolve(step, step)
-        patches //= 2
-    return law
+        sets //= 2
+    return whole
 
 
 @dataclass
@@ -136,7 +133,7 @@ def spectral(parameters: Parameters, tolerance: float) -> Spectral:
     tolerance : float
         Relative to the gross contributions.
     """
-    size, columns = parameters.C, law(parameters.C, parameters.L - 1, parameters.q)
+    size, columns = parameters.C, columns_of(parameters.set_law, parameters.L - 1)
     count, kinds = columns["z"].size, columns["sums"].size
     kappas, first, last = contours()
     set_sums = np.arange(-size, size + 1.0)
@@ -187,26 +184,24 @@ def spectral(parameters: Parameters, tolerance: float) -> Spectral:
 
 
 @lru_cache(maxsize=16)
-def law(set_size: int, sets: int, q: float) -> dict[str, Any]:
+def columns_of(law: SetLaw, sets: int) -> dict[str, Any]:
     """Fields of `records.SpectralData` that depend on the data law alone.
 
     Parameters
     ----------
-    set_size, sets : int
-        C, and the number L-1 of random sets.
-    q : float
-        Chance of a feature on a patch of a random set.
+    law : SetLaw
+        Of a random set.
+    sets : int
+        Number L-1 of random sets.
     """
-    composition = type_compositions(set_size)
-    probability = type_probabilities(composition, q)
-    sums = composition[:, 0] - composition[:, 1]
-    whole, less = sum_law(sets * set_size, q), sum_law((sets - 1) * set_size, q)
+    set_size, probability, sums = law.C, law.probabilities, law.sums
+    whole, less = sum_law(sets, law), sum_law(sets - 1, law)
     likely = np.flatnonzero(whole > NEGLIGIBLE)
     z = likely - sets * set_size
     position = z[:, None] - sums[None, :] + (sets - 1) * set_size
     inside = (position >= 0) & (position < less.size)
     return {
-        "composition": composition.astype(float),
+        "composition": law.types.astype(float),
         "probability": probability,
         "sums": sums,
         "z": z,

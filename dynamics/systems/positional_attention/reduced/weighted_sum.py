@@ -30,6 +30,7 @@ from dynamics.systems.positional_attention.reduced import (
     constants_and_shares,
 )
 from theory.systems.positional_attention import recursion
+from theory.systems.positional_attention.data_law import SetLaw
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters
@@ -165,7 +166,7 @@ def exact(parameters: Parameters) -> WeightedSum:
     InvalidRequest
         If there are too many.
     """
-    rows = configurations.enumeration(parameters.D, parameters.C, parameters.q)
+    rows = configurations.enumeration(parameters.D, parameters.set_law)
     return WeightedSum(*_ready(parameters, rows), {"expectation": "exact"})
 
 
@@ -178,8 +179,7 @@ def sampled(parameters: Parameters, samples: int, seed: int) -> WeightedSum:
     samples, seed : int
         Number of draws, and their seed.
     """
-    size = (parameters.D, parameters.C, parameters.q)
-    rows = configurations.sample(*size, samples, seed)
+    rows = configurations.sample(parameters.D, parameters.set_law, samples, seed)
     settings = {"expectation": "sampled", "samples": samples, "seed": seed}
     return WeightedSum(*_ready(parameters, rows), settings, samples)
 
@@ -195,7 +195,7 @@ def truncated(parameters: Parameters, tolerance: float, dropped: float) -> Trunc
     dropped : float
         Probability that may be left out.
     """
-    result = _truncation(parameters.D, parameters.C, parameters.q, dropped)
+    result = _truncation(parameters.D, parameters.set_law, dropped)
     if result is None:
         return None
     rows, left = result
@@ -205,14 +205,12 @@ def truncated(parameters: Parameters, tolerance: float, dropped: float) -> Trunc
 
 
 @lru_cache(maxsize=16)
-def _truncation(
-    patches: int, set_size: int, q: float, dropped: float
-) -> tuple[Configurations, float] | None:
+def _truncation(patches: int, law: SetLaw, dropped: float) -> tuple[Configurations, float] | None:
     """The most probable configurations, laid out for the kernels, and the mass left out."""
-    rows = configurations.most_probable(patches, set_size, q, dropped)
+    rows = configurations.most_probable(patches, law, dropped)
     if rows is None:
         return None
-    return configurations.assemble(patches, set_size, rows.types, rows.weights), rows.dropped
+    return configurations.assemble(patches, law, rows.types, rows.weights), rows.dropped
 
 
 def certified(parameters: Parameters, tolerance: float, state: FloatArray) -> Truncated | None:

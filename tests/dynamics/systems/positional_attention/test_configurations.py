@@ -6,6 +6,7 @@ import pytest
 
 from dynamics.systems.positional_attention.reduced import configurations
 from dynamics.validation import InvalidRequest
+from theory.systems.positional_attention.data_law import SetLaw
 
 
 @pytest.mark.parametrize(
@@ -13,7 +14,7 @@ from dynamics.validation import InvalidRequest
     [(16, 4, 0.5, 680), (32, 4, 0.3, 116_280), (32, 8, 0.25, 16_215), (9, 3, 0.6, 55)],
 )
 def test_counts_and_total_probability(D, C, q, number):
-    chosen = configurations.enumeration(D, C, q)
+    chosen = configurations.enumeration(D, SetLaw(C, q))
     assert configurations.number_of_configurations(D // C, C) == number == chosen.probability.size
     assert abs(math.fsum(chosen.probability) - 1) < 1e-13
 
@@ -21,7 +22,7 @@ def test_counts_and_total_probability(D, C, q, number):
 def test_law_equals_all_sequences_of_patches():
     """The distribution of (multiset of types) against the product over single patches."""
     D, C, q = 8, 2, 0.3
-    chosen = configurations.enumeration(D, C, q)
+    chosen = configurations.enumeration(D, SetLaw(C, q))
     width = chosen.latents[2].size
     found = {}
     for index, chance in zip(chosen.index[1:].T, chosen.probability, strict=True):
@@ -39,7 +40,7 @@ def test_law_equals_all_sequences_of_patches():
 
 
 def test_columns_are_the_sums_and_the_first_set_is_the_signal():
-    chosen = configurations.enumeration(12, 3, 0.4)
+    chosen = configurations.enumeration(12, SetLaw(3, 0.4))
     types, column = np.divmod(chosen.index.astype(int), chosen.latents[2].size)
     sums = chosen.latents[1][chosen.sum_index[types]].sum(axis=0)
     assert (chosen.latents[2][column] == sums).all()
@@ -47,7 +48,7 @@ def test_columns_are_the_sums_and_the_first_set_is_the_signal():
 
 
 def test_members_are_the_inverse_of_the_index():
-    chosen = configurations.enumeration(12, 3, 0.4)
+    chosen = configurations.enumeration(12, SetLaw(3, 0.4))
     for k, entry in enumerate(chosen.entries):
         held = np.concatenate([np.flatnonzero(row == entry) for row in chosen.index])
         found = chosen.members[chosen.starts[k] : chosen.starts[k + 1]]
@@ -59,7 +60,7 @@ def test_members_are_the_inverse_of_the_index():
 
 
 def test_certain_features_leave_no_empty_patch():
-    chosen = configurations.enumeration(8, 2, 1.0)
+    chosen = configurations.enumeration(8, SetLaw(2, 1.0))
     assert abs(chosen.probability.sum() - 1) < 1e-15
     used = np.unique(chosen.entries // chosen.latents[2].size)
     assert (chosen.composition[used, 2] == 0).all()
@@ -67,4 +68,4 @@ def test_certain_features_leave_no_empty_patch():
 
 def test_too_many_configurations_are_refused_with_their_number():
     with pytest.raises(InvalidRequest, match="77,558,760 configurations at D=64 C=4"):
-        configurations.enumeration(64, 4, 0.25)
+        configurations.enumeration(64, SetLaw(4, 0.25))

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from dynamics.systems.positional_attention.reduced import configurations
+from theory.systems.positional_attention.data_law import RANDOM_SETS, SetLaw
 
 STATE = (0.2, 0.3, -0.1)
 
@@ -51,15 +52,16 @@ def test_agrees_with_the_spectral_expectation_where_nothing_can_be_enumerated(sy
     assert (distance < 4 * found["standard_error"]).all()
 
 
-def test_draws_follow_the_law(system):
+@pytest.mark.parametrize("kind", RANDOM_SETS)
+def test_draws_follow_the_law(kind):
     """Every configuration as often as its weight says, and every sum exactly so."""
     D, C, q, samples = 12, 3, 0.4, 4000
-    whole = configurations.enumeration(D, C, q)
+    whole = configurations.enumeration(D, SetLaw(C, q, kind))
     law = dict(zip(map(key, whole.index.T), whole.probability, strict=True))
     width = whole.latents[2].size
     found, sums = dict.fromkeys(law, 0.0), np.zeros(width)
     for seed in range(20):
-        drawn = configurations.sample(D, C, q, samples, seed)
+        drawn = configurations.sample(D, SetLaw(C, q, kind), samples, seed)
         for index, share in zip(drawn.index.T, drawn.probability, strict=True):
             found[key(index)] += share / 20
         sums = np.bincount(drawn.index[0] % width, drawn.probability, width)

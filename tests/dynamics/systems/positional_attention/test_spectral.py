@@ -6,6 +6,7 @@ import pytest
 import dynamics
 from dynamics.systems.positional_attention.reduced import spectral
 from dynamics.validation import InvalidRequest
+from theory.systems.positional_attention.data_law import SetLaw
 
 
 def both(system, tolerance, **settings):
@@ -169,11 +170,11 @@ def test_no_finite_answer_where_there_is_none(system, state):
 
 
 def test_law_of_the_sum():
-    law = spectral.sum_law(5, 0.3)
-    values = np.arange(-5, 6)
+    law = spectral.sum_law(5, SetLaw(2, 0.3))
+    values = np.arange(-10, 11)
     assert law.sum() == pytest.approx(1, rel=1e-14)
     assert law @ values == pytest.approx(0, abs=1e-15)
-    assert law @ values**2 == pytest.approx(5 * 0.3, rel=1e-13)
+    assert law @ values**2 == pytest.approx(10 * 0.3, rel=1e-13)
 
 
 def test_wrong_tolerance_is_refused(system):

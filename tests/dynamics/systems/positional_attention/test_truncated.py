@@ -11,13 +11,14 @@ from dynamics.systems.positional_attention.reduced.configurations import (
     most_probable,
 )
 from dynamics.validation import InvalidRequest
+from theory.systems.positional_attention.data_law import SetLaw
 
 
 @pytest.mark.parametrize(("D", "C", "q"), [(16, 4, 0.5), (18, 3, 0.3), (32, 8, 0.25), (8, 2, 1.0)])
 @pytest.mark.parametrize("dropped", [1e-2, 1e-5, 1e-9, 1e-40])
 def test_the_most_probable_are_kept_and_the_rest_is_accounted_for(D, C, q, dropped):
-    types, weights, left = most_probable(D, C, q, dropped)
-    everything = np.sort(enumeration(D, C, q).probability)[::-1]
+    types, weights, left = most_probable(D, SetLaw(C, q), dropped)
+    everything = np.sort(enumeration(D, SetLaw(C, q)).probability)[::-1]
     np.testing.assert_allclose(np.sort(weights)[::-1], everything[: weights.size], 1e-12)
     assert left <= dropped
     assert math.fsum([*weights, left]) == pytest.approx(1, abs=1e-13)

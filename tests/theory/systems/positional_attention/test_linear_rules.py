@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from theory.symmetry import Partition
+from theory.systems.positional_attention.data_law import SetLaw, bayes_error
 from theory.systems.positional_attention.linear_rules import (
     best_link_error,
     best_weights,
@@ -20,7 +21,6 @@ from theory.systems.positional_attention.linear_rules import (
     walk_law,
     weighted_rule_error,
 )
-from theory.systems.positional_attention.model import bayes_error
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
 
@@ -115,7 +115,7 @@ def test_search_finds_the_shrunk_set():
 def test_powers_of_three_reach_the_bayes_error(D, C, q, value):
     if D == 8:
         found = best_link_error(encoding_weights(D), sets_of(D, C), q)
-        assert found == pytest.approx(bayes_error(D // C, C, q), rel=1e-12)
+        assert found == pytest.approx(bayes_error(SetLaw(C, q), D // C), rel=1e-12)
         assert found == pytest.approx(value, abs=5e-6)
     scores = np.array(encoding_weights(D)) @ (np.indices((3,) * D).reshape(D, -1) - 1)
     assert np.unique(scores).size == 3**D

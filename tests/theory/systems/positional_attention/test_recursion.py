@@ -9,10 +9,9 @@ from theory.rendering import as_latex, as_text
 from theory.symmetry import Partition, classes
 from theory.systems.positional_attention import lemmas, model, recursion
 from theory.systems.positional_attention.claims import CLAIMS
+from theory.systems.positional_attention.data_law import SetLaw, bayes_error, configurations
 from theory.systems.positional_attention.model import (
     ORBITS,
-    bayes_error,
-    configurations,
     entries,
     orbit_of,
     row_entries,
@@ -159,7 +158,7 @@ def test_configurations_are_a_law():
     [(4, 2, 0.5, 0.08264), (4, 3, 0.4, 0.01181)],
 )
 def test_bayes_error(sets, size, chance, value):
-    assert bayes_error(sets, size, chance) == pytest.approx(value, abs=5e-6)
+    assert bayes_error(SetLaw(size, chance), sets) == pytest.approx(value, abs=5e-6)
 
 
 def test_rendering_uses_the_table():

@@ -1,0 +1,100 @@
+"""Mixed random sets: every expectation, the full problem and samples have one law."""
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.systems.positional_attention.empirical.sampling import assumption_1
+from dynamics.validation import InvalidRequest
+from theory.symmetry import Partition
+
+STATES = [(0.03, 0.0, 0.0), (0.3, 0.05, -0.02), (0.4, 0.6, -0.1)]
+
+
+def mixed(system, **sizes):
+    return system.Parameters(random_sets="mixed", **sizes)
+
+
+@pytest.mark.parametrize(("D", "C"), [(8, 2), (9, 3)])
+def test_the_reduction_is_that_of_the_full_problem(system, D, C):
+    parameters = mixed(system, D=D, C=C)
+    reduced, full = system.ReducedPopulation(parameters, "exact"), system.FullPopulation(parameters)
+    result = dynamics.compare(reduced, full, eta=0.02, steps=3000)
+    assert max(result.deviation.values()) < 1e-12
+    assert full.law[1].sum() == pytest.approx(1, rel=1e-13)
+    plain = system.ReducedPopulation(system.Parameters(D=D, C=C), "exact")
+    state = STATES[1]
+    assert np.abs(reduced.gradient(state) - plain.gradient(state)).max() > 1e-5
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize(("D", "C"), [(16, 4), (32, 8)])
+def test_the_spectral_expectation_holds_its_bound(system, D, C, state):
+    parameters = mixed(system, D=D, C=C)
+    exact = system.ReducedPopulation(parameters, "exact").error_bound(state)
+    smooth = system.ReducedPopulation(parameters, "spectral").error_bound(state)
+    distance = np.abs(exact["value"] - smooth["value"])
+    assert (distance <= exact["bound"] + smooth["bound"]).all()
+
+
+def test_a_truncation_holds_its_bound(system):
+    parameters = mixed(system, D=16, C=4)
+    exact = system.ReducedPopulation(parameters, "exact").error_bound(STATES[1])
+    part = system.ReducedPopulation(parameters, "truncated", dropped=1e-4, tolerance=1e12)
+    result = part.error_bound(STATES[1])
+    assert (np.abs(exact["value"] - result["value"]) <= exact["bound"] + result["bound"]).all()
+
+
+def test_a_sampled_expectation_agrees_within_its_errors(system):
+    parameters = mixed(system, D=16, C=4)
+    exact = system.ReducedPopulation(parameters, "exact").error_bound(STATES[1])
+    drawn = system.ReducedPopulation(parameters, "sampled", samples=20_000).error_bound(STATES[1])
+    assert (np.abs(exact["value"] - drawn["value"]) < 4 * drawn["standard_error"]).all()
+
+
+@pytest.mark.parametrize("sizes", [[3, 3, 3], [1, 2, 4]])
+def test_samples_follow_the_law(system, sizes):
+    """No random set is of one sign; else each set has the law of Assumption 1, conditioned."""
+    D, count, chance = sum(sizes), 40_000, 0.6
+    partition = Partition.contiguous(sizes)
+    parameters = system.Parameters(D=D if D % 3 == 0 else 8, C=3 if D % 3 == 0 else 2, q=chance)
+    law = assumption_1(parameters, partition) if D == parameters.D else None
+    law = type(law or assumption_1(parameters))(partition, chance, 0.1, "mixed")
+    values, labels, signals = law.draw(count, np.random.default_rng(1))
+    for k, members in enumerate(partition.sets):
+        inside = values[:, members]
+        assert (inside[signals == k] == labels[signals == k, None]).all()
+        random = inside[signals != k]
+        assert (np.abs(random.sum(axis=1)) < members.size).all()
+        grid = np.indices((3,) * members.size).reshape(members.size, -1).T - 1
+        weight = np.where(grid == 0, 1 - chance, chance / 2).prod(axis=1)
+        weight[np.abs(grid.sum(axis=1)) == members.size] = 0.0
+        weight /= weight.sum()
+        codes = (random + 1) @ 3 ** np.arange(members.size)[::-1]
+        share = np.bincount(codes.astype(int), minlength=weight.size) / len(random)
+        error = np.sqrt(weight * (1 - weight) / len(random))
+        assert (np.abs(share - weight) <= 5 * error).all()
+
+
+def test_fewer_samples_begin_more(system):
+    law = assumption_1(mixed(system, D=9, C=3))
+    few, many = (law.draw(count, np.random.default_rng(3))[0] for count in (10, 1000))
+    np.testing.assert_array_equal(few, many[:10])
+
+
+def test_a_word_that_is_no_law_is_refused(system):
+    with pytest.raises(ValueError, match="random_sets can be any, mixed; nearest: any"):
+        system.Parameters(random_sets="mixd")
+    single = Partition.contiguous([1, 7])
+    with pytest.raises(InvalidRequest, match="leaves a set of one patch no value"):
+        assumption_1(mixed(system, D=8, C=2, q=1.0), single)
+
+
+def test_the_error_reaches_zero_and_alpha_grows_beyond_its_value_at_t1(system):
+    """D=9 C=3: the criterion (L-1)(1-1/C)^p is .593 below 1; under Assumption 1 alpha falls."""
+    run = dynamics.flow(system.ReducedPopulation(mixed(system, D=9, C=3), "exact"), time=1e4)
+    assert run.events["event_III"].time == pytest.approx(684.08, rel=1e-4)
+    assert run["error"][-1] == 0.0
+    plain = dynamics.flow(system.ReducedPopulation(system.Parameters(D=9, C=3), "exact"), time=1e4)
+    assert plain.events["event_III"] is None
+    assert plain.reasons["event_III"] == "falls to the horizon"
