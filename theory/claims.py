@@ -48,6 +48,12 @@ class Claim:
         The observation that would contradict it.
     proof : callable or None
         Computes `Evidence` symbolically, without assuming the statement.
+    one_sided : bool
+        The statement is a sufficient condition or a bound: doing better does not contradict it.
+    re_derived : bool
+        The text at hand has lost a formula of the statement, which is derived anew here.
+    reading : str
+        How the statement is read where its literal words fail or are empty; "" where they stand.
     """
 
     source: str
@@ -55,10 +61,13 @@ class Claim:
     hypothesis: str
     falsified_by: str
     proof: Callable[[], Evidence] | None = field(default=None, compare=False)
+    one_sided: bool = False
+    re_derived: bool = False
+    reading: str = ""
 
     def __post_init__(self) -> None:
         """Join the lines of every text."""
-        for name in ("source", "statement", "hypothesis", "falsified_by"):
+        for name in ("source", "statement", "hypothesis", "falsified_by", "reading"):
             object.__setattr__(self, name, " ".join(getattr(self, name).split()))
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import re
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ FORMS = ("text", "latex", "source")
 WIDTH = 110
 CLAIM = 30
 """Columns of the name of a claim."""
+WORD = 28
+"""Columns of a verdict."""
 
 
 def add_flags(parser: Parser) -> None:
@@ -168,7 +170,7 @@ def _verify(request: CommandRequest) -> int:
     checked = verdicts(system, parameters, claims, options.get("thorough", False), _seed(request))
     quiet = options.get("json", False)
     if not quiet:
-        columns = f"{'claim':<{CLAIM}}{'verdict':<28}{'measured':>12}{'bound':>12}  quantity"
+        columns = f"{'claim':<{CLAIM}}{'verdict':<{WORD}}{'measured':>12}{'bound':>12}  quantity"
         print(f"{system.title}\n\n{columns}", flush=True)
     done, interrupted = _collect(checked, quiet)
     if interrupted:
@@ -238,14 +240,27 @@ def _pictures(done: list[Verdict]) -> Iterator[tuple[str, Any]]:
 
 
 def _row(verdict: Verdict) -> str:
-    """A verdict as a line, with its reason under it."""
+    """A verdict as a line, with its reason and what is measured of the literal words under it."""
     document: dict[str, Any] = verdict.document()
-    first = (
-        f"{verdict.claim.source:<{CLAIM}}{document['verdict']:<28}{verdict.measured:>12.4g}"
-        f"{verdict.bound:>12.4g}  {verdict.evidence['quantity']}"
+    lines = [_line(document["claim"], verdict.word, document, str(verdict.evidence["quantity"]))]
+    lines += _indented(str(verdict.evidence["reason"]))
+    literal = document.get("literal")
+    if literal is not None:
+        lines.append(_line("  literal words", literal["verdict"], literal, literal["quantity"]))
+        lines += _indented(literal["reason"])
+    return "\n".join(lines)
+
+
+def _line(name: str, word: str, numbers: Mapping[str, Any], quantity: str) -> str:
+    """A verdict as a line; words that are too long for their column push the rest on."""
+    return (
+        f"{name:<{CLAIM}}{word:<{WORD - 2}}  {numbers['measured']:>12.4g}"
+        f"{numbers['bound']:>12.4g}  {quantity}"
     )
-    reason = textwrap.wrap(str(verdict.evidence["reason"]), WIDTH - CLAIM)
-    return "\n".join([first, *(f"{'':{CLAIM}}{line}" for line in reason)])
+
+
+def _indented(text: str) -> list[str]:
+    return [f"{'':{CLAIM}}{line}" for line in textwrap.wrap(text, WIDTH - CLAIM)]
 
 
 def _figure(request: CommandRequest) -> int:

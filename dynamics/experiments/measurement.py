@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics.experiments.rules import Repeat, repeats
 from dynamics.experiments.verify import Check, Finding, Protocol
 
 if TYPE_CHECKING:
@@ -100,6 +101,12 @@ class Study:
         Of everything random.
     quantity, relation, bound : str, str, float
         Of the first `Measurement`.
+    require : function or None
+        Screens parameters by the claim's hypothesis, as of `measures`.
+    single : tuple of str
+        Of what only one is tried (`dynamics.experiments.rules.SINGLE`).
+    literal : Finding or None
+        What was measured of the literal words, where the claim is read in another way.
     rows : list of dict
         The table of the evidence.
     curves : list of dict
@@ -114,15 +121,29 @@ class Study:
         self.system, self.parameters = system, protocol.parameters
         self.thorough, self.seed = protocol.thorough, protocol.seed
         self.quantity, self.relation, self.bound = quantity, relation, bound
+        self.require: Callable[[Any], None] | None = None
+        self.single: tuple[str, ...] = ()
+        self.literal: Finding | None = None
         self.rows: list[dict[str, Any]] = []
         self.curves: list[dict[str, Any]] = []
         self.plot: dict[str, Any] | None = None
 
     def laws(self, *default: Mapping[str, Any]) -> list[Any]:
-        """The user's parameters alone, or those of the check, from values by name."""
+        """The user's parameters alone, or those of the check, from values by name.
+
+        Raises
+        ------
+        Undecided
+            Where they do not meet the hypothesis of the claim, whosever they are.
+        """
         if self.parameters is not None:
             return [self.parameters]
-        return [self.system.Parameters(**values) for values in default]
+        laws = [self.system.Parameters(**values) for values in default]
+        require = self.require
+        if require is not None:
+            for law in laws:
+                require(law)
+        return laws
 
     def law(self, **default: Any) -> Any:
         """The user's parameters, or those of the check by name."""
@@ -199,6 +220,37 @@ class Study:
         """Whether a value meets the bound of the claim."""
         return Measurement(self.quantity, value, self.relation, self.bound).met
 
+    def confirmed(self, measured: Callable[[Repeat], float], *single: str) -> tuple[float, str]:
+        """A measured value, repeated where it does not meet the bound.
+
+        Where every repetition misses the bound too, nothing is `single` any more, and the finding
+        may contradict the claim. Where one meets it, what the run depends on stays `single`,
+        and nothing is decided.
+
+        Parameters
+        ----------
+        measured : function
+            ``measured(repeat)``, the value of one run, with ``repeat`` a
+            `dynamics.experiments.rules.Repeat`.
+        *single : str
+            Of what a run is only one, names from `dynamics.experiments.rules.SINGLE`.
+
+        Returns
+        -------
+        float
+            At the first run.
+        str
+            What the repetitions gave, for the reason; "" where there were none.
+        """
+        self.single = single
+        value = measured(Repeat())
+        if self.met(value):
+            return value, ""
+        others = {str(repeat): measured(repeat) for repeat in repeats(*single)}
+        if not any(map(self.met, others.values())):
+            self.single = ()
+        return value, "; ".join(f"{name}: {other:.4g}" for name, other in others.items())
+
     def conclude(
         self,
         value: float,
@@ -241,7 +293,10 @@ class Study:
             evidence.setdefault("table", self.rows)
         if self.plot is not None:
             evidence["plot"] = self.plot
-        return Finding(holds, decisive.quantity, measured, decisive.bound, reason, evidence)
+        return Finding(
+            holds, decisive.quantity, measured, decisive.bound, reason, evidence,
+            relation=decisive.relation, single=self.single, literal=self.literal,
+        )  # fmt: skip
 
 
 def measures(
@@ -249,6 +304,7 @@ def measures(
     relation: str,
     bound: float = nan,
     require: Callable[[Any], None] | None = None,
+    single: tuple[str, ...] = (),
 ) -> Callable[[Callable[[Study], Finding]], Check]:
     """Decorate ``check(study)`` with the quantity that it measures.
 
@@ -260,13 +316,18 @@ def measures(
         As of a `Measurement`. A bound that follows from the parameters is set by the check:
         ``study.bound = ...``.
     require : function, optional
-        Raises `Undecided` for parameters of the user that do not meet the claim's hypothesis.
+        Raises `Undecided` for parameters that do not meet the claim's hypothesis, the user's or
+        those of the protocol.
+    single : tuple of str
+        Of what only one is tried (`dynamics.experiments.rules.SINGLE`); a check that repeats sets
+        ``study.single``, or uses `Study.confirmed`.
     """
 
     def decorate(check: Callable[[Study], Finding]) -> Check:
         @wraps(check)
         def decorated(system: System, protocol: Protocol) -> Finding:
             study = Study(system, protocol, quantity, relation, bound)
+            study.require, study.single = require, single
             try:
                 if require is not None and protocol.parameters is not None:
                     require(protocol.parameters)
@@ -275,6 +336,7 @@ def measures(
                 evidence = refusal.evidence
                 return Finding(None, quantity, nan, study.bound, str(refusal), evidence)
 
+        decorated.__dict__["screened"] = require is not None
         return decorated
 
     return decorate

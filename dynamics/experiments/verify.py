@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from dynamics.experiments import experiments_of
+from dynamics.experiments import experiments_of, rules
 from dynamics.registry import load_system
 from dynamics.validation import InvalidRequest, first_problem
 
@@ -63,6 +63,12 @@ class Finding:
     evidence : mapping
         Plain values (JSON): ``parameters`` of the measurement, tables, and under ``plot`` the
         picture of a `dynamics.experiments.measurement.Study`.
+    relation : str
+        What the claim puts between measured value and bound: ``"<="``; "" where it is not said.
+    single : tuple of str
+        Of what only one was tried: ``"step size"``, ``"seed"``, ``"time"``.
+    literal : Finding or None
+        What was measured of the statement's literal words, where the finding is of a reading.
 
     Examples
     --------
@@ -78,6 +84,9 @@ class Finding:
     bound: float
     reason: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    relation: str = ""
+    single: tuple[str, ...] = ()
+    literal: Finding | None = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +98,7 @@ class Verdict:
     claim : Claim
         The paper's statement.
     finding : Finding
-        What was measured.
+        What was measured, under the rules of `dynamics.experiments.rules`.
 
     Examples
     --------
@@ -110,6 +119,13 @@ class Verdict:
         return self.finding.holds
 
     @property
+    def word(self) -> str:
+        """The verdict in words, with what it is a verdict on where that is not the literal text."""
+        if self.claim.re_derived:
+            return f"{WORDS[self.holds]}, as re-derived here"
+        return f"{WORDS[self.holds]}, as read here" if self.claim.reading else WORDS[self.holds]
+
+    @property
     def measured(self) -> float:
         """The measured value."""
         return self.finding.measured
@@ -127,15 +143,29 @@ class Verdict:
 
     def document(self) -> dict[str, Any]:
         """The verdict as plain values."""
-        return {
+        content: dict[str, Any] = {
             "claim": self.claim.source,
             "holds": self.holds,
-            "verdict": WORDS[self.holds],
+            "verdict": self.word,
             "measured": self.measured,
             "bound": self.bound,
             "statement": self.claim.statement,
+            "single": list(self.finding.single),
             "evidence": dict(self.evidence),
         }
+        if self.claim.reading:
+            content["reading"] = self.claim.reading
+        literal = self.finding.literal
+        if literal is not None:
+            content["literal"] = {
+                "holds": literal.holds,
+                "verdict": WORDS[literal.holds],
+                "measured": literal.measured,
+                "bound": literal.bound,
+                "quantity": literal.quantity,
+                "reason": literal.reason,
+            }
+        return content
 
 
 Check = Callable[["System", Protocol], Finding]
@@ -210,7 +240,8 @@ def verdicts(
             raise InvalidRequest(f"{loaded.name} has no check of claim {source!r}")
     protocol = Protocol(parameters, thorough, seed)
     for source in requested:
-        yield Verdict(claims_by_source[source], _run(table[source], loaded, protocol))
+        claim = claims_by_source[source]
+        yield Verdict(claim, rules.applied(claim, _run(table[source], loaded, protocol)))
 
 
 def _run(check: Check, system: System, protocol: Protocol) -> Finding:

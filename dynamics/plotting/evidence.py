@@ -14,7 +14,6 @@ from dynamics.plotting.labels import logarithmic as ticks
 
 COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, "black")
 DASHES = ("-", "--", "-.", ":")
-WORDS = {True: "holds", False: "does not hold here", None: "not decidable at this size"}
 FEW = 12
 """Points up to which a curve shows its measurements."""
 NARROW = 100.0
@@ -63,7 +62,7 @@ def evidence(verdict: Any) -> Axes | None:
     if plot["x_scale"] == "log" and x.size and x.max() < NARROW * x.min():
         ticks(axes.xaxis, x.max() / x.min())
     _scale(axes, plot["y_scale"], _finite(curves, "y"))
-    axes.set_title(f"{verdict.claim.source}: {WORDS[verdict.holds]}", fontsize=9, loc="left")
+    axes.set_title(f"{verdict.claim.source}: {verdict.word}", fontsize=9, loc="left")
     if many:
         style.legend_on_the_right(axes, fontsize=8)
     else:

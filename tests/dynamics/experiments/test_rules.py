@@ -1,0 +1,194 @@
+"""Each rule has a case here that fails without it."""
+
+from math import nan
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.experiments.measurement import Measurement, Study, Undecided, measures
+from dynamics.experiments.rules import applied, growth, repeats
+from dynamics.experiments.verify import Finding, Protocol, checks
+from theory.claims import Claim
+
+SYSTEMS = ("positional_attention", "masked_image_modeling", "shallow_vit")
+OUTSIDE: dict[str, set[str]] = {name: set() for name in SYSTEMS}
+"""Claims whose own protocol lies outside of the hypothesis, which no size in reach meets."""
+
+
+def claim(**changed):
+    return Claim("Lemma", "a statement", "a hypothesis", "an observation", **changed)
+
+
+def finding(holds=False, relation="<=", measured=2.0, bound=1.0, **changed):
+    return Finding(holds, "time", measured, bound, "measured", relation=relation, **changed)
+
+
+# 1. the hypothesis
+
+
+def test_the_protocol_of_a_check_is_screened_like_the_sizes_of_a_user(system):
+    def many(law):
+        if law.D < 100:
+            raise Undecided("too few patches: needs D near 100")
+
+    @measures("D", ">", 0.0, require=many)
+    def check(study):
+        return study.conclude(study.law(D=16, C=4).D, "measured")
+
+    small = check(system, Protocol())
+    assert (small.holds, small.reason) == (None, "too few patches: needs D near 100")
+    assert check(system, Protocol(system.Parameters(D=16, C=4))).holds is None
+    assert check(system, Protocol(system.Parameters(D=196, C=14))).holds
+
+
+class Stop(Exception):
+    """A check has its sizes."""
+
+
+class Sizes:
+    """A system of which there are only the parameters."""
+
+    def __init__(self, system):
+        self.name, self.Parameters = system.name, system.Parameters
+
+    def __getattr__(self, name):
+        raise Stop
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_no_protocol_lies_outside_of_its_hypothesis(name):
+    system, outside = dynamics.load_system(name), set()
+    for source, check in checks(system).items():
+        if not getattr(check, "screened", False):
+            continue
+        try:
+            if check(Sizes(system), Protocol()).holds is None:
+                outside.add(source)
+        except Stop:
+            continue
+    assert outside == OUTSIDE[name]
+
+
+# 2. bounds and sufficient conditions
+
+
+@pytest.mark.parametrize(("relation", "measured"), [("<=", 0.5), ("<", 0.5), (">=", 2.0)])
+def test_better_than_a_bound_does_not_contradict_it(relation, measured):
+    better = finding(relation=relation, measured=measured)
+    assert applied(claim(one_sided=True), better).holds is True
+    assert applied(claim(), better).holds is False
+
+
+@pytest.mark.parametrize(("relation", "measured"), [("<=", 2.0), (">=", 0.5), ("==", 1.0)])
+def test_worse_than_a_bound_contradicts_it(relation, measured):
+    assert applied(claim(one_sided=True), finding(False, relation, measured)).holds is False
+
+
+# 3. formulas that are re-derived
+
+
+def test_a_formula_that_was_lost_is_not_contradicted():
+    lost = claim(re_derived=True)
+    verdict = dynamics.Verdict(lost, applied(lost, finding()))
+    assert verdict.holds is None
+    assert verdict.word == "not decidable at this size, as re-derived here"
+    assert applied(lost, finding(holds=True)).holds is True
+
+
+# 4. readings
+
+
+def test_a_reading_is_named_and_the_literal_words_stand_beside_it():
+    read = claim(reading="off the diagonal")
+    verdict = dynamics.Verdict(read, applied(read, finding(True, literal=finding(False))))
+    document = verdict.document()
+    assert document["verdict"] == "holds, as read here"
+    assert document["reading"] == "off the diagonal"
+    assert "off the diagonal" in document["evidence"]["reason"]
+    assert document["literal"]["holds"] is False
+    assert "literal" not in dynamics.Verdict(claim(), finding()).document()
+
+
+# 5. one step size, one seed, one time
+
+
+def test_what_was_seen_once_says_so_and_contradicts_nothing():
+    once = applied(claim(), finding(single=("step size", "seed")))
+    assert once.holds is None
+    assert "one step size and one seed" in once.reason
+    assert "a quarter of the step size, three seeds" in once.reason
+    held = applied(claim(), finding(holds=True, single=("time",)))
+    assert held.holds is True
+    assert "one time" in held.reason
+    assert applied(claim(), finding(measured=nan, single=("time",))).reason == "measured"
+
+
+@pytest.mark.parametrize(
+    ("at_quarter", "holds"), [(3.0, False), (0.5, None)], ids=["everywhere", "not everywhere"]
+)
+def test_a_contradiction_is_repeated(at_quarter, holds):
+    study = Study(None, Protocol(), "error", "<=", 1.0)
+    tried = []
+
+    def measured(repeat):
+        tried.append(repeat)
+        return at_quarter if repeat.eta_factor == 0.25 else 2.0
+
+    value, words = study.confirmed(measured, "step size", "seed", "time")
+    assert value == 2.0
+    assert tried[1:] == list(repeats("step size", "seed", "time"))
+    assert {repeat.eta_factor for repeat in tried} == {1.0, 0.5, 0.25}
+    assert {repeat.seed for repeat in tried} == {0, 1, 2}
+    assert max(repeat.time_factor for repeat in tried) == 2.0
+    assert f"eta times 0.25: {at_quarter:g}" in words
+    assert applied(claim(), study.conclude(value, words)).holds is holds
+
+
+def test_what_holds_is_measured_once():
+    study = Study(None, Protocol(), "error", "<=", 1.0)
+    assert study.confirmed(lambda repeat: 0.5, "seed") == (0.5, "")
+    assert study.single == ("seed",)
+
+
+def test_the_finding_says_its_relation():
+    study = Study(None, Protocol(), "one", "<=", 1.0)
+    assert study.conclude(0.5, "").relation == "<="
+    assert study.conclude(0.5, "", Measurement("two", 3.0, ">", 4.0)).relation == ">"
+
+
+# 6. growth
+
+SIZES = np.array([8.0, 16.0, 32.0, 64.0])
+
+
+@pytest.mark.parametrize(
+    ("measured", "claimed", "holds"),
+    [
+        (0.25, 0.25, True),
+        (0.26, 0.25, True),
+        (0.22, 0.25, False),
+        (0.0, 0.0, True),
+        (2.0, 0, False),
+    ],
+)
+def test_an_exponent_is_held_to_a_tenth(measured, claimed, holds):
+    assert growth(SIZES, 7.0 * SIZES**measured, claimed).holds is holds
+
+
+def test_a_factor_hides_nothing_and_corrections_that_vanish_decide_nothing():
+    assert growth(SIZES, 1e6 * SIZES, 1.0).holds is True
+    assert growth(SIZES, SIZES + 3 * np.sqrt(SIZES), 1.0).holds is None  # comes nearer
+    assert growth(SIZES, SIZES * (1 + 0.2 * SIZES), 1.0).holds is False  # goes away
+
+
+def test_an_upper_bound_holds_where_growth_is_slower():
+    assert growth(SIZES, SIZES, 2.0, upper=True).holds is True
+    assert growth(SIZES, SIZES, 2.0).holds is False
+    assert growth(SIZES, SIZES**3, 2.0, upper=True).holds is False
+
+
+def test_errors_of_the_values_leave_an_exponent_undecided():
+    assert growth(SIZES, SIZES**1.6, 2.0, errors=np.full(4, 0.05)).holds is False
+    assert growth(SIZES, SIZES**1.6, 2.0, errors=np.full(4, 0.5)).holds is None
+    assert growth(SIZES[:2], SIZES[:2], 1.0).holds is None
