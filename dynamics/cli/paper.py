@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import shlex
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from theory.claims import Claim
 
 FORMS = ("text", "latex", "source")
+PAGE = "verdicts"
+"""Name of the files of a report."""
 WIDTH = 110
 CLAIM = 30
 """Columns of the name of a claim."""
@@ -37,6 +40,7 @@ def add_flags(parser: Parser) -> None:
     if command == "verify":
         parser.add_flags({"claims": "sources, separated by commas (default all)"}, metavar="LIST")
         parser.add_switches({"thorough": "more sizes and seeds"})
+        parser.add_flags({"report": "a page to read, HTML and Markdown"}, metavar="DIR")
         out = {"out": "result (default results/verify-SYSTEM)"}
     else:
         from dynamics.experiments.figure import figures
@@ -161,7 +165,12 @@ def _verify(request: CommandRequest) -> int:
 
     options, system = request.flags, request.system
     out = Path(str(options.get("out", f"results/verify-{system.name}")))
+    report = Path(str(options["report"])) if "report" in options else None
     storage.check_writable(out)
+    if report is not None:
+        storage.check_writable(report, "report")
+        if report.resolve() == out.resolve():
+            raise InvalidRequest(f"report and out are both {str(out)!r}; they can be two folders")
     claims = sources(system, None)
     if "claims" in options:
         words = separated(str(options["claims"]), claims)
@@ -179,8 +188,12 @@ def _verify(request: CommandRequest) -> int:
     if done:
         claimed = [verdict.document() for verdict in done]
         document = {"system": system.name, "claims": claimed, "interrupted": interrupted}
+        text = f"\nevidence {out}"
+        if report is not None:
+            write_folder(report, document, _pictures(done), texts=_report(request, done))
+            text += f"\nreport   {report / PAGE}.html"
         document = write_folder(out, document, _pictures(done))
-        print_result(options, document, f"\nevidence {out}")
+        print_result(options, document, text)
     return 130 if interrupted else 0
 
 
@@ -236,7 +249,26 @@ def _pictures(done: list[Verdict]) -> Iterator[tuple[str, Any]]:
     for verdict in done:
         axes = plotting.evidence(verdict)
         if axes is not None:
-            yield re.sub(r"\W+", "_", verdict.claim.source.lower()) + ".png", axes
+            yield _file_name(verdict), axes
+
+
+def _report(request: CommandRequest, done: list[Verdict]) -> dict[str, str]:
+    """File name -> text of the page on the verdicts."""
+    from dynamics.experiments.verdict_report import html, markdown
+
+    system, flags = request.system, request.flags
+    words = ["attdyn", "verify", str(system.origin or system.name)]
+    words += [f"--{name}={entry}" for name, entry in request.given_parameters.items()]
+    words += ["--thorough"] if flags.get("thorough") else []
+    words += [f"--seed={flags['seed']}"] if "seed" in flags else []
+    pictures = {v.claim.source: _file_name(v) for v in done if v.evidence.get("plot")}
+    page = markdown(system.title, done, shlex.join(words), pictures)
+    return {f"{PAGE}.md": page, f"{PAGE}.html": html(system.title, page)}
+
+
+def _file_name(verdict: Verdict) -> str:
+    """Of the picture of the evidence."""
+    return re.sub(r"\W+", "_", verdict.claim.source.lower()) + ".png"
 
 
 def _row(verdict: Verdict) -> str:

@@ -121,6 +121,7 @@ def write_folder(
     document: dict[str, Any],
     pictures: Iterable[tuple[str, Any]],
     result: Result | None = None,
+    texts: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Write a folder of pictures with a summary, whole or not at all.
 
@@ -133,11 +134,13 @@ def write_folder(
         File names and axes.
     result : Trajectory, Comparison or Overlay, optional
         Written too.
+    texts : mapping, optional
+        File name -> text of further files.
 
     Returns
     -------
     dict
-        The document with the names of the pictures as ``files``, as it is in ``summary.json``.
+        The document with the names of the other files as ``files``, as in ``summary.json``.
     """
     from dynamics import plotting
     from dynamics.results import storage
@@ -146,7 +149,9 @@ def write_folder(
         if result is not None:
             storage.write_groups(result, folder / storage.INSIDE)
         files = [plotting.write(axes, folder / name).name for name, axes in pictures]
-        document = document | {"files": files}
+        for name, text in (texts or {}).items():
+            (folder / name).write_text(text, encoding="utf-8")
+        document = document | {"files": [*files, *(texts or {})]}
         (folder / "summary.json").write_text(json_text(document) + "\n", encoding="utf-8")
     return document
 

@@ -172,8 +172,14 @@ def write_groups(result: Result, folder: Path) -> None:
         dataset.to_zarr(folder, group=group, mode="a", zarr_format=3, consolidated=False)
 
 
-def check_writable(path: str | os.PathLike[str]) -> Path:
+def check_writable(path: str | os.PathLike[str], flag: str = "out") -> Path:
     """Make sure that a result can be written, and leave nothing behind.
+
+    Parameters
+    ----------
+    path : path-like
+    flag : str
+        That names the path in a refusal.
 
     Raises
     ------
@@ -184,7 +190,7 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 
     def refused(problem: str) -> InvalidRequest:
         allowed = "a new folder or an earlier result; nearest: results"
-        return InvalidRequest(f"out={str(target)!r} {problem}; out can be {allowed}")
+        return InvalidRequest(f"{flag}={str(target)!r} {problem}; {flag} can be {allowed}")
 
     try:
         if target.is_symlink():
