@@ -40,6 +40,25 @@ STARTS = re.compile(r"^(def start\b|start\s*=)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
+class Contrast:
+    """A reduced run at other parameters, which a default comparison is laid beside.
+
+    Attributes
+    ----------
+    parameters : mapping
+        Those that differ.
+    overlaid : tuple of str
+        States and observables that are drawn of both.
+    remark : callable
+        Parameters -> what decides between the two, in one sentence.
+    """
+
+    parameters: Mapping[str, Any]
+    overlaid: tuple[str, ...]
+    remark: Callable[[Any], str]
+
+
+@dataclass(frozen=True)
 class DefaultRun:
     """What a command does by default.
 
@@ -50,6 +69,7 @@ class DefaultRun:
     eta: float
     steps: int
     samples: int = 0
+    contrast: Contrast | None = None
 
 
 @dataclass(frozen=True)

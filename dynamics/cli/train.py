@@ -7,17 +7,21 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli import report
 from dynamics.cli.arguments import CommandRequest, Parser, toml_text, unknown, value, values
+from dynamics.cli.contrast import Beside, lay_beside
 from dynamics.registry import FULL
 from dynamics.results.outcome import INTERRUPTED
 from dynamics.validation import InvalidRequest, integer
 
 if TYPE_CHECKING:
     from dynamics.registry import DefaultRun, System
+    from dynamics.results.comparison import Comparison
     from dynamics.results.storage import Result
     from dynamics.training.checkpoint import Checkpoint
 
@@ -108,10 +112,14 @@ def execute(request: CommandRequest) -> int:
         fulls = [system.problem(parameters, full, options | seed) for seed in seeds]
         if request.command == "run":
             result = _trained(fulls[0], settings, checkpoint.file)
-        else:
-            reduced = [system.problem(parameters, None, options | s) for s in reduced_seeds]
-            result = _compared(reduced, fulls, settings, checkpoint.file)
-        return _deliver(request, out, result, checkpoint)
+            return _deliver(request, out, result, checkpoint)
+        reduced = [system.problem(parameters, None, options | s) for s in reduced_seeds]
+        result = _compared(reduced, fulls, settings, checkpoint.file)
+        beside, usual = None, system.Parameters(**default.parameters)
+        if default.contrast and parameters == usual and not result.interrupted:
+            train = partial(_trained, settings=settings)
+            beside = lay_beside(system, default.contrast, result.reduced, options, train)
+        return _deliver(request, out, result, checkpoint, beside)
 
 
 def _check_meaning(request: CommandRequest, full: str | None) -> None:
@@ -180,7 +188,9 @@ def _default_seeds(system: System) -> int:
     return 1 if "seed" in system.sampling_options else 3
 
 
-def _trained(problem: Any, settings: Mapping[str, Any], checkpoint: Checkpoint | None) -> Result:
+def _trained(
+    problem: Any, settings: Mapping[str, Any], checkpoint: Checkpoint | None = None
+) -> Any:
     """Train one problem; warn on stderr where a reduced run leaves its invariant space."""
     from dynamics.analysis.comparison import overlay
     from dynamics.training.flow import flow
@@ -200,7 +210,7 @@ def _trained(problem: Any, settings: Mapping[str, Any], checkpoint: Checkpoint |
 
 def _compared(
     reduced: list[Any], fulls: list[Any], settings: Mapping[str, Any], file: Checkpoint | None
-) -> Result:
+) -> Comparison:
     """Reduced and full problems, trained; stderr explains a deviation beyond rounding."""
     from dynamics.analysis.comparison import compare
 
@@ -234,14 +244,22 @@ def _config(
 
 
 def _deliver(
-    request: CommandRequest, out: Path, result: Result, checkpoint: CommandCheckpoint
+    request: CommandRequest,
+    out: Path,
+    result: Result,
+    checkpoint: CommandCheckpoint,
+    beside: Beside | None = None,
 ) -> int:
     """Write result, pictures and summary, whole or not at all; print; choose the exit code."""
-    document = report.document(result)
-    document = report.write_folder(out, document, report.pictures(result), result)
+    document, lines = report.document(result), [report.table(request.system, result)]
+    pictures = report.pictures(result)
+    if beside is not None:
+        document |= {"beside": beside.document()}
+        lines += beside.lines()
+        pictures = chain(pictures, beside.pictures())
+    document = report.write_folder(out, document, pictures, result)
     checkpoint.close(result.interrupted)
-    pictures = [f"picture  {out / name}" for name in document["files"]]
-    lines = [report.table(request.system, result), *pictures, f"result   {out}"]
+    lines += [f"picture  {out / name}" for name in document["files"]] + [f"result   {out}"]
     report.print_result(request.flags, document, "\n".join(lines))
     end = result.outcome
     if end.failed:

@@ -146,11 +146,29 @@ def legend_on_the_right(axes: Axes, **options: Any) -> None:
 POWER = re.compile(r"([\d.]*)e([+-]?\d+)")
 
 
+MANY = 1e3
+"""Ratio of the limits of an axis from which on decades alone have ticks."""
+
+
+class Decades(LogLocator):
+    """Ticks at 1, 2, 5 of every decade; at the decades alone where there are more than three."""
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        """Ticks between two limits."""
+        self.set_params(subs=(1.0,) if vmax > MANY * vmin else (1.0, 2.0, 5.0))
+        return super().tick_values(vmin, vmax)
+
+
 def logarithmic(axes: Axes) -> None:
-    """A logarithmic vertical axis that may span less than a decade: labels at 1, 2, 5."""
+    """A logarithmic vertical axis that may span less than a decade, or many."""
+
+    def written(value: float, _: int) -> str:
+        low, high = axes.get_ylim()
+        return rf"$10^{{{np.log10(value):.0f}}}$" if high > MANY * low else f"{value:g}"
+
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_locator(Decades(numticks=12))
+    axes.yaxis.set_major_formatter(FuncFormatter(written))
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 

@@ -1,6 +1,6 @@
 """Positional attention and patch association, made to run."""
 
-from dynamics.registry import DefaultRun, System
+from dynamics.registry import Contrast, DefaultRun, System
 from dynamics.systems.positional_attention.empirical import FullEmpirical
 from dynamics.systems.positional_attention.full import FullPopulation
 from dynamics.systems.positional_attention.parameters import Parameters
@@ -11,6 +11,22 @@ from dynamics.systems.positional_attention.reduced.population import (
     gradient_seconds,
 )
 from theory.systems.positional_attention.claims import CLAIMS
+from theory.systems.positional_attention.data_law import ANY, MIXED
+from theory.systems.positional_attention.separability import criterion
+
+SHOWN = {"D": 9, "C": 3, "random_sets": MIXED}
+"""The smallest of the sizes at which all three events were seen with sets of three patches."""
+
+
+def what_decides(parameters: Parameters) -> str:
+    """What Event III depends on, in one sentence, where the criterion is below 1."""
+    number = criterion(parameters.set_law, parameters.L, parameters.p)
+    return (
+        f"(L-1)(1-1/C)^p = {number:.3f} < 1: in this toy law, without random sets of one sign, the "
+        "model can be right everywhere, and alpha grows again; under the paper's law it cannot, "
+        "and alpha falls after T1"
+    )
+
 
 SYSTEM = System(
     name="positional_attention",
@@ -24,7 +40,12 @@ SYSTEM = System(
     FullEmpirical=FullEmpirical,
     default_runs={
         "run": DefaultRun(parameters={}, eta=0.02, steps=100_000),
-        "compare": DefaultRun(parameters={"D": 9, "C": 3}, eta=0.03, steps=20_000),
+        "compare": DefaultRun(
+            parameters=SHOWN,
+            eta=0.03,
+            steps=40_000,
+            contrast=Contrast({"random_sets": ANY}, ("alpha", "G", "risk"), what_decides),
+        ),
         "empirical": DefaultRun(parameters={"q": 0.25}, eta=0.02, steps=10_000, samples=8000),
     },
     expectations=("exact", "truncated", "spectral", "sampled", "auto"),

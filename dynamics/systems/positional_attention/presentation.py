@@ -27,7 +27,7 @@ PRESENTATION = Presentation(
             ("Event II", "T0", "T1"),
             ("Event III", "event_III", None),
         ),
-        marks={"T0": "$T_0$", "T1": "$T_1$"},
+        marks={"T0": "$T_0$", "T1": "$T_1$", "event_III": r"$\min\,\alpha$"},
         asides={"T1_paper": r"$T_1$ (paper)"},
         overlaid=("alpha", "gamma", "rho", "risk"),
     ),

@@ -40,11 +40,19 @@ def test_events_are_marked_where_they_are(result):
     axes = plotting.comparison(result)
     verticals = {line.get_xdata()[0] for line in axes[0].lines if len(set(line.get_xdata())) == 1}
     events = result.reduced.events
-    assert {events[name].time for name in ("T0", "T1", "T1_paper")} <= verticals
-    written = " ".join(text.get_text() for text in axes[0].texts)
-    assert "Event I" in written
-    assert "Event II" in written
-    assert "no Event III" in written
+    assert {events[name].time for name in ("T0", "T1", "T1_paper", "event_III")} <= verticals
+    written = [text.get_text() for text in axes[0].texts]
+    assert {"Event I", "Event II", "Event III", r"$\min\,\alpha$"} <= set(written)
+    for panel in axes:
+        begins = [patch.get_x() for patch in panel.patches]
+        assert begins[1:] == [events["T0"].time, events["T1"].time, events["event_III"].time][::2]
+
+
+def test_an_event_that_is_absent_says_why():
+    system = dynamics.load_system("positional_attention")
+    run = dynamics.flow(system.ReducedPopulation(system.Parameters(D=9, C=3)), 1e4)
+    written = [text.get_text() for text in plotting.training(run)[0].texts]
+    assert "no Event III:\nfalls to the horizon" in written
 
 
 def test_attention_shows_the_sets_and_every_moment(result):
