@@ -6,7 +6,8 @@ not small beside its range, if both signs occur in it or if a smooth function of
 still reach zero in it; so branches that nearly touch, and loops smaller than a cell, get cells of
 their own size. `contourpy` follows the changes of sign from edge to edge. Every crossing of an edge
 is then polished onto the zero along that edge; a change of sign through a pole or a jump is no
-crossing.
+crossing. Chords between crossings are halved, by the zero across the middle of the chord, until the
+curvature of the polyline says that they follow the curve.
 
 All of this is done again from cells half as large, until two resolutions in succession give the
 same number of open and of closed branches; `Nullcline.converged` says whether they did. A zero set
@@ -34,6 +35,10 @@ DIVISIONS = 8
 BUDGET = 200_000
 PLAIN = 0.25
 """A cell is plain where its second differences are below this part of its range."""
+CHORD = 2e-4
+"""How far a chord may be from the curve, as a part of the side."""
+HALVINGS = 4
+"""How often a chord is halved: at a corner, where branches cross, it never follows the curve."""
 SAFETY = 4.0
 """On the bound by which second differences let a smooth function of one sign reach zero: a cone."""
 
@@ -194,7 +199,8 @@ def _resolution(samples: _Samples, base: int, tolerance: float, budget: int) -> 
     for chain in edge_contours(np.where(np.isnan(values), np.nan, values >= 0)):
         ends = nodes[chain[..., 0], chain[..., 1]]
         zeros = _polished(samples, ends, tolerance)
-        branches += _arcs(zeros, bool((ends[0] == ends[-1]).all()), 4 * tolerance * samples.size)
+        arcs = _arcs(zeros, bool((ends[0] == ends[-1]).all()), 4 * tolerance * samples.size)
+        branches += [_halved(samples, arc, tolerance) for arc in arcs]
     branches.sort(key=lambda arc: bool((arc[0] == arc[-1]).all()))
     lines = tuple(map(samples.points, branches))
     return Nullcline(lines, False, unresolved, samples.evaluations)
@@ -257,8 +263,8 @@ def edge_contours(above: FloatArray) -> list[IntArray]:
     return [pair[..., ::-1].astype(np.int64) for pair in ends]
 
 
-def _polished(samples: _Samples, ends: IntArray, tolerance: float) -> FloatArray:
-    """Zeros along edges, shape (edges, 2); NaN where the sign changes at a pole or a jump."""
+def _polished(samples: _Samples, ends: NDArray[Any], tolerance: float) -> FloatArray:
+    """Zeros between ends (edges, 2, 2), shape (edges, 2); NaN at a pole, a jump or one sign."""
     from scipy.optimize.elementwise import find_root
 
     first, along = ends[:, 0], ends[:, 1] - ends[:, 0]
@@ -295,3 +301,28 @@ def _arcs(positions: FloatArray, closed: bool, near: float) -> list[FloatArray]:
         if len(arc) > 1:
             arcs.append(arc)
     return arcs
+
+
+def _halved(samples: _Samples, arc: FloatArray, tolerance: float) -> FloatArray:
+    """A polyline with more points where its chords are not on the curve."""
+    closed = bool((arc[0] == arc[-1]).all())
+    for _ in range(HALVINGS):
+        chords = np.diff(arc, axis=0)
+        following = np.roll(chords, -1, axis=0)
+        lengths = np.hypot(*chords.T)
+        turn = np.abs(chords[:, 0] * following[:, 1] - chords[:, 1] * following[:, 0])
+        triangle = lengths * np.roll(lengths, -1) * np.hypot(*(chords + following).T)
+        curvature = 2 * turn / np.maximum(triangle, np.finfo(float).tiny)
+        if not closed:
+            curvature[-1] = 0.0
+        deviation = lengths**2 * np.maximum(curvature, np.roll(curvature, 1)) / 8
+        far = np.flatnonzero(deviation > CHORD * samples.size)
+        if not far.size:
+            break
+        across = chords[far, ::-1] * (-1, 1) * (4 * deviation / lengths)[far, None]
+        middles = arc[far] + chords[far] / 2
+        ends = np.stack([middles - across, middles + across], axis=1)
+        zeros = _polished(samples, np.clip(ends, 0, samples.size), tolerance)
+        on = np.isfinite(zeros[:, 0])
+        arc = np.insert(arc, far[on] + 1, zeros[on], axis=0)
+    return arc

@@ -77,7 +77,7 @@ def wavy(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_on_every_line_as_many_zeros_as_a_dense_scan(seed):
     function = wavy(seed)
-    found = nullcline(function, SQUARE, SQUARE, grid=40)
+    found = nullcline(function, SQUARE, SQUARE)
     assert found.converged
     heights = np.linspace(*SQUARE, 801)
     for x in np.random.default_rng(seed).uniform(-2, 2, 25):
@@ -93,6 +93,14 @@ def test_on_every_line_as_many_zeros_as_a_dense_scan(seed):
                 if (a < x) != (c < x):
                     crossed.append(b + (d - b) * (x - a) / (c - a))
         np.testing.assert_allclose(sorted(crossed), zeros, atol=2e-3)
+
+
+def test_chords_follow_a_curve_that_the_grid_is_coarse_for():
+    found = nullcline(lambda x, y: math.hypot(x, y) - 1.3, SQUARE, SQUARE, grid=2)
+    (branch,) = found.branches
+    middles = (branch[1:] + branch[:-1]) / 2
+    np.testing.assert_allclose(np.hypot(*middles.T), 1.3, atol=1e-3)
+    np.testing.assert_allclose(np.hypot(*branch.T), 1.3, atol=1e-10)
 
 
 POLES = {
