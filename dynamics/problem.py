@@ -243,8 +243,13 @@ class CompiledProblem(Problem):
         float array, shape (n,)
         """
         out = np.empty(self.layout.size)
-        self.module.gradient(self.layout.flatten(state), self._data, out)
+        self._gradient(self.layout.flatten(state), self._data, out)
         return out
+
+    @cached_property
+    def _gradient(self) -> Callable[..., Any]:
+        state = np.empty(self.layout.size)
+        return self.module.entry_point("gradient", state, self._data, state)
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
         """Order parameters at a state, in the order of `order_names`.

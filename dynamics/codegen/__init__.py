@@ -91,6 +91,22 @@ class CompiledModule:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.functions, name)
 
+    def entry_point(self, name: str, *arguments: Any) -> Callable[..., Any]:
+        """A function compiled for arguments of these types, which looks at no type again.
+
+        A call by name looks at the types of all fields of named tuples, which takes longer than a
+        small gradient.
+
+        Parameters
+        ----------
+        name : str
+        *arguments
+            Of the types and layouts that it will be called with, by position.
+        """
+        import numba
+
+        return getattr(self, name).compile(tuple(map(numba.typeof, arguments)))
+
 
 def cache_directory() -> Path:
     """Where generated files live: ``ATTDYN_CACHE_DIR``, else the user's cache directory.
