@@ -35,7 +35,9 @@ class Event:
     horizon : float or None
         For rules that look at the whole run: the time up to which the run went.
     uncertainty : float
-        What the error bound of the gradient may change in the time; 0 where there is no bound.
+        Of a flow, what the errors of the gradient and of the integration may change in the time, by
+        an estimate; infinite where a looser tolerance loses the event, or none was tried because
+        the run was interrupted. 0 for gradient descent, which has neither error.
 
     Examples
     --------

@@ -4,12 +4,17 @@ The path is given as nodes (accepted steps) and a dense output between them. A r
 rates is evaluated from the gradient at the interpolated state, whose error the fast direction
 magnifies; the stretch before such an event is therefore integrated again at a tolerance of 1e-12
 and the root taken there.
+
+The uncertainty of a time is the sum of what three errors may change in it: that of the gradient,
+where it has a bound; that of the state at the event, which is what the integrator allows in one
+step of a stretch that is integrated again, and ten times that elsewhere; and what all steps before
+have accumulated, estimated by a second path at ten times the tolerance (`add_integration_error`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,16 +29,36 @@ RELAXATIONS = 40.0
 ACCUMULATED = 10.0
 """Error of a state over what the integrator allows in one step."""
 FEW = 4
+LOOSER = 10.0
+"""Tolerance of the second path over that of the first."""
+NARROW = 1e-5
+"""Part of a time over which the slope of a value is taken."""
 
 
 @dataclass(frozen=True)
 class FlowPath:
-    """A flow that has been integrated: nodes, states at any time between them."""
+    """A flow that has been integrated.
+
+    Attributes
+    ----------
+    problem : Problem
+    nodes : float array
+        Times of the accepted steps.
+    at : callable
+        Time -> state.
+    error : callable
+        State -> what the integrator allows in one step, by entry.
+    tight : float
+        Relative tolerance of the stretches that are integrated again.
+    rows : dict
+        Order parameters that have been computed.
+    """
 
     problem: Problem
     nodes: FloatArray
     at: Callable[[float], FloatArray]
     error: Callable[[FloatArray], FloatArray]
+    tight: float = TIGHT
     rows: dict[tuple[float, bool], FloatArray] = field(default_factory=dict)
 
     def order(self, time: float, rates: bool) -> FloatArray:
@@ -84,7 +109,35 @@ def locate_events(path: FlowPath) -> dict[str, EventTime]:
             times[rule.name] = _exceeds(path, rule, begin)
         elif isinstance(rule, RisesAgain):
             times[rule.name] = _rise(path, rule, begin)
+        if rule.after is not None and times[rule.name].time == begin:
+            times[rule.name] = times[rule.after]
     return times
+
+
+def add_integration_error(
+    times: dict[str, EventTime], looser: dict[str, EventTime]
+) -> dict[str, EventTime]:
+    """Event times whose uncertainty includes their change under a looser tolerance.
+
+    The error of the path is proportional to the tolerance at most, so that the change is about nine
+    times the error. A time that the looser path does not have is infinitely uncertain.
+
+    Parameters
+    ----------
+    times : dict
+        Of `locate_events`.
+    looser : dict
+        Of the path at `LOOSER` times the tolerance; empty where there is none.
+    """
+
+    def widened(name: str, event: EventTime) -> EventTime:
+        if event.time is None:
+            return event
+        other = looser[name].time if name in looser else None
+        change = np.inf if other is None else abs(event.time - other)
+        return replace(event, uncertainty=event.uncertainty + change)
+
+    return {name: widened(name, event) for name, event in times.items()}
 
 
 def _column(path: FlowPath, expression: Any) -> Column:
@@ -104,56 +157,90 @@ def _scan(path: FlowPath, begin: float, interior: tuple[float, ...] = INTERIOR) 
     return np.concatenate([[begin], times[times > begin]])
 
 
+def _condition(path: FlowPath, rule: Crossing) -> Column:
+    """A rule as one function of rows: positive where the rule holds, else negative; never 0.
+
+    What is 0 counts for a value that need not be positive, and against one that must be. So a root
+    is where the rule begins to hold, also where the guard decides, or the value rests at 0.
+    """
+    value, guard = _column(path, rule.expression), _column(path, rule.guard)
+    return lambda rows: np.minimum(_signed(value(rows), not rule.strict), _signed(guard(rows)))
+
+
+def _signed(values: FloatArray, counts: bool = False) -> FloatArray:
+    tiny = np.finfo(np.float64).tiny
+    return np.where(values == 0, tiny if counts else -tiny, values)
+
+
 def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
     rates = _uses_rates(path, rule)
-    value, guard = _column(path, rule.expression), _column(path, rule.guard)
+    value, condition = _column(path, rule.expression), _condition(path, rule)
     before, largest, at_rest = begin, 0.0, False
     # A rate costs a gradient at every point, so rates are looked at on the nodes alone.
     for time in _scan(path, begin, () if rates else INTERIOR):
         row = path.order(time, rates)
-        now = float(value(row)[0])
         at_rest = False
         if rule.resolution:
+            now = float(value(row)[0])
             largest = max(largest, abs(now))
             at_rest = now != 0 and abs(now) <= rule.resolution * largest
-            at_rest = at_rest or 0 < abs(now) <= _noise(path, value, time)
+            at_rest = at_rest or 0 < abs(now) <= _path_noise(path, value, time)
             if at_rest or largest == 0:
                 continue
-        if guard(row)[0] > 0 and (now > 0 or (now == 0 and not rule.strict)):
+        if condition(row)[0] > 0:
             if time == begin:
                 return EventTime(float(time))
-            root = _root(lambda t: float(value(path.order(t, rates))[0]), before, time)
-            return _polish(path, value, root) if rates else EventTime(root)
+            root = _root(lambda t: float(condition(path.order(t, rates))[0]), before, time)
+            if rates:
+                return _polish(path, condition, root)
+            return EventTime(root, "", _width(path, condition, root))
         before = time
     reason = AT_REST if at_rest else f"not reached by time {path.nodes[-1]:.6g}"
     return EventTime(None, reason)
 
 
-def _noise(path: FlowPath, value: Column, time: float) -> float:
-    """What the error of the integrated state may change in a value: the sum over the entries.
+def _path_noise(path: FlowPath, value: Column, time: float) -> float:
+    """What the error of the integrated state may change in a value; the start has none."""
+    if time == 0.0:
+        return 0.0
+    state = path.at(time)
+    return _noise(path.problem, value, state, ACCUMULATED * path.error(state))
+
+
+def _noise(problem: Problem, value: Column, state: FloatArray, error: FloatArray) -> float:
+    """What an error of the state may change in a value: the sum over the entries.
 
     Of many entries, whose sum costs a gradient each, the largest over a few moves of all of them.
     """
-    if time == 0.0:
-        return 0.0
-    problem, state = path.problem, path.at(time)
-    error = ACCUMULATED * path.error(state)
     if state.size <= SMALL:
         moves = np.diag(error)
     else:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(FEW, state.size))
         moves = error * signs
-    order = problem.order_parameters
-    values = np.array([float(value(order(state + d, None)[None, :])[0]) for d in moves])
-    here = float(value(path.order(time, True))[0])
-    changes = np.abs(values - here)
+    rows = [problem.order_parameters(state + move, None) for move in (0.0 * error, *moves)]
+    values = np.array([float(value(row[None, :])[0]) for row in rows])
+    changes = np.abs(values[1:] - values[0])
     return float(changes.sum() if state.size <= SMALL else changes.max())
 
 
+def _width(path: FlowPath, value: Column, root: float) -> float:
+    """What the error of the integrated state may change in a time that is a root on the path."""
+    low, high = (1 - NARROW) * root, min((1 + NARROW) * root, float(path.nodes[-1]))
+    change = [float(value(path.order(t, rates=False))[0]) for t in (low, high)]
+    slope = (change[1] - change[0]) / max(high - low, 1e-300)
+    return _over(_path_noise(path, value, root), slope)
+
+
+def _over(error: float, slope: float) -> float:
+    """The change of a root whose value has an error; infinite where the value does not rise."""
+    return error / slope if slope > 0 else np.inf if error else 0.0
+
+
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    """The time at which a function becomes positive, between one where it is not and one more."""
     from scipy.optimize import brentq
 
-    if function(low) >= 0:
+    if low == high or function(low) > 0:
         return low
     return float(brentq(function, low, high, xtol=1e-15 * max(high, 1e-300), rtol=1e-14))
 
@@ -162,7 +249,7 @@ def _polish(path: FlowPath, value: Column, guess: float) -> EventTime:
     """The root on a stretch that ends at it, integrated again at a tolerance of 1e-12.
 
     A rate that has decayed to the error of the gradient leaves its event uncertain: by the change
-    that this error makes in the value, over the slope of the value.
+    that this error and that of the state make in the value, over the slope of the value.
     """
     from scipy.integrate import LSODA, OdeSolution
 
@@ -178,8 +265,8 @@ def _polish(path: FlowPath, value: Column, guess: float) -> EventTime:
         return -problem.gradient(state)
 
     end = guess + 0.2 * (guess - begin)
-    start, scale = path.at(begin), np.abs(path.at(guess))
-    solver = LSODA(flow, begin, start, end, rtol=TIGHT, atol=TIGHT * np.maximum(scale, 1e-12))
+    start, floor = path.at(begin), path.tight * np.maximum(np.abs(path.at(guess)), 1e-12)
+    solver = LSODA(flow, begin, start, end, rtol=path.tight, atol=floor)
     times, pieces = [begin], []
     while solver.status == "running":
         solver.step()
@@ -199,7 +286,9 @@ def _polish(path: FlowPath, value: Column, guess: float) -> EventTime:
             root = _root(at, times[k - 1], times[k])
             width = min(0.5 * relaxation, root - begin, end - root)
             slope = (at(root + width) - at(root - width)) / (2.0 * width) if width > 0 else np.inf
-            return EventTime(root, "", _shift(problem, value, solved(root)) / max(slope, 1e-300))
+            state = solved(root)
+            error = _noise(problem, value, state, path.tight * np.abs(state) + floor)
+            return EventTime(root, "", _over(error + _shift(problem, value, state), slope))
     return EventTime(guess)
 
 
@@ -225,8 +314,9 @@ def _exceeds(path: FlowPath, rule: ExceedsRunMaximum, begin: float) -> EventTime
         return EventTime(None, f"never above {level:.6g} in a run to time {times[-1]:.6g}")
     first = int(later[0])
     low = max(begin, times[first - 1]) if first else begin
-    above = lambda t: float(quantity(path.order(t, rates=False))[0]) - level  # noqa: E731
-    return EventTime(_root(above, low, times[first]))
+    above: Column = lambda rows: _signed(quantity(rows) - level)  # noqa: E731
+    root = _root(lambda t: float(above(path.order(t, rates=False))[0]), low, times[first])
+    return EventTime(root, "", _width(path, above, root))
 
 
 def _maximum(path: FlowPath, bound: Column, times: FloatArray, values: FloatArray) -> float:
@@ -265,4 +355,6 @@ def _rise(path: FlowPath, rule: RisesAgain, begin: float) -> EventTime:
 def _least(function: Callable[[float], float], low: float, high: float) -> float:
     from scipy.optimize import minimize_scalar
 
-    return float(minimize_scalar(function, bounds=(low, high), method="bounded").x)
+    options = {"xatol": 1e-9 * high}
+    found = minimize_scalar(function, bounds=(low, high), method="bounded", options=options)
+    return float(found.x)

@@ -17,7 +17,13 @@ from dynamics.results import outcome as ends
 from dynamics.results.outcome import Outcome
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Event, Trajectory, series
-from dynamics.training.event_location import FlowPath, locate_events
+from dynamics.training.event_location import (
+    LOOSER,
+    TIGHT,
+    FlowPath,
+    add_integration_error,
+    locate_events,
+)
 from dynamics.training.progress import bar, interruption
 from dynamics.training.settings import check_flow, record_times, starting_state
 
@@ -68,12 +74,18 @@ def flow(
     """
     time, rtol = check_flow(time, rtol, problem.flows)
     start = starting_state(problem, initial)
-    nodes, at, kind, failure = _integrate(problem, start, time, rtol)
-    path = FlowPath(problem, nodes, at, lambda y: rtol * np.abs(y) + _floor(start, rtol))
+    path, kind, failure = _integrate(problem, start, time, rtol, TIGHT)
+    nodes, at = path.nodes, path.at
     times = record_times(nodes, record, time)
     states = np.array([at(t) for t in times])
     located = locate_events(path)
     horizon = float(nodes[-1])
+    if any(event.time for event in located.values()):
+        looser = {}
+        if kind != ends.INTERRUPTED:
+            second, *_ = _integrate(problem, start, horizon, LOOSER * rtol, LOOSER * TIGHT)
+            looser = locate_events(second)
+        located = add_integration_error(located, looser)
     whole = {rule.name for rule in problem.events if rule.whole_run}
     events: dict[str, Event | None] = {
         name: None
@@ -111,8 +123,10 @@ def _floor(start: FloatArray, rtol: float) -> FloatArray:
     return 1e-3 * rtol * np.maximum(np.abs(start), 1e-2)
 
 
-def _integrate(problem: Problem, start: FloatArray, time: float, rtol: float):  # type: ignore[no-untyped-def]
-    """Accepted steps, the dense output, how it ended, and why the problem could not go on."""
+def _integrate(
+    problem: Problem, start: FloatArray, time: float, rtol: float, tight: float
+) -> tuple[FlowPath, str, str]:
+    """The path, how it ended, and why the problem could not go on."""
     from scipy.integrate import LSODA, OdeSolution
 
     refused: list[FloatArray] = []  # states of the step under way that have no gradient
@@ -153,4 +167,6 @@ def _integrate(problem: Problem, start: FloatArray, time: float, rtol: float):  
             shown.update()
     if not pieces:
         nodes, pieces = [0.0, np.finfo(float).tiny], [lambda t: start]
-    return np.array(nodes), OdeSolution(nodes, pieces), kind, failure
+    allowed = lambda state: rtol * np.abs(state) + _floor(start, rtol)  # noqa: E731
+    path = FlowPath(problem, np.array(nodes), OdeSolution(nodes, pieces), allowed, tight)
+    return path, kind, failure

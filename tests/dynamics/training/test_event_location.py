@@ -1,0 +1,226 @@
+"""Events of a flow: against another integrator with its own roots, and on paths made up for it."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import sympy
+from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
+
+import dynamics
+from dynamics.training.event_location import EventTime, FlowPath, add_integration_error
+from dynamics.training.event_location import locate_events as locate
+from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
+
+TINY = 1e-300
+MIXED = {"random_sets": "mixed"}
+STEEP = {"D": 12, "C": 4, "q": 0.2, "nu": 0.1, "beta": 3}
+QUICK = [({"D": 8, "C": 2, **MIXED}, 2e3), ({}, 1e3), (STEEP, 3e3)]
+SETS = [
+    ({"D": 9, "C": 3, **MIXED}, 1e4),
+    ({"D": 9, "C": 3, "beta": 0.5, "q": 0.4, **MIXED}, 1e4),
+    ({"D": 12, "C": 4, **MIXED}, 3e4),
+    ({"D": 16, "C": 2, **MIXED}, 3e4),
+    ({"D": 12, "C": 3, **MIXED}, 1e4),
+    ({"D": 8, "C": 2, "q": 0.3, "nu": 1e-4, **MIXED}, 3e4),
+    ({"D": 8, "C": 4, "p": 5, "q": 0.6, **MIXED}, 3e4),
+    ({"D": 12, "C": 3, "q": 0.4}, 1e4),
+    ({"D": 9, "C": 3, "p": 5}, 1e4),
+    ({"D": 8, "C": 2, "nu": 1e-2}, 1e4),
+    ({"D": 6, "C": 2, "q": 0.1, "beta": 3}, 1e4),
+    ({"D": 18, "C": 3, "q": 0.3, "beta": 0.2}, 3e4),
+    ({"D": 9, "C": 3, "scale": 0.5}, 1e5),
+]
+
+
+class Radau:
+    """The flow by Radau at 1e-12; the state at a root is integrated to, not interpolated."""
+
+    def __init__(self, problem, horizon):
+        self.problem = problem
+        self.options = {"method": "Radau", "rtol": 1e-12, "atol": 1e-12}
+        solved = solve_ivp(self.rate, (0.0, horizon), problem.initial_state, **self.options)
+        self.times, self.states = solved.t, solved.y.T
+
+    def rate(self, _, state):
+        return -self.problem.gradient(state)
+
+    def at(self, time):
+        k = int(np.searchsorted(self.times, time, side="right")) - 1
+        if time == self.times[k]:
+            return self.states[k]
+        span = (self.times[k], time)
+        return solve_ivp(self.rate, span, self.states[k], **self.options).y[:, -1]
+
+    def root(self, function, low, high):
+        return brentq(lambda t: function(self.at(t)), low, high, xtol=1e-14 * high, rtol=1e-14)
+
+    def first(self, function, begin=0.0):
+        """First time from begin on at which a function of the state is positive."""
+        if begin is None:
+            return None
+        if function(self.at(begin)) > 0:
+            return begin
+        values = np.array([function(state) for state in self.states])
+        (later,) = np.nonzero((values > 0) & (self.times > begin))
+        if not later.size:
+            return None
+        k = int(later[0])
+        return self.root(function, max(begin, self.times[k - 1]), self.times[k])
+
+    def extreme(self, k, entry):
+        """Time at which an entry of the state is largest or smallest, near its k-th step."""
+        low, high = self.times[k - 1], self.times[k + 1]
+        return self.root(lambda state: self.problem.gradient(state)[entry], low, high)
+
+
+def share(parameters, state):
+    """G/D, typed from the paper."""
+    C, s = parameters.C, parameters.scale
+    inside = np.exp(s * parameters.beta) + (C - 1) * np.exp(s * state[1])
+    return inside / (inside + (parameters.D - C) * np.exp(s * state[2]))
+
+
+def independent(problem, horizon):
+    """Every event of the system, from its definition in section 8 of the specification."""
+    parameters, run = problem.parameters, Radau(problem, horizon)
+
+    def growth(state):
+        rate, h = -problem.gradient(state), 1e-5
+        ends = (share(parameters, state + x * rate) for x in (h, -h))
+        return np.subtract(*np.log(list(ends))) / (2 * h) - rate[0] / state[0]
+
+    margin = lambda state: (state[1] - state[2]) or -TINY  # noqa: E731
+    times = {"T0": run.first(growth), "patch_association": run.first(margin)}
+    half = lambda state: share(parameters, state) - 0.5  # noqa: E731
+    times["T1"] = begin = run.first(half, times["T0"])
+    sizes = np.abs(run.states[:, 2])
+    k, top = int(sizes.argmax()), sizes.max()
+    if 0 < k < sizes.size - 1:
+        top = abs(run.at(run.extreme(k, 2))[2])
+    times["T1_paper"] = run.first(lambda state: (state[1] - top) or -TINY, times["T0"])
+    times["event_III"] = None
+    if begin is not None:
+        alphas, first = run.states[:, 0], run.at(begin)[0]
+        fallen = np.minimum.accumulate(np.where(run.times > begin, alphas, np.inf)) < first
+        (above,) = np.nonzero(fallen & (alphas > 1.05 * first))
+        if above.size and alphas[-1] > first:
+            low = int(np.searchsorted(run.times, begin, side="right"))
+            k = low + int(alphas[low : above[0]].argmin())
+            times["event_III"] = run.extreme(k, 0)
+    return times
+
+
+@pytest.fixture(scope="module")
+def system():
+    return dynamics.load_system("positional_attention")
+
+
+@pytest.mark.parametrize(
+    ("settings", "horizon"), [*QUICK, *(pytest.param(*x, marks=pytest.mark.long) for x in SETS)]
+)
+def test_events_are_those_of_another_integrator(system, settings, horizon):
+    """To five digits, and within the uncertainty that is given; which is not given away."""
+    problem = system.ReducedPopulation(system.Parameters(**settings), "exact")
+    run, times = dynamics.flow(problem, horizon), independent(problem, horizon)
+    assert set(run.events) == set(times)
+    for name, event in run.events.items():
+        if times[name] is None:
+            assert event is None, name
+            continue
+        error = abs(event.time - times[name])
+        print(f"{name} {times[name]:.9g}: error {error:.1e}, stated {event.uncertainty:.1e}")
+        assert error <= 1e-5 * times[name], name
+        assert error <= event.uncertainty, name
+        assert event.uncertainty <= 1e-4 * times[name], name
+
+
+def test_a_flat_minimum_is_that_of_alpha_and_not_of_its_slaved_value(system):
+    """By 0.47 it lags after the value to which alpha relaxes, whose minimum is at 282.5033."""
+    alpha = sympy.Symbol("alpha", real=True)
+    problem = system.ReducedPopulation(system.Parameters(**STEEP), "exact")
+    problem.events = (
+        Crossing("low", "", "", 0.16685 - alpha),
+        RisesAgain("rise", "", "", alpha, 1e-4, after="low"),
+    )
+    event = dynamics.flow(problem, 1500.0).events["rise"]
+    run = Radau(problem, 300.0)
+    k = int(run.states[:, 0].argmin())
+    assert run.extreme(k, 0) == pytest.approx(282.96970, abs=1e-5)
+    assert event.time == pytest.approx(282.96970, rel=1e-5)
+    assert abs(event.time - 282.96970) <= event.uncertainty < 1e-4 * event.time
+
+
+def test_no_rise_where_alpha_did_not_fall(system):
+    """From T1 on alpha rises, then falls: nothing rises again."""
+    parameters = system.Parameters(D=6, C=2, q=0.1, beta=3)
+    for horizon, reason in ((300.0, "does not fall after T1"), (1e4, "falls to the horizon")):
+        run = dynamics.flow(system.ReducedPopulation(parameters), horizon)
+        assert run.events["T1"].time == pytest.approx(6.95906, rel=1e-5)
+        assert run.events["event_III"] is None
+        assert run.reasons["event_III"] == reason
+
+
+v, w = sympy.symbols("v w", real=True)
+
+
+def path(rule, first, second, nodes, rates=()):
+    """A path whose state is the time, with two functions of it as order parameters."""
+    values = lambda t: np.array([first(t), second(t)])  # noqa: E731
+    problem = SimpleNamespace(
+        events=(rule,),
+        order_names=("v", "w"),
+        rates=rates,
+        parameters=None,
+        order_parameters=lambda state, slope=None: values(state[0]),
+        gradient=lambda state: -np.ones(1),
+        curvature=lambda state: 1.0,
+    )
+    return FlowPath(problem, np.array(nodes), lambda t: np.array([t]), lambda state: 0.0 * state)
+
+
+@pytest.mark.parametrize("rates", [(), ("v",), ("v", "w")])
+@pytest.mark.parametrize("on", [5.03, 5.2, 5.299])
+def test_an_event_waits_for_its_guard(on, rates):
+    """The value holds from 3 on; the guard turns on between two points of the path."""
+    rule = Crossing("T", "", "", v, w)
+    made = path(rule, lambda t: t - 3.0, lambda t: t - on, np.arange(0.0, 8.0, 0.5), rates)
+    assert locate(made)["T"].time == pytest.approx(on, rel=1e-12)
+
+
+@pytest.mark.parametrize("rates", [(), ("v",)])
+@pytest.mark.parametrize(("strict", "time"), [(False, 2.02), (True, 2.31)])
+def test_what_rests_at_zero_holds_from_its_first_time_or_after_its_last(strict, time, rates):
+    """0 from 2.02 to 2.31: not negative from 2.02 on, positive from 2.31 on."""
+    rule = Crossing("T", "", "", v, strict=strict)
+    for nodes in ([0.0, 2.0, 2.5, 4.0], np.linspace(0.0, 4.0, 41), [0.0, 3.0, 4.0]):
+        made = path(rule, lambda t: min(t - 2.02, max(0.0, t - 2.31)), lambda t: 1.0, nodes, rates)
+        assert locate(made)["T"].time == pytest.approx(time, rel=1e-9)
+
+
+def test_a_maximum_is_exceeded_when_its_plateau_ends():
+    rule = ExceedsRunMaximum("T", "", "", v, w)
+    level = lambda t: min(t, max(1.0, t - 1.04))  # noqa: E731
+    made = path(rule, level, lambda t: min(t, 1.0), [0.0, 1.5, 3.0])
+    assert locate(made)["T"].time == pytest.approx(2.04, rel=1e-12)
+
+
+def test_an_event_at_the_start_of_its_search_is_as_uncertain_as_that():
+    rules = (Crossing("T", "", "", v - 1), Crossing("U", "", "", w, after="T"))
+    made = path(rules[0], lambda t: t, lambda t: 1.0, [0.0, 0.9, 2.0])
+    made.problem.events = rules
+    made = FlowPath(made.problem, made.nodes, made.at, lambda state: 1e-9 + 0.0 * state)
+    times = locate(made)
+    assert times["U"] == times["T"]
+    assert times["T"].uncertainty == pytest.approx(1e-8, rel=1e-5)
+
+
+def test_a_looser_path_adds_its_change_and_what_it_loses_is_infinitely_uncertain():
+    times = {"a": EventTime(2.0, "", 0.1), "b": EventTime(3.0), "c": EventTime(None, "not reached")}
+    looser = {"a": EventTime(1.5), "b": EventTime(None), "c": EventTime(1.0)}
+    widened = add_integration_error(times, looser)
+    assert widened["a"].uncertainty == pytest.approx(0.6)
+    assert widened["b"].uncertainty == np.inf
+    assert widened["c"] == times["c"]
+    assert add_integration_error(times, {})["a"].uncertainty == np.inf
