@@ -169,6 +169,21 @@ def test_fresh_projections_have_the_law_of_fresh_samples():
     assert direct["test_error"] == pytest.approx(direct["error"], abs=0.01)
 
 
+def test_ties_are_errors_on_training_and_fresh_samples():
+    """Full attention at D = 4, C = 2: F = 0 where the random set is all -y, chance (q/2)^2."""
+    parameters = SYSTEM.Parameters(D=4, C=2, q=0.5, d=4)
+    made = SYSTEM.FullEmpirical(parameters, 40_000, 0, test_samples=40_000)
+    layout, state = made.layout, made.initial_state
+    layout.part(state, "v")[:] = 0.2 * made.feature
+    same = np.kron(np.eye(2), np.ones((2, 2)))
+    layout.part(state, "A")[:] = np.where(same > 0, parameters.beta, -400.0)
+    found = made.observables(state)
+    for name in ("error", "test_error"):
+        assert found[name] == pytest.approx(1 / 16, abs=5e-3), name
+    state[:] = 0.0
+    assert made.observables(state)["error"] == made.observables(state)["test_error"] == 1.0
+
+
 def test_unequal_sets_and_any_partition():
     parameters = SYSTEM.Parameters(D=8, C=2)
     for partition in (

@@ -114,12 +114,14 @@ def test_two_margins_are_one_after_rescaling(system):
 
 @pytest.mark.parametrize("view", ["ReducedPopulation", "FullPopulation"])
 def test_a_run_that_diverged_is_read_without_warnings(system, view):
-    """And an output that is not a number is an error, in training and on fresh samples."""
+    """And an output that is 0, or not a number, is an error, in training and on fresh samples."""
     problem = getattr(system, view)(system.Parameters(m=12, L=20, alpha_confusion=0.1))
     run = dynamics.descend(problem, eta=1e200, steps=20)
     assert run.outcome.failed
     lost = problem.observables(np.full(problem.layout.size, np.nan))
     assert lost["test_error"] == lost["error"] == 1.0
+    tied = problem.observables(np.zeros(problem.layout.size))
+    assert tied["test_error"] == tied["error"] == 1.0
 
 
 @pytest.mark.parametrize("view", ["ReducedPopulation", "FullPopulation"])

@@ -16,6 +16,7 @@ from theory.systems.masked_image_modeling.model import (
     unmasked_moment,
 )
 from theory.systems.masked_image_modeling.notation import NOTATION
+from theory.systems.masked_image_modeling.recursion import OTHER, OWN
 from theory.systems.masked_image_modeling.symmetry import (
     one_cluster,
     row_types,
@@ -25,6 +26,7 @@ from theory.systems.masked_image_modeling.symmetry import (
 
 P, C_global, C_local, masked, gamma = NOTATION.symbols("P C_global C_local masked gamma")
 K, time, rho0 = NOTATION.symbols("K time rho0")
+kappa_c, kappa_s = NOTATION.symbols("kappa_c kappa_s")
 CUSTOM = np.array([[0, 0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 0, 2, 0, 2]])
 
 
@@ -43,6 +45,31 @@ def test_rho_at_start_equals_brute_force(areas, p, hidden, latents):
     expected = -rates[0] / rates[areas[0, p]]
     found = information_gap.rho_at_start(areas, 0, p, hidden, latents)
     assert found == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("hidden", [2, 4])
+def test_rates_at_the_start_equal_brute_force(hidden):
+    """Not only their ratio: a masked patch has the loss, a seen one has none."""
+    areas = one_cluster(7, 3, 2)
+    row = (np.zeros(areas.max() + 1), np.zeros(7))
+    rates, _ = naive.masked_rates(areas.tolist(), 4, hidden, [(1.0, 1.0)], row, width=1e-4)
+    at = {P: 7, C_global: 3, C_local: 2, masked: hidden}
+    for kind, index in ((OWN, areas[0, 4]), (OTHER, 0)):
+        rate = information_gap.initial_rate(kind, information_gap.family_sizes(), P, masked)
+        assert float(rate.subs(at)) == pytest.approx(rates[index], rel=1e-6)
+
+
+def test_the_gap_is_the_exponent_of_rho_at_start_in_the_number_of_patches():
+    """Between 10^80 and 10^120 patches, areas of sizes P^kappa, half of them masked."""
+    ratio = information_gap.initial_ratio()
+    for c, s in ((0.9, 0.3), (0.9, 0.1), (0.6, 0.4)):
+        ends = []
+        for power in (80, 120):
+            size = sympy.Float(10, 60) ** power
+            sizes = {P: size, C_global: size**c, C_local: size**s, masked: size / 2}
+            ends.append(float(sympy.log(ratio.subs(sizes), 10)))
+        delta = information_gap.information_gap().subs({kappa_c: c, kappa_s: s})
+        assert (ends[1] - ends[0]) / 40 == pytest.approx(float(delta), abs=1e-6)
 
 
 @pytest.mark.parametrize(

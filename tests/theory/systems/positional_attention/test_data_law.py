@@ -83,8 +83,22 @@ def test_large_sets_do_without_exact_factorials():
     exact, large = SetLaw(150, 0.3), SetLaw(151, 0.3)
     assert exact.probabilities.sum() == pytest.approx(1, rel=1e-12)
     assert large.probabilities.sum() == pytest.approx(1, rel=1e-10)
+    weight = sympy.lambdify(NOTATION.symbols("a b C q"), type_probability(), "mpmath")
+    for plus, minus in ((20, 30), (0, 1), (151, 0)):
+        k = large.types[:, :2].tolist().index([plus, minus])
+        expected = float(weight(plus, minus, 151, 0.3))
+        assert large.probabilities[k] == pytest.approx(expected, rel=1e-10)
 
 
 def test_mixed_sets_leave_no_irreducible_error():
     assert bayes_error(SetLaw(3, 0.5, MIXED), 4) == 0.0
-    assert bayes_error(SetLaw(3, 0.5), 4) > 0.01
+
+
+def test_the_irreducible_error_is_that_of_the_likelihood():
+    """Against a loop over labels: the best rule sees how many sets are all 1, and all -1."""
+    sets, chance = ((0, 1), (2, 3), (4, 5)), sympy.Rational(2, 5)
+    chances = {}
+    for label, values, weight in configurations(sets):
+        chances.setdefault(values, {1: 0, -1: 0})[label] += weight.subs(q, chance)
+    expected = sum(min(pair.values()) for pair in chances.values())
+    assert bayes_error(SetLaw(2, 0.4), 3) == pytest.approx(float(expected), rel=1e-13)
