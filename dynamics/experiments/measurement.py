@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, wraps
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
@@ -103,6 +103,8 @@ class Study:
         Of the first `Measurement`.
     require : function or None
         Screens parameters by the claim's hypothesis, as of `measures`.
+    repeat : Repeat
+        How this run of the check differs from the first, where it is made again.
     single : tuple of str
         Of what only one is tried (`dynamics.experiments.rules.SINGLE`).
     literal : Finding or None
@@ -122,6 +124,7 @@ class Study:
         self.thorough, self.seed = protocol.thorough, protocol.seed
         self.quantity, self.relation, self.bound = quantity, relation, bound
         self.require: Callable[[Any], None] | None = None
+        self.repeat = Repeat()
         self.single: tuple[str, ...] = ()
         self.literal: Finding | None = None
         self.rows: list[dict[str, Any]] = []
@@ -148,6 +151,14 @@ class Study:
     def law(self, **default: Any) -> Any:
         """The user's parameters, or those of the check by name."""
         return self.laws(default)[0]
+
+    def rate(self, eta: float) -> float:
+        """The learning rate of a check, or the part of it at which the check is made again."""
+        return eta * self.repeat.eta_factor
+
+    def horizon(self, steps: int) -> int:
+        """The steps of a check, or as many as the time of a check that is made again takes."""
+        return round(steps * self.repeat.time_factor / self.repeat.eta_factor)
 
     def seeds(self, few: int, many: int) -> range:
         """Seeds from that of the request on.
@@ -305,6 +316,7 @@ def measures(
     bound: float = nan,
     require: Callable[[Any], None] | None = None,
     single: tuple[str, ...] = (),
+    again: bool = False,
 ) -> Callable[[Callable[[Study], Finding]], Check]:
     """Decorate ``check(study)`` with the quantity that it measures.
 
@@ -321,13 +333,18 @@ def measures(
     single : tuple of str
         Of what only one is tried (`dynamics.experiments.rules.SINGLE`); a check that repeats sets
         ``study.single``, or uses `Study.confirmed`.
+    again : bool
+        A finding that contradicts the claim and has something ``single`` is measured again, with
+        another `Study.repeat` each time, until one does not contradict it. The check takes its
+        learning rates from `Study.rate`, its steps from `Study.horizon` and its seeds from
+        the study.
     """
 
     def decorate(check: Callable[[Study], Finding]) -> Check:
-        @wraps(check)
-        def decorated(system: System, protocol: Protocol) -> Finding:
+        def once(system: System, protocol: Protocol, repeat: Repeat) -> Finding:
+            protocol = replace(protocol, seed=protocol.seed + repeat.seed)
             study = Study(system, protocol, quantity, relation, bound)
-            study.require, study.single = require, single
+            study.require, study.single, study.repeat = require, single, repeat
             try:
                 if require is not None and protocol.parameters is not None:
                     require(protocol.parameters)
@@ -335,6 +352,21 @@ def measures(
             except Undecided as refusal:
                 evidence = refusal.evidence
                 return Finding(None, quantity, nan, study.bound, str(refusal), evidence)
+
+        @wraps(check)
+        def decorated(system: System, protocol: Protocol) -> Finding:
+            finding = once(system, protocol, Repeat())
+            if not again or finding.holds is not False or not finding.single:
+                return finding
+            words = []
+            for repeat in repeats(*finding.single):
+                other = once(system, protocol, repeat)
+                words.append(f"{repeat}: {other.measured:.4g}")
+                if other.holds is not False:
+                    break
+            else:
+                finding = replace(finding, single=())
+            return replace(finding, reason=f"{finding.reason}; again with {', '.join(words)}")
 
         decorated.__dict__["screened"] = require is not None
         return decorated

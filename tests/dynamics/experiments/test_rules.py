@@ -145,6 +145,24 @@ def test_a_contradiction_is_repeated(at_quarter, holds):
     assert applied(claim(), study.conclude(value, words)).holds is holds
 
 
+@pytest.mark.parametrize(
+    ("at_half", "holds", "many"), [(3.0, False, 4), (0.5, None, 1)], ids=["everywhere", "not all"]
+)
+def test_a_check_that_contradicts_is_made_again(system, at_half, holds, many):
+    runs = []
+
+    @measures("error", "<=", 1.0, single=("step size", "seed"), again=True)
+    def check(study):
+        runs.append((study.rate(0.1), study.horizon(100), study.seed))
+        return study.conclude(at_half if study.rate(0.1) == 0.05 else 2.0, "measured")
+
+    found = applied(claim(), check(system, Protocol(seed=3)))
+    assert found.holds is holds
+    assert f"eta times 0.5: {at_half:g}" in found.reason
+    everything = [(0.1, 100, 3), (0.05, 200, 3), (0.025, 400, 3), (0.1, 100, 4), (0.1, 100, 5)]
+    assert runs == everything[: many + 1]
+
+
 def test_what_holds_is_measured_once():
     study = Study(None, Protocol(), "error", "<=", 1.0)
     assert study.confirmed(lambda repeat: 0.5, "seed") == (0.5, "")
