@@ -22,6 +22,8 @@ Column = Callable[[FloatArray], FloatArray]
 MAX_STRETCHES = 64
 LEAST_STREAK = 50
 MAX_SAMPLES = 4096
+STILL_OPEN = "not decidable to this time"
+"""What is said of a rise that the horizon cuts off."""
 AT_REST = "comes to rest: from some time on the sign of the rate is rounding, and decides nothing"
 
 
@@ -115,7 +117,7 @@ class Rise:
         if not self.least < self.first:
             return f"does not fall after {since}"
         if self.last > self.least and not self.falling:
-            return f"rises at the horizon, to {share}: not decidable to this time"
+            return f"rises at the horizon, to {share}: {STILL_OPEN}"
         blip = f" after a rise by {self.largest:.2g} of its least value" if self.largest else ""
         return f"falls to the horizon{blip}"
 

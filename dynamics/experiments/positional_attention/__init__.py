@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import wraps
+from math import nan
+from typing import Any
 
 from dynamics.experiments.figure import Figure
 from dynamics.experiments.positional_attention import (
@@ -13,12 +16,31 @@ from dynamics.experiments.positional_attention import (
     phases,
     population,
     realistic,
+    third_event,
     transverse,
     unknown_partition,
 )
-from dynamics.experiments.verify import Check
+from dynamics.experiments.verify import Check, Finding, Protocol
+from theory.systems.positional_attention.data_law import MIXED
 
-CHECKS: Mapping[str, Check] = {
+ANY_LAW = ("Lemma 4.1", "Lemma 4.2", "Lemma 4.3", "Section 4.2", "Zero error")
+"""Claims that need the symmetry of the law and not Assumption 1 itself, and ours."""
+
+
+def _under_assumption_1(check: Check) -> Check:
+    """A check that decides nothing at a user's parameters with another law of the random sets."""
+
+    @wraps(check)
+    def screened(system: Any, protocol: Protocol) -> Finding:
+        if getattr(protocol.parameters, "random_sets", None) == MIXED:
+            reason = "the claim is of Assumption 1, and random_sets=mixed is another law"
+            return Finding(None, "not measured", nan, nan, reason)
+        return check(system, protocol)
+
+    return screened
+
+
+_CHECKS: Mapping[str, Check] = {
     "Theorem 3.1": linear.theorem_3_1,
     "Theorem 3.2": linear.theorem_3_2,
     "Lemma 4.1": population.lemma_4_1,
@@ -32,6 +54,11 @@ CHECKS: Mapping[str, Check] = {
     "Section 4.2": transverse.check,
     "Theorem 5.1": learned_attention.theorem_5_1,
     "Theorem 5.2": unknown_partition.theorem_5_2,
+    "Zero error": third_event.zero_error,
+}
+CHECKS: Mapping[str, Check] = {
+    source: check if source in ANY_LAW else _under_assumption_1(check)
+    for source, check in _CHECKS.items()
 }
 
 FIGURES: Mapping[str, Figure] = {
@@ -44,4 +71,5 @@ FIGURES: Mapping[str, Figure] = {
     "transverse": transverse.transverse_figure,
     "omega": transverse.omega_figure,
     "plane": figures.plane,
+    "event_III": third_event.event_III,
 }

@@ -1,9 +1,9 @@
-"""The statements of Jelassi, Sander, Li (2022), each worded as the paper words it."""
+"""The statements of Jelassi, Sander, Li (2022), as the paper words them; the last is ours."""
 
 from __future__ import annotations
 
 from theory.claims import Claim
-from theory.systems.positional_attention import lemmas
+from theory.systems.positional_attention import lemmas, separability
 
 PARAMETRIZATION = r"""(GD) on (P) with Parametrization 3.1: $v^{(0)} = \nu^{1/(p-1)} w^\star$,
     $A^{(0)}_{ij} = 0$ for $i \neq j$, $A_{ii} = \sigma_A$."""
@@ -148,5 +148,20 @@ CLAIMS = (
             condition that relates $q(D-C)$ to $C^2$.""",
         falsified_by="""an algorithm that does not know the sets whose test error vanishes along D
             with a number of samples that does not grow""",
+    ),
+    Claim(
+        source="Zero error",
+        statement=r"""[Ours.] With random sets of which none is all of one sign, some $\alpha$,
+            $\gamma$, $\rho$ classify every sample iff $(L-1)(1-1/C)^p < 1$. Then the error of the
+            flow reaches zero and $\alpha$ grows for ever; else the error is positive at all times
+            and $\alpha$ is bounded. [Proved but for "then": that the flow gets there is
+            measured.]""",
+        hypothesis=PARAMETRIZATION
+        + r""" Assumption 1 with $q < 1$, but random sets of one sign
+            excluded (``random_sets = mixed``): a toy law, not that of the paper.""",
+        falsified_by="""an error of zero where the criterion is at least 1; or a run that comes to
+            rest with an error where it is below 1. A run that has an error and still moves decides
+            nothing: the criterion is of the limit""",
+        proof=separability.separability,
     ),
 )

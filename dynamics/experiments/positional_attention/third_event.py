@@ -1,0 +1,211 @@
+r"""When the error reaches zero and alpha grows for ever: Event III against its criterion.
+
+With :math:`\kappa` the largest :math:`|z|/C` of a random set, the three scalars can classify every
+sample iff :math:`(L-1)\,\kappa^p < 1` (`theory.systems.positional_attention.separability`). Whether
+training gets there is measured here along the exact reduced flow. A run below 1 that has an error
+at its horizon decides nothing: the criterion is of the limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from dynamics.experiments.figure import Drawing, FigureRequest, page, stated
+from dynamics.experiments.measurement import TIME, Case, Study, Undecided, measures
+from dynamics.experiments.positional_attention.population import population_flow, sizes_of
+from dynamics.experiments.verify import Finding
+from dynamics.plotting import style
+from dynamics.plotting.labels import logarithmic as ticks
+from dynamics.registry import System
+from theory.events import RISE
+from theory.systems.positional_attention.data_law import ANY, MIXED, SetLaw
+from theory.systems.positional_attention.separability import criterion
+
+HORIZON = 1e6
+SIZES = (
+    (8, 2, 3), (10, 2, 3), (12, 2, 3), (16, 2, 3), (18, 2, 3), (20, 2, 3), (24, 2, 3),
+    (9, 3, 3), (12, 3, 3), (15, 3, 3), (18, 3, 3), (15, 3, 5), (18, 3, 5),
+    (12, 4, 3), (16, 4, 3), (16, 4, 5), (15, 5, 3), (20, 5, 5),
+)  # fmt: skip
+"""(D, C, p) of the figure, on both sides of 1."""
+CHECKED = ((8, 2, 3), (9, 3, 3), (12, 3, 3), (15, 3, 3), (16, 4, 3), (20, 2, 3), (16, 4, 5))
+"""Those of the claim, the last with an error at the horizon although it is below 1."""
+AT_REST = 1e-3
+"""Part by which the risk falls in the last decade of a run that has come to rest, at most."""
+GROUPS = {
+    "zero": (r"mixed, error 0", style.BLUE, "o", True),
+    "late": ("mixed, below 1, error > 0: not decidable to this time", style.BLUE, "o", False),
+    "positive": ("mixed, at least 1, error > 0", style.VERMILION, "s", True),
+    ANY: ("any (Assumption 1), error > 0", style.GREY, "^", False),
+}
+"""Group of a row -> what it is called, its colour, its marker, whether that is filled."""
+
+
+def measured(case: Case) -> dict[str, Any]:
+    """What one flow says: the criterion of its law, the error at the end, alpha over alpha(T1).
+
+    Parameters
+    ----------
+    case : Case
+        With the flow.
+    """
+    law, run = case.parameters, case.run
+    first, third = run.events["T1"], run.events["event_III"]
+    earlier = np.interp(run.time[-1] / 10, run.time, run["risk"])
+    return {
+        "random_sets": law.random_sets,
+        "criterion": criterion(law.set_law, law.L, law.p),
+        "error": float(run["error"][-1]),
+        "alpha": float(run["alpha"][-1]),
+        "fall_of_risk": float(1 - run["risk"][-1] / earlier),
+        "T1": None if first is None else first.time,
+        "event_III": None if third is None else third.time,
+        "ratio": np.nan if first is None else float(run["alpha"][-1] / first.state[0]),
+        "reason": run.reasons.get("event_III", ""),
+    }
+
+
+def require_mixed(parameters: Any) -> None:
+    """Refuse a law that the claim is not about.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    """
+    if parameters.random_sets != MIXED:
+        raise Undecided("the claim is of random_sets=mixed")
+    if parameters.q == 1:
+        raise Undecided("without zeros (q=1) the worst random set is another one")
+
+
+@measures("largest criterion of a run whose error is zero at the end", "<", 1.0, require_mixed)
+def zero_error(study: Study) -> Finding:
+    """Error at the end of flows on both sides of the criterion."""
+    horizon = 100 * HORIZON if study.thorough else HORIZON
+    sizes = [{"D": D, "C": C, "p": p, "random_sets": MIXED} for D, C, p in CHECKED]
+    for law in study.laws(*sizes):
+        case = population_flow(study.system, law, horizon)
+        values = measured(case)
+        if np.isnan(values["error"]):
+            raise Undecided("the expectation has no error at this size: it is not a sum over all")
+        study.row(sizes_of(law), **values)
+        positive = case.run["error"] > 0
+        label = f"$D={law.D}, C={law.C}, p={law.p}$: {values['criterion']:.3f}"
+        study.curve(label, case.run.time[positive], case.run["error"][positive])
+    study.draw(TIME, "error, where it is not zero")
+    below = [row for row in study.rows if row["criterion"] < 1]
+    zero = [row for row in study.rows if row["error"] == 0]
+    late = [row for row in below if row["error"] > 0]
+    resting = [row for row in late if abs(row["fall_of_risk"]) < AT_REST]
+    most = max((row["criterion"] for row in zero), default=float("nan"))
+    above = [row["error"] for row in study.rows if row["criterion"] >= 1]
+    parts = [f"at time {horizon:g} the error is zero at criteria {_numbers(zero)}"] if zero else []
+    if above:
+        least = min(row["criterion"] for row in study.rows if row["criterion"] >= 1)
+        parts.append(f"at least {min(above):.1e} from {least:.3g} on, which is proved")
+    parts += [f"{row['error']:.1e} at {row['criterion']:.3g}, at rest" for row in resting]
+    parts += [
+        f"{row['error']:.1e} at {row['criterion']:.3g} (D={row['D']}, C={row['C']}, p={row['p']}):"
+        " not decidable to this time"
+        for row in late
+        if row not in resting
+    ]
+    holds: bool | None = not resting and not most >= 1
+    if holds and len(late) == len(study.rows):
+        holds = None
+    shown = most if zero else float(max((row["criterion"] for row in below), default=0.0))
+    return study.conclude(shown, "; ".join(parts), holds=holds, parameters={"time": horizon})
+
+
+def _numbers(rows: Sequence[Mapping[str, Any]]) -> str:
+    return ", ".join(f"{number:.3g}" for number in sorted(row["criterion"] for row in rows))
+
+
+def event_III(system: System, request: FigureRequest) -> Drawing:  # noqa: N802 (its letter)
+    """Event III: alpha at the horizon over alpha(T1), against the criterion of mixed sets.
+
+    Both laws at the same sizes. Option: ``time``. ``data``: ``rows``, each with the sizes, the law,
+    the criterion of mixed random sets, error, T1, event_III, ratio, reason and group; ``time``.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    time = request.options({"time": HORIZON}, {"time": 100 * HORIZON})["time"]
+    law = request.make_parameters(system, ("D", "C", "p", "random_sets", "d", "sigma", "alpha0"))
+    rows = []
+    for D, C, p in SIZES:
+        sizes = {"D": D, "C": C, "p": p, "d": None, "sigma": None, "alpha0": None}
+        number = criterion(SetLaw(C, law.q, MIXED), D // C, p)
+        for random_sets in (MIXED, ANY):
+            parameters = replace(law, **sizes, random_sets=random_sets)
+            values = measured(population_flow(system, parameters, time)) | {"criterion": number}
+            rows.append(sizes_of(parameters) | values | {"group": _group(values)})
+    counts = {name: sum(row["group"] == name for row in rows) for name in GROUPS}
+    caption = (
+        f"Event III against its criterion ({stated(law, 'q', 'nu', 'beta')}, {len(SIZES)} sizes "
+        f"(D, C, p), exact reduced flow to time {time:g}). With mixed random sets the model can be "
+        f"right everywhere iff (L-1)(1-1/C)^p < 1, which is of the limit: {counts['zero']} sizes "
+        f"have error 0 and alpha grows on; {counts['late']} are below 1 and have an error at the "
+        "horizon, where the hardest samples are rare: not decidable to this time; "
+        f"{counts['positive']} are at least 1, where the error stays positive and alpha bounded. "
+        f"Above the dashed line, {1 + RISE:g}, Event III counts. Triangles: the same sizes under "
+        "Assumption 1, where a random set can be all of one sign; its criterion is L-1, never "
+        "below 1."
+    )
+    return Drawing(_picture(rows, time), {"rows": rows, "time": time}, caption)
+
+
+def _group(values: Mapping[str, Any]) -> str:
+    if values["random_sets"] == ANY:
+        return ANY
+    if values["error"] == 0:
+        return "zero"
+    return "late" if values["criterion"] < 1 else "positive"
+
+
+def _picture(rows: Sequence[Mapping[str, Any]], time: float) -> Axes:
+    """The ratio against the criterion, both laws, with the lines that decide."""
+    with page(6.4, 4.6) as (figure, panel):
+        for name, (label, colour, marker, filled) in GROUPS.items():
+            part = [row for row in rows if row["group"] == name]
+            panel.plot(
+                [row["criterion"] for row in part], [row["ratio"] for row in part], ls="",
+                marker=marker, color=colour, mfc=colour if filled else "white", label=label,
+            )  # fmt: skip
+        for row in rows:
+            if row["random_sets"] == MIXED and np.isfinite(row["ratio"]):
+                right = row["criterion"] >= 1
+                panel.annotate(
+                    f"{row['D']},{row['C']},{row['p']}", (row["criterion"], row["ratio"]),
+                    (5, -7) if right else (0, 5), textcoords="offset points",
+                    ha="left" if right else "center", fontsize=6.5,
+                )  # fmt: skip
+        panel.axvline(1.0, color="black", lw=0.8, zorder=0)
+        panel.axhline(1 + RISE, color=style.GREY, lw=0.8, ls="--", zorder=0)
+        panel.annotate(
+            f"{1 + RISE:g}: Event III above", (0.01, 1 + RISE), (0, 3), fontsize=8,
+            xycoords=("axes fraction", "data"), textcoords="offset points", color=style.GREY,
+        )  # fmt: skip
+        panel.set_xscale("log")
+        panel.set_xlim(right=1.25 * max(row["criterion"] for row in rows))
+        ticks(panel.xaxis, 5.0)
+        style.logarithmic(panel)
+        panel.set(
+            xlabel=r"criterion $(L-1)(1-1/C)^p$, beside each point $D, C, p$",
+            ylabel=rf"$\alpha(\tau = {_power(time)})\ /\ \alpha(T_1)$",
+        )
+        handles, labels = panel.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=2, fontsize=8)
+    return panel
+
+
+def _power(number: float) -> str:
+    """A number as a power of ten, in LaTeX."""
+    return f"10^{{{np.log10(number):.3g}}}"
