@@ -214,6 +214,8 @@ class CompiledProblem(Problem):
 
     autonomous = True
     """Whether every step has the same data, so that a step that moves nothing is the last."""
+    reads_pass = False
+    """Whether order parameters and summary are read off the pass that the gradient has made."""
 
     def __init__(self, module: Any, data: Any, layout: Layout) -> None:
         self.module = module
@@ -261,7 +263,8 @@ class CompiledProblem(Problem):
             The gradient there, computed if it is not given.
         """
         flat, out = self.layout.flatten(state), np.empty(len(self.order_names))
-        slope = self.gradient(flat) if gradient is None else gradient
+        fresh = gradient is None or self.reads_pass
+        slope = self.gradient(flat) if fresh else gradient
         self.module.order_parameters(flat, slope, self._data, out)
         return out
 
@@ -290,6 +293,8 @@ class CompiledProblem(Problem):
 
     def _summary(self, state: FloatArray) -> FloatArray:
         out = np.empty(2)
+        if self.reads_pass:
+            self.gradient(state)
         self.module.summary(state, self._data, out)
         return out
 

@@ -85,6 +85,24 @@ def row(parameters, p, ups, phi, number=float, power=exp):
     return loss, by_ups, by_phi, attended / mates if mates else None
 
 
+def attention(parameters, p, ups, phi):
+    """Of row p, masked: expected attention on the unmasked patches of every area, and on others."""
+    first = np.cumsum([0] + [max(row) + 1 for row in parameters.area_ids])
+    by_area, elsewhere, chances = np.zeros(parameters.features), 0.0, 0.0
+    for k, latents, mask, chance in images(parameters):
+        if p not in mask:
+            continue
+        areas = first[k] + parameters.area_ids[k]
+        seen = np.array([q not in mask for q in range(parameters.P)])
+        z = np.array([latents[a] for a in parameters.area_ids[k]])
+        weights = np.exp(ups + seen * z * phi[areas])
+        weights *= chance / weights.sum()
+        np.add.at(by_area, areas[seen], weights[seen])
+        elsewhere += weights[~seen].sum()
+        chances += chance
+    return by_area / chances, elsewhere / chances
+
+
 def floor(parameters, p):
     """L*_p by its formula, from binomial coefficients."""
     P, M = parameters.P, parameters.masked

@@ -60,6 +60,7 @@ class FullProblem(SampledProblem):
     events = EVENTS
     order_names = ORDER_PARAMETERS
     rates = ReducedPopulation.rates
+    reads_pass = True
 
     def __init__(
         self,

@@ -97,7 +97,8 @@ class Room(NamedTuple):
     entries, moved : float arrays, shape (P, P + features)
         Ups and Phi of a state, and of its gradient.
     state : float array, shape (d * d,)
-        That of the last pass.
+        That of the last pass, NaN before the first. Whoever changes basis or images in place has to
+        set it to NaN.
     batch : int array, shape (1,)
         Number of the batch of the last pass.
     """
@@ -333,13 +334,12 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     state, slope : float array, shape (d * d,)
-        Q and its gradient.
+        Q of the last pass, and its gradient.
     data : FullData
     out : float array, shape (9,)
         Filled; see `reduced.write_order_parameters`.
     """
     readout, room, depth = data.readout, data.room, data.basis.axes.shape[1]
-    evaluate(state, data)
     row_numbers(data, readout.rows)
     read_entries(slope.reshape(depth, depth), data.basis, room.queries, room.moved)
     near = (mean_entry(room.entries, readout.own), mean_entry(room.moved, readout.own))
@@ -348,16 +348,16 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
-    """Risk over the images of the batch, and its excess over the floor.
+    """Risk over the images of the batch, and its excess over the floor, of the last pass.
 
     Parameters
     ----------
     state : float array, shape (d * d,)
+        Not read.
     data : FullData
     out : float array, shape (2,)
         Filled.
     """
-    evaluate(state, data)
     sums = data.sums
     out[:] = 0.0
     for p in range(sums.loss.size):

@@ -16,7 +16,8 @@ is known; given it the counts of the areas are hypergeometric, and
 :math:`E \sum_i A_i^2 = \nu (\bar h^2 + \mathrm{var}) (w^+/D)^2`. Every term is linear in that sum,
 so nothing is lost.
 
-The gradient is per entry of Q. What asks again for the same state reads what the pass left there.
+The gradient is per entry of Q. Order parameters and summary are read off the pass of the gradient,
+which is not made again where the state is that of the last one.
 """
 
 from math import exp
@@ -115,7 +116,8 @@ class Room(NamedTuple):
     rows : float array, shape (rows, 2)
         Output of `row_numbers`.
     state : float array, shape (n,)
-        That of the last pass.
+        That of the last pass, NaN before the first. Whoever changes blocks or law in place has to
+        set it to NaN.
     """
 
     inverse: Any
@@ -353,13 +355,12 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     Parameters
     ----------
     state, slope : float array, shape (n,)
-        State and its gradient.
+        State of the last pass, and its gradient.
     data : ReducedData
     out : float array, shape (9,)
         Filled; see `write_order_parameters`.
     """
     law, rows = data.law, data.room.rows
-    evaluate(state, data)
     row_numbers(data, rows)
     near, remote = (state[law.own], slope[law.own]), (state[law.remote], slope[law.remote])
     write_order_parameters(near, remote, law.local, law.far, rows, out)
@@ -395,16 +396,16 @@ def write_order_parameters(near, remote, local, far, rows, out):  # type: ignore
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
-    """Population risk, and its excess over the floor.
+    """Population risk, and its excess over the floor, of the last pass.
 
     Parameters
     ----------
     state : float array, shape (n,)
+        Not read.
     data : ReducedData
     out : float array, shape (2,)
         Filled.
     """
-    evaluate(state, data)
     law, rows = data.law, data.room.rows
     row_numbers(data, rows)
     out[:] = 0.0

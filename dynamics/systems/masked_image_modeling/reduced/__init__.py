@@ -70,6 +70,7 @@ class ReducedPopulation(CompiledProblem):
     events = EVENTS
     order_names = ORDER_PARAMETERS
     rates = RATES
+    reads_pass = True
 
     def __init__(self, parameters: Parameters, expectation: str = "auto") -> None:
         self.parameters = parameters

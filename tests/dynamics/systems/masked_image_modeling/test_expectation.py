@@ -60,6 +60,59 @@ def test_every_entry_of_the_gradient_is_that_of_a_loop_over_masks(system, index,
                 assert seen[f"{name}_own_attention"] == pytest.approx(attended, rel=1e-11)
 
 
+def naive_rows(problem, state):
+    """Row by row, of its first patch: rates of its states, attention, own attention, gap."""
+    parameters, (ups, phi) = problem.parameters, entries(problem, state)
+    result = []
+    for kind in problem.rows.types:
+        p = kind.patches[0]
+        loss, by_ups, by_phi, own = masked.row(parameters, p, ups[p], phi[p])
+        by_area, elsewhere = masked.attention(parameters, p, ups[p], phi[p])
+        rates = np.zeros(len(kind.ups_names) + len(kind.phi_names))
+        rates[kind.ups_of[0]] = -np.array(by_ups)
+        rates[len(kind.ups_names) + kind.phi_of[0]] = -np.array(by_phi)
+        attended = [*np.bincount(kind.phi_of[0], by_area), elsewhere]
+        gap = loss - masked.floor(parameters, p)
+        result.append((rates, attended, np.nan if own is None else own, gap, loss))
+    return result
+
+
+@pytest.mark.parametrize("index", [0, 2, 3])
+def test_every_observable_by_loops_over_masks(system, index):
+    parameters = cases(system)[index]
+    problem = system.ReducedPopulation(parameters)
+    rows = problem.rows
+    own, remote, local, far = map(int, rows.references)
+    state = np.random.default_rng(8).normal(size=problem.layout.size)
+    seen, naive = problem.observables(state), naive_rows(problem, state)
+    rates = np.concatenate([row[0] for row in naive])
+    expected = {f"d_{name}": rate for name, rate in zip(problem.state_names, rates, strict=True)}
+    for name, (_, attended, own_attention, gap, _) in zip(rows.names, naive, strict=True):
+        keys = [n for n in seen if n.startswith((f"{name}_A_", f"{name}_masked"))]
+        expected |= dict(zip(keys, attended, strict=True))
+        expected |= {f"{name}_own_attention": own_attention, f"{name}_gap": gap}
+    many = [row.patches.size for row in rows.types]
+    risk = sum(n * row[4] for n, row in zip(many, naive, strict=True))
+    excess = sum(n * row[3] for n, row in zip(many, naive, strict=True))
+    attending = sum(n for n, row in zip(many, naive, strict=True) if row[2] >= 0.5)
+    expected |= {"risk": risk, "floor": risk - excess, "excess": excess}
+    expected |= {"patch_association": attending / parameters.P}
+    expected |= {"A_g": naive[far][2], "gap_g": naive[far][3]}
+    start = np.concatenate([row[0] for row in naive_rows(problem, problem.initial_state)])
+    if local >= 0:
+        expected |= {
+            "rho": abs(rates[remote] / rates[own]),
+            "rho0": abs(start[remote] / start[own]),
+        }
+        expected |= {"alpha_m": rates[own], "alpha_0": rates[remote]}
+        expected |= {"Phi_m": state[own], "Phi_0": state[remote]}
+        expected |= {"A_m": naive[local][2], "gap": naive[local][3]}
+    others = {"Delta", "Delta_eff"} | (set() if local >= 0 else set(problem.order_names) | {"rho0"})
+    assert seen.keys() - others == expected.keys() - others
+    for name, value in expected.items():
+        assert seen[name] == pytest.approx(value, rel=1e-12, abs=1e-12, nan_ok=True), name
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_digits_against_mpmath(system, kind):
     parameters = system.Parameters(P=7, C_global=3, C_local=2, masked=3, z="0.5,1.5")
