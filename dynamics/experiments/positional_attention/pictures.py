@@ -32,6 +32,11 @@ TINTS = (
 )
 """Hues and their shares; the rest is white. They differ in grey too, and black is read on them."""
 RED = "#C8102E"
+LOOKS = {
+    3: ((style.BLUE, "-"), (style.VERMILION, "-"), (style.GREEN, "--")),
+    4: ((style.BLUE, "-"), (style.VERMILION, "-"), (style.ORANGE, "-."), (style.GREEN, "--")),
+}
+"""Colour and dash of each kind of run, by their number."""
 NARROW = 100.0
 """Up to this ratio a logarithmic axis has room for labels at 1, 2, 5."""
 # Patches and matrices of patches.
@@ -187,30 +192,36 @@ def _test_error(panel: Axes, steps: Any, error: Any, least: float) -> None:
         )  # fmt: skip
 
 
-def convolution(data: Mapping[str, Any], labels: Sequence[str], columns: int) -> Any:
+def convolution(
+    data: Mapping[str, Any], kinds: Sequence[tuple[str, list[dict[str, Any]]]], columns: int
+) -> Any:
     """Draw Figure 2: errors on the left, the sets above, the learned matrices below.
 
     Parameters
     ----------
     data : mapping
-        Of the figure; the matrices are those of the first seed.
-    labels : sequence of str
-        Of the cases.
+        Of the figure.
+    kinds : sequence of (label, runs)
+        What is drawn in one look; the matrix is that of the first run.
     columns : int
         Of the grid.
 
     Returns
     -------
     array of Axes
-        Errors; grid; sets; one matrix a case.
+        Errors; grid; sets; one matrix a kind.
     """
-    layout = [["error", "grid", "sets", "legend"], ["error", "0", "1", "2"]]
-    looks = ((style.BLUE, "-"), (style.VERMILION, "-"), (style.GREEN, "--"))
-    sets, fits = np.array(data["sets"]), list(data["cases"].values())
+    matrices = [f"A{k}" for k in range(len(kinds))]
+    beside = ["legend"] * (len(kinds) - 2)
+    layout = [["error", "grid", "sets", *beside], ["error", *matrices]]
+    looks = dict(zip((label for label, _ in kinds), LOOKS[len(kinds)], strict=True))
+    sets, ratios = np.array(data["sets"]), (1.7, *(1.0 for _ in kinds))
     with mpl.rc_context(style.RC):
-        figure, named = style.new_mosaic(10.4, 5.0, layout, width_ratios=(1.7, 1, 1, 1))
+        width = 4.1 + 2.1 * len(kinds)
+        figure, named = style.new_mosaic(width, 5.0, layout, width_ratios=ratios)
         panel = named["error"]
-        for label, runs, (colour, dash) in zip(labels, fits, looks, strict=True):
+        for label, runs in kinds:
+            colour, dash = looks[label]
             for k, run in enumerate(runs):
                 steps, error = np.array(run["steps"]), np.array(run["test_error"])
                 visible = (steps > 0) & (error > 0)
@@ -231,10 +242,11 @@ def convolution(data: Mapping[str, Any], labels: Sequence[str], columns: int) ->
         named["grid"].set_title("sets on the grid of patches", fontsize=9)
         true_sets(named["sets"], sets)
         _number_patches(named["sets"], len(sets))
-        for k, (label, (run, *_)) in enumerate(zip(labels, fits, strict=True)):
-            below = named[str(k)]
+        for name, (label, (run, *_)) in zip(matrices, kinds, strict=True):
+            below = named[name]
             matrix_entries(figure, below, np.array(run["A"]))
             _number_patches(below, len(sets))
-            share = f"{run['patch_association'][-1]:.0%} associated"
-            below.set_title(f"{label}\n{'diverged' if run['diverged'] else share}", fontsize=8)
-    return np.array([named[name] for name in ("error", "grid", "sets", "0", "1", "2")])
+            share = f"seed {run['seed']}: {run['patch_association'][-1]:.0%} associated"
+            head = label.partition(":")[0]
+            below.set_title(f"{head}\n{'diverged' if run['diverged'] else share}", fontsize=8)
+    return np.array([named[name] for name in ("error", "grid", "sets", *matrices)])

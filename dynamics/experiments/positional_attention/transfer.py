@@ -17,9 +17,15 @@ Pooled noise is Gaussian with covariance :math:`\sigma^2 D^2 S S^T` between rows
 such, with one vector a distinct row; test data need one number a patch
 (`dynamics.systems.positional_attention.empirical.sampling`).
 
+The paper's descent has one rate. Here the rate of a run is halved wherever its loss rises, so that
+one rate does at every number of samples.
+
 The start is symmetric and the activation nearly so: with one sample, v may grow along a patch that
 carries -y, and the run then learns :math:`-\tilde w^\star` and errs on almost everything. The
-median over seeds says what usually happens; the mean is that of a mixture.
+median over seeds says what usually happens; the mean is that of a mixture. The share of the seeds
+whose error stays above 1/2 (`Downstream.lost`) says how often it does not: at D = 16, 32 and 64,
+q(D - C) = 8, under learned attention 14, 17 and 12 % of 200 seeds with one sample, and 0, 0.5 and
+0 % with log2 D samples.
 """
 
 from __future__ import annotations
@@ -48,6 +54,8 @@ NUMBERS_AT_ONCE = 1 << 18
 TEST_NUMBERS_AT_ONCE = 1 << 15
 LARGEST_TEST = 2e7
 """Values of patches of the test data beyond which fewer samples are drawn."""
+HALF = 0.5
+"""Error above which a run has learned the opposite feature rather than a poor one."""
 ROUNDING = 1e-13
 """A margin below this share of the largest term is a tie, which counts as an error."""
 
@@ -353,6 +361,15 @@ class Downstream:
         seeds : int
         """
         return [float(np.median(self.errors(count, seeds))) for count in counts]
+
+    def lost(self, samples: int, seeds: int) -> int:
+        """Number of seeds whose test error stays above 1/2.
+
+        Parameters
+        ----------
+        samples, seeds : int
+        """
+        return int((self.errors(samples, seeds) > HALF).sum())
 
     def draw(self, k: int, samples: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Feature, start and pooled samples of one seed; shapes (d,), (d,), (samples, R, d).

@@ -68,6 +68,18 @@ def test_a_gram_matrix_fits_under_adam_and_associates(seed):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_gram_matrix_stays_with_the_linear_rule_from_some_starts(seed):
+    problem = made(GramEmpirical, seed)
+    run = adam(problem, 3e-3, ADAM_STEPS, record=[1000])
+    error, share = (run.observables[name] for name in ("test_error", "patch_association"))
+    print(f"A = P^T P, Adam, seed {seed}: error {error[-1]:.4f}, association {share[-1]:.2f}")
+    assert run.outcome.kind == HORIZON
+    assert ((error[1:] >= 0.085) & (error[1:] <= 0.105)).all()
+    assert (share == 0).all()
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("eta", [0.02, 0.005])
 def test_free_attention_stays_with_the_linear_rule_under_descent(eta):
     run = dynamics.descend(made(SYSTEM.FullEmpirical, 0), eta, round(HORIZON_TIME / eta))

@@ -20,7 +20,7 @@ from theory.symmetry import Partition
 SYSTEM = dynamics.load_system("positional_attention")
 SMALL = SYSTEM.Parameters(D=8, C=2, d=4, q=0.5)
 QUICK = {"samples": 200, "dtype": "float64"}
-FIGURE_2 = QUICK | {"adam_steps": 30, "gd_steps": 20}
+FIGURE_2 = QUICK | {"adam_steps": 30, "gram_steps": 30, "gram_seeds": 2, "gd_steps": 20}
 
 
 @pytest.fixture(scope="module")
@@ -140,8 +140,37 @@ def test_figure_2_draws_every_case_and_seed(second):
         one = second.data["cases"][name][0]
         np.testing.assert_array_equal(panel.images[0].get_array().data, one["A"])
         assert case.label in panel.get_title()
+        assert "seed 3: " in panel.get_title()
     assert (error.get_xscale(), error.get_yscale()) == ("log", "log")
     assert any(set(line.get_ydata()) == {second.data["linear_error"]} for line in error.lines)
+
+
+def test_figure_2_shows_a_seed_that_associates_and_one_that_does_not(second, monkeypatch):
+    """Their share has an interval, and the caption names the seeds that stay."""
+    made = iter(range(4))
+
+    def ended(system, case, parameters, seed, options):
+        one = dict(second.data["cases"]["gram_adam"][0]) | {"seed": seed, "outcome": "at the end"}
+        if case.gram:
+            there = next(made) in (0, 2, 3)
+            one |= {"associated": there, "patch_association": [0.0, float(there)]}
+            one["A"] = np.full((8, 8), float(seed)).tolist()
+        return one
+
+    monkeypatch.setattr(figure_2, "fit", ended)
+    drawing = draw(SYSTEM, "2", SMALL, 5, options=FIGURE_2 | {"gram_seeds": 4})
+    share, low, high = drawing.data["associated"]
+    assert (share, round(low, 3), round(high, 3)) == (0.75, 0.194, 0.994)
+    error, _, _, free, there, other, _ = drawing.axes
+    assert len([line for line in error.lines if len(line.get_xdata()) > 2]) == 6
+    labels = {line.get_label().partition("\n")[2] for line in error.lines}
+    assert {"3 of 4 seeds associated", "1 of 4 seeds not associated"} <= labels
+    assert "seed 5: 100% associated" in there.get_title()
+    assert "seed 6: 0% associated" in other.get_title()
+    assert (there.images[0].get_array() == 5.0).all()
+    assert (other.images[0].get_array() == 6.0).all()
+    assert "3 of 4 seeds associate every row, 75 % (95 %: 19 to 99)" in drawing.caption
+    assert "the others are seeds 6 (" in drawing.caption
 
 
 def test_cases_of_figure_2_are_what_they_are_called(second):
@@ -177,6 +206,7 @@ def test_thorough_changes_defaults_and_options_have_the_last_word():
     request = FigureRequest(user_options={"thorough": True, "seeds": 2})
     options = request.options(figure_2.QUICK, figure_2.THOROUGH)
     assert (options["seeds"], options["adam_steps"], options["adam_eta"]) == (2, 100_000, 3e-3)
+    assert options["gram_seeds"] >= 20
     request = FigureRequest(user_options={"thorough": False})
     plain = request.options(figure_2.QUICK, figure_2.THOROUGH)
     assert plain == figure_2.QUICK

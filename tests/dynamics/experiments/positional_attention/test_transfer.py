@@ -235,12 +235,32 @@ def test_theorem_5_1_at_a_size(system):
     finding = plain(learned_attention.theorem_5_1(system, Protocol(at(system, 16, 4, 8))))
     assert finding.holds is True
     assert finding.measured < 0.15
-    learned = finding.evidence["table"][0]["attention"]["learned"]
-    assert learned["association"] == 1.0
+    (row,) = finding.evidence["table"]
+    assert row["attention"]["learned"]["association"] == 1.0
     assert finding.evidence["parameters"]["D"] == 16
+    one, few = row["lost"]
+    assert (row["lost_of"], few) == (200, 0)
+    assert 14 <= one <= 42
+    assert f"{one / 2:.2g} % (95 %: " in finding.reason
+    assert "0 % (95 %: 0 to 1.8) at D=16 with log2 D" in finding.reason
+    assert "halved where a loss rises" in finding.reason
 
 
-def test_theorem_5_1_says_what_it_cannot_decide(system):
+def test_lost_seeds_are_those_that_learn_the_opposite_feature(system):
+    """With one sample some do, with cosine near -1; each error is above 1/2 or far below."""
+    parameters = at(system, 16, 4, 8)
+    task = transfer.Downstream(parameters, transfer.block_attention(parameters), test_samples=4000)
+    errors = task.errors(1, 60)
+    draws = [task.draw(k, 1) for k in range(60)]
+    features, starts, pooled = (np.array(parts) for parts in zip(*draws, strict=True))
+    v = transfer.fine_tune(starts, pooled, task.pool.counts, parameters, task.rate)
+    cosines = (v * features).sum(axis=1) / np.linalg.norm(v, axis=1)
+    assert task.lost(1, 60) == (errors > 0.5).sum() == (cosines < 0).sum() > 0
+    assert ((errors > 0.5) == (errors > 0.2)).all()
+
+
+def test_theorem_5_1_says_what_it_cannot_decide(system, monkeypatch):
+    monkeypatch.setattr(learned_attention, "MANY", 4)
     easy = plain(learned_attention.theorem_5_1(system, Protocol(at(system, 16, 4, 1))))
     assert easy.holds is None
     assert "nothing to decide" in easy.reason
@@ -251,12 +271,15 @@ def test_theorem_5_1_says_what_it_cannot_decide(system):
 
 def test_theorem_5_1_is_undecided_before_pre_training_ends(system, monkeypatch):
     monkeypatch.setattr(learned_attention, "PRE_TRAINING", 1.0)
+    monkeypatch.setattr(learned_attention, "MANY", 4)
     finding = learned_attention.theorem_5_1(system, Protocol(at(system, 16, 4, 8)))
     assert finding.holds is None
     assert "G/D = 0.33" in finding.reason
 
 
-def test_theorem_5_1_is_false_where_gamma_moves_the_wrong_way(system):
+def test_theorem_5_1_is_false_where_gamma_moves_the_wrong_way(system, monkeypatch):
+    monkeypatch.setattr(learned_attention, "MANY", 4)
+
     class Wrong(system.ReducedPopulation):
         def gradient(self, state):
             return super().gradient(state) * [1.0, -1.0, 1.0]
@@ -331,6 +354,10 @@ def test_theorems_by_default(system):
     print(learned.reason)
     assert learned.holds is True
     assert learned.measured < 0.1
+    for row in learned.evidence["table"]:
+        one, few = (count / row["lost_of"] for count in row["lost"])
+        assert 0.08 < one < 0.24
+        assert few <= 0.01
     without = plain(unknown_partition.theorem_5_2(system, Protocol()))
     print(without.reason)
     assert without.holds is False
