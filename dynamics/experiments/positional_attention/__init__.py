@@ -9,6 +9,7 @@ from typing import Any
 
 from dynamics.experiments.figure import Figure
 from dynamics.experiments.positional_attention import (
+    association,
     convolution,
     figures,
     learned_attention,
@@ -47,10 +48,15 @@ _CHECKS: Mapping[str, Check] = {
     "Lemma 4.2": population.lemma_4_2,
     "Lemma 4.3": population.lemma_4_3,
     "Theorem 4.1": phases.theorem_4_1,
+    "Section 4.1, any time": association.any_time,
+    "Section 4.1, gamma and rho": association.gamma_above_rho,
+    "Lemma D.2": association.lemma_d_2,
+    "Equation (2)": association.equation_2,
     "Theorem 4.2": realistic.theorem_4_2,
     "Event I": phases.event_1,
     "Event II": phases.event_2,
     "Event III": phases.event_3,
+    "Lemma D.11": association.lemma_d_11,
     "Section 4.2": transverse.check,
     "Theorem 5.1": learned_attention.theorem_5_1,
     "Theorem 5.2": unknown_partition.theorem_5_2,
