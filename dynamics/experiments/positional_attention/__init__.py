@@ -53,6 +53,7 @@ _CHECKS: Mapping[str, Check] = {
     "Lemma D.2": association.lemma_d_2,
     "Equation (2)": association.equation_2,
     "Theorem 4.2": realistic.theorem_4_2,
+    "Figure 4": realistic.figure_4,
     "Event I": phases.event_1,
     "Event II": phases.event_2,
     "Event III": phases.event_3,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import matplotlib as mpl
@@ -19,7 +20,7 @@ from matplotlib.lines import Line2D
 
 from dynamics.analysis.comparison import compare
 from dynamics.experiments.figure import Drawing, FigureRequest, page, stated
-from dynamics.experiments.measurement import TIME, Study, Undecided, measures
+from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, measures
 from dynamics.experiments.positional_attention.population import population_flow, sizes_of
 from dynamics.experiments.verify import Finding
 from dynamics.plotting import style
@@ -95,6 +96,8 @@ def train(
 ) -> Trajectory:
     """Gradient descent on N noisy samples from a random start (single precision sums).
 
+    The last runs are cached, because checks share them.
+
     Parameters
     ----------
     system : System
@@ -104,7 +107,13 @@ def train(
     seed : int
     schedule : Schedule
     """
-    problem = system.FullEmpirical(parameters, samples, seed, dtype="float32")
+    make: Any = system.FullEmpirical
+    return _trained(make, parameters, samples, seed, schedule)
+
+
+@lru_cache(maxsize=8)
+def _trained(make: Any, parameters: Any, samples: int, seed: int, schedule: Schedule) -> Trajectory:
+    problem = make(parameters, samples, seed, dtype="float32")
     record = np.unique(np.rint(np.geomspace(1, schedule.steps, 60)).astype(int))
     return descend(problem, schedule.eta, schedule.steps, record)
 
@@ -175,6 +184,39 @@ def theorem_4_2(study: Study) -> Finding:
     }  # fmt: skip
     study.draw(TIME, "share of associated rows", y_scale="linear")
     return study.conclude(share, reason, holds=holds, parameters=where, linear_error=linear)
+
+
+@measures(
+    "least entry of A inside the sets less the largest between them, end of the run", ">", 0.0,
+    single=("seed", "time"),
+)  # fmt: skip
+def figure_4(study: Study) -> Finding:
+    """Whether one level separates the entries of A inside the sets from the others."""
+    system, law = study.system, study.law(D=16, C=4, q=0.25)
+    if affordable(law, Schedule()) < SAMPLES:
+        reason = f"{SAMPLES:,} samples cannot be afforded at D={law.D}, d={law.d}"
+        raise Undecided(reason, parameters=sizes_of(law))
+    run = train(system, law, SAMPLES, study.seed, Schedule(eta=stable_rate(system, law)))
+    sets = np.array(run.settings["sets"])
+    inside = sets[:, None] == sets[None, :]
+    off_diagonal = ~np.eye(law.D, dtype=bool)
+    parts = run.layout.part(run.states, "A")
+    own, other = parts[:, inside & off_diagonal], parts[:, ~inside]
+    study.curve("least inside a set", run.time[1:], own.min(axis=1)[1:])
+    study.curve("largest between sets", run.time[1:], other.max(axis=1)[1:])
+    study.draw(TIME, "entry of $A$", {"0": 0.0}, y_scale="linear")
+    gap = float(own[-1].min() - other[-1].max())
+    errors = run["test_error"]
+    cosine = Measurement("cosine of v and w* at the end", float(run["cosine"][-1]), ">", 0.9)
+    falls = Measurement(
+        "test error at the end over that after one step", float(errors[-1] / errors[1]), "<", 0.5
+    )
+    reason = (
+        f"N={SAMPLES:,}, time {run.time[-1]:g}: entries inside the sets are {own[-1].min():.2g} to "
+        f"{own[-1].max():.2g}, between them {other[-1].min():.2g} to {other[-1].max():.2g}; cosine "
+        f"{cosine.value:.3f}, test error {errors[-1]:.2%}"
+    )
+    return study.conclude(gap, reason, cosine, falls, parameters=sizes_of(law))
 
 
 def _any_time(study: Study) -> tuple[bool, str]:

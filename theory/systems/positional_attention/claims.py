@@ -160,6 +160,17 @@ CLAIMS = (
             at numbers of samples at which more samples do not help""",
     ),
     Claim(
+        source="Figure 4",
+        statement=r"""We consider the exact same setting (data generation, parameter settings...) as
+            for the realistic case. [...] We then plot the learned matrix $A$ and see that
+            coefficients with high value exactly correspond to their grey scale counterpart [the
+            tuples $(i, j)$ such that $i, j \in S_\ell$]. We also display test error and cosine
+            similarity between $w^\star$ and $v$ w.r.t the number of training steps.""",
+        hypothesis="(GD) on (E), random start. The sizes are not given.",
+        falsified_by="""no level that separates the entries of A inside the sets from the others, a
+            test error that does not fall, or a cosine that does not come near 1""",
+    ),
+    Claim(
         source="Section 4.2",
         statement=r"""We show that $\hat A^{(T)}$ and $\hat v^{(T)}$ are close to their
             semi-realistic counterparts.""",
