@@ -45,6 +45,7 @@ def _under_assumption_1(check: Check) -> Check:
 
 
 _CHECKS: Mapping[str, Check] = {
+    "Figure 2": convolution.figure_2,
     "Theorem 3.1": linear.theorem_3_1,
     "Theorem 3.2": linear.theorem_3_2,
     "Lemma 4.1": population.lemma_4_1,

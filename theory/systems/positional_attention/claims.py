@@ -13,6 +13,16 @@ DOWNSTREAM = r"""$\tilde{\mathcal{D}}$ as in Assumption 1, with the sets of $\ma
 
 CLAIMS = (
     Claim(
+        source="Figure 2",
+        statement=r"""Consider the case where all the patches $X_j$ are i.i.d. standard Gaussian and
+            $f^\star$ is a one-hidden layer CNN with cubic activation. [...] One-layer ViT reaches
+            small test error on the binary classification task. However, $P^\top P$ does not match
+            the convolution pattern encoded in $f^\star$.""",
+        hypothesis="Sizes, optimizer and parametrization are not given.",
+        falsified_by="a model that fits, and whose rows have their own set as C largest entries",
+        reading="trained are the entries of A, with Adam; the literal words are of A = P^T P",
+    ),
+    Claim(
         source="Theorem 3.1",
         statement=r"""Let $g(X) = \phi\left(\sum_{j=1}^D \langle w_j, X_j \rangle\right)$ be a
             generalized linear model. Then, $g$ does not fit the labeling function i.e.
