@@ -11,7 +11,11 @@ from dynamics.experiments.masked_image_modeling import (
     figures,
     identities,
     maps,
+    masks,
     phases,
+    positions,
+    significance,
+    vectors,
 )
 from dynamics.experiments.verify import Check
 
@@ -23,7 +27,7 @@ CHECKS: Mapping[str, Check] = {
     "Equation (5.1)": identities.equation_5_1,
     "Equation (4.1)": correlations.equation_4_1,
     "Section 5.1, monotone": correlations.monotone,
-    "Section 5.1, key observation": correlations.key_observation,
+    "Section 5.1, key observation": positions.key_observation,
     "Section 5.2, stage 1": phases.stage_1,
     "Lemma 5.3": phases.lemma_5_3,
     "Section 5.2, intuition": phases.intuition,
@@ -36,8 +40,14 @@ CHECKS: Mapping[str, Check] = {
     "Theorem F.3, frozen": convergence.frozen,
     "Theorem F.3, global areas": correlations.theorem_f_3_global,
     "Theorem F.4": correlations.theorem_f_4,
-    "Section 5.4, PP": correlations.positions,
-    "Lemma A.9": identities.lemma_a_9,
+    "Section 5.4, PP": positions.section_5_4,
+    "Lemma A.1": vectors.lemma_a_1,
+    "Equation (3.2)": vectors.equation_3_2,
+    "Section 3.1": significance.section_3_1,
+    "Lemma A.6": masks.lemma_a_6,
+    "Lemma A.7": masks.lemma_a_7,
+    "Lemma A.10": masks.lemma_a_10,
+    "Lemma A.9": masks.lemma_a_9,
     "Section 6": maps.section_6,
 }
 

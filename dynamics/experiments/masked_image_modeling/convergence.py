@@ -12,6 +12,7 @@ from math import isnan, log
 import numpy as np
 import sympy
 
+from dynamics.experiments import rules
 from dynamics.experiments.masked_image_modeling import runs
 from dynamics.experiments.measurement import LINEAR, Measurement, Study, Undecided, listed, measures
 from dynamics.experiments.verify import Finding
@@ -19,11 +20,13 @@ from dynamics.problem import FloatArray
 from dynamics.results.power_law import exponent
 from theory.systems.masked_image_modeling.information_gap import late_loss
 from theory.systems.masked_image_modeling.notation import NOTATION
+from theory.systems.masked_image_modeling.required_sizes import change_after_switch
 
 Patch = tuple[runs.Case, bool]
 """A case, and whether its local or its global patches are meant."""
-POSITIVE_GAP = runs.requires(sign=1)
+POSITIVE_GAP = runs.requires(sign=1, large=True)
 LARGE_GAP = runs.requires(large=True)
+ONE_RUN = ("step size", "time")
 AS_ONE_OVER_T = -0.9
 """Exponent in time from which on a loss falls as 1/t."""
 SLOWEST = "slowest exponent in time of the loss above its floor, after rapid growth"
@@ -31,8 +34,6 @@ STEEPER = 0.02
 """By how much an exponent in time falls over half a decade where it is not constant yet."""
 RISING = 0.01
 """Share of itself by which attention that still rises grew in the second half of a run."""
-SLOWER = 0.1
-"""Exponent of P by which a time may exceed P^(1 - kappa_s) log P at these sizes."""
 ALONG = 0.9
 """Exponent from which on one quantity falls as fast as another."""
 FALLEN = 0.02
@@ -45,7 +46,7 @@ UNCHANGED = 0.1
 """Relative change up to which a correlation is nearly unchanged."""
 
 
-@measures(SLOWEST, "<=", AS_ONE_OVER_T, LARGE_GAP)
+@measures(SLOWEST, "<=", AS_ONE_OVER_T, LARGE_GAP, single=ONE_RUN, again=True)
 def loss(study: Study) -> Finding:
     """The late law of the loss, and how the time to a fixed loss grows with P."""
     patches = _with_mates(runs.cases_of(study, runs.POSITIVE, runs.NEGATIVE))
@@ -55,21 +56,26 @@ def loss(study: Study) -> Finding:
             visible=_visible(case, local), left=float(_loss_and_attention(case, local)[0][-1]),
         )  # fmt: skip
         study.curve(_label(case, local), *_late(case, local))
-    slowest, grows = float(np.max(study.column("slope"))), float("nan")
+    slowest, growth = float(np.max(study.column("slope"))), None
     left = ", ".join(f"{row['left']:.2g} ({row['row']})" for row in study.rows)
     reason = f"L_p - L*_p ends at {left}, {words_of_decay(patches)}"
     also = []
     if study.parameters is None:
-        ladder = [(c.parameters.P, c.unit, c.time("E5")) for c in runs.family(study)]
-        times = [time / (unit * log(P)) for P, unit, time in ladder]
-        grows = exponent([P for P, _, _ in ladder], times)
+        ladder = [(c.parameters.P, c.time("E5")) for c in runs.family(study)]
+        sizes, times = zip(*ladder, strict=True)
+        claimed = 1 - runs.EXPONENTS[1]
+        growth = rules.growth(sizes, np.divide(times, np.log(sizes)), claimed, upper=True)
         reason += (
-            f"; the time to 1e-3 over P^(1 - kappa_s) ln P is {listed(times)} along P="
-            f"{', '.join(str(P) for P, _, _ in ladder)}"
+            f"; the time to 1e-3 over ln P grows along P={', '.join(map(str, sizes))} with "
+            f"{growth}, P^(1 - kappa_s) being P^{claimed:.2g}"
         )
-        name = "exponent of P by which the time to 1e-3 exceeds P^(1 - kappa_s) ln P"
-        also = [Measurement(name, grows, "<=", SLOWER)]
-    undecided_yet = not grows > SLOWER and still_steepening(patches)
+        name = "exponent of P in the time to 1e-3 over ln P"
+        most = claimed * (1 + rules.SHARE)
+        also = [Measurement(name, growth.fit.exponent, "<=", most)]
+    grows = growth is not None and growth.holds is False
+    undecided_yet = not grows and (
+        still_steepening(patches) or (growth is not None and growth.holds is None)
+    )
     if slowest > AS_ONE_OVER_T:
         slow = max(study.rows, key=lambda row: float(row["slope"]))
         reason += (
@@ -85,13 +91,13 @@ def loss(study: Study) -> Finding:
     study.draw(r"time since $A \geq 1/2$", "$L_p - L_p^*$")
     return study.conclude(
         slowest, reason, *also, may_still_come=undecided_yet,
-        exponent_of_time=None if isnan(grows) else grows,
+        exponent_of_time=None if growth is None else growth.fit.exponent,
     )  # fmt: skip
 
 
 @measures(
     "least exponent of (1 - A)^2 in the loss above its floor, over its last decade",
-    ">=", ALONG, LARGE_GAP,
+    ">=", ALONG, LARGE_GAP, single=ONE_RUN, again=True,
 )  # fmt: skip
 def attention(study: Study) -> Finding:
     """(1 - A)^2 against the loss above its floor, over the last decade of the latter."""
@@ -122,7 +128,10 @@ def attention(study: Study) -> Finding:
     return study.conclude(least, reason)
 
 
-@measures("least growth of alpha_m from the switch to its peak", ">=", BOOST, POSITIVE_GAP)
+@measures(
+    "least growth of alpha_m from the switch to its peak",
+    ">=", BOOST, POSITIVE_GAP, single=("step size",), again=True,
+)  # fmt: skip
 def rapid_growth(study: Study) -> Finding:
     """Growth of the rate of Phi_m from the switch to its peak."""
     for case in runs.family(study):
@@ -147,7 +156,7 @@ def rapid_growth(study: Study) -> Finding:
 
 @measures(
     "largest distance from 1/2 of the attention to the own area where alpha_m peaks",
-    "<=", MIDDLE, POSITIVE_GAP,
+    "<=", MIDDLE, POSITIVE_GAP, single=ONE_RUN, again=True,
 )  # fmt: skip
 def end_of_growth(study: Study) -> Finding:
     """Where alpha_m peaks, and whether the loss goes to its floor."""
@@ -161,7 +170,8 @@ def end_of_growth(study: Study) -> Finding:
             slope=late_slope(case, True),
         )  # fmt: skip
         study.curve(case.size, run["A_m"][1:], run["alpha_m"][1:])
-    off = max(abs(peak - 0.5) for peak in study.column("A_m"))
+    peaks = study.column("A_m")
+    off = max(abs(peak - 0.5) for peak in peaks)
     slowest, undecided_yet = float(np.max(study.column("slope"))), still_steepening(patches)
     reason = (
         f"alpha_m peaks at A_m = {study.listed('A_m')} and Phi_m / ln P = "
@@ -171,13 +181,21 @@ def end_of_growth(study: Study) -> Finding:
     if undecided_yet and slowest > AS_ONE_OVER_T:
         reason += ", and still faster and faster"
     study.draw("attention to the own area $A_m$", r"$\alpha_m$", None, *LINEAR)
-    decay = Measurement(SLOWEST, slowest, "<=", AS_ONE_OVER_T)
-    return study.conclude(off, reason, decay, may_still_come=off <= MIDDLE and undecided_yet)
+    also = [Measurement(SLOWEST, slowest, "<=", AS_ONE_OVER_T)]
+    constant: bool | None = True
+    if len(peaks) > 1:
+        growth = rules.growth(study.column("P"), peaks, 0.0)
+        constant = growth.holds
+        reason += f"; A_m there, of order one, goes along P with {growth}"
+        name = "size of the exponent in P of A_m where alpha_m peaks"
+        also.append(Measurement(name, abs(growth.fit.exponent), "<=", rules.NEAR_ZERO))
+    undecided = off <= MIDDLE and (undecided_yet or constant is None)
+    return study.conclude(off, reason, *also, may_still_come=undecided)
 
 
 @measures(
     "change of Phi_0 after the switch over its value there, at the largest P",
-    "<=", UNCHANGED, POSITIVE_GAP,
+    "<=", UNCHANGED, POSITIVE_GAP, single=ONE_RUN, again=True,
 )  # fmt: skip
 def frozen(study: Study) -> Finding:
     """How much Phi_0 moves after the switch."""
@@ -206,9 +224,13 @@ def frozen(study: Study) -> Finding:
         f"{study.listed('change', 2)} of itself and {study.listed('share', 2)} of "
         "the growth of Phi_m"
     )
+    law = cases[-1].parameters
+    needed = runs.needed(law, lambda *start: change_after_switch(*start) <= UNCHANGED)
+    if needed > law.P:
+        reason += f"; a change below {UNCHANGED:g} of itself needs {runs.near(needed)}"
     level = {"nearly unchanged": 1 + UNCHANGED}
     study.draw(runs.UNITS, r"$\Phi_0$ over its value at the switch", level, y_scale="linear")
-    return study.conclude(study.rows[-1]["change"], reason)
+    return study.conclude(study.rows[-1]["change"], reason, may_still_come=needed > law.P)
 
 
 def _name(local: bool) -> str:

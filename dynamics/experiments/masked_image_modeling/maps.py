@@ -11,6 +11,7 @@ from dynamics.attention_maps import diversity, total_variation
 from dynamics.experiments.figure import Drawing, FigureRequest, page, title
 from dynamics.experiments.masked_image_modeling.runs import requires, sizes_of, unit
 from dynamics.experiments.measurement import TIME, Study, measures
+from dynamics.experiments.rules import Repeat
 from dynamics.experiments.verify import Finding
 from dynamics.plotting.style import BLUE, GREEN, GREY, VERMILION
 from dynamics.problem import FloatArray
@@ -66,22 +67,27 @@ def measured_maps(
     }
 
 
-def _trained(system: System, parameters: Any, eta: float = ETA) -> tuple[Any, Trajectory]:
+def _trained(
+    system: System, parameters: Any, eta: float = ETA, units: float = UNITS
+) -> tuple[Any, Trajectory]:
     """The reduced problem and a descent whose first step is among its records."""
     problem = system.ReducedPopulation(parameters)
-    return problem, descend(problem, eta, int(np.ceil(UNITS * unit(parameters) / eta)))
+    return problem, descend(problem, eta, int(np.ceil(units * unit(parameters) / eta)))
 
 
 @measures(
     "diversity of the nearly uniform maps after one step over that at the end",
-    "<", SAME, requires(),
+    "<", SAME, requires(), single=("step size", "time"), again=True,
 )  # fmt: skip
 def section_6(study: Study) -> Finding:
     """The metric and the total variation after one step and at the end of training."""
     law = study.law(**SIZES)
     k = min(KEYS, law.P)
-    problem, run = _trained(study.system, law)
-    values = measured_maps(problem.rows, run, k, 2 * FEW if study.thorough else FEW)
+    units = UNITS * study.repeat.time_factor
+    problem, run = _trained(study.system, law, study.rate(ETA), units)
+    # Made again, the check needs the maps after one step and at the end alone.
+    few = FEW if study.repeat == Repeat() else LEAST_MAPS
+    values = measured_maps(problem.rows, run, k, 2 * FEW if study.thorough else few)
     metric, variation = values["diversity"], values["total_variation"]
     ratio = float(metric[1] / metric[-1]) if metric[-1] > 0 else float("nan")
     different = variation[1] < SAME * variation[-1]

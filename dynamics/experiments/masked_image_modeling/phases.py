@@ -6,12 +6,13 @@ all phases. What follows the switch is in `convergence`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import log
+from collections.abc import Mapping
+from math import log, nan
 from typing import Any
 
 import numpy as np
 
+from dynamics.experiments import rules
 from dynamics.experiments.figure import Drawing, FigureRequest, page, stated, title
 from dynamics.experiments.masked_image_modeling import runs
 from dynamics.experiments.measurement import Measurement, Study, listed, measures
@@ -21,14 +22,22 @@ from dynamics.plotting.labels import NARROW, logarithmic
 from dynamics.plotting.runs import shade
 from dynamics.problem import FloatArray
 from dynamics.registry import System
+from dynamics.results.power_law import exponent, power_law
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import refuse
+from theory.systems.masked_image_modeling.notation import SLACK, STAGE_2
+from theory.systems.masked_image_modeling.required_sizes import (
+    growth_in_stage_1,
+    threshold_before_switch,
+)
 
-POSITIVE_GAP = runs.requires(sign=1)
+POSITIVE_GAP = runs.requires(sign=1, large=True)
 REST = "largest other correlation at the end of Phase I over Phi_m"
 FACTOR = 2.0
 """How far two numbers of the same order may be apart."""
+STEADY = 1.25
+"""Factor up to which exponents over the halves of the sizes are the same."""
 STILL = 0.1
 """Relative change of attention up to which it stays where it was."""
 PANELS = {
@@ -58,11 +67,12 @@ DASHES = ("-", "--", "-.", (0, (1, 1)))
 
 @measures(
     "largest time of the paper's threshold (E1p) over that of the switch (E2)",
-    "<=", 1.0, POSITIVE_GAP,
+    "<=", 1.0, POSITIVE_GAP, single=("step size",), again=True,
 )  # fmt: skip
 def stage_1(study: Study) -> Finding:
     """When Phi_0 passes the paper's threshold of stage 1, against the switch."""
-    for case in runs.family(study):
+    cases = runs.family(study)
+    for case in cases:
         at, times = case.at("E1p"), {name: case.time(name) for name in ("E1", "E1p", "E2")}
         study.row(case.sizes, **times, Phi_m=at["Phi_m"], Phi_0=at["Phi_0"])
         near = (case.scaled < 5) & (case.scaled > 0.05)
@@ -81,104 +91,152 @@ def stage_1(study: Study) -> Finding:
     if earlier:
         where = "" if earlier == len(rows) else f" at {earlier} of {len(rows)} sizes"
         reason += f"; with Delta_eff, the gap at this size, it is passed before (E1){where}"
+    law = cases[-1].parameters
+    needed = runs.needed(law, threshold_before_switch)
+    if needed > law.P:
+        reason += (
+            f"; it comes before the switch where P^0.01 exceeds the constants, which needs "
+            f"{runs.near(needed)}"
+        )
     level, y_label = {"the paper's threshold": -1.0}, r"$\Phi_0 / (\frac{\Delta}{2} \ln P)$"
     study.draw(runs.UNITS, y_label, level, y_scale="linear")
     most = float(np.max([row["Phi_m"] / abs(row["Phi_0"]) for row in rows]))
     also = Measurement("largest Phi_m over |Phi_0| at that threshold", most, "<", 1.0)
-    return study.conclude(float(np.max(ratios)), reason, also)
-
-
-@measures(f"{REST}, at the largest P", "<=", runs.SMALL_SHARE, POSITIVE_GAP)
-def lemma_5_3(study: Study) -> Finding:
-    """Correlations at the end of Phase I (E3) along P."""
-    for case in runs.family(study):
-        at, size = case.at("E3"), log(case.parameters.P)
-        rest = max(abs(at[name]) for name in case.others(local=True))
-        study.row(
-            case.sizes, E2=case.time("E2"), E3=case.time("E3"),
-            Phi_m_at_switch=case.at("E2")["Phi_m"], Phi_m_over_log=at["Phi_m"] / size,
-            Phi_0_over_log=at["Phi_0"] / size, rest=rest / at["Phi_m"],
-        )  # fmt: skip
-    names = ("rest", "Phi_m_over_log", "Phi_0_over_log")
-    shares, own, other = (study.column(name) for name in names)
-    ended = bool(np.isfinite(shares).all()) and bool(np.min(study.column("E2")) > 0)
-    # In units of log P both must be of one order along P, with their signs.
-    apart = max(_apart(own), _apart([-value for value in other]))
-    reason = "there is no switch from Phi_0 to Phi_m followed by E3"
-    if ended:
-        reason = (
-            f"at E3 Phi_m / ln P is {listed(own)} and Phi_0 / ln P {listed(other)} (P="
-            f"{runs.patches_of(study)}), the largest other one {listed(shares)} of Phi_m; at the "
-            f"switch itself Phi_m is {study.listed('Phi_m_at_switch')}"
-        )
-    study.curve(r"$\Phi_m / \ln P$", study.column("P"), np.abs(own))
-    study.curve(r"$|\Phi_0| / \ln P$", study.column("P"), np.abs(other))
-    study.curve(r"largest other $/ \Phi_m$", study.column("P"), np.abs(shares))
-    study.draw("patches $P$", "at the end of Phase I", {"small": runs.SMALL_SHARE})
-    scale = "Phi_m / ln P, or -Phi_0 / ln P, largest over least along P"
-    also = [Measurement(scale, apart, "<", FACTOR)]
-    if len(shares) > 1:
-        grows = float(np.max(np.divide(shares[1:], shares[:-1])))
-        also.append(Measurement(f"{REST}, over that of the size before", grows, "<", 1.0))
-    return study.conclude(shares[-1] if ended else float("nan"), reason, *also)
-
-
-def _apart(values: Sequence[float]) -> float:
-    """Largest over least of positive values; infinite where one is not positive."""
-    return float(max(values) / min(values)) if min(values) > 0 else float("inf")
+    early = needed > law.P
+    return study.conclude(float(np.max(ratios)), reason, also, may_still_come=early)
 
 
 @measures(
-    "largest factor between Phi_0 at the switch and -(Delta/2) ln P", "<=", FACTOR, POSITIVE_GAP
-)
+    f"{REST}, at the largest P",
+    "<=", runs.SMALL_SHARE, POSITIVE_GAP, single=("step size",), again=True,
+)  # fmt: skip
+def lemma_5_3(study: Study) -> Finding:
+    """Correlations along P where Phi_m, after the switch, has come to a share of ln P."""
+    cases = runs.family(study)
+    for case in cases:
+        run, law = case.run, case.parameters
+        share = float(SLACK + STAGE_2 * (1 - law.kappa_s))
+        reached = np.flatnonzero(run["Phi_m"][case.after("E2")] >= share * log(law.P))
+        at = case.after("E2").start + int(reached[0]) if reached.size else None
+        values = {n: nan if at is None else float(run[n][at]) for n in ("Phi_0", "Phi_m")}
+        others = [0.0 if at is None else abs(run[n][at]) for n in case.others(local=True)]
+        study.row(
+            case.sizes, E2=case.time("E2"), time=nan if at is None else float(run.time[at]),
+            share=share, **values, rest=float(max(others) / values["Phi_m"]),
+            Phi_m_at_switch=case.at("E2")["Phi_m"],
+        )  # fmt: skip
+    sizes, depths, shares = (study.column(name) for name in ("P", "Phi_0", "rest"))
+    ended = bool(np.isfinite(shares).all()) and bool(np.min(study.column("E2")) > 0)
+    reason = "there is no switch from Phi_0 to Phi_m after which Phi_m is of the order of log P"
+    also = []
+    if ended:
+        reason = (
+            f"after the switch, where Phi_m ({study.listed('Phi_m_at_switch')} at the switch) "
+            f"comes to {study.listed('share', 2)} ln P, Phi_0 is {listed(depths)} (P="
+            f"{runs.patches_of(study)}) and the largest other correlation {listed(shares)} of Phi_m"
+        )
+        also.append(Measurement("Phi_0 there", max(depths), "<", 0.0))
+    if ended and len(sizes) >= 4:
+        fit = power_law(sizes, np.exp(np.negative(depths)))
+        low, high = fit.intervals[0]
+        middle = len(sizes) // 2
+        early, late = (
+            exponent(sizes[part], np.exp(np.negative(depths[part])))
+            for part in (slice(0, middle + 1), slice(middle, None))
+        )
+        reason += f"; e^-Phi_0 goes as P^{fit.exponent:.2f} (95 %: {low:.2f} to {high:.2f})"
+        also += [
+            Measurement("least exponent of e^-Phi_0 in P, 95 %", float(low), ">", 0.0),
+            Measurement(
+                "exponent of e^-Phi_0 in P over the upper half of sizes over that of the lower",
+                late / early, ">=", 1 / STEADY,
+            ),
+        ]  # fmt: skip
+    if len(shares) > 1:
+        grows = float(np.max(np.divide(shares[1:], shares[:-1])))
+        also.append(Measurement(f"{REST}, over that of the size before", grows, "<", 1.0))
+    study.curve(r"$\Phi_m$", sizes, study.column("Phi_m"))
+    study.curve(r"$|\Phi_0|$", sizes, np.abs(depths))
+    study.curve(r"largest other $/ \Phi_m$", sizes, np.abs(shares))
+    study.draw("patches $P$", "at the end of Phase I", {"small": runs.SMALL_SHARE})
+    few = ended and cases[-1].parameters.C_local < runs.MANY
+    if few:
+        reason += f"; of areas of less than {runs.MANY:g} patches each mate makes more than that"
+    last = shares[-1] if ended else nan
+    return study.conclude(last, reason, *also, may_still_come=few)
+
+
+@measures(
+    "exponent of e^-Phi_0 at the switch in P^(Delta/2), distance from 1",
+    "<=", rules.SHARE, POSITIVE_GAP, single=("step size",), again=True,
+)  # fmt: skip
 def intuition(study: Study) -> Finding:
     """Depth of Phi_0 at the switch, and rho after it."""
     for case in runs.family(study):
         after = case.run["rho"][case.after("E2")]
         depth = case.parameters.Delta / 2 * log(case.parameters.P)
-        later = float(after.max()) if after.size else float("nan")
-        study.row(case.sizes, depth=-case.at("E2")["Phi_0"] / depth, later=later)
+        later = float(after.max()) if after.size else nan
+        phi = case.at("E2")["Phi_0"]
+        study.row(case.sizes, Phi_0=phi, paper=-depth, depth=-phi / depth, later=later)
         study.curve(case.size, *case.in_units(case.run["rho"]))
     depths, later = study.column("depth"), float(np.max(study.column("later")))
-    reason = "there is no Phase I, at whose end both rates would be equal"
+    reason, off, growth = "there is no Phase I, at whose end both rates would be equal", nan, None
+    also = Measurement("largest |alpha_0| / alpha_m after the switch", later, "<=", 1.0)
+    study.draw(runs.UNITS, r"$|\alpha_0| / \alpha_m$", {"equal rates": 1.0})
     if min(depths) > 0:
+        stated, seen = (np.exp(np.negative(study.column(name))) for name in ("paper", "Phi_0"))
         reason = (
-            f"both rates are equal where Phi_0 is {listed(depths)} of that depth (P="
+            f"both rates are equal where Phi_0 is {listed(depths)} of -(Delta/2) ln P (P="
             f"{runs.patches_of(study)}); after it rho is {later:.3g} at most"
         )
-    factors = [max(depth, 1 / depth) if depth > 0 else float("inf") for depth in depths]
-    study.draw(runs.UNITS, r"$|\alpha_0| / \alpha_m$", {"equal rates": 1.0})
-    also = Measurement("largest |alpha_0| / alpha_m after the switch", later, "<=", 1.0)
-    return study.conclude(max(factors), reason, also)
+        if len(depths) > 1:
+            growth = rules.growth(stated, seen, 1.0)
+            off = abs(growth.fit.exponent - 1)
+            reason += f"; e^-Phi_0 as a power of P^(Delta/2): {growth}"
+        else:
+            factor = "factor between Phi_0 at the switch and -(Delta/2) ln P"
+            study.quantity, study.bound = factor, FACTOR
+            off = max(depths[0], 1 / depths[0])
+    undecided = growth is not None and growth.holds is None
+    return study.conclude(off, reason, also, may_still_come=undecided and later <= 1)
 
 
 @measures(
-    "relative change of the attention to the own area up to the switch, at the largest P",
-    "<=", STILL, POSITIVE_GAP,
+    "relative change of the attention to the own area up to the end of stage 1, at the largest P",
+    "<=", STILL, POSITIVE_GAP, single=("step size",), again=True,
 )  # fmt: skip
 def separation(study: Study) -> Finding:
-    """Attention to the own area up to the switch, and how long the phases last."""
-    for case in runs.family(study):
-        at, own = case.at("E2"), case.run["A_m"]
+    """Attention to the own area up to the end of stage 1, and how long the phases last."""
+    cases = runs.family(study)
+    for case in cases:
+        last = "E1p" if case.time("E1p") < case.time("E2") else "E2"
+        at, own = case.at(last), case.run["A_m"]
         times = {name: case.time(name) / case.unit for name in ("E2", "E4")}
-        study.row(case.sizes, grown=at["A_m"] / float(own[0]) - 1, Phi_m=at["Phi_m"], **times)
+        change = at["A_m"] / float(own[0]) - 1
+        study.row(case.sizes, last=last, grown=change, Phi_m=at["Phi_m"], **times)
         study.curve(case.size, *case.in_units(own / own[0]))
-    reason, change = "there is no switch", float("nan")
+    reason, change, law = "there is no switch", nan, cases[-1].parameters
+    needed = runs.needed(law, lambda *start: growth_in_stage_1(*start) <= STILL)
     if np.min(study.column("E2")) > 0:
         switch, end, grown = (study.column(name) for name in ("E2", "E4", "grown"))
         change = abs(grown[-1])
         reason = (
-            f"up to the switch the attention to the own area grows by {listed(grown)} of itself "
-            f"and Phi_m to {study.listed('Phi_m')}; in units of K P / C_s the switch is at "
+            f"up to the switch, which comes before the paper's end of stage 1, the attention to "
+            f"the own area grows by {listed(grown)} of itself and Phi_m to "
+            f"{study.listed('Phi_m')}; in units of K P / C_s the switch is at "
             f"{listed(switch)} and the end of rapid growth at {listed(end)} "
             f"(P={runs.patches_of(study)})"
         )
+        if set(study.column("last")) != {"E2"}:
+            reason = reason.replace("which comes before the paper's", "or the paper's earlier")
         lengths = {"the switch": switch, "the end of rapid growth": end}
         powers = runs.compared(study.column("P"), lengths)
         reason += f"; {powers}" if powers else ""
+        if needed > law.P:
+            reason += f"; less than {STILL:g} needs {runs.near(needed)}, as P^-0.02 has to be small"
     level = {"what counts as unchanged": 1 + STILL}
     study.draw(runs.UNITS, "attention to the own area\nover its first value", level)
-    return study.conclude(change, reason)
+    return study.conclude(change, reason, may_still_come=needed > law.P)
 
 
 def phases_figure(system: System, request: FigureRequest) -> Drawing:

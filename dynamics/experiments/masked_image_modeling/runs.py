@@ -14,19 +14,21 @@ import numpy as np
 
 from dynamics.experiments import measurement
 from dynamics.experiments.measurement import Study, Undecided
+from dynamics.experiments.rules import Repeat
 from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.results.power_law import exponent
 from dynamics.training.gradient_descent import descend
 from dynamics.validation import refuse
+from theory.systems.masked_image_modeling.required_sizes import Condition, least_patches
 
 POSITIVE = {"P": 4096, "C_global": 2048, "C_local": 16}
 NEGATIVE = {"P": 4096, "C_global": 128, "C_local": 64}
 SLIGHT = ({"P": 4096, "C_global": 832, "C_local": 64}, {"P": 4096, "C_global": 704, "C_local": 64})
 """Gaps of 0.117 and 0.077, positive and small."""
 SMALL = {"P": 12, "C_global": 8, "C_local": 2, "masked": 3}
-SIZES = (512, 2048, 8192)
 MORE_SIZES = (512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536)
+SIZES = MORE_SIZES[:5]
 EXPONENTS = (0.9, 0.3)
 """kappa_c and kappa_s of the family along P, Delta near 1/2."""
 FINE = 0.01
@@ -46,7 +48,10 @@ SAME_POWER = 0.1
 """Difference up to which two exponents of P are the same: constants still count."""
 SMALL_SHARE = 0.1
 """Share of the leading correlation up to which another one is small, close to 0."""
+MANY = 1 + 1 / SMALL_SHARE
+"""Patches of an area from which on a mate of a patch makes a small share."""
 UNITS = r"time in units of $K P / C_s$"
+AS_MEASURED = Repeat()
 
 
 class Case(measurement.Case):
@@ -146,7 +151,9 @@ def unit(parameters: Any) -> float:
 
 
 @measurement.computed_once(32)
-def trained(make: Any, parameters: Any, horizon: float = LONG) -> Case:
+def trained(
+    make: Any, parameters: Any, horizon: float = LONG, repeat: Repeat = AS_MEASURED
+) -> Case:
     """The gradient descent of the reduced problem in fine steps, computed once for all checks.
 
     Parameters
@@ -155,18 +162,36 @@ def trained(make: Any, parameters: Any, horizon: float = LONG) -> Case:
     parameters : Parameters
     horizon : float
         In units of time.
+    repeat : Repeat
+        Factors of the step size and of the horizon.
     """
     problem = make(parameters)
-    eta = min(FINE * unit(parameters), LARGEST * parameters.K)
-    steps = int(np.ceil(max(horizon * unit(parameters), LEAST_TIME * parameters.K) / eta))
+    eta = min(FINE * unit(parameters), LARGEST * parameters.K) * repeat.eta_factor
+    end = max(horizon * unit(parameters), LEAST_TIME * parameters.K) * repeat.time_factor
+    steps = int(np.ceil(end / eta))
     count = min(steps, max(RECORDS, int(np.ceil(steps * eta / (DENSE * parameters.K)))))
     spaced = np.linspace(0, steps, count + 1), np.geomspace(1, steps, 200)
     record = np.unique(np.concatenate(spaced).round().astype(np.int64))
     return Case(parameters, problem, descend(problem, eta, steps, record))
 
 
+def sizes_along(P: int, exponents: Sequence[float] = EXPONENTS) -> dict[str, int]:
+    """Sizes of one cluster at P that are nearest to P^kappa_c and P^kappa_s, by name.
+
+    Parameters
+    ----------
+    P : int
+    exponents : (float, float)
+        kappa_c and kappa_s.
+    """
+    core, local = exponents
+    size = max(2, round(P**local))
+    left = P - round(P**core)
+    return {"P": P, "C_global": P - (left - left % size), "C_local": size}
+
+
 def along(system: System, P: int, exponents: Sequence[float] = EXPONENTS) -> Any:
-    """Parameters of one cluster at P with the nearest sizes to P^kappa_c and P^kappa_s.
+    """The parameters of `sizes_along`.
 
     Parameters
     ----------
@@ -175,10 +200,7 @@ def along(system: System, P: int, exponents: Sequence[float] = EXPONENTS) -> Any
     exponents : (float, float)
         kappa_c and kappa_s.
     """
-    core, local = exponents
-    size = max(2, round(P**local))
-    left = P - round(P**core)
-    return system.Parameters(P=P, C_global=P - (left - left % size), C_local=size)
+    return system.Parameters(**sizes_along(P, exponents))
 
 
 def family(study: Study, exponents: Sequence[float] = EXPONENTS) -> list[Case]:
@@ -190,10 +212,8 @@ def family(study: Study, exponents: Sequence[float] = EXPONENTS) -> list[Case]:
     exponents : (float, float)
         kappa_c and kappa_s of the family.
     """
-    if study.parameters is not None:
-        return cases_of(study)
     sizes = MORE_SIZES if study.thorough else SIZES
-    return [trained(study.system, along(study.system, P, exponents)) for P in sizes]
+    return cases_of(study, *[sizes_along(P, exponents) for P in sizes])
 
 
 def cases_of(study: Study, *default: Mapping[str, Any]) -> list[Case]:
@@ -205,7 +225,25 @@ def cases_of(study: Study, *default: Mapping[str, Any]) -> list[Case]:
     *default : mapping
         Parameters by their names.
     """
-    return [trained(study.system, law) for law in study.laws(*default)]
+    laws = study.laws(*default)
+    return [trained(study.system, law, LONG, study.repeat) for law in laws]
+
+
+def needed(law: Any, condition: Condition) -> float:
+    """Least P, not below that of a law, at which a statement can be seen at its exponents.
+
+    Parameters
+    ----------
+    law : Parameters
+    condition : function
+        Of `theory.systems.masked_image_modeling.required_sizes`.
+    """
+    return least_patches(condition, (law.kappa_c, law.kappa_s), law.gamma, law.P)
+
+
+def near(size: float) -> str:
+    """A number of patches in words: its order of magnitude."""
+    return f"P near {size:.0e}".replace("e+0", "e").replace("e+", "e")
 
 
 def sizes_of(parameters: Any) -> dict[str, Any]:
@@ -214,7 +252,9 @@ def sizes_of(parameters: Any) -> dict[str, Any]:
     return {name: getattr(parameters, name) for name in names} | {"z": list(parameters.z)}
 
 
-def requires(sign: int = 0, large: bool = False, local: bool = True) -> Callable[[Any], None]:
+def requires(
+    sign: int = 0, large: bool = False, local: bool = True, many: bool = False
+) -> Callable[[Any], None]:
     """A function that raises `Undecided` for parameters that do not meet a claim's hypothesis.
 
     Parameters
@@ -225,6 +265,8 @@ def requires(sign: int = 0, large: bool = False, local: bool = True) -> Callable
         Delta must be of order one, of either sign.
     local : bool
         Whether the claim is about a local patch, which needs a mate, or about a global one.
+    many : bool
+        Its area, of P^kappa patches, must be so large that one mate in it can be negligible.
     """
 
     def require(law: Any) -> None:
@@ -243,10 +285,23 @@ def requires(sign: int = 0, large: bool = False, local: bool = True) -> Callable
                 f"the claim is about an information gap of order one, here Delta={law.Delta:.3g}, "
                 f"less than {ORDER_ONE:g}"
             )
+        elif many:
+            reason = _too_few(law, local)
         if reason:
             raise Undecided(reason, parameters=sizes_of(law))
 
     return require
+
+
+def _too_few(law: Any, local: bool) -> str:
+    """Why a mate of a patch cannot be negligible in its area, with the P that it needs; else ""."""
+    size, power = (law.C_local, law.kappa_s) if local else (law.C_global, law.kappa_c)
+    if size >= MANY:
+        return ""
+    return (
+        f"the claim is about areas of P^kappa patches, P large: of {size - 1} mates none can be "
+        f"negligible; at kappa={power:.3g} areas of {MANY:g} need {near(MANY ** (1 / power))}"
+    )
 
 
 def only_one_cluster(law: Any) -> None:

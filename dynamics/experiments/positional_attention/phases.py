@@ -36,13 +36,11 @@ def _errors(parameters: Any, state: Any, run: Any, seed: int) -> tuple[dict[str,
 
 
 @measures(
-    "share of the gap from the linear rule's error to the irreducible one that is left", "<=", NEAR,
-    single=("time",), again=True,
-)  # fmt: skip
+    "share of the gap from the linear rule's error to the irreducible one that is left", "<=", NEAR
+)
 def theorem_4_1(study: Study) -> Finding:
     """Association and error at the end of the idealised run."""
-    time = LONG * study.repeat.time_factor
-    cases = population.regime(study, time)
+    cases = population.regime(study, LONG)
     for case in cases:
         law, run = case.parameters, case.run
         _, gamma, rho = run.final_state
@@ -58,9 +56,9 @@ def theorem_4_1(study: Study) -> Finding:
     holds: bool | None = False
     if not lost:
         holds = None if not decided and not most > NEAR else most <= NEAR
-    reason = f"at time {time:g} every row is associated"
+    reason = f"at time {LONG:g} every row is associated"
     if lost:
-        reason = f"at time {time:g} rho is above gamma at D={lost}: no association"
+        reason = f"at time {LONG:g} rho is above gamma at D={lost}: no association"
     if not decided:
         reason += "; sign(Z) is nearly as good as the best rule, so errors decide nothing"
     reason += "; errors " + ", ".join(
@@ -69,7 +67,7 @@ def theorem_4_1(study: Study) -> Finding:
         for row in study.rows
     )
     population.draw_along(study, cases, "population risk", lambda run: run["risk"])
-    return study.conclude(most, reason, holds=holds, parameters={"time": time})
+    return study.conclude(most, reason, holds=holds, parameters={"time": LONG})
 
 
 @measures("relative change of the attention inside the own set, G, up to T0", "<=", STILL)

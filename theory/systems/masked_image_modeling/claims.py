@@ -1,15 +1,16 @@
 r"""The statements of Huang, Wen, Chi, Liang (2024), each worded as the paper words it.
 
-The formulas are re-derived where they can be, and recalled where they are orders of magnitude
-(thresholds in log P). Area 0 is the global one, which the paper numbers 1; m is p's area,
-:math:`\alpha_{p \to v}` and :math:`\beta_{p \to q}` are the rates of Phi and Ups,
-:math:`\Upsilon^{(k)}` is the part of Ups that images of cluster k contributed.
+The text at hand has lost its formulas. Claims whose content is in one are marked ``re_derived``:
+the formula is derived anew where it can be, and recalled where it is an order of magnitude or a
+threshold in log P. The others say in words what they claim. Area 0 is the global one, which the
+paper numbers 1; m is p's area, :math:`\alpha_{p \to v}` and :math:`\beta_{p \to q}` are the rates
+of Phi and Ups, :math:`\Upsilon^{(k)}` is the part of Ups that images of cluster k contributed.
 """
 
 from __future__ import annotations
 
 from theory.claims import Claim
-from theory.systems.masked_image_modeling import lemmas
+from theory.systems.masked_image_modeling import information_gap, lemmas
 
 LAW = r"""Definition 2.1 and Assumptions 2.2 to 2.4; $Q^{(0)} = 0$, GD on the population loss (2.8),
     masking ratio $\gamma = \Theta(1)$."""
@@ -36,6 +37,7 @@ CLAIMS = (
         hypothesis=LAW,
         falsified_by="a mask and attention for which the squared distance differs from it",
         proof=lemmas.lemma_a_8,
+        re_derived=True,
     ),
     Claim(
         source="Lemma 5.1",
@@ -46,6 +48,7 @@ CLAIMS = (
         hypothesis=LAW,
         falsified_by="a gradient by Phi that differs from it at some Q",
         proof=lemmas.lemma_5_1,
+        re_derived=True,
     ),
     Claim(
         source="Lemma 5.2",
@@ -56,6 +59,7 @@ CLAIMS = (
         hypothesis=LAW,
         falsified_by="a gradient by Ups that differs from it at some Q",
         proof=lemmas.lemma_5_2,
+        re_derived=True,
     ),
     Claim(
         source="Equation (5.1)",
@@ -66,6 +70,7 @@ CLAIMS = (
         falsified_by="""a sum over clusters that differs from Ups, or rates of Ups whose sum over q,
             which is zero cluster by cluster, is not""",
         proof=lemmas.conserved_sum,
+        re_derived=True,
     ),
     Claim(
         source="Equation (4.1)",
@@ -75,7 +80,8 @@ CLAIMS = (
             reverses.""",
         hypothesis=BOTH + r" $p$ in a local area, $m \neq 0$.",
         falsified_by="ln rho(0) / ln P whose sign is not that of Delta, or that moves away from it",
-        proof=lemmas.gap,
+        proof=information_gap.gap,
+        re_derived=True,
     ),
     Claim(
         source="Section 5.1, monotone",
@@ -93,6 +99,7 @@ CLAIMS = (
             \leq A_{a_{k,q}}$.""",
         hypothesis=LAW,
         falsified_by="a step with a rate of Ups larger than that of Phi of the same area",
+        reading="image by image, for an unmasked q at z = 1, where u_q <= A is what decides",
     ),
     Claim(
         source="Section 5.2, stage 1",
@@ -104,6 +111,7 @@ CLAIMS = (
         hypothesis=POSITIVE + " $p$ in a local area.",
         falsified_by="""a threshold that is reached only after rho has fallen to 1 (E1p after E2),
             or Phi_m that is no smaller than |Phi_0| there""",
+        re_derived=True,
     ),
     Claim(
         source="Lemma 5.3",
@@ -115,7 +123,10 @@ CLAIMS = (
         hypothesis=POSITIVE,
         falsified_by="""no time at which rho falls to 1, or no E3 after it, or another Phi or an Ups
             of the size of Phi_m there""",
-        proof=lemmas.lemma_5_3,
+        proof=information_gap.lemma_5_3,
+        re_derived=True,
+        reading="""$\tilde T_{p,1}$, whose definition is lost, is the first time after the switch at
+            which Phi_m is (0.01 + 0.1 (1 - kappa_s)) ln P""",
     ),
     Claim(
         source="Section 5.2, intuition",
@@ -126,6 +137,7 @@ CLAIMS = (
         hypothesis=POSITIVE + " $p$ in a local area.",
         falsified_by="""Phi_0 at the switch far from that depth, or a rho that returns above 1 after
             it""",
+        re_derived=True,
     ),
     Claim(
         source="Section 5.2, separation",
@@ -167,6 +179,8 @@ CLAIMS = (
         hypothesis=BOTH,
         falsified_by="""a loss above its floor that falls more slowly than 1/t, or a time to a fixed
             epsilon that grows faster than P^(1 - kappa_s) log P at z = 1""",
+        re_derived=True,
+        one_sided=True,
     ),
     Claim(
         source="Theorem 4.1, attention",
@@ -176,6 +190,8 @@ CLAIMS = (
         hypothesis=BOTH,
         falsified_by="""own attention, given an unmasked patch of the area, that does not go to 1 as
             the loss goes to its floor""",
+        re_derived=True,
+        one_sided=True,
     ),
     Claim(
         source="Theorem F.3, local areas",
@@ -225,16 +241,82 @@ CLAIMS = (
             about Phi_m / (C_s - 1)""",
     ),
     Claim(
+        source="Lemma A.1",
+        statement=r"""The gradient of the loss function with respect to $Q$ is given by $\nabla_Q
+            \mathcal{L} = -E\left[\sum_{p \in M} \sum_q u_{pq} \langle X_p - F_p, 1\{q \notin M\}
+            X_q - F_p \rangle \tilde X_p \tilde X_q^\top\right]$. We begin with the chain rule and
+            focus on the gradient for each attention score.""",
+        hypothesis=LAW,
+        falsified_by="an entry of the gradient, or a slope of the loss, that differs at some Q",
+        proof=lemmas.lemma_a_1,
+        re_derived=True,
+    ),
+    Claim(
+        source="Equation (3.2)",
+        statement=r"""Given a masked input, for the attention of area $P_{k,a}$ it holds that [it
+            is] $\sum_{q \in P_{k,a}, q \notin M} u_{pq} + \sum_{q \in P_{k,a}, q \in M} u_{pq}$,
+            where the first term is proportional to $e^{z_a \Phi_{p \to v_{k,a}}}$. Apparently,
+            the attention scores are balanced by the relative magnitude between $\Phi$ and
+            $\Upsilon$.""",
+        hypothesis=LAW,
+        falsified_by="attention to an area, computed from the vectors, that differs from it",
+        re_derived=True,
+    ),
+    Claim(
+        source="Section 3.1",
+        statement=r"""[In supervised learning of a single cluster, without masks,] the optimal
+            attention mechanism can depend solely on the positional encodings. [...] When various
+            patterns appear in the data distribution (e.g., in our settings with more than one
+            cluster), relying solely on positional correlations is insufficient.""",
+        hypothesis=LAW
+        + " Several clusters, and a patch that has no mate in common to all of them.",
+        falsified_by="""Ups that bring the loss of every patch near its floor although clusters
+            cross, or Phi that do not; Ups that do not do so in one cluster, p alone masked""",
+    ),
+    Claim(
+        source="Lemma A.6",
+        statement=r"""Under the random masking strategy, $|U \cap P_{k,a}|$ follows the
+            hypergeometric distribution. For [the event that it is within half of its mean $(1 -
+            \gamma) C_{k,a}$] we have $P \geq 1 - 2 e^{-c C_{k,a}}$, where $c > 0$ is some
+            constant.""",
+        hypothesis=r"Definition 2.5, masking ratio $\gamma = \Theta(1)$.",
+        falsified_by="a chance of the complement above 2 exp(-c C) with c = (1 - gamma)^2 / 2",
+        re_derived=True,
+        one_sided=True,
+    ),
+    Claim(
+        source="Lemma A.7",
+        statement=r"""We have $P(|U \cap P_{k,a}| = 0) \leq e^{-c C_{k,a}}$, where $c > 0$ is some
+            constant, by the form of the probability density.""",
+        hypothesis=r"Definition 2.5, masking ratio $\gamma = \Theta(1)$.",
+        falsified_by="an area that is masked as a whole more often than exp(-c C), c = ln(1/gamma)",
+        re_derived=True,
+        one_sided=True,
+    ),
+    Claim(
         source="Lemma A.9",
         statement=r"""$\mathcal{L}_p^\star$ denotes the minimum value of the population loss in
             (A.7), and $\mathcal{L}_p^{low}$ represents the unavoidable errors for $p$, given that
-            all the patches in $P_{k,m}$ are masked. When all patches in $P_{k,m}$ are masked, $A_m
-            = 0$. Moreover, $\sum_{a \neq m} A_a^2 \geq \frac{1}{N_k - 1}$ by Cauchy-Schwarz
-            inequality.""",
+            all the patches in $P_{k,m}$ are masked. We will show that $\mathcal{L}_p^{low}$ serves
+            as a lower bound for $\mathcal{L}_p^\star$, and demonstrate that the network trained
+            with GD will attain nearly zero error compared to $\mathcal{L}_p^{low}$.""",
         hypothesis=LAW,
-        falsified_by="""a loss below (1/K) sum_k E[z^2] (1 + 1/(N-1)) P(own area masked) / 2, which
-            masked keys that absorb attention would give""",
+        falsified_by="""a loss below (1/K) sum_k E[z^2] P(own area masked) / 2, or descent that
+            stays away from it""",
         proof=lemmas.unavoidable,
+        re_derived=True,
+        one_sided=True,
+    ),
+    Claim(
+        source="Lemma A.10",
+        statement=r"""For any $Q$ we have $\tilde{\mathcal{L}}_p \leq \mathcal{L}_p -
+            \mathcal{L}_p^{low} \leq \tilde{\mathcal{L}}_p + O(e^{-c C_{k,m}})$, [with
+            $\tilde{\mathcal{L}}_p$ the loss over the masks of Lemma A.6]. The lower bound is
+            directly obtained by the definition; the last inequality follows from Lemma A.6.""",
+        hypothesis=LAW,
+        falsified_by="a Q at which the difference is negative, or above U^2 2 exp(-c C)",
+        re_derived=True,
+        one_sided=True,
     ),
     Claim(
         source="Section 6",

@@ -23,6 +23,7 @@ import numpy as np
 import sympy
 from numpy.typing import ArrayLike
 
+from theory.claims import Evidence
 from theory.systems.masked_image_modeling.model import latent_moment, unmasked_moment
 from theory.systems.masked_image_modeling.notation import NOTATION
 from theory.systems.masked_image_modeling.recursion import OTHER, OWN, feature_increment
@@ -213,3 +214,41 @@ def late_loss() -> sympy.Expr:
     passed = sympy.integrate(1 / leading, (x, x, sympy.oo))
     square = sympy.solve(passed.subs(x**2, sympy.Symbol("y")) - time, sympy.Symbol("y"))[0]
     return sympy.simplify(K * gamma * square / (2 * K))
+
+
+def gap() -> Evidence:
+    """rho(0) from the rates at Q = 0: exact, its leading form, and the exponent of P."""
+    log_p = sympy.Symbol("l", positive=True)
+    powers = {C_global: P**kappa_c, C_local: P**kappa_s, gamma: sympy.Rational(1, 2)}
+    small = leading_ratio().subs(powers).subs(P, sympy.exp(log_p))
+    slopes, holds = [], True
+    for c, size in (("9/10", "3/10"), ("9/10", "1/10"), ("3/5", "2/5")):
+        values = {kappa_c: sympy.Rational(c), kappa_s: sympy.Rational(size)}
+        slope = sympy.limit(sympy.log(small.subs(values)) / log_p, log_p, sympy.oo)
+        expected = information_gap().subs(values)
+        slopes.append(f"{slope} (Delta = {expected}) at kappa_c = {c}, kappa_s = {size}")
+        holds &= bool(slope == expected)
+    at = {P: 4096, C_global: 2048, C_local: 16, masked: 2048, gamma: sympy.Rational(1, 2)}
+    findings = (
+        f"exponent of rho(0): {'; '.join(slopes)}",
+        f"leading: rho(0) = {leading_ratio()}",
+        f"P=4096, C_g=2048, C_s=16, half masked: rho(0) = {float(initial_ratio().subs(at)):.6g}, "
+        f"leading {float(leading_ratio().subs(at)):.6g}",
+    )
+    return Evidence(holds, "one cluster, z = 1, all sizes free", findings)
+
+
+def lemma_5_3() -> Evidence:
+    """The switch at large rho(0), from the leading motion; at a given P it is measured."""
+    motion = leading_motion()
+    limit = {
+        name: sympy.limit(expression.subs(motion.scaled, motion.switch), rho0, sympy.oo)
+        for name, expression in (("a t", motion.switch), ("Phi_m", motion.Phi_m))
+    }
+    depth = sympy.simplify(motion.Phi_0.subs(motion.scaled, motion.switch))
+    findings = (
+        f"rho = 1 at a t = {motion.switch}, for large rho(0) {limit['a t']}",
+        f"there Phi_m -> {limit['Phi_m']} = {float(limit['Phi_m']):.4f}, of order 1, not log P",
+        f"there Phi_0 = {depth}, which is -(Delta/2) ln P up to a constant where rho(0) = P^Delta",
+    )
+    return Evidence(None, "A_m small, D at its first value, z = 1, rho(0) free", findings)

@@ -4,7 +4,7 @@ import pytest
 import sympy
 
 from theory.rendering import as_latex, as_text
-from theory.systems.masked_image_modeling import lemmas, recursion
+from theory.systems.masked_image_modeling import information_gap, lemmas, recursion
 from theory.systems.masked_image_modeling.claims import CLAIMS
 from theory.systems.masked_image_modeling.notation import NOTATION
 
@@ -86,16 +86,42 @@ def test_increments_by_hand():
         assert sympy.expand(found - expected) == 0
 
 
-def test_the_extra_term_of_lemma_a_9_is_not_there():
+def test_the_infimum_is_the_unavoidable_error():
     evidence = lemmas.unavoidable()
-    assert evidence.holds is False
+    assert evidence.holds is True
     assert evidence.findings[0].endswith("16 of 16 masks")
-    assert "beyond z_m^2/2 where the own area is masked: 0;" in evidence.findings[2]
+    assert "the other areas add nothing" in evidence.findings[2]
+
+
+def test_an_infimum_with_an_extra_term_is_seen(monkeypatch, fewer_masks):
+    """1/(N - 1) beyond z_m^2 / 2, as where the unmasked attention had to sum to 1."""
+    monkeypatch.setattr(lemmas, "_limit_of_loss", lambda case: lemmas.LATENTS[1] ** 2 * 3 / 4)
+    assert lemmas.unavoidable().holds is False
+
+
+def test_lemma_a_1():
+    evidence = lemmas.lemma_a_1()
+    assert evidence.holds
+    assert evidence.findings[0] == "equal for 128 of 128 pairs of a mask and an entry"
+
+
+def test_lemma_a_1_fails_without_the_output_in_the_second_place(fewer_masks):
+    def uncentred(case, token):
+        own = lemmas.model.image(lemmas.SMALL, 0, lemmas.LATENTS)
+        missing = own[lemmas.QUERY] - lemmas.model.reconstruction(
+            lemmas.ATTENTION, own, case.hidden
+        )
+        return sum(
+            u_q * token(q) * missing.dot(own[q]) * int(q not in case.hidden)
+            for q, u_q in enumerate(lemmas.ATTENTION)
+        )
+
+    assert not lemmas.lemma_a_1(uncentred).holds
 
 
 def test_switch_and_gap():
-    assert lemmas.gap().holds
-    evidence = lemmas.lemma_5_3()
+    assert information_gap.gap().holds
+    evidence = information_gap.lemma_5_3()
     assert evidence.holds is None
     assert "1/3" in evidence.findings[0]
     assert "log(3/2)" in evidence.findings[1]
@@ -111,6 +137,7 @@ def test_every_claim_says_what_would_falsify_it():
         "Equation (5.1)",
         "Equation (4.1)",
         "Lemma 5.3",
+        "Lemma A.1",
         "Lemma A.9",
     ]
     assert all(c.falsified_by and c.statement and c.hypothesis for c in CLAIMS)
