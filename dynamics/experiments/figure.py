@@ -108,13 +108,16 @@ def _like(name: str, value: Any, default: Any, least: int) -> Any:
     several = not isinstance(default, str) and hasattr(default, "__len__")
     parts = list(value) if isinstance(value, (list, tuple)) or hasattr(value, "dtype") else [value]
     example = next(iter(default)) if several else default
-    if any(isinstance(part, str) != isinstance(example, str) for part in parts):
-        raise InvalidRequest(f"option {name}={value!r} can be like {default}")
+    words, wholes = isinstance(example, str), isinstance(example, int)
+    for part in parts:
+        if isinstance(part, str) != words:
+            kind = "a word" if words else "a whole number" if wholes else "a number"
+            raise InvalidRequest(f"option {name} is {kind}, not {part!r}")
     if not several and len(parts) > 1:
         raise InvalidRequest(f"option {name}={value!r} takes one value, as {default}")
-    if isinstance(example, int):
+    if wholes:
         parts = [integer(name, part, min(least, example), 10**12) for part in parts]
-    elif not isinstance(example, str):
+    elif not words:
         parts = [real(name, part, at_least=0.0) for part in parts]
     return parts if several else parts[0]
 

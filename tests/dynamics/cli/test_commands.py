@@ -44,7 +44,7 @@ def test_compare_with_samples_prints_every_seed(tmp_path, capsys):
         (["figure", "phase", "--q", "0.3"], "q is an axis"),
         (["figure", "deviation", "--option", "seeds"], "name=value"),
         (["figure", "deviation", "--option", "sedes=3"], "seeds"),
-        (["figure", "deviation", "--option", "seeds=many"], "can be like"),
+        (["figure", "deviation", "--option", "seeds=many"], "seeds is a whole number, not 'many'"),
     ],
 )
 def test_wrong_realistic_requests_are_one_line(words, told, tmp_path, monkeypatch, capsys):
@@ -78,7 +78,7 @@ def test_figure_writes_one_file_and_prints_its_caption(tmp_path, capsys):
 
 def test_every_seed_is_beside_the_reduced_run_of_its_own_start(tmp_path, capsys):
     """Without noise each pair is equal; beside the start of another seed it is of order 1."""
-    words = ["compare", "shallow_vit", "--full", "empirical", "--m", "24", "--L", "10", "--d", "5"]
+    words = ["compare", "shallow_vit", "--full", "empirical", "--m", "24", "--L", "10", "--d", "6"]
     words += ["--alpha_confusion", "0.1", "--noise", "0", "--samples", "6", "--steps", "20"]
     words += ["--out", str(tmp_path / "r"), "--json"]
     assert main(words) == 0

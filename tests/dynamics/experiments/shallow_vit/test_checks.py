@@ -103,8 +103,8 @@ def test_concentration_needs_that_there_are_no_confusion_tokens():
 
 
 def test_figure_4_on_noisy_tokens():
-    """With d = 5, as in the tests of the problem: its functions are compiled for each d."""
-    small = dataclasses.replace(CLEAN, m=100, margin=10.0, d=5)
+    """With d = 6, as in the tests of the problem: its functions are compiled for each d."""
+    small = dataclasses.replace(CLEAN, m=100, margin=10.0, d=6)
     some = dataclasses.replace(small, alpha_confusion=0.05)
     assert verdicts(SYSTEM, "Figure 4", parameters=small) == [True]
     assert verdicts(SYSTEM, "Figure 4", parameters=some) == [False]

@@ -52,7 +52,7 @@ def test_figure_2_is_that_of_single_runs():
 
 
 def test_figures_of_noisy_tokens(tmp_path):
-    given = {"m": 40, "L": 20, "d": 5}
+    given = {"m": 40, "L": 20, "d": 6}
     options = {"samples": 10, "steps": 40, "seeds": 2}
     attention = draw(SYSTEM, "4", user_parameters=given, options=options)
     run = attention.data["margin 1"]["relevant"]

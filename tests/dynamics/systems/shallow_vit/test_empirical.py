@@ -13,7 +13,7 @@ from dynamics.systems.shallow_vit.full import chunk_width
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.reduced import ReducedPopulation
 
-SMALL = {"M": 4, "L": 6, "m": 11, "d": 5, "xi": 0.5, "alpha_star": 0.5, "alpha_confusion": 0.2}
+SMALL = {"M": 4, "L": 6, "m": 11, "d": 6, "xi": 0.5, "alpha_star": 0.5, "alpha_confusion": 0.2}
 CASES = [
     {},
     {"margin": 0.05},

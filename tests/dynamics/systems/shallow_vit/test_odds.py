@@ -10,7 +10,7 @@ import tokens
 import dynamics
 from dynamics.systems.shallow_vit.projection import Reader
 
-LAW = {"m": 24, "L": 20, "d": 5, "alpha_confusion": 0.1, "noise": 0.0}
+LAW = {"m": 24, "L": 20, "d": 6, "alpha_confusion": 0.1, "noise": 0.0}
 VIEWS = ["ReducedPopulation", "FullPopulation", "FullEmpirical"]
 
 

@@ -42,7 +42,7 @@ def test_full_pattern_and_inner_products_agree_over_300_steps(
 
 @pytest.mark.parametrize("kept", [{"data": "fixed_disc"}, {"data": "iid", "M": 4}])
 def test_the_law_itself_is_enumerated(system, kept):
-    parameters = system.Parameters(m=20, L=6, alpha_confusion=0.17, d=5, margin=0.1, **kept)
+    parameters = system.Parameters(m=20, L=6, alpha_confusion=0.17, d=6, margin=0.1, **kept)
     reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
     assert reduced.instance.vectors.weights.sum() == pytest.approx(1.0, abs=1e-14)
     assert reduced.settings["expectation"] == "exact"
@@ -57,8 +57,8 @@ OPTIONS = [
     {"margin": 0.02},
     {"frozen": "attention"},
     {"frozen": "values"},
-    {"M": 7, "d": 12},
-    {"M": 11, "d": 12},
+    {"M": 7, "d": 10},
+    {"M": 10, "d": 10},
 ]
 
 
