@@ -24,6 +24,7 @@ from dynamics.validation import InvalidRequest, refuse
 if TYPE_CHECKING:
     from theory.claims import Claim
     from theory.notation import Notation
+    from theory.page import Page
     from theory.reduction import ReducedSystem
 
 FULL = ("population", "empirical")
@@ -84,8 +85,10 @@ class System:
         The table of letters.
     claims : tuple of Claim
         The paper's statements.
+    derivation : callable
+        Parameters or None -> the page that ``attdyn derive`` prints (`theory.page.Page`).
     derivations : callable
-        Parameters or None -> the reductions, by name.
+        Parameters or None -> the reductions that are compiled, by name.
     Parameters : type
         Frozen, validated on construction.
     ReducedPopulation, FullPopulation, FullEmpirical : type
@@ -132,6 +135,7 @@ class System:
     title: str
     notation: Notation
     claims: tuple[Claim, ...]
+    derivation: Callable[..., Page]
     derivations: Callable[..., Mapping[str, ReducedSystem]]
     Parameters: type[Any]
     ReducedPopulation: type[Any]

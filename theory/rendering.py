@@ -1,14 +1,13 @@
-"""Derivations as pages: text or LaTeX.
+"""What is compiled, and what a model closes on, as pages.
 
-A `Page` is a title and sections; a section holds sentences, and equations of two sides. `as_text`
-and `as_latex` write a `theory.reduction.ReducedSystem` with the letters of its notation table;
-`closure_sections` are those of a model file, whose page the engine of `dynamics` puts together.
+`as_text` and `as_latex` write a `theory.reduction.ReducedSystem` with the letters of its notation
+table; `closure_sections` are those of a model file, whose page the engine of `dynamics` puts
+together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -17,6 +16,7 @@ import sympy
 from sympy.core.function import AppliedUndef
 
 from theory.closure import Closure
+from theory.page import Page, Section
 from theory.reduction import ReducedSystem
 
 MOST_ROWS = 16
@@ -28,95 +28,6 @@ MOST_SCALARS = 24
 MOST_LAWS = 12
 DIGITS = 1e-12
 """Part of the largest coefficient below which one is not written."""
-
-
-@dataclass(frozen=True)
-class HandWritten:
-    """A side of an equation that is written by hand: as text, and as LaTeX."""
-
-    text: str
-    latex: str
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading, sentences and equations.
-
-    Attributes
-    ----------
-    heading : str
-    sentences : tuple of str
-        Plain text, before the equations.
-    equations : tuple of (left, right)
-        Strings, sympy expressions, or `HandWritten`.
-    verbatim : tuple of str
-        Lines in a fixed pitch, after the equations.
-    """
-
-    heading: str
-    sentences: tuple[str, ...] = ()
-    equations: tuple[tuple[Any, Any], ...] = ()
-    verbatim: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Page:
-    """A derivation to be written.
-
-    Attributes
-    ----------
-    title, source : str
-    sections : tuple of Section
-    letters : mapping
-        Code name -> LaTeX.
-    """
-
-    title: str
-    source: str
-    sections: tuple[Section, ...]
-    letters: Mapping[str, str]
-
-    def as_text(self) -> str:
-        """Plain text, one equation a line."""
-        lines = [self.title, "=" * len(self.title), ""]
-        lines += [self.source, ""] if self.source else []
-        for section in self.sections:
-            lines += [section.heading, *(f"    {s}" for s in section.sentences)]
-            lines += [f"    {left} = {right}" for left, right in section.equations]
-            lines += [f"    {line}" for line in section.verbatim] + [""]
-        return "\n".join(lines)
-
-    def as_latex(self) -> str:
-        """LaTeX: a paragraph a section, equations in an align environment."""
-        names = {sympy.Symbol(name, real=True): latex for name, latex in self.letters.items()}
-
-        def written(side: Any) -> str:
-            if isinstance(side, HandWritten):
-                return side.latex
-            if isinstance(side, sympy.Basic):
-                return str(sympy.latex(side, symbol_names=names))
-            return self.letters.get(str(side), rf"\mathrm{{{_escaped(str(side))}}}")
-
-        lines = [rf"\section*{{{_escaped(self.title)}}}"]
-        lines += [_escaped(self.source), ""] if self.source else []
-        for section in self.sections:
-            lines.append(rf"\paragraph{{{_escaped(section.heading)}}}")
-            lines += [_escaped(sentence) + r"\\" for sentence in section.sentences]
-            if section.equations:
-                rows = [f"  {written(a)} &= {written(b)}" for a, b in section.equations]
-                lines += [r"\begin{align*}", " \\\\\n".join(rows), r"\end{align*}"]
-            if section.verbatim:
-                lines += [r"\begin{verbatim}", *section.verbatim, r"\end{verbatim}"]
-        return "\n".join(lines)
-
-
-def _escaped(text: str) -> str:
-    for sign in "&%#_{}":
-        text = text.replace(sign, "\\" + sign)
-    return text.replace("^", r"\^{}")
 
 
 def as_text(system: ReducedSystem) -> str:

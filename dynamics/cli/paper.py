@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dynamics.experiments.verify import Verdict
     from dynamics.registry import System
     from theory.claims import Claim
+    from theory.page import Page
 
 FORMS = ("text", "latex", "source")
 PAGE = "verdicts"
@@ -65,8 +66,10 @@ def _seed(request: CommandRequest) -> int:
 
 def _derive_flags(parser: Parser, system: System) -> None:
     parser.add_flags({"as": f"{', '.join(FORMS)} (default text)"}, metavar="FORM")
+    parser.add_switches({"standalone": "a whole LaTeX document"})
     if system.model is None:
-        parser.add_switches({"prove": "check the lemmas by computation"})
+        pieces = "what is compiled: definitions, blocks, second derivatives"
+        parser.add_switches({"pieces": pieces, "prove": "check the lemmas by computation"})
         return
     parser.add_switches({"prove": "the closure at 50 digits"})
     run = {"eta": "of the run along which the closure is looked at", "steps": "of that run"}
@@ -77,24 +80,34 @@ def _derive_flags(parser: Parser, system: System) -> None:
 
 def _derive(request: CommandRequest) -> int:
     """Print the derivations, of the parameters if any are given; returns the exit code."""
-    form, system = request.flags.get("as", "text"), request.system
+    flags, system = request.flags, request.system
+    standalone = bool(flags.get("standalone"))
+    form = flags.get("as", "latex" if standalone else "text")
     if form not in FORMS:
         unknown("form", str(form), FORMS)
+    if standalone and (form != "latex" or flags.get("pieces")):
+        raise InvalidRequest("standalone is of the page as latex")
     parameters = request.parameters()
     if system.model is not None:
         return _derive_model(request, form, parameters)
+    specific = parameters if request.given_parameters else None
     if form == "source":
         print(system.ReducedPopulation(parameters).source)
-    else:
+    elif flags.get("pieces"):
         from theory.rendering import as_latex, as_text
 
         render = as_text if form == "text" else as_latex
-        specific = parameters if request.given_parameters else None
         for reduction in system.derivations(specific).values():
             print(render(reduction))
-    if request.flags.get("prove"):
+    else:
+        print(_written(system.derivation(specific), form, standalone))
+    if flags.get("prove"):
         print(_proofs(system.claims))
     return 0
+
+
+def _written(page: Page, form: str, standalone: bool) -> str:
+    return page.as_text() if form == "text" else page.as_latex(standalone)
 
 
 def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
@@ -108,7 +121,7 @@ def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
         )
     options, definition = request.flags, request.system.ReducedPopulation.definition
     walk = definition.walk(options.get("eta"), options.get("steps"))
-    page = derivation.page(definition, parameters, walk)
+    page = request.system.derivation(parameters, options.get("eta"), options.get("steps"))
     if "sizes" in options:
         grids = _size_grids(str(options["sizes"]), request.system)
         fixed = {n: v for n, v in dataclasses.asdict(parameters).items() if n not in grids}
@@ -121,7 +134,7 @@ def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
     if options.get("json"):
         print(json_text(closure.document()))
         return 0
-    print(page.as_text() if form == "text" else page.as_latex())
+    print(_written(page, form, bool(options.get("standalone"))))
     if closure.proof is not None:
         print(closure.proof["text"])
     return 0

@@ -19,14 +19,8 @@ from dynamics.models.engine.realization import Realization, Walk
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure
 from theory.law import select_samples
-from theory.rendering import (
-    MOST_SCALARS,
-    HandWritten,
-    Page,
-    Section,
-    closure_sections,
-    multiplicities,
-)
+from theory.page import HandWritten, Page, Section
+from theory.rendering import MOST_SCALARS, closure_sections, multiplicities
 from theory.tracing import UntracedPrimitive, to_sympy
 
 SYMBOLIC_NUMBERS = 2500
@@ -98,14 +92,18 @@ def _recursion(made: Realization, closure: Closure) -> Iterator[Section]:
         if len(str(short)) + sum(len(str(v)) for _, v in shared) > LONGEST * 4:
             yield Section(heading, (f"an expression of {len(str(loss))} characters",))
         else:
-            yield Section(heading, (), (*shared, (left, short)))
+            used = set().union(*(v.free_symbols for v in (short, *dict(shared).values())))
+            letters = _sample_letters(used - set(symbols))
+            yield Section(heading, (), (*shared, (left, short)), (), letters)
     counts = closure.sizes
     sentences = []
     if made.program.has_law:
         count = closure.sample_classes
         sentences.append(f"R = sum over the {count} classes c of P_c loss(scalars; s_c)")
+        sentences.append("P_c is the probability of class c, s_c one of its samples")
     steps = [_step(name, n) for name, n in zip(closure.names, counts, strict=True)]
-    yield Section("Gradient descent", tuple(sentences), tuple(steps[:MOST_SCALARS]))
+    letters = (("eta", "learning rate"), ("R", "risk"), ("'", "the next step"))
+    yield Section("Gradient descent", tuple(sentences), tuple(steps[:MOST_SCALARS]), (), letters)
     if loss is None or len(symbols) > MOST_SCALARS:
         return
     slopes = [sympy.diff(loss, symbol) for symbol in symbols]
@@ -117,6 +115,17 @@ def _recursion(made: Realization, closure: Closure) -> Iterator[Section]:
         return
     rows = [(_slope(of, name), short) for name, short in zip(closure.names, shorts, strict=True)]
     yield Section("Derivatives", (), (*shared, *rows))
+
+
+def _sample_letters(used: set[sympy.Basic]) -> tuple[tuple[str, str], ...]:
+    """What stands for the entries of a sample: of each part, the first one that is used."""
+    found: dict[str, tuple[str, str]] = {}
+    for symbol in sorted(used, key=str):
+        part, *place = str(symbol).split("_")
+        if place and all(map(str.isdigit, place)):
+            entry = f"entry [{', '.join(place)}] of {part} of the sample"
+            found.setdefault(part, (str(symbol), entry))
+    return tuple(found.values())
 
 
 def _step(name: str, count: int) -> tuple[HandWritten, HandWritten]:

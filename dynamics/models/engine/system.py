@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dynamics.models.engine.definition import Definition, notation_of
 from dynamics.models.engine.problem import ModelProblem
@@ -19,6 +19,9 @@ from theory.events import Crossing, EventRule
 from theory.law import ModelError
 from theory.model import Model
 from theory.model_file import read_model
+
+if TYPE_CHECKING:
+    from theory.page import Page
 
 EMPIRICAL_SAMPLES = 1000
 PROBLEMS: Mapping[str, type[ModelProblem]] = {
@@ -71,6 +74,7 @@ def system_of(model: Model) -> System:
         title=model.title or model.name,
         notation=notation_of(model, named, ()),
         claims=claims,
+        derivation=_derivation_of(definition),
         derivations=_no_derivations,
         Parameters=definition.Parameters,
         **kinds,  # type: ignore[arg-type]
@@ -111,8 +115,19 @@ def _closure_of(definition: Definition) -> Callable[..., Any]:
     return closure
 
 
+def _derivation_of(definition: Definition) -> Callable[..., Page]:
+    def derivation(parameters: Any = None, eta: Any = None, steps: Any = None) -> Page:
+        """The page of the derivation at some parameters (`dynamics.models.engine.derivation`)."""
+        from dynamics.models.engine.derivation import page
+
+        selected = definition.Parameters() if parameters is None else parameters
+        return page(definition, selected, definition.walk(eta, steps))
+
+    return derivation
+
+
 def _no_derivations(parameters: Any = None) -> Mapping[str, Any]:
-    """None: a model of one's own is derived by `dynamics.models.engine.derivation`."""
+    """None: what is compiled of a model of one's own is traced, not printed."""
     return {}
 
 

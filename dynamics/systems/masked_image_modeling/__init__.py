@@ -6,7 +6,11 @@ from dynamics.systems.masked_image_modeling.empirical import FullEmpirical
 from dynamics.systems.masked_image_modeling.full import FullPopulation
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
-from dynamics.systems.masked_image_modeling.reduced import ReducedPopulation, derivations
+from dynamics.systems.masked_image_modeling.reduced import (
+    ReducedPopulation,
+    derivation,
+    derivations,
+)
 from theory.systems.masked_image_modeling.claims import CLAIMS
 
 ONE = {"family": "one_cluster"}
@@ -17,6 +21,7 @@ SYSTEM = System(
     title=PRESENTATION.title,
     notation=PRESENTATION.notation,
     claims=CLAIMS,
+    derivation=derivation,
     derivations=derivations,
     Parameters=Parameters,
     ReducedPopulation=ReducedPopulation,

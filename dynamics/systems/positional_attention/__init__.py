@@ -7,6 +7,7 @@ from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PRESENTATION
 from dynamics.systems.positional_attention.reduced.population import (
     ReducedPopulation,
+    derivation,
     derivations,
     gradient_seconds,
 )
@@ -33,6 +34,7 @@ SYSTEM = System(
     title=PRESENTATION.title,
     notation=PRESENTATION.notation,
     claims=CLAIMS,
+    derivation=derivation,
     derivations=derivations,
     Parameters=Parameters,
     ReducedPopulation=ReducedPopulation,

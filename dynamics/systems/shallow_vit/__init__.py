@@ -10,7 +10,7 @@ from dynamics.systems.shallow_vit.empirical import FullEmpirical
 from dynamics.systems.shallow_vit.full import FullPopulation
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.presentation import PRESENTATION
-from dynamics.systems.shallow_vit.reduced import ReducedPopulation, derivations
+from dynamics.systems.shallow_vit.reduced import ReducedPopulation, derivation, derivations
 from theory.systems.shallow_vit.claims import CLAIMS
 from theory.systems.shallow_vit.data_law import support_size
 
@@ -49,6 +49,7 @@ SYSTEM = System(
     title=PRESENTATION.title,
     notation=PRESENTATION.notation,
     claims=CLAIMS,
+    derivation=derivation,
     derivations=derivations,
     Parameters=Parameters,
     ReducedPopulation=ReducedPopulation,

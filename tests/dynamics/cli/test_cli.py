@@ -326,19 +326,42 @@ def test_derive(capsys, form, part):
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        ("masked_image_modeling", "reduced: local rows"),
-        ("masked_image_modeling --family two_cluster_grid", "reduced: B00 rows"),
-        ("masked_image_modeling --P 60 --C_global 36 --C_local 3 --masked 20", "(i, 1, 7)"),
-        ("positional_attention", "n(rho) = D*(-C + D)"),
-        ("positional_attention --p 5", "**5"),
+        ("masked_image_modeling", "Rows of type local"),
+        ("masked_image_modeling --pieces", "reduced: local rows"),
+        ("masked_image_modeling --pieces --family two_cluster_grid", "reduced: B00 rows"),
+        ("masked_image_modeling --family two_cluster_grid", "Rows of type B00"),
+        ("masked_image_modeling --P 60 --C_global 36 --C_local 3 --masked 20", "i = 1..7)"),
+        ("positional_attention", "n(rho) = D*(D - C)"),
+        ("positional_attention --pieces", "n(rho) = D*(-C + D)"),
+        ("positional_attention --pieces --p 5", "**5"),
+        ("positional_attention --p 5", "act(u) = nu*u + u**5"),
+        ("positional_attention --random_sets mixed", "/((1 - 2*(q/2)**C)*a_k!*b_k!*c_k!)"),
+        ("shallow_vit", "c_2 = n_confusion"),
+        ("shallow_vit --data iid", "alpha_star**c_2"),
+        ("shallow_vit --loss linear", "R = mean(-F*y)"),
     ],
 )
 def test_derivations_are_of_the_parameters_that_are_given(capsys, words, part):
     code, out, _ = call(capsys, "derive", *words.split())
     assert code == 0
     assert part in out
-    letters = call(capsys, "derive", words.split()[0])[1]
-    assert (out == letters) == ("--" not in words)
+    name, *flags = words.split()
+    pieces = [flag for flag in flags if flag == "--pieces"]
+    letters = call(capsys, "derive", name, *pieces)[1]
+    assert (out == letters) == (flags == pieces)
+
+
+def test_the_derivation_is_the_same_in_python(capsys):
+    system = dynamics.load_system("positional_attention")
+    page = system.derivation()
+    assert call(capsys, "derive", system.name)[1] == page.as_text() + "\n"
+    assert call(capsys, "derive", system.name, "--as", "latex")[1] == page.as_latex() + "\n"
+    given = system.derivation(system.Parameters(random_sets="mixed"))
+    words = ("--random_sets", "mixed", "--standalone")
+    assert call(capsys, "derive", system.name, *words)[1] == given.as_latex(True) + "\n"
+    for words in (("--as", "text"), ("--pieces",), ("--as", "source")):
+        code, _, err = call(capsys, "derive", system.name, "--standalone", *words)
+        assert (code, err) == (2, "attdyn: standalone is of the page as latex\n")
 
 
 @pytest.mark.parametrize(
@@ -380,7 +403,7 @@ def test_systems_and_help(capsys):
 def test_a_reader_that_leaves_is_no_error():
     words = f"{sys.executable} -m dynamics derive positional_attention | head -1"
     done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("Gradient descent on the population risk")
+    assert done.stdout.startswith("Positional attention: gradient descent")
     assert done.stderr == ""
 
 

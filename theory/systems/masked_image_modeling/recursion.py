@@ -138,13 +138,26 @@ def _count_name(ups: str) -> str:
     return f"h_{ups.replace('-', '_')}"
 
 
-def _entry(row: str, kind: str, name: str) -> sympy.Symbol:
+def entry_of(row: str, kind: str, name: str) -> sympy.Symbol:
+    """The scalar of a class of a row.
+
+    Parameters
+    ----------
+    row : str
+    kind : str
+        ``"Ups"`` or ``"Phi"``.
+    name : str
+        Of the class.
+    """
     return sympy.Symbol(f"{row}_{kind}_{name.replace('-', '_')}", real=True)
 
 
-@cache
-def family() -> dict[str, ReducedSystem]:
-    """The two rows of the one-cluster family, sizes left as letters."""
+Clusters = Sequence[Sequence[Slot]]
+"""For each cluster its classes of areas, p's own first."""
+
+
+def family_slots() -> dict[str, Clusters]:
+    """Rows of the one-cluster family, sizes left as letters."""
     one, runs = sympy.Integer(1), (P - C_global) / C_local
     local = [
         Slot("target", one, (("self", one), ("own", C_local - 1))),
@@ -155,7 +168,29 @@ def family() -> dict[str, ReducedSystem]:
         Slot("own", one, (("self", one), ("own", C_global - 1))),
         Slot("local", runs, (("local", C_local),)),
     ]
-    return {"local": _reduced("local", [local]), "global": _reduced("global", [globally])}
+    return {"local": [local], "global": [globally]}
+
+
+def slots_of(row: RowType) -> Clusters:
+    """Classes of areas as the rows of one type see them."""
+    return [
+        [
+            Slot(
+                row.phi_names[area.phi],
+                sympy.Integer(area.multiplicity),
+                tuple((row.ups_names[ups], sympy.Integer(size)) for ups, size in area.cells),
+                f"_{k}" if len(row.clusters) > 1 else "",
+            )
+            for area in areas
+        ]
+        for k, areas in enumerate(row.clusters, start=1)
+    ]
+
+
+@cache
+def family() -> dict[str, ReducedSystem]:
+    """The two rows of the one-cluster family, sizes left as letters."""
+    return {name: _reduced(name, clusters) for name, clusters in family_slots().items()}
 
 
 def derive(row: RowType, name: str) -> ReducedSystem:
@@ -174,33 +209,21 @@ def derive(row: RowType, name: str) -> ReducedSystem:
         unmasked patches in each of its cells and z, those of areas alike being indexed; blocks are
         the rates of every correlation, before the mean (Lemmas 5.1 and 5.2).
     """
-    clusters = [
-        [
-            Slot(
-                row.phi_names[area.phi],
-                sympy.Integer(area.multiplicity),
-                tuple((row.ups_names[ups], sympy.Integer(size)) for ups, size in area.cells),
-                f"_{k}" if len(row.clusters) > 1 else "",
-            )
-            for area in areas
-        ]
-        for k, areas in enumerate(row.clusters, start=1)
-    ]
-    return _reduced(name, clusters, (row.ups_names, row.phi_names))
+    return _reduced(name, slots_of(row), (row.ups_names, row.phi_names))
 
 
 def _reduced(
     row: str,
-    clusters: Sequence[Sequence[Slot]],
+    clusters: Clusters,
     names: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> ReducedSystem:
     """The recursion of one row; the state in the order of names, or in which the slots name it."""
-    sizes = _sizes(row, clusters)
+    sizes = class_sizes(row, clusters)
     if names is None:
         state = sorted(sizes, key=lambda theta: "_Phi_" in theta.name)
     else:
         state = [
-            _entry(row, k, name) for k, part in zip(KINDS, names, strict=True) for name in part
+            entry_of(row, k, name) for k, part in zip(KINDS, names, strict=True) for name in part
         ]
     definitions: dict[sympy.Symbol, sympy.Expr] = {}
     functions: dict[str, sympy.Lambda] = {}
@@ -247,14 +270,21 @@ def _reduced(
     )
 
 
-def _sizes(row: str, clusters: Sequence[Sequence[Slot]]) -> dict[sympy.Symbol, sympy.Expr]:
-    """Entries of one row that share each state; positions are the same ones in every cluster."""
+def class_sizes(row: str, clusters: Clusters) -> dict[sympy.Symbol, sympy.Expr]:
+    """Entries of one row that share each state; positions are the same ones in every cluster.
+
+    Parameters
+    ----------
+    row : str
+        Name of the row.
+    clusters : Clusters
+    """
     sizes: dict[sympy.Symbol, sympy.Expr] = {}
     for k, slots in enumerate(clusters):
         for slot in slots:
-            counted = [(_entry(row, "Phi", slot.phi), sympy.Integer(1))]
+            counted = [(entry_of(row, "Phi", slot.phi), sympy.Integer(1))]
             if k == 0:
-                counted += [(_entry(row, "Ups", name), size) for name, size in slot.cells]
+                counted += [(entry_of(row, "Ups", name), size) for name, size in slot.cells]
             for theta, size in counted:
                 sizes[theta] = sizes.get(theta, 0) + slot.multiplicity * size
     return sizes
@@ -275,10 +305,10 @@ def _attention(
     own, mean = (sympy.Symbol(f"{name}{suffix}", real=True) for name in (A_m.name, r.name))
     weights, shares = [], []
     for position, slot in enumerate(slots):
-        latents, phi = slot.latents, _entry(row, "Phi", slot.phi)
+        latents, phi = slot.latents, entry_of(row, "Phi", slot.phi)
         unmasked, hidden = [], []
         for name, size in slot.cells:
-            y, h = _entry(row, "Ups", name), latents.get(_count_name(name), 0)
+            y, h = entry_of(row, "Ups", name), latents.get(_count_name(name), 0)
             unmasked.append(h * sympy.exp(y + latents["z"] * phi))
             hidden.append((size - h) * sympy.exp(y))
         weights.append(slot.summed(sympy.Add(*unmasked, *hidden)))
@@ -308,10 +338,10 @@ def _rates(
         kind, latents = OTHER if position else OWN, slot.latents
         z = latents["z"]
         here = {z_m: slots[0].latents["z"], A_m: own, r: mean, z_i: z, A_i: share}
-        phi = _entry(row, "Phi", slot.phi)
+        phi = entry_of(row, "Phi", slot.phi)
         moved = [(phi, balanced(feature_increment(kind)))]
         for name, size in slot.cells:
-            ups, h = _entry(row, "Ups", name), latents.get(_count_name(name), 0)
+            ups, h = entry_of(row, "Ups", name), latents.get(_count_name(name), 0)
             for where, count, score in ((kind, h, ups + z * phi), (MASKED, size - h, ups)):
                 rate = balanced(key_increment(where)).subs(u, sympy.exp(score) / total)
                 moved.append((ups, count * rate))

@@ -50,12 +50,13 @@ def composition() -> dict[int, sympy.Expr]:
     return {1: a, -1: b, 0: C - a - b}
 
 
-def type_probability() -> sympy.Expr:
-    """P(a, b) of equation (1), in symbols."""
+def type_probability(random_sets: str = ANY) -> sympy.Expr:
+    """P(a, b) of equation (1), in symbols; of a set that is mixed where they all are."""
     counts = composition()
     arrangements = sympy.factorial(C) / sympy.Mul(*map(sympy.factorial, counts.values()))
     chances = [VALUE_PROBABILITY[value] ** count for value, count in counts.items()]
-    return arrangements * sympy.Mul(*chances)
+    share = 1 - 2 * (q / 2) ** C if random_sets == MIXED else sympy.Integer(1)
+    return arrangements * sympy.Mul(*chances) / share
 
 
 @dataclass(frozen=True)

@@ -198,16 +198,25 @@ def collapse() -> Steps:
 
 def _by_powers(total: sympy.Expr) -> sympy.Expr:
     """A polynomial by powers of eta, the numbers of patterns in front of each product."""
-    result = sympy.Integer(0)
-    for (power,), part in sympy.Poly(total, eta).terms():
-        products = sympy.Poly(part, *sorted(part.free_symbols - {M}, key=str))
-        terms = [
-            sympy.factor(number)
-            * sympy.prod([s**n for s, n in zip(products.gens, powers, strict=True)])
-            for powers, number in products.terms()
-        ]
-        result += eta**power * sympy.Add(*terms)
-    return result
+    terms = sympy.Poly(total, eta).terms()
+    return sympy.Add(*[eta**power * by_products(part, M) for (power,), part in terms])
+
+
+def by_products(total: sympy.Expr, number: sympy.Symbol) -> sympy.Expr:
+    """A polynomial with its coefficients, which are polynomials of a number, factored.
+
+    Parameters
+    ----------
+    total : sympy.Expr
+    number : sympy.Symbol
+    """
+    products = sympy.Poly(total, *sorted(total.free_symbols - {number}, key=str))
+    terms = [
+        sympy.factor(coefficient)
+        * sympy.prod([s**n for s, n in zip(products.gens, powers, strict=True)])
+        for powers, coefficient in products.terms()
+    ]
+    return sympy.Add(*terms)
 
 
 def class_sizes() -> Mapping[sympy.Symbol, sympy.Expr]:

@@ -23,12 +23,24 @@ from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
 from dynamics.systems.masked_image_modeling.projection import Rows, rows_of
 from dynamics.systems.masked_image_modeling.reduced import blocks
+from theory.page import Page
 from theory.reduction import ReducedSystem
 from theory.systems.masked_image_modeling import recursion
 from theory.systems.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
 
 RATES = ("alpha_m", "alpha_0", "rho")
 """Order parameters that are read off the gradient."""
+
+
+def derivation(parameters: Parameters | None = None) -> Page:
+    """The page of the derivation; with parameters, of their row types."""
+    from theory.systems.masked_image_modeling.derivation import page
+
+    if parameters is None:
+        return page()
+    rows = rows_of(parameters)
+    named = zip(rows.names, rows.types, strict=True)
+    return page({name: recursion.slots_of(row) for name, row in named}, rows.notation)
 
 
 def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSystem]:

@@ -23,6 +23,7 @@ from dynamics.systems.positional_attention.reduced import (
     weighted_sum,
 )
 from dynamics.validation import InvalidRequest, integer, real, refuse
+from theory.page import Page
 from theory.reduction import ReducedSystem
 from theory.systems.positional_attention import recursion
 from theory.systems.positional_attention.data_law import bayes_error
@@ -31,6 +32,13 @@ EXPECTATIONS = ("auto", "exact", "truncated", "spectral", "sampled")
 SECONDS_PER_PRODUCT = 4e-10
 """Of a full problem, for each entry of A and each feature or configuration."""
 LAYOUT = Layout(("alpha", "gamma", "rho"), ((), (), ()), groups=("v", "A", "A"))
+
+
+def derivation(parameters: Parameters | None = None) -> Page:
+    """The page of the derivation; with parameters, for their degree p and their law."""
+    from theory.systems.positional_attention.derivation import page
+
+    return page() if parameters is None else page(parameters.p, parameters.random_sets)
 
 
 def derivations(parameters: Parameters | None = None) -> Mapping[str, ReducedSystem]:

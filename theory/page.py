@@ -1,0 +1,372 @@
+r"""Pages: sections of sentences and equations, as text or LaTeX.
+
+A side of an equation is a sympy expression, which both printers write, a `HandWritten`, or a
+string. In sentences, what stands between backticks is mathematics: ``"of type `k`"``; between two
+of them, what the sentence defines.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+from sympy.core.function import AppliedUndef, UndefinedFunction
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.str import StrPrinter
+
+WIDTH = 100
+"""Columns of a page whose lines are wrapped."""
+GAP = " " * 4
+"""Between equations of one line."""
+SHORT = WIDTH // 2
+"""Columns up to which an equation may stand beside another."""
+LONGEST = 90
+"""Signs of a line of a sum in LaTeX, commands not counted."""
+MEAN, INNER = "E", "inner"
+"""Functions written ``E[f]`` and ``<u, v>``."""
+PREAMBLE = r"""\documentclass{article}
+\usepackage[a4paper,margin=2.2cm]{geometry}
+\usepackage{amsmath,amssymb}
+\allowdisplaybreaks
+\setlength{\parindent}{0pt}
+\begin{document}"""
+
+
+_SIGNS = {"": "=", "=": "=", "<=": r"\leq"}
+
+
+@dataclass(frozen=True)
+class HandWritten:
+    """A side of an equation that is written by hand: as text, and as LaTeX."""
+
+    text: str
+    latex: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, letters, sentences and equations.
+
+    Attributes
+    ----------
+    heading : str
+    sentences : tuple of str
+        Before the equations.
+    equations : tuple of (left, right) or (left, right, relation)
+        Strings, sympy expressions, or `HandWritten`; the relation is ``"="`` or ``"<="``.
+    verbatim : tuple of str
+        Lines in a fixed pitch, after the equations.
+    letters : tuple of (name, meaning)
+        What is defined in words, before the sentences.
+    """
+
+    heading: str
+    sentences: tuple[str, ...] = ()
+    equations: tuple[tuple[Any, ...], ...] = ()
+    verbatim: tuple[str, ...] = ()
+    letters: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """A derivation to be written.
+
+    Attributes
+    ----------
+    title, source : str
+    sections : tuple of Section
+    letters : mapping
+        Code name -> LaTeX.
+    wrapped : bool
+        Whether lines are at most `WIDTH` columns.
+    """
+
+    title: str
+    source: str
+    sections: tuple[Section, ...]
+    letters: Mapping[str, str]
+    wrapped: bool = False
+
+    def as_text(self) -> str:
+        """Plain text; sums are written ``sum(f(k), k = 1..K)``.
+
+        Examples
+        --------
+        >>> a, k = sympy.IndexedBase("a"), sympy.Symbol("k")
+        >>> section = Section("Sums", ("Of all `a_k`:",), (("s", sympy.Sum(a[k], (k, 1, 3))),))
+        >>> print(Page("A page", "", (section,), {}).as_text())
+        A page
+        ======
+        <BLANKLINE>
+        Sums
+            Of all a_k:
+            s = sum(a_k, k = 1..3)
+        <BLANKLINE>
+        """
+        lines = [self.title, "=" * len(self.title), ""]
+        lines += [*self._folded(self.source, "", ""), ""] if self.source else []
+        for section in self.sections:
+            lines.append(section.heading)
+            words = "; ".join(f"{name}: {meaning}" for name, meaning in section.letters)
+            for sentence in ([words] if words else []) + list(section.sentences):
+                lines += self._folded(sentence.replace("`", ""), "    ", "    ")
+            for group in self._groups(section):
+                lines += self._folded(GAP.join(map(_row, group)), "    ", " " * 12)
+            lines += [f"    {line}" for line in section.verbatim] + [""]
+        return "\n".join(lines[:-1] if self.wrapped else lines)
+
+    def _groups(self, section: Section) -> Iterator[list[tuple[Any, ...]]]:
+        """Equations in order, on a wrapped page short ones beside each other."""
+        group: list[tuple[Any, ...]] = []
+        for equation in section.equations:
+            longest = max(len(_row(other)) for other in (*group, equation))
+            together = 4 + len(GAP.join(map(_row, (*group, equation))))
+            if group and (not self.wrapped or longest > SHORT or together > WIDTH):
+                yield group
+                group = []
+            group = [*group, equation]
+        yield from [group] if group else []
+
+    def _folded(self, text: str, first: str, others: str) -> list[str]:
+        if not self.wrapped:
+            return [first + text]
+        return textwrap.wrap(
+            text,
+            WIDTH,
+            initial_indent=first,
+            subsequent_indent=others,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+
+    def as_latex(self, standalone: bool = False) -> str:
+        """LaTeX: a paragraph a section, equations in an align environment.
+
+        Parameters
+        ----------
+        standalone : bool
+            A whole document, which needs amsmath, amssymb and geometry.
+        """
+        printer = _LatexPrinter(self.letters)
+
+        def written(side: Any) -> str:
+            if isinstance(side, HandWritten):
+                return side.latex
+            if isinstance(side, sympy.Add) and not isinstance(side, sympy.MatrixExpr):
+                return printer.broken(side)
+            if isinstance(side, sympy.Basic):
+                return str(printer.doprint(side))
+            return self.letters.get(str(side), rf"\mathrm{{{_escaped(str(side))}}}")
+
+        lines = [rf"\section*{{{_escaped(self.title)}}}"]
+        lines += [_escaped(self.source), ""] if self.source else []
+        for section in self.sections:
+            lines.append(rf"\paragraph{{{_escaped(section.heading)}}}")
+            words = "; ".join(f"`{name}`: {meaning}" for name, meaning in section.letters)
+            sentences = ([words + "."] if words else []) + list(section.sentences)
+            made = [_with_mathematics(sentence, printer.inline) for sentence in sentences]
+            lines += [sentence + r"\\" for sentence in made[:-1]] + made[-1:]
+            if section.equations:
+                rows = [
+                    r", \qquad ".join(
+                        f"{written(left)} {sign}{_SIGNS[''.join(relation)]} {written(right)}"
+                        for (left, right, *relation), sign in zip(
+                            group, ["&", *" " * 9], strict=False
+                        )
+                    )
+                    for group in self._groups(section)
+                ]
+                lines += [r"\begin{align*}", "  " + " \\\\\n  ".join(rows), r"\end{align*}"]
+            if section.verbatim:
+                lines += [r"\begin{verbatim}", *section.verbatim, r"\end{verbatim}"]
+        if standalone:
+            lines = [PREAMBLE, *lines, r"\end{document}"]
+        return "\n".join(lines)
+
+
+def _row(equation: tuple[Any, ...]) -> str:
+    left, right, *relation = equation
+    return f"{plain(left)} {''.join(relation) or '='} {plain(right)}"
+
+
+class Entry(sympy.Indexed):  # type: ignore[misc]
+    """An entry of `Entries`, printed among the letters of a product."""
+
+    @classmethod
+    def class_key(cls) -> tuple[int, int, str]:
+        """Key of sympy's order of factors."""
+        return 2, 0, cls.__name__
+
+
+class Entries(sympy.IndexedBase):  # type: ignore[misc]
+    """A letter with indices."""
+
+    def __getitem__(self, indices: Any, **options: Any) -> Entry:
+        return Entry(self, *(indices if isinstance(indices, tuple) else (indices,)))
+
+
+class Named(AppliedUndef):  # type: ignore[misc]
+    """A function without an expression, printed behind numbers and letters in a product."""
+
+    @classmethod
+    def class_key(cls) -> tuple[int, int, str]:
+        """Key of sympy's order of factors."""
+        return 6, 0, cls.__name__
+
+
+def functions(names: str) -> list[Any]:
+    """The functions of a space-separated list of names."""
+    return [UndefinedFunction(name, bases=(Named,)) for name in names.split()]
+
+
+class _PositiveFirst:
+    """Printers whose sums begin with a term without a minus sign, letters before functions."""
+
+    def _as_ordered_terms(self, expr: sympy.Expr, order: str | None = None) -> list[sympy.Expr]:
+        terms = super()._as_ordered_terms(expr, order)  # type: ignore[misc]
+        return sorted(
+            terms, key=lambda term: (term.could_extract_minus_sign(), term.has(Named, sympy.Sum))
+        )
+
+    def _print_MatAdd(self, expr: sympy.MatAdd) -> str:  # noqa: N802
+        terms = sorted(expr.args, key=lambda term: (term.as_coeff_mmul()[0] != 1, len(term.args)))
+        text = " + ".join(self._print(term) for term in terms)  # type: ignore[attr-defined]
+        return text.replace("(-eta)*", "-eta*").replace("+ -", "- ").replace("-  ", "- ")
+
+
+class _TextPrinter(_PositiveFirst, StrPrinter):  # type: ignore[misc]
+    printmethod = "_page"
+
+    def _print_Indexed(self, expr: sympy.Indexed) -> str:  # noqa: N802
+        return f"{expr.base.label}_{''.join(map(self._print, expr.indices))}"
+
+    def _print_IndexedBase(self, expr: sympy.IndexedBase) -> str:  # noqa: N802
+        return str(expr.label)
+
+    def _print_factorial(self, expr: sympy.Expr) -> str:
+        inside = self._print(expr.args[0])
+        return f"{inside}!" if re.fullmatch(r"\w+", inside) else f"({inside})!"
+
+    def _print_Sum(self, expr: sympy.Expr) -> str:  # noqa: N802
+        limits = ", ".join(f"{k} = {self._print(a)}..{self._print(b)}" for k, a, b in expr.limits)
+        return f"{type(expr).__name__.lower()[:4]}({self._print(expr.function)}, {limits})"
+
+    _print_Product = _print_Sum  # noqa: N815
+
+    def _print_Function(self, expr: sympy.Expr) -> str:  # noqa: N802
+        name, parts = expr.func.__name__, self.stringify(expr.args, ", ")
+        brackets = {MEAN: f"E[{parts}]", INNER: f"<{parts}>"}
+        return brackets.get(name, f"{name}({parts})")
+
+
+class _LatexPrinter(_PositiveFirst, LatexPrinter):  # type: ignore[misc]
+    r"""LaTeX with the letters of a page.
+
+    ``dO(x, theta)`` is written :math:`\partial_\theta O(x)`, ``dG/dgamma`` with a fraction bar.
+    """
+
+    printmethod = "_page"
+
+    def __init__(self, letters: Mapping[str, str]) -> None:
+        super().__init__()
+        self.letters = letters
+
+    def spelled(self, name: str) -> str:
+        """LaTeX of a name."""
+        if name in self.letters:
+            return self.letters[name]
+        if name.endswith("'"):
+            plainly = self.spelled(name[:-1])
+            return f"{{{plainly}}}'" if "^" in plainly else f"{plainly}'"
+        if ratio := re.fullmatch(r"d(\w+)/d(\w+)", name):
+            above, below = map(self.spelled, ratio.groups())
+            return rf"\partial {above} / \partial {below}"
+        if not re.fullmatch(r"\w+", name):
+            return self.inline(name)
+        base, _, index = name.partition("_")
+        if index:
+            words = [w if len(w) < 3 else rf"\mathrm{{{w}}}" for w in index.split("_")]
+            return f"{self.spelled(base)}_{{{', '.join(words)}}}"
+        return name if len(name) == 1 else str(sympy.latex(sympy.Symbol(name)))
+
+    def broken(self, expr: sympy.Add) -> str:
+        """A sum, on several lines of an align environment where it is long."""
+        lines = [""]
+        for term in self._as_ordered_terms(expr):
+            written = self._print(term)
+            sign = "" if written.startswith("-") or lines == [""] else "+ "
+            length = len(re.sub(r"\\[a-zA-Z]+|[{}_^\\ ]", "", lines[-1] + written))
+            if lines[-1] and length > LONGEST:
+                lines.append(r"&\quad ")
+            lines[-1] += f"{sign}{written} "
+        return "\\\\\n  ".join(lines).strip()
+
+    def inline(self, text: str) -> str:
+        """LaTeX of short mathematics in a sentence."""
+        signs = {
+            "**": "^", "*": " ", "<=": r"\leq ", ">=": r"\geq ", "...": r"\dots ",
+            "{": r"\{", "}": r"\}",
+        }  # fmt: skip
+        words = {"exp": r"\exp", "log": r"\log", "sum": r"\textstyle\sum ", "in": r"\in "}
+
+        def translated(match: re.Match[str]) -> str:
+            token = match[0]
+            if token in signs:
+                return signs[token]
+            return words.get(token) or self.spelled(token) + " "
+
+        pattern = r"\*\*|<=|>=|\.\.\.|[*{}]|[A-Za-z]\w*'?(?:/d\w+)?"
+        written = re.sub(pattern, translated, text).strip()
+        return re.sub(r"<([^<>]*)>", r"\\langle \1\\rangle", written)
+
+    def _print_Symbol(self, expr: sympy.Symbol, style: str = "plain") -> str:  # noqa: N802
+        return self.spelled(expr.name)
+
+    def _print_Indexed(self, expr: sympy.Indexed) -> str:  # noqa: N802
+        indices = " ".join(map(self._print, expr.indices))
+        letter = self.spelled(str(expr.base.label))
+        return f"{{{letter}}}_{{{indices}}}" if "_" in letter else f"{letter}_{{{indices}}}"
+
+    def _print_IndexedBase(self, expr: sympy.IndexedBase) -> str:  # noqa: N802
+        return self.spelled(str(expr.label))
+
+    def _print_Function(self, expr: sympy.Expr, exp: str | None = None) -> str:  # noqa: N802
+        name, parts = expr.func.__name__, [self._print(part) for part in expr.args]
+        if name in (MEAN, INNER):
+            inside = ", ".join(parts)
+            made = {
+                MEAN: rf"\mathbb{{E}}\left[{inside}\right]",
+                INNER: rf"\langle {inside} \rangle",
+            }[name]
+        elif not isinstance(expr, AppliedUndef):
+            return str(super()._print_Function(expr, exp))
+        else:
+            front = self.spelled(name)
+            if re.fullmatch("d[A-Za-z]", name):
+                front = rf"\partial_{{{parts.pop()}}} {self.spelled(name[1:])}"
+            made = front + (rf"\left({', '.join(parts)}\right)" if parts else "")
+        return made if exp is None else rf"{{{made}}}^{{{exp}}}"
+
+
+def plain(side: Any) -> str:
+    """A side of an equation as text."""
+    return str(_TextPrinter().doprint(side)) if isinstance(side, sympy.Basic) else str(side)
+
+
+def _with_mathematics(sentence: str, inline: Callable[[str], str]) -> str:
+    """A sentence in LaTeX, mathematics between dollar signs."""
+    parts = sentence.replace("``", "`").split("`")
+    return "".join(f"${inline(p)}$" if k % 2 else _escaped(p) for k, p in enumerate(parts))
+
+
+def _escaped(text: str) -> str:
+    for sign in "&%#_{}":
+        text = text.replace(sign, "\\" + sign)
+    return text.replace("^", r"\^{}")
