@@ -100,7 +100,8 @@ class Problem(ABC):
     ``order_parameters``, ``advance`` and ``identity``; the rest follows from these. Some have more:
     a full one ``orbit_values(states)``, reduced state -> every value that it stands for, shape
     (records, entries); one whose gradient has a known error ``gradient_bound(state)``; one that may
-    refuse a gradient ``certificate_failure(state)``.
+    refuse a gradient ``certificate_failure(state)``; one whose events may be due to something else
+    ``remarks(final)``, event -> words, from the observables at the end.
 
     Attributes
     ----------

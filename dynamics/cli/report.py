@@ -281,13 +281,16 @@ def table(system: System, result: Result) -> str:
     ]
     runs = (result.reduced, result.full) if isinstance(result, Comparison) else (first,)
     lines.append(f"{'event':<20}" + "".join(f"{'time, ' + run.view:<28}" for run in runs) + "step")
-    for name, event in first.events.items():
+    for name in first.events:
         events = [run.events[name] for run in runs]
         steps = {other.step for other in events if other is not None and other.step is not None}
         row = "".join(f"{_time(other):<28}" for other in events)
         row += ", ".join(map(str, sorted(steps, key=str)))
-        if event is None:
-            row = f"none: {first.reasons.get(name, '')}"
+        reasons = "; ".join(dict.fromkeys(r.reasons[name] for r in runs if name in r.reasons))
+        if not any(events):
+            row = f"none: {reasons}"
+        elif reasons:
+            row += f"  ({reasons})"
         lines.append(f"{name:<20}{row}")
     if isinstance(result, Comparison):
         lines += ["", f"{'state':<20}largest |reduced - full| over {len(result.time)} records"]

@@ -430,7 +430,7 @@ def in_percent(count: int, number: int) -> str:
     count, number : int
         As of `share_of`.
     """
-    share, low, high = (f"{100 * value:.2g}" for value in share_of(count, number))
+    share, low, high = (f"{float(f'{100 * value:.2g}'):g}" for value in share_of(count, number))
     return f"{share} % (95 %: {low} to {high})"
 
 

@@ -94,7 +94,7 @@ class Trajectory:
     outcome : Outcome
         How the run ended.
     reasons : mapping
-        Name -> why an event did not happen.
+        Name -> why an event did not happen, or what one that did is due to (`explained`).
     presentation : Presentation
         Titles, letters and panels: those of its problem, or plain ones.
 
@@ -228,6 +228,26 @@ def series(rows: Sequence[Mapping[str, float]]) -> dict[str, FloatArray]:
     """Observables of every record as arrays; NaN where a record lacks one."""
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
+
+
+def explained(
+    reasons: Mapping[str, str], problem: Any, observables: Sequence[Mapping[str, float]]
+) -> dict[str, str]:
+    """Reasons for events, followed by the remarks of a problem that has any.
+
+    Parameters
+    ----------
+    reasons : mapping
+        Event -> why it did not happen.
+    problem : Problem
+    observables : sequence of mapping
+        Of every record.
+    """
+    remarks: dict[str, str] = {}
+    if observables and hasattr(problem, "remarks"):
+        remarks = problem.remarks(observables[-1])
+    both = {name: f"{reasons[name]}; {remarks[name]}" for name in reasons.keys() & remarks.keys()}
+    return {**reasons, **remarks, **both}
 
 
 DESCRIBED = ("parameters", "settings", "layout", "observables", "events", "reasons", "outcome")

@@ -247,6 +247,10 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
         for name, value in entries.items()
         if _is_word(name, value, system, parameters)
     }
+    for name, value in words.items():
+        many = not isinstance(value, str) or "," in value
+        if many and isinstance(parameters.get(name), str):
+            raise InvalidRequest(f"{name}={value!r} is no axis: {name} is one word in a sweep")
     numbers = {n: v for n, v in entries.items() if n not in words}
     full = words.get("full")
     if full not in (None, *FULL):

@@ -223,10 +223,10 @@ def _noise(problem: Problem, value: Column, state: FloatArray, error: FloatArray
     return float(changes.sum() if state.size <= SMALL else changes.max())
 
 
-def _width(path: FlowPath, value: Column, root: float) -> float:
+def _width(path: FlowPath, value: Column, root: float, rates: bool = False) -> float:
     """What the error of the integrated state may change in a time that is a root on the path."""
     low, high = (1 - NARROW) * root, min((1 + NARROW) * root, float(path.nodes[-1]))
-    change = [float(value(path.order(t, rates=False))[0]) for t in (low, high)]
+    change = [float(value(path.order(t, rates))[0]) for t in (low, high)]
     slope = (change[1] - change[0]) / max(high - low, 1e-300)
     return _over(_path_noise(path, value, root), slope)
 
@@ -271,7 +271,7 @@ def _polish(path: FlowPath, value: Column, guess: float) -> EventTime:
     while solver.status == "running":
         solver.step()
         if solver.status == "failed":
-            return EventTime(guess)
+            return EventTime(guess, "", _width(path, value, guess, rates=True))
         times.append(solver.t)
         pieces.append(solver.dense_output())
     solved = OdeSolution(times, pieces)
@@ -289,7 +289,7 @@ def _polish(path: FlowPath, value: Column, guess: float) -> EventTime:
             state = solved(root)
             error = _noise(problem, value, state, path.tight * np.abs(state) + floor)
             return EventTime(root, "", _over(error + _shift(problem, value, state), slope))
-    return EventTime(guess)
+    return EventTime(guess, "", _width(path, value, guess, rates=True))
 
 
 def _shift(problem: Problem, value: Column, state: FloatArray) -> float:
@@ -345,11 +345,21 @@ def _rise(path: FlowPath, rule: RisesAgain, begin: float) -> EventTime:
         return EventTime(None, rise.reason(rule.after))
     k = rise.least_step
     low, high = float(times[k - 1]), float(times[min(k + 1, times.size - 1)])
-    lowest = _least(lambda t: float(quantity(path.order(t, rates=False))[0]), low, high)
-    rate = f"d_{rule.quantity}"
-    if rate not in path.problem.rates:
-        return EventTime(lowest)
-    return _polish(path, columns(Symbol(rate), path.problem.order_names, None), lowest)
+
+    def at(time: float) -> float:
+        return float(quantity(path.order(time, rates=False))[0])
+
+    lowest, rate = _least(at, low, high), f"d_{rule.quantity}"
+    if rate in path.problem.rates:
+        return _polish(path, columns(Symbol(rate), path.problem.order_names, None), lowest)
+    # A parabola through the three points rises by the error of the quantity within this time.
+    height, squares = (
+        at(low) + at(high) - 2 * at(lowest),
+        (lowest - low) ** 2 + (high - lowest) ** 2,
+    )
+    rounding = np.sqrt(np.finfo(np.float64).eps) * lowest
+    error = _over(_path_noise(path, quantity, lowest), height / squares)
+    return EventTime(lowest, "", float(np.sqrt(error) + rounding))
 
 
 def _least(function: Callable[[float], float], low: float, high: float) -> float:

@@ -16,7 +16,7 @@ from dynamics.problem import FloatArray, Problem, certificate_failure
 from dynamics.results import outcome as ends
 from dynamics.results.outcome import Outcome
 from dynamics.results.presentation import Presentation
-from dynamics.results.trajectory import Event, Trajectory, series
+from dynamics.results.trajectory import Event, Trajectory, explained, series
 from dynamics.training.event_location import (
     LOOSER,
     TIGHT,
@@ -100,6 +100,7 @@ def flow(
         )
         for name, event in located.items()
     }
+    observables = [problem.observables(state) for state in states]
     remedy = failure or ("" if kind == ends.HORIZON else "start elsewhere, or stop at this time")
     return Trajectory(
         system=problem.system,
@@ -110,10 +111,14 @@ def flow(
         steps=np.empty(0, dtype=np.int64),
         time=times,
         states=states,
-        observables=series([problem.observables(state) for state in states]),
+        observables=series(observables),
         events=events,
         outcome=Outcome(kind, None, horizon, remedy),
-        reasons={name: event.reason for name, event in located.items() if event.time is None},
+        reasons=explained(
+            {name: event.reason for name, event in located.items() if event.time is None},
+            problem,
+            observables,
+        ),
         presentation=Presentation.of(problem),
     )
 

@@ -24,7 +24,7 @@ from dynamics.problem import SMALL, FloatArray, Problem, certificate_failure
 from dynamics.results import outcome as ends
 from dynamics.results.outcome import Outcome
 from dynamics.results.presentation import Presentation
-from dynamics.results.trajectory import Event, Trajectory, series
+from dynamics.results.trajectory import Event, Trajectory, explained, series
 from dynamics.training.checkpoint import Checkpoint, request_of
 from dynamics.training.event_detection import Detector, Oscillation
 from dynamics.training.progress import bar, interruption
@@ -334,7 +334,11 @@ def _trajectory(run: Run, steps: int, records: _Records, outcome: Outcome) -> Tr
         observables=series(records.observables),
         events={rule.name: _event(run, rule, records) for rule in problem.events},
         outcome=outcome,
-        reasons={n: d.reason for n, d in run.detector.detections.items() if d.step is None},
+        reasons=explained(
+            {n: d.reason for n, d in run.detector.detections.items() if d.step is None},
+            problem,
+            records.observables,
+        ),
         presentation=Presentation.of(problem),
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from dynamics.experiments.figure import Figure
 from dynamics.experiments.positional_attention import (
+    association,
     convolution,
     figures,
     learned_attention,
@@ -23,7 +24,10 @@ from dynamics.experiments.positional_attention import (
 from dynamics.experiments.verify import Check, Finding, Protocol
 from theory.systems.positional_attention.data_law import MIXED
 
-ANY_LAW = ("Lemma 4.1", "Lemma 4.2", "Lemma 4.3", "Section 4.2", "Zero error")
+ANY_LAW = (
+    "Lemma 4.1", "Lemma 4.2", "Lemma 4.3", "Section 4.1, any time", "Section 4.1, gamma and rho",
+    "Section 4.2", "Zero error",
+)  # fmt: skip
 """Claims that need the symmetry of the law and not Assumption 1 itself, and ours."""
 
 
@@ -41,16 +45,23 @@ def _under_assumption_1(check: Check) -> Check:
 
 
 _CHECKS: Mapping[str, Check] = {
+    "Figure 2": convolution.figure_2,
     "Theorem 3.1": linear.theorem_3_1,
     "Theorem 3.2": linear.theorem_3_2,
     "Lemma 4.1": population.lemma_4_1,
     "Lemma 4.2": population.lemma_4_2,
     "Lemma 4.3": population.lemma_4_3,
     "Theorem 4.1": phases.theorem_4_1,
+    "Section 4.1, any time": association.any_time,
+    "Section 4.1, gamma and rho": association.gamma_above_rho,
+    "Lemma D.2": association.lemma_d_2,
+    "Equation (2)": association.equation_2,
     "Theorem 4.2": realistic.theorem_4_2,
+    "Figure 4": realistic.figure_4,
     "Event I": phases.event_1,
     "Event II": phases.event_2,
     "Event III": phases.event_3,
+    "Lemma D.11": association.lemma_d_11,
     "Section 4.2": transverse.check,
     "Theorem 5.1": learned_attention.theorem_5_1,
     "Theorem 5.2": unknown_partition.theorem_5_2,

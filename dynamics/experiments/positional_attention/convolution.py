@@ -37,8 +37,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dynamics.experiments.figure import Drawing, FigureRequest, stated
-from dynamics.experiments.measurement import in_percent, share_of
+from dynamics.experiments.measurement import (
+    Measurement,
+    Study,
+    Undecided,
+    in_percent,
+    measures,
+    share_of,
+)
 from dynamics.experiments.positional_attention import pictures
+from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.outcome import DIVERGED, HORIZON, INTERRUPTED, Outcome
 from dynamics.systems.positional_attention.empirical import GramEmpirical
@@ -64,6 +72,8 @@ QUICK = {
     "dtype": "float32",
 }
 THOROUGH = {"seeds": 3, "gram_seeds": 24, "adam_steps": 100_000, "gd_steps": 45_000}
+FITS = 0.5
+"""Share of the error of sign(Z) below which a model fits."""
 DRAWS = 1_000_000
 RECORDS = 80
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
@@ -303,3 +313,37 @@ def _by_share(case: Case, runs: list[dict[str, Any]]) -> str:
         listed = ", ".join(f"{run['seed']} ({_end(run)})" for run in others)
         words += f"; the others are seeds {listed}"
     return words
+
+
+@measures("largest share of rows associated, A free, Adam", "<=", 0.5, single=("seed",))
+def figure_2(study: Study) -> Finding:
+    """Whether a model that fits Gaussian patches associates: with A free, and with A = P^T P."""
+    if study.parameters is not None:
+        raise Undecided("the patches of this figure are Gaussian: there are no parameters to set")
+    parameters, options = study.system.Parameters(D=16, C=4, omega=1e-3), QUICK
+    linear = linear_error(pictures.localised(parameters)[0], study.seed)
+    seeds = {"T_adam": study.seeds(1, 3), "gram_adam": study.seeds(3, 24)}
+    fits = {
+        name: [fit(study.system, CASES[name], parameters, seed, options) for seed in some]
+        for name, some in seeds.items()
+    }
+    for name, runs in fits.items():
+        for run in runs:
+            error, share = run["test_error"][-1], run["patch_association"][-1]
+            study.row({"case": name, "seed": run["seed"]}, test_error=error, association=share)
+        study.curve(_plain(CASES[name]), runs[0]["steps"][1:], runs[0]["test_error"][1:])
+    study.draw("steps of Adam", "test error", {"sign(Z)": linear})
+    study.single = () if len(seeds["T_adam"]) > 1 else study.single
+    gram = [(run["test_error"][-1] < FITS * linear, run["associated"]) for run in fits["gram_adam"]]
+    as_written = sum(fitted and not associated for fitted, associated in gram)
+    study.literal = Finding(
+        as_written == len(gram), "share of seeds that fit and do not associate, A = P^T P",
+        as_written / len(gram), 1.0, f"{_by_share(CASES['gram_adam'], fits['gram_adam'])}: what "
+        "fits associates", relation=">=",
+    )  # fmt: skip
+    free = fits["T_adam"]
+    largest = max(run["test_error"][-1] for run in free)
+    worst = Measurement("test error over that of sign(Z), A free", largest / linear, "<", FITS)
+    ends = "; ".join(map(_end, free))
+    reason = f"test error and share of rows associated with A free: {ends} (sign(Z) {linear:.4f})"
+    return study.conclude(max(run["patch_association"][-1] for run in free), reason, worst)

@@ -221,10 +221,14 @@ def theorem_3_2(study: Study) -> Finding:
         f"attention to the next set errs with {attention['error']:.3g} at D={D}, C={C}, q={q:g} "
         f"(uniform attention {attention['uniform_error']:.3g}) and the error falls as {powers}: "
         f"{near}{equal}. Top_C of its logits {'avoids' if disjoint else 'does not avoid'} the own "
-        "set, and so does Top_C of the Gram matrix of its encodings, j = i excluded; with j = i, "
-        "as Definition 2.2 is written, no encodings can (the longest p_i is among its own C "
-        "largest)"
+        "set, and so does Top_C of the Gram matrix of its encodings, j = i excluded"
     )
+    own = attention["gram"]["with_diagonal"][1]
+    study.literal = Finding(
+        own == 0, "most members of the own set among the C largest of a row, j = i included",
+        float(own), 0.0, "as Definition 2.2 is written, no encodings can: |p_i|^2 of the longest "
+        "p_i is no less than any <p_i, p_j>, so it is among its own C largest", relation="<=",
+    )  # fmt: skip
     for run in ladders:
         study.curve(f"C = {run['C']}, q(D - C) = {run['m']:g}", run["D"], run["error"])
     study.draw("D", "error", {"1/8": BOUND})

@@ -36,11 +36,13 @@ def _errors(parameters: Any, state: Any, run: Any, seed: int) -> tuple[dict[str,
 
 
 @measures(
-    "share of the gap from the linear rule's error to the irreducible one that is left", "<=", NEAR
-)
+    "share of the gap from the linear rule's error to the irreducible one that is left", "<=", NEAR,
+    single=("time",), again=True,
+)  # fmt: skip
 def theorem_4_1(study: Study) -> Finding:
     """Association and error at the end of the idealised run."""
-    cases = population.regime(study, LONG)
+    time = LONG * study.repeat.time_factor
+    cases = population.regime(study, time)
     for case in cases:
         law, run = case.parameters, case.run
         _, gamma, rho = run.final_state
@@ -56,9 +58,9 @@ def theorem_4_1(study: Study) -> Finding:
     holds: bool | None = False
     if not lost:
         holds = None if not decided and not most > NEAR else most <= NEAR
-    reason = f"at time {LONG:g} every row is associated"
+    reason = f"at time {time:g} every row is associated"
     if lost:
-        reason = f"at time {LONG:g} rho is above gamma at D={lost}: no association"
+        reason = f"at time {time:g} rho is above gamma at D={lost}: no association"
     if not decided:
         reason += "; sign(Z) is nearly as good as the best rule, so errors decide nothing"
     reason += "; errors " + ", ".join(
@@ -67,7 +69,7 @@ def theorem_4_1(study: Study) -> Finding:
         for row in study.rows
     )
     population.draw_along(study, cases, "population risk", lambda run: run["risk"])
-    return study.conclude(most, reason, holds=holds, parameters={"time": LONG})
+    return study.conclude(most, reason, holds=holds, parameters={"time": time})
 
 
 @measures("relative change of the attention inside the own set, G, up to T0", "<=", STILL)

@@ -50,7 +50,10 @@ SMALLEST = 1e-5
 """Curvatures below this are drawn on a linear scale."""
 
 
-@measures("omega times the largest amplification of a deviation from the three scalars", "<", SAFE)
+@measures(
+    "omega times the largest amplification of a deviation from the three scalars", "<", SAFE,
+    single=("seed",), again=True,
+)  # fmt: skip
 def check(study: Study) -> Finding:
     """Amplification of deviations, and the full flow from random starts.
 
@@ -60,6 +63,7 @@ def check(study: Study) -> Finding:
     measured, as far as that goes.
     """
     seeds, tables = study.seeds(1, 3), []
+    study.single = () if len(seeds) > 1 else study.single
     for law in study.laws(*(MORE_SIZES if study.thorough else SIZES)):
         try:
             result = spectrum(study.system, law)

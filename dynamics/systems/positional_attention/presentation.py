@@ -3,6 +3,8 @@
 A presentation holds the letters, the panels and the phases of a run.
 """
 
+from collections.abc import Mapping
+
 from dynamics.problem import CompiledProblem
 from dynamics.results.presentation import Panel, PlotDescription, Presentation, conditions
 from theory.systems.positional_attention.notation import (
@@ -12,6 +14,8 @@ from theory.systems.positional_attention.notation import (
     RATES,
 )
 
+MEMORISED = "training error is zero: memorisation"
+"""Why alpha rises on samples whose like are not all classified."""
 PRESENTATION = Presentation(
     title="Positional attention and patch association (Jelassi, Sander, Li 2022)",
     notation=NOTATION,
@@ -43,3 +47,8 @@ class PositionalProblem(CompiledProblem):
     events = EVENTS
     order_names = ORDER_PARAMETERS
     rates = RATES
+
+    def remarks(self, final: Mapping[str, float]) -> Mapping[str, str]:
+        """Where samples are fitted without error and fresh ones are not, alpha rises for that."""
+        memorised = final.get("error") == 0 < final.get("test_error", 0.0)
+        return {"event_III": MEMORISED} if memorised else {}

@@ -104,3 +104,4 @@ def test_the_interval_of_a_share_is_what_two_tails_of_the_binomial_law_leave(cou
 def test_a_share_in_words():
     assert in_percent(17, 24) == "71 % (95 %: 49 to 87)"
     assert in_percent(0, 200) == "0 % (95 %: 0 to 1.8)"
+    assert in_percent(3, 3) == "100 % (95 %: 29 to 100)"

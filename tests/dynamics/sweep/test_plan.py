@@ -81,6 +81,9 @@ def test_a_plan_is_restored_from_its_description():
         ({"time": -1.0}, "time=-1.0 is too small"),
         ({"eta": "0,-0.1"}, "too small"),
         ({"full": "empirical", "samples": 0}, "samples=0 is too small"),
+        ({"random_sets": "mixd"}, "random_sets='mixd' is unknown"),
+        ({"random_sets": "any,mixed"}, "random_sets='any,mixed' is no axis"),
+        ({"random_sets": ["any", "mixed"]}, "random_sets is one word in a sweep"),
         ({"seed": "0,1"}, "seed is of --full empirical or --expectation sampled"),
     ],
 )

@@ -103,3 +103,13 @@ def test_events_that_nobody_reached_are_quantities_too():
 def test_a_chunk_belongs_to_one_block(small):
     out, found = small
     assert zarr.open_group(out, mode="r")["risk"].chunks == found.plan.block
+
+
+def test_the_law_of_the_random_sets_is_held_fixed():
+    found = dynamics.sweep(
+        SYSTEM, {"D": "8,12", "C": 2, "random_sets": "mixed", "time": 5.0}, workers=0
+    )
+    for k, D in enumerate((8, 12)):
+        law = SYSTEM.Parameters(D=D, C=2, random_sets="mixed")
+        run = dynamics.flow(SYSTEM.ReducedPopulation(law), 5.0)
+        assert float(found.dataset["alpha"][k]) == run["alpha"][-1]

@@ -216,6 +216,16 @@ def test_an_event_at_the_start_of_its_search_is_as_uncertain_as_that():
     assert times["T"].uncertainty == pytest.approx(1e-8, rel=1e-5)
 
 
+def test_a_minimum_without_a_rate_is_as_uncertain_as_it_is_flat():
+    """There an error of 1e-5 in the state changes v by 1e-10, and v rises by that within 1e-5."""
+    rule = RisesAgain("T", "", "", v, 0.05)
+    made = path(rule, lambda t: (t - 2.2) ** 2 + 0.5 * t, lambda t: 1.0, np.linspace(0.0, 9.0, 19))
+    error = lambda state: 1e-6 + 0.0 * state  # noqa: E731
+    found = locate(FlowPath(made.problem, made.nodes, made.at, error))["T"]
+    assert abs(found.time - 1.95) <= found.uncertainty
+    assert found.uncertainty == pytest.approx(1e-5, rel=0.1)
+
+
 def test_a_looser_path_adds_its_change_and_what_it_loses_is_infinitely_uncertain():
     times = {"a": EventTime(2.0, "", 0.1), "b": EventTime(3.0), "c": EventTime(None, "not reached")}
     looser = {"a": EventTime(1.5), "b": EventTime(None), "c": EventTime(1.0)}

@@ -13,6 +13,16 @@ DOWNSTREAM = r"""$\tilde{\mathcal{D}}$ as in Assumption 1, with the sets of $\ma
 
 CLAIMS = (
     Claim(
+        source="Figure 2",
+        statement=r"""Consider the case where all the patches $X_j$ are i.i.d. standard Gaussian and
+            $f^\star$ is a one-hidden layer CNN with cubic activation. [...] One-layer ViT reaches
+            small test error on the binary classification task. However, $P^\top P$ does not match
+            the convolution pattern encoded in $f^\star$.""",
+        hypothesis="Sizes, optimizer and parametrization are not given.",
+        falsified_by="a model that fits, and whose rows have their own set as C largest entries",
+        reading="trained are the entries of A, with Adam; the literal words are of A = P^T P",
+    ),
+    Claim(
         source="Theorem 3.1",
         statement=r"""Let $g(X) = \phi\left(\sum_{j=1}^D \langle w_j, X_j \rangle\right)$ be a
             generalized linear model. Then, $g$ does not fit the labeling function i.e.
@@ -31,6 +41,7 @@ CLAIMS = (
             = poly(C)/D$. Query and key maps are free.""",
         falsified_by="""an error of the construction that does not fall along D with an exponent
             that grows with C, or a row with a member of its own set among its C largest""",
+        reading="Top_C over the patches j other than i",
     ),
     Claim(
         source="Lemma 4.1",
@@ -58,7 +69,8 @@ CLAIMS = (
             \left(\frac1D + \frac1D \Gamma^{(t)} (G^{(t)})^{p-1}\right)$.""",
         hypothesis=PARAMETRIZATION + r" Assumption 2: $C = \mathrm{polylog}(d)$, $q = poly(C)/D$.",
         falsified_by="""a step with polylog_gamma <= 0, or max over the run of polylog_gamma growing
-            like a power of d along the regime of Assumption 2""",
+            like a power of d along the regime of Assumption 2, with an exponent that does not fall
+            with d as that of a power of log d does""",
         proof=lemmas.lemma_4_3,
     ),
     Claim(
@@ -71,6 +83,43 @@ CLAIMS = (
         hypothesis=PARAMETRIZATION + r" Any $T \geq poly(d)/\eta$; Assumption 2.",
         falsified_by="""an entry of A outside the own set among the C largest of a row at time T, or
             an error that does not come near the irreducible one""",
+    ),
+    Claim(
+        source="Section 4.1, any time",
+        statement=r"""Because of the initialization and the data structure, we have patch
+            association for any time $t$ (Lemma 4.3).""",
+        hypothesis=PARAMETRIZATION,
+        falsified_by="a time at which an entry of another set is among the C largest of a row",
+        reading="for any time above 0; at the start all entries off the diagonal are equal",
+    ),
+    Claim(
+        source="Section 4.1, gamma and rho",
+        statement=r"""The increment of $\gamma^{(t)}$ is larger than the one of $\rho^{(t)}$. Since
+            $\gamma^{(0)} = \rho^{(0)} = 0$, this implies that $\gamma^{(t)} \geq \rho^{(t)}$ for
+            all $t \geq 0$.""",
+        hypothesis=PARAMETRIZATION,
+        falsified_by="a time at which gamma is below rho",
+    ),
+    Claim(
+        source="Lemma D.2",
+        statement=r"""[As Section 4.1 cites it:] $\alpha^{(t)} = \langle v^{(t)}, w^\star\rangle$
+            increases until a time $T_0 > 0$ where it reaches some threshold.""",
+        hypothesis=PARAMETRIZATION,
+        falsified_by="alpha that falls before T0, or no T0",
+        re_derived=True,
+    ),
+    Claim(
+        source="Equation (2)",
+        statement=r"""Assume by contradiction that the $A_{ij}^{(t)}$ stay around initialization and
+            that $v^{(t)}$ is optimal i.e. $v^{(t)} = a^{(t)} w^\star$ where $a^{(t)} \gg 1$. Then,
+            the predictor $g$ we would have is $g(X) = \sum_{i=1}^D \sum_{j=1}^D S_{ij}^{(0)}
+            \langle v^{(t)}, X_j \rangle \propto \sum_{i=1}^D \sum_{j=1}^D e^{A_{ij}^{(0)}} \langle
+            w^\star, X_j \rangle$. Such predictor $g$ would yield high population loss.""",
+        hypothesis=PARAMETRIZATION + r" $qD = poly(C)$.",
+        falsified_by="""a loss at the attention of the start, at the best $a$, that is no higher
+            than at the end of training (within a factor 2 nothing is decided: how high it is to be
+            is not said)""",
+        reading=r"the model (T) with the attention of the start, at the $a$ that is best for it",
     ),
     Claim(
         source="Event I",
@@ -99,6 +148,14 @@ CLAIMS = (
         falsified_by="alpha that ends below its value at T1",
     ),
     Claim(
+        source="Lemma D.11",
+        statement=r"""[As Section 4.1 cites it:] because we have $\gamma^{(T_1)} > \max_{t \in [T]}
+            |\rho^{(t)}|$, we again have $\alpha^{(t+1)} > \alpha^{(t)}$ as in Phase I.""",
+        hypothesis=PARAMETRIZATION + r" Any $T \geq poly(d)/\eta$; Assumption 2.",
+        falsified_by="a time after $T_1$ at which alpha falls",
+        re_derived=True,
+    ),
+    Claim(
         source="Theorem 4.2",
         statement=r"""Assume that we run GD on (E) for $T$ iterations with parameters set as in
             Parametrization 3.1. Assume that the number of samples is $N = poly(d)$. With high
@@ -109,8 +166,19 @@ CLAIMS = (
         hypothesis=r"""(GD) on (E), $N = poly(d)$, $\hat v^{(0)} \sim N(0, \omega^2 I_d)$, $\hat
             A^{(0)}_{ij} \sim N(0, \omega^2)$ for $i \neq j$, $\omega = 1/poly(d)$, any $T \geq
             poly(d)/\eta$.""",
-        falsified_by="""a row without association at time T, or a test error of a model without it,
-            at a number of samples at which more samples do not help""",
+        falsified_by="""a row without association at some T, or a test error of a model without it,
+            at numbers of samples at which more samples do not help""",
+    ),
+    Claim(
+        source="Figure 4",
+        statement=r"""We consider the exact same setting (data generation, parameter settings...) as
+            for the realistic case. [...] We then plot the learned matrix $A$ and see that
+            coefficients with high value exactly correspond to their grey scale counterpart [the
+            tuples $(i, j)$ such that $i, j \in S_\ell$]. We also display test error and cosine
+            similarity between $w^\star$ and $v$ w.r.t the number of training steps.""",
+        hypothesis="(GD) on (E), random start. The sizes are not given.",
+        falsified_by="""no level that separates the entries of A inside the sets from the others, a
+            test error that does not fall, or a cosine that does not come near 1""",
     ),
     Claim(
         source="Section 4.2",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.experiments.positional_attention import convolution
 from dynamics.experiments.positional_attention.convolution import adam
 from dynamics.experiments.positional_attention.pictures import localised
 from dynamics.results.outcome import DIVERGED, HORIZON
@@ -142,3 +143,29 @@ def test_what_is_not_finite_ends_the_run_as_diverged(reduced, monkeypatch, slope
 def test_a_rate_that_cannot_be_is_refused(reduced, eta):
     with pytest.raises(InvalidRequest, match="eta="):
         adam(reduced, eta, 10)
+
+
+def test_the_verdict_reads_a_free_and_says_what_the_gram_matrix_does(monkeypatch):
+    """Literal words ask for a Gram matrix that fits and does not associate."""
+    ends = {"T_adam": (0.01, 0.25), "gram_adam": (0.01, 1.0)}
+
+    def fitted(system, case, parameters, seed, options):
+        error, share = ends["gram_adam" if case.gram else "T_adam"]
+        return {
+            "seed": seed, "steps": [0, 1], "test_error": [0.5, error], "diverged": False,
+            "patch_association": [0.0, share], "associated": share == 1.0,
+        }  # fmt: skip
+
+    monkeypatch.setattr(convolution, "fit", fitted)
+    monkeypatch.setattr(convolution, "linear_error", lambda *_: 0.1)
+    (verdict,) = dynamics.verify(SYSTEM, None, ["Figure 2"])
+    literal = verdict.finding.literal
+    assert (verdict.word, verdict.finding.single) == ("holds, as read here", ("seed",))
+    assert (literal.holds, literal.measured) == (False, 0.0)
+    ends["gram_adam"] = (0.01, 0.5)  # fits, and does not associate
+    (verdict,) = dynamics.verify(SYSTEM, None, ["Figure 2"])
+    assert verdict.finding.literal.holds is True
+    ends["T_adam"] = (0.06, 0.25)  # does not fit, at one seed
+    assert dynamics.verify(SYSTEM, None, ["Figure 2"])[0].holds is None
+    assert dynamics.verify(SYSTEM, None, ["Figure 2"], thorough=True)[0].holds is False
+    assert dynamics.verify(SYSTEM, SYSTEM.Parameters(), ["Figure 2"])[0].holds is None

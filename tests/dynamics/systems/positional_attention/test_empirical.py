@@ -239,3 +239,26 @@ def test_noise_free_symmetric_start_follows_the_reduced_run():
 def test_wrong_requests_are_refused(options, word):
     with pytest.raises(ValueError, match=word):
         problem(**options)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "samples", "seed", "found"),
+    [
+        ({"q": 0.5, "random_sets": "mixed"}, 400, 1, ""),
+        ({"q": 0.3}, 300, 0, "does not fall after T1; "),
+    ],
+)
+def test_alpha_rises_on_samples_that_are_fitted_without_error(sizes, samples, seed, found):
+    law = SYSTEM.Parameters(D=8, C=2, d=2, sigma=0.0, nu=1e-2, **sizes)
+    problem = SYSTEM.FullEmpirical(law, samples, seed, start="symmetric", test_samples=2000)
+    run = dynamics.descend(problem, eta=0.05, steps=6000)
+    assert run["error"][-1] == 0 < run["test_error"][-1]
+    assert (run.events["event_III"] is None) == bool(found)
+    assert run.reasons["event_III"] == f"{found}training error is zero: memorisation"
+
+
+def test_what_is_not_fitted_or_fitted_everywhere_is_not_memorised():
+    problem = SYSTEM.FullEmpirical(SYSTEM.Parameters(D=8, C=2), 10, test_samples=10)
+    for error, test_error in ((0.0, 0.0), (0.1, 0.2), (float("nan"), 0.2)):
+        assert problem.remarks({"error": error, "test_error": test_error}) == {}
+    assert problem.remarks({"error": 0.0, "test_error": 0.1}) != {}
