@@ -1,11 +1,13 @@
 """The showcase is laid beside another law; a comparison at parameters of one's own is not."""
 
+import dataclasses
 import json
 
 import pytest
 
 import dynamics
 from dynamics.cli import main
+from dynamics.cli.report import table
 from dynamics.systems.positional_attention import what_decides
 from theory.systems.positional_attention.separability import criterion
 
@@ -44,3 +46,22 @@ def test_parameters_of_ones_own_have_nothing_beside_them(capsys, words, law):
     document = json.loads(capsys.readouterr().out)
     assert "beside" not in document
     assert document["parameters"]["random_sets"] == law
+
+
+def test_an_event_of_either_column_is_shown_with_what_is_said_of_it():
+    system = dynamics.load_system("positional_attention")
+    law = system.Parameters(D=4, C=2)
+    problems = system.ReducedPopulation(law), system.FullPopulation(law)
+    result = dynamics.compare(*problems, eta=0.1, steps=5)
+    event = dataclasses.replace(result.full.events["patch_association"], name="event_III", time=7.0)
+    full = dataclasses.replace(
+        result.full,
+        events={**result.full.events, "event_III": event},
+        reasons={**result.full.reasons, "event_III": "training error is zero"},
+    )
+    shown = table(system, dataclasses.replace(result, full=full)).splitlines()
+    (line,) = [line for line in shown if line.startswith("event_III")]
+    assert line.split()[1:3] == ["none", "7"]
+    assert line.endswith("(T1 is not reached; training error is zero)")
+    (plain,) = [line for line in table(system, result).splitlines() if "event_III" in line]
+    assert plain == f"{'event_III':<20}none: T1 is not reached"
