@@ -58,6 +58,11 @@ def as_latex(system: ReducedSystem) -> str:
     """
     names: dict[Any, str] = {s: _spelled(s.name) for s in _unlisted(system)}
     names |= system.notation.latex_names()
+    for symbol in system.definitions:
+        above, minus, below = str(symbol).partition("_minus_")
+        if minus:
+            letters = (sympy.latex(sympy.Symbol(part)) for part in (above, below))
+            names[symbol] = rf"\left({' - '.join(letters)}\right)"
 
     def name(symbol: object) -> str:
         if isinstance(symbol, str):

@@ -214,7 +214,7 @@ def definitions(section):
 
 def base(token):
     """A letter without its index."""
-    return re.sub(rf"(?<=\w)_(?:[a-z\d]{{1,2}}|[A-Z]|{'|'.join(AREAS)})$", "", token)
+    return re.sub(rf"(?<=\w)(?:_(?:[a-z\d]{{1,2}}|[A-Z]|{'|'.join(AREAS)}))+$", "", token)
 
 
 def letters(text, defined):
@@ -226,8 +226,8 @@ def letters(text, defined):
 def indices(text, defined):
     """Letters that are indices of what is not defined as it stands."""
     found = [token for token in TOKEN.findall(text) if token not in defined]
-    found = [token[len(base(token)) + 1 :] for token in found]
-    return {letter for index in found if index not in AREAS for letter in index if letter.isalpha()}
+    words = [word for token in found for word in token[len(base(token)) + 1 :].split("_")]
+    return {letter for word in words if word not in AREAS for letter in word if letter.isalpha()}
 
 
 def split(text):

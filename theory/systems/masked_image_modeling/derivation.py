@@ -76,7 +76,11 @@ def page(rows: Mapping[str, Clusters] | None = None, notation: Notation = NOTATI
 def _law(clusters: int) -> Section:
     which = "A cluster"
     if clusters > 1:
-        which = f"One of {clusters} clusters (`R` is the mean over them), drawn uniformly,"
+        which = (
+            f"One of {clusters} clusters is drawn uniformly, and `R` is the mean over them; what "
+            "is of one cluster ends with its number, as do ``N``, the total weight of the keys, "
+            "and ``W``. A cluster"
+        )
     words = (
         f"{which} splits the `P` patches into areas, a global one of `C_global` patches and local "
         "ones of `C_local`. Area ``a`` has the latent ``z_a``, drawn independently with "

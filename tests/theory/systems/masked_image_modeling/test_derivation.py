@@ -13,6 +13,7 @@ from theory.systems.masked_image_modeling import recursion
 from theory.systems.masked_image_modeling.derivation import page
 from theory.systems.masked_image_modeling.information_gap import initial_ratio
 from theory.systems.masked_image_modeling.notation import NOTATION
+from theory.systems.masked_image_modeling.symmetry import row_types
 
 LATENTS = [(0.7, 0.4), (1.3, 0.6)]
 AREAS = np.array([0, 0, 0, 1, 1, 2, 2, 3, 3])
@@ -154,3 +155,11 @@ def test_page_defines_its_letters():
     twice = ["r", "loss", "W", "J", "N", "A_m", "A_i", "A_global", "A_a", "c", "h", "R", "E"]
     last = ["rho0", "Delta", "Phi_m", "Phi_0", "kappa_c", "kappa_s", "s_q", "u_q", "u", "a"]
     pages.check_letters(printed, steps + rates + twice + last)
+
+
+def test_letters_of_several_clusters_are_defined():
+    areas = np.array([[0, 0, 0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 0, 2, 0, 2]])
+    rows = {f"row_{k}": recursion.slots_of(row) for k, row in enumerate(row_types(areas))}
+    printed = page(rows)
+    assert pages.undefined(printed) == set()
+    assert "N_2 = " in printed.as_text()

@@ -78,7 +78,7 @@ def test_leading_order_closes_on_the_signal():
 
 def test_every_claim_says_what_would_falsify_it():
     proved = [claim.source for claim in CLAIMS if claim.proof]
-    assert proved == ["Lemma 4.1", "Lemma 4.2", "Lemma 4.3"]
+    assert proved == ["Lemma 4.1", "Lemma 4.2", "Lemma 4.3", "Zero error"]
     assert all(c.falsified_by and c.statement and c.hypothesis for c in CLAIMS)
 
 
@@ -166,4 +166,6 @@ def test_rendering_uses_the_table():
     assert "gamma' = gamma - eta*Derivative(R(alpha, gamma, rho), gamma)/(D*(C - 1))" in text
     assert r"\Lambda &= \frac{e^{\beta s}}" in latex
     assert r"\mathrm{patch\_alpha}" in latex
+    assert r"\left(\Lambda - \Gamma\right) &=" in latex
+    assert "minus" not in latex
     assert set(ORBITS) <= set(NOTATION)
