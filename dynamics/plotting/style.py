@@ -205,24 +205,15 @@ def positive_time(run: Trajectory, series: FloatArray) -> tuple[FloatArray, Floa
     return time[time > 0], series[time > 0]
 
 
-def sparse(time: FloatArray, count: int = 28) -> np.ndarray:
-    """Indices of about ``count`` records, evenly spread over a logarithmic axis.
-
-    Parameters
-    ----------
-    time : float array, shape (records,)
-        Positive.
-    count : int
-    """
+def sparse(time: FloatArray) -> np.ndarray:
+    """Indices of about 28 records of positive times, evenly spread over a logarithmic axis."""
     if not time.size:
         return np.empty(0, dtype=np.int64)
-    even = np.linspace(np.log(time[0]), np.log(time[-1]), count)
+    even = np.linspace(np.log(time[0]), np.log(time[-1]), 28)
     return np.unique(np.abs(np.log(time)[None, :] - even[:, None]).argmin(axis=1))
 
 
-def band(
-    axes: Axes, runs: Sequence[Trajectory], name: str, colour: str, dash: str = "-", label: str = ""
-) -> None:
+def band(axes: Axes, runs: Sequence[Trajectory], name: str, colour: str, dash: str = "-") -> None:
     """The median of several runs as a line, least to greatest as a band, over positive times.
 
     Parameters
@@ -231,13 +222,13 @@ def band(
     runs : sequence of Trajectory
     name : str
         State or observable.
-    colour, dash, label : str
+    colour, dash : str
         Of the line.
     """
     shortest = min(runs, key=lambda run: len(run.time))
     rows = np.stack([run[name][: len(shortest.time)] for run in runs])
     time, middle = positive_time(shortest, np.median(rows, axis=0))
-    axes.plot(time, middle, dash, color=colour, label=label or None)
+    axes.plot(time, middle, dash, color=colour)
     if len(runs) > 1:
         low, high = (positive_time(shortest, edge)[1] for edge in (rows.min(0), rows.max(0)))
         axes.fill_between(time, low, high, color=colour, alpha=0.2, lw=0)

@@ -76,17 +76,15 @@ class Schedule:
         return round(self.time / self.eta)
 
 
-def stable_rate(system: System, parameters: Any, time: float = TIME_LIMIT) -> float:
+def stable_rate(system: System, parameters: Any) -> float:
     """The usual learning rate, or a smaller one where the reduced run needs it.
 
     Parameters
     ----------
     system : System
     parameters : Parameters
-    time : float
-        Of the reduced run.
     """
-    case = population_flow(system, parameters, time)
+    case = population_flow(system, parameters, TIME_LIMIT)
     limits = limits_along(case.problem, case.run)
     return min(RATE, float(f"{BELOW_LIMIT * np.nanmin(limits):.1g}"))
 

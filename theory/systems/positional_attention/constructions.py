@@ -63,15 +63,15 @@ def set_logits(partition: Partition, strength: float, shift: int = 1) -> FloatAr
     return np.where(attended[:, None] == labels[None, :], float(strength), 0.0)
 
 
-def paired_logits(partition: Partition, partner: float = 6.0, gap: float = 1e-3) -> FloatArray:
+def paired_logits(partition: Partition) -> FloatArray:
     """Symmetric positive semidefinite logits whose largest off-diagonal entries are a partner's.
+
+    These are 6, those of the own set less by 1e-3.
 
     Parameters
     ----------
     partition : Partition
         An even number of sets of equal size.
-    partner, gap : float
-        a, and g: by how much the own set is less.
 
     Returns
     -------
@@ -85,6 +85,7 @@ def paired_logits(partition: Partition, partner: float = 6.0, gap: float = 1e-3)
     labels, sizes = partition.labels, {members.size for members in partition.sets}
     if len(partition.sets) % 2 or len(sizes) > 1:
         raise ValueError("sets are paired where their number is even and their sizes are equal")
+    partner, gap = 6.0, 1e-3
     logits = np.where((labels[:, None] ^ 1) == labels[None, :], partner, 0.0)
     logits[labels[:, None] == labels[None, :]] = partner - gap
     np.fill_diagonal(logits, partner + (sizes.pop() - 1) * gap)

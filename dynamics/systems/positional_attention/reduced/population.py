@@ -214,7 +214,7 @@ def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Ex
 
     Both hold for a whole run. Where the spectral one fails at the start, the sum if there is one.
     """
-    costs = {name: predicted_seconds(parameters, name) for name in ("exact", "spectral")}
+    costs = predicted_seconds(parameters)
     name, other = sorted(costs, key=costs.__getitem__)
     result: Expectation | None = None
     if name == "spectral":
@@ -233,17 +233,12 @@ def _milliseconds(seconds: float) -> str:
     return f"{1e3 * seconds:.2g} ms" if np.isfinite(seconds) else "impossible"
 
 
-def predicted_seconds(parameters: Parameters, name: str) -> float:
-    """Predicted time of one gradient along a run.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    name : str
-        One of `EXPECTATIONS`.
-    """
-    exact, smooth = (module.predicted_seconds(parameters) for module in (weighted_sum, spectral))
-    return {"exact": exact, "spectral": smooth}.get(name, min(exact, smooth))
+def predicted_seconds(parameters: Parameters) -> dict[str, float]:
+    """Predicted time of one gradient along a run, of the exact and of the spectral expectation."""
+    return {
+        "exact": weighted_sum.predicted_seconds(parameters),
+        "spectral": spectral.predicted_seconds(parameters),
+    }
 
 
 def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[str, Any]) -> float:
@@ -262,4 +257,5 @@ def gradient_seconds(parameters: Parameters, full: str | None, options: Mapping[
         return entries * parameters.d * float(options.get("samples", 1))
     if full == "population":
         return entries * configurations.number_of_configurations(parameters.L, parameters.C)
-    return predicted_seconds(parameters, str(options.get("expectation", "auto")))
+    costs = predicted_seconds(parameters)
+    return costs.get(str(options.get("expectation", "auto")), min(costs.values()))
