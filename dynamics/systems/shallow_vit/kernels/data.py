@@ -105,7 +105,8 @@ class Memory(NamedTuple):
     ----------
     numbers : float array, shape (4,)
     state, number : float array, shape (n,), and int array, shape (1,)
-        State and batch of that pass.
+        State and batch of that pass. Whoever changes samples or weights in place has to set the
+        state to NaN, or to take a gradient.
     """
 
     numbers: Any
@@ -192,7 +193,8 @@ class Room(NamedTuple):
     totals : float array, shape (6,)
         ``numbers`` of the last pass over a whole set, summed over the lanes.
     state, number : float array, shape (n,), and int array, shape (1,)
-        State and batch of that pass.
+        State and batch of that pass. Whoever changes samples or weights in place has to set the
+        state to NaN, or to take a gradient.
     """
 
     by_neuron: Any
