@@ -6,9 +6,9 @@ magnifies; the stretch before such an event is therefore integrated again at a t
 and the root taken there.
 
 The uncertainty of a time is the sum of what three errors may change in it: that of the gradient,
-where it has a bound; that of the state at the event, which is what the integrator allows in one
-step of a stretch that is integrated again, and ten times that elsewhere; and what all steps before
-have accumulated, estimated by a second path at ten times the tolerance (`add_integration_error`).
+where it has a bound; that of the state at the event, where what the integrator allows in one step
+counts as often as the root of the number of steps, as in a random walk; and the change by a second
+path at ten times the tolerance (`add_integration_error`).
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ class FlowPath:
         Time -> state.
     error : callable
         State -> what the integrator allows in one step, by entry.
+    rtol : float
+        Relative tolerance of the path.
     tight : float
         Relative tolerance of the stretches that are integrated again.
     rows : dict
@@ -58,6 +60,7 @@ class FlowPath:
     nodes: FloatArray
     at: Callable[[float], FloatArray]
     error: Callable[[FloatArray], FloatArray]
+    rtol: float = 0.0
     tight: float = TIGHT
     rows: dict[tuple[float, bool], FloatArray] = field(default_factory=dict)
 
@@ -199,12 +202,17 @@ def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
     return EventTime(None, reason)
 
 
-def _path_noise(path: FlowPath, value: Column, time: float) -> float:
-    """What the error of the integrated state may change in a value; the start has none."""
+def _path_noise(path: FlowPath, value: Column, time: float, steps: float = ACCUMULATED) -> float:
+    """What so many times the error of one step may change in a value; the start has none."""
     if time == 0.0:
         return 0.0
     state = path.at(time)
-    return _noise(path.problem, value, state, ACCUMULATED * path.error(state))
+    return _noise(path.problem, value, state, steps * path.error(state))
+
+
+def _walk(path: FlowPath, time: float) -> float:
+    """Error of a state over that of one step: the root of the number of steps up to a time."""
+    return float(np.sqrt(np.searchsorted(path.nodes, time)))
 
 
 def _noise(problem: Problem, value: Column, state: FloatArray, error: FloatArray) -> float:
@@ -228,7 +236,7 @@ def _width(path: FlowPath, value: Column, root: float, rates: bool = False) -> f
     low, high = (1 - NARROW) * root, min((1 + NARROW) * root, float(path.nodes[-1]))
     change = [float(value(path.order(t, rates))[0]) for t in (low, high)]
     slope = (change[1] - change[0]) / max(high - low, 1e-300)
-    return _over(_path_noise(path, value, root), slope)
+    return _over(_path_noise(path, value, root, _walk(path, root)), slope)
 
 
 def _over(error: float, slope: float) -> float:
@@ -288,7 +296,10 @@ def _polish(path: FlowPath, value: Column, guess: float) -> EventTime:
             slope = (at(root + width) - at(root - width)) / (2.0 * width) if width > 0 else np.inf
             state = solved(root)
             error = _noise(problem, value, state, path.tight * np.abs(state) + floor)
-            return EventTime(root, "", _over(error + _shift(problem, value, state), slope))
+            carried = _walk(path, begin) * path.rtol * root  # by the state at the beginning
+            return EventTime(
+                root, "", _over(error + _shift(problem, value, state), slope) + carried
+            )
     return EventTime(guess, "", _width(path, value, guess, rates=True))
 
 
@@ -358,7 +369,8 @@ def _rise(path: FlowPath, rule: RisesAgain, begin: float) -> EventTime:
         (lowest - low) ** 2 + (high - lowest) ** 2,
     )
     rounding = np.sqrt(np.finfo(np.float64).eps) * lowest
-    error = _over(_path_noise(path, quantity, lowest), height / squares)
+    noise = _path_noise(path, quantity, lowest, _walk(path, lowest))
+    error = _over(noise, height / squares)
     return EventTime(lowest, "", float(np.sqrt(error) + rounding))
 
 

@@ -173,5 +173,5 @@ def _integrate(
     if not pieces:
         nodes, pieces = [0.0, np.finfo(float).tiny], [lambda t: start]
     allowed = lambda state: rtol * np.abs(state) + _floor(start, rtol)  # noqa: E731
-    path = FlowPath(problem, np.array(nodes), OdeSolution(nodes, pieces), allowed, tight)
+    path = FlowPath(problem, np.array(nodes), OdeSolution(nodes, pieces), allowed, rtol, tight)
     return path, kind, failure
