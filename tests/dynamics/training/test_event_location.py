@@ -9,6 +9,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import dynamics
+from dynamics.training import flow
 from dynamics.training.event_location import EventTime, FlowPath, add_integration_error
 from dynamics.training.event_location import locate_events as locate
 from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
@@ -229,6 +230,16 @@ def test_a_minimum_without_a_rate_is_as_uncertain_as_it_is_flat():
     assert found.uncertainty == pytest.approx(2e-6, rel=0.1)
 
 
+@pytest.mark.parametrize(("root", "steps"), [(100.0, 25), (30.0, 0)])
+def test_a_stretch_that_is_integrated_again_starts_from_what_the_path_knows(root, steps):
+    """It begins 40 relaxations before the root, on a node, or at the start, which has no error."""
+    rule = Crossing("T", "", "", v)
+    made = path(rule, lambda t: t - root, lambda t: 1.0, np.arange(0.0, 201.0, 2.4), ("v",))
+    found = locate(FlowPath(made.problem, made.nodes, made.at, made.error, rtol=1e-6))["T"]
+    assert found.time == pytest.approx(root, rel=1e-12)
+    assert found.uncertainty == pytest.approx(np.sqrt(steps) * 1e-6 * root, rel=1e-6, abs=1e-9)
+
+
 def test_a_looser_path_adds_its_change_and_what_it_loses_is_infinitely_uncertain():
     times = {"a": EventTime(2.0, "", 0.1), "b": EventTime(3.0), "c": EventTime(None, "not reached")}
     looser = {"a": EventTime(1.5), "b": EventTime(None), "c": EventTime(1.0)}
@@ -237,3 +248,16 @@ def test_a_looser_path_adds_its_change_and_what_it_loses_is_infinitely_uncertain
     assert widened["b"].uncertainty == np.inf
     assert widened["c"] == times["c"]
     assert add_integration_error(times, {})["a"].uncertainty == np.inf
+
+
+def test_a_flow_is_integrated_once_more_at_ten_times_the_tolerance(system, monkeypatch):
+    problem, seen = system.ReducedPopulation(system.Parameters(D=8, C=2)), []
+
+    def located(made):
+        seen.append((made.rtol, made.tight, made.nodes[-1]))
+        return {"T0": EventTime(float(len(seen)))}
+
+    monkeypatch.setattr(flow, "locate_events", located)
+    event = flow.flow(problem, 5.0).events["T0"]
+    assert (event.time, event.uncertainty) == (1.0, 1.0)
+    assert np.allclose(seen, [(1e-8, 1e-12, 5.0), (1e-7, 1e-11, 5.0)], rtol=1e-12, atol=0)
