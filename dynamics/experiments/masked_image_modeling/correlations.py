@@ -147,7 +147,8 @@ def _words_of_phases(row: dict[str, Any]) -> str:
     if row["two_phases"]:
         return (
             f"two phases, rho from {row['rho0']:.3g} through 1 at time {row['switch']:.4g}, where "
-            f"Phi_0={row['Phi_0']:.3g} and the largest other correlation is {row['rest']:.2g}"
+            f"Phi_0={row['Phi_0']:.3g} and the largest other correlation, Phi_m counted, "
+            f"is {row['rest']:.2g}"
         )
     return f"rho from {row['rho0']:.3g} crosses 1 {row['crossings']} times"
 

@@ -184,7 +184,7 @@ def appendix_a_1(study: Study) -> Finding:
         study.row(
             sizes_of(law), spreads=list(SPREADS), leaks=leaks, steps=steps, after_descent=dead
         )
-        study.curve(f"P={law.P}, K={law.K}", SPREADS, leaks)
+        study.curve(label_of(law), SPREADS, leaks)
     moved = max(study.column("after_descent"))
     most = max(moved, *map(max, study.column("leaks")))
     reason = f"other entries move by {most:.2e} of the largest rate"
@@ -234,9 +234,7 @@ def _against_paper(what: str, distance: Callable[..., tuple[float, float]]) -> C
                 off, scale = distance(problem, paper_values(law, phi, ups), state)
                 differences.append(float(off / scale))
             study.row(sizes_of(law), spreads=list(SPREADS), differences=differences)
-            values = f"{len(law.z)} value{'s' * (len(law.z) > 1)} of z"
-            label = f"P={law.P}, K={law.K}, {values}"
-            study.curve(label, SPREADS, np.maximum(differences, EXACT))
+            study.curve(label_of(law), SPREADS, np.maximum(differences, EXACT))
         most = max(map(max, study.column("differences")))
         word = "equal to rounding" if most <= ROUNDING else "different"
         count = f"{len(laws)} law{'s' * (len(laws) > 1)}"
@@ -335,6 +333,11 @@ def enumerated(study: Study, law: Any, gradients: int, statements: int = 0) -> t
         return study.system.FullPopulation(law), left
     except InvalidRequest as refusal:
         raise Undecided(str(refusal), parameters=sizes_of(law)) from refusal
+
+
+def label_of(law: Any) -> str:
+    """A law in a legend."""
+    return f"P={law.P}, K={law.K}, {len(law.z)} value{'s' * (len(law.z) > 1)} of z"
 
 
 def draw_spreads(study: Study, y_label: str) -> None:

@@ -29,6 +29,7 @@ from dynamics.experiments.masked_image_modeling.identities import (
     STEPS,
     attention,
     enumerated,
+    label_of,
 )
 from dynamics.experiments.masked_image_modeling.runs import LONG, SMALL, sizes_of, trained
 from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, measures
@@ -49,6 +50,8 @@ LADDER = tuple(
 """Laws at which chances are computed as fractions."""
 NEAR = 0.05
 """Share of the first loss above the floor that may be left where the floor is reached."""
+SHOWN = (2, 4, 8, 12, 16, 24, 32, 48, 64)
+"""Sizes of areas in a picture."""
 FEW = 16
 """Patches up to which chances are also counted over all masks."""
 
@@ -83,6 +86,7 @@ def lemma_a_6(study: Study) -> Finding:
                 study.rows[-1]["counted"] = _counted(
                     law, size, lambda h, mean: abs(h - mean) > mean / 2
                 )
+    _draw_chances(study, off_chance, lambda g, size: 2 * exp(-((1 - g) ** 2) * size / 2))
     return _of_chances(study, "2 exp(-c C), c = (1 - gamma)^2 / 2")
 
 
@@ -97,6 +101,7 @@ def lemma_a_7(study: Study) -> Finding:
             study.rows[-1] |= {"ratio": float(chance / bound), "counted": float(chance)}
             if law.P <= FEW:
                 study.rows[-1]["counted"] = _counted(law, size, lambda h, _: h == 0)
+    _draw_chances(study, fully_masked, lambda g, size: g**size)
     return _of_chances(study, "exp(-c C), c = ln(1/gamma)")
 
 
@@ -123,6 +128,17 @@ def _counted(law: Any, size: int, meant: Any) -> float:
     return float(chance)
 
 
+def _draw_chances(study: Study, chance: Any, bound: Any) -> None:
+    """Chances and their bounds along the size of the area, at the largest P of the table."""
+    most = max(row["P"] for row in study.rows)
+    for masked in sorted({row["masked"] for row in study.rows if row["P"] == most}):
+        share, sizes = masked / most, [n for n in SHOWN if n < most]
+        chances = [float(chance(most, masked, n)) or np.nan for n in sizes]
+        study.curve(f"$\\gamma = {share:.2g}$", sizes, chances)
+        study.curve(f"its bound, $\\gamma = {share:.2g}$", sizes, [bound(share, n) for n in sizes])
+    study.draw(f"patches of the area, $P = {most}$", "chance", x_scale="linear")
+
+
 def _of_chances(study: Study, bound: str) -> Finding:
     ratios, rows = study.column("ratio"), study.rows
     off = max(abs(row["counted"] - row["chance"]) for row in rows)
@@ -132,12 +148,6 @@ def _of_chances(study: Study, bound: str) -> Finding:
         f"at most {max(ratios):.3g} of {bound}, at P={worst['P']}, {worst['masked']} masked, "
         f"C={worst['C']}; {len(rows)} areas of C={sizes} patches, chances exact"
     )
-    for share in sorted({row["masked"] / row["P"] for row in rows}):
-        some = sorted(
-            (row["C"], row["chance"]) for row in rows if row["masked"] / row["P"] == share
-        )
-        study.curve(f"$\\gamma = {share:.2g}$", *zip(*some, strict=True))
-    study.draw("patches of the area", "chance")
     name = "largest difference from the chance counted over all masks"
     return study.conclude(max(ratios), reason, Measurement(name, off, "<=", ROUNDING))
 
@@ -221,7 +231,7 @@ def lemma_a_10(study: Study) -> Finding:
             found.append(_above_likely(law, phi, ups))
         above, bound = (np.array(part) for part in zip(*found, strict=True))
         study.row(sizes_of(law), least=float(above.min()), ratio=float((above / bound).max()))
-        study.curve(f"P={law.P}, K={law.K}", SPREADS, above.max(axis=1))
+        study.curve(label_of(law), SPREADS, above.max(axis=1))
     most, least = max(study.column("ratio")), min(study.column("least"))
     reason = (
         f"L_p - L_p^low exceeds the loss over masks that leave about (1 - gamma) C of the own area "

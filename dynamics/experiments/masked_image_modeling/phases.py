@@ -95,8 +95,8 @@ def stage_1(study: Study) -> Finding:
     needed = runs.needed(law, threshold_before_switch)
     if needed > law.P:
         reason += (
-            f"; it comes before the switch where P^0.01 exceeds the constants, which needs "
-            f"{runs.near(needed)}"
+            f"; P^0.01 exceeds the constants, so that the threshold comes before the switch, "
+            f"from {runs.near(needed)} on"
         )
     level, y_label = {"the paper's threshold": -1.0}, r"$\Phi_0 / (\frac{\Delta}{2} \ln P)$"
     study.draw(runs.UNITS, y_label, level, y_scale="linear")

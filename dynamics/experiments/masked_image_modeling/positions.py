@@ -45,17 +45,17 @@ def key_observation(study: Study) -> Finding:
         found = [_excess(law, spread, study.seed) for spread in SPREADS]
         excess, share = (float(max(values)) for values in zip(*found, strict=True))
         study.row(runs.sizes_of(law), excess=excess, share=share)
-        study.curve(f"$P = {law.P}$", SPREADS, [share for _, share in found])
     most = max(study.column("excess"))
     study.literal = _literal(study)
     reason = (
         f"in {IMAGES * len(SPREADS)} masked images of each of {len(study.rows)} laws no rate of "
         f"Ups to an unmasked key exceeds that of Phi of its area, up to {max(most, 0.0):.1e} of "
-        f"the largest: u_q / A is {study.listed('share')} at most"
+        f"the largest: u_q / A is {max(study.column('share')):.3g} at most"
         if most <= ROUNDING
         else f"a rate of Ups exceeds that of Phi by {most:.2g} of the largest"
     )
-    study.draw("spread of the entries of Q", "largest $u_q / A$", {"equal rates": 1.0}, "linear")
+    if study.curves:
+        study.draw(TIME, r"rate of $\Upsilon$ over rate of $\Phi$, means", {"equal rates": 1.0})
     return study.conclude(most, reason)
 
 
@@ -103,6 +103,8 @@ def _literal(study: Study) -> Finding | None:
         others = {name: float(r.max()) for name, r in ratios.items() if name != "own"}
         own = float(ratios["own"].max())
         above = [name for name, ratio in others.items() if ratio > 1]
+        label = f"P={case.parameters.P}, $C_s = {case.parameters.C_local}$"
+        study.curve(label, *case.in_time(ratios["own"]))
         rows.append(case.sizes | {"own": own, "above": above, "turning": turning})
     most = max(row["own"] for row in rows)
     words = ", ".join(f"{row['own']:.3g} (P={row['P']}, C_s={row['C_local']})" for row in rows)
@@ -176,7 +178,8 @@ def section_5_4(study: Study) -> Finding:
     if len(shares) > 1:
         growth = rules.growth(np.subtract(sizes, 1), shares, -1.0)
         undecided = growth.holds is None
-        reason += f"; along C_s - 1 it goes with {growth}"
+        reason += f"; along C_s - 1 it goes with {growth}; in areas of less than {runs.MANY:g}"
+        reason += f" patches a mate makes more than {runs.SMALL_SHARE:g} of Phi_m"
         name = "exponent of that share in C_s - 1"
         also = [Measurement(name, growth.fit.exponent, "<=", -1 + rules.SHARE)]
     study.draw(TIME, r"largest $|\Upsilon|$ over $\Phi_m$", {"nearly zero": runs.SMALL_SHARE})

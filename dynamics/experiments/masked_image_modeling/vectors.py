@@ -26,6 +26,7 @@ from dynamics.experiments.masked_image_modeling.identities import (
     SPREADS,
     draw_spreads,
     enumerated,
+    label_of,
 )
 from dynamics.experiments.masked_image_modeling.runs import SMALL, sizes_of
 from dynamics.experiments.measurement import Measurement, Study, measures
@@ -95,7 +96,7 @@ def lemma_a_1(study: Study) -> Finding:
             slope = _slope(problem, state, way)
             slopes.append(abs(slope - float((stated * way).sum())) / float(np.linalg.norm(stated)))
         study.row(sizes_of(law), differences=differences, slopes=slopes)
-        study.curve(f"P={law.P}, K={law.K}", SPREADS, np.maximum(differences, EXACT))
+        study.curve(label_of(law), SPREADS, np.maximum(differences, EXACT))
     most, slope = (max(map(max, study.column(name))) for name in ("differences", "slopes"))
     reason = (
         f"all entries of the gradient are within {most:.1e} of the sum over keys that is stated, "
@@ -129,7 +130,7 @@ def equation_3_2(study: Study) -> Finding:
             state = spread * generator.normal(size=(law.d, law.d))
             differences.append(_off_area_attention(problem, state))
         study.row(sizes_of(law), differences=differences)
-        study.curve(f"P={law.P}, K={law.K}", SPREADS, np.maximum(differences, EXACT))
+        study.curve(label_of(law), SPREADS, np.maximum(differences, EXACT))
     most = max(map(max, study.column("differences")))
     reason = (
         f"equal up to {most:.1e} for every area, mask and masked patch of {len(study.rows)} laws, "

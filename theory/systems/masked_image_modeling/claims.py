@@ -125,7 +125,7 @@ CLAIMS = (
             of the size of Phi_m there""",
         proof=information_gap.lemma_5_3,
         re_derived=True,
-        reading="""$\tilde T_{p,1}$, whose definition is lost, is the first time after the switch at
+        reading="""the iteration, whose definition is lost, is the first one after the switch at
             which Phi_m is (0.01 + 0.1 (1 - kappa_s)) ln P""",
     ),
     Claim(
@@ -137,6 +137,7 @@ CLAIMS = (
         hypothesis=POSITIVE + " $p$ in a local area.",
         falsified_by="""Phi_0 at the switch far from that depth, or a rho that returns above 1 after
             it""",
+        reading="up to a constant in Phi_0: e^-Phi_0 is of the order of P^(Delta/2)",
         re_derived=True,
     ),
     Claim(
