@@ -119,13 +119,13 @@ def _recursion(made: Realization, closure: Closure) -> Iterator[Section]:
 
 def _sample_letters(used: set[sympy.Basic]) -> tuple[tuple[str, str], ...]:
     """What stands for the entries of a sample: of each part, the first one that is used."""
-    found: dict[str, tuple[str, str]] = {}
+    letters: dict[str, tuple[str, str]] = {}
     for symbol in sorted(used, key=str):
         part, *place = str(symbol).split("_")
         if place and all(map(str.isdigit, place)):
             entry = f"entry [{', '.join(place)}] of {part} of the sample"
-            found.setdefault(part, (str(symbol), entry))
-    return tuple(found.values())
+            letters.setdefault(part, (str(symbol), entry))
+    return tuple(letters.values())
 
 
 def _step(name: str, count: int) -> tuple[HandWritten, HandWritten]:

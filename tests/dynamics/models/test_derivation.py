@@ -84,6 +84,16 @@ def test_the_page_says_what_stays_equal_and_what_is_kept():
     assert "Q_0_0 + 2*Q_0_1 = 0" in text
     assert "Q_0_1' = Q_0_1 - eta/6 * dR/dQ_0_1" in text
     assert "dloss/dQ_0_0 =" in text
+    assert "    eta: learning rate; R: risk" in text
+    assert "P_c is the probability of class c" in text
+    system = dynamics.load_system(own.origin.path)
+    assert system.derivation().as_text() == text
+
+
+def test_numbers_of_a_sample_are_explained():
+    own, _, _ = realized("two_samples")
+    text = page(own, own.Parameters(), own.walk()).as_text()
+    assert "    x_0: entry [0] of x of the sample\n    loss = " in text
 
 
 def test_latex_has_the_letters_of_the_model():

@@ -176,8 +176,8 @@ def _row(name: str, clusters: Clusters) -> Section:
     rows: list[tuple[Any, ...]] = []
     numbered = []
     for slots in clusters:
-        found = [k.multiplicity for k in slots if not k.multiplicity.is_Integer]
-        rows += [(J, number) for number in found]
+        alike = [k.multiplicity for k in slots if not k.multiplicity.is_Integer]
+        rows += [(J, number) for number in alike]
         numbered.append(
             [k if k.multiplicity.is_Integer else replace(k, multiplicity=J) for k in slots]
         )
@@ -231,7 +231,7 @@ class _Cluster:
 
     def cells(self, slot: Slot) -> list[tuple[sympy.Symbol, sympy.Expr, sympy.Expr, sympy.Expr]]:
         """Ups, unmasked patches, masked ones, and weight of the unmasked, of each cell."""
-        found = []
+        cells = []
         phi = entry_of(self.row, "Phi", slot.phi)
         several = len([name for name, _ in slot.cells if name != "self"]) > 1
         for name, size in slot.cells:
@@ -239,8 +239,8 @@ class _Cluster:
             word = f"h_{name.replace('-', '_')}" if several else "h"
             h = sympy.Integer(0) if name == "self" else self.named(word, slot)
             weight = h * sympy.exp(ups + self.named("z", slot) * phi)
-            found.append((ups, h, size - h, weight))
-        return found
+            cells.append((ups, h, size - h, weight))
+        return cells
 
     def rows(self) -> list[tuple[Any, ...]]:
         """N, the attention to each area, r, the loss, and the law of the numbers of unmasked."""
@@ -271,7 +271,7 @@ class _Cluster:
 
     def rates(self) -> dict[sympy.Symbol, sympy.Expr]:
         """Minus the slope of the loss by each scalar, before the mean."""
-        found: dict[sympy.Symbol, sympy.Expr] = {}
+        rates: dict[sympy.Symbol, sympy.Expr] = {}
         mean = sympy.Symbol(f"r{self.slots[0].cluster}", real=True)
         for position, slot in enumerate(self.slots):
             kind, here = OTHER if position else OWN, (self.named("z", slot), self.named("A", slot))
@@ -286,8 +286,8 @@ class _Cluster:
             for theta, rate in moved:
                 rate = rate.subs(r, mean) if rate != 0 else rate
                 minus = -1 if rate.could_extract_minus_sign() else 1
-                found[theta] = found.get(theta, 0) + minus * slot.summed(minus * rate)
-        return found
+                rates[theta] = rates.get(theta, 0) + minus * slot.summed(minus * rate)
+        return rates
 
 
 def _start() -> Section:

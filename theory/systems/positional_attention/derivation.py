@@ -77,8 +77,8 @@ def _law(random_sets: str) -> Section:
     types = {data_law.a: a[k], data_law.b: b[k], data_law.C - data_law.a - data_law.b: c[k]}
     chance = sympy.powsimp(data_law.type_probability(random_sets)).subs(types)
     mixed = random_sets == data_law.MIXED
-    kept = ", and not all of one sign" if mixed else ""
-    types_kept = (
+    condition = ", and not all of one sign" if mixed else ""
+    types_of_sets = (
         "all types but `a_k = C` and `b_k = C`" if mixed else "the `(C + 1)*(C + 2)/2` types"
     )
     sentences = (
@@ -86,12 +86,12 @@ def _law(random_sets: str) -> Section:
         "every sample. The label ``y`` is 1 or -1 with probability 1/2; one set, drawn "
         "uniformly, is the signal set. Patch ``j`` has the component ``x_j`` along the feature "
         "``w``, a unit vector: `x_j = y` in the signal set; in the others, the random sets, 1, "
-        f"-1, 0 with probability `q/2, q/2, 1 - q`, independently{kept}. The rest of `X_j` is "
-        "centred noise orthogonal to `w`. `F` is odd in the sample: both labels have one risk, "
-        "and we condition on `y = 1`. A set is of type ``k`` if ``a_k``, ``b_k``, ``c_k`` of its "
-        f"patches are at 1, -1, 0; `m_k` sets are. Random sets have {types_kept} from 1 to ``K``, "
-        "each with probability `P_k`, hence the numbers `m` with `W(m)`; type 0 is the signal "
-        "set: `a_0 = C`, `m_0 = 1`.",
+        f"-1, 0 with probability `q/2, q/2, 1 - q`, independently{condition}. The rest of `X_j` "
+        "is centred noise orthogonal to `w`. `F` is odd in the sample: both labels have one "
+        "risk, and we condition on `y = 1`. A set is of type ``k`` if ``a_k``, ``b_k``, ``c_k`` "
+        f"of its patches are at 1, -1, 0; `m_k` sets are. Random sets have {types_of_sets} from 1 "
+        "to ``K``, each with probability `P_k`, hence the numbers `m` with `W(m)`; type 0 is the "
+        "signal set: `a_0 = C`, `m_0 = 1`.",
     )
     weight = sympy.Product(P[k] ** m[k] / sympy.factorial(m[k]), (k, 1, K))
     rows = ((L, D / C), (W(m), sympy.factorial(L - 1) * weight), (P[k], chance))
