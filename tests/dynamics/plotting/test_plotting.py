@@ -186,10 +186,11 @@ def test_evidence_draws_curves_and_lines_and_negative_values():
         "curves": [curve], "lines": [{"label": "bound", "y": 1.0}],
     }  # fmt: skip
     verdict = SimpleNamespace(
-        evidence={"plot": plot}, holds=False, claim=SimpleNamespace(source="Lemma 1")
+        evidence={"plot": plot}, word="does not hold here", claim=SimpleNamespace(source="Lemma 1")
     )
     axes = plotting.evidence(verdict)
     assert axes.get_yscale() == "symlog"
+    assert axes.get_title(loc="left") == "Lemma 1: does not hold here"
     assert [line.get_label() for line in axes.lines] == ["c", "bound"]
     assert "does not hold here" in axes.get_title(loc="left")
     plot["curves"][0]["y"] = [1e-3, 10.0]
