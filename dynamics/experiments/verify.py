@@ -105,7 +105,8 @@ class Verdict:
     >>> import dynamics
     >>> system = dynamics.load_system("positional_attention")
     >>> finding = dynamics.Finding(None, "spread of A", float("nan"), 1e-12, "too large")
-    >>> verdict = dynamics.Verdict(system.claims[0], finding)
+    >>> claim = next(claim for claim in system.claims if claim.source == "Theorem 3.1")
+    >>> verdict = dynamics.Verdict(claim, finding)
     >>> verdict.claim.source, verdict.holds, verdict.document()["verdict"]
     ('Theorem 3.1', None, 'not decidable at this size')
     """

@@ -28,15 +28,15 @@ NEEDED = {
 
 @pytest.mark.parametrize("claim", NEEDED)
 def test_what_needs_more_patches_is_undecided_with_how_many(claim, monkeypatch):
-    found = verdict(claim, **runs.POSITIVE)
+    """By the check itself, whatever is made of a formula that is re-derived."""
+    protocol = Protocol(SYSTEM.Parameters(**runs.POSITIVE))
+    found = checks(SYSTEM)[claim](SYSTEM, protocol)
     assert found.holds is None
     assert found.measured > found.bound
-    assert NEEDED[claim] in found.evidence["reason"]
+    assert NEEDED[claim] in found.reason
     # Were that many enough, the same measurement would contradict the claim.
     monkeypatch.setattr(runs, "needed", lambda law, condition: law.P)
-    assert (
-        checks(SYSTEM)[claim](SYSTEM, Protocol(SYSTEM.Parameters(**runs.POSITIVE))).holds is False
-    )
+    assert checks(SYSTEM)[claim](SYSTEM, protocol).holds is False
 
 
 def test_a_gap_that_is_not_of_order_one_decides_nothing():
@@ -168,3 +168,21 @@ def test_the_depth_at_the_switch_is_held_as_a_power_of_p(monkeypatch):
     depths = np.array([row["depth"] for row in found.evidence["table"]])
     assert depths.max() < 0.8  # a constant is missing, which an exponent does not see
     assert found.measured < found.bound
+
+
+@pytest.mark.parametrize(("power", "holds"), [(0.6, True), (0.7, True), (0.9, False)])
+def test_the_time_to_a_loss_is_an_upper_bound_with_an_exponent(power, holds, monkeypatch):
+    """P^(1 - kappa_s) ln P with kappa_s = 0.3, whatever the factor."""
+
+    class Timed:
+        def __init__(self, P):
+            self.parameters = SYSTEM.Parameters(P=P, C_global=P // 2, C_local=2)
+
+        def time(self, event):
+            P = self.parameters.P
+            return {"E5": 1e-3 * P**power * np.log(P)}[event]
+
+    monkeypatch.setattr(runs, "family", lambda study: [Timed(P) for P in runs.SIZES])
+    found = checks(SYSTEM)["Theorem 4.1, loss"](SYSTEM, Protocol())
+    assert found.holds is holds
+    assert found.evidence["exponent_of_time"] == pytest.approx(power)
