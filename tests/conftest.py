@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections import Counter
 
 import pytest
 
@@ -9,6 +10,15 @@ import pytest
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if "ATTDYN_CACHE_DIR" not in os.environ:
     os.environ["ATTDYN_CACHE_DIR"] = os.path.join(tempfile.gettempdir(), "attdyn-tests")
+
+
+def pytest_collection_modifyitems(items):
+    """Files of one folder far apart: processes seldom compile the same functions side by side."""
+    turns, seen = {}, Counter()
+    for path in dict.fromkeys(item.path for item in items):
+        turns[path] = seen[path.parent]
+        seen[path.parent] += 1
+    items.sort(key=lambda item: turns[item.path])
 
 
 @pytest.fixture
