@@ -316,7 +316,7 @@ def measures(
     bound: float = nan,
     require: Callable[[Any], None] | None = None,
     single: tuple[str, ...] = (),
-    again: bool = False,
+    again: bool | Literal["thorough"] = False,
 ) -> Callable[[Callable[[Study], Finding]], Check]:
     """Decorate ``check(study)`` with the quantity that it measures.
 
@@ -333,11 +333,11 @@ def measures(
     single : tuple of str
         Of what only one is tried (`dynamics.experiments.rules.SINGLE`); a check that repeats sets
         ``study.single``, or uses `Study.confirmed`.
-    again : bool
+    again : bool or "thorough"
         A finding that contradicts the claim and has something ``single`` is measured again, with
-        another `Study.repeat` each time, until one does not contradict it. The check takes its
-        learning rates from `Study.rate`, its steps from `Study.horizon` and its seeds from
-        the study.
+        another `Study.repeat` each time, until one does not contradict it; always, or where the
+        request is thorough. The check takes its learning rates from `Study.rate`, its steps from
+        `Study.horizon` and its seeds from the study.
     """
 
     def decorate(check: Callable[[Study], Finding]) -> Check:
@@ -356,7 +356,8 @@ def measures(
         @wraps(check)
         def decorated(system: System, protocol: Protocol) -> Finding:
             finding = once(system, protocol, Repeat())
-            if not again or finding.holds is not False or not finding.single:
+            repeated = again is True or bool(again and protocol.thorough)
+            if not repeated or finding.holds is not False or not finding.single:
                 return finding
             words = []
             for repeat in repeats(*finding.single):

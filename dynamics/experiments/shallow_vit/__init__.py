@@ -9,20 +9,24 @@ from functools import wraps
 from dynamics.experiments.figure import Figure
 from dynamics.experiments.shallow_vit import (
     attention,
-    complexity,
     diagrams,
     figures,
     identities,
+    inequalities,
     iterations,
     neurons,
+    samples,
     sparsification,
 )
 from dynamics.experiments.verify import Check, Finding, Protocol
 from dynamics.registry import System
 
-NOISY = {"Remark 2", "Figure 4", "Figures 7 and 8", "Section 4.1, initialization"}
-"""Claims that are measured on noisy tokens."""
-FREEZING = {"Theorem 1, samples", "Proposition 1", "Remark 1"}
+NOISY = {
+    "Remark 2", "Figure 4", "Figure 5", "Figures 7 and 8", "Section 4.1, initialization", "Lemma 1",
+    "Equation (70)",
+}  # fmt: skip
+"""Claims that are measured on noisy tokens, or on none."""
+FREEZING = {"Theorem 1, samples", "Proposition 1", "Remark 1", "Figure 3"}
 """Claims that say themselves what is frozen."""
 
 
@@ -48,19 +52,27 @@ _MEASURED: Mapping[str, Check] = {
     "Odds identity": identities.odds_identity,
     "Symmetric collapse": identities.symmetric_collapse,
     "Margin and output weights": identities.margin_and_weights,
-    "Theorem 1, generalization": complexity.generalization,
+    "Theorem 1, generalization": samples.generalization,
     "Theorem 1, iterations": iterations.theorem_1,
-    "Theorem 1, samples": complexity.samples,
-    "Figure 1a": complexity.figure_1a_check,
-    "Figure 2": iterations.figure_2_check,
-    "Proposition 1": complexity.proposition_1,
-    "Remark 1": complexity.remark_1,
+    "Theorem 1, samples": samples.samples,
+    "Equation (9)": inequalities.equation_9,
+    "Equation (70)": inequalities.equation_70,
+    "Figure 1a": samples.figure_1a_check,
+    "Figure 1b": samples.figure_1b_check,
+    "Figure 2, in proportion": iterations.in_proportion,
+    "Figure 2, other shares": iterations.not_in_proportion,
+    "Proposition 1": samples.proposition_1,
+    "Figure 3": samples.figure_3_check,
+    "Remark 1": samples.remark_1,
     "Remark 2": sparsification.remark_2,
-    "Remark 3": complexity.remark_3,
+    "Figure 5": sparsification.figure_5_check,
+    "Remark 3, samples": samples.remark_3_samples,
+    "Remark 3, convergence": iterations.remark_3,
     "Proposition 2": attention.proposition_2,
     "Proposition 2, rate": attention.rate,
     "Figure 4": attention.figure_4,
     "Figures 7 and 8": attention.figures_7_and_8,
+    "Lemma 1": inequalities.lemma_1,
     "Lemma 2, claim 1": neurons.growth_of_neurons,
     "Lemma 2, claim 2": neurons.growth_of_keys,
     "Lemma 2, claim 3": neurons.growth_of_values,

@@ -1,7 +1,8 @@
 r"""What is exact without noise: closure, inner products, odds, collapse, conventions.
 
 Runs on patterns are compared with runs on tokens, with the recursions of inner products and of the
-16 scalars, and with a loop written here that knows only the loss.
+16 scalars, and with a loop written here that knows only the loss. These statements are of any step
+size and any start: one run beyond rounding contradicts them, and is not made again.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def test_the_linear_loss_goes_on_past_its_zero(monkeypatch):
     monkeypatch.setattr(complexity, "FIRST_STEPS", 120)
     monkeypatch.setattr(complexity, "STEPS", 150)
     problem = SYSTEM.ReducedPopulation(dataclasses.replace(law, loss="linear"))
-    run = complexity._trained(problem)
+    run = complexity._trained(problem, complexity.ETA)
     assert run.events["t_zero"] is not None
     assert run.steps[-1] == 150
 
@@ -103,8 +103,8 @@ def test_a_trial_that_diverges_is_no_success(monkeypatch):
     np.testing.assert_array_equal(rows.share, [[0.5, 1.0, 1.0, np.nan]])
     trained, calls = complexity._trained, []
 
-    def every_second_fails(problem):
-        run = trained(problem)
+    def every_second_fails(problem, eta):
+        run = trained(problem, eta)
         calls.append(problem)
         failed = dataclasses.replace(run.outcome, kind="diverged")
         return dataclasses.replace(run, outcome=failed) if len(calls) % 2 else run

@@ -1,0 +1,73 @@
+"""What Theorem 1 asks of a law, as a screen of sizes: outside of it nothing is decided.
+
+Without noise: what is measured on patterns has tau = 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from math import ceil, exp, pi
+from typing import Any
+
+from dynamics.experiments.measurement import Undecided
+from dynamics.experiments.shallow_vit.runs import SAMPLES
+from theory.systems.shallow_vit.conditions import least_neurons, least_share
+
+LARGEST_DELTA = 0.5
+"""Assumption 1: delta is below."""
+
+
+def enough_neurons(law: Any) -> None:
+    """Refuse a law with too few neurons for N samples (the N of Section 4.1), or too large a sigma.
+
+    Raises
+    ------
+    Undecided
+    """
+    least = least_neurons(law.M, SAMPLES, law.sigma)
+    if law.sigma >= pi / law.M:
+        raise _outside(law, f"sigma = {law.sigma:g} has to be below pi / M = {pi / law.M:.3g}")
+    if law.m <= least:
+        reason = (
+            f"m >= epsilon^-2 M^2 log N with 1 - epsilon - sigma M / pi > 0 is not met by m = "
+            f"{law.m}: with N = {SAMPLES} it takes {ceil(least)} neurons"
+        )
+        raise _outside(law, reason)
+
+
+def theorem_1(law: Any) -> None:
+    """Refuse a law that Theorem 1 does not speak of.
+
+    Raises
+    ------
+    Undecided
+        With the size from which on it does.
+    """
+    if law.delta >= LARGEST_DELTA:
+        raise _outside(law, f"delta = {law.delta:g} has to be below {LARGEST_DELTA:g}")
+    enough_neurons(law)
+    least = least_share(law.alpha_confusion, law.sigma, law.delta)
+    if law.alpha_star <= least:
+        most = law.alpha_star * (1 - law.sigma) * exp(-law.delta) / 2
+        reason = (
+            f"(8) is not met by alpha_* = {law.alpha_star:g} with alpha_# = "
+            f"{law.alpha_confusion:g}: it takes alpha_* above {least:.3g}, or alpha_# below "
+            f"{most:.3g}"
+        )
+        raise _outside(law, reason)
+
+
+def lucky_neurons(law: Any) -> None:
+    """Refuse a law of which the lemmas on lucky neurons do not speak.
+
+    Raises
+    ------
+    Undecided
+    """
+    if law.output_weights != "shared":
+        raise Undecided("neurons have a sign for every position", parameters=asdict(law))
+    theorem_1(law)
+
+
+def _outside(law: Any, reason: str) -> Undecided:
+    return Undecided(f"outside of the hypothesis: {reason}", parameters=asdict(law))

@@ -1,0 +1,109 @@
+r"""What Theorem 1 asks of a law, as numbers: shares, neurons, batches.
+
+With :math:`s = \sigma + \tau` and :math:`k = \delta + \tau`:
+
+- (8): :math:`\alpha_* \geq \alpha_\# / (\epsilon_S e^{-k} (1 - s))` with an :math:`\epsilon_S`
+  below 1/2, so that :math:`\alpha_*` lies above the value at 1/2 (`least_share`);
+- :math:`m \geq \epsilon^{-2} M^2 \log N`, where (11) needs :math:`1 - \epsilon - s M / \pi > 0`
+  (`least_neurons`);
+- (9): :math:`B \geq \Omega((\alpha_* - e^{-k} s)^{-2})` (`least_batch`), which (70) derives as
+
+.. math:: \Big((1 - s) e^{-k} \tfrac12 \alpha_* - s e^{-k}\Big)^{-2}
+   = \Theta\Big((\alpha_* - e^{-k} s)^{-2}\Big).
+
+Bounds of order are taken with the constant 1.
+"""
+
+from __future__ import annotations
+
+from math import exp, inf, log, pi
+
+import sympy
+
+from theory.claims import Evidence
+
+
+def least_share(confusion: float, sigma: float, delta: float, tau: float = 0.0) -> float:
+    """The alpha_* above which condition (8) holds; infinite where no alpha_* meets it.
+
+    Parameters
+    ----------
+    confusion : float
+        alpha_#.
+    sigma, delta, tau : float
+        Errors of the start, noise of a token.
+    """
+    left = 1 - (sigma + tau)
+    if confusion == 0:
+        return 0.0
+    return 2 * confusion * exp(delta + tau) / left if left > 0 else inf
+
+
+def least_neurons(M: int, samples: int, sigma: float, tau: float = 0.0) -> float:
+    """The m above which an epsilon leaves (11) positive; infinite from sigma + tau = pi / M on.
+
+    Parameters
+    ----------
+    M, samples : int
+        Patterns, N.
+    sigma, tau : float
+    """
+    room = 1 - (sigma + tau) * M / pi
+    return M**2 * log(samples) / room**2 if room > 0 else inf
+
+
+def least_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> float:
+    """The batch of (9), with the constant 1; infinite where alpha_* is at most e^-k s.
+
+    Parameters
+    ----------
+    share : float
+        alpha_*.
+    sigma, delta, tau : float
+    """
+    gap = share - exp(-(delta + tau)) * (sigma + tau)
+    return gap**-2 if gap > 0 else inf
+
+
+def derived_batch(share: float, sigma: float, delta: float, tau: float = 0.0) -> float:
+    """The batch of the left side of (70); infinite where its bracket is not positive.
+
+    Parameters
+    ----------
+    share : float
+        alpha_*.
+    sigma, delta, tau : float
+    """
+    s, damped = sigma + tau, exp(-(delta + tau))
+    gap = (1 - s) * damped * share / 2 - s * damped
+    return gap**-2 if gap > 0 else inf
+
+
+def pole(sigma: float, tau: float = 0.0) -> float:
+    """The alpha_* at which the left side of (70) is infinite.
+
+    Parameters
+    ----------
+    sigma, tau : float
+    """
+    return 2 * (sigma + tau) / (1 - (sigma + tau))
+
+
+def equation_70() -> Evidence:
+    """Whether both sides of (70) grow together: where the left is infinite, the right is not."""
+    share, s, k = sympy.symbols("alpha_star s k", positive=True)
+    left = (1 - s) * sympy.exp(-k) * share / 2 - s * sympy.exp(-k)
+    right = share - sympy.exp(-k) * s
+    (zero,) = sympy.solve(left, share)
+    there = sympy.simplify(right.subs(share, zero) / s)
+    # e^-k < 1 < 2/(1 - s): positive for all k > 0 and 0 < s < 1.
+    least = sympy.simplify(there.subs(k, 0))
+    finite = sympy.simplify(least - (1 + s) / (1 - s)) == 0
+    findings = (
+        f"the left side is infinite at alpha_* = {sympy.simplify(zero)}",
+        f"there the bracket of the right side is s times {there}, at least {least} > 0",
+        "no constant bounds the ratio of the two",
+    )
+    return Evidence(
+        False if finite else None, "s = sigma + tau < 1 and k = delta + tau free", findings
+    )
