@@ -17,13 +17,7 @@ from dynamics.results import outcome as ends
 from dynamics.results.outcome import Outcome
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Event, Trajectory, explained, series
-from dynamics.training.event_location import (
-    LOOSER,
-    TIGHT,
-    FlowPath,
-    add_integration_error,
-    locate_events,
-)
+from dynamics.training.event_location import FlowPath, locate_events
 from dynamics.training.progress import bar, interruption
 from dynamics.training.settings import check_flow, record_times, starting_state
 
@@ -74,18 +68,12 @@ def flow(
     """
     time, rtol = check_flow(time, rtol, problem.flows)
     start = starting_state(problem, initial)
-    path, kind, failure = _integrate(problem, start, time, rtol, TIGHT)
+    path, kind, failure = _integrate(problem, start, time, rtol)
     nodes, at = path.nodes, path.at
     times = record_times(nodes, record, time)
     states = np.array([at(t) for t in times])
     located = locate_events(path)
     horizon = float(nodes[-1])
-    if any(event.time for event in located.values()):
-        looser = {}
-        if kind != ends.INTERRUPTED:
-            second, *_ = _integrate(problem, start, horizon, LOOSER * rtol, LOOSER * TIGHT)
-            looser = locate_events(second)
-        located = add_integration_error(located, looser)
     whole = {rule.name for rule in problem.events if rule.whole_run}
     events: dict[str, Event | None] = {
         name: None
@@ -129,7 +117,7 @@ def _floor(start: FloatArray, rtol: float) -> FloatArray:
 
 
 def _integrate(
-    problem: Problem, start: FloatArray, time: float, rtol: float, tight: float
+    problem: Problem, start: FloatArray, time: float, rtol: float
 ) -> tuple[FlowPath, str, str]:
     """The path, how it ended, and why the problem could not go on."""
     from scipy.integrate import LSODA, OdeSolution
@@ -173,5 +161,5 @@ def _integrate(
     if not pieces:
         nodes, pieces = [0.0, np.finfo(float).tiny], [lambda t: start]
     allowed = lambda state: rtol * np.abs(state) + _floor(start, rtol)  # noqa: E731
-    path = FlowPath(problem, np.array(nodes), OdeSolution(nodes, pieces), allowed, rtol, tight)
+    path = FlowPath(problem, np.array(nodes), OdeSolution(nodes, pieces), allowed, rtol)
     return path, kind, failure
