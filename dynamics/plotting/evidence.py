@@ -54,14 +54,16 @@ def evidence(verdict: Any) -> Axes | None:
             curve["x"], curve["y"], dash, marker="o" if len(curve["x"]) <= FEW else "",
             mfc="white", color=colour, label=curve["label"], ms=4.5,
         )  # fmt: skip
-    for line, dash in zip(lines, cycle((":", "--", "-.")), strict=False):
-        axes.axhline(line["y"], color=style.GREY, lw=0.9, ls=dash, label=line["label"], zorder=0)
     axes.set(xscale=plot["x_scale"], xlabel=plot["x_label"], ylabel=plot["y_label"])
     x = _finite(curves, "x")
     x = x[x > 0]
     if plot["x_scale"] == "log" and x.size and x.max() < NARROW * x.min():
         ticks(axes.xaxis, x.max() / x.min())
     _scale(axes, plot["y_scale"], _finite(curves, "y"))
+    for line, dash in zip(lines, cycle((":", "--", "-.")), strict=False):
+        if line["y"] > 0 or axes.get_yscale() != "log":
+            look = {"color": style.GREY, "lw": 0.9, "ls": dash, "zorder": 0}
+            axes.axhline(line["y"], label=line["label"], **look)
     axes.set_title(f"{verdict.claim.source}: {verdict.word}", fontsize=9, loc="left")
     if many:
         style.legend_on_the_right(axes, fontsize=8)

@@ -194,6 +194,9 @@ def test_evidence_draws_curves_and_lines_and_negative_values():
     assert [line.get_label() for line in axes.lines] == ["c", "bound"]
     assert "does not hold here" in axes.get_title(loc="left")
     plot["curves"][0]["y"] = [1e-3, 10.0]
-    assert plotting.evidence(verdict).get_yscale() == "log"
+    plot["lines"].append({"label": "no place on a logarithm", "y": 0.0})
+    axes = plotting.evidence(verdict)
+    assert axes.get_yscale() == "log"
+    assert [line.get_label() for line in axes.lines] == ["c", "bound"]
     verdict.evidence = {}
     assert plotting.evidence(verdict) is None
