@@ -137,7 +137,10 @@ def rate(study: Study) -> Finding:
             f"towards it is not defined; {reason}"
         )
         return study.conclude(slope, reason, holds=None)
-    return study.conclude(slope, reason, holds=study.met(slope))
+    if study.met(slope) or not slope < 0:
+        return study.conclude(slope, reason, holds=study.met(slope))
+    reason = f"what is left falls, and training ends before t is large; {reason}"
+    return study.conclude(slope, reason, holds=None)
 
 
 def _late_slope(time: FloatArray, values: FloatArray) -> float:
