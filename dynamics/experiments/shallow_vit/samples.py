@@ -39,6 +39,8 @@ STARTS = ({"sigma": (0.0, 0.1, 0.2)}, {"delta": (0.0, 0.2, 0.4)})
 AT = {"alpha_star": 0.1, "alpha_confusion": 0.02}
 """Shares at which Remark 3 is measured: there N50 is far from the least number of samples."""
 SIGMAS = (0.0, 0.2, 0.4, 0.6)
+FEW_TRIALS = 10
+"""Of a look at another step size."""
 FIRST = 4
 """Smallest numbers of samples of the law whose samples all have the same ratios."""
 ALPHA = r"$1/\alpha_*$"
@@ -242,8 +244,21 @@ def figure_1a_check(study: Study) -> Finding:
     )
     if study.repeat == Repeat():
         study.literal = _same_ratios(study, laws)
+        reason += _at_a_quarter(study, laws)
     tables, value = {"trained": (rows, 2.0)}, by_alpha.fit.exponent
     return _conclude(study, value, reason, by_alpha.holds, laws, ALPHA, inverse[0], tables)
+
+
+def _at_a_quarter(study: Study, laws: Sequence[Any]) -> str:
+    """N50 of two laws at a quarter of the step size, in words: long steps overshoot the margin."""
+    two = [laws[0], laws[len(laws) // 2]]
+    rows = trials_of(study.system, two, study.seed, FEW_TRIALS, COUNTS, study.rate(ETA) / 4)
+    at = runs.alphas(two)
+    exponent = np.diff(np.log(rows.values)) / -np.diff(np.log(at))
+    return (
+        f"; at a quarter of the step size N50 = {rows} at alpha_* = {listed(at)}, the exponent "
+        f"{listed(exponent)}"
+    )
 
 
 def _same_ratios(study: Study, laws: Sequence[Any]) -> Finding:
