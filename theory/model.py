@@ -64,8 +64,8 @@ SETTINGS = ("eta", "steps", "representatives")
 RESERVED = frozenset({
     "time", "rtol", "eta", "steps", "record", "samples", "seed", "seeds", "full", "expectation",
     "tolerance", "dropped", "omega", "batch", "out", "json", "config", "resume", "checkpoint",
-    "prove", "sizes", "name", "option", "claims", "thorough", "let", "paired", "strict", "workers",
-    "scheduler", "trajectory", "theta", "sample", "xp", "rng", "print_config", "at",
+    "report", "prove", "sizes", "name", "option", "claims", "thorough", "let", "paired", "strict",
+    "workers", "scheduler", "trajectory", "theta", "sample", "xp", "rng", "print_config", "at",
     "pieces", "standalone", "force", "csv", "coordinates", "backend", "as", "help", "point",
     "risk", "outside", "outcome", "end_time", "entries", "scalars", "free", "done", "block",
 })  # fmt: skip

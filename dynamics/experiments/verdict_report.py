@@ -84,14 +84,14 @@ def _section(verdict: Verdict, command: str, picture: str | None) -> list[str]:
         f"*Would be contradicted by:* {_prose(claim.falsified_by)}",
         f"**{_upper(verdict.word)}.** {_upper(_plain(finding.quantity))}: measured "
         f"{finding.measured:.4g}, claimed {_claimed(verdict)}.",
-        f"{_upper(_plain(finding.reason))}.",
+        f"{_upper(_prose(finding.reason))}.",
     ]
     literal = verdict.document().get("literal")
     if literal is not None:
         lines.append(
             f"**Literal words: {literal['verdict']}.** {_upper(_plain(literal['quantity']))}: "
             f"measured {literal['measured']:.4g}, claimed {literal['bound']:.4g}. "
-            f"{_upper(_plain(literal['reason']))}."
+            f"{_upper(_prose(literal['reason']))}."
         )
     if picture is not None:
         lines.append(f"![Evidence for {_plain(claim.source)}]({picture})")

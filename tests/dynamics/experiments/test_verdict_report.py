@@ -63,8 +63,11 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.addresses += [value for name, value in attributes if name in ("src", "href")]
-        if tag not in ("img", "meta", "br", "hr"):
+        if tag != "meta":
             self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.addresses += [value for name, value in attributes if name in ("src", "href")]
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag

@@ -127,7 +127,7 @@ def test_without_jax_one_line_says_how_to_get_it(here, command):
 def test_without_jax_the_built_in_systems_work(here):
     done = without_jax("derive", "positional_attention", "--D", "8", "--C", "2")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "Gradient descent" in done.stdout
+    assert "gradient descent on the population risk" in done.stdout
     done = without_jax("systems")
     assert (done.returncode, done.stderr) == (0, "")
     assert all(name in done.stdout for name in registry.system_names())

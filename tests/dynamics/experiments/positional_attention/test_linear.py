@@ -54,7 +54,8 @@ def test_theorem_3_1_at_a_size(system, D, C, q, holds):
 def test_theorem_3_2(system):
     finding = plain(linear.theorem_3_2(system, Protocol()))
     assert finding.holds is True
-    assert "Definition 2.2" in finding.reason
+    assert finding.literal.holds is False
+    assert "Definition 2.2" in finding.literal.reason
     attention = finding.evidence["attention"]
     assert attention["largest_change_by_shift"] < 1e-12
     assert attention["logits"] == {"with_diagonal": [0, 0], "off_diagonal": [0, 0]}
