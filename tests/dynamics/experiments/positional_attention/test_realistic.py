@@ -70,23 +70,6 @@ def test_a_rate_above_the_limit_is_replaced():
     assert realistic.stable_rate(SYSTEM, steep) < 0.02
 
 
-def test_theorem_4_2_is_undecided_where_the_cost_cuts_n():
-    """At D = 512 a run can afford fewer than 200 samples: nothing is run."""
-    large = SYSTEM.Parameters(D=512, C=4, q=0.03, d=512)
-    (verdict,) = dynamics.verify(SYSTEM, large, ["Theorem 4.2"])
-    assert verdict.holds is None
-    assert "fewer than 200 samples" in verdict.evidence["reason"]
-
-
-@pytest.mark.long
-def test_theorem_4_2_is_undecided_with_too_few_samples(monkeypatch):
-    monkeypatch.setattr(realistic, "WORK", 2e10)
-    (verdict,) = dynamics.verify(SYSTEM, None, ["Theorem 4.2"])
-    assert verdict.holds is None
-    assert verdict.measured < 1.0
-    assert "N was cut to" in verdict.evidence["reason"]
-
-
 def test_phase_has_a_cell_for_every_n_and_q():
     law = SYSTEM.Parameters(D=8, C=2)
     found = realistic.association_grid(
