@@ -108,12 +108,14 @@ def execute(request: CommandRequest) -> int:
         options.pop("eta", None)  # of runs laid over the flow, not of a problem
     else:
         options |= {name: settings[name] for name in ("eta", "steps")}
+    # Made before a checkpoint is touched: a request that is refused leaves it where it is.
+    fulls = [system.problem(parameters, full, options | seed) for seed in seeds]
+    alone = request.command == "run"
+    reduced = [system.problem(parameters, None, options | s) for s in reduced_seeds if not alone]
     with checkpoint.in_use(flags.get("resume", False)):
-        fulls = [system.problem(parameters, full, options | seed) for seed in seeds]
-        if request.command == "run":
+        if alone:
             result = _trained(fulls[0], settings, checkpoint.file)
             return _deliver(request, out, result, checkpoint)
-        reduced = [system.problem(parameters, None, options | s) for s in reduced_seeds]
         result = _compared(reduced, fulls, settings, checkpoint.file)
         beside, usual = None, system.Parameters(**default.parameters)
         if default.contrast and parameters == usual and not result.interrupted:

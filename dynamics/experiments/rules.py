@@ -5,7 +5,7 @@
 2. A sufficient condition or a bound is contradicted only by exceeding it; doing better holds.
 3. A formula that the text at hand has lost, and that is re-derived here, is never contradicted.
 4. Where a reading of the statement was chosen, the verdict names it; what was measured of the
-   literal words stands beside it.
+   literal words, under the same rules, or that nothing was, stands beside it.
 5. What was seen at one step size, one seed or one time says so, and contradicts nothing before it
    was seen again at half and a quarter of the step size, with three seeds, and later.
 6. A growth law is held against its exponent, to a tenth of it: a factor hides nothing there.
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import nan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,6 +73,13 @@ def applied(claim: Claim, finding: Finding) -> Finding:
             reason += f", and to contradict takes {needed}"
             finding = replace(finding, holds=None)
         finding = replace(finding, reason=reason)
+    if finding.literal is not None:
+        literal = applied(replace(claim, reading="", one_sided=False), finding.literal)
+        finding = replace(finding, literal=literal)
+    elif claim.reading and finding.measured == finding.measured:
+        nothing = "nothing is measured of the literal words"
+        literal = replace(finding, holds=None, measured=nan, bound=nan, reason=nothing)
+        finding = replace(finding, literal=literal)
     if claim.reading:
         finding = replace(finding, reason=f"read as: {claim.reading}; {finding.reason}")
     return finding

@@ -54,9 +54,9 @@ def markdown(
         counts[verdict.word] = counts.get(verdict.word, 0) + 1
     lines = [
         f"# {_plain(title)}",
-        "Every claim with what was measured of it. "
+        f"Claims of the paper with what was measured of them, {len(verdicts)} here: "
         + ", ".join(f"{count} {word}" for word, count in counts.items())
-        + f". Repeated by `{command}`.",
+        + ". Each section ends with the command that repeats it.",
         "\n".join(_summary(verdicts)),
     ]
     for verdict in verdicts:
@@ -90,7 +90,8 @@ def _section(verdict: Verdict, command: str, picture: str | None) -> list[str]:
     if literal is not None:
         lines.append(
             f"**Literal words: {literal['verdict']}.** {_upper(_plain(literal['quantity']))}: "
-            f"measured {literal['measured']:.4g}, claimed {literal['bound']:.4g}. "
+            f"measured {literal['measured']:.4g}, claimed "
+            f"{_relation(literal['relation'], literal['bound'])}. "
             f"{_upper(_prose(literal['reason']))}."
         )
     if picture is not None:
@@ -100,10 +101,13 @@ def _section(verdict: Verdict, command: str, picture: str | None) -> list[str]:
 
 def _claimed(verdict: Verdict) -> str:
     """The bound with its relation; a dash where nothing was measured."""
-    bound = verdict.bound
+    return _relation(verdict.finding.relation, verdict.bound)
+
+
+def _relation(relation: str, bound: float) -> str:
     if bound != bound:
         return "-"
-    return _plain(f"{verdict.finding.relation.replace('==', '')} {bound:.4g}".strip())
+    return _plain(f"{relation.replace('==', '')} {bound:.4g}".strip())
 
 
 def _upper(text: str) -> str:

@@ -122,9 +122,9 @@ class Verdict:
     @property
     def word(self) -> str:
         """The verdict in words, with what it is a verdict on where that is not the literal text."""
-        if self.claim.re_derived:
-            return f"{WORDS[self.holds]}, as re-derived here"
-        return f"{WORDS[self.holds]}, as read here" if self.claim.reading else WORDS[self.holds]
+        how = {"re-derived": self.claim.re_derived, "read": bool(self.claim.reading)}
+        done = " and ".join(name for name, is_so in how.items() if is_so)
+        return f"{WORDS[self.holds]}, as {done} here" if done else WORDS[self.holds]
 
     @property
     def measured(self) -> float:
@@ -163,6 +163,7 @@ class Verdict:
                 "verdict": WORDS[literal.holds],
                 "measured": literal.measured,
                 "bound": literal.bound,
+                "relation": literal.relation,
                 "quantity": literal.quantity,
                 "reason": literal.reason,
             }

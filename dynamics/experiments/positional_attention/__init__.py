@@ -25,10 +25,7 @@ from dynamics.experiments.positional_attention import (
 from dynamics.experiments.verify import Check, Finding, Protocol
 from theory.systems.positional_attention.data_law import MIXED
 
-ANY_LAW = (
-    "Lemma 4.1", "Lemma 4.2", "Lemma 4.3", "Section 4.1, any time", "Section 4.1, gamma and rho",
-    "Section 4.2", "Zero error",
-)  # fmt: skip
+ANY_LAW = ("Lemma 4.1", "Lemma 4.2", "Lemma 4.3", "Section 4.2", "Zero error")
 """Claims that need the symmetry of the law and not Assumption 1 itself, and ours."""
 
 

@@ -50,10 +50,13 @@ def any_time(study: Study) -> Finding:
         if not lost
         else f"an entry of another set is among the C largest at D={lost}"
     )
-    literal = "at time 0 all entries off the diagonal are 0: the C largest are not determined"
+    gaps = [_gap(case.parameters, *case.run.states[0][1:]) for case in cases]
+    start = min(least, *gaps)
     study.literal = Finding(
-        False, "least min(beta, gamma) - rho, time 0 included", 0.0, 0.0, literal, relation=">"
-    )
+        start > 0, "least min(beta, gamma) - rho, time 0 included", float(start), 0.0,
+        "at time 0 all entries off the diagonal are 0: the C largest are not determined",
+        relation=">",
+    )  # fmt: skip
     return study.conclude(least, reason, parameters={"time": LONG})
 
 
@@ -70,6 +73,11 @@ def gamma_above_rho(study: Study) -> Finding:
     return study.conclude(
         min(least, 0.0) if least > 0 else least, reason, parameters={"time": LONG}
     )
+
+
+def _gap(parameters: Any, gamma: float, rho: float) -> float:
+    """By how much the own entries of a row are above the others."""
+    return float(min(parameters.beta, gamma) - rho)
 
 
 def _rates_of_alpha(case: Case) -> FloatArray:
@@ -152,6 +160,8 @@ def equation_2(study: Study) -> Finding:
             irreducible=float(case.run["bayes_error"][-1]),
         )  # fmt: skip
         study.curve(f"$D={law.D}$", grid, losses)
+        study.rows[-1]["largest_a"] = float(grid[-1])
+        study.rows[-1]["ratio_there"] = float(losses[-1]) / end
     study.draw("$a$", "population loss with the attention of the start")
     least = min(study.column("ratio"))
     parts = ", ".join(
@@ -165,5 +175,10 @@ def equation_2(study: Study) -> Finding:
         f"least loss over a with the attention of the start, against the end of training: {parts}; "
         f"the sign of (2) is that of Z, whose error is {errors} (irreducible)"
     )
+    there = min(study.column("ratio_there"))
+    study.literal = Finding(
+        there > HIGH, "loss of (2) at a large a, over the loss at the end of the run", there, HIGH,
+        f"a = {study.listed('largest_a')}, where every error costs its margin", relation=">",
+    )  # fmt: skip
     holds = study.met(least) or (None if least > 1 else False)
     return study.conclude(least, reason, holds=holds, parameters={"time": LONG})

@@ -118,7 +118,11 @@ def zero_error(study: Study) -> Finding:
     holds: bool | None = not resting and not most >= 1
     if holds and len(late) == len(study.rows):
         holds = None
-    shown = most if zero else float(max((row["criterion"] for row in below), default=0.0))
+    shown = most
+    if not zero:  # the other direction alone
+        study.quantity, study.relation = "least criterion of a run with an error at the end", ">="
+        shown = min(row["criterion"] for row in study.rows)
+        parts.append("no run here has error zero, so that one direction alone is seen")
     return study.conclude(shown, "; ".join(parts), holds=holds, parameters={"time": horizon})
 
 

@@ -103,11 +103,13 @@ def equation_9(study: Study) -> Finding:
                   for seed in study.seeds(TRIALS, 3 * TRIALS)]  # fmt: skip
         share = float(np.mean(np.array(losses) < SUCCESS))
         study.row({"alpha_star": each.alpha_star, "batch": batch, "samples": samples}, share=share)
-    least = min(study.column("share"))
+    shares = study.column("share")
+    successes = listed(round(share * len(losses)) for share in shares)
+    least = min(shares)
     reason = (
         f"B = {study.listed('batch')} of N = {study.listed('samples')} at alpha_* = "
-        f"{study.listed('alpha_star')}: {study.listed('share')} of "
-        f"{len(losses)} trials reach a test loss below 1e-3 in {steps} steps"
+        f"{study.listed('alpha_star')}: {successes} of {len(losses)} trials reach "
+        f"a test loss below 1e-3 in {steps} steps"
     )
     study.curve("share of successful trials", study.column("batch"), study.column("share"))
     study.draw("batch $B$", "share of successful trials", y_scale="linear")

@@ -104,7 +104,7 @@ def growth_of_neurons(study: Study) -> Finding:
         bool(max(start, ends) <= case.parameters.xi),
         "largest W_O p of a lucky neuron, p another pattern, at the start", start,
         case.parameters.xi, f"Gaussian entries of spread xi exceed xi; at the end {ends:.2g}",
-        relation="<=",
+        relation="<=", single=("seed",),
     )  # fmt: skip
     study.draw("step", "mean growth of lucky neurons\nalong a pattern", None, *LINEAR)
     length = Measurement("length of other neurons over that of lucky ones", lead, "<", 1.0)

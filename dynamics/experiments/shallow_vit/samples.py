@@ -28,6 +28,7 @@ from dynamics.experiments.shallow_vit.complexity import (
 from dynamics.experiments.shallow_vit.hypothesis import theorem_1
 from dynamics.experiments.verify import Check, Finding
 from dynamics.problem import FloatArray
+from dynamics.results.power_law import exponent
 
 GAPS = (0.06, 0.1, 0.14, 0.18, 0.24, 0.3)
 """Half of alpha_* - alpha_# over alpha_* + alpha_#, in the family of Figure 1a."""
@@ -202,9 +203,10 @@ def remark_1(study: Study) -> Finding:
         f"frozen attention needs {listed(ratio[finite], 2)} times as many samples at alpha_* = "
         f"{listed(runs.alphas(laws)[finite])}: {fit}"
     )
+    of_bounds = exponent(x, (x**2) ** 2 / x**2)
     study.literal = Finding(
-        True, "exponent in 1/alpha_* of the bound (13) over the bound (10)", 2.0, 2.0,
-        "arithmetic of the two bounds, sigma = tau = 0 and zeta = 1", relation="==",
+        bool(np.isclose(of_bounds, 2.0)), "exponent in 1/alpha_* of the bound (13) over (10)",
+        of_bounds, 2.0, "of the two bounds, sigma = tau = 0 and zeta = 1", relation="==",
     )  # fmt: skip
     tables = {"trained": (trained, 2.0), "attention frozen": (frozen, 4.0)}
     return _conclude(study, fit.fit.exponent, reason, fit.holds, laws, ALPHA, x, tables)

@@ -107,7 +107,27 @@ def test_a_reading_is_named_and_the_literal_words_stand_beside_it():
     assert document["reading"] == "off the diagonal"
     assert "off the diagonal" in document["evidence"]["reason"]
     assert document["literal"]["holds"] is False
+    assert (document["literal"]["relation"], document["literal"]["bound"]) == ("<=", 1.0)
     assert "literal" not in dynamics.Verdict(claim(), finding()).document()
+
+
+def test_where_nothing_is_measured_of_the_literal_words_it_is_said():
+    read = claim(reading="off the diagonal", re_derived=True)
+    verdict = dynamics.Verdict(read, applied(read, finding(True)))
+    assert verdict.word == "holds, as re-derived and read here"
+    assert verdict.finding.literal.holds is None
+    assert "nothing is measured" in verdict.finding.literal.reason
+
+
+def test_literal_words_follow_the_rules_too():
+    once = finding(False, single=("seed",))
+    read = applied(claim(reading="off the diagonal"), finding(True, literal=once))
+    assert read.literal.holds is None
+    assert "one seed" in read.literal.reason
+    lost = claim(reading="off the diagonal", re_derived=True)
+    assert applied(lost, finding(True, literal=finding(False))).literal.holds is None
+    again = finding(True, literal=finding(False))
+    assert applied(claim(reading="mean"), again).literal.holds is False
 
 
 # 5. one step size, one seed, one time
@@ -187,7 +207,10 @@ SIZES = np.array([8.0, 16.0, 32.0, 64.0])
         (0.26, 0.25, True),
         (0.22, 0.25, False),
         (0.0, 0.0, True),
-        (2.0, 0, False),
+        (2.0, 0.0, False),
+        (0.1, 0.0, False),
+        (1.05, 1.0, True),
+        (1.15, 1.0, False),
     ],
 )
 def test_an_exponent_is_held_to_a_tenth(measured, claimed, holds):
@@ -204,6 +227,18 @@ def test_an_upper_bound_holds_where_growth_is_slower():
     assert growth(SIZES, SIZES, 2.0, upper=True).holds is True
     assert growth(SIZES, SIZES, 2.0).holds is False
     assert growth(SIZES, SIZES**3, 2.0, upper=True).holds is False
+
+
+def test_an_interval_that_reaches_far_decides_nothing():
+    values = SIZES * np.array([1.0, 1.5, 0.7, 1.05])
+    assert abs(growth(SIZES, values, 1.0).fit.exponent - 1.0) < 0.1
+    assert growth(SIZES, values, 1.0).holds is None
+
+
+def test_an_interval_that_reaches_into_the_tenth_contradicts_nothing():
+    wide = growth(SIZES, SIZES**1.12, 1.0, errors=np.full(4, 0.01))
+    assert wide.fit.intervals[0][0] < 1.1 < wide.fit.exponent
+    assert wide.holds is None
 
 
 def test_errors_of_the_values_leave_an_exponent_undecided():

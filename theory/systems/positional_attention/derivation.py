@@ -90,8 +90,8 @@ def _law(random_sets: str) -> Section:
         "is centred noise orthogonal to `w`. `F` is odd in the sample: both labels have one "
         "risk, and we condition on `y = 1`. A set is of type ``k`` if ``a_k``, ``b_k``, ``c_k`` "
         f"of its patches are at 1, -1, 0; `m_k` sets are. Random sets have {types_of_sets} from 1 "
-        "to ``K``, each with probability `P_k`, hence the numbers `m` with `W(m)`; type 0 is the "
-        "signal set: `a_0 = C`, `m_0 = 1`.",
+        "to ``K``, each with probability `P_k`, hence the numbers `m` with probability `W(m)`; "
+        "type 0 is the signal set: `a_0 = C`, `m_0 = 1`.",
     )
     weight = sympy.Product(P[k] ** m[k] / sympy.factorial(m[k]), (k, 1, K))
     rows = ((L, D / C), (W(m), sympy.factorial(L - 1) * weight), (P[k], chance))
