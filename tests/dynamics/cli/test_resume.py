@@ -168,3 +168,13 @@ def test_long_runs_show_their_progress_on_a_terminal():
     assert "/1.00k" not in text
     assert "flow, reduced population: " in text
     assert " of 1]" in text
+
+
+def test_a_request_that_is_refused_leaves_an_earlier_checkpoint(capsys, elsewhere, interrupted):
+    assert main([*COMPARE, "--out", "x"]) == 130
+    before = sorted(p.name for p in elsewhere.iterdir())
+    assert any("checkpoint" in name for name in before)
+    capsys.readouterr()
+    assert main([*COMPARE[:2], "--D", "16", "--C", "4", "--out", "x"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert sorted(p.name for p in elsewhere.iterdir()) == before
