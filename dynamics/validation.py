@@ -7,7 +7,8 @@ called directly for what is not a field (learning rates, steps, sizes).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
 from numbers import Integral, Real
 from typing import Annotated, Any, NoReturn
 
@@ -50,6 +51,50 @@ def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: o
     raise InvalidRequest(
         f"{parameter}={written} {problem}; {parameter} can be {allowed}; nearest: {nearest}"
     )
+
+
+def nearest_name(name: object, names: Sequence[str]) -> str:
+    """The most similar of some names: one that begins alike, else the longest common parts.
+
+    Parameters
+    ----------
+    name : object
+    names : sequence of str
+        At least one; the first where nothing is similar.
+
+    Examples
+    --------
+    >>> nearest_name("mix", ["any", "mixed"]), nearest_name("exakt", ["auto", "exact"])
+    ('mixed', 'exact')
+    """
+    text = str(name).lower()
+
+    def likeness(other: str) -> tuple[bool, float]:
+        alike = SequenceMatcher(None, text, other.lower()).ratio()
+        return bool(text) and other.lower().startswith(text), alike
+
+    return max(names, key=likeness)
+
+
+def known_word(parameter: str, value: object, choices: Sequence[str]) -> str:
+    """One of the words that a parameter can be.
+
+    Parameters
+    ----------
+    parameter : str
+        Name as the user wrote it.
+    value : object
+    choices : sequence of str
+
+    Raises
+    ------
+    InvalidRequest
+        For anything else, with the most similar word.
+    """
+    if value not in choices:
+        allowed = ", ".join(choices)
+        refuse(parameter, value, "is unknown", allowed, nearest_name(value, choices))
+    return str(value)
 
 
 def first_problem(error: ValidationError) -> str:
@@ -189,6 +234,11 @@ def whole(at_least: int, odd: bool = False, optional: bool = False) -> Any:
         None is allowed, and left to a default set later.
     """
     return Annotated[Any, _field(integer, optional, at_least=at_least, odd=odd)]
+
+
+def word(*choices: str) -> Any:
+    """Field type: one of these words."""
+    return Annotated[Any, _field(known_word, False, choices=choices)]
 
 
 def number(optional: bool = False, **bounds: float) -> Any:

@@ -22,7 +22,7 @@ from dynamics.models.engine.program import Data
 from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray, Layout, Problem
-from dynamics.validation import InvalidRequest, refuse
+from dynamics.validation import InvalidRequest, known_word
 from theory.closure import Closure
 from theory.events import EventRule, event_rules
 
@@ -268,8 +268,7 @@ def _column_name(scalars: tuple[str, ...], column: tuple[str, Any]) -> str:
 
 def _coordinates(closure: Closure, name: str) -> str:
     """Coordinates by their name, ``auto`` decided by the closure."""
-    if name not in COORDINATES:
-        refuse("coordinates", name, "is unknown", ", ".join(COORDINATES), "auto")
+    known_word("coordinates", name, COORDINATES)
     if name == "auto":
         many = closure.scalars > LINEAR_FROM and 2 * closure.free <= closure.scalars
         return "linear" if many else "classes"

@@ -13,7 +13,7 @@ from dynamics.models.engine.program import device_data
 from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray
 from dynamics.training.minibatches import reshuffled_batches
-from dynamics.validation import InvalidRequest, integer, real, refuse
+from dynamics.validation import InvalidRequest, integer, known_word, real
 
 if TYPE_CHECKING:
     from dynamics.results.trajectory import Trajectory
@@ -69,8 +69,7 @@ class ReducedPopulation(ModelProblem):
         """The generated file with its data, where the gradient is compiled by numba; else None."""
         from dynamics.models.engine import symbolic
 
-        if backend not in BACKENDS:
-            refuse("backend", backend, "is unknown", ", ".join(BACKENDS), BACKENDS[0])
+        known_word("backend", backend, BACKENDS)
         if backend == "numba" and self.coordinates == "linear":
             raise InvalidRequest("backend='numba' is of classes; coordinates can be classes")
         plain = all(kind in ("state", "rate") for kind, _ in self.columns)

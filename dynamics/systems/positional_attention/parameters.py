@@ -7,7 +7,7 @@ from math import sqrt
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
-from dynamics.validation import STRICT, number, refuse, whole
+from dynamics.validation import STRICT, number, refuse, whole, word
 from theory.systems.positional_attention.data_law import ANY, RANDOM_SETS, SetLaw
 
 
@@ -59,7 +59,7 @@ class Parameters:
     omega: number(at_least=0.0) = 1e-3  # type: ignore[valid-type]
     scale: number(above=0.0) = 1.0  # type: ignore[valid-type]
     alpha0: number(optional=True) = None  # type: ignore[valid-type]
-    random_sets: str = ANY
+    random_sets: word(*RANDOM_SETS) = ANY  # type: ignore[valid-type]
 
     @model_validator(mode="after")
     def _together(self) -> Parameters:
@@ -72,8 +72,6 @@ class Parameters:
             problem = f"equals D={self.D}" if self.C == self.D else f"does not divide D={self.D}"
             near = min(divisors, key=lambda c: (abs(c - self.C), c))
             refuse("C", self.C, problem, ", ".join(map(str, divisors)), near)
-        if self.random_sets not in RANDOM_SETS:
-            refuse("random_sets", self.random_sets, "is unknown", ", ".join(RANDOM_SETS), ANY)
         defaults = {
             "d": self.D,
             "sigma": 1 / sqrt(self.d or self.D),

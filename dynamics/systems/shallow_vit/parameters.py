@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from pydantic import BeforeValidator, model_validator
+from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
-from dynamics.validation import STRICT, number, refuse, whole
+from dynamics.validation import STRICT, number, refuse, whole, word
 from theory.systems.shallow_vit.data_law import DATA, Shares
 
 WORDS = {
@@ -19,18 +17,6 @@ WORDS = {
 """What the parameters that are words can be."""
 ROUNDING = 1e-9
 """By which shares may exceed 1: they are decimals."""
-
-
-def _word(name: str) -> Any:
-    """Field type: one of the words of a parameter."""
-
-    def check(value: object) -> str:
-        choices = WORDS[name]
-        if value not in choices:
-            refuse(name, value, "is unknown", ", ".join(choices), choices[0])
-        return str(value)
-
-    return Annotated[str, BeforeValidator(check)]
 
 
 @dataclass(frozen=True, config=STRICT, kw_only=True)
@@ -83,11 +69,11 @@ class Parameters:
     delta: number(at_least=0.0) = 0.2  # type: ignore[valid-type]
     xi: number(at_least=0.0) = 0.01  # type: ignore[valid-type]
     noise: number(at_least=0.0) = 0.01  # type: ignore[valid-type]
-    data: _word("data") = "fixed"  # type: ignore[valid-type]
-    output_weights: _word("output_weights") = "shared"  # type: ignore[valid-type]
+    data: word(*WORDS["data"]) = "fixed"  # type: ignore[valid-type]
+    output_weights: word(*WORDS["output_weights"]) = "shared"  # type: ignore[valid-type]
     margin: number(above=0.0) = 1.0  # type: ignore[valid-type]
-    loss: _word("loss") = "hinge"  # type: ignore[valid-type]
-    frozen: _word("frozen") = "none"  # type: ignore[valid-type]
+    loss: word(*WORDS["loss"]) = "hinge"  # type: ignore[valid-type]
+    frozen: word(*WORDS["frozen"]) = "none"  # type: ignore[valid-type]
     d: whole(1, optional=True) = None  # type: ignore[valid-type]
 
     @model_validator(mode="after")

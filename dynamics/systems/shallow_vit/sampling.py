@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.validation import integer, refuse
+from dynamics.validation import integer, known_word, refuse
 from theory.systems.shallow_vit import data_law
 
 IntArray = NDArray[np.int64]
@@ -266,8 +266,7 @@ def expectation_of(expectation: str, samples: int | None) -> str:
     InvalidRequest
         For another name, or where it does not go with the samples.
     """
-    if expectation not in EXPECTATIONS:
-        refuse("expectation", expectation, "is unknown", ", ".join(EXPECTATIONS), "auto")
+    known_word("expectation", expectation, EXPECTATIONS)
     if expectation == "exact" and samples is not None:
         refuse("samples", samples, "are drawn, and the expectation is exact", "left out", "sampled")
     if expectation == "sampled" and samples is None:

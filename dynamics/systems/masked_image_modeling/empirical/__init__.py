@@ -9,7 +9,7 @@ a scalar of the reduced problem stands for.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pydantic
@@ -22,7 +22,7 @@ from dynamics.systems.masked_image_modeling.full import FullProblem
 from dynamics.systems.masked_image_modeling.images import sampled_images
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.training.minibatches import MiniBatches
-from dynamics.validation import STRICT, integer, number, whole
+from dynamics.validation import STRICT, integer, number, whole, word
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
@@ -39,7 +39,7 @@ class Training:
         Images of a mini-batch, reshuffled every epoch; all images by default.
     """
 
-    start: Literal["zero", "random"] = "zero"
+    start: word("zero", "random") = "zero"  # type: ignore[valid-type]
     spread: number(at_least=0.0) = 1e-2  # type: ignore[valid-type]
     batch: whole(1, optional=True) = None  # type: ignore[valid-type]
 

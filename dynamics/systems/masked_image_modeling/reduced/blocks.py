@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dynamics.problem import FloatArray
 from dynamics.systems.masked_image_modeling.kernels.reduced import Blocks
 from dynamics.systems.masked_image_modeling.parameters import Parameters
-from dynamics.validation import refuse
+from dynamics.validation import known_word, refuse
 
 if TYPE_CHECKING:
     from theory.systems.masked_image_modeling.symmetry import Area, RowType
@@ -320,8 +320,7 @@ def select(blocks: Sequence[Block], parameters: Parameters, expectation: str) ->
     InvalidRequest
         For an unknown expectation, or for counts whose sum is too long.
     """
-    if expectation not in KINDS:
-        refuse("expectation", expectation, "is unknown", ", ".join(KINDS), "auto")
+    known_word("expectation", expectation, KINDS)
     parts: list[Part] = []
     computed: dict[tuple[int, ...], Configurations] = {}
     for block in blocks:

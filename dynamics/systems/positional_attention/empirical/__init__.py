@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import sqrt
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pydantic
@@ -31,7 +31,7 @@ from dynamics.systems.positional_attention.kernels.full import SampleBlocks
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PositionalProblem
 from dynamics.training.minibatches import MiniBatches
-from dynamics.validation import STRICT, integer, refuse, whole
+from dynamics.validation import STRICT, integer, refuse, whole, word
 from theory.symmetry import Partition
 from theory.systems.positional_attention.data_law import SetLaw, bayes_error
 
@@ -55,9 +55,9 @@ class Training:
         Fresh samples for the test error.
     """
 
-    start: Literal["random", "symmetric"] = "random"
+    start: word("random", "symmetric") = "random"  # type: ignore[valid-type]
     batch: whole(1, optional=True) = None  # type: ignore[valid-type]
-    dtype: Literal["float64", "float32"] = "float64"
+    dtype: word("float64", "float32") = "float64"  # type: ignore[valid-type]
     diagonal: bool = False
     test_samples: whole(1) = 10_000  # type: ignore[valid-type]
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.parameters import Parameters
-from dynamics.validation import refuse
+from dynamics.validation import nearest_name, refuse
 from theory.symmetry import Partition
 from theory.systems.positional_attention.data_law import ANY, MIXED
 
@@ -136,7 +136,8 @@ def named_partition(name: str, parameters: Parameters, generator: Generator) -> 
     if name in ("contiguous", "random"):
         return runs if name == "contiguous" else runs.shuffled(generator)
     choices = "contiguous, grid (D and C squares, as 16 and 4) or random"
-    refuse("partition", name, "is not possible here", choices, "contiguous")
+    near = nearest_name(name, ["contiguous", "random", *(["grid"] if squares else [])])
+    refuse("partition", name, "is not possible here", choices, near)
 
 
 def assumption_1(parameters: Parameters, partition: Partition | None = None) -> SignalSets:

@@ -22,7 +22,7 @@ from dynamics.systems.positional_attention.reduced import (
     spectral,
     weighted_sum,
 )
-from dynamics.validation import InvalidRequest, integer, real, refuse
+from dynamics.validation import InvalidRequest, integer, known_word, real, refuse
 from theory.page import Page
 from theory.reduction import ReducedSystem
 from theory.systems.positional_attention import recursion
@@ -179,8 +179,7 @@ def _expectation(
     InvalidRequest
         If an argument is not valid, or the expectation cannot be made at this size.
     """
-    if expectation not in EXPECTATIONS:
-        refuse("expectation", expectation, "is unknown", ", ".join(EXPECTATIONS), "exact")
+    known_word("expectation", expectation, EXPECTATIONS)
     fixed = dropped is not None
     if fixed and expectation != "truncated":
         refuse("dropped", dropped, f"is not of {expectation}", "given for truncated", "none")

@@ -32,7 +32,7 @@ from dynamics.systems.shallow_vit.projection import Reader
 from dynamics.systems.shallow_vit.realization import SYMMETRIC, start_of
 from dynamics.systems.shallow_vit.sampling import IntArray
 from dynamics.training.minibatches import MiniBatches
-from dynamics.validation import STRICT, integer, number, refuse, whole
+from dynamics.validation import STRICT, integer, known_word, number, refuse, whole
 from theory.systems.shallow_vit.data_law import rounded
 
 SPARSIFIERS = ("random", "irrelevant", "noisiest")
@@ -41,10 +41,7 @@ SPARSIFIERS = ("random", "irrelevant", "noisiest")
 def _sparsifier(value: object) -> str | None:
     if value in (None, "none"):
         return None
-    if value not in SPARSIFIERS:
-        words = ", ".join(SPARSIFIERS)
-        refuse("sparsify", value, "is unknown", f"none, {words}", SPARSIFIERS[0])
-    return str(value)
+    return known_word("sparsify", value, ("none", *SPARSIFIERS))
 
 
 def _start(value: object) -> int | str | None:

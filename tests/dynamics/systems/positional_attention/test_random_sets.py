@@ -83,7 +83,7 @@ def test_fewer_samples_begin_more(system):
 
 
 def test_a_word_that_is_no_law_is_refused(system):
-    with pytest.raises(ValueError, match="random_sets can be any, mixed; nearest: any"):
+    with pytest.raises(ValueError, match="random_sets can be any, mixed; nearest: mixed"):
         system.Parameters(random_sets="mixd")
     single = Partition.contiguous([1, 7])
     with pytest.raises(InvalidRequest, match="leaves a set of one patch no value"):
