@@ -28,7 +28,7 @@ PAGE = "verdicts"
 WIDTH = 110
 CLAIM = 30
 """Columns of the name of a claim."""
-WORD = 28
+WORD = 30
 """Columns of a verdict."""
 
 

@@ -80,11 +80,11 @@ class Case:
 
 
 class Undecided(Exception):
-    """Why a check measures nothing; the keywords become the evidence of its finding."""
+    """Why a check measures nothing, and what is missing; other keywords become the evidence."""
 
-    def __init__(self, reason: str, **evidence: Any) -> None:
+    def __init__(self, reason: str, missing: str = "size", **evidence: Any) -> None:
         super().__init__(reason)
-        self.evidence = evidence
+        self.missing, self.evidence = missing, evidence
 
 
 class Study:
@@ -269,6 +269,7 @@ class Study:
         *also: Measurement,
         holds: Literal["as measured"] | bool | None = "as measured",
         may_still_come: bool = False,
+        missing: str | None = None,
         **evidence: Any,
     ) -> Finding:
         """The finding: every measurement must meet its bound.
@@ -287,7 +288,10 @@ class Study:
             The verdict where the bounds alone do not decide it; None where nothing is decided. The
             first measurement is shown then.
         may_still_come : bool
-            A bound that is not met may be met by a longer run, so that nothing is decided.
+            A bound that is not met may be met where what is missing is there: nothing is decided.
+        missing : str, optional
+            What that is, a name from `dynamics.experiments.verify.MISSING`: by default the time of
+            what may still come, else the size.
         **evidence
             Plain values (JSON), such as ``parameters``, beside the table.
         """
@@ -307,6 +311,7 @@ class Study:
         return Finding(
             holds, decisive.quantity, measured, decisive.bound, reason, evidence,
             relation=decisive.relation, single=self.single, literal=self.literal,
+            missing=(missing or ("time" if may_still_come else "size"),),
         )  # fmt: skip
 
 
@@ -351,7 +356,10 @@ def measures(
                 return check(study)
             except Undecided as refusal:
                 evidence = refusal.evidence
-                return Finding(None, quantity, nan, study.bound, str(refusal), evidence)
+                missing = (refusal.missing,)
+                return Finding(
+                    None, quantity, nan, study.bound, str(refusal), evidence, missing=missing
+                )
 
         @wraps(check)
         def decorated(system: System, protocol: Protocol) -> Finding:

@@ -10,6 +10,9 @@
    was seen again at half and a quarter of the step size, with three seeds, and later.
 6. A growth law is held against its exponent, to a tenth of it: a factor hides nothing there.
 
+What decides nothing names what is missing: "not decidable at this size", "to this time", "under
+this law" (`dynamics.experiments.verify.MISSING`).
+
 Rules 2 to 5 are `applied` to every finding; `repeats` and `growth` are what checks use to meet the
 fifth and the sixth.
 """
@@ -65,13 +68,13 @@ def applied(claim: Claim, finding: Finding) -> Finding:
         finding = replace(finding, holds=True, reason=reason)
     if finding.holds is False and claim.re_derived:
         reason = f"{finding.reason}; the formula is re-derived here, and so is not contradicted"
-        finding = replace(finding, holds=None, reason=reason)
+        finding = replace(finding, holds=None, reason=reason, missing=("formula",))
     if finding.single and finding.measured == finding.measured:
         reason = f"{finding.reason}; seen at one {' and one '.join(finding.single)}"
         if finding.holds is False:
             needed = ", ".join(REPEATED[name] for name in finding.single)
             reason += f", and to contradict takes {needed}"
-            finding = replace(finding, holds=None)
+            finding = replace(finding, holds=None, missing=finding.single)
         finding = replace(finding, reason=reason)
     if finding.literal is not None:
         literal = applied(replace(claim, reading="", one_sided=False), finding.literal)
@@ -79,7 +82,7 @@ def applied(claim: Claim, finding: Finding) -> Finding:
     elif claim.reading and finding.measured == finding.measured:
         nothing = "nothing is measured of the literal words"
         literal = replace(finding, holds=None, measured=nan, bound=nan, reason=nothing)
-        finding = replace(finding, literal=literal)
+        finding = replace(finding, literal=replace(literal, missing=("measurement",)))
     if claim.reading:
         finding = replace(finding, reason=f"read as: {claim.reading}; {finding.reason}")
     return finding

@@ -23,7 +23,17 @@ if TYPE_CHECKING:
     from dynamics.registry import System
     from theory.claims import Claim
 
-WORDS = {True: "holds", False: "does not hold here", None: "not decidable at this size"}
+MISSING = {
+    "size": "at this size",
+    "time": "to this time",
+    "law": "under this law",
+    "step size": "at this step size",
+    "seed": "with this seed",
+    "precision": "at this precision",
+    "formula": "without the lost formula",
+    "measurement": "without a measurement",
+}
+"""What an undecided verdict is missing -> how its word ends."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,7 @@ class Finding:
     ----------
     holds : bool or None
         True where the measurement supports the claim, False where it contradicts it, None where
-        this size cannot decide.
+        it decides nothing, for want of what is `missing`.
     quantity : str
         What was measured, in words.
     measured, bound : float
@@ -69,6 +79,9 @@ class Finding:
         Of what only one was tried: ``"step size"``, ``"seed"``, ``"time"``.
     literal : Finding or None
         What was measured of the statement's literal words, where the finding is of a reading.
+    missing : tuple of str
+        What would have to be another one for a decision, names from `MISSING`, where ``holds`` is
+        None.
 
     Examples
     --------
@@ -87,6 +100,14 @@ class Finding:
     relation: str = ""
     single: tuple[str, ...] = ()
     literal: Finding | None = None
+    missing: tuple[str, ...] = ("size",)
+
+    @property
+    def word(self) -> str:
+        """What was found, in words; where nothing was decided, with what is missing."""
+        if self.holds is None:
+            return f"not decidable {' and '.join(MISSING[name] for name in self.missing)}"
+        return "holds" if self.holds else "does not hold here"
 
 
 @dataclass(frozen=True)
@@ -116,7 +137,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool | None:
-        """Supported (True), contradicted (False), or undecided at this size (None)."""
+        """Supported (True), contradicted (False), or undecided (None)."""
         return self.finding.holds
 
     @property
@@ -124,7 +145,7 @@ class Verdict:
         """The verdict in words, with what it is a verdict on where that is not the literal text."""
         how = {"re-derived": self.claim.re_derived, "read": bool(self.claim.reading)}
         done = " and ".join(name for name, is_so in how.items() if is_so)
-        return f"{WORDS[self.holds]}, as {done} here" if done else WORDS[self.holds]
+        return f"{self.finding.word}, as {done} here" if done else self.finding.word
 
     @property
     def measured(self) -> float:
@@ -152,6 +173,7 @@ class Verdict:
             "bound": self.bound,
             "statement": self.claim.statement,
             "single": list(self.finding.single),
+            "missing": list(self.finding.missing) if self.holds is None else [],
             "evidence": dict(self.evidence),
         }
         if self.claim.reading:
@@ -160,7 +182,7 @@ class Verdict:
         if literal is not None:
             content["literal"] = {
                 "holds": literal.holds,
-                "verdict": WORDS[literal.holds],
+                "verdict": literal.word,
                 "measured": literal.measured,
                 "bound": literal.bound,
                 "relation": literal.relation,

@@ -91,6 +91,7 @@ def loss(study: Study) -> Finding:
     study.draw(r"time since $A \geq 1/2$", "$L_p - L_p^*$")
     return study.conclude(
         slowest, reason, *also, may_still_come=undecided_yet,
+        missing="time" if still_steepening(patches) else "size",
         exponent_of_time=None if growth is None else growth.fit.exponent,
     )  # fmt: skip
 
@@ -118,7 +119,7 @@ def attention(study: Study) -> Finding:
             f"L_p - L*_p of a {slow['row']} patch ends at {slow['left']:.2g} of its start, with "
             f"{slow['own']:.3g} of the attention on the own area: no decade to take an exponent of"
         )
-        return study.conclude(least, reason, holds=None)
+        return study.conclude(least, reason, holds=None, missing="time")
     powers, shares = ([row[name] for row in decayed] for name in ("exponent", "visible"))
     reason = (
         f"(1 - A)^2 falls as L_p - L*_p to the power {listed(powers)} and "
@@ -190,7 +191,8 @@ def end_of_growth(study: Study) -> Finding:
         name = "size of the exponent in P of A_m where alpha_m peaks"
         also.append(Measurement(name, abs(growth.fit.exponent), "<=", rules.NEAR_ZERO))
     undecided = off <= MIDDLE and (undecided_yet or constant is None)
-    return study.conclude(off, reason, *also, may_still_come=undecided)
+    missing = "time" if undecided_yet else "size"
+    return study.conclude(off, reason, *also, may_still_come=undecided, missing=missing)
 
 
 @measures(
@@ -230,7 +232,8 @@ def frozen(study: Study) -> Finding:
         reason += f"; a change below {UNCHANGED:g} of itself needs {runs.near(needed)}"
     level = {"nearly unchanged": 1 + UNCHANGED}
     study.draw(runs.UNITS, r"$\Phi_0$ over its value at the switch", level, y_scale="linear")
-    return study.conclude(study.rows[-1]["change"], reason, may_still_come=needed > law.P)
+    change, early = study.rows[-1]["change"], needed > law.P
+    return study.conclude(change, reason, may_still_come=early, missing="size")
 
 
 def _name(local: bool) -> str:

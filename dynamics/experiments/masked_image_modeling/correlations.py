@@ -69,6 +69,7 @@ def _along_sizes(study: Study) -> Finding:
         ),
         Measurement("sizes at which rho(0) is on the wrong side of 1", wrong, "<=", 0),
         may_still_come=undecided and off <= SAME and not wrong,
+        missing="size",
     )
 
 
@@ -105,7 +106,7 @@ def _gap_of_order_one(law: Any) -> None:
         words = f"{refusal}; rho(0) is {ratio:.3g} at P={law.P}"
         if ratio <= 1:
             words += f" and exceeds 1 from {runs.near(runs.needed(law, first_phase))} on"
-        raise Undecided(words, **refusal.evidence) from refusal
+        raise Undecided(words, **refusal.evidence) from refusal  # P, not the law, is missing
 
 
 @measures(
@@ -138,6 +139,7 @@ def theorem_f_3_local(study: Study) -> Finding:
         Measurement("crossings of |alpha_0| / alpha_m through 1", crossings, "==", 1),
         Measurement(rest_name, float(np.max(shares)), "<", 1.0),
         may_still_come=len(early) == len(study.rows),
+        missing="size",
     )
 
 

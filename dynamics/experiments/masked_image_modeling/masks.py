@@ -169,7 +169,8 @@ def lemma_a_9(study: Study) -> Finding:
             study.row({"row": name}, floor=float(floor), loss=float(loss[-1]), left=left[-1])
             study.curve(f"{name}, over its floor", case.run.time[1:], loss[1:] / floor)
     if not least:
-        raise Undecided("no mask hides a whole area: 0 is the bound", parameters=sizes_of(law))
+        reason = "no mask hides a whole area: 0 is the bound"
+        raise Undecided(reason, "law", parameters=sizes_of(law))
     reason = (
         f"the loss stays above the mean of z^2/2 over masks that hide the own area, "
         f"{study.listed('floor', 4)}, and descends to {study.listed('loss', 4)}, with "

@@ -103,7 +103,7 @@ def stage_1(study: Study) -> Finding:
     most = float(np.max([row["Phi_m"] / abs(row["Phi_0"]) for row in rows]))
     also = Measurement("largest Phi_m over |Phi_0| at that threshold", most, "<", 1.0)
     early = needed > law.P
-    return study.conclude(float(np.max(ratios)), reason, also, may_still_come=early)
+    return study.conclude(float(np.max(ratios)), reason, also, may_still_come=early, missing="size")
 
 
 @measures(
@@ -163,7 +163,7 @@ def lemma_5_3(study: Study) -> Finding:
     if few:
         reason += f"; of areas of less than {runs.MANY:g} patches each mate makes more than that"
     last = shares[-1] if ended else nan
-    return study.conclude(last, reason, *also, may_still_come=few)
+    return study.conclude(last, reason, *also, may_still_come=few, missing="size")
 
 
 @measures(
@@ -198,7 +198,8 @@ def intuition(study: Study) -> Finding:
             study.quantity, study.bound = factor, FACTOR
             off = max(depths[0], 1 / depths[0])
     undecided = growth is not None and growth.holds is None
-    return study.conclude(off, reason, also, may_still_come=undecided and later <= 1)
+    open_yet = undecided and later <= 1
+    return study.conclude(off, reason, also, may_still_come=open_yet, missing="size")
 
 
 @measures(
@@ -236,7 +237,7 @@ def separation(study: Study) -> Finding:
             reason += f"; less than {STILL:g} needs {runs.near(needed)}, as P^-0.02 has to be small"
     level = {"what counts as unchanged": 1 + STILL}
     study.draw(runs.UNITS, "attention to the own area\nover its first value", level)
-    return study.conclude(change, reason, may_still_come=needed > law.P)
+    return study.conclude(change, reason, may_still_come=needed > law.P, missing="size")
 
 
 def phases_figure(system: System, request: FigureRequest) -> Drawing:

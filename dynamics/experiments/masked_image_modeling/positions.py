@@ -183,4 +183,4 @@ def section_5_4(study: Study) -> Finding:
         name = "exponent of that share in C_s - 1"
         also = [Measurement(name, growth.fit.exponent, "<=", -1 + rules.SHARE)]
     study.draw(TIME, r"largest $|\Upsilon|$ over $\Phi_m$", {"nearly zero": runs.SMALL_SHARE})
-    return study.conclude(max(shares), reason, *also, may_still_come=undecided)
+    return study.conclude(max(shares), reason, *also, may_still_come=undecided, missing="size")

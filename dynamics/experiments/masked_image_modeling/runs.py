@@ -270,7 +270,7 @@ def requires(
     """
 
     def require(law: Any) -> None:
-        reason = ""
+        reason, missing = "", "law"
         if not (law.area_ids > 0).any():
             reason = "there is no local area, and no information gap"
         elif local and isnan(law.Delta_eff):
@@ -286,9 +286,9 @@ def requires(
                 f"less than {ORDER_ONE:g}"
             )
         elif many:
-            reason = _too_few(law, local)
+            reason, missing = _too_few(law, local), "size"
         if reason:
-            raise Undecided(reason, parameters=sizes_of(law))
+            raise Undecided(reason, missing, parameters=sizes_of(law))
 
     return require
 

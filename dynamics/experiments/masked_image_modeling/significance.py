@@ -132,6 +132,7 @@ def _patterns_differ(law: Any) -> None:
         words = "one cluster" if law.K < 2 else "every patch has a mate that is one in all clusters"
         raise Undecided(
             f"the claim is about patterns that differ between clusters, here {words}",
+            "law",
             parameters=sizes_of(law),
         )
 

@@ -36,7 +36,7 @@ def _under_assumption_1(check: Check) -> Check:
     def screened(system: Any, protocol: Protocol) -> Finding:
         if getattr(protocol.parameters, "random_sets", None) == MIXED:
             reason = "the claim is of Assumption 1, and random_sets=mixed is another law"
-            return Finding(None, "not measured", nan, nan, reason)
+            return Finding(None, "not measured", nan, nan, reason, missing=("law",))
         return check(system, protocol)
 
     return screened

@@ -132,7 +132,8 @@ def lemma_d_11(study: Study) -> Finding:
     if len(reached) < len(study.rows):
         lost = population.sizes_where(study, lambda row: row["first"] is None)
         reason = f"gamma does not pass the largest |rho| of a run up to time {LONG:g} at D={lost}"
-        return study.conclude(float("nan"), reason, holds=None, parameters={"time": LONG})
+        where = {"time": LONG}
+        return study.conclude(float("nan"), reason, holds=None, missing="time", parameters=where)
     shares = ", ".join(
         f"{row['share']:.0%} of the records from time {row['first']:.3g} on (D={row['D']})"
         for row in reached

@@ -319,7 +319,8 @@ def _by_share(case: Case, runs: list[dict[str, Any]]) -> str:
 def figure_2(study: Study) -> Finding:
     """Whether a model that fits Gaussian patches associates: with A free, and with A = P^T P."""
     if study.parameters is not None:
-        raise Undecided("the patches of this figure are Gaussian: there are no parameters to set")
+        reason = "the patches of this figure are Gaussian: there are no parameters to set"
+        raise Undecided(reason, "law")
     parameters, options = study.system.Parameters(D=16, C=4, omega=1e-3), QUICK
     linear = linear_error(pictures.localised(parameters)[0], study.seed)
     seeds = {"T_adam": study.seeds(1, 3), "gram_adam": study.seeds(3, 24)}

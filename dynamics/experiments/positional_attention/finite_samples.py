@@ -77,17 +77,20 @@ def theorem_4_2(study: Study) -> Finding:
     if share < 1.0:
         capped = f"; N was cut to {many:,} by the cost of a run" if many < SAMPLES else ""
         reason += f"{capped}{'' if holds is None else '; more samples do not help'}"
-    study.single = ("time",) if len(seeds) > 1 else study.single
+    study.single, unseen = ("time",) if len(seeds) > 1 else study.single, "size"
     if study.parameters is None:
         later = _any_time(study)
         reason += f"; {later[1]}"
-        holds = None if holds and not later[0] else holds
+        unseen = "time" if holds and not later[0] else "size"
+        holds = None if unseen == "time" else holds
     where = sizes_of(law) | {
         "d": law.d, "omega": law.omega, "eta": schedule.eta, "time": schedule.time,
         "seeds": list(seeds),
     }  # fmt: skip
     study.draw(TIME, "share of associated rows", y_scale="linear")
-    return study.conclude(share, reason, holds=holds, parameters=where, linear_error=linear)
+    return study.conclude(
+        share, reason, holds=holds, missing=unseen, parameters=where, linear_error=linear
+    )
 
 
 @measures(

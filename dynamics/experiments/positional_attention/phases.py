@@ -142,7 +142,8 @@ def event_2(study: Study) -> Finding:
     y_label = r"$\gamma / \max_{s \leq t} |\rho|$"
     study.draw(TIME, y_label, {"needed for some time of the run": 1.0}, y_scale="linear")
     holds = False if not passes else None if lost else True
-    return study.conclude(best, reason, holds=holds, parameters={"horizons": list(HORIZONS)})
+    where = {"horizons": list(HORIZONS)}
+    return study.conclude(best, reason, holds=holds, missing="time", parameters=where)
 
 
 def _passing(parameters: Any, run: Any, horizon: float) -> dict[str, Any]:
@@ -187,4 +188,5 @@ def event_3(study: Study) -> Finding:
     holds: bool | None = all(row["event_III"] is not None for row in study.rows)
     if not holds and (len(waiting) == len(study.rows) or not lowest.get("earlier", 9.0) < 1.0):
         holds = None
-    return study.conclude(lowest["ratio"], "; ".join(parts), holds=holds, parameters={"time": LONG})
+    ratio, where = lowest["ratio"], {"time": LONG}
+    return study.conclude(ratio, "; ".join(parts), holds=holds, missing="time", parameters=where)

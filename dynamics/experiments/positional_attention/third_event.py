@@ -78,9 +78,9 @@ def require_mixed(parameters: Any) -> None:
     parameters : Parameters
     """
     if parameters.random_sets != MIXED:
-        raise Undecided("the claim is of random_sets=mixed")
+        raise Undecided("the claim is of random_sets=mixed", "law")
     if parameters.q == 1:
-        raise Undecided("without zeros (q=1) the worst random set is another one")
+        raise Undecided("without zeros (q=1) the worst random set is another one", "law")
 
 
 @measures("largest criterion of a run whose error is zero at the end", "<", 1.0, require_mixed)
@@ -123,7 +123,8 @@ def zero_error(study: Study) -> Finding:
         study.quantity, study.relation = "least criterion of a run with an error at the end", ">="
         shown = min(row["criterion"] for row in study.rows)
         parts.append("no run here has error zero, so that one direction alone is seen")
-    return study.conclude(shown, "; ".join(parts), holds=holds, parameters={"time": horizon})
+    where = {"time": horizon}
+    return study.conclude(shown, "; ".join(parts), holds=holds, missing="time", parameters=where)
 
 
 def _numbers(rows: Sequence[Mapping[str, Any]]) -> str:

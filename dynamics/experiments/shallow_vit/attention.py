@@ -89,7 +89,7 @@ def proposition_2(study: Study) -> Finding:
     else:
         reason += "; it rises, and training ends before it is close to 1"
     study.draw("step", TO_RELEVANT, levels, *LINEAR)
-    return study.conclude(value, reason, holds=holds)
+    return study.conclude(value, reason, holds=holds, missing="time")
 
 
 def _least(case: runs.Case, record: int) -> float:
@@ -115,10 +115,10 @@ def rate(study: Study) -> Finding:
         late = (time >= 0.75 * time[-1]) & (time > 0)
         if late.sum() < runs.FEWEST:
             reason = f"{late.sum()} records in the last quarter, a line needs {runs.FEWEST}"
-            raise Undecided(reason, parameters=asdict(law))
+            raise Undecided(reason, "time", parameters=asdict(law))
         if not (left[late] > 0).all():
             reason = "nothing is left: all attention is on relevant tokens"
-            raise Undecided(reason, parameters=asdict(law))
+            raise Undecided(reason, "precision", parameters=asdict(law))
         slope, last = _late_slope(time, left), float(left[-1])
         numbers = {"alpha_confusion": law.alpha_confusion, "exponent": slope, "left": last}
         steps = int(case.run.steps[case.last])
@@ -136,11 +136,11 @@ def rate(study: Study) -> Finding:
             "with confusion tokens the limit itself is not reached (odds identity), and a rate "
             f"towards it is not defined; {reason}"
         )
-        return study.conclude(slope, reason, holds=None)
+        return study.conclude(slope, reason, holds=None, missing="law")
     if study.met(slope) or not slope < 0:
         return study.conclude(slope, reason, holds=study.met(slope))
     reason = f"what is left falls, and training ends before t is large; {reason}"
-    return study.conclude(slope, reason, holds=None)
+    return study.conclude(slope, reason, holds=None, missing="time")
 
 
 def _late_slope(time: FloatArray, values: FloatArray) -> float:

@@ -32,7 +32,7 @@ def enough_neurons(law: Any) -> None:
             f"m >= epsilon^-2 M^2 log N with 1 - epsilon - sigma M / pi > 0 is not met by m = "
             f"{law.m}: with N = {SAMPLES} it takes {ceil(least)} neurons"
         )
-        raise _outside(law, reason)
+        raise _outside(law, reason, "size")
 
 
 def theorem_1(law: Any) -> None:
@@ -65,9 +65,9 @@ def lucky_neurons(law: Any) -> None:
     Undecided
     """
     if law.output_weights != "shared":
-        raise Undecided("neurons have a sign for every position", parameters=asdict(law))
+        raise Undecided("neurons have a sign for every position", "law", parameters=asdict(law))
     theorem_1(law)
 
 
-def _outside(law: Any, reason: str) -> Undecided:
-    return Undecided(f"outside of the hypothesis: {reason}", parameters=asdict(law))
+def _outside(law: Any, reason: str, missing: str = "law") -> Undecided:
+    return Undecided(f"outside of the hypothesis: {reason}", missing, parameters=asdict(law))

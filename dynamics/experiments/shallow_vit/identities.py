@@ -93,7 +93,8 @@ def _equal(study: Study, y_label: str) -> Finding:
     if apart and all(far <= LIKE_A_PERTURBATION * grown for far, grown in apart):
         raise Undecided(
             f"differs by {most:.1e} after {STEPS} steps, but training here is unstable: a start "
-            f"changed by {runs.PERTURBATION:g} of itself ends {max(g for _, g in apart):.1e} away"
+            f"changed by {runs.PERTURBATION:g} of itself ends {max(g for _, g in apart):.1e} away",
+            "precision",
         )
     word = "equal to rounding" if most <= ROUNDING else "different"
     words = "; ".join(f"{row['case']}: {row['difference']:.1e}" for row in study.rows)
@@ -154,7 +155,7 @@ def odds_identity(study: Study) -> Finding:
     laws = runs.both_margins(study, **SMALL)
     if laws[0].n_confusion == 0 or laws[0].data == "iid":
         reason = "needs confusion tokens, as many in every sample"
-        raise Undecided(reason, parameters=asdict(laws[0]))
+        raise Undecided(reason, "law", parameters=asdict(laws[0]))
     for law in laws:
         problem = study.system.FullPopulation(law, **_training(study, law))
         run = descend(problem, runs.ETA, STEPS, record=1)
@@ -185,7 +186,7 @@ def margin_and_weights(study: Study) -> Finding:
     """A loop with weights 1/m and margin 1 against training with 1/sqrt(m) and margin sqrt(m)."""
     for name, law, training in _cases(study, (CASES[0], CASES[2])):
         if law.output_weights != "shared" or law.frozen != "none":
-            raise Undecided("needs shared weights, all trained", parameters=asdict(law))
+            raise Undecided("needs shared weights, all trained", "law", parameters=asdict(law))
         problem = study.system.ReducedPopulation(runs.proofs_margin(law), **training)
         run, root = descend(problem, runs.ETA, STEPS, record=1), sqrt(law.m)
         parts, series = tuple(run[part][0].copy() for part in PARTS), [0.0]
@@ -224,7 +225,8 @@ def initialization(study: Study) -> Finding:
     law = study.law()
     study.bound = law.delta
     if law.noise == 0:
-        raise Undecided("without noise the printed scales are infinite", parameters=asdict(law))
+        reason = "without noise the printed scales are infinite"
+        raise Undecided(reason, "law", parameters=asdict(law))
     problem = study.system.ReducedPopulation(law, seed=study.seed)
     state = problem.initial_state
     parts = {name: problem.layout.part(state, name) for name in ("K", "Q", "V")}

@@ -119,9 +119,8 @@ def equation_9(study: Study) -> Finding:
 def _batch(law: Any) -> int:
     least = least_batch(law.alpha_star, law.sigma, law.delta)
     if not isfinite(least):
-        raise Undecided(
-            "(9) has no batch: alpha_* is at most e^-delta sigma", parameters=asdict(law)
-        )
+        reason = "(9) has no batch: alpha_* is at most e^-delta sigma"
+        raise Undecided(reason, "law", parameters=asdict(law))
     return ceil(least)
 
 
@@ -140,7 +139,7 @@ def equation_70(study: Study) -> Finding:
     infinite = pole(law.sigma)
     edge = max(infinite, least_share(law.alpha_confusion, law.sigma, law.delta)) or SHARES[-1]
     if edge * (1 + DISTANCES[0]) > 1:
-        raise Undecided(f"needs alpha_* above {edge:.3g}", parameters=asdict(law))
+        raise Undecided(f"needs alpha_* above {edge:.3g}", "law", parameters=asdict(law))
     shares = [edge * (1 + distance) for distance in DISTANCES]
     sides = np.array([[side(a, law.sigma, law.delta) for side in (derived_batch, least_batch)]
                       for a in shares])  # fmt: skip

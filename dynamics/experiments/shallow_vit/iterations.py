@@ -140,7 +140,7 @@ def _steps_of(study: Study, laws: Sequence[Any], eta: float = ETA, few: int = SE
     steps = np.array([steps_to_zero(study.system, law, seeds, eta) for law in laws])
     if not np.isfinite(steps).all():
         reason = f"zero training loss is not reached in {STEPS} steps"
-        raise Undecided(reason, parameters=asdict(study.law(L=100)))
+        raise Undecided(reason, "time", parameters=asdict(study.law(L=100)))
     return steps
 
 

@@ -124,7 +124,7 @@ def growth_of_keys(study: Study) -> Finding:
     """
     for name, time, squares, cosine in _keys(study):
         if np.ptp(squares) == 0:
-            raise Undecided("q_1 does not move", parameters=asdict(study.law()))
+            raise Undecided("q_1 does not move", "law", parameters=asdict(study.law()))
         quarter, half = np.searchsorted(time, time[-1] * np.array([0.25, 0.5]))
         before, after = squares[half] - squares[quarter], squares[-1] - squares[half]
         ratio = float(after / before) if before > 0 else 0.0
@@ -145,7 +145,8 @@ def growth_of_keys(study: Study) -> Finding:
         reason = (
             f"training ends before log t shows, which takes {DECADES:g} decades of growth; {reason}"
         )
-        return study.conclude(far["ratio"], reason + _later(study), holds=None)
+        reason += _later(study)
+        return study.conclude(far["ratio"], reason, holds=None, missing="time")
     log_t = all(1 / SAME <= r["ratio"] <= SAME for r in rows)
     return study.conclude(far["ratio"], reason, holds=grows and log_t)
 
@@ -250,7 +251,7 @@ def lemma_3(study: Study) -> Finding:
     start = study.system.ReducedPopulation(law, seed=study.seed).instance.start
     lengths = np.linalg.norm(start.W_O, axis=1)
     if not lengths.all():
-        raise Undecided("neurons of length zero have no direction", parameters=asdict(law))
+        raise Undecided("neurons of length zero have no direction", "law", parameters=asdict(law))
     cosines = start.W_O @ start.p[:, :2] / lengths[:, None]
     angles = np.arccos(np.clip(cosines, -1, 1))
     counts = (angles <= law.sigma).sum(axis=0)

@@ -148,7 +148,7 @@ def without_rounding(problem: str = "ReducedPopulation") -> Callable[[Check], Ch
                 f"{measurement.listed(values)} from starts changed by {PERTURBATION:g} of "
                 f"themselves; {finding.reason}"
             )
-            return replace(finding, holds=None, reason=reason)
+            return replace(finding, holds=None, reason=reason, missing=("precision",))
 
         return decorated
 

@@ -72,7 +72,8 @@ def _enough(laws: list[Any]) -> list[Any]:
         reason = (
             f"fewer than {runs.FEWEST} of the alpha_* have whole numbers of tokens and a majority"
         )
-        raise Undecided(reason, **({"parameters": asdict(laws[0])} if laws else {}))
+        evidence: dict[str, Any] = {"parameters": asdict(laws[0])} if laws else {}
+        raise Undecided(reason, **evidence)
     return laws
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, model_validator
 from pydantic.dataclasses import dataclass
 
-from dynamics.validation import STRICT, real, refuse, whole
+from dynamics.validation import STRICT, known_word, real, refuse, whole
 from theory.systems.masked_image_modeling.symmetry import one_cluster, reference, two_cluster_grid
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
@@ -40,9 +40,7 @@ LEAST_LATENT, MOST_LATENT = 1e-3, 1e3
 
 
 def _family(value: object) -> str:
-    if not isinstance(value, str) or value not in FAMILIES:
-        refuse("family", value, "is unknown", ", ".join(FAMILIES), "one_cluster")
-    return value
+    return known_word("family", value, tuple(FAMILIES))
 
 
 def _numbers(name: str, value: object, **bounds: float) -> tuple[float, ...]:

@@ -92,8 +92,48 @@ def test_a_formula_that_was_lost_is_not_contradicted():
     lost = claim(re_derived=True)
     verdict = dynamics.Verdict(lost, applied(lost, finding()))
     assert verdict.holds is None
-    assert verdict.word == "not decidable at this size, as re-derived here"
+    assert verdict.word == "not decidable without the lost formula, as re-derived here"
     assert applied(lost, finding(holds=True)).holds is True
+
+
+# what is missing
+
+
+@pytest.mark.parametrize(
+    ("single", "word"),
+    [
+        (("time",), "not decidable to this time"),
+        (("step size",), "not decidable at this step size"),
+        (("seed", "time"), "not decidable with this seed and to this time"),
+    ],
+)
+def test_what_was_tried_only_once_is_what_is_missing(single, word):
+    verdict = dynamics.Verdict(claim(), applied(claim(), finding(single=single)))
+    assert (verdict.word, verdict.document()["missing"]) == (word, list(single))
+
+
+def test_a_check_says_whether_the_law_the_time_or_the_size_is_missing(system):
+    words = {}
+    for source, changed in [("Theorem 3.1", {"random_sets": "mixed"}), ("Zero error", {})]:
+        (verdict,) = dynamics.verify(system, system.Parameters(D=8, C=2, **changed), [source])
+        words[source] = verdict.document()["verdict"]
+    assert set(words.values()) == {"not decidable under this law"}
+
+    def word(**how):
+        study = Study(system, Protocol(), "D", "<", 1.0)
+        return study.conclude(2.0, "measured", **how).word
+
+    assert word(may_still_come=True) == "not decidable to this time"
+    assert word(may_still_come=True, missing="size") == "not decidable at this size"
+    assert word(holds=None) == "not decidable at this size"
+    assert word(holds=None, missing="precision") == "not decidable at this precision"
+    assert (word(), word(holds=True)) == ("does not hold here", "holds")
+
+
+def test_of_literal_words_that_nothing_was_measured_of_a_measurement_is_missing():
+    read = claim(reading="off the diagonal")
+    literal = dynamics.Verdict(read, applied(read, finding(True))).document()["literal"]
+    assert literal["verdict"] == "not decidable without a measurement"
 
 
 # 4. readings
