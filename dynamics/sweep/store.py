@@ -10,9 +10,7 @@ files.
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +23,7 @@ from numpy.typing import NDArray
 
 from dynamics.results.outcome import PENDING, POINT_KINDS
 from dynamics.results.presentation import Presentation
+from dynamics.sweep.folder import check_place, locked, refuse_foreign, remove_partial
 from dynamics.sweep.plan import MODEL, Plan, different_entries
 from dynamics.validation import InvalidRequest
 
@@ -38,8 +37,6 @@ REQUEST_PARTS = {
 DONE, BLOCK, RECORD = "done", "block", "record"
 PATH, TIME = "path_", "time_"
 """Beginnings of the names of series and of the times of events."""
-PARTIAL = ".partial"
-"""Ending of the name under which zarr writes a file before it takes its place."""
 COUNTS_BELOW = 10_000
 """Greater entries of ``done`` are checksums, which an earlier version wrote."""
 
@@ -118,21 +115,22 @@ class SweepStore:
         Raises
         ------
         InvalidRequest
-            If something else is there, it was made by another request, or another sweep is at it.
+            If anything else is there, it was made by another request, or another sweep is at it.
         StoreError
             If it cannot be written.
         """
-        _check_folder(self.path)
-        with _locked(self.path):
+        check_place(self.path)
+        with locked(self.path):
             if (self.path / "zarr.json").exists():
                 changes = different_entries(read_request(self.path)[0], self.plan.description)
                 if changes:
                     raise InvalidRequest(
                         f"{str(self.path)!r} is of another sweep ({'; '.join(changes)})"
                     )
+                refuse_foreign(self.path)
             with store_errors(self.path):
-                _tidy(self.path)
                 self._write_frame()
+                remove_partial(self.path)
             yield
 
     def write(self, number: int, block: Mapping[str, NDArray[Any]]) -> None:
@@ -201,54 +199,6 @@ def _attributes(plan: Plan) -> dict[str, Any]:
         | {"kinds": json.dumps(list(POINT_KINDS))}
         | ({} if plan.presentation is None else plan.presentation.attributes())
     )
-
-
-def _check_folder(path: Path) -> None:
-    """Make the folder of a sweep; refuse a place that holds something else or is not writable."""
-
-    def refused(problem: str) -> InvalidRequest:
-        allowed = "a new folder or an earlier sweep's"
-        return InvalidRequest(f"out={str(path)!r} {problem}; out can be {allowed}")
-
-    try:
-        if path.is_symlink() or (path.exists() and not path.is_dir()):
-            raise refused("is not a folder")
-        if path.exists() and not (path / "zarr.json").exists():
-            strange = [entry for entry in path.iterdir() if not entry.name.endswith(PARTIAL)]
-            if strange:
-                raise refused(f"holds other files ({strange[0].name})")
-        path.mkdir(parents=True, exist_ok=True)
-        if not os.access(path, os.W_OK):
-            raise OSError(errno.EROFS, "it is not writable")
-    except OSError as error:
-        raise refused(f"cannot be written ({(error.strerror or str(error)).lower()})") from None
-
-
-def _tidy(path: Path) -> None:
-    """Remove what a killed sweep had begun to write, and folders that hold nothing."""
-    for entry in path.rglob(f"*{PARTIAL}"):
-        entry.unlink()
-    for folder, _, _ in os.walk(path, topdown=False):
-        if Path(folder) != path and not os.listdir(folder):
-            os.rmdir(folder)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Keep other sweeps from a store, without a file of its own."""
-    try:
-        import fcntl
-    except ImportError:  # not on this system: nothing to lock with
-        yield
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise InvalidRequest(f"another sweep is at work on {str(path)!r}") from None
-    finally:
-        os.close(handle)
 
 
 @dataclass(frozen=True)

@@ -133,19 +133,76 @@ def test_marks_that_cannot_be_read_are_blocks_to_run(small, tmp_path, files, cap
     assert not capfd.readouterr().err
 
 
-def test_what_is_not_ours_stays(small, tmp_path):
+PIECES = ["results.partial", "risk/c.abc.partial", "risk/notes/c.txt", "zarr.json.partial"]
+
+
+def entries(folder):
+    """Every file and folder in a folder, with its contents."""
+    return {path: path.is_file() and path.read_bytes() for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("name", PIECES)
+def test_a_store_with_a_file_of_the_user_is_refused_and_not_touched(small, tmp_path, name):
     out = shutil.copytree(small[0], tmp_path / "o.zarr")
     (out / "pictures").mkdir()
-    (out / "pictures" / "mine.txt").write_text("precious")
-    dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
-    assert (out / "pictures" / "mine.txt").read_text() == "precious"
+    (out / name).parent.mkdir(exist_ok=True)
+    (out / name).write_text("precious")
+    (out / f"risk/c.{32 * 'a'}.partial").write_bytes(b"x")
+    (out / "done" / "c" / "3").unlink()
+    before = entries(out)
+    with pytest.raises(InvalidRequest, match=rf"holds other files \({name}\)") as caught:
+        dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+    assert "\n" not in str(caught.value)
+    assert entries(out) == before
+
+
+@pytest.mark.parametrize("name", ["thesis.partial", "empty/", f"c.{32 * 'a'}.partial"])
+def test_a_folder_of_the_user_is_refused_and_not_touched(tmp_path, name):
+    out = tmp_path / "mine"
+    out.mkdir()
+    (out / name).mkdir() if name.endswith("/") else (out / name).write_text("precious")
+    before = entries(out)
+    with pytest.raises(InvalidRequest, match="holds other files"):
+        dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+    assert entries(out) == before
+
+
+def test_a_link_in_a_store_is_refused(small, tmp_path):
+    out = shutil.copytree(small[0], tmp_path / "l.zarr")
+    (tmp_path / "elsewhere").mkdir()
+    (out / "pictures").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "mine.txt").write_text("precious")
+    with pytest.raises(InvalidRequest, match="holds other files"):
+        dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
 
 
 def test_nothing_is_left_of_writes_that_were_cut(small, tmp_path, files):
     out = shutil.copytree(small[0], tmp_path / "p.zarr")
     before = files(out)
-    (out / "risk" / "c.abc.partial").write_bytes(b"x")
+    for name in ("zarr", "risk/zarr", "risk/c", "risk/c/0", "G/c/0/1/1"):
+        (out / f"{name}.{32 * 'a'}.partial").write_bytes(b"x")
     (out / "newly").mkdir()
     dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
     assert files(out) == before
-    assert not (out / "newly").exists()
+    assert (out / "newly").exists()
+
+
+def test_a_sweep_that_was_killed_before_its_first_file_goes_on(small, tmp_path, files):
+    out = tmp_path / "f.zarr"
+    out.mkdir()
+    (out / f"zarr.{32 * 'a'}.partial").write_bytes(b"x")
+    dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
+    assert files(out) == files(small[0])
+
+
+def test_a_wrong_request_leaves_a_store_as_it_is(small, tmp_path):
+    """Also one whose damage the same command with right numbers would mend."""
+    out = shutil.copytree(small[0], tmp_path / "w.zarr")
+    (out / f"risk/c.{32 * 'a'}.partial").write_bytes(b"x")
+    (out / "done" / "c" / "3").write_bytes(b"x")
+    (out / "G" / "zarr.json").write_text("garbage")
+    before = entries(out)
+    for wrong in ({"steps": "nan"}, {"time": "nan"}, {"q": "1.2,1.4"}, {"nothing": 1}):
+        with pytest.raises(InvalidRequest):
+            dynamics.sweep(SYSTEM, GIVEN | wrong, out, workers=0, trajectory=5)
+    assert entries(out) == before

@@ -1,0 +1,103 @@
+"""The folder of a sweep: nothing of the user's in it, and one process that writes.
+
+A store holds files of a few names only, which zarr writes: the description ``zarr.json`` of the
+group and of each array, and the chunks below ``c``. A file comes under a name that ends in
+``.<32 digits>.partial`` before it takes its place, and stays under it when the process is killed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dynamics.validation import InvalidRequest
+
+PARTIAL = re.compile(r"(?:[^/]+/)?(?:zarr|c(?:/\d+)*)\.[0-9a-f]{32}\.partial")
+"""Files of a store that were being written, by their paths in it."""
+FIRST = re.compile(r"zarr\.[0-9a-f]{32}\.partial")
+"""What a sweep that was killed at once leaves in a folder that is no store yet."""
+WHOLE = re.compile(r"(?:[^/]+/)?zarr\.json|[^/]+/c(?:/\d+)*")
+"""Files of a store."""
+ALLOWED = "out can be a new folder or an earlier sweep's"
+
+
+def check_place(path: Path) -> None:
+    """Make the folder of a sweep; refuse a place that holds something else or is not writable.
+
+    Raises
+    ------
+    InvalidRequest
+    """
+    try:
+        if path.is_symlink() or (path.exists() and not path.is_dir()):
+            raise InvalidRequest(f"out={str(path)!r} is not a folder; {ALLOWED}")
+        if path.exists() and not (path / "zarr.json").exists():
+            _refuse_others(path, os.listdir(path), FIRST)
+        path.mkdir(parents=True, exist_ok=True)
+        if not os.access(path, os.W_OK):
+            raise OSError(errno.EROFS, "it is not writable")
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise InvalidRequest(f"out={str(path)!r} cannot be written ({why}); {ALLOWED}") from None
+
+
+def refuse_foreign(path: Path) -> None:
+    """Refuse a store with a file that no sweep has written; empty folders are no harm.
+
+    Raises
+    ------
+    InvalidRequest
+    """
+    _refuse_others(path, _files(path), WHOLE, PARTIAL)
+
+
+def _refuse_others(path: Path, names: Iterable[str], *allowed: re.Pattern[str]) -> None:
+    for name in names:
+        if not any(pattern.fullmatch(name) for pattern in allowed):
+            raise InvalidRequest(f"out={str(path)!r} holds other files ({name}); {ALLOWED}")
+
+
+def remove_partial(path: Path) -> None:
+    """Remove the files that a killed sweep had begun to write, from a store."""
+    for name in [name for name in _files(path) if PARTIAL.fullmatch(name)]:
+        (path / name).unlink()
+
+
+def _files(path: Path) -> Iterator[str]:
+    """Paths of all files in a folder, and of links, which are not followed."""
+    for folder, below, files in os.walk(path, onerror=_raised):
+        inside = Path(folder).relative_to(path).as_posix()
+        for name in (*files, *(each for each in below if os.path.islink(f"{folder}/{each}"))):
+            yield name if inside == "." else f"{inside}/{name}"
+
+
+def _raised(error: OSError) -> None:
+    raise error
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other sweeps from a store, without a file of its own.
+
+    Raises
+    ------
+    InvalidRequest
+        If another sweep is at work there.
+    """
+    try:
+        import fcntl
+    except ImportError:  # not on this system: nothing to lock with
+        yield
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise InvalidRequest(f"another sweep is at work on {str(path)!r}") from None
+    finally:
+        os.close(handle)
