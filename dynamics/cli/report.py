@@ -145,7 +145,7 @@ def write_folder(
     from dynamics import plotting
     from dynamics.results import storage
 
-    with storage.replacing(out) as folder:
+    with storage.fresh_folder(out) as folder:
         if result is not None:
             storage.write_groups(result, folder / storage.INSIDE)
         files = [plotting.write(axes, folder / name).name for name, axes in pictures]
@@ -153,6 +153,7 @@ def write_folder(
             (folder / name).write_text(text, encoding="utf-8")
         document = document | {"files": [*files, *(texts or {})]}
         (folder / "summary.json").write_text(json_text(document) + "\n", encoding="utf-8")
+        storage.put(folder, out)
     return document
 
 

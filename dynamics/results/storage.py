@@ -4,22 +4,26 @@ A `Trajectory` is one group, a `Comparison` a group with the sub-groups ``reduce
 of more seeds, ``full_1``, ... (with ``reduced_1``, ... where each has its own), an `Overlay` one
 with ``flow`` and ``run_0``, ``run_1``, ...
 The command line keeps such a store as ``result.zarr`` in a folder with pictures; `load` takes both.
-Variables hold what was computed; parameters, settings, events and outcome are attributes, as JSON,
-with the versions of the programs. No clock reading is stored: equal runs give equal stores.
+Every file has a checksum, and `load` refuses one that is damaged. Variables hold what was computed;
+parameters, settings, events and outcome are attributes, as JSON, with the versions of the programs.
+No clock reading is stored: equal runs give equal stores.
 """
 
 from __future__ import annotations
 
+import errno
 import importlib
+import itertools
 import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dynamics.results import checksums
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.trajectory import Trajectory
 from dynamics.validation import InvalidRequest
@@ -116,23 +120,55 @@ def save(result: Result, path: str | os.PathLike[str]) -> Path:
     >>> (same.states == run.states).all(), same.outcome == run.outcome
     (np.True_, True)
     """
-    with replacing(path) as fresh:
+    with fresh_folder(path) as fresh:
         write_groups(result, fresh)
-    return Path(path)
+        return put(fresh, Path(path))
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A fresh folder that replaces ``path`` when the block ends well, and only then."""
-    target = check_writable(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".attdyn-") as folder:
+def fresh_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A new, empty folder beside ``path``, for `put`; it is gone after the block if not put."""
+    parent = check_writable(path).parent
+    parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=parent, prefix=".attdyn-") as folder:
         fresh = Path(folder) / "result"
         fresh.mkdir()
         yield fresh
-        if target.exists():
-            os.replace(target, Path(folder) / "replaced")
-        os.replace(fresh, target)
+
+
+def put(fresh: Path, target: Path) -> Path:
+    """Give a fresh folder its name in one step; of several writers the last one has it, whole.
+
+    Parameters
+    ----------
+    fresh : Path
+        Of `fresh_folder`, written to the end.
+    target : Path
+        An earlier result there is replaced; it is never mixed with the new one.
+
+    Returns
+    -------
+    Path
+        The target.
+
+    Raises
+    ------
+    InvalidRequest
+        If something else is there by now.
+    """
+    for attempt in itertools.count():
+        try:
+            os.rename(fresh, target)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        else:
+            break
+        check_writable(target)
+        # Another writer may move it away at the same moment.
+        with suppress(FileNotFoundError):
+            os.rename(target, fresh.with_name(f"replaced_{attempt}"))
+    return target
 
 
 def write_groups(result: Result, folder: Path) -> None:
@@ -142,7 +178,7 @@ def write_groups(result: Result, folder: Path) -> None:
     ----------
     result : Trajectory, Comparison or Overlay
     folder : Path
-        Of the store, empty.
+        Of the store, which is made.
     """
     import xarray
 
@@ -170,6 +206,7 @@ def write_groups(result: Result, folder: Path) -> None:
         groups = {None: _stamped(result.to_xarray())}
     for group, dataset in groups.items():
         dataset.to_zarr(folder, group=group, mode="a", zarr_format=3, consolidated=False)
+    checksums.seal(folder)
 
 
 def check_writable(path: str | os.PathLike[str], flag: str = "out") -> Path:
@@ -197,10 +234,8 @@ def check_writable(path: str | os.PathLike[str], flag: str = "out") -> Path:
             raise refused("is a link")
         if Path.cwd().is_relative_to(target.resolve()):
             raise refused("is the working folder or holds it")
-        if os.path.lexists(target):
-            strange = _strange(target)
-            if strange:
-                raise refused(strange)
+        if strange := _strange(target):
+            raise refused(strange)
         standing = next(folder for folder in target.absolute().parents if folder.exists())
         with tempfile.TemporaryDirectory(dir=standing) as folder:
             (Path(folder) / target.name).mkdir()
@@ -211,7 +246,26 @@ def check_writable(path: str | os.PathLike[str], flag: str = "out") -> Path:
 
 
 def _strange(path: Path) -> str:
-    """Why a path is not an earlier result of this program, to be replaced; empty if it is."""
+    """Why a path can be no result of this program, to be replaced; empty if it can."""
+    while True:
+        before = _identity(path)
+        with suppress(FileNotFoundError):
+            strange = "" if before is None else _foreign(path)
+            # Another writer may have replaced it meanwhile.
+            if not strange or _identity(path) == before:
+                return strange
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Device and number of what is at a path, if anything."""
+    with suppress(FileNotFoundError):
+        found = os.lstat(path)
+        return found.st_dev, found.st_ino
+    return None
+
+
+def _foreign(path: Path) -> str:
+    """What there is that is not of an earlier result; empty if there is nothing of that kind."""
     if path.is_dir() and not any(path.iterdir()):
         return ""
     if not path.is_dir():
@@ -289,12 +343,19 @@ def load(path: str | os.PathLike[str]) -> Result | Sweep:
     stored = attributes(store)
     if stored.get("kind") not in KINDS or stored.get("format") != FORMAT:
         format_ = f"format {stored.get('format')}" if "format" in stored else "no known format"
-        raise InvalidRequest(f"path={str(path)!r} has {format_}, this program reads {FORMAT}")
+        raise InvalidRequest(
+            f"path={str(path)!r} has {format_}, this program reads {FORMAT}, or its zarr.json is "
+            "damaged"
+        )
     try:
-        return _read(store)
+        checksums.check(store)
+        result = _read(store)
     except (ValueError, KeyError, OSError, RuntimeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InvalidRequest(f"path={str(path)!r} cannot be read ({reason})") from error
+    if attributes(store) != stored:
+        raise InvalidRequest(f"path={str(path)!r} was replaced while it was read; load it again")
+    return result
 
 
 def _read(store: Path) -> Result:
