@@ -73,6 +73,10 @@ class DefaultRun:
     contrast: Contrast | None = None
 
 
+FLOW_GRADIENTS = 3000.0
+"""Gradients of a flow, about: those of steps do not depend on the horizon."""
+
+
 @dataclass(frozen=True)
 class System:
     """Everything that a driver, a command or a picture may ask of a system.
@@ -107,8 +111,9 @@ class System:
     plot_description : PlotDescription
         What its runs are drawn as.
     cost_model : callable
-        Parameters, the name of a full problem or None, options -> predicted time of one gradient:
-        which point of a sweep to begin with, and nothing else, rests on it.
+        Parameters, the name of a full problem or None, options -> predicted time of one gradient,
+        in seconds for a built-in system: the order of the points of a sweep and the hint at the
+        flow (`dynamics.cli.forecast`) rest on it, and nothing else.
     origin : Origin or None
         The model file of a model of one's own; None for a built-in system.
     model : object

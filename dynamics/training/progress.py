@@ -1,12 +1,13 @@
 """What a long run shows, and how it is ended early.
 
-A progress bar on stderr where that is a terminal, and nothing elsewhere; Ctrl-C, and the SIGTERM
-of a batch system, end a run that keeps what it has. tqdm is imported at the first run, so that
-``import dynamics`` stays light.
+A progress bar on stderr where that is a terminal, a line every half minute elsewhere (a pipe, the
+log of a batch system); Ctrl-C and SIGTERM end a run that keeps what it has. tqdm is imported at
+the first run, so that ``import dynamics`` stays light.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -17,6 +18,8 @@ from typing import Any
 
 DELAY = 1.0
 """Seconds before a bar appears: short runs show none."""
+EVERY = 30.0
+"""Seconds from line to line where stderr is not a terminal."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _active: list[threading.Event] = []
@@ -24,6 +27,9 @@ _active: list[threading.Event] = []
 
 def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps") -> Any:
     """A progress bar: how many steps, how many per second, and the time left.
+
+    Where stderr is not a terminal it is a line, written every `EVERY` seconds, and nothing in a
+    process of a sweep, whose own bar counts its points.
 
     Parameters
     ----------
@@ -43,18 +49,36 @@ def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps")
     """
     from tqdm import tqdm
 
+    terminal = sys.stderr.isatty()
+    look: dict[str, Any] = {"delay": DELAY, **_size()}
+    if not terminal:
+        look = {"file": _Lines(), "ncols": 0, "ascii": True, "delay": EVERY, "mininterval": EVERY}
     return tqdm(
         desc=what,
         total=total,
         initial=done,
         unit=f" {unit}",
         unit_scale=True,
-        disable=None,
-        delay=DELAY,
+        disable=not terminal and multiprocessing.parent_process() is not None,
         leave=False,
         miniters=1,
-        **_size(),
+        **look,
     )
+
+
+class _Lines:
+    """A stream to stderr on which every picture of a bar is a line of its own."""
+
+    encoding = "ascii"
+
+    def write(self, text: str) -> None:
+        """Write a line, without the returns and blanks that erase a bar."""
+        if text.strip():
+            sys.stderr.write(f"{text.strip()}\n")
+
+    def flush(self) -> None:
+        """Flush stderr."""
+        sys.stderr.flush()
 
 
 def _size() -> dict[str, Any]:

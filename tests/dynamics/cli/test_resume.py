@@ -1,10 +1,6 @@
-import contextlib
 import json
 import os
-import pty
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -127,47 +123,6 @@ def test_wrong_requests_are_one_line_and_exit_code_2(capsys, elsewhere, words, m
     assert (captured.out, captured.err.count("\n")) == ("", 1)
     assert Path("thesis.tex").read_text() == "years of work"
     assert [p.name for p in elsewhere.iterdir()] == ["thesis.tex"]
-
-
-BARS = """
-import time
-import dynamics
-from dynamics.training import progress
-system = dynamics.load_system("positional_attention")
-problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
-dynamics.descend(problem, 0.02, 1000)
-progress.DELAY = 0.05
-dynamics.descend(problem, 0.02, 150_000)
-gradient, calls = problem.gradient, []
-def slow(state):
-    calls.append(len(calls) < 60 and time.sleep(0.005))
-    return gradient(state)
-problem.gradient = slow
-dynamics.flow(problem, 1.0)
-"""
-
-
-def test_long_runs_show_their_progress_on_a_terminal():
-    """Nothing on a pipe: the runs above, which end by signals, write one line to theirs."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-c", BARS], stderr=theirs, stdout=subprocess.PIPE, text=True
-    )
-    os.close(theirs)
-    shown = b""
-    with contextlib.suppress(OSError):  # Linux: when the other side has been closed
-        while part := os.read(ours, 4096):
-            shown += part
-    os.close(ours)
-    assert process.communicate(timeout=60)[0] == ""
-    assert process.returncode == 0
-    text = shown.decode()
-    assert "reduced population: " in text
-    assert "k/150k [" in text
-    assert " steps/s]" in text
-    assert "/1.00k" not in text
-    assert "flow, reduced population: " in text
-    assert " of 1]" in text
 
 
 def test_a_request_that_is_refused_leaves_an_earlier_checkpoint(capsys, elsewhere, interrupted):

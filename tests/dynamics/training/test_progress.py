@@ -1,0 +1,87 @@
+import io
+import multiprocessing
+
+import pytest
+
+import dynamics
+from dynamics.training import progress
+
+
+class Clock:
+    """Time that passes only as the test says: ``tick`` seconds at every look, from 0 on."""
+
+    def __init__(self):
+        self.now, self.tick = 0.0, 0.0
+
+    def __call__(self):
+        self.now += self.tick
+        return self.now
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("tqdm.std.time", clock)
+    return clock
+
+
+def stderr(monkeypatch, stream):
+    monkeypatch.setattr("sys.stderr", stream)
+    return stream
+
+
+@pytest.fixture
+def problem(system):
+    return system.ReducedPopulation(system.Parameters(D=8, C=2))
+
+
+def test_long_runs_show_a_bar_on_a_terminal(monkeypatch, clock, problem):
+    shown = stderr(monkeypatch, Terminal())
+    clock.tick = 0.4
+    dynamics.descend(problem, 0.02, 20_000)
+    text = shown.getvalue()
+    assert "reduced population: " in text
+    assert "k/20.0k [" in text
+    assert " steps/s]" in text
+    assert text.endswith("\r")
+    dynamics.flow(problem, 1.0)
+    assert "flow, reduced population: " in shown.getvalue()
+    assert " of 1]" in shown.getvalue()
+
+
+def test_short_runs_show_nothing(monkeypatch, clock, problem):
+    for stream in (Terminal(), io.StringIO()):
+        shown = stderr(monkeypatch, stream)
+        dynamics.descend(problem, 0.02, 20_000)
+        dynamics.flow(problem, 1.0)
+        assert shown.getvalue() == ""
+
+
+def test_on_a_pipe_there_is_a_line_every_half_minute(monkeypatch, clock):
+    shown = stderr(monkeypatch, io.StringIO())
+    with progress.bar("full empirical", 100) as bar:
+        for _ in range(100):
+            clock.now += 1.0
+            bar.set_postfix_str("none diverged", refresh=False)
+            bar.update()
+    lines = shown.getvalue().splitlines()
+    assert [line.split(" [")[0] for line in lines] == [
+        f"full empirical:  {n}% {n}.0/100" for n in (30, 60, 90)
+    ]
+    assert "01:30<00:10" in lines[-1]
+    assert lines[-1].endswith("none diverged]")
+    assert shown.getvalue().endswith("\n")
+
+
+def test_the_processes_of_a_sweep_write_no_lines(monkeypatch, clock):
+    shown = stderr(monkeypatch, io.StringIO())
+    monkeypatch.setattr(multiprocessing, "parent_process", object)
+    with progress.bar("reduced population", 100) as bar:
+        clock.now += 100.0
+        bar.update()
+    assert shown.getvalue() == ""
