@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dynamics.cli import report
 from dynamics.cli.arguments import CommandRequest, Parser, toml_text, unknown, value, values
 from dynamics.cli.contrast import Beside, lay_beside
+from dynamics.cli.forecast import hint
 from dynamics.registry import FULL
 from dynamics.results.outcome import INTERRUPTED
 from dynamics.validation import InvalidRequest, integer
@@ -112,6 +113,9 @@ def execute(request: CommandRequest) -> int:
     fulls = [system.problem(parameters, full, options | seed) for seed in seeds]
     alone = request.command == "run"
     reduced = [system.problem(parameters, None, options | s) for s in reduced_seeds if not alone]
+    problems = [*((each, None) for each in reduced), *((each, full) for each in fulls)]
+    if remark := hint(request, problems, settings, options):
+        print(f"attdyn: {remark}", file=sys.stderr)
     with checkpoint.in_use(flags.get("resume", False)):
         if alone:
             result = _trained(fulls[0], settings, checkpoint.file)

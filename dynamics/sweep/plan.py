@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.registry import FULL, SAMPLING_OPTIONS, System
+from dynamics.registry import FLOW_GRADIENTS, FULL, SAMPLING_OPTIONS, System
 from dynamics.results.expression import Expression
 from dynamics.results.presentation import Presentation
 from dynamics.results.storage import differences, versions
@@ -30,8 +30,6 @@ from dynamics.validation import InvalidRequest, brief, integer, refuse
 
 BLOCKS, MOST_IN_BLOCK = 64, 256
 """About how many blocks a sweep has, and the most points of a block."""
-FLOW_GRADIENTS = 3000.0
-"""Gradients of a flow, for the predicted cost."""
 MODEL = "model"
 """Entry of the description of a user's own model only: part of the model -> hash."""
 WORDS = ("full", "expectation")
