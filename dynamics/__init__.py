@@ -23,8 +23,9 @@ from dynamics.experiments.verify import Finding, Verdict, verify
 from dynamics.models import Model
 from dynamics.registry import System, load_system, system_names
 from dynamics.results.comparison import Comparison, Overlay
+from dynamics.results.event import Event
 from dynamics.results.storage import load, save
-from dynamics.results.trajectory import Event, Trajectory
+from dynamics.results.trajectory import Trajectory
 from dynamics.sweep import Sweep, sweep
 from dynamics.training.flow import flow
 from dynamics.training.gradient_descent import descend

@@ -43,8 +43,8 @@ class Beside:
         end = report.document(self.run)["final"]
         lines = ["", f"{'beside it':<20}{self._label(self.run)}, reduced"]
         for name, event in self.run.events.items():
-            if event is None and self.first.events[name] is not None:
-                lines.append(f"{name:<20}none: {self.run.reasons.get(name, '')}")
+            if self.first.events[name] and not event:
+                lines.append(f"{name:<20}none: {event.reason}")
         names = [*self.run.layout.names, "G", "risk", "error"]
         numbers = ", ".join(f"{name}={end[name]:.6g}" for name in names if name in end)
         return [*lines, f"{'at the end':<20}{numbers}", f"{'what decides':<20}{self.remark}", ""]

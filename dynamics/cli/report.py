@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.results.comparison import Comparison, Overlay
+from dynamics.results.event import Event
 from dynamics.results.storage import Result
-from dynamics.results.trajectory import Event, Trajectory
+from dynamics.results.trajectory import Trajectory
 from dynamics.validation import InvalidRequest, brief
 from theory.closure import closure_lines
 
@@ -205,11 +206,11 @@ def document(result: Result) -> dict[str, Any]:
 
 
 def _times(run: Trajectory) -> dict[str, float | None]:
-    return {name: None if event is None else event.time for name, event in run.events.items()}
+    return {name: event.time if event else None for name, event in run.events.items()}
 
 
 def _steps(run: Trajectory) -> dict[str, int | None]:
-    return {name: None if event is None else event.step for name, event in run.events.items()}
+    return {name: event.step for name, event in run.events.items()}
 
 
 def _final(run: Trajectory) -> dict[str, float]:
@@ -284,7 +285,7 @@ def table(system: System, result: Result) -> str:
     lines.append(f"{'event':<20}" + "".join(f"{'time, ' + run.view:<28}" for run in runs) + "step")
     for name in first.events:
         events = [run.events[name] for run in runs]
-        steps = {other.step for other in events if other is not None and other.step is not None}
+        steps = {other.step for other in events if other.step is not None}
         row = "".join(f"{_time(other):<28}" for other in events)
         row += ", ".join(map(str, sorted(steps, key=str)))
         reasons = "; ".join(dict.fromkeys(r.reasons[name] for r in runs if name in r.reasons))
@@ -350,8 +351,8 @@ def _distances(result: Overlay) -> list[str]:
     return [*lines, f"{'order':<12}" + "".join(f"{result.orders[n]:<{wide[n]}.3f}" for n in names)]
 
 
-def _time(event: Event | None) -> str:
-    if event is None:
+def _time(event: Event) -> str:
+    if not event:
         return "none"
     margin = f" ± {event.uncertainty:.1g}" if event.uncertainty > 1e-5 * event.time else ""
     return f"{event.time:.6g}{margin}"

@@ -101,7 +101,7 @@ def attention(run: Trajectory) -> Any:
     moments = [("start", 0.0, run.states[0])]
     for name, title in EVENTS.items():
         event = run.events.get(name)
-        if event is not None:
+        if event:
             moments.append((title, event.time, event.state))
     moments.append(("end", float(run.time[-1]), run.final_state))
     figure, axes = new_figure(2.1 * (1 + len(moments)), 2.6, ncols=1 + len(moments))

@@ -373,7 +373,7 @@ def _events(axes: Axes, result: Portrait, words: Words) -> None:
     label = "events"
     for name in sorted(run.events):
         event = run.events[name]
-        if event is None or event.time <= 0:
+        if not event or event.time <= 0:
             continue
         spot = event.state[positions]
         axes.plot(*spot, "*", color=PURPLE, mec="black", mew=0.6, ms=10, label=label, zorder=5)

@@ -157,7 +157,7 @@ def shade(axes: Any, run: Trajectory) -> None:
     """
     plot = run.presentation.plot
     first, last = run.time[run.time > 0].min(), run.time[-1]
-    at = {name: max(event.time, first) for name, event in run.events.items() if event is not None}
+    at = {name: max(event.time, first) for name, event in run.events.items() if event}
     before = True
     for (name, begins, ends), shade in zip(plot.spans, style.SHADES.values(), strict=False):
         begin = first if begins is None else at.get(begins)
@@ -174,7 +174,7 @@ def shade(axes: Any, run: Trajectory) -> None:
         before = end > begin
     for name, label in {**plot.marks, **plot.asides}.items():
         event = run.events.get(name)
-        if event is None or event.time <= 0:
+        if not event or event.time <= 0:
             continue
         aside = name in plot.asides
         for panel in axes:
@@ -205,7 +205,7 @@ def _say_why_absent(panel: Axes, run: Trajectory, name: str) -> None:
         )  # fmt: skip
         return
     event = run.events.get(spans[number - 1][2] or "")
-    if event is not None:
+    if event:
         middle = np.sqrt(max(event.time, run.time[run.time > 0].min()) * run.time[-1])
         _write_above(panel, middle, f"no {name}:\n{reason}", 10, fontsize=7)
 

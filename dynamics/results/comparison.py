@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dynamics.problem import FloatArray
+from dynamics.results.event import Event
 from dynamics.results.outcome import INTERRUPTED, Outcome
 from dynamics.results.power_law import exponent
-from dynamics.results.trajectory import Event, Trajectory
+from dynamics.results.trajectory import Trajectory
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Comparison:
         return {name: float(series.max()) for name, series in self.deviations.items()}
 
     @property
-    def events(self) -> dict[str, Mapping[str, Event | None]]:
+    def events(self) -> dict[str, Mapping[str, Event]]:
         """Events of the two runs, under ``"reduced"`` and ``"full"``."""
         return {"reduced": self.reduced.events, "full": self.full.events}
 

@@ -11,59 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray, Layout
+from dynamics.results.event import Event, Events
 from dynamics.results.outcome import INTERRUPTED, Outcome
 from dynamics.results.presentation import Presentation
 
 if TYPE_CHECKING:
     import xarray
-
-
-@dataclass(frozen=True)
-class Event:
-    """When an event happened.
-
-    Attributes
-    ----------
-    name : str
-        Name of its rule.
-    time : float
-        eta * steps.
-    step : int or None
-        First step that satisfies the rule; None on a flow.
-    state : float array, shape (n,)
-        The flat state at that moment.
-    horizon : float or None
-        For rules that look at the whole run: the time up to which the run went.
-    uncertainty : float
-        Of a flow, what the errors of the gradient and of the integration may change in the time, by
-        an estimate; infinite where a looser tolerance loses the event, or none was tried because
-        the run was interrupted. 0 for gradient descent, which has neither error.
-
-    Examples
-    --------
-    >>> import dynamics
-    >>> system = dynamics.load_system("positional_attention")
-    >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
-    >>> event = dynamics.descend(problem, eta=0.02, steps=100).events["T0"]
-    >>> event.step, event.time, event.state.shape
-    (28, 0.56, (3,))
-    """
-
-    name: str
-    time: float
-    step: int | None
-    state: FloatArray
-    horizon: float | None = None
-    uncertainty: float = 0.0
-
-    def record(self) -> dict[str, Any]:
-        """Everything but name and state, as plain values."""
-        return {
-            "time": self.time,
-            "step": self.step,
-            "horizon": self.horizon,
-            "uncertainty": self.uncertainty,
-        }
 
 
 @dataclass(frozen=True)
@@ -89,8 +42,8 @@ class Trajectory:
         Flat states.
     observables : mapping
         Name -> float array, shape (records,).
-    events : mapping
-        Name -> `Event`, or None where `reasons` says why not.
+    events : Events
+        Name -> `Event`, false where it was not reached; their reasons are those of `reasons`.
     outcome : Outcome
         How the run ended.
     reasons : mapping
@@ -106,8 +59,8 @@ class Trajectory:
     >>> run = dynamics.descend(problem, eta=0.02, steps=1000, record=[0, 10, 1000])
     >>> run["alpha"].shape, run.time.tolist(), run.final_state.shape
     ((3,), [0.0, 0.2, 20.0], (3,))
-    >>> run.events["T1"] is None, run.reasons["T1"]
-    (True, 'not reached by time 20')
+    >>> run.events["T1"].reached, run.events["T1"].time, run.events["T1"].reason
+    (False, nan, 'not reached by time 20')
     >>> run.to_xarray().sizes["record"]
     3
     """
@@ -121,7 +74,7 @@ class Trajectory:
     time: FloatArray
     states: FloatArray
     observables: Mapping[str, FloatArray]
-    events: Mapping[str, Event | None]
+    events: Mapping[str, Event]
     outcome: Outcome
     reasons: Mapping[str, str] = field(default_factory=dict)
     presentation: Presentation = None  # type: ignore[assignment]  # made below
@@ -129,6 +82,7 @@ class Trajectory:
     def __post_init__(self) -> None:
         if self.presentation is None:
             object.__setattr__(self, "presentation", Presentation.plain(self))
+        object.__setattr__(self, "events", Events.explained(self.events, self.reasons))
 
     def __getitem__(self, name: str) -> FloatArray:
         """A part of the state, shape (records, ...), or an observable, shape (records,).
@@ -170,11 +124,11 @@ class Trajectory:
             variables[name] = (("record", *axes), self[name])
         for name, series in self.observables.items():
             variables[_observed(name, self.layout)] = (("record",), series)
-        happened = [event for event in self.events.values() if event is not None]
+        happened = [event for event in self.events.values() if event]
         if happened:
             stacked = np.stack([event.state for event in happened])
             variables["event_state"] = (("event", "entry"), stacked)
-        records = {name: event and event.record() for name, event in self.events.items()}
+        records = {name: event.record() if event else None for name, event in self.events.items()}
         texts = {
             "parameters": dict(self.parameters),
             "settings": dict(self.settings),
@@ -203,7 +157,9 @@ class Trajectory:
         happened = [name for name, record in read["events"].items() if record]
         states = dict(zip(happened, dataset["event_state"].values, strict=True)) if happened else {}
         events = {
-            name: Event(name=name, state=states[name], **record) if record else None
+            name: Event(name=name, state=states[name], **record)
+            if record
+            else Event.missing(name, layout.size)
             for name, record in read["events"].items()
         }
         observables = {n: dataset[_observed(n, layout)].values for n in read["observables"]}

@@ -208,7 +208,7 @@ def _row(run: Trajectory) -> Row:
         "end_time": float(run.outcome.time),
     }
     for name, event in run.events.items():
-        if event is not None:
+        if event:
             row[f"time_{name}"] = float(event.time)
             if event.step is None:
                 row[f"uncertainty_{name}"] = float(event.uncertainty)

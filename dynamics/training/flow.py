@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike
 
 from dynamics.problem import FloatArray, Problem, certificate_failure
 from dynamics.results import outcome as ends
+from dynamics.results.event import Event
 from dynamics.results.outcome import Outcome
 from dynamics.results.presentation import Presentation
-from dynamics.results.trajectory import Event, Trajectory, explained, series
+from dynamics.results.trajectory import Trajectory, explained, series
 from dynamics.training.event_location import FlowPath, locate_events
 from dynamics.training.progress import bar, interruption
 from dynamics.training.settings import check_flow, record_times, starting_state
@@ -75,8 +76,8 @@ def flow(
     located = locate_events(path)
     horizon = float(nodes[-1])
     whole = {rule.name for rule in problem.events if rule.whole_run}
-    events: dict[str, Event | None] = {
-        name: None
+    events = {
+        name: Event.missing(name, start.size)
         if event.time is None
         else Event(
             name,

@@ -22,9 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics.problem import SMALL, FloatArray, Problem, certificate_failure
 from dynamics.results import outcome as ends
+from dynamics.results.event import Event
 from dynamics.results.outcome import Outcome
 from dynamics.results.presentation import Presentation
-from dynamics.results.trajectory import Event, Trajectory, explained, series
+from dynamics.results.trajectory import Trajectory, explained, series
 from dynamics.training.checkpoint import Checkpoint, request_of
 from dynamics.training.event_detection import Detector, Oscillation
 from dynamics.training.progress import bar, interruption
@@ -370,12 +371,12 @@ def _finish(run: Run, recorded: int, steps: int, start: FloatArray, stopped: str
     return outcome
 
 
-def _event(run: Run, rule: EventRule, records: _Records) -> Event | None:
+def _event(run: Run, rule: EventRule, records: _Records) -> Event:
     """The event with its state, computed again from the last stored state before it."""
     detected = run.detector.detections[rule.name]
     step = detected.step
     if step is None:
-        return None
+        return Event.missing(rule.name, run.now.size)
     k = int(np.searchsorted(records.steps, step, side="right")) - 1
     begin, state = int(records.steps[k]), records.states[k]
     if detected.origin is not None and detected.origin[0] > begin:

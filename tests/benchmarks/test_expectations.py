@@ -163,7 +163,7 @@ def test_whole_flows(system, one_core, capsys):
         run = dynamics.flow(problem, horizon, rtol)
         taken = time.perf_counter() - began
         with capsys.disabled():
-            at = {name: event and float(event.time) for name, event in run.events.items()}
+            at = {name: event.time if event else None for name, event in run.events.items()}
             print(
                 f"\nD={settings['D']} to {horizon:g}: {taken:.2f} s (limit {limit} s) {at}", end=""
             )

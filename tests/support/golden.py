@@ -62,7 +62,7 @@ def command(*words):
 
 
 def events(run):
-    return {n: None if e is None else [e.time, e.step] for n, e in run.events.items()}
+    return {n: [e.time, e.step] if e else None for n, e in run.events.items()}
 
 
 def trajectory(run):

@@ -19,6 +19,4 @@ def same(first, second):
     assert list(first.events) == list(second.events)
     for name, event in first.events.items():
         other = second.events[name]
-        assert (event and event.record()) == (other and other.record())
-        if event is not None:
-            np.testing.assert_array_equal(event.state, other.state)
+        np.testing.assert_equal(vars(event), vars(other))

@@ -130,7 +130,7 @@ def diversity_figure(system: System, request: FigureRequest) -> Drawing:
     events = {
         f"$E_{name[1]}$": event.time
         for name in ("E2", "E4")
-        if (event := run.events[name]) is not None and event.time > 0
+        if (event := run.events[name]).time > 0
     }
     high, wide = grid_of(law.P)
     image = "cluster image" if law.K == 1 else f"image of the first of {law.K} clusters"

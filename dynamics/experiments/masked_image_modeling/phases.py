@@ -265,7 +265,7 @@ def phases_figure(system: System, request: FigureRequest) -> Drawing:
         f"a local patch, {title(system, law, 'P', 'C_global', 'C_local', 'masked', 'Delta')}, "
         f"$|\\alpha_0| / \\alpha_m = {problem.rho0:.4g}$ at $Q = 0$"
     )
-    times = {name: event and event.time for name, event in run.events.items()}
+    times = {name: event.time if event else None for name, event in run.events.items()}
     data: dict[str, Any] = {"time": run.time, "events": times}
     for series in panels.values():
         data |= series
@@ -297,7 +297,7 @@ def _check_sizes(law: Any) -> None:
 def _words_of_run(problem: Any, run: Trajectory) -> str:
     """Correlations at the events and at the end, and the loss above its floor, in words."""
     events = {f"at {name}": run.events[name] for name in ("E2", "E4")}
-    moments = {moment: event.state for moment, event in events.items() if event and event.time > 0}
+    moments = {moment: event.state for moment, event in events.items() if event.time > 0}
     words = [f"rho(0) = {problem.rho0:.5g}"]
     for moment, state in {**moments, "at the end": run.final_state}.items():
         values = dict(zip(run.layout.names, state, strict=True))

@@ -95,13 +95,12 @@ class Case(measurement.Case):
 
     def time(self, event: str) -> float:
         """Time of an event; NaN where the run has no such event."""
-        occurrence = self.run.events[event]
-        return float("nan") if occurrence is None else occurrence.time
+        return self.run.events[event].time
 
     def at(self, event: str) -> dict[str, float]:
         """State and observables at an event; all NaN where the run has no such event."""
         occurrence = self.run.events[event]
-        if occurrence is None:
+        if not occurrence:
             return dict.fromkeys((*self.run.layout.names, *self.run.observables), float("nan"))
         values = dict(zip(self.run.layout.names, map(float, occurrence.state), strict=True))
         return values | self.problem.observables(occurrence.state)

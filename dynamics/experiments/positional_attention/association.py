@@ -90,7 +90,7 @@ def lemma_d_2(study: Study) -> Finding:
     """Whether alpha rises up to T0, and how far."""
     for case in population.regime(study, population.HORIZON):
         run, event = case.run, case.run.events["T0"]
-        if event is None:
+        if not event:
             study.row(population.sizes_of(case.parameters), T0=None, rate=float("nan"))
             continue
         inside = run.time <= event.time

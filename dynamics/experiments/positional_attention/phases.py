@@ -79,7 +79,7 @@ def event_1(study: Study) -> Finding:
     for case in cases:
         law, run, event = case.parameters, case.run, case.run.events["T0"]
         sizes: dict[str, Any] = {"D": law.D, "C": law.C, "q": law.q}
-        if event is None:
+        if not event:
             study.row(sizes, T0=None, moved=float("nan"), rises=False)
             continue
         _, own = population.attention(law, np.stack([run.states[0], event.state]))
@@ -107,7 +107,7 @@ def event_1(study: Study) -> Finding:
             f", while alpha has risen all the way; T0 = {times}"
             f"; errors there (of sign(Z), irreducible): {errors_there}"
         )
-    with_event = [case for case in cases if case.run.events["T0"] is not None]
+    with_event = [case for case in cases if case.run.events["T0"]]
     population.draw_along(study, with_event, r"$\alpha$", lambda run: run["alpha"])
     still = all(row["rises"] and _not_generalised(row) for row in study.rows)
     where = {"time": population.HORIZON}
@@ -150,7 +150,7 @@ def _passing(parameters: Any, run: Any, horizon: float) -> dict[str, Any]:
     """Whether gamma passes the largest |rho| of the run up to a horizon, rising from T0 on."""
     start, inside = run.events["T0"], run.time <= horizon
     gamma, largest = run["gamma"][inside], float(np.abs(run["rho"][inside]).max())
-    later = gamma[run.time[inside] >= (np.inf if start is None else start.time)]
+    later = gamma[run.time[inside] >= (start.time if start else np.inf)]
     passed = np.flatnonzero(later > largest)
     stop = passed[0] if passed.size else later.size
     return {
@@ -170,15 +170,15 @@ def event_3(study: Study) -> Finding:
         run, alpha, D = case.run, case.run["alpha"], case.parameters.D
         rise, after = run.events["event_III"], run.events["T1"]
         row: dict[str, Any] = {"last": float(alpha[-1]), "ratio": float("nan")}
-        if after is not None:
+        if after:
             earlier = float(np.interp(LONG / 2, run.time, alpha)) / after.state[0]
             row |= {"at_T1": float(after.state[0]), "earlier": earlier}
             row["ratio"] = row["last"] / row["at_T1"]
             ratios.append(f"{row['ratio']:.2g} (D={D}; at half of that time {earlier:.2g})")
-        row["reason"] = run.reasons.get("event_III", "")
-        rises = row["reason"] if rise is None else f"rises from time {rise.time:.4g} on"
+        row["reason"] = rise.reason
+        rises = f"rises from time {rise.time:.4g} on" if rise else row["reason"]
         parts.append(f"D={D}: {rises}")
-        times = {"T1": after and after.time, "event_III": rise and rise.time}
+        times = {event.name: event.time if event else None for event in (after, rise)}
         study.row(population.sizes_of(case.parameters) | times, **row)
     if ratios:
         parts.insert(0, f"alpha at time {LONG:g} over its value at T1: {', '.join(ratios)}")

@@ -63,10 +63,10 @@ def measured(case: Case) -> dict[str, Any]:
         "error": float(run["error"][-1]),
         "alpha": float(run["alpha"][-1]),
         "fall_of_risk": float(1 - run["risk"][-1] / earlier),
-        "T1": None if first is None else first.time,
-        "event_III": None if third is None else third.time,
-        "ratio": np.nan if first is None else float(run["alpha"][-1] / first.state[0]),
-        "reason": run.reasons.get("event_III", ""),
+        "T1": first.time if first else None,
+        "event_III": third.time if third else None,
+        "ratio": float(run["alpha"][-1] / first.state[0]),
+        "reason": third.reason,
     }
 
 

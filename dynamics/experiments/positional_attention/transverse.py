@@ -153,7 +153,7 @@ def random_start(system: System, parameters: Any, seed: int) -> dict[str, Any]:
 
 def _table(system: System, parameters: Any, result: Transverse, seeds: range) -> dict[str, Any]:
     t0 = result.run.events["T0"]
-    plateau = result.at(HORIZON if t0 is None else t0.time)
+    plateau = result.at(t0.time if t0 else HORIZON)
     worst = result.multiplets(plateau)[0]
     possible = _enumerable(system, parameters) is not None
     omegas = [parameters.omega, *(omega for omega in LARGER if omega > parameters.omega)]
@@ -322,7 +322,7 @@ def transverse_picture(result: Transverse, omega: float) -> Any:
         style.time_axis(below, result.run)
         for name, label in (("T0", "$T_0$"), ("T1", "$T_1$")):
             event = result.run.events.get(name)
-            if event is None:
+            if not event:
                 continue
             for panel in axes:
                 panel.axvline(event.time, color=style.GREY, lw=0.8, ls="-.", zorder=0)

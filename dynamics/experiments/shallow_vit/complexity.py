@@ -142,9 +142,9 @@ def _row(
         for j in range(trials):
             run = _trained(make(law, samples=samples, seed=seed + j), eta)
             loss[i, j] = np.inf if run.outcome.failed else run["test_loss"][-1]
-            stop = run.events["t_zero"]
-            if stop is not None and stop.step is not None:
-                steps[i, j] = stop.step
+            stop = run.events["t_zero"].step
+            if stop is not None:
+                steps[i, j] = stop
         shares.append(float((loss[i] < SUCCESS).mean()))
         if ended(shares):
             break

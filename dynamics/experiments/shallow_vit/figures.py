@@ -51,7 +51,7 @@ class Panel:
     def stops(self) -> list[int]:
         """Steps at which the training loss is zero."""
         events = [run.events["t_zero"] for run in self.runs]
-        return [event.step for event in events if event is not None and event.step is not None]
+        return [event.step for event in events if event.step is not None]
 
     def words(self) -> str:
         """Where attention starts and ends, and when training stops."""

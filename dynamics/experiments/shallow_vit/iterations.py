@@ -129,7 +129,7 @@ def _steps(make: Any, law: Any, seed: int, eta: float) -> float:
     problem = make(law, seed=seed)
     for horizon in (1000, 5000, STEPS):
         event = descend(problem, eta, horizon, record=[horizon]).events["t_zero"]
-        if event is not None and event.step is not None:
+        if event.step is not None:
             return float(event.step)
     return float("nan")
 

@@ -170,8 +170,7 @@ def step_of_rest(problem: Any, run: Trajectory) -> int | None:
     problem : ReducedPopulation or FullEmpirical
     run : Trajectory
     """
-    event = run.events["t_zero"] if problem.parameters.loss == "hinge" else None
-    return None if event is None else event.step
+    return run.events["t_zero"].step if problem.parameters.loss == "hinge" else None
 
 
 def margin_word(parameters: Any) -> str:

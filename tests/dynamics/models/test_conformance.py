@@ -198,7 +198,7 @@ def test_gradient_descent_and_events(case):
     assert np.abs(theirs - its_full.states).max() < 1e-12
     assert np.abs(reduced["risk"] - its_reduced["risk"]).max() < 1e-12
     steps = [
-        {name: event and event.step for name, event in run.events.items() if name in reduced.events}
+        {name: event.step for name, event in run.events.items() if name in reduced.events}
         for run in (reduced, full, its_reduced, its_full)
     ]
     assert all(found == steps[0] for found in steps)

@@ -60,7 +60,7 @@ def test_a_run_goes_on_bitwise(here, capsys, interrupted, words):
     assert main([*words, "--out", "x", "--resume"]) == 0
     assert main([*words, "--out", "whole"]) == 0
     same(dynamics.load("x"), dynamics.load("whole"))
-    assert dynamics.load("x").events["apart"] is not None
+    assert dynamics.load("x").events["apart"]
     assert files(here) == ["my.py", "whole", "x"]
 
 

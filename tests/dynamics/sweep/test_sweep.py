@@ -25,7 +25,7 @@ def test_every_point_equals_a_run_by_itself(small):
             assert float(point[name]) == run[name][-1]
         for name, event in run.events.items():
             stored = float(point[f"time_{name}"]) if f"time_{name}" in point else np.nan
-            np.testing.assert_equal(stored, np.nan if event is None else event.time)
+            np.testing.assert_equal(stored, event.time)
         np.testing.assert_array_equal(point["path_alpha"].values[-1], run["alpha"][-1])
         assert float(point["path_time"][0]) == 0.0
     assert (data["outcome"].sel(C=3) == INVALID).all()

@@ -48,8 +48,8 @@ def test_records_do_not_change_the_run_nor_its_events(problem):
         assert run.steps[-1] == 2000
         np.testing.assert_array_equal(run.states, every.states[run.steps])
         for name, event in every.events.items():
-            assert (event and event.step) == (run.events[name] and run.events[name].step)
-            if event is not None:
+            assert event.step == run.events[name].step
+            if event:
                 np.testing.assert_array_equal(event.state, run.events[name].state)
                 np.testing.assert_array_equal(event.state, every.states[event.step])
 
@@ -62,7 +62,7 @@ def test_where_chunks_are_cut_changes_nothing(problem, monkeypatch):
     run = dynamics.descend(problem, eta=0.02, steps=5000, record=7)
     np.testing.assert_array_equal(run.states, reference.states)
     for name, event in reference.events.items():
-        assert (event and event.step) == (run.events[name] and run.events[name].step)
+        assert event.step == run.events[name].step
     assert run.reasons == reference.reasons
     assert run.outcome == reference.outcome
 
@@ -100,7 +100,7 @@ def test_lasting_oscillation_is_an_outcome_and_not_event_three(system):
     assert run.outcome.failed
     change = np.diff(run["alpha"][run.outcome.step + 1 :])
     assert (change[1:] * change[:-1] < 0).all()
-    assert run.events["event_III"] is None
+    assert not run.events["event_III"]
     assert run.reasons["event_III"] == "oscillating"
     assert "0.04 is above the stability limit" in run.outcome.remedy
 

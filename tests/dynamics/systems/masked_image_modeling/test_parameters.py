@@ -152,7 +152,7 @@ def test_no_threshold_is_passed_at_the_start_because_an_area_is_taken_for_anothe
         parameters = system.Parameters(family="custom", areas=areas)
         assert parameters.C_local == size
         run = dynamics.descend(system.ReducedPopulation(parameters), eta=1.0, steps=5)
-        assert run.events["E4p"] is None
+        assert not run.events["E4p"]
         assert np.isfinite(run["A_m"]).all()
 
 
@@ -172,7 +172,7 @@ def test_without_local_areas_nothing_is_said_of_a_local_row(system):
         for name in ("rho", "alpha_m", "alpha_0", "Phi_m", "Phi_0", "A_m", "gap"):
             assert np.isnan(run[name]).all()
         assert np.isfinite(run["A_g"]).all()
-        reached = {name for name, event in run.events.items() if event is not None}
+        reached = {name for name, event in run.events.items() if event}
         assert reached == {"E4_global", "E5_global"}
     result = dynamics.compare(*problems[:2], eta=1.0, steps=300)
     assert max(result.deviation.values()) < 1e-12

@@ -80,7 +80,7 @@ def test_a_negative_gap_is_one_phase(system):
     problem = system.ReducedPopulation(parameters)
     run = dynamics.descend(problem, eta=1.0, steps=2000)
     assert parameters.Delta < 0
-    assert run.events["E0"] is None
+    assert not run.events["E0"]
     assert run.events["E2"].step == 0
     assert run["rho"].max() < 1
     assert run["rho0"][0] == pytest.approx(0.039767, rel=1e-4)
@@ -94,7 +94,7 @@ def test_a_loss_near_its_floor_is_no_convergence_before_attention_grows(system, 
     run = dynamics.descend(problem, eta=1.0, steps=40)
     assert run["gap"][0] < 1e-3
     assert run["A_m"][-1] < 0.5
-    assert run.events["E5"] is None
+    assert not run.events["E5"]
     assert run.reasons["E5"] == "E4 is not reached"
 
 
@@ -158,7 +158,7 @@ def test_one_phase_is_drawn_as_one(system):
 
     problem = system.ReducedPopulation(system.Parameters(P=512, C_global=24, C_local=8))
     run = dynamics.descend(problem, eta=4.0, steps=400)
-    assert run.events["E0"] is None
+    assert not run.events["E0"]
     assert run.events["E2"].step == 0
     axes = plotting.training(run)
     end = run.events["E4"].time

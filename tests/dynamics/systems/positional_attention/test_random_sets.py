@@ -96,5 +96,5 @@ def test_the_error_reaches_zero_and_alpha_grows_beyond_its_value_at_t1(system):
     assert run.events["event_III"].time == pytest.approx(684.08, rel=1e-4)
     assert run["error"][-1] == 0.0
     plain = dynamics.flow(system.ReducedPopulation(system.Parameters(D=9, C=3), "exact"), time=1e4)
-    assert plain.events["event_III"] is None
+    assert not plain.events["event_III"]
     assert plain.reasons["event_III"] == "falls to the horizon"

@@ -36,7 +36,7 @@ def test_full_pattern_and_inner_products_agree_over_300_steps(
         assert np.isnan(series).all() or np.nanmax(difference) < 1e-12, name
     for name, event in found.events["reduced"].items():
         other = found.events["full"][name]
-        assert (event and event.step) == (other and other.step)
+        assert event.step == other.step
     assert gram(reduced, 0.1, 300).deviation < 1e-12
 
 

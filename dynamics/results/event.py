@@ -1,0 +1,90 @@
+"""Events of a run: when each happened, or why it did not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dynamics.problem import FloatArray
+
+
+@dataclass(frozen=True)
+class Event:
+    """When an event happened; false, with the reason, where it was not reached.
+
+    Attributes
+    ----------
+    name : str
+        Name of its rule.
+    time : float
+        eta * steps; NaN where it was not reached, since a run says nothing of what comes after it.
+    step : int or None
+        First step that satisfies the rule; None on a flow, and where it was not reached.
+    state : float array, shape (n,)
+        The flat state at that moment; NaN where it was not reached.
+    horizon : float or None
+        For rules that look at the whole run: the time up to which the run went.
+    uncertainty : float
+        Of a flow, what the errors of the gradient and of the integration may change in the time, by
+        an estimate; infinite where a looser tolerance loses the event, or none was tried because
+        the run was interrupted. 0 for gradient descent, which has neither error.
+    reason : str
+        Why it was not reached, or what one that happened is due to; empty where nothing is to say.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    >>> events = dynamics.descend(problem, eta=0.02, steps=100).events
+    >>> events["T0"].step, events["T0"].time, events["T0"].state.shape
+    (28, 0.56, (3,))
+    >>> bool(events["T1"]), events["T1"].time, events["T1"].reason
+    (False, nan, 'not reached by time 2')
+    """
+
+    name: str
+    time: float
+    step: int | None
+    state: FloatArray
+    horizon: float | None = None
+    uncertainty: float = 0.0
+    reason: str = ""
+
+    @property
+    def reached(self) -> bool:
+        """Whether it happened within the run; also the truth value of the event."""
+        return not math.isnan(self.time)
+
+    def __bool__(self) -> bool:
+        return self.reached
+
+    @classmethod
+    def missing(cls, name: str, entries: int) -> Event:
+        """An event that was not reached, of a run whose flat states have so many entries."""
+        return cls(name, math.nan, None, np.full(entries, math.nan))
+
+    def record(self) -> dict[str, Any]:
+        """Everything but name, state and reason, as plain values."""
+        return {
+            "time": self.time,
+            "step": self.step,
+            "horizon": self.horizon,
+            "uncertainty": self.uncertainty,
+        }
+
+
+class Events(dict[str, Event]):
+    """The events of a run by name, reached or not; another name is refused with those there are."""
+
+    @classmethod
+    def explained(cls, events: Mapping[str, Event], reasons: Mapping[str, str]) -> Events:
+        """Events with their reasons, where there are any."""
+        return cls({n: replace(event, reason=reasons.get(n, "")) for n, event in events.items()})
+
+    def __missing__(self, name: str) -> Event:
+        raise KeyError(f"no event {name!r}; there are {', '.join(self) or 'none'}")
