@@ -1,5 +1,6 @@
 """Every test run compiles into a folder of its own, kept for the whole run."""
 
+import getpass
 import os
 import tempfile
 from collections import Counter
@@ -9,7 +10,9 @@ import pytest
 # Processes of the suite share the cores: threads of matrix products would only get in their way.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if "ATTDYN_CACHE_DIR" not in os.environ:
-    os.environ["ATTDYN_CACHE_DIR"] = os.path.join(tempfile.gettempdir(), "attdyn-tests")
+    os.environ["ATTDYN_CACHE_DIR"] = os.path.join(
+        tempfile.gettempdir(), f"attdyn-tests-{getpass.getuser()}"
+    )
 
 
 def pytest_collection_modifyitems(items):

@@ -4,15 +4,14 @@ A generated file holds, in one text, the functions printed from sympy expression
 (`dynamics.codegen.printing`), the hand-written kernels they need (their source is copied in) and
 the loop of `dynamics.codegen.kernels.advance`. Its name carries a hash of that text and of numba's
 version, so a change anywhere gives a new file and nothing stale is ever run; numba caches machine
-code beside it, so a second process compiles nothing.
+code beside it, so a second process compiles nothing (`dynamics.codegen.machine_code`: nor does it
+run what is damaged).
 """
 
 from __future__ import annotations
 
 import dis
-import getpass
 import hashlib
-import importlib.util
 import inspect
 import os
 import sys
@@ -25,6 +24,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from dynamics.codegen.folder import cache_directory
 from dynamics.codegen.printing import evaluate, selected, summed, tabulate
 
 __all__ = [
@@ -38,6 +38,8 @@ __all__ = [
     "tabulate",
 ]
 
+CACHE_FORMAT = 2
+"""Of the files with machine code; part of the names of generated files."""
 THREADED_FROM = 20_000
 """Terms of a sum from which a step is worth sharing among threads."""
 LANES = 16
@@ -106,26 +108,6 @@ class CompiledModule:
         import numba
 
         return getattr(self, name).compile(tuple(map(numba.typeof, arguments)))
-
-
-def cache_directory() -> Path:
-    """Where generated files live: ``ATTDYN_CACHE_DIR``, else the user's cache directory.
-
-    A directory that cannot be written falls back to one under the temporary directory.
-    """
-    import platformdirs
-
-    preferred = os.environ.get("ATTDYN_CACHE_DIR") or platformdirs.user_cache_dir("attdyn")
-    for folder in (Path(preferred), Path(tempfile.gettempdir()) / f"attdyn-{getpass.getuser()}"):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(folder, os.W_OK):
-            return folder
-    raise OSError(
-        f"no writable directory for generated files; set ATTDYN_CACHE_DIR (tried {preferred})"
-    )
 
 
 def kernel_source(
@@ -231,25 +213,28 @@ def build(title: str, state_order: Sequence[str], parts: Sequence[str]) -> Compi
 
     order = tuple(state_order)
     text = "\n\n".join([HEADER.format(title=title, order=order), *parts])
-    digest = hashlib.sha256(f"{numba.__version__}\n{text}".encode()).hexdigest()[:16]
+    versions = f"{numba.__version__} {CACHE_FORMAT}"
+    digest = hashlib.sha256(f"{versions}\n{text}".encode()).hexdigest()[:16]
     name = f"attdyn_generated_{digest}"
     path = cache_directory() / f"{name}.py"
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
+    if not path.exists() or path.read_bytes() != text.encode():
         _write_whole(path, text)
     if "@parallel_kernel" in text:
         # A caller loaded from the cache does not start the threads its callee needs, and crashes.
         numba.get_num_threads()
-    module = sys.modules.get(name) or _import(name, path)
+    module = sys.modules.get(name) or _run(name, path, text)
     return CompiledModule(path, text, order, module)
 
 
-def _import(name: str, path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} cannot be imported")
-    module = importlib.util.module_from_spec(spec)
+def _run(name: str, path: Path, text: str) -> ModuleType:
+    """The module of a generated file, from its text: what else is on disk may be damaged."""
+    from dynamics.codegen.machine_code import check_on_load
+
+    module = ModuleType(name)
+    module.__file__ = str(path)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    exec(compile(text, path, "exec"), vars(module))
+    check_on_load(module)
     return module
 
 

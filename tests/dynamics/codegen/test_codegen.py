@@ -130,13 +130,6 @@ def test_a_file_that_was_changed_on_disk_is_written_again():
     assert again.path.read_text() == again.source
 
 
-def test_cache_directory_that_cannot_be_written_falls_back(tmp_path, monkeypatch):
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    monkeypatch.setenv("ATTDYN_CACHE_DIR", str(blocked / "below"))
-    assert codegen.cache_directory().is_dir()
-
-
 @pytest.mark.long
 def test_threads_are_up_when_only_the_callee_was_cached(tmp_path):
     """A gradient cached by one process, a loop compiled around it by another: this crashed."""
