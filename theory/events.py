@@ -69,6 +69,8 @@ class EventRule:
         The condition, for pictures and tables.
     after : str or None
         The event is first sought at the time of this other event.
+    note : str
+        What a reader should know of its time, where that misleads; "" where it does not.
     """
 
     whole_run: ClassVar[bool] = False
@@ -78,6 +80,7 @@ class EventRule:
     meaning: str
     latex: str
     after: str | None = field(default=None, kw_only=True)
+    note: str = field(default="", kw_only=True)
 
     @property
     def expressions(self) -> tuple[sympy.Expr, ...]:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from theory.claims import Claim
     from theory.page import Page
 
-FORMS = ("text", "latex", "source")
+COMMENT = {"text": "", "latex": "% ", "source": "# "}
+FORMS = tuple(COMMENT)
+"""What a derivation is printed as."""
 PAGE = "verdicts"
 """Name of the files of a report."""
 WIDTH = 110
@@ -102,8 +104,13 @@ def _derive(request: CommandRequest) -> int:
     else:
         print(_written(system.derivation(specific), form, standalone))
     if flags.get("prove"):
-        print(_proofs(system.claims))
+        print(_remark(_proofs(system.claims), form))
     return 0
+
+
+def _remark(text: str, form: str) -> str:
+    """Lines as comments of what is printed, which stays Python, or LaTeX."""
+    return textwrap.indent(text, COMMENT[form])
 
 
 def _written(page: Page, form: str, standalone: bool) -> str:
@@ -136,7 +143,7 @@ def _derive_model(request: CommandRequest, form: str, parameters: Any) -> int:
         return 0
     print(_written(page, form, bool(options.get("standalone"))))
     if closure.proof is not None:
-        print(closure.proof["text"])
+        print(_remark(closure.proof["text"], form))
     return 0
 
 

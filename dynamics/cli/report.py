@@ -6,7 +6,9 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import textwrap
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,8 @@ PICTURES = (".png", ".svg", ".pdf")
 """Endings of pictures."""
 SAMPLED = {"test_error", "patch_association", "cosine"}
 """Observables that only runs on samples have."""
+NOTE = 96
+"""Columns of a footnote."""
 MEMORISED = 0.5
 """Share of the test error below which the training error says that samples were memorised."""
 MEMORISED_FROM = 50.0
@@ -294,6 +298,7 @@ def table(system: System, result: Result) -> str:
         elif reasons:
             row += f"  ({reasons})"
         lines.append(f"{name:<20}{row}")
+    lines += _notes(system, {name for run in runs for name in run.events if run.events[name]})
     if isinstance(result, Comparison):
         lines += ["", f"{'state':<20}largest |reduced - full| over {len(result.time)} records"]
         lines += [f"{name:<20}{value:.1e}" for name, value in result.deviation.items()]
@@ -312,6 +317,14 @@ def table(system: System, result: Result) -> str:
     if set(fulls[0].observables) >= SAMPLED:
         lines += [_sampled(run) for run in fulls]
     return "\n".join([*lines, f"{'outcome':<20}{result.outcome}"])
+
+
+def _notes(system: System, happened: Container[str]) -> list[str]:
+    """A footnote for every event that happened and whose time misleads, as its rule has it."""
+    rules = getattr(system.ReducedPopulation, "events", ())
+    notes = [f"{rule.name}: {rule.note}" for rule in rules if rule.note and rule.name in happened]
+    lines = [textwrap.wrap(note, NOTE, subsequent_indent="  ") for note in notes]
+    return ["", *chain.from_iterable(lines)] if lines else []
 
 
 def _entry(entry: Any) -> str:

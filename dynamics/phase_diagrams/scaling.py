@@ -41,6 +41,8 @@ FLAT = 1e-9
 COLLINEAR = 1e-7
 """Least singular value of the scaled factors below which they are not told apart."""
 TAKES_PART = 0.1
+EXPLAINED = 0.8
+"""Share of the variance of the logarithms below which a fit is no power law."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +83,13 @@ class Scaling(PowerLaw):
     def used(self) -> int:
         """Number of runs that were used."""
         return len(self.measured)
+
+    @property
+    def remark(self) -> str:
+        """That this is no power law, where too little of the variance is explained; else empty."""
+        if self.r2 >= EXPLAINED:
+            return ""
+        return f"no power law in {', '.join(self.factors)}: R^2 is below {EXPLAINED:g}"
 
     def __str__(self) -> str:
         powers = " ".join(

@@ -287,5 +287,7 @@ def _title(result: Scaling, width: float) -> str:
     if result.left_out:
         why = ", ".join(f"{count} {word}" for word, count in result.left_out.items())
         runs += f"; left out: {why}"
+    if result.remark:
+        runs += f"; {result.remark.replace('R^2', '$R^2$')}"
     held = labels.fixed(result.presentation.notation, result.held, result.derived, width)
     return f"{held}\n{runs}" if held else runs

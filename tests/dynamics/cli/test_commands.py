@@ -1,11 +1,14 @@
 """Runs on samples and figures, as the command line has them; requests that are refused."""
 
 import json
+import runpy
+from dataclasses import replace
 
 import pytest
 
 import dynamics
-from dynamics.cli import main
+from dynamics.cli import main, paper
+from dynamics.cli.arguments import CommandRequest
 
 
 def test_compare_with_samples_prints_every_seed(tmp_path, capsys):
@@ -89,3 +92,19 @@ def test_every_seed_is_beside_the_reduced_run_of_its_own_start(tmp_path, capsys)
     assert max(document["deviation"].values()) < 1e-12
     found = dynamics.load(tmp_path / "r")
     assert [run.settings["seed"] for run in (found.reduced, *found.partners)] == [0, 1]
+
+
+@pytest.mark.parametrize("form", ["source", "latex"])
+def test_what_proofs_print_leaves_source_and_latex_what_they_are(tmp_path, capsys, system, form):
+    quick = next(claim for claim in system.claims if claim.source == "Lemma 4.2")
+    one = replace(system, claims=(quick,))
+    flags = {"D": 8, "C": 2, "as": form, "prove": True}
+    assert paper.execute(CommandRequest("derive", flags, one)) == 0
+    text = capsys.readouterr().out
+    begin = {"source": "# ", "latex": "% "}[form]
+    assert f"\n{begin}Lemma 4.2: holds" in text
+    proof = text[text.index(f"{begin}Lemma 4.2") :].splitlines()
+    assert all(line.startswith(begin) for line in proof)
+    if form == "source":
+        (tmp_path / "generated.py").write_text(text)
+        assert callable(runpy.run_path(str(tmp_path / "generated.py"))["gradient"])

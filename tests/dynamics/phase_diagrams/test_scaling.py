@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 from sweeps import DIVERGED, HORIZON, sweep
 
+from dynamics import plotting
 from dynamics.phase_diagrams import scaling
 from dynamics.validation import InvalidRequest
 
@@ -139,3 +140,16 @@ def test_too_few_runs_are_refused():
         InvalidRequest, match="2 runs are too few to fit 1 exponents; needed are at"
     ):
         scaling(grid, "risk", ["D"])
+
+
+def test_a_fit_that_explains_little_says_that_it_is_no_power_law():
+    def humped(D, C, q, seed):
+        return np.exp(-20 * (q - 0.4) ** 2) * D**0.01
+
+    grid = sweep(AXES, {"risk": humped, "time_T1": law}, fixed={"p": 3})
+    poor, good = scaling(grid, "risk", ["q"]), scaling(grid, "time_T1", ["D", "q*(D-C)"])
+    assert poor.r2 < 0.8
+    assert poor.remark == "no power law in q: R^2 is below 0.8"
+    assert "no power law in q" in plotting.scaling(poor)[0].figure.get_suptitle()
+    assert (good.r2 > 0.99, good.remark) == (True, "")
+    assert "no power law" not in plotting.scaling(good)[0].figure.get_suptitle()

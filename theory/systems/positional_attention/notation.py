@@ -107,6 +107,8 @@ EVENTS: tuple[EventRule, ...] = (
         meaning="end of Event II as the paper puts it, for this horizon",
         latex=r"\gamma > \max_t |\rho|",
         after="T0",
+        note="gamma exceeds the largest |rho| of the whole run, of later times too: a longer run "
+        "can move this time, and how much attention falls inside the set is another matter (T1)",
         quantity=gamma,
         bound=sympy.Abs(rho),
     ),
@@ -122,6 +124,9 @@ EVENTS: tuple[EventRule, ...] = (
         name="patch_association",
         meaning="every row puts its own set on top (Definition 2.2)",
         latex=r"\mathrm{Top}_C(A_{i\cdot}) = S_{\ell(i)}\ \forall i",
+        note="an order of the entries of A, however small their differences: from a symmetric "
+        "start, gamma = rho = 0, it is reached with gamma > rho, which one step can do; when half "
+        "of the attention is on the own set is T1",
         expression=margin,
         strict=True,
     ),

@@ -1,0 +1,25 @@
+import dynamics
+from dynamics.cli import report
+
+
+def notes(system):
+    return {rule.name: rule.note for rule in system.ReducedPopulation.events if rule.note}
+
+
+def test_times_that_mislead_have_a_footnote_in_the_words_of_the_theory(system):
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    run = dynamics.descend(problem, 0.03, 1100)
+    first = run.events["patch_association"]
+    assert first.step == 1
+    assert 0 < first.state[1] - first.state[2] < 1e-4  # gamma above rho, and hardly
+    words = " ".join(report.table(system, run).split())
+    assert {"patch_association", "T1_paper"} == set(notes(system))
+    for name, note in notes(system).items():
+        assert words.count(f"{name}: {note}") == 1
+
+
+def test_events_that_did_not_happen_have_no_footnote(system):
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    words = " ".join(report.table(system, dynamics.descend(problem, 0.03, 20)).split())
+    assert notes(system)["patch_association"] in words
+    assert notes(system)["T1_paper"] not in words
