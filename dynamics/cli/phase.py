@@ -197,11 +197,8 @@ def _draw_fit(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
 
     law = scaling(sweep.dataset, _quantity(sweep, options), _split(options["fit"]), _held(options))
     left = ", ".join(f"{number} {why}" for why, number in law.left_out.items())
-    text = [
-        str(law),
-        *([law.remark] if law.remark else []),
-        f"{law.used} runs used" + (f"; left out: {left}" if left else ""),
-    ]
+    text = [str(law), f"{law.used} runs used" + (f"; left out: {left}" if left else "")]
+    text[1:1] = [law.remark] if law.remark else []
     powers = []
     for row in zip(law.factors, law.exponents, law.errors, law.intervals, strict=True):
         factor, power, _, (low, high) = row
@@ -209,8 +206,8 @@ def _draw_fit(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
         text.append(f"  {factor:<12} {power:.4f}  (95 %: {low:.4f} to {high:.4f})")
     document = {
         "quantity": law.quantity.text, "prefactor": law.prefactor, "powers": powers,
-        "r2": law.r2, "remark": law.remark, "spread": law.spread, "used": law.used, "left_out": dict(law.left_out),
-        "text": text,
+        "r2": law.r2, "remark": law.remark, "spread": law.spread, "used": law.used,
+        "left_out": dict(law.left_out), "text": text,
     }  # fmt: skip
     return plotting.scaling(law), document
 

@@ -20,6 +20,6 @@ def test_times_that_mislead_have_a_footnote_in_the_words_of_the_theory(system):
 
 def test_events_that_did_not_happen_have_no_footnote(system):
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
-    words = " ".join(report.table(system, dynamics.descend(problem, 0.03, 20)).split())
+    words = " ".join(report.table(system, dynamics.descend(problem, 0.03, 5)).split())
     assert notes(system)["patch_association"] in words
     assert notes(system)["T1_paper"] not in words

@@ -144,7 +144,7 @@ def test_too_few_runs_are_refused():
 
 def test_a_fit_that_explains_little_says_that_it_is_no_power_law():
     def humped(D, C, q, seed):
-        return np.exp(-20 * (q - 0.4) ** 2) * D**0.01
+        return np.exp(-20 * (q - 0.2) ** 2) * D**0.01
 
     grid = sweep(AXES, {"risk": humped, "time_T1": law}, fixed={"p": 3})
     poor, good = scaling(grid, "risk", ["q"]), scaling(grid, "time_T1", ["D", "q*(D-C)"])
