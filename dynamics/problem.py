@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics.validation import InvalidRequest, refuse, shown
+
 if TYPE_CHECKING:
     from dynamics.results.presentation import Presentation
     from theory.events import EventRule
@@ -73,17 +75,22 @@ class Layout:
 
         Raises
         ------
-        ValueError
+        InvalidRequest
             If it is neither.
         """
-        if isinstance(state, np.ndarray):
-            flat = state.astype(np.float64).reshape(-1)
-        else:
-            parts = state if isinstance(state, (tuple, list)) else (state,)
-            flat = np.concatenate([np.asarray(part, dtype=np.float64).ravel() for part in parts])
+        expected = ", ".join(f"{n} {s}" for n, s in zip(self.names, self.shapes, strict=True))
+        try:
+            if isinstance(state, np.ndarray):
+                flat = state.astype(np.float64).reshape(-1)
+            else:
+                parts = state if isinstance(state, (tuple, list)) else (state,)
+                each = [np.asarray(part, dtype=np.float64).ravel() for part in parts]
+                flat = np.concatenate(each or [np.empty(0)])
+        except (TypeError, ValueError):
+            allowed = f"{self.size} numbers ({expected})"
+            refuse("state", state, "is not of numbers", allowed, "problem.initial_state")
         if flat.size != self.size:
-            expected = ", ".join(f"{n} {s}" for n, s in zip(self.names, self.shapes, strict=True))
-            raise ValueError(f"a state has {self.size} entries ({expected}), not {flat.size}")
+            raise InvalidRequest(f"a state has {self.size} entries ({expected}), not {flat.size}")
         return flat
 
     def per_entry(self, per_group: tuple[float, ...]) -> FloatArray:
@@ -312,6 +319,28 @@ class CompiledProblem(Problem):
         """
         work = (np.empty_like(state), np.empty_like(state), self.autonomous)
         return int(self.module.advance(state, eta, first, last, (self._data, *work, *buffers)))
+
+
+def check_problem(problem: object) -> None:
+    """Refuse what is no `Problem`, and say how to make one of it.
+
+    Parameters
+    ----------
+    problem : object
+
+    Raises
+    ------
+    InvalidRequest
+    """
+    if isinstance(problem, Problem):
+        return
+    kind = type(problem).__name__
+    hint = "problem can be made as system.ReducedPopulation(system.Parameters(...))"
+    if kind == "Parameters":
+        hint = "make a problem of it: system.ReducedPopulation(parameters)"
+    elif kind == "System":
+        hint = "make a problem of it: system.ReducedPopulation(system.Parameters(...))"
+    raise InvalidRequest(f"problem={shown(problem)} is a {kind}, no problem; {hint}")
 
 
 def certificate_failure(problem: Problem, state: FloatArray) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics.results.presentation import Origin, PlotDescription, Presentation, conditions
-from dynamics.validation import InvalidRequest, refuse
+from dynamics.validation import InvalidRequest, path_of, refuse, shown
 
 if TYPE_CHECKING:
     from theory.claims import Claim
@@ -316,7 +316,7 @@ def load_system(source: Any) -> System:
         made: System = importlib.import_module(ENGINE).system_of(source)
         return made
     raise InvalidRequest(
-        f"system={source!r} is no system; system can be a name, the path of a model file, a Model "
+        f"system={shown(source)} is no system; system can be a name, a model file, a Model "
         f"or a System; nearest: {built_in_names()[0]!r}"
     )
 
@@ -385,7 +385,7 @@ _FILES: dict[tuple[str, int, int], System] = {}
 
 
 def _from_file(source: str, anew: bool = False) -> System:
-    path = os.path.abspath(source)
+    path = os.path.abspath(path_of("system", source))
     try:
         status = os.stat(path)
     except OSError as error:

@@ -6,29 +6,96 @@ called directly for what is not a field (learning rates, steps, sizes).
 
 from __future__ import annotations
 
+import functools
 import math
+import os
+import re
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from numbers import Integral, Real
-from typing import Annotated, Any, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, ValidationError, ValidationInfo
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
 
 STRICT = ConfigDict(extra="forbid", validate_default=True)
 """Configuration of every ``Parameters``: misspelt names are refused, defaults are checked."""
 
 
-class InvalidRequest(ValueError):
-    """A request that cannot be served; the message is one line for the user."""
-
-
 BRIEF = 60
-"""Letters of a long list in a message."""
+"""Letters of a long list or name."""
+SHOWN = 100
+"""Letters of a value in a message."""
+LONGEST = 290
+"""Letters of a message, so that a line of the command line has at most 300."""
+SYNONYMS = {
+    "eta": ("lr", "rate", "learning_rate", "step_size", "stepsize"),
+    "samples": ("n", "num_samples", "n_samples", "size"),
+    "seed": ("seeds", "random_state", "rng"),
+    "steps": ("epochs", "iterations", "iters", "num_steps", "n_steps"),
+    "time": ("t", "tau", "horizon", "t_max"),
+    "out": ("output", "o", "file", "dir"),
+    "q": ("prob", "probability"),
+    "batch": ("batch_size", "minibatch"),
+    "rtol": ("tol",),
+}
+"""Name -> what else it is called elsewhere, for suggestions."""
+
+
+class InvalidRequest(ValueError):
+    """A request that cannot be served; the message is one line of at most 290 letters."""
+
+    def __init__(self, message: object) -> None:
+        super().__init__(one_line(str(message)))
 
 
 def brief(text: str) -> str:
     """A text, or the begin of a long one."""
     return text if len(text) <= BRIEF else f"{text[: BRIEF - 4]} ..."
+
+
+def one_line(text: str, longest: int = LONGEST) -> str:
+    """A text in one line; of a long one the middle is left out, so that what is nearest stays."""
+    line, last = " ".join(text.split("\n")), longest // 3
+    if len(line) <= longest:
+        return line
+    return f"{line[: longest - last - 5].rstrip()} ... {line[-last:].lstrip()}"
+
+
+def nearest_name(name: object, names: Sequence[str]) -> str:
+    """The name that is meant: by another word for it, by its number, or by its letters.
+
+    Parameters
+    ----------
+    name : object
+        Flags with their dashes.
+    names : sequence of str
+        At least one; the first where nothing is similar.
+
+    Examples
+    --------
+    >>> nearest_name("mix", ["any", "mixed"]), nearest_name("exakt", ["auto", "exact"])
+    ('mixed', 'exact')
+    >>> nearest_name("--learning-rate", ["--eta", "--q"]), nearest_name("fig7", ["2", "4", "phase"])
+    ('--eta', '4')
+    """
+    bare = str(name)[:BRIEF].lstrip("-").lower().replace("-", "_")
+    folded = {other.lstrip("-").lower(): other for other in names}
+    for word in (bare, *(known for known, others in SYNONYMS.items() if bare in others)):
+        if word in folded:
+            return folded[word]
+    number = re.search(r"\d{1,9}", bare)
+    numbered = {o: int(m[0]) for o in folded if (m := re.match(r"\d{1,9}", o))}
+    if number and numbered:
+        return folded[min(numbered, key=lambda other: abs(numbered[other] - int(number[0])))]
+
+    def likeness(other: str) -> tuple[bool, float]:
+        return bool(bare) and other.startswith(bare), SequenceMatcher(None, bare, other).ratio()
+
+    return folded[max(folded, key=likeness)]
 
 
 def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: object) -> NoReturn:
@@ -47,33 +114,11 @@ def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: o
     nearest : object
         The nearest valid value.
     """
-    written = repr(value) if isinstance(value, str) else str(value)
-    raise InvalidRequest(
-        f"{parameter}={written} {problem}; {parameter} can be {allowed}; nearest: {nearest}"
-    )
-
-
-def nearest_name(name: object, names: Sequence[str]) -> str:
-    """The most similar of some names: one that begins alike, else the longest common parts.
-
-    Parameters
-    ----------
-    name : object
-    names : sequence of str
-        At least one; the first where nothing is similar.
-
-    Examples
-    --------
-    >>> nearest_name("mix", ["any", "mixed"]), nearest_name("exakt", ["auto", "exact"])
-    ('mixed', 'exact')
-    """
-    text = str(name).lower()
-
-    def likeness(other: str) -> tuple[bool, float]:
-        alike = SequenceMatcher(None, text, other.lower()).ratio()
-        return bool(text) and other.lower().startswith(text), alike
-
-    return max(names, key=likeness)
+    name, choice = brief(parameter), one_line(_written(nearest), SHOWN)
+    front, rest = f"{name}={shown(value)} {problem}; {name} can be ", f"; nearest: {choice}"
+    room = LONGEST - len(front) - len(rest)
+    listed = allowed if len(allowed) <= room else f"{allowed[: max(0, room - 4)]} ..."
+    raise InvalidRequest(front + listed + rest)
 
 
 def known_word(parameter: str, value: object, choices: Sequence[str]) -> str:
@@ -97,11 +142,67 @@ def known_word(parameter: str, value: object, choices: Sequence[str]) -> str:
     return str(value)
 
 
-def first_problem(error: ValidationError) -> str:
-    """The first thing that is wrong with parameters, in one line."""
-    problem: Any = error.errors()[0]
+def _written(value: object) -> str:
+    try:
+        return str(value)
+    except ValueError:  # a whole number of more digits than Python writes
+        return type(value).__name__
+
+
+Made = TypeVar("Made")
+
+
+def refusing(parameters: type[Made]) -> type[Made]:
+    """A pydantic dataclass whose constructor raises `InvalidRequest`, of one line."""
+    construct: Callable[..., None] = parameters.__init__
+
+    @functools.wraps(construct)
+    def constructor(self: Made, *values: Any, **entries: Any) -> None:
+        try:
+            construct(self, *values, **entries)
+        except ValidationError as error:
+            names = list(parameters.__dataclass_fields__)  # type: ignore[attr-defined]
+            raise InvalidRequest(_first_problem(error, names)) from None
+
+    parameters.__init__ = constructor  # type: ignore[method-assign,assignment]
+    return parameters
+
+
+def _first_problem(error: ValidationError, names: Sequence[str]) -> str:
+    """The first thing that is wrong with parameters."""
+    problem: Any = error.errors(include_url=False)[0]
     cause = problem.get("ctx", {}).get("error")
-    return str(cause or f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}")
+    name = ".".join(map(str, problem["loc"]))
+    if problem["type"] == "unexpected_keyword_argument":
+        return unknown_name("parameter", name, names)
+    if problem["type"] == "unexpected_positional_argument":
+        return f"parameters are given by name; there are {', '.join(names) or 'none'}"
+    return str(cause or f"{name}={shown(problem['input'])}: {problem['msg']}")
+
+
+def shown(value: object) -> str:
+    """A value as a message has it, shortened."""
+    text = _written(value) if not isinstance(value, str) else value
+    return repr(one_line(text, SHOWN)) if isinstance(value, str) else one_line(text, SHOWN)
+
+
+def unknown_name(kind: str, name: str, names: Sequence[str]) -> str:
+    """What to say of an unknown name: all that are known, and the nearest.
+
+    Parameters
+    ----------
+    kind : str
+        What it is a name of.
+    name : str
+    names : sequence of str
+        Those that are known.
+    """
+    front = f"{kind} {brief(name)!r} is unknown; known are "
+    rest = f"; nearest: {nearest_name(name, names)}" if names else ""
+    listed, room = ", ".join(names) or "none", LONGEST - len(front) - len(rest)
+    if len(listed) > room:
+        listed = f"{listed[: room - 5].rpartition(',')[0]}, ..."
+    return front + listed + rest
 
 
 def integer(
@@ -127,7 +228,7 @@ def integer(
     allowed += "" if at_most == 10**6 else f" and at most {at_most:,}"
     if isinstance(value, bool) or not isinstance(value, Real):
         refuse(parameter, value, "is not a number", allowed, at_least)
-    if not isinstance(value, Integral) and not math.isfinite(value):
+    if not isinstance(value, Integral) and not math.isfinite(_float(value)):
         refuse(parameter, value, "is not finite", allowed, at_least)
     rounded = int(value) if isinstance(value, Integral) else round(float(value))
     near = max(at_least, rounded + (1 if odd and rounded % 2 == 0 else 0))
@@ -172,10 +273,7 @@ def real(
     inside = at_most if at_most is not None else 1e-6 if above is not None else at_least or 0.0
     if isinstance(value, bool) or not isinstance(value, Real):
         refuse(parameter, value, "is not a number", allowed, inside)
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
+    number = _float(value)
     if not math.isfinite(number):
         refuse(parameter, value, "is not finite", allowed, inside)
     if above is not None and number <= above:
@@ -185,6 +283,57 @@ def real(
     if at_most is not None and number > at_most:
         refuse(parameter, value, "is too large", allowed, f"{at_most:g}")
     return number
+
+
+def _float(value: Real) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def path_of(parameter: str, value: object) -> Path:
+    """A path.
+
+    Parameters
+    ----------
+    parameter : str
+        Name as the user wrote it.
+    value : str or path-like
+
+    Raises
+    ------
+    InvalidRequest
+        If it is neither, or holds a null character.
+    """
+    if not isinstance(value, (str, os.PathLike)):
+        refuse(parameter, value, "is no path", "a path", "'results'")
+    path = Path(value)
+    if "\0" in str(path):
+        refuse(parameter, str(path), "holds a null character", "a path without", "'results'")
+    return path
+
+
+def random_stream(seed: object, name: str = "seed") -> Generator:
+    """The random generator of a seed.
+
+    Parameters
+    ----------
+    seed : int or numpy Generator
+        A generator is returned as it is.
+    name : str
+        Of the parameter, for the message.
+
+    Raises
+    ------
+    InvalidRequest
+        If it is neither a generator nor a whole number from 0.
+    """
+    import numpy as np
+
+    if isinstance(seed, np.random.Generator):
+        return seed
+    return np.random.default_rng(integer(name, seed, at_least=0, at_most=2**62))
 
 
 def learning_rate(value: object, groups: tuple[str, ...] | None) -> tuple[float, ...]:
@@ -204,7 +353,10 @@ def learning_rate(value: object, groups: tuple[str, ...] | None) -> tuple[float,
     """
     import numpy as np
 
-    single = np.ndim(value) == 0  # type: ignore[arg-type]
+    try:
+        single = np.ndim(value) == 0  # type: ignore[arg-type]
+    except ValueError:
+        refuse("eta", value, "is ragged", "one number, or a list of them", 1e-2)
     many = [value.item() if isinstance(value, np.ndarray) else value] if single else list(value)  # type: ignore[call-overload]
     if single and groups is not None:
         many = many * len(groups)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import types
 from pathlib import Path
@@ -15,7 +16,7 @@ def read_model(path: str | Path) -> Model:
 
     Parameters
     ----------
-    path : path-like
+    path : str or path-like
         A file with ``start`` and one of the three doors as functions of these names.
 
     Returns
@@ -41,6 +42,8 @@ def read_model(path: str | Path) -> Model:
     >>> model.name, model.constants
     ('plain', {'w0': 0.1})
     """
+    if not isinstance(path, (str, os.PathLike)) or "\0" in str(path):
+        raise ModelError(f"{str(path)[:60]!r} is no path of a file")
     file = Path(path).absolute()
     try:
         text = file.read_text(encoding="utf-8")

@@ -30,8 +30,18 @@ DIGITS = 1e-12
 """Part of the largest coefficient below which one is not written."""
 
 
+def _check(system: object, name: str) -> None:
+    if not isinstance(system, ReducedSystem):
+        raise TypeError(f"{name} takes a ReducedSystem, not a {type(system).__name__}")
+
+
 def as_text(system: ReducedSystem) -> str:
     """A reduced system as plain text, one equation a line, names as in the generated source.
+
+    Raises
+    ------
+    TypeError
+        If it is no `theory.reduction.ReducedSystem`.
 
     Examples
     --------
@@ -40,6 +50,7 @@ def as_text(system: ReducedSystem) -> str:
     >>> print(as_text(leading_order())[:58])
     Leading order: the signal set alone (what Lemma 4.3 approx
     """
+    _check(system, "as_text")
     remarks = "\n".join(sentence.format(*parts) for sentence, parts in system.remarks)
     sections = _sections(system, str, lambda value: _signed(str(value)))
     return Page(system.title, remarks, tuple(sections), {}).as_text()
@@ -47,6 +58,11 @@ def as_text(system: ReducedSystem) -> str:
 
 def as_latex(system: ReducedSystem) -> str:
     r"""A reduced system as LaTeX, one align environment a section, in the paper's letters.
+
+    Raises
+    ------
+    TypeError
+        If it is no `theory.reduction.ReducedSystem`.
 
     Examples
     --------
@@ -56,6 +72,7 @@ def as_latex(system: ReducedSystem) -> str:
     >>> lines[1]
     '\\paragraph{Definitions}'
     """
+    _check(system, "as_latex")
     names: dict[Any, str] = {s: _spelled(s.name) for s in _unlisted(system)}
     names |= system.notation.latex_names()
     for symbol in system.definitions:

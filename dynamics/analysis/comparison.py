@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.analysis.transverse_stability import RECORDS, transverse_growth
-from dynamics.problem import FloatArray, Problem
+from dynamics.problem import FloatArray, Problem, check_problem
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.flow import flow
 from dynamics.training.gradient_descent import descend
 from dynamics.training.progress import interruption
-from dynamics.training.settings import record_schedule
+from dynamics.training.settings import MOST_STEPS, check_flow, record_schedule
 from dynamics.validation import InvalidRequest, real, refuse
 
 ROUNDING = 1e-11
@@ -64,9 +64,8 @@ def compare(
     ------
     InvalidRequest
         If there are neither one nor as many reduced problems as full ones.
-        If eta, steps, record, time or rtol is not valid, or neither steps nor a time is given.
-    ValueError
         If the two problems differ in a parameter.
+        If eta, steps, record, time or rtol is not valid, or neither steps nor a time is given.
 
     Examples
     --------
@@ -124,7 +123,7 @@ def _checked_pairs(reduced: Any, full: Any) -> tuple[list[Any], list[Any]]:
         )
     parameters = firsts[0].parameters
     if any(parameters != problem.parameters for problem in (*firsts, *fulls)):
-        raise ValueError("the reduced and the full problem have different parameters")
+        raise InvalidRequest("the reduced and the full problem have different parameters")
     return firsts, fulls
 
 
@@ -250,7 +249,8 @@ def overlay(
     Raises
     ------
     InvalidRequest
-        If a learning rate is not positive or larger than the horizon, or time or rtol is not valid.
+        If problem is none; if a learning rate is not positive, larger than the horizon, or so small
+        that the steps cannot be counted; if time, rtol or initial is not valid.
 
     Examples
     --------
@@ -263,7 +263,8 @@ def overlay(
     >>> round(result.orders["gamma"], 1)
     1.0
     """
-    time = real("time", time, above=0.0)
+    check_problem(problem)
+    time, rtol = check_flow(time, rtol, problem.flows)
     rates = check_rates(etas, time)
     with interruption():
         steps = [max(1, round(time / eta)) for eta in rates]
@@ -295,12 +296,14 @@ def check_rates(etas: Sequence[float], time: float) -> list[float]:
     Raises
     ------
     InvalidRequest
-        If there is none, or one is not positive or longer than the horizon.
+        If there is none, or one is not positive, longer than the horizon, or so small that its
+        steps cannot be counted.
     """
     if not np.size(etas):
         refuse("eta", [], "is empty", "one or more learning rates", 1e-2)
-    many = list(etas) if np.ndim(etas) else [etas]
-    return sorted({real("eta", eta, above=0.0, at_most=time) for eta in many}, reverse=True)
+    many = list(etas) if np.ndim(etas) else [np.asarray(etas).item()]
+    bounds = {"above": 0.0, "at_least": time / MOST_STEPS, "at_most": time}
+    return sorted({real("eta", eta, **bounds) for eta in many}, reverse=True)
 
 
 def _distance(smooth: Trajectory, run: Trajectory, name: str) -> float:

@@ -14,10 +14,10 @@ from difflib import get_close_matches
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.problem import FloatArray, Problem
+from dynamics.problem import FloatArray, Problem, check_problem
 from dynamics.results.presentation import Presentation
 from dynamics.training.stability_limit import stability_limit
-from dynamics.validation import integer, refuse
+from dynamics.validation import InvalidRequest, integer, refuse
 
 STEPS = 4000
 PRECISION = 1e-3
@@ -72,8 +72,8 @@ def onsets(problem: Problem, state: ArrayLike, steps: int = STEPS) -> Onsets:
 
     Raises
     ------
-    ValueError
-        If there is no limit at the state.
+    InvalidRequest
+        If problem is none, state is no state of it or has no stability limit, or steps is too few.
 
     Examples
     --------
@@ -85,9 +85,10 @@ def onsets(problem: Problem, state: ArrayLike, steps: int = STEPS) -> Onsets:
     >>> result.limit == dynamics.stability_limit(problem, late)
     True
     """
-    start, limit = problem.layout.flatten(np.asarray(state)), stability_limit(problem, state)
+    limit = stability_limit(problem, state)
+    start = problem.layout.flatten(state)
     if not np.isfinite(limit):
-        raise ValueError("there is no stability limit at this state: the curvature is not positive")
+        raise InvalidRequest("state has no stability limit: its curvature is not positive")
     steps = integer("steps", steps, at_least=4 * LAST_STATES)
     burst = _first(lambda eta: late_states(problem, start, eta, steps) is None, limit, WIDEST)
     period_two = _first(lambda eta: alternates(problem, start, eta, steps), limit, 4.0)
@@ -208,7 +209,7 @@ def branches(
     Raises
     ------
     InvalidRequest
-        If there is no such scalar part.
+        If there is no such scalar part, count is none, or as of `onsets`.
 
     Examples
     --------
@@ -219,6 +220,8 @@ def branches(
     >>> dynamics.branches(problem, late, "alpha", count=4, steps=256).values.shape
     (4, 64)
     """
+    check_problem(problem)
+    count = integer("count", count, at_least=1)
     pairs = zip(problem.state_names, problem.layout.shapes, strict=True)
     scalars = [part for part, shape in pairs if shape == ()]
     if name not in scalars:
@@ -230,7 +233,7 @@ def branches(
             ", ".join(scalars),
             nearest[0] if nearest else "",
         )
-    start, result = problem.layout.flatten(np.asarray(state)), onsets(problem, state, steps)
+    start, result = problem.layout.flatten(state), onsets(problem, state, steps)
     last = max(1.2 * result.limit, min(1.15 * result.non_finite, 3.0 * result.limit))
     etas = np.linspace(0.7 * result.limit, last, count)
     index, values = problem.layout.slice_of(name).start, np.full((count, LAST_STATES), np.nan)

@@ -17,12 +17,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pydantic
-
 from dynamics.cli.arguments import CommandRequest, Parser, read_toml, unknown, value
 from dynamics.registry import is_model_file, load_system, system_names, title
 from dynamics.training.progress import termination
-from dynamics.validation import InvalidRequest, first_problem
+from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
     from dynamics.registry import System
@@ -74,9 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has gone (attdyn derive ... | head): the rest goes nowhere, quietly.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (pydantic.ValidationError, InvalidRequest) as error:
-        wrong = first_problem(error) if isinstance(error, pydantic.ValidationError) else error
-        print(f"attdyn: {wrong}", file=sys.stderr)
+    except InvalidRequest as error:
+        print(f"attdyn: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("attdyn: interrupted", file=sys.stderr)

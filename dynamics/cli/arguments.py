@@ -10,12 +10,11 @@ import dataclasses
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dynamics.validation import InvalidRequest
+from dynamics.validation import InvalidRequest, brief, unknown_name
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ class Parser(argparse.ArgumentParser):
         for word in extra:
             if word.startswith("--"):
                 unknown("flag", word.split("=")[0], [f"--{name}" for name in self.names])
-            raise InvalidRequest(f"word {word!r} is not expected; flags look like --D 16")
+            raise InvalidRequest(f"word {brief(word)!r} is not expected; flags look like --D 16")
         return vars(entries)
 
 
@@ -162,7 +161,7 @@ def value(text: str) -> Any:
             continue
     try:
         return float(Fraction(text))
-    except (ValueError, ZeroDivisionError):
+    except (ValueError, ArithmeticError):
         return text
 
 
@@ -183,11 +182,7 @@ def unknown(kind: str, name: str, names: Sequence[str]) -> NoReturn:
     names : sequence of str
         Those that are known.
     """
-    folded = {other.lower(): other for other in names}
-    nearest = folded[get_close_matches(name.lower(), list(folded), 1, 0.0)[0]]
-    raise InvalidRequest(
-        f"{kind} {name!r} is unknown; known are {', '.join(names)}; nearest: {nearest}"
-    )
+    raise InvalidRequest(unknown_name(kind, name, names))
 
 
 def read_toml(path: str, names: Sequence[str], switches: Collection[str]) -> dict[str, Any]:

@@ -84,9 +84,9 @@ def writable(path: Any, endings: tuple[str, ...]) -> Path:
         raise InvalidRequest(
             f"{str(path)!r} can end in {', '.join(endings)}; nearest: {endings[0]}"
         )
-    if target.is_dir():
-        raise InvalidRequest(f"{str(path)!r} is a folder; it can be a file")
     try:
+        if target.is_dir():
+            raise InvalidRequest(f"{str(path)!r} is a folder; it can be a file")
         parent = next(folder for folder in target.absolute().parents if folder.exists())
         with tempfile.TemporaryDirectory(dir=parent) as folder:
             (Path(folder) / _temporary(target).name).touch()

@@ -7,17 +7,14 @@ wrong update or another law gets other verdicts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from dynamics.experiments import experiments_of, rules
 from dynamics.registry import load_system
-from dynamics.validation import InvalidRequest, first_problem
+from dynamics.validation import InvalidRequest, integer, refuse, shown, unknown_name
 
 if TYPE_CHECKING:
     from dynamics.registry import System
@@ -212,7 +209,7 @@ def verify(
     Parameters
     ----------
     system : System, str, path-like or Model
-        As of `dynamics.load_system`.
+        As of `dynamics.load_system`: ``"positional_attention"`` is one.
     parameters : Parameters, optional
         Where to check; by default each claim has the sizes of its own protocol.
     claims : sequence of str, optional
@@ -229,7 +226,8 @@ def verify(
     Raises
     ------
     InvalidRequest
-        For a claim that the paper does not have, or that nothing checks.
+        For a system that there is none of, parameters of another, a claim that the paper does not
+        have or that nothing checks, or a seed that is none.
 
     Examples
     --------
@@ -256,7 +254,13 @@ def verdicts(
     system, parameters, claims, thorough, seed
         As of `verify`.
     """
-    loaded = load_system(system)
+    loaded, seed = load_system(system), integer("seed", seed, at_least=0, at_most=2**62)
+    if parameters is not None and not isinstance(parameters, loaded.Parameters):
+        kind = type(parameters).__name__
+        raise InvalidRequest(
+            f"parameters={shown(parameters)} is a {kind}, not of {loaded.name}; make it by "
+            "system.Parameters(...)"
+        )
     claims_by_source = {claim.source: claim for claim in loaded.claims}
     requested, table = sources(loaded, claims), checks(loaded)
     for source in requested:
@@ -276,11 +280,10 @@ def _run(check: Check, system: System, protocol: Protocol) -> Finding:
     """
     try:
         finding = check(system, protocol)
-    except (InvalidRequest, ValidationError) as error:
+    except InvalidRequest as error:
         if protocol.parameters is None:
             raise
-        message = first_problem(error) if isinstance(error, ValidationError) else str(error)
-        reason = f"needs other sizes beside those given, and they cannot be: {message}"
+        reason = f"needs other sizes beside those given, and they cannot be: {error}"
         return Finding(None, "not measured", float("nan"), float("nan"), reason)
     if finding.holds is None or not isnan(finding.measured):
         return finding
@@ -303,14 +306,13 @@ def sources(system: System, claims: Sequence[str] | None) -> list[str]:
         For a claim that the paper does not have, with the nearest that it has; where there are no
         claims.
     """
+    claims = [claims] if isinstance(claims, str) else claims
     by_name = {claim.source.lower(): claim.source for claim in system.claims}
     if not by_name:
         raise InvalidRequest(f"{system.name} has no claims")
-    for source in claims or ():
+    if claims is not None and not isinstance(claims, Iterable):
+        refuse("claims", claims, "is no list", "names of claims", [*by_name.values()][:1])
+    for source in map(str, claims or ()):
         if source.lower() not in by_name:
-            near = by_name[get_close_matches(source.lower(), list(by_name), 1, 0.0)[0]]
-            listed = ", ".join(by_name.values())
-            raise InvalidRequest(
-                f"claim {source!r} is unknown; known are {listed}; nearest: {near}"
-            )
+            raise InvalidRequest(unknown_name("claim", source, [*by_name.values()]))
     return [*by_name.values()] if claims is None else [by_name[source.lower()] for source in claims]

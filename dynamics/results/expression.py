@@ -65,7 +65,10 @@ def _apply(rule: Callable[..., Any], left: Value, right: Value) -> Value:
 def _power(base: Value, exponent: Value) -> Value:
     if type(base) is int and type(exponent) is int and base.bit_length() * exponent > BITS:
         raise OverflowError("a power is too large")
-    return _apply(operator.pow, base, exponent)
+    power = _apply(operator.pow, base, exponent)
+    if isinstance(power, complex):
+        raise ValueError("a broken power of a negative number is not real")
+    return power
 
 
 def _real(number: Callable[[float], float], array: Callable[..., Any]) -> Callable[..., Value]:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from dynamics.problem import FloatArray
 
 CONVERGED = "converged"
 HORIZON = "reached horizon"
@@ -21,6 +28,24 @@ PENDING, INVALID = -1, -2
 """Stored instead for a point that was not run yet, and for one that cannot be."""
 
 
+SMALLER = "parameters or a start of smaller size"
+"""What to try where the start itself has no finite risk."""
+
+
+def first_not_finite(states: FloatArray, observables: Sequence[Mapping[str, float]]) -> int | None:
+    """The first record whose state or risk is not finite, or None.
+
+    Parameters
+    ----------
+    states : float array, shape (records, n)
+    observables : sequence of mapping
+        Of every record.
+    """
+    risks = np.array([row.get("risk", 0.0) for row in observables])
+    finite = np.isfinite(states).all(axis=1) & np.isfinite(risks)
+    return None if finite.all() else int(np.argmin(finite))
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The end of a run.
@@ -31,7 +56,8 @@ class Outcome:
         One of `KINDS`.
     step : int or None
         Where it happened: the last step for a run that ended by itself, the first step of the
-        oscillation, the first step whose successor is not finite. None on a flow.
+        oscillation, the first step whose successor is not finite, the first record whose risk or
+        state is not. None on a flow.
     time : float
         The same in units of time.
     remedy : str

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from dynamics.results import checksums
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.trajectory import Trajectory
-from dynamics.validation import InvalidRequest
+from dynamics.validation import InvalidRequest, path_of, refuse
 
 if TYPE_CHECKING:
     import xarray
@@ -120,6 +120,8 @@ def save(result: Result, path: str | os.PathLike[str]) -> Path:
     >>> (same.states == run.states).all(), same.outcome == run.outcome
     (np.True_, True)
     """
+    if not isinstance(result, Result):
+        refuse("result", result, "is none", "a Trajectory, Comparison or Overlay", "a Trajectory")
     with fresh_folder(path) as fresh:
         write_groups(result, fresh)
         return put(fresh, Path(path))
@@ -223,7 +225,7 @@ def check_writable(path: str | os.PathLike[str], flag: str = "out") -> Path:
     InvalidRequest
         In one line, before anything was computed.
     """
-    target = Path(path)
+    target = path_of(flag, path)
 
     def refused(problem: str) -> InvalidRequest:
         allowed = "a new folder or an earlier result; nearest: results"
@@ -287,7 +289,7 @@ def _written(path: Path) -> set[str]:
     try:
         summary = json.loads((path / "summary.json").read_text(encoding="utf-8"))
         return {"summary.json", *summary["files"]}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return set()
 
 
@@ -296,7 +298,7 @@ def attributes(store: Path) -> dict[str, object]:
     try:
         group = json.loads((store / "zarr.json").read_text(encoding="utf-8"))
         return dict(group.get("attributes", {}))
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return {}
 
 
@@ -334,10 +336,11 @@ def load(path: str | os.PathLike[str]) -> Result | Sweep:
     >>> run.view, run.outcome.kind, run.parameters["D"]
     ('reduced population', 'reached horizon', 8)
     """
-    if attributes(Path(path)).get("kind") == "sweep":
+    path = path_of("path", path)
+    if attributes(path).get("kind") == "sweep":
         read: Sweep = importlib.import_module(SWEEPS).load(path)
         return read
-    store = _store_in(Path(path))
+    store = _store_in(path)
     if store is None:
         raise InvalidRequest(f"path={str(path)!r} holds no result; path can be what save wrote")
     stored = attributes(store)

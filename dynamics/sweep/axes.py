@@ -9,6 +9,7 @@ parameter nor a setting of the run (``m``) is a free letter, which only expressi
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,6 +72,8 @@ def spaced(name: str, text: str) -> tuple[Number, ...]:
     count = integer(f"points of {name}", points, at_least=1)
     if count == 1 and first != last:
         refuse(name, text, "has one point but two ends", "a:b:n with n of at least 2", "n=2")
+    if not (math.isfinite(last - first) and math.isfinite(last + first)):
+        refuse(name, text, "spans more than numbers hold", "a:b:n or a:b:n:log", "-1e307:1e307:n")
     if not logarithmic:
         values = np.linspace(first, last, count)
     elif min(first, last) <= 0:

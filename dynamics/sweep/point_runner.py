@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from dynamics.problem import FloatArray
 from dynamics.registry import System, load_unchanged
@@ -25,7 +24,7 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.training.flow import flow
 from dynamics.training.gradient_descent import descend
 from dynamics.training.settings import check_flow, check_settings
-from dynamics.validation import InvalidRequest, first_problem, integer
+from dynamics.validation import InvalidRequest, integer
 
 CLOSURE_SIZES = ("scalars", "free", "sample_classes")
 """Numbers in a row that describe the closure of a user's model."""
@@ -91,7 +90,7 @@ class PointRunner:
 
         Raises
         ------
-        InvalidRequest, pydantic.ValidationError
+        InvalidRequest
             If it cannot be made.
         """
         parameters, options = self.parts(point)
@@ -104,16 +103,16 @@ class PointRunner:
         try:
             self.system.Parameters(**parameters)
             _check_run(options, self.system.flows)
-        except (InvalidRequest, ValidationError) as error:
-            return _reason(error)
+        except InvalidRequest as error:
+            return str(error)
         return ""
 
     def measure(self, point: Mapping[str, Any]) -> Measured:
         """Run a point: its row and path, or the reason why its problem cannot be made."""
         try:
             problem = self.problem(point)
-        except (InvalidRequest, ValidationError) as error:
-            return {"outcome": INVALID}, {}, _reason(error)
+        except InvalidRequest as error:
+            return {"outcome": INVALID}, {}, str(error)
         run = _trained(problem, self.parts(point)[1], self.records)
         return _row(run), _path(run, self.records), ""
 
@@ -167,10 +166,6 @@ def _measured(runner: PointRunner, point: Mapping[str, Any]) -> Measured:
 def killed() -> Measured:
     """The result of a point that took its worker down."""
     return {"outcome": float(POINT_KINDS.index(KILLED))}, {}, KILLED
-
-
-def _reason(error: Exception) -> str:
-    return first_problem(error) if isinstance(error, ValidationError) else str(error)
 
 
 def _check_run(options: Mapping[str, Any], flows: bool) -> None:

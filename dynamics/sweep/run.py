@@ -27,7 +27,7 @@ from dynamics.sweep.store import SweepStore, read
 from dynamics.sweep.worker_pool import Workers, workers_for
 from dynamics.training import progress
 from dynamics.training.progress import interruption
-from dynamics.validation import InvalidRequest
+from dynamics.validation import InvalidRequest, path_of, refuse
 
 TRIES = 2
 """Workers that a single point may take down."""
@@ -99,6 +99,9 @@ def sweep(
     (('C', 'q'), (2, 3))
     """
     loaded = load_system(system)
+    if not isinstance(given, Mapping):
+        refuse("given", given, "is no mapping", "name -> number, values or text", "{'D': '8,16'}")
+    store = None if out is None else path_of("out", out)
     plan = planned(loaded, given, paired, trajectory)
     if strict and (invalid := plan.invalid_reasons):
         reason = next(iter(invalid.values()))
@@ -107,10 +110,10 @@ def sweep(
     pool = workers_for(loaded, workers, scheduler, len(plan.blocks))
     try:
         plan.check()
-        if out is None:
+        if store is None:
             with tempfile.TemporaryDirectory(prefix="attdyn-sweep-") as folder:
                 return _swept(plan, Path(folder) / "sweep.zarr", pool)
-        return _swept(plan, Path(out), pool)
+        return _swept(plan, store, pool)
     finally:
         pool.close()
 

@@ -74,7 +74,7 @@ def read_request(path: Path) -> tuple[dict[str, Any], Presentation | None]:
         attributes = dict(text["attributes"])
     except FileNotFoundError:
         raise InvalidRequest(f"{str(path)!r} holds no sweep; attdyn sweep makes one") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InvalidRequest(f"{str(path)!r} cannot be read ({_reason(error)})") from None
     if attributes.get("kind") != KIND:
         what = f"a {attributes['kind']}" if "kind" in attributes else "something else"

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.storage import differences, versions
-from dynamics.validation import InvalidRequest
+from dynamics.validation import InvalidRequest, path_of
 
 FORMAT = 3
 SECONDS = 5.0
@@ -57,7 +57,7 @@ class Checkpoint:
     @classmethod
     def at(cls, path: str | os.PathLike[str] | Checkpoint) -> Checkpoint:
         """A path as a checkpoint; a checkpoint as itself."""
-        return path if isinstance(path, Checkpoint) else cls(Path(path))
+        return path if isinstance(path, Checkpoint) else cls(path_of("checkpoint", path))
 
     def part(self, name: str) -> Checkpoint:
         """The checkpoint of one of several runs: beside this one, and left to the caller."""
@@ -139,10 +139,15 @@ class Checkpoint:
         InvalidRequest
             In one line, before anything is computed.
         """
-        if self.exists():
-            self._load()
-        folder = next(p for p in self.path.absolute().parents if p.exists())
-        if not folder.is_dir() or not os.access(folder, os.W_OK):
+        try:
+            if self.exists():
+                self._load()
+            self.partial.exists()  # an error where a name is too long
+            folder = next(p for p in self.path.absolute().parents if p.exists())
+            writable = folder.is_dir() and os.access(folder, os.W_OK)
+        except OSError:
+            writable = False
+        if not writable:
             allowed = "a file in a folder that can be written"
             raise InvalidRequest(
                 f"{_named(self.path)} cannot be written; checkpoint can be {allowed}"

@@ -12,10 +12,10 @@ from dataclasses import asdict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.problem import FloatArray, Problem, certificate_failure
+from dynamics.problem import FloatArray, Problem, certificate_failure, check_problem
 from dynamics.results import outcome as ends
 from dynamics.results.event import Event
-from dynamics.results.outcome import Outcome
+from dynamics.results.outcome import SMALLER, Outcome, first_not_finite
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory, explained, series
 from dynamics.training.event_location import FlowPath, locate_events
@@ -23,6 +23,7 @@ from dynamics.training.progress import bar, interruption
 from dynamics.training.settings import check_flow, record_times, starting_state
 
 MAX_STEPS = 200_000
+EARLIER = "start elsewhere, or stop at this time"
 
 
 def flow(
@@ -56,7 +57,7 @@ def flow(
     Raises
     ------
     InvalidRequest
-        If time, rtol or record is not valid.
+        If problem is none, or time, rtol, initial or record is not valid.
 
     Examples
     --------
@@ -67,6 +68,7 @@ def flow(
     >>> round(run.events["T1"].time, 3), run.reasons["event_III"]
     (356.628, 'falls to the horizon')
     """
+    check_problem(problem)
     time, rtol = check_flow(time, rtol, problem.flows)
     start = starting_state(problem, initial)
     path, kind, failure = _integrate(problem, start, time, rtol)
@@ -90,7 +92,11 @@ def flow(
         for name, event in located.items()
     }
     observables = [problem.observables(state) for state in states]
-    remedy = failure or ("" if kind == ends.HORIZON else "start elsewhere, or stop at this time")
+    end = float(nodes[-1])
+    if (broken := first_not_finite(states, observables)) is not None and kind == ends.HORIZON:
+        kind, end = ends.DIVERGED, float(times[broken])
+        failure = f"risk or state is not finite there; try {SMALLER}, or stop before"
+    remedy = failure or ("" if kind == ends.HORIZON else EARLIER)
     return Trajectory(
         system=problem.system,
         view=problem.view,
@@ -102,7 +108,7 @@ def flow(
         states=states,
         observables=series(observables),
         events=events,
-        outcome=Outcome(kind, None, horizon, remedy),
+        outcome=Outcome(kind, None, end, remedy),
         reasons=explained(
             {name: event.reason for name, event in located.items() if event.time is None},
             problem,
@@ -147,7 +153,8 @@ def _integrate(
     with interruption() as interrupted, bar(f"flow, {problem.view}") as shown:
         while solver.status == "running":
             solver.step()
-            if solver.status == "failed" or not np.isfinite(solver.y).all():
+            stuck = solver.t <= nodes[-1]  # the step is below the spacing of numbers there
+            if stuck or solver.status == "failed" or not np.isfinite(solver.y).all():
                 failure = certificate_failure(problem, refused[0]) if refused else ""
                 kind = ends.CERTIFICATE_LOST if failure else ends.DIVERGED
                 break

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics.problem import SMALL, FloatArray, Problem, certificate_failure
+from dynamics.problem import SMALL, FloatArray, Problem, certificate_failure, check_problem
 from dynamics.results import outcome as ends
 from dynamics.results.event import Event
-from dynamics.results.outcome import Outcome
+from dynamics.results.outcome import SMALLER, Outcome, first_not_finite
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory, explained, series
 from dynamics.training.checkpoint import Checkpoint, request_of
@@ -89,8 +89,8 @@ def descend(
     Raises
     ------
     InvalidRequest
-        If eta, steps or record is not valid, the records do not fit in memory, or the checkpoint is
-        of another run or damaged.
+        If problem is none, eta, steps, record or initial is not valid, the records do not fit in
+        memory, or the checkpoint is of another run or damaged.
 
     Examples
     --------
@@ -101,6 +101,7 @@ def descend(
     >>> run.outcome.kind, run.states.shape[1], int(run.steps[-1])
     ('reached horizon', 3, 1000)
     """
+    check_problem(problem)
     rates = learning_rate(eta, problem.layout.group_names)
     steps = check_steps(steps)
     schedule = record_schedule(steps, record)
@@ -119,7 +120,7 @@ def descend(
     with interruption():
         records, stopped = _drive(run, steps, save, due=store.due if store else lambda: False)
         remedy = (RESUME if store else CONTINUE) if stopped else ""
-        outcome = _finish(run, int(records.steps[-1]), steps, start, remedy)
+        outcome = _checked(_finish(run, int(records.steps[-1]), steps, start, remedy), run, records)
     if store and not (stopped or store.keep):
         store.discard()
     return _trajectory(run, steps, records, outcome)
@@ -369,6 +370,17 @@ def _finish(run: Run, recorded: int, steps: int, start: FloatArray, stopped: str
     if recorded < run.step:
         return Outcome(ends.INTERRUPTED, recorded, recorded * run.step_time, stopped)
     return outcome
+
+
+def _checked(outcome: Outcome, run: Run, records: _Records) -> Outcome:
+    """The outcome; diverged where the run went to its end with a risk that is not finite."""
+    broken = first_not_finite(records.states, records.observables)
+    if broken is None or outcome.failed or outcome.kind == ends.INTERRUPTED:
+        return outcome
+    step = int(records.steps[broken])
+    remedy = SMALLER if step == 0 else f"a smaller eta than {run.step_time:g}, or {SMALLER}"
+    text = f"risk or state is not finite there; try {remedy}"
+    return Outcome(ends.DIVERGED, step, step * run.step_time, text)
 
 
 def _event(run: Run, rule: EventRule, records: _Records) -> Event:

@@ -15,13 +15,15 @@ RECORDS = 400
 FLOW_RECORDS = 300
 LOOSEST = 1e-8
 """Looser tolerances would put event times off by more than 1e-5."""
+MOST_STEPS = 10**12
+"""Steps of gradient descent that a run may have."""
 MOST_RECORDED = 2**30
 """Numbers that the records of a run may hold: 8 GiB."""
 
 
 def check_steps(steps: object) -> int:
     """A number of steps that can be counted."""
-    return integer("steps", steps, at_least=1, at_most=10**12)
+    return integer("steps", steps, at_least=1, at_most=MOST_STEPS)
 
 
 def record_schedule(steps: int, record: int | str | ArrayLike | None) -> NDArray[np.int64]:
@@ -46,7 +48,7 @@ def record_schedule(steps: int, record: int | str | ArrayLike | None) -> NDArray
     elif np.ndim(record) == 0:
         spaced = np.arange(0, steps, integer("record", record, at_least=1))
     else:
-        spaced = np.asarray(record) if np.size(record) else np.empty(0, dtype=np.int64)
+        spaced = np.asarray(record, dtype=None if np.size(record) else np.int64)
         if spaced.ndim != 1 or spaced.dtype.kind not in "iu" or (spaced < 0).any():
             refuse("record", record, "is not a list of steps", f"whole numbers in 0..{steps}", 0)
         if spaced.size and spaced.max() > steps:
@@ -150,7 +152,12 @@ def record_times(nodes: FloatArray, record: int | ArrayLike | None, horizon: flo
         first = max(nodes[1], 1e-10 * nodes[-1])
         spaced = np.geomspace(first, nodes[-1], count)
         return np.unique(np.concatenate([[0.0], np.minimum(spaced, nodes[-1])]))
-    times = np.sort(np.asarray(record, dtype=np.float64))
+    try:
+        times = np.sort(np.asarray(record, dtype=np.float64).ravel())
+    except (TypeError, ValueError):
+        times = np.empty(0)
+    if not times.size:
+        refuse("record", record, "has no times", f"times from 0 to {horizon:g}", FLOW_RECORDS)
     for edge in (times[0], times[-1]):
         real("record", edge, at_least=0.0, at_most=horizon)
     reached = times[times <= nodes[-1]]

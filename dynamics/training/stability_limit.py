@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.problem import FloatArray, Problem
+from dynamics.problem import FloatArray, Problem, check_problem
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.settings import record_schedule
 
@@ -32,6 +32,11 @@ def stability_limit(problem: Problem, state: ArrayLike) -> float:
         A learning rate; infinite where the curvature is nowhere positive, NaN where the gradient
         is not finite.
 
+    Raises
+    ------
+    InvalidRequest
+        If problem is none, or state is no state of it.
+
     Examples
     --------
     >>> import dynamics
@@ -43,6 +48,7 @@ def stability_limit(problem: Problem, state: ArrayLike) -> float:
     >>> round(dynamics.stability_limit(problem, late), 4)
     0.0263
     """
+    check_problem(problem)
     curvature = problem.curvature(state)
     return 2.0 / curvature if curvature > 0 else float("nan" if curvature != curvature else "inf")
 

@@ -35,7 +35,15 @@ from dynamics.results.presentation import (
     Presentation,
     conditions,
 )
-from dynamics.validation import STRICT, InvalidRequest, integer, learning_rate, number, whole
+from dynamics.validation import (
+    STRICT,
+    InvalidRequest,
+    integer,
+    learning_rate,
+    number,
+    refusing,
+    whole,
+)
 from theory.events import EventRule
 from theory.law import ModelError
 from theory.model import LEADING, Model
@@ -377,4 +385,4 @@ def parameters_of(model: Model) -> type[Any]:
         "Parameters", fields, namespace={"__doc__": f"Constants of {model.name}."},
         frozen=True, kw_only=True,
     )  # fmt: skip
-    return checked_dataclass(plain, config=STRICT, frozen=True, kw_only=True)
+    return refusing(checked_dataclass(plain, config=STRICT, frozen=True, kw_only=True))

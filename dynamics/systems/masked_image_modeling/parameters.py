@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, model_validator
 from pydantic.dataclasses import dataclass
 
-from dynamics.validation import STRICT, known_word, real, refuse, whole
+from dynamics.validation import STRICT, known_word, real, refuse, refusing, whole
 from theory.systems.masked_image_modeling.symmetry import one_cluster, reference, two_cluster_grid
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
@@ -90,6 +90,7 @@ def _areas(value: object) -> tuple[tuple[int, ...], ...]:
     return tuple(areas_of_rows)
 
 
+@refusing
 @dataclass(frozen=True, config=STRICT, kw_only=True)
 class Parameters:
     """Partitions, masks and latents of masked image modelling.
@@ -123,8 +124,8 @@ class Parameters:
 
     Raises
     ------
-    pydantic.ValidationError
-        A ``ValueError`` whose message names parameter, value, what is allowed, the nearest valid.
+    InvalidRequest
+        In one line that names parameter, value, what is allowed, the nearest valid.
     """
 
     family: Annotated[str, BeforeValidator(_family)] = "one_cluster"

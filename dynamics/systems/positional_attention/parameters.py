@@ -7,10 +7,11 @@ from math import sqrt
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
-from dynamics.validation import STRICT, number, refuse, whole, word
+from dynamics.validation import STRICT, number, refuse, refusing, whole, word
 from theory.systems.positional_attention.data_law import ANY, RANDOM_SETS, SetLaw
 
 
+@refusing
 @dataclass(frozen=True, config=STRICT, kw_only=True)
 class Parameters:
     """Data law, model and start of positional attention (Assumption 1, Parametrization 3.1).
@@ -44,8 +45,8 @@ class Parameters:
 
     Raises
     ------
-    pydantic.ValidationError
-        A ``ValueError`` whose message names parameter, value, what is allowed, the nearest valid.
+    InvalidRequest
+        In one line that names parameter, value, what is allowed, the nearest valid.
     """
 
     D: whole(4) = 16  # type: ignore[valid-type]

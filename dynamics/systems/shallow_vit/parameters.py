@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
-from dynamics.validation import STRICT, number, refuse, whole, word
+from dynamics.validation import STRICT, number, refuse, refusing, whole, word
 from theory.systems.shallow_vit.data_law import DATA, Shares
 
 WORDS = {
@@ -19,6 +19,7 @@ ROUNDING = 1e-9
 """By which shares may exceed 1: they are decimals."""
 
 
+@refusing
 @dataclass(frozen=True, config=STRICT, kw_only=True)
 class Parameters:
     """Data law, network, loss and start of the shallow Vision Transformer.
@@ -56,8 +57,8 @@ class Parameters:
 
     Raises
     ------
-    pydantic.ValidationError
-        A ``ValueError`` whose message names parameter, value, what is allowed, the nearest valid.
+    InvalidRequest
+        In one line that names parameter, value, what is allowed, the nearest valid.
     """
 
     M: whole(3) = 5  # type: ignore[valid-type]

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray
 from dynamics.systems.shallow_vit.parameters import Parameters
-from dynamics.validation import integer, known_word, refuse
+from dynamics.validation import integer, known_word, random_stream, refuse
 from theory.systems.shallow_vit import data_law
 
 IntArray = NDArray[np.int64]
@@ -94,14 +94,10 @@ def streams(seed: int | Generator, start: int | None = None) -> Streams:
     InvalidRequest
         If either is no whole number from 0.
     """
-    result = Streams(*_root("seed", seed).spawn(6))
-    return result if start is None else result._replace(start=_root("start", start).spawn(6)[0])
-
-
-def _root(name: str, seed: int | Generator) -> Generator:
-    if isinstance(seed, Generator):
-        return seed
-    return np.random.default_rng(integer(name, seed, at_least=0, at_most=2**62))
+    result = Streams(*random_stream(seed).spawn(6))
+    if start is None:
+        return result
+    return result._replace(start=random_stream(start, "start").spawn(6)[0])
 
 
 def even(parameters: Parameters) -> IntArray:

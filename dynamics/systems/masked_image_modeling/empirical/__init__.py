@@ -22,9 +22,10 @@ from dynamics.systems.masked_image_modeling.full import FullProblem
 from dynamics.systems.masked_image_modeling.images import sampled_images
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.training.minibatches import MiniBatches
-from dynamics.validation import STRICT, integer, number, whole, word
+from dynamics.validation import STRICT, integer, number, random_stream, refusing, whole, word
 
 
+@refusing
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
 class Training:
     """How the empirical problem is trained; the paper's way by default.
@@ -59,7 +60,7 @@ class FullEmpirical(FullProblem):
 
     Raises
     ------
-    InvalidRequest, pydantic.ValidationError
+    InvalidRequest
         In one line, for a number of samples or an option that cannot be, or sizes that do not fit.
 
     Notes
@@ -83,7 +84,7 @@ class FullEmpirical(FullProblem):
         cost.check_matrices(parameters)
         of_step = min(self.samples, self.training.batch or self.samples)
         cost.check_images(parameters, self.samples, of_step, "empirical", ("samples", self.samples))
-        streams = np.random.default_rng(seed).spawn(3)
+        streams = random_stream(seed).spawn(3)
         images = sampled_images(parameters, self.samples, streams[0])
         self._start = np.zeros(parameters.d**2)
         if self.training.start == "random":

@@ -31,11 +31,12 @@ from dynamics.systems.positional_attention.kernels.full import SampleBlocks
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PositionalProblem
 from dynamics.training.minibatches import MiniBatches
-from dynamics.validation import STRICT, integer, refuse, whole, word
+from dynamics.validation import STRICT, integer, random_stream, refuse, refusing, whole, word
 from theory.symmetry import Partition
 from theory.systems.positional_attention.data_law import SetLaw, bayes_error
 
 
+@refusing
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
 class Training:
     """How the realistic problem is trained; the paper's way by default.
@@ -82,7 +83,7 @@ class FullEmpirical(MatrixProblem):
 
     Raises
     ------
-    InvalidRequest, pydantic.ValidationError
+    InvalidRequest
         In one line, for a number of samples, a partition or an option that cannot be.
 
     Notes
@@ -106,7 +107,7 @@ class FullEmpirical(MatrixProblem):
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
         self.training = Training(**training)
         self.parameters = parameters
-        streams = np.random.default_rng(seed).spawn(6)
+        streams = random_stream(seed).spawn(6)
         if isinstance(partition, str):
             partition = sampling.named_partition(partition, parameters, streams[5])
         self.law = law or sampling.assumption_1(parameters, partition)
@@ -256,7 +257,7 @@ class GramEmpirical(PositionalProblem):
 
     Raises
     ------
-    InvalidRequest, pydantic.ValidationError
+    InvalidRequest
         As `FullEmpirical` does; for a negative beta; for the batches that `FullEmpirical` takes.
 
     Notes
@@ -278,7 +279,7 @@ class GramEmpirical(PositionalProblem):
             refuse("beta", parameters.beta, "is a mean squared length here", "at least 0", 0.0)
         if options.get("batch") is not None:
             refuse("batch", options["batch"], "is not for A = P^T P", "None", None)
-        generator = np.random.default_rng(seed)
+        generator = random_stream(seed)
         self.inner = FullEmpirical(parameters, samples, generator, diagonal=True, **options)
         self.parameters = parameters
         self.partition, self.law = self.inner.partition, self.inner.law

@@ -24,7 +24,7 @@ from dynamics import codegen
 from dynamics.problem import FloatArray, IntArray
 from dynamics.systems.positional_attention.kernels import truncated as kernels
 from dynamics.systems.positional_attention.kernels.reduced import Configurations
-from dynamics.validation import refuse
+from dynamics.validation import random_stream, refuse
 from theory.systems.positional_attention.data_law import SetLaw
 
 MAX_CONFIGURATIONS = 5_000_000
@@ -263,7 +263,7 @@ def sample(patches: int, law: SetLaw, samples: int, seed: int) -> Configurations
     seed : int
         Seed of the `numpy.random.Generator`.
     """
-    set_size, sets, generator = law.C, patches // law.C - 1, np.random.default_rng(seed)
+    set_size, sets, generator = law.C, patches // law.C - 1, random_stream(seed)
     probability, own = law.probabilities / law.probabilities.sum(), law.sums
     each = np.bincount(own + set_size, probability).astype(np.float64)
     # Laws of the sum of 0, 1, ..., sets sets; that of r sets begins at -r C.

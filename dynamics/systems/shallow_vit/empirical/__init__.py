@@ -32,7 +32,7 @@ from dynamics.systems.shallow_vit.projection import Reader
 from dynamics.systems.shallow_vit.realization import SYMMETRIC, start_of
 from dynamics.systems.shallow_vit.sampling import IntArray
 from dynamics.training.minibatches import MiniBatches
-from dynamics.validation import STRICT, integer, known_word, number, refuse, whole
+from dynamics.validation import STRICT, integer, known_word, number, refuse, refusing, whole
 from theory.systems.shallow_vit.data_law import rounded
 
 SPARSIFIERS = ("random", "irrelevant", "noisiest")
@@ -52,6 +52,7 @@ def _start(value: object) -> int | str | None:
     return integer("start", value, at_least=0, at_most=2**62)
 
 
+@refusing
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT, kw_only=True)
 class Training:
     """How the empirical problem is trained, and what is done to its tokens.
@@ -101,7 +102,7 @@ class FullEmpirical(TokenProblem):
 
     Raises
     ------
-    InvalidRequest, pydantic.ValidationError
+    InvalidRequest
         In one line, for a number of samples or an option that cannot be, and for a sparsifier that
         removes every token.
 

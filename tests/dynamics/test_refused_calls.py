@@ -1,0 +1,217 @@
+"""Wrong calls raise what their documentation says, in one line that says what to do."""
+
+import inspect
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+import dynamics
+import theory
+from dynamics.validation import InvalidRequest
+
+
+@pytest.fixture(scope="module")
+def square():
+    system = dynamics.load_system("positional_attention")
+    law = system.Parameters(D=4, C=2)
+    return system, law, system.ReducedPopulation(law), system.FullPopulation(law)
+
+
+NOT_A_PROBLEM = [
+    lambda law: dynamics.descend(law, 0.1, 3),
+    lambda law: dynamics.flow(law, 1.0),
+    lambda law: dynamics.overlay(law, 1.0, [0.1]),
+    lambda law: dynamics.stability_limit(law, [0.0]),
+    lambda law: dynamics.onsets(law, [0.0]),
+    lambda law: dynamics.branches(law, [0.0], "alpha"),
+]
+
+
+@pytest.mark.parametrize("call", NOT_A_PROBLEM)
+def test_a_driver_that_is_given_parameters_says_how_to_make_a_problem(square, call):
+    with pytest.raises(InvalidRequest, match=r"is a Parameters.*system\.ReducedPopulation\("):
+        call(square[1])
+
+
+CALLS = {
+    "descend": [
+        (lambda s, p, r, f: dynamics.descend(s, 0.1, 3), "is a System"),
+        (lambda s, p, r, f: dynamics.descend("x", 0.1, 3), "is a str"),
+        (lambda s, p, r, f: dynamics.descend(r, "x", 3), "eta='x'"),
+        (lambda s, p, r, f: dynamics.descend(r, [[1], [1, 2]], 3), "ragged"),
+        (lambda s, p, r, f: dynamics.descend(r, 0.1, float("nan")), "steps=nan"),
+        (lambda s, p, r, f: dynamics.descend(r, 0.1, 10**5000), "steps=int is too large"),
+        (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, initial="abc"), "3 numbers"),
+        (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, initial=[1]), "has 3 entries"),
+        (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, initial=[]), "has 3 entries"),
+        (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, record=[[1]]), "list of steps"),
+        (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, checkpoint=5), "checkpoint=5"),
+    ],
+    "flow": [
+        (lambda s, p, r, f: dynamics.flow(r, "x"), "time='x'"),
+        (lambda s, p, r, f: dynamics.flow(r, 1.0, record=[]), "record="),
+        (lambda s, p, r, f: dynamics.flow(r, 1.0, record=["a"]), "record="),
+        (lambda s, p, r, f: dynamics.flow(r, 1.0, initial={}), "state="),
+    ],
+    "overlay": [
+        (lambda s, p, r, f: dynamics.overlay(r, 1.0, [1e-300]), "eta=1e-300 is too small"),
+        (lambda s, p, r, f: dynamics.overlay(r, 1.0, [5e-324]), "eta=5e-324 is too small"),
+        (lambda s, p, r, f: dynamics.overlay(r, 1.0, "x"), "eta='x'"),
+        (lambda s, p, r, f: dynamics.overlay(r, 1.0, None), "eta=None"),
+    ],
+    "load_system": [
+        (lambda s, p, r, f: dynamics.load_system(0), "system=0"),
+        (lambda s, p, r, f: dynamics.load_system("positional"), "nearest: positional_attention"),
+        (lambda s, p, r, f: dynamics.load_system("x" * 1000), "system='xxx"),
+        (lambda s, p, r, f: dynamics.load_system([1] * 1000), "system="),
+        (lambda s, p, r, f: dynamics.load_system("a\0.py"), "system="),
+    ],
+    "compare": [
+        (lambda s, p, r, f: dynamics.compare(p, p, 0.1, 3), "reduced problem first"),
+        (lambda s, p, r, f: dynamics.compare(r, f), "eta and steps, or a time"),
+        (lambda s, p, r, f: dynamics.compare(r, f, "x", 3), "eta='x'"),
+    ],
+    "verify": [
+        (lambda s, p, r, f: dynamics.verify("positional"), "nearest: positional_attention"),
+        (lambda s, p, r, f: dynamics.verify(s, claims="Theorem 99"), "claim 'Theorem 99'"),
+        (lambda s, p, r, f: dynamics.verify(s, claims=5), "claims=5"),
+        (lambda s, p, r, f: dynamics.verify(s, claims=[5]), "claim '5'"),
+        (lambda s, p, r, f: dynamics.verify(s, seed="x"), "seed='x'"),
+        (lambda s, p, r, f: dynamics.verify(s, 5), "parameters=5"),
+    ],
+    "stability_limit": [
+        (lambda s, p, r, f: dynamics.stability_limit(r, "x"), "state='x'"),
+        (lambda s, p, r, f: dynamics.stability_limit(r, [1, 2]), "3 entries"),
+    ],
+    "onsets": [
+        (lambda s, p, r, f: dynamics.onsets(r, "x"), "state='x'"),
+        (lambda s, p, r, f: dynamics.onsets(r, r.initial_state), "no stability limit"),
+    ],
+    "branches": [
+        (lambda s, p, r, f: dynamics.branches(r, r.initial_state, "x"), "name='x'"),
+        (lambda s, p, r, f: dynamics.branches(r, r.initial_state, "alpha", 0), "count=0"),
+    ],
+    "save": [
+        (lambda s, p, r, f: dynamics.save(3, "x"), "result=3"),
+        (lambda s, p, r, f: dynamics.save(dynamics.descend(r, 0.1, 1), 3), "out=3"),
+        (lambda s, p, r, f: dynamics.save(dynamics.descend(r, 0.1, 1), "/proc/x"), "out="),
+    ],
+    "load": [
+        (lambda s, p, r, f: dynamics.load("nowhere"), "path='nowhere'"),
+        (lambda s, p, r, f: dynamics.load(3), "path=3"),
+        (lambda s, p, r, f: dynamics.load("a\0b"), "path="),
+    ],
+    "sweep": [
+        (lambda s, p, r, f: dynamics.sweep(s, {"D": "x"}), "D='x'"),
+        (lambda s, p, r, f: dynamics.sweep(s, 5), "given=5"),
+        (lambda s, p, r, f: dynamics.sweep("nope", {}), "system='nope'"),
+        (lambda s, p, r, f: dynamics.sweep(s, {"D": 4, "C": 2}, 5), "out=5"),
+        (lambda s, p, r, f: dynamics.sweep(s, {"D": 4, "C": 2}, workers="x"), "workers='x'"),
+    ],
+    "diversity": [
+        (lambda s, p, r, f: dynamics.diversity("x"), "attention="),
+        (lambda s, p, r, f: dynamics.diversity(np.full((4, 4), np.nan), k=1), "attention"),
+        (lambda s, p, r, f: dynamics.diversity(np.full((4, 4), 0.25), k="x"), "k='x'"),
+    ],
+    "total_variation": [
+        (lambda s, p, r, f: dynamics.total_variation(None), "attention="),
+        (lambda s, p, r, f: dynamics.total_variation(np.ones(3)), "attention="),
+    ],
+    "Model": [
+        (lambda s, p, r, f: dynamics.Model(), "start"),
+        (lambda s, p, r, f: dynamics.Model(start=3), "start is int"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_wrong_calls_raise_what_is_documented(square, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for call, part in CALLS[name]:
+        with pytest.raises(InvalidRequest) as caught:
+            call(*square)
+        message = str(caught.value)
+        assert part in message
+        assert "\n" not in message
+        assert len(message) <= 290
+    assert raised(getattr(dynamics, name)) == {"InvalidRequest"} | OTHERS.get(name, set())
+    assert not list(tmp_path.iterdir())
+
+
+OTHERS = {"sweep": {"dynamics.sweep.store.StoreError"}}
+NEVER = {"dynamics": {"system_names"}, "theory": set()}
+
+
+def raised(function):
+    """Exceptions that the Raises section of a function names."""
+    text = inspect.getdoc(function) or ""
+    if "Raises\n------\n" not in text:
+        return set()
+    section = text.split("Raises\n------\n")[1].split("\n\n")[0].splitlines()
+    return {word for line in section if line[:1].strip() for word in line.split(", ")}
+
+
+@pytest.mark.parametrize("package", NEVER)
+def test_every_exported_function_says_what_it_raises(package):
+    module = import_module(package)
+    functions = [n for n in module.__all__ if inspect.isfunction(getattr(module, n))]
+    assert functions
+    silent = {name for name in functions if not raised(getattr(module, name))}
+    assert silent == NEVER[package]
+
+
+def test_every_exported_function_of_dynamics_has_a_wrong_call():
+    functions = {n for n in dynamics.__all__ if inspect.isfunction(getattr(dynamics, n))}
+    assert functions - NEVER["dynamics"] == set(CALLS)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "part"),
+    [
+        (lambda: theory.classes("x"), TypeError, "no symmetry is known for a str"),
+        (lambda: theory.as_text(3), TypeError, "as_text takes a ReducedSystem, not a int"),
+        (lambda: theory.as_latex("x"), TypeError, "as_latex takes a ReducedSystem, not a str"),
+        (lambda: theory.read_model("nowhere.py"), theory.ModelError, "cannot be read"),
+        (lambda: theory.read_model(3), theory.ModelError, "is no path"),
+    ],
+)
+def test_wrong_calls_of_theory(call, kind, part):
+    with pytest.raises(kind, match=part):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("system", "entries", "part"),
+    [
+        ("positional_attention", {"prob": 0.5}, "parameter 'prob' is unknown.*nearest: q"),
+        ("positional_attention", {"D": "x"}, "^D='x' is not a number"),
+        ("positional_attention", {"D": 5}, "^D=5 has no divisor"),
+        ("positional_attention", {"random_sets": 3}, "^random_sets=3: "),
+        ("shallow_vit", {"xii": 1.0}, "parameter 'xii' is unknown.*nearest: xi"),
+        ("masked_image_modeling", {"p": 4}, "parameter 'p' is unknown.*nearest: P"),
+    ],
+)
+def test_wrong_parameters_are_one_line(system, entries, part):
+    with pytest.raises(InvalidRequest, match=part) as caught:
+        dynamics.load_system(system).Parameters(**entries)
+    assert "\n" not in str(caught.value)
+    assert "pydantic" not in str(caught.value)
+
+
+def test_parameters_by_position_are_one_line(square):
+    with pytest.raises(InvalidRequest, match="parameters are given by name; there are D, C"):
+        square[0].Parameters(4, 2)
+
+
+@pytest.mark.parametrize("system", ["positional_attention", "masked_image_modeling", "shallow_vit"])
+@pytest.mark.parametrize("seed", [-1, "x", 0.5, None, 2**70])
+def test_seeds_that_are_none_are_refused(system, seed):
+    loaded = dynamics.load_system(system)
+    with pytest.raises(InvalidRequest, match=r"^seed="):
+        loaded.FullEmpirical(loaded.Parameters(), samples=4, seed=seed)
+
+
+def test_a_claim_may_be_given_as_one_name_of_a_system_by_name():
+    (verdict,) = dynamics.verify("positional_attention", claims="Theorem 3.1")
+    assert verdict.claim.source == "Theorem 3.1"
