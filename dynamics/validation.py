@@ -58,11 +58,15 @@ def brief(text: str) -> str:
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
-    """A text in one line; of a long one the middle is left out, so that what is nearest stays."""
-    line, last = " ".join(text.split("\n")), longest // 3
+    """A text in one line; of a long word or line the middle is left out: the end has the remedy."""
+    line = " ".join(text.split("\n"))
     if len(line) <= longest:
         return line
-    return f"{line[: longest - last - 5].rstrip()} ... {line[-last:].lstrip()}"
+    if longest > SHOWN:
+        line = re.sub(rf"\S{{{SHOWN + 1},}}", lambda word: one_line(word[0], SHOWN), line)
+    last = longest // 3
+    short = f"{line[: longest - last - 5].rstrip()} ... {line[-last:].lstrip()}"
+    return line if len(line) <= longest else short
 
 
 def nearest_name(name: object, names: Sequence[str]) -> str:

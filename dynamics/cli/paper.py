@@ -251,7 +251,7 @@ def _collect(checked: Iterator[Verdict], quiet: bool) -> tuple[list[Verdict], bo
         while True:
             try:
                 verdict = next(checked, None)
-            except Exception:
+            except (Exception, KeyboardInterrupt):
                 if interrupted.is_set():
                     return done, True
                 raise

@@ -145,7 +145,11 @@ def _drive(
                 save()
             return not interrupted.is_set()
 
-        run.go(steps, proceed)
+        try:
+            run.go(steps, proceed)
+        except KeyboardInterrupt:  # while something was compiled
+            save()
+            raise
         proceed()
         progress.close()
         if interrupted.is_set():

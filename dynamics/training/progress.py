@@ -7,6 +7,7 @@ the first run, so that ``import dynamics`` stays light.
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 import os
 import signal
@@ -14,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 DELAY = 1.0
@@ -90,10 +92,30 @@ def _size() -> dict[str, Any]:
     return {"dynamic_ncols": True} if sized else {"ncols": 80, "nrows": 20}
 
 
+def is_command() -> bool:
+    """Whether this process is ``attdyn``, or ``python -m dynamics``."""
+    program = os.path.basename(sys.argv[0]) if sys.argv else ""
+    return program == "attdyn" or (program == "-m" and "dynamics" in sys.orig_argv)
+
+
+def leave_at_signals() -> None:
+    """Let Ctrl-C and SIGTERM end a command at once, in one line, before `main` handles them."""
+    for number in SIGNALS:
+        signal.signal(number, _leave)
+    # Python repeats a KeyboardInterrupt that went through C code as a signal at its end.
+    atexit.register(signal.pthread_sigmask, signal.SIG_BLOCK, SIGNALS)
+
+
+def _leave(*_: object) -> None:
+    os.write(2, b"attdyn: interrupted\n")
+    os._exit(130)
+
+
 @contextmanager
 def interruption() -> Iterator[threading.Event]:
     """An event that Ctrl-C and SIGTERM set, so that a run ends between chunks with all it has.
 
+    While numba compiles, which takes long and computes nothing, they raise KeyboardInterrupt.
     Nested uses share one event: after a signal nothing inside the outermost one goes on. Outside
     the main thread, where signals do not arrive, the event is never set.
     """
@@ -102,8 +124,16 @@ def interruption() -> Iterator[threading.Event]:
         return
     raised = threading.Event()
     _active.append(raised)
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        raised.set()
+        while frame is not None:
+            if str(frame.f_globals.get("__name__")).startswith("numba.core."):
+                raise KeyboardInterrupt
+            frame = frame.f_back
+
     try:
-        with _handled(SIGNALS, lambda *_: raised.set()):
+        with _handled(SIGNALS, handler):
             yield raised
     finally:
         _active.clear()
@@ -111,11 +141,11 @@ def interruption() -> Iterator[threading.Event]:
 
 @contextmanager
 def termination() -> Iterator[None]:
-    """Let SIGTERM raise KeyboardInterrupt, as Ctrl-C does, where no run is under way."""
+    """Let SIGTERM and Ctrl-C raise KeyboardInterrupt, where no run is under way."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    with _handled((signal.SIGTERM,), signal.default_int_handler):
+    with _handled(SIGNALS, signal.default_int_handler):
         yield
 
 

@@ -187,7 +187,7 @@ def test_wrong_calls_of_theory(call, kind, part):
         ("positional_attention", {"prob": 0.5}, "parameter 'prob' is unknown.*nearest: q"),
         ("positional_attention", {"D": "x"}, "^D='x' is not a number"),
         ("positional_attention", {"D": 5}, "^D=5 has no divisor"),
-        ("positional_attention", {"random_sets": 3}, "^random_sets=3: "),
+        ("positional_attention", {"random_sets": 3}, "^random_sets=3 is unknown"),
         ("shallow_vit", {"xii": 1.0}, "parameter 'xii' is unknown.*nearest: xi"),
         ("masked_image_modeling", {"p": 4}, "parameter 'p' is unknown.*nearest: P"),
     ],

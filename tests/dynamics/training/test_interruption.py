@@ -1,0 +1,73 @@
+"""Signals end a command promptly: while it is imported, while it compiles, between its chunks."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+from numba import njit
+from numba.core import event
+
+from dynamics.training.progress import interruption, termination
+
+IMPORTS = """
+import signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            signal.raise_signal(signal.{number})
+
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["attdyn", "run", "positional_attention", "--D", "4", "--C", "2", "--steps", "1"]
+from dynamics.cli import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "number"), [("numpy", "SIGINT"), ("numpy", "SIGTERM"), ("numba", "SIGTERM")]
+)
+def test_a_signal_during_the_imports_ends_a_command_in_one_line(module, number, tmp_path):
+    code = IMPORTS.format(module=module, number=number)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=tmp_path)
+    assert done.stderr == b"attdyn: interrupted\n"
+    assert done.returncode == 130
+    assert done.stdout == b""
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_import_by_another_program_changes_no_handler():
+    code = "import signal; old = signal.getsignal(2); import dynamics; assert old is "
+    code += "signal.getsignal(2); assert signal.getsignal(15) == signal.SIG_DFL"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class Signalling(event.Listener):
+    """Sends a signal when a compilation begins."""
+
+    def on_start(self, event):
+        signal.raise_signal(signal.SIGTERM)
+
+    def on_end(self, event):
+        pass
+
+
+def test_a_signal_during_a_compilation_is_not_put_off():
+    compiled = njit(lambda x: x + 1)
+    with (
+        termination(),
+        interruption() as interrupted,
+        event.install_listener("numba:compile", Signalling()),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        compiled(1)
+    assert interrupted.is_set()
+    assert compiled.signatures == []
+
+
+def test_a_signal_during_a_computation_is_put_off():
+    with termination(), interruption() as interrupted:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+    assert interrupted.is_set()
