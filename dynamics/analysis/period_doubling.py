@@ -7,9 +7,10 @@ alternates for good, and at which it leaves the finite numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -165,6 +166,8 @@ class Branches:
     onsets : Onsets
     presentation : Presentation
         That of the problem.
+    parameters : mapping
+        Of the problem.
 
     Examples
     --------
@@ -183,6 +186,7 @@ class Branches:
     values: FloatArray
     onsets: Onsets
     presentation: Presentation
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 def branches(
@@ -241,4 +245,5 @@ def branches(
         states = late_states(problem, start, float(eta), steps)
         if states is not None:
             values[k] = states[:, index]
-    return Branches(problem.system, name, etas, values, result, Presentation.of(problem))
+    parameters, shown = asdict(problem.parameters), Presentation.of(problem)
+    return Branches(problem.system, name, etas, values, result, shown, parameters)

@@ -260,7 +260,7 @@ def pictures(result: Result) -> Iterator[tuple[str, Any]]:
         runs = result if isinstance(result, Comparison) else [last]
         yield "realistic.png", plotting.realistic(runs)
     if first.settings.get("closure", {}).get("labels"):
-        yield "classes.png", plotting.entry_classes(first.settings["closure"])
+        yield "classes.png", plotting.entry_classes(first.settings["closure"], first.parameters)
 
 
 def table(system: System, result: Result) -> str:

@@ -16,7 +16,7 @@ import matplotlib as mpl
 import numpy as np
 
 from dynamics.experiments import experiments_of
-from dynamics.plotting.labels import fixed
+from dynamics.plotting.captions import fixed, subtitle
 from dynamics.plotting.style import RC, new_figure
 from dynamics.problem import FloatArray
 from dynamics.registry import load_system
@@ -156,6 +156,28 @@ def title(system: System, law: Any, *names: str, width: float = 1e3, **more: Any
     return fixed(system.notation, held, {}, width)
 
 
+def state(axes: Any, system: System, law: Any, *names: str, **more: Any) -> Any:
+    """Write parameters above a picture that is drawn, in the letters of the system.
+
+    Parameters
+    ----------
+    axes : Axes or array of Axes
+    system : System
+    law : Parameters
+    *names : str
+    **more
+        Other numbers by their names, or by their letters.
+
+    Returns
+    -------
+    Axes or array of Axes
+        The same.
+    """
+    figure = np.ravel(axes)[0].figure
+    subtitle(figure, title(system, law, *names, width=figure.get_figwidth(), **more))
+    return axes
+
+
 def edges(centres: FloatArray, alone: float = 1.0) -> FloatArray:
     """Edges of cells around ascending centres, half way between them, shape (n + 1,).
 
@@ -192,8 +214,7 @@ def page(
     with mpl.rc_context(dict(rc)):
         figure, axes = new_figure(width, height, **grid)
         yield figure, axes
-        if title:
-            figure.suptitle(title, fontsize=8, x=0.01, ha="left")
+        subtitle(figure, title)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, wraps
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
@@ -130,6 +130,7 @@ class Study:
         self.rows: list[dict[str, Any]] = []
         self.curves: list[dict[str, Any]] = []
         self.plot: dict[str, Any] | None = None
+        self._used: list[Any] = []
 
     def laws(self, *default: Mapping[str, Any]) -> list[Any]:
         """The user's parameters alone, or those of the check, from values by name.
@@ -140,9 +141,10 @@ class Study:
             Where they do not meet the hypothesis of the claim, whosever they are.
         """
         if self.parameters is not None:
+            self._used = [self.parameters]
             return [self.parameters]
         laws = [self.system.Parameters(**values) for values in default]
-        require = self.require
+        self._used, require = laws, self.require
         if require is not None:
             for law in laws:
                 require(law)
@@ -307,12 +309,25 @@ class Study:
         if self.rows:
             evidence.setdefault("table", self.rows)
         if self.plot is not None:
-            evidence["plot"] = self.plot
+            evidence["plot"] = self.plot | self._held(evidence.get("parameters", {}))
         return Finding(
             holds, decisive.quantity, measured, decisive.bound, reason, evidence,
             relation=decisive.relation, single=self.single, literal=self.literal,
             missing=(missing or ("time" if may_still_come else "size"),),
         )  # fmt: skip
+
+    def _held(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Parameters that all cases share, or numbers among those of the evidence; their LaTeX."""
+        every = [asdict(law) for law in self._used] or [dict(given)]
+        held = {
+            name: value
+            for name, value in every[0].items()
+            if isinstance(value, (str, float, int)) and all(law[name] == value for law in every)
+        }
+        if not held:
+            return {}
+        letters = {name: self.system.notation.latex(name) for name in held}
+        return {"parameters": held, "letters": letters}
 
 
 def measures(

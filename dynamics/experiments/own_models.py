@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,12 +35,14 @@ def classes(system: System, request: FigureRequest) -> Drawing:
     """
     request.options({})
     assert system.closure is not None
-    closure = system.closure(request.make_parameters(system))
+    parameters = request.make_parameters(system)
+    closure = system.closure(parameters)
     document = closure.document()
     if not document["labels"]:
         raise InvalidRequest(f"{closure.entries} entries are too many to be drawn one by one")
     caption = f"{system.title}: {closure.summary()}."
-    return Drawing(plotting.entry_classes(document), {"labels": document["labels"]}, caption)
+    axes = plotting.entry_classes(document, asdict(parameters))
+    return Drawing(axes, {"labels": document["labels"]}, caption)
 
 
 def plane(system: System, request: FigureRequest) -> Drawing:

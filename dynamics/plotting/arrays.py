@@ -10,16 +10,23 @@ from typing import Any, Literal
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import BoundaryNorm, ListedColormap, to_hex, to_rgb
+from matplotlib.colors import BoundaryNorm, ListedColormap, Normalize, SymLogNorm, to_hex, to_rgb
 from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from dynamics.attention_maps import Measured
+from dynamics.plotting import style
+from dynamics.plotting.captions import fixed, state_parameters, subtitle
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, new_figure, styled
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
 
 EVENTS = {"T0": "$T_0$", "T1": "$T_1$"}
+SPREAD = 10.0
+"""Ratio of the largest entries of two matrices above which their scale is logarithmic."""
+LEAST_SHARE = 1e-4
+"""Of the largest entry: the scale is linear up to there at least."""
 FEW = 10
 """Classes that have colours of their own; more share a colour map."""
 FROZEN = "#e8e8e8"
@@ -48,37 +55,76 @@ def true_sets(panel: Axes, labels: NDArray[np.int64]) -> None:
     panel.set_title("true sets", fontsize=9)
 
 
+def number_patches(panel: Axes, size: int) -> None:
+    """Name the axes of a matrix of so many patches, numbered from 1 as in the paper."""
+    visible = np.unique(np.linspace(0, size - 1, min(size, 4)).round().astype(int))
+    numbers = [str(k + 1) for k in visible]
+    panel.set_xticks(visible, numbers)
+    panel.set_yticks(visible, numbers)
+    panel.set(xlabel="patch $j$", ylabel="patch $i$")
+    panel.spines[:].set_visible(True)
+
+
 def matrix_entries(
-    figure: Any, panel: Axes, matrix: FloatArray, location: Literal["bottom", "right"] = "bottom"
+    figure: Any,
+    panels: Sequence[Axes],
+    matrices: Sequence[FloatArray],
+    location: Literal["bottom", "right"] = "right",
 ) -> None:
-    """Draw the entries of A, colours symmetric about zero; the diagonal is grey and sets no scale.
+    """Draw entries of A, the logits, on one scale of colours symmetric about zero.
+
+    The diagonal is not trained: it is grey and sets no scale. The scale is linear up to the
+    largest entry of the matrix with the smallest ones, and logarithmic beyond where another has
+    entries more than `SPREAD` times as large.
 
     Parameters
     ----------
-    figure, panel : Figure, Axes
-    matrix : float array, shape (D, D)
+    figure : Figure
+    panels : sequence of Axes
+    matrices : sequence of float array, shape (D, D)
+        One for each panel.
     location : str
         Where the colour bar stands.
     """
-    off_diagonal = np.ma.masked_where(np.eye(len(matrix), dtype=bool), matrix)
-    largest = float(np.abs(off_diagonal).max()) or 1.0
+    shown = [np.ma.masked_where(np.eye(len(matrix), dtype=bool), matrix) for matrix in matrices]
+    largest = [float(np.abs(matrix).max()) for matrix in shown]
+    top = max(largest) or 1.0
+    linear = max(min((size for size in largest if size > 0), default=top), top * LEAST_SHARE)
+    norm: Normalize = Normalize(-top, top)
+    if top > SPREAD * linear:
+        norm = SymLogNorm(linear, vmin=-top, vmax=top)
     colours = mpl.colormaps["PuOr_r"].with_extremes(bad=GREY)
-    image = panel.imshow(off_diagonal, cmap=colours, vmin=-largest, vmax=largest)
-    bar = figure.colorbar(image, ax=panel, location=location, shrink=0.9, aspect=14)
+    for panel, matrix in zip(panels, shown, strict=True):
+        image = panel.imshow(matrix, cmap=colours, norm=norm)
+        number_patches(panel, len(matrix))
+    bar = figure.colorbar(image, ax=list(panels), location=location, shrink=0.9, aspect=14)
+    if isinstance(norm, SymLogNorm):
+        bar.set_ticks(_powers(linear, top))
+        bar.formatter = FuncFormatter(lambda value, _: style.tick(value, power=True))
+    else:
+        bar.locator = MaxNLocator(3, symmetric=True)
+        bar.formatter.set_powerlimits((-2, 3))
+    bar.minorticks_off()
+    bar.update_ticks()
     bar.ax.tick_params(labelsize=7)
-    bar.ax.locator_params(nbins=3)
     for axis in (bar.ax.xaxis, bar.ax.yaxis):
         axis.get_offset_text().set_fontsize(7)
-    bar.formatter.set_powerlimits((-2, 3))
-    bar.set_label("$A_{ij}$", fontsize=8)
+    bar.set_label("logits $A_{ij}$", fontsize=8)
+
+
+def _powers(linear: float, top: float) -> FloatArray:
+    """0 and the powers of ten of either sign on a symmetric logarithm; few of many."""
+    powers = np.arange(np.ceil(np.log10(linear)), np.floor(np.log10(top)) + 1)
+    positive = 10.0 ** powers[:: -max(1, len(powers) // 3)]
+    return np.concatenate([-positive, [0.0], positive[::-1]])
 
 
 @styled
 def attention(run: Trajectory) -> Any:
-    r"""The attention matrix of a full run: true sets, A at the start, at T0, T1 and at the end.
+    r"""The logits A of a full run: true sets, A at the start, at T0, at T1 and at the end.
 
-    The diagonal is not trained and drawn grey. Each matrix has its own colour scale, symmetric
-    about zero, because its entries grow by orders of magnitude.
+    The diagonal is not trained and drawn grey. All matrices share one scale of colours, symmetric
+    about zero and logarithmic where entries grow by orders of magnitude (`matrix_entries`).
 
     Parameters
     ----------
@@ -104,20 +150,21 @@ def attention(run: Trajectory) -> Any:
         if event:
             moments.append((title, event.time, event.state))
     moments.append(("end", float(run.time[-1]), run.final_state))
-    figure, axes = new_figure(2.1 * (1 + len(moments)), 2.6, ncols=1 + len(moments))
-    true_sets(axes[0], np.asarray(run.settings["sets"]))
-    for panel, (title, time, state) in zip(axes[1:], moments, strict=True):
-        matrix_entries(figure, panel, run.layout.part(state, "A"))
+    figure, axes = new_figure(2.0 * (1 + len(moments)) + 0.6, 2.7, ncols=1 + len(moments))
+    labels = np.asarray(run.settings["sets"])
+    true_sets(axes[0], labels)
+    number_patches(axes[0], len(labels))
+    matrix_entries(figure, axes[1:], [run.layout.part(state, "A") for *_, state in moments])
+    for panel, (title, time, _) in zip(axes[1:], moments, strict=True):
         panel.set_yticklabels([])
+        panel.set_ylabel("")
         panel.set_title(title + (rf": $\tau = {time:.4g}$" if time else ""), fontsize=9)
-    axes[0].set_ylabel("patch $i$")
-    for panel in axes:
-        panel.set_xlabel("patch $j$")
+    state_parameters(figure, [run], "eta", "samples", "seed")
     return axes
 
 
 @styled
-def entry_classes(closure: Mapping[str, Any]) -> Any:
+def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | None = None) -> Any:
     """Arrays of a model, coloured by the scalar that each entry is.
 
     An entry that never moves is grey; a minus sign marks one that is minus its scalar. An array of
@@ -127,6 +174,8 @@ def entry_classes(closure: Mapping[str, Any]) -> Any:
     ----------
     closure : mapping
         Of `theory.closure.Closure.document`.
+    parameters : mapping, optional
+        Of the model, by name; they stand above the arrays.
 
     Returns
     -------
@@ -173,6 +222,7 @@ def entry_classes(closure: Mapping[str, Any]) -> Any:
         panel.spines[:].set_visible(False)
         for row, column in np.argwhere(labels < 0) if labels.size <= SIGNED else ():
             panel.text(column, row, "−", ha="center", va="center", color="white")
+    subtitle(figure, fixed({}, parameters or {}, {}, figure.get_figwidth()))
     keys: list[Any] = []
     if len(closure["names"]) <= FEW:
         classes = zip(closure["names"], closure["sizes"], colours, strict=False)
@@ -191,7 +241,7 @@ HATCHES = ("", "////", "....", "xxxx")
 """After six models the colours are used again, with the next hatch."""
 FEW_IMAGES = 5
 """Fewer images than this are drawn as circles, because quartiles of them would mean nothing."""
-LETTERS = 18
+LETTERS = 15
 """Letters of a title in an inch of its width."""
 PALE = 0.35
 """Share of its colour in the face of a box."""
@@ -304,7 +354,7 @@ def _words(figure: Any, models: Sequence[Measured], width: float) -> None:
         parts.append("circles: single images")
     room = int(width * LETTERS)
     text = "\n".join(textwrap.fill(part, room) for part in parts)
-    figure.suptitle(text, fontsize=8, x=0.01, ha="left")
+    subtitle(figure, text)
     if len(models) == 1:
         return
     keys = []
@@ -314,7 +364,7 @@ def _words(figure: Any, models: Sequence[Measured], width: float) -> None:
         label = f"{layer.name}\n{apart}" if apart else layer.name
         face = _face(number)
         keys.append(Patch(facecolor=face, edgecolor=colour, hatch=hatch, label=label))
-    figure.legend(handles=keys, loc="outside right upper", fontsize=8)
+    figure.legend(handles=keys, loc="outside right center", fontsize=8)
 
 
 def _facts(layer: Measured) -> list[str]:

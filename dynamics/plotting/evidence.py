@@ -9,8 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import SymmetricalLogLocator
 
-from dynamics.plotting import style
+from dynamics.plotting import captions, style
 from dynamics.plotting.labels import logarithmic as ticks
+from theory.notation import Notation
 
 COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE, style.ORANGE, "black")
 DASHES = ("-", "--", "-.", ":")
@@ -48,7 +49,10 @@ def evidence(verdict: Any) -> Axes | None:
         return None
     curves, lines = plot["curves"], plot["lines"]
     many = len(curves) + len(lines) > 3
-    _, axes = style.new_figure(7.4 if many else 5.6, 3.6)
+    figure, axes = style.new_figure(7.4 if many else 5.6, 3.6)
+    letters = Notation("", [(name, name, tex, "") for name, tex in plot.get("letters", {}).items()])
+    held = captions.fixed(letters, plot.get("parameters", {}), {}, figure.get_figwidth())
+    captions.subtitle(figure, held)
     for curve, colour, dash in zip(curves, cycle(COLOURS), cycle(DASHES), strict=False):
         axes.plot(
             curve["x"], curve["y"], dash, marker="o" if len(curve["x"]) <= FEW else "",
@@ -68,7 +72,7 @@ def evidence(verdict: Any) -> Axes | None:
     if many:
         style.legend_on_the_right(axes, fontsize=8)
     else:
-        axes.legend(loc="best", fontsize=8)
+        style.legend(axes, loc="best", fontsize=8)
     return axes
 
 

@@ -7,7 +7,7 @@ name of a free axis of a sweep, is written out. Runs without a value have a mark
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import matplotlib as mpl
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics.phase_diagrams.quantities import COMPLETE, TIME, Quantity
 from dynamics.phase_diagrams.selection import Axis, Slice
-from dynamics.plotting.style import GREY
+from dynamics.plotting.style import GREY, number, tick
 from dynamics.problem import FloatArray
 from dynamics.results.outcome import (
     CERTIFICATE_LOST,
@@ -31,7 +31,6 @@ from dynamics.results.outcome import (
     OSCILLATING,
     PENDING,
 )
-from dynamics.validation import brief
 from theory.notation import NotationEntry
 
 Letters = Mapping[str, NotationEntry]
@@ -45,9 +44,7 @@ WORDS = {
     "T1_paper": "$T_1$ (paper)",
     "event_III": "of Event III",
 }
-LETTERS = {"samples": "N"}
-COLUMNS = 3
-"""Most panels side by side."""
+LETTERS = {"samples": "N", "eta": r"\eta"}
 SHORT = 20
 """Characters up to which the meaning of a letter stands before it."""
 STAR = "\ue000"
@@ -111,17 +108,6 @@ def quantity(notation: Letters, target: Quantity) -> str:
     return name
 
 
-def number(value: float) -> str:
-    """A number as LaTeX without dollar signs: 0.5, or 10^{5}."""
-    mantissa, _, power = f"{value:.4g}".partition("e")
-    if not power and value and float(f"{value:.0e}") == value and not 1e-2 <= abs(value) < 1e4:
-        mantissa, _, power = f"{value:.0e}".partition("e")
-    if not power:
-        return mantissa
-    ten = f"10^{{{int(power)}}}"
-    return {"1": ten, "-1": f"-{ten}"}.get(mantissa, rf"{mantissa} \times {ten}")
-
-
 def formula(notation: Letters, text: str) -> str:
     """A formula of `dynamics.results.expression` as LaTeX without dollar signs.
 
@@ -138,88 +124,6 @@ def formula(notation: Letters, text: str) -> str:
     written = re.sub(r"\s*\*\*\s*(-?[\w.]+)", r"^{\1}", written)
     written = written.replace("**", r"{\ast\ast}").replace("*", r"\,").replace("%", r"\%")
     return written.replace(STAR, "*")
-
-
-def fixed(
-    notation: Letters,
-    held: Mapping[str, Any],
-    derived: Mapping[str, str],
-    width: float,
-    seeds: int = 0,
-) -> str:
-    """What is held fixed, in lines that fit into a width in inches.
-
-    Parameters
-    ----------
-    notation : Notation or mapping
-        The letters.
-    held : mapping
-        Name -> value.
-    derived : mapping
-        Name -> formula.
-    width : float
-        In inches.
-    seeds : int
-        How many were combined; 0 where that was not done.
-    """
-    items = [_item(notation, name, value) for name, value in held.items() if value is not None]
-    items += [f"${letter(notation, name)} = {formula(notation, f)}$" for name, f in derived.items()]
-    if seeds:
-        items.append(f"median of {seeds} seeds")
-    return "\n".join(_lines(items, int(width * 14)))
-
-
-def facet_shape(panels: int) -> tuple[int, int]:
-    """Rows and columns of a number of panels."""
-    columns = min(panels, COLUMNS if panels != 4 else 2)
-    return -(-panels // columns), columns
-
-
-def write_titles(figure: Any, panels: Any, result: Slice, width: float) -> None:
-    """The value of the facet above each panel; what is held above all of them.
-
-    Parameters
-    ----------
-    figure : Figure
-    panels : sequence of Axes
-        One for each value of the facet, or one; further ones are hidden.
-    result : Slice
-    width : float
-        Of the figure, in inches.
-    """
-    notation, count = result.presentation.notation, len(result.values)
-    for panel in panels[count:]:
-        panel.set_visible(False)
-    if result.facet is not None:
-        for panel, value in zip(panels, result.facet.values, strict=False):
-            name = letter(notation, result.facet.name)
-            panel.set_title(f"${name} = {number(float(value))}$", fontsize=9)
-    seeds = 0 if result.quantity.yes_no else result.seeds
-    held = fixed(notation, result.held, result.derived, width, seeds)
-    if count == 1:
-        panels[0].set_title(held, fontsize=8, loc="left")
-    else:
-        figure.suptitle(held, fontsize=8, x=0.01, ha="left")
-
-
-def _item(notation: Letters, name: str, value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return f"{name.replace('_', ' ')} {brief(str(value))}"
-    if name == "time":
-        return f"up to time ${number(value)}$"
-    return f"${letter(notation, name)} = {number(value)}$"
-
-
-def _lines(items: Iterable[str], width: int) -> list[str]:
-    lines: list[str] = []
-    for item in items:
-        longer = f"{lines[-1]}, {item}" if lines else item
-        text = re.sub(r"\\[a-zA-Z]+|[${}^\\ ]", "", longer) + " " * longer.count(" ")
-        if lines and len(text) <= width:
-            lines[-1] = longer
-        else:
-            lines.append(item)
-    return lines
 
 
 MARKS = {
@@ -288,7 +192,8 @@ class CellAxis:
         panel.set(**{f"{which}scale": "log" if self.axis.logarithmic and not self.category
                      else "linear"})  # fmt: skip
         panel.set(**{f"{which}lim": (self.edges[0], self.edges[-1])})
-        if self.category or len(values) <= FEW:
+        wide = self.axis.logarithmic and values[-1] >= NARROW * values[0]
+        if self.category or (len(values) <= FEW and not wide):
             ticks.set_major_locator(FixedLocator(list(self.centres)))
             ticks.set_major_formatter(FuncFormatter(lambda _, k: f"{values[k or 0]:.4g}"))
             ticks.set_minor_locator(NullLocator())
@@ -298,7 +203,7 @@ class CellAxis:
             panel.set(**{f"{which}label": label(notation, self.axis.name)})
 
 
-def logarithmic(ticks: Any, ratio: float) -> None:
+def logarithmic(ticks: Any, ratio: float, powers: bool = False) -> None:
     """Ticks of a logarithmic axis; the narrower it is, the more of them are labelled.
 
     Parameters
@@ -306,13 +211,15 @@ def logarithmic(ticks: Any, ratio: float) -> None:
     ticks : matplotlib Axis
     ratio : float
         Of its ends.
+    powers : bool
+        Whether every label is a power of ten with its factor, however narrow the axis is.
     """
     if ratio < NARROW:
         subs: tuple[float, ...] = (1, 2, 5) if ratio < NARROW / 4 else (1, 3)
         if ratio < NARROWEST:
             subs = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
         ticks.set_major_locator(LogLocator(subs=subs, numticks=12))
-        ticks.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        ticks.set_major_formatter(FuncFormatter(lambda value, _: tick(value, powers)))
     ticks.set_minor_formatter(NullFormatter())
 
 

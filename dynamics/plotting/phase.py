@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import matplotlib as mpl
@@ -17,17 +18,18 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 
 from dynamics.phase_diagrams.boundaries import NOT_VALID, YES, Refined, check_yes_no, crossings
 from dynamics.phase_diagrams.selection import Slice
-from dynamics.plotting import labels
+from dynamics.plotting import captions, labels
 from dynamics.plotting.labels import CellAxis, draw_marks, hatch, logarithmic, without
-from dynamics.plotting.style import VERMILION, new_figure, styled
+from dynamics.plotting.style import VERMILION, new_figure, number, styled
 from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest
 
-DECADES = 30.0
-"""Positive values farther apart than this have a logarithmic colour."""
+DECADES, DECADES_OF_TIMES = 30.0, 5.0
+"""Positive values, and times, farther apart than this have a logarithmic colour."""
 NO_COLOUR, YES_COLOUR = "#E6E6E6", "#7FB8DC"
 SHARES = ("patch_association",)
-DASHES = ("-", "--", ":")
+LOOKS = (("black", "-"), ("#B0006D", "--"), ("#8C4A00", ":"))
+"""Colour and dash of the lines of equal value of each further quantity."""
 SHORTEST = 0.4
 """Inches below which a line of equal value has no room for a label."""
 STAGGERED = (0.5, 0.3, 0.7)
@@ -43,14 +45,15 @@ def phase(
     Every cell without a value says why: an event that was not reached is grey, a combination that
     is not valid is hatched, a run that failed has the mark of its outcome, and one that is not
     computed yet is white with a dot. All panels share one scale of colours, logarithmic where
-    positive values span more than 1.5 decades.
+    positive values span more than 1.5 decades, or times more than a factor of 5.
 
     Parameters
     ----------
     result : Slice
         Over two axes.
     contours : sequence of Slice
-        Over the same axes; each is drawn as labelled lines of equal value.
+        Over the same axes; each is drawn as labelled lines of equal value, in a colour and a dash
+        of its own.
     boundary : Slice or Refined, optional
         A yes or no over the same axes, whose boundary is drawn; a refined one only without facets.
 
@@ -81,7 +84,7 @@ def phase(
         check_yes_no(boundary)
     assert result.y is not None
     x, y, panels = CellAxis(result.x), CellAxis(result.y), len(result.values)
-    rows, columns = labels.facet_shape(panels)
+    rows, columns = captions.facet_shape(panels)
     width = 5.8 if panels == 1 else 1.3 + 2.7 * columns
     colours, norm = _colours(result)
     marked = without(result)
@@ -101,12 +104,12 @@ def phase(
         image = panel.pcolormesh(x.edges, y.edges, masked, cmap=colours, norm=norm)
         here = {word: cells[k] for word, cells in marked.items()}
         handles |= draw_marks(panel, x, y, here)
-        for curve, dash in zip(contours, DASHES * len(contours), strict=False):
-            handles |= _contour(panel, (x, y), curve, curve.values[k], dash)
+        for curve, look in zip(contours, cycle(LOOKS), strict=False):
+            handles |= _contour(panel, (x, y), curve, curve.values[k], look)
         if boundary is not None:
             handles |= _boundary(panel, (x, y), boundary, k)
     _key(figure, every[:panels], image, result, handles)
-    labels.write_titles(figure, every, result, width)
+    captions.write_titles(figure, every, result, width)
     return every[:panels] if result.facet is not None else every[0]
 
 
@@ -145,15 +148,16 @@ def _colours(result: Slice) -> tuple[Colormap, Normalize]:
     if low < 0 < high:
         largest = max(-low, high)
         return mpl.colormaps["PuOr_r"], Normalize(-largest, largest)
-    if low > 0 and high > DECADES * low:
+    if low > 0 and high > (DECADES_OF_TIMES if result.quantity.is_time else DECADES) * low:
         return viridis, LogNorm(low, high)
     half = 0.0 if high > low else max(0.05 * abs(low), 1e-12)
     return viridis, Normalize(low - half, high + half)
 
 
 def _contour(
-    panel: Axes, axes: tuple[CellAxis, CellAxis], curve: Slice, values: FloatArray, dash: str
-) -> dict[str, Any]:
+    panel: Axes, axes: tuple[CellAxis, CellAxis], curve: Slice, values: FloatArray,
+    look: tuple[str, str],
+) -> dict[str, Any]:  # fmt: skip
     """Lines of equal value, labelled; nothing where there are none."""
     masked = np.ma.masked_invalid(values)
     if masked.count() < 4 or min(masked.shape) < 2 or masked.min() == masked.max():
@@ -165,8 +169,8 @@ def _contour(
     if not levels:
         return {}
     artist = panel.contour(
-        axes[0].centres, axes[1].centres, masked, levels=levels, colors="black",
-        linewidths=1.1, linestyles=[dash],
+        axes[0].centres, axes[1].centres, masked, levels=levels, colors=look[0],
+        linewidths=1.3, linestyles=[look[1]],
     )  # fmt: skip
     artist.set_path_effects(HALO)
     if spots := _spots(panel, artist):
@@ -174,7 +178,7 @@ def _contour(
         for text in texts:
             text.set_path_effects(HALO)
     name = labels.quantity(curve.presentation.notation, curve.quantity)
-    return {name: Line2D([], [], color="black", lw=1.1, ls=dash, label=name)}
+    return {name: Line2D([], [], color=look[0], lw=1.3, ls=look[1], label=name)}
 
 
 def _spots(panel: Axes, artist: Any) -> list[Any]:
@@ -194,7 +198,7 @@ def _spots(panel: Axes, artist: Any) -> list[Any]:
 
 
 def _level(value: float) -> str:
-    return f"${labels.number(value)}$"
+    return f"${number(value)}$"
 
 
 def _boundary(
@@ -237,7 +241,7 @@ def _key(figure: Any, panels: Any, image: Any, result: Slice, handles: dict[str,
         bar = figure.colorbar(image, ax=panels, label=label, extend="min" if low else "neither")
         low, high = image.get_clim()
         if isinstance(image.norm, LogNorm):
-            logarithmic(bar.ax.yaxis, high / low)
+            logarithmic(bar.ax.yaxis, high / low, powers=True)
         bar.outline.set_linewidth(0.6)
     if handles:
         figure.legend(
@@ -298,7 +302,7 @@ def refined(
     axes.plot(x[columns], y[rows], zorder=3, clip_on=False, **dot)
     for path in result.lines:
         axes.plot(path[:, 0], path[:, 1], zorder=4, **line)
-    axes.set_title(labels.fixed(letters, held or {}, {}, REFINED_WIDTH), fontsize=8, loc="left")
+    axes.set_title(captions.fixed(letters, held or {}, {}, REFINED_WIDTH), fontsize=8, loc="left")
     runs = f"{len(rows)} of {result.values.size} points run"
     if result.runs > len(rows):
         runs += f", {result.runs - len(rows)} more on the boundary"

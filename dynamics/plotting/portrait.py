@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,96 +9,38 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap, LogNorm
-from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from dynamics.analysis.phase_portrait.elimination import HELD, RUN, Elimination
 from dynamics.analysis.phase_portrait.plane import Portrait
 from dynamics.analysis.phase_portrait.roots import DEGENERATE, SADDLE, SINK, SOURCE
-from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, new_figure, styled
+from dynamics.plotting.captions import fixed
+from dynamics.plotting.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    VERMILION,
+    legend,
+    new_figure,
+    styled,
+)  # fmt: skip
+from dynamics.plotting.words import Words
 from dynamics.problem import FloatArray
 from dynamics.results.outcome import HORIZON
 from dynamics.results.trajectory import Trajectory
 from theory.notation import Notation
 
-DIRECTIONS = 16
-DISTANCES = (0.012, 0.03, 0.06, 0.1)
-"""From the mark to the nearest side of the word."""
-WIDE, HIGH = 0.0011, 0.0019
-"""Half of a letter, for each point of its size, on axes of about 4 inches."""
-ENOUGH = 0.025
-"""More room than this is no better."""
-
-
-class Words:
-    """Words still to be written on axes, and what they may not cover.
-
-    Parameters
-    ----------
-    axes : Axes
-    obstacles : float array, shape (points, 2)
-        Lines that are drawn, as points.
-    """
-
-    def __init__(self, axes: Axes, obstacles: FloatArray) -> None:
-        self.axes = axes
-        self._occupied = [obstacles]
-        self._waiting: list[tuple[str, FloatArray, str, float]] = []
-
-    def add(self, text: str, spot: FloatArray, colour: str, size: float) -> None:
-        """A word for a mark; the mark is not covered by others either.
-
-        Parameters
-        ----------
-        text : str
-        spot : float array, shape (2,)
-            Of the mark, in parts of the sides of the axes.
-        colour : str
-        size : float
-            Of the letters, in points.
-        """
-        self._occupied.append(np.asarray(spot)[None, :])
-        self._waiting.append((text, np.asarray(spot), colour, size))
-
-    def write(self) -> None:
-        """Write all of them, in the order in which they came."""
-        for text, spot, colour, size in self._waiting:
-            position = self._room(spot, len(plain(text)), size)
-            self.axes.text(
-                float(position[0]), float(position[1]), text, transform=self.axes.transAxes,
-                color=colour, fontsize=size, ha="center", va="center", zorder=6,
-                path_effects=[withStroke(linewidth=2.2, foreground="white")],
-            )  # fmt: skip
-
-    def _room(self, spot: FloatArray, letters: int, size: float) -> FloatArray:
-        """The centre of a word where it has most room, near its mark."""
-        half = np.array([WIDE * letters, HIGH]) * size
-        angles = 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
-        directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        across = np.linspace(-1, 1, max(5, 2 * letters))
-        spread = np.array([(x, y) for x in across for y in (-1, 0, 1)]) * half
-        occupied = np.concatenate(self._occupied)
-        best, position = -np.inf, spot
-        for distance in DISTANCES:
-            for direction in directions:
-                centre = spot + direction * (half + distance)
-                covered = centre + spread
-                gaps = np.hypot(*(covered[:, None, :] - occupied[None, :, :]).transpose(2, 0, 1))
-                room = min(float(gaps.min()), ENOUGH) - distance / 6
-                room -= 1.0 * bool((covered < 0.005).any() or (covered > 0.995).any())
-                if room > best:
-                    best, position = room, centre
-        self._occupied.append(position + spread)
-        return position
-
-
-def plain(text: str) -> str:
-    """A text about as wide as a LaTeX label: a command counts as one letter, dots as none."""
-    return re.sub(r"[${}_^\\ ]", "", re.sub(r"\\[a-z]+", "x", text.replace(r"\dot", "")))
-
-
-RESTS = ((BLUE, (0, (5, 2))), (VERMILION, (0, (6, 2, 1, 2))))
-"""Colour and dashes of the nullclines of the first and of the second scalar."""
+WIDTH = 5.4
+"""Of a plane with its colour bar, in inches."""
+RESTS = (
+    (BLUE, (0, (5, 2))),
+    (VERMILION, (0, (6, 2, 1, 2))),
+    ("#7F3C8D", (0, (2, 1.2))),
+    ("#8C613C", (0, (9, 2))),
+)
+"""Colour and dashes of the nullcline of each scalar, by its number in the state."""
 MARKS = {
     SINK: ("o", "black"),
     SOURCE: ("o", "white"),
@@ -143,9 +84,15 @@ def portrait(
     >>> portrait(result).get_xlim() == result.box[0]
     True
     """
-    notation = result.presentation.notation
     if axes is None:
-        _, axes = new_figure(5.4, 5.4)
+        _, axes = new_figure(WIDTH, WIDTH)
+    _write([_draw(result, axes, parameters)])
+    return axes
+
+
+def _draw(result: Portrait, axes: Axes, parameters: Sequence[str] | None) -> Words:
+    """Draw everything but the words, which follow when all panels have their places."""
+    notation = result.presentation.notation
     x, y = map(notation.label, result.plane)
     axes.set(xlim=result.box[0], ylim=result.box[1], xlabel=x, ylabel=y)
     _arrows(axes, result)
@@ -158,21 +105,29 @@ def portrait(
     _events(axes, result, words)
     _times(axes, result, words)
     _nullclines(axes, result, notation, words)
-    words.write()
     names = list(result.parameters) if parameters is None else parameters
-    numbers = {n: v for n in names if not isinstance(v := result.parameters[n], str)}
-    held = [rf"${notation.latex(n)} = {number:g}$" for n, number in numbers.items()]
-    lines = [*_wrapped(held), *_elimination_lines(result.eliminated, notation)]
+    held = fixed(notation, {name: result.parameters[name] for name in names}, {}, WIDTH)
+    lines = [held, *_elimination_lines(result.eliminated, notation)]
     axes.set_title("\n".join(lines), fontsize=8, loc="left")
-    axes.legend(
-        loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, fontsize=7.5,
+    legend(
+        axes, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, fontsize=7.5,
         handlelength=2.2, columnspacing=1.4,
     )  # fmt: skip
-    return axes
+    return words
 
 
+def _write(words: Sequence[Words]) -> None:
+    """Write the words of all panels of a figure, of which the layout is made first."""
+    figure: Any = words[0].axes.figure
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
+    for each in words:
+        each.write()
+
+
+@styled
 def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = None) -> Any:
-    """Several planes side by side.
+    """Several planes side by side; the nullcline of a scalar looks the same in all of them.
 
     Parameters
     ----------
@@ -194,9 +149,8 @@ def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = No
     >>> len(portraits([result, result]))
     2
     """
-    _, axes = new_figure(5.4 * len(results), 5.4, ncols=len(results), squeeze=False)
-    for one, panel in zip(results, axes[0], strict=True):
-        portrait(one, panel, parameters)
+    _, axes = new_figure(WIDTH * len(results), WIDTH, ncols=len(results), squeeze=False)
+    _write([_draw(one, panel, parameters) for one, panel in zip(results, axes[0], strict=True)])
     return axes[0]
 
 
@@ -230,10 +184,6 @@ def moment(time: float) -> str:
     if abs(power - round(power)) < 1e-9 and abs(power) >= 3:
         return rf"$10^{{{round(power)}}}$"
     return f"{time:.0f}" if time >= 1000 else f"{time:.3g}"
-
-
-def _wrapped(words: Sequence[str], width: int = 6) -> list[str]:
-    return [",  ".join(words[k : k + width]) for k in range(0, len(words), width)]
 
 
 def _scaled(result: Portrait, points: FloatArray) -> FloatArray:
@@ -305,13 +255,29 @@ def _slow(axes: Axes, result: Portrait, notation: Notation) -> None:
                 label = ""
 
 
+def rest_look(result: Portrait, name: str) -> tuple[str, Any]:
+    """Colour and dashes of the nullcline of a scalar of a plane.
+
+    Parameters
+    ----------
+    result : Portrait
+    name : str
+        Of the scalar.
+    """
+    names = result.runs[0].layout.names
+    first, second = (names.index(each) % len(RESTS) for each in result.plane)
+    number = first if name == result.plane[0] else second
+    return RESTS[(number + (first == second and name != result.plane[0])) % len(RESTS)]
+
+
 def _nullclines(axes: Axes, result: Portrait, notation: Notation, words: Words) -> None:
     """Every branch, and the name of each nullcline where it has most room."""
     runs = [_scaled(result, _path(result, run)) for run in result.runs]
     frame = [_dense(np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)], dtype=float), 0.02)]
-    for (name, line), (colour, dash) in zip(result.nullclines.items(), RESTS, strict=True):
+    for name, line in result.nullclines.items():
         if not line.branches:
             continue
+        colour, dash = rest_look(result, name)
         text = rf"{_dotted(name, notation)[:-1]} = 0$"
         for k, branch in enumerate(line.branches):
             label = text if k == 0 else None

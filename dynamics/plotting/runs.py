@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from dynamics.plotting import style
+from dynamics.plotting import captions, style
 from dynamics.results.comparison import Comparison
 from dynamics.results.expression import Expression
 from dynamics.results.presentation import Panel
@@ -67,6 +67,7 @@ def training(
         _draw(panel, description, run, markers, seeds)
     shade(axes, run)
     style.time_axis(axes[-1], run)
+    captions.state_parameters(axes[0].figure, [run], "samples", "seed")
     for panel, description in zip(axes, panels, strict=True):
         if not description.logarithmic:
             style.offset_in_label(panel)
@@ -84,6 +85,7 @@ def _draw(
 ) -> None:
     """The curves of one panel, their legend, and the line at a level."""
     notation, words = run.presentation.notation, description.words
+    absent: list[str] = []
     for k, (name, number) in enumerate(description.curves):
         if not _has(run, name):
             continue
@@ -93,12 +95,11 @@ def _draw(
             letter = f"$|${letter}$|$"
         label = f"{letter} {words[k] if words else ''}".strip()
         time, values = style.positive_time(run, _values(description, run, name))
-        absent = ""
         if not np.isfinite(values).any():
-            absent = ": no value"
+            absent.append(f"{label}: no value")
         elif description.logarithmic and not (values > 0).any():
-            absent = ": zero"
-        panel.plot(time, values, color=colour, ls="" if absent else dash, label=label + absent)
+            absent.append(f"{label}: zero")
+        panel.plot(time, values, color=colour, ls=dash, label=label)
         if seeds:
             style.band(panel, seeds, name, colour, ":")
         if markers is not None and _has(markers, name):
@@ -111,7 +112,12 @@ def _draw(
     if len(description.curves) > MOST_INSIDE:
         style.legend_on_the_right(panel)
     elif len(description.curves) > 1:
-        panel.legend(loc="best")
+        style.legend(panel, loc="best")
+    if absent:
+        panel.annotate(
+            "\n".join(absent), (1.0, 0.0), (-4, 4), xycoords="axes fraction",
+            textcoords="offset points", ha="right", color=style.GREY, fontsize=8,
+        )  # fmt: skip
     panel.set_ylabel(description.label or ",  ".join(map(notation.label, description.names)))
     if description.level:
         _draw_level(panel, run, description.level)
@@ -181,12 +187,29 @@ def shade(axes: Any, run: Trajectory) -> None:
             panel.axvline(at[name], color="black", lw=0.8, ls=":" if aside else "-", zorder=1)
         if aside:
             axes[0].annotate(
-                label, (at[name], 0.02), (3, 2), xycoords=("data", "axes fraction"),
+                label, (at[name], _free_height(axes[0], at[name])), (3, 2),
+                xycoords=("data", "axes fraction"),
                 textcoords="offset points", fontsize=7,
                 bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.8},
             )  # fmt: skip
         else:
             _write_above(axes[0], at[name], label, 2)
+
+
+def _free_height(panel: Axes, time: float) -> float:
+    """A height in a panel, as a share of it, where a word right of a time covers no curve."""
+    panel.autoscale_view()
+    covered = []
+    for line in panel.lines:
+        x, y = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
+        if len(x) > 2 and x[-1] >= time:
+            spots = [(time, np.interp(at, x, y)) for at in (time, min(x[-1], 1.6 * time))]
+            pixels = panel.transAxes.inverted().transform(panel.transData.transform(spots))
+            covered += pixels[:, 1].tolist()
+    return max(
+        (0.02, 0.45, 0.85),
+        key=lambda height: min([0.2, *(abs(height + 0.05 - other) for other in covered)]),
+    )
 
 
 def _say_why_absent(panel: Axes, run: Trajectory, name: str) -> None:
@@ -300,7 +323,8 @@ def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
     """
     notation = result.reduced.presentation.notation
     if axes is None:
-        _, axes = style.new_figure(5.6, 3.4)
+        figure, axes = style.new_figure(5.6, 3.4)
+        captions.state_parameters(figure, [result.reduced])
     farthest = sorted(result.deviation, key=lambda name: -result.deviation[name])[:MOST_STATES]
     names = [name for name in result.deviations if name in farthest]
     for name, (colour, dash, marker) in zip(names, STATE_LOOKS, strict=False):
@@ -322,7 +346,7 @@ def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
     axes.set_ylabel("largest |reduced $-$ full|")
     many = len(result.deviations)
     title = f"the {MOST_STATES} farthest of {many} states" if many > MOST_STATES else None
-    axes.legend(loc="lower right", title=title, ncols=1 + (len(names) > 3), fontsize=8)
+    style.legend(axes, loc="lower right", title=title, ncols=1 + (len(names) > 3), fontsize=8)
     return axes
 
 
@@ -351,7 +375,8 @@ def realistic(result: Comparison | Sequence[Trajectory]) -> Any:
     '$N = 20$ samples, 2 seeds: median, least to greatest'
     """
     runs = result.fulls if isinstance(result, Comparison) else tuple(result)
-    _, axes = style.new_figure(6.4, 6.0, nrows=3, sharex=True)
+    figure, axes = style.new_figure(6.4, 6.0, nrows=3, sharex=True)
+    captions.state_parameters(figure, runs)
     for panel, (name, label, colour) in zip(axes, REALISTIC, strict=True):
         style.band(panel, runs, name, colour)
         panel.set_ylabel(label)
@@ -362,7 +387,7 @@ def realistic(result: Comparison | Sequence[Trajectory]) -> Any:
         style.logarithmic(axes[1])
     if irreducible > 0:
         axes[1].axhline(irreducible, color=style.GREY, lw=0.9, ls=":", label="irreducible error")
-        axes[1].legend(loc="upper right", fontsize=8)
+        style.legend(axes[1], loc="upper right", fontsize=8)
     many = "" if len(runs) == 1 else f", {len(runs)} seeds: median, least to greatest"
     samples = runs[0].settings["samples"]
     axes[0].set_title(f"$N = {samples:,}$ samples{many}", fontsize=9, loc="left")

@@ -14,14 +14,28 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from dynamics.phase_diagrams.scaling import Scaling
 from dynamics.phase_diagrams.selection import Slice
-from dynamics.plotting import labels
+from dynamics.plotting import captions, labels
 from dynamics.plotting.labels import FEW, CellAxis, logarithmic, mark, without
-from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, new_figure, styled
+from dynamics.plotting.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    VERMILION,
+    new_figure,
+    number,
+    styled,
+)
 from dynamics.problem import FloatArray
 
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, "black")
 MARKERS = ("o", "s", "^", "v", "D", "p")
 DECADES = 30.0
+COINCIDE = 0.003
+"""Share of the height of a panel, less than a line is wide: lines nearer than this are one."""
+MOST_NAMES = 3
+"""Values of lines that coincide up to which all of them stand in the legend."""
 ROW = 0.11
 """Height of a row of marks, in inches."""
 ABSENT: dict[str, dict[str, Any]] = {
@@ -35,6 +49,7 @@ ABSENT: dict[str, dict[str, Any]] = {
 def slices(result: Slice) -> Any:
     """Lines along the x axis, one for each value of y, one panel for each value of the facet.
 
+    Lines that coincide in every panel are drawn as one, which has the names of all of them.
     Runs without a value stand in a strip below the panel, one row for each line in its colour,
     with a mark that says why. Of several seeds the line is the median (the share, of a yes or no)
     and the band goes from the least to the greatest.
@@ -60,17 +75,20 @@ def slices(result: Slice) -> Any:
     2
     """
     panels = len(result.values)
-    rows, columns = labels.facet_shape(panels)
+    rows, columns = captions.facet_shape(panels)
     width = 6.2 if panels == 1 else 1.3 + 2.6 * columns
-    across, marked, colours = CellAxis(result.x), without(result), _colours(result)
+    across, groups = CellAxis(result.x), _coinciding(result)
+    firsts = [group[0] for group in groups]
+    marked = {word: cells[:, firsts] for word, cells in without(result).items()}
+    looks, names = _looks(result, groups), _names(result, groups)
     figure, grid, strips = _grid(rows, columns, width, _marked_rows(marked))
     every, below = grid.ravel(), strips.ravel() if strips is not None else grid.ravel()
     for k, panel in enumerate(every[:panels]):
-        for row, (colour, marker) in enumerate(colours):
+        for row, (colour, marker) in zip(firsts, looks, strict=True):
             _line(panel, across, result, (k, row), {"color": colour, "marker": marker})
         if strips is not None:
             here = {word: cells[k] for word, cells in marked.items()}
-            _strip(below[k], across, here, (_marked_rows(marked), colours))
+            _strip(below[k], across, here, (_marked_rows(marked), looks))
         last = k + columns >= panels
         for part in {panel, below[k]}:
             across.draw(part, "x", result.presentation.notation, labelled=last and part is below[k])
@@ -80,8 +98,17 @@ def slices(result: Slice) -> Any:
     _scale(every[0], result)
     for panel in below[panels:]:
         panel.set_visible(False)
-    _key(figure, every[:panels], result, list(marked), colours)
-    labels.write_titles(figure, every, result, width)
+    there = [bool(np.isfinite(result.values[:, row]).any()) for row in firsts]
+    if strips is not None and names:
+        _name_rows(below[:panels:columns], _marked_rows(marked), there, names)
+    handles = [
+        Line2D([], [], color=colour, marker=marker, mfc="white", label=name)
+        for (colour, marker), name, visible in zip(looks, names, there, strict=False)
+        if visible
+    ]
+    many = result.y is not None and not names
+    _key(figure, every[:panels], result, None if many else handles, list(marked))
+    captions.write_titles(figure, every, result, width)
     return every[:panels] if result.facet is not None else every[0]
 
 
@@ -118,13 +145,62 @@ def _name(result: Slice) -> str:
     return name
 
 
-def _colours(result: Slice) -> list[tuple[Any, str]]:
-    """Colour and marker of each line: few are told apart, many lie on a scale of colours."""
-    values = result.y.values if result.y is not None else np.zeros(1)
-    if len(values) <= len(COLOURS):
-        return list(zip(COLOURS, MARKERS, strict=True))[: len(values)]
+def _coinciding(result: Slice) -> list[list[int]]:
+    """The lines, those together that coincide in every panel; each alone where they are many."""
+    heights = result.values[None]
+    if result.seeds > 1 and not result.quantity.yes_no:
+        heights = np.stack([result.values, result.low, result.high])
+    if _logarithmic(result):
+        heights = np.log(heights)
+    finite = heights[np.isfinite(heights)]
+    room = COINCIDE * float(np.ptp(finite)) if finite.size else 0.0
+    groups: list[list[int]] = []
+    for row in range(result.values.shape[1]):
+        for group in groups:
+            pair = [row, group[0]]
+            one, other = heights[:, :, row], heights[:, :, group[0]]
+            if (np.ptp(result.outcome[:, pair], axis=1) == 0).all() and np.allclose(
+                one, other, rtol=0.0, atol=room, equal_nan=True
+            ):
+                group.append(row)
+                break
+        else:
+            groups.append([row])
+    if len(groups) > len(COLOURS):
+        return [[row] for row in range(result.values.shape[1])]
+    return groups
+
+
+def _looks(result: Slice, groups: list[list[int]]) -> list[tuple[Any, str]]:
+    """Colour and marker of each line: few are distinct, many lie on a scale of colours."""
+    if len(groups) <= len(COLOURS):
+        return list(zip(COLOURS, MARKERS, strict=True))[: len(groups)]
+    assert result.y is not None
     norm = _norm(result)
-    return [(mpl.colormaps["viridis"](0.92 * norm(value)), "o") for value in values]
+    return [(mpl.colormaps["viridis"](0.92 * norm(value)), "o") for value in result.y.values]
+
+
+def _names(result: Slice, groups: list[list[int]]) -> list[str]:
+    """The value of y of each line, or those of the lines that coincide; none of many lines."""
+    if result.y is None or len(groups) > len(COLOURS):
+        return []
+    letter, names = labels.letter(result.presentation.notation, result.y.name), []
+    for group in groups:
+        written = [number(float(result.y.values[row])) for row in group]
+        if len(group) > MOST_NAMES and group[-1] - group[0] + 1 == len(group):
+            names.append(f"${letter} = {written[0]}$ to ${written[-1]}$, {len(group)} values")
+        else:
+            listed = r",\ ".join(written)
+            names.append(f"${letter} = {listed}$")
+    return names
+
+
+def _name_rows(strips: Any, rows: list[int], there: list[bool], names: list[str]) -> None:
+    """Name the lines that have marks only, at their rows on the left."""
+    absent = {height: names[row] for height, row in enumerate(reversed(rows)) if not there[row]}
+    for strip in strips:
+        strip.set_yticks(list(absent), list(absent.values()), fontsize=6)
+        strip.tick_params(axis="y", length=0)
 
 
 def _norm(result: Slice) -> Normalize:
@@ -144,11 +220,21 @@ def _line(
         )
 
 
+def _share(result: Slice) -> bool:
+    return result.quantity.yes_no or result.quantity.name == "patch_association"
+
+
+def _logarithmic(result: Slice) -> bool:
+    values = result.values[np.isfinite(result.values)]
+    wide = values.size and values.min() > 0 and values.max() > DECADES * values.min()
+    return bool(wide) and not _share(result)
+
+
 def _scale(panel: Axes, result: Slice) -> None:
     values = result.values[np.isfinite(result.values)]
-    if result.quantity.yes_no or result.quantity.name == "patch_association":
+    if _share(result):
         panel.set_ylim(-0.04, 1.04)
-    elif values.size and values.min() > 0 and values.max() > DECADES * values.min():
+    elif _logarithmic(result):
         panel.set_yscale("log")
         logarithmic(panel.yaxis, float(values.max() / values.min()))
 
@@ -172,15 +258,12 @@ def _look(word: str) -> dict[str, Any]:
     return dict(ABSENT.get(word) or mark(word) | {"ms": 5.5, "mew": 0.5})
 
 
-def _key(figure: Any, panels: Any, result: Slice, marked: list[str], colours: list[Any]) -> None:
+def _key(
+    figure: Any, panels: Any, result: Slice, lines: list[Line2D] | None, marked: list[str]
+) -> None:
     """Legend of the lines, or a colour bar where they are many, and of the marks."""
-    handles = []
-    if result.y is not None and len(colours) <= len(COLOURS):
-        name = labels.letter(result.presentation.notation, result.y.name)
-        for value, (colour, marker) in zip(result.y.values, colours, strict=True):
-            text = f"${name} = {labels.number(float(value))}$"
-            handles.append(Line2D([], [], color=colour, marker=marker, mfc="white", label=text))
-    elif result.y is not None:
+    if lines is None:
+        assert result.y is not None
         shades = mpl.colors.ListedColormap(mpl.colormaps["viridis"](np.linspace(0, 0.92, 256)))
         bar = figure.colorbar(
             ScalarMappable(_norm(result), shades), ax=panels,
@@ -188,7 +271,8 @@ def _key(figure: Any, panels: Any, result: Slice, marked: list[str], colours: li
         )  # fmt: skip
         bar.outline.set_linewidth(0.6)
     grey = {"color": GREY, "mfc": GREY}
-    handles += [Line2D([], [], label=word, **(_look(word) | grey)) for word in marked]
+    marks = [Line2D([], [], label=word, **(_look(word) | grey)) for word in marked]
+    handles = [*(lines or []), *marks]
     if handles:
         figure.legend(
             handles=handles, loc="outside lower center", ncols=min(4, len(handles)), fontsize=8
@@ -234,7 +318,7 @@ def scaling(result: Scaling) -> Any:
         _factor(panel, result, k, name)
     for panel in axes:
         panel.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize=8, borderpad=0)
-    figure.suptitle(_title(result, width), fontsize=8, x=0.01, ha="left")
+    captions.subtitle(figure, _title(result, width))
     return axes
 
 
@@ -289,5 +373,5 @@ def _title(result: Scaling, width: float) -> str:
         runs += f"; left out: {why}"
     if result.remark:
         runs += f"; {result.remark.replace('R^2', '$R^2$')}"
-    held = labels.fixed(result.presentation.notation, result.held, result.derived, width)
+    held = captions.fixed(result.presentation.notation, result.held, result.derived, width)
     return f"{held}\n{runs}" if held else runs

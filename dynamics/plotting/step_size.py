@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from dynamics.analysis.period_doubling import Branches
 from dynamics.analysis.transverse_stability import TransverseGrowth
-from dynamics.plotting import style
+from dynamics.plotting import captions, style
 from dynamics.problem import FloatArray
 from dynamics.results.comparison import Overlay
 from dynamics.results.trajectory import Trajectory
@@ -93,17 +93,18 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str]) -> Any:
                 look = {"color": colour, "ls": DASHES[(number - 1) % len(DASHES)], "lw": 1.4}
             panel.plot(run.time[visible], series[visible], label=label, **look)
         panel.set_ylabel(WORDS.get(name) or notation.label(name))
-        if name in steep:
-            panel.set_yscale("log")
-        elif name == "alpha":
+        if name in steep or name == "alpha":
             style.logarithmic(panel)
     begin = min(run.time[run.time > 0].min() for run in runs.values())
     axes[-1].set_xscale("log")
     axes[-1].set_xlim(begin, max(run.time[-1] for run in runs.values()))
     axes[-1].set_xlabel(r"time $\tau = \eta \times$ steps")
     figure.align_ylabels(axes)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=min(4, len(labels)))
+    named = style.labelled(*axes)
+    figure.legend(
+        list(named.values()), list(named), loc="outside lower center", ncols=min(4, len(named))
+    )
+    captions.state_parameters(figure, runs.values())
     return axes
 
 
@@ -133,7 +134,9 @@ def branches(result: Branches, axes: Axes | None = None) -> Axes:
     """
     label, onsets = result.presentation.notation.label(result.name), result.onsets
     if axes is None:
-        _, axes = style.new_figure(5.6, 3.4)
+        figure, axes = style.new_figure(5.6, 3.4)
+        held = captions.fixed(result.presentation.notation, result.parameters, {}, 5.6)
+        captions.subtitle(figure, held)
     etas = np.repeat(result.etas, result.values.shape[1])
     axes.plot(etas, result.values.ravel(), ",", color=style.GREY)
     axes.plot(etas[::7], result.values.ravel()[::7], ".", color=style.GREY, ms=1.5)
@@ -153,7 +156,7 @@ def branches(result: Branches, axes: Axes | None = None) -> Axes:
     axes.set_xlim(result.etas[0], result.etas[-1])
     axes.set_xlabel(r"learning rate $\eta$")
     axes.set_ylabel(f"{label}, last {result.values.shape[1]} steps")
-    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize=8)
+    style.legend(axes, loc="lower left", bbox_to_anchor=(0.0, 1.0), fontsize=8)
     return axes
 
 
@@ -189,12 +192,13 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
     begin = run.time[run.time > 0].min()
     used = (calm.time >= begin) & (limits > 0) & np.isfinite(limits)
     time, limit, visible = calm.time[used], limits[used], run.time > 0
-    _, axes = style.new_figure(5.6, 4.6, nrows=2, sharex=True)
+    figure, axes = style.new_figure(5.6, 4.6, nrows=2, sharex=True)
+    captions.state_parameters(figure, [run])
     axes[0].plot(time, limit, color=style.BLUE, label="stability limit $2/\\lambda_{max}$")
     axes[0].axhline(eta, color=style.VERMILION, ls="--", label=rf"learning rate $\eta = {eta:g}$")
     style.logarithmic(axes[0])
     axes[0].set_ylabel(r"$\eta$")
-    axes[0].legend(loc="upper right")
+    style.legend(axes[0], loc="upper right")
     axes[1].plot(run.time[visible], run[name][visible], ".", color=style.GREY, ms=3)
     axes[1].set_ylabel(notation.label(name))
     for panel in axes:
@@ -231,7 +235,8 @@ def transverse_growth(growth: TransverseGrowth, run: Trajectory) -> Any:
     """
     used = growth.time > 0
     time, least = growth.time[used], growth.least[used]
-    _, axes = style.new_figure(5.6, 4.6, nrows=2, sharex=True)
+    figure, axes = style.new_figure(5.6, 4.6, nrows=2, sharex=True)
+    captions.state_parameters(figure, [run])
     axes[0].plot(time, least, "o-", ms=3, color=style.BLUE)
     axes[0].axhline(0.0, color=style.GREY, lw=0.6)
     if least.min() < 0:

@@ -13,6 +13,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from dynamics.problem import FloatArray
@@ -39,6 +40,8 @@ RC: dict[Any, Any] = {
     "mathtext.fontset": "cm",
 }
 
+PIXELS = 1200
+"""Across a picture on a screen; files have the resolution of `RC`."""
 BOXED: dict[Any, Any] = {"axes.spines.top": True, "axes.spines.right": True}
 """Beside `RC`, of panels that are images."""
 
@@ -69,7 +72,7 @@ def new_figure(width: float, height: float, **grid: Any) -> tuple[Figure, Any]:
         Of ``Figure.subplots``.
     """
     with mpl.rc_context(RC):
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure((width, height), dpi=PIXELS / width, layout="constrained")
         return figure, figure.subplots(**grid)
 
 
@@ -86,7 +89,7 @@ def new_mosaic(width: float, height: float, panels: Any, **ratios: Any) -> tuple
         Of ``Figure.subplot_mosaic``.
     """
     with mpl.rc_context(RC):
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure((width, height), dpi=PIXELS / width, layout="constrained")
         return figure, figure.subplot_mosaic(panels, **ratios)
 
 
@@ -138,9 +141,46 @@ def time_axis(axes: Axes, run: Trajectory) -> None:
     axes.set_xlabel(rf"time $\tau = \eta \times$ steps{unit}")
 
 
+def visible(artist: Any) -> bool:
+    """Whether any part of a line is within its axes; True of every other artist."""
+    if not isinstance(artist, Line2D) or artist.axes is None:
+        return True
+    artist.axes.autoscale_view()  # limits are not known before
+    box = artist.axes.bbox.padded(1.0)
+    path = artist.get_transform().transform_path(artist.get_path())
+    corners = np.asarray(path.vertices)
+    inside = ((corners >= np.array(box.min)) & (corners <= np.array(box.max))).all(axis=1)
+    return bool(inside.any() or path.intersects_bbox(box, filled=False))
+
+
+def labelled(*panels: Axes) -> dict[str, Any]:
+    """What a legend of panels names: label -> the first visible artist that has it."""
+    named: dict[str, Any] = {}
+    for panel in panels:
+        for artist, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            if visible(artist):
+                named.setdefault(label, artist)
+    return named
+
+
+def legend(axes: Axes, **options: Any) -> None:
+    """A legend of what is visible in a panel, if anything is.
+
+    Parameters
+    ----------
+    axes : Axes
+    **options
+        Of ``Axes.legend``.
+    """
+    named = labelled(axes)
+    if named:
+        axes.legend(list(named.values()), list(named), **options)
+
+
 def legend_on_the_right(axes: Axes, **options: Any) -> None:
     """A legend outside of a panel, on its right; ``options`` go to ``Axes.legend``."""
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **options)
+    draw = axes.legend if "handles" in options else functools.partial(legend, axes)
+    draw(loc="center left", bbox_to_anchor=(1.0, 0.5), **options)
 
 
 POWER = re.compile(r"([\d.]*)e([+-]?\d+)")
@@ -148,6 +188,34 @@ POWER = re.compile(r"([\d.]*)e([+-]?\d+)")
 
 MANY = 1e3
 """Ratio of the limits of an axis from which on decades alone have ticks."""
+
+
+def number(value: float) -> str:
+    """A number as LaTeX without dollar signs: 0.5, or 10^{5}."""
+    mantissa, _, power = f"{value:.4g}".partition("e")
+    if not power and value and float(f"{value:.0e}") == value and not 1e-2 <= abs(value) < 1e4:
+        mantissa, _, power = f"{value:.0e}".partition("e")
+    if not power:
+        return mantissa
+    ten = f"10^{{{int(power)}}}"
+    return {"1": ten, "-1": f"-{ten}"}.get(mantissa, rf"{mantissa} \times {ten}")
+
+
+def tick(value: float, power: bool = False) -> str:
+    """A number at an axis, in the letters of all others there.
+
+    Parameters
+    ----------
+    value : float
+    power : bool
+        Whether it has a power of ten however few its digits are.
+    """
+    written = number(value)
+    if power and value and "^" not in written:
+        mantissa, _, exponent = f"{value:.3e}".partition("e")
+        factor = "" if abs(float(mantissa)) == 1 else rf"{abs(float(mantissa)):g} \times "
+        written = f"{'-' if value < 0 else ''}{factor}10^{{{int(exponent)}}}"
+    return rf"$\mathdefault{{{written}}}$" if "^" in written else written.replace("-", "\u2212")
 
 
 class Decades(LogLocator):
@@ -164,7 +232,7 @@ def logarithmic(axes: Axes) -> None:
 
     def written(value: float, _: int) -> str:
         low, high = axes.get_ylim()
-        return rf"$10^{{{np.log10(value):.0f}}}$" if high > MANY * low else f"{value:g}"
+        return tick(value, high > MANY * low)
 
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(Decades(numticks=12))

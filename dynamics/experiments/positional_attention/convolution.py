@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dynamics.experiments.figure import Drawing, FigureRequest, stated
+from dynamics.experiments.figure import Drawing, FigureRequest, state, stated
 from dynamics.experiments.measurement import (
     Measurement,
     Study,
@@ -247,6 +247,7 @@ def convolution(system: System, request: FigureRequest) -> Drawing:
     data = {"linear_error": linear, "sets": partition.labels.tolist(), "cases": fits}
     data["associated"] = share_of(sum(run["associated"] for run in gram), len(gram))
     axes = pictures.convolution(data, kinds(fits), columns)
+    state(axes, system, parameters, "D", "C", "p", "nu", "beta", "omega")
     return Drawing(axes, data, _caption(data, parameters, options))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.analysis.phase_portrait import portrait, sentence, summary
-from dynamics.experiments.figure import Drawing, FigureRequest, page, stated
+from dynamics.experiments.figure import Drawing, FigureRequest, page, state, stated
 from dynamics.experiments.positional_attention import pictures
 from dynamics.plotting.portrait import portraits
 from dynamics.registry import System
@@ -56,6 +56,7 @@ def partitions(system: System, request: FigureRequest) -> Drawing:
         f"set. (1) Spatially localised sets. (2) The same sizes, members drawn at random (seed "
         f"{request.seed}): Definition 2.1 covers both."
     )
+    state(axes, system, parameters, "D", "C", seed=request.seed)
     labels = {"localised": near.labels.tolist(), "random": far.labels.tolist()}
     return Drawing(axes, labels | {"columns": columns}, caption)
 
@@ -98,6 +99,7 @@ def data_point(system: System, request: FigureRequest) -> Drawing:
         "values": point.tolist(), "sets": partition.labels.tolist(), "signal": signal.tolist(),
         "label": int(labels[number]), "draw": number + 1, "columns": columns,
     }  # fmt: skip
+    state(panel, system, parameters, "D", "C", "q", seed=request.seed)
     return Drawing(panel, data, caption)
 
 
@@ -141,7 +143,10 @@ def association(system: System, request: FigureRequest) -> Drawing:
         f"cosine of v and w*, {run['cosine'][-1]:.3f} at the end. Patch association: "
         f"{share[-1]:.0%} of the rows at the end{when}.{failure}"
     )
-    return Drawing(pictures.association(data), data, caption)
+    axes = pictures.association(data)
+    more = {"samples": options["samples"], "eta": options["eta"], "seed": request.seed}
+    state(axes, system, parameters, *SHOWN, "sigma", "omega", **more)
+    return Drawing(axes, data, caption)
 
 
 def plane(system: System, request: FigureRequest) -> Drawing:

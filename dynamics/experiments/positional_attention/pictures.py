@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dynamics.experiments.figure import page
 from dynamics.plotting import style
-from dynamics.plotting.arrays import matrix_entries, true_sets
+from dynamics.plotting.arrays import matrix_entries, number_patches, true_sets
 from theory.symmetry import Partition
 
 TINTS = (
@@ -132,16 +132,6 @@ def _tinted(index: int) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def _number_patches(panel: Axes, size: int) -> None:
-    """Name the axes of a matrix of so many patches, numbered from 1 as in the paper."""
-    visible = np.unique(np.linspace(0, size - 1, min(size, 4)).round().astype(int))
-    numbers = [str(k + 1) for k in visible]
-    panel.set_xticks(visible, numbers)
-    panel.set_yticks(visible, numbers)
-    panel.set(xlabel="patch $j$", ylabel="patch $i$")
-    panel.spines[:].set_visible(True)
-
-
 # Figures of the paper.
 
 
@@ -162,10 +152,9 @@ def association(data: Mapping[str, Any]) -> Any:
     with page(11.0, 2.7, ncols=4, width_ratios=(1.06, 1.2, 1.3, 1.3)) as (figure, axes):
         figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.05)
         true_sets(axes[0], labels)
-        matrix_entries(figure, axes[1], np.array(data["A"]), location="right")
+        number_patches(axes[0], len(labels))
+        matrix_entries(figure, axes[1:2], [np.array(data["A"])])
         axes[1].set_title(f"learned $A$, step {steps[-1]:,}", fontsize=9)
-        for panel in axes[:2]:
-            _number_patches(panel, len(labels))
         _test_error(axes[2], steps, np.array(data["test_error"][1:]), data["bayes_error"])
         axes[3].plot(steps, cosine, color=style.VERMILION, label="cosine of $v$ and $w^\\star$")
         axes[3].plot(steps, share, "--", color=style.PURPLE, label="rows of $A$ associated")
@@ -241,11 +230,11 @@ def convolution(
         patches(named["grid"], sets, columns)
         named["grid"].set_title("sets on the grid of patches", fontsize=9)
         true_sets(named["sets"], sets)
-        _number_patches(named["sets"], len(sets))
+        number_patches(named["sets"], len(sets))
+        learned = [np.array(run["A"]) for _, (run, *_) in kinds]
+        matrix_entries(figure, [named[name] for name in matrices], learned)
         for name, (label, (run, *_)) in zip(matrices, kinds, strict=True):
             below = named[name]
-            matrix_entries(figure, below, np.array(run["A"]))
-            _number_patches(below, len(sets))
             share = f"seed {run['seed']}: {run['patch_association'][-1]:.0%} associated"
             head = label.partition(":")[0]
             below.set_title(f"{head}\n{'diverged' if run['diverged'] else share}", fontsize=8)

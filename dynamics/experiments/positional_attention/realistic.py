@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from dynamics.analysis.comparison import compare
-from dynamics.experiments.figure import Drawing, FigureRequest, page, stated
+from dynamics.experiments.figure import Drawing, FigureRequest, page, state, stated
 from dynamics.experiments.positional_attention.population import population_flow
 from dynamics.plotting import style
 from dynamics.problem import FloatArray
@@ -177,7 +177,10 @@ def deviation_figure(system: System, request: FigureRequest) -> Drawing:
         f"reduced run after 200 steps ({stated(law, 'D', 'C', 'q', 'd', 'sigma')}). Exponents of "
         f"N: {exponents}."
     )
-    return Drawing(_deviation_picture(data, distances), data, caption)
+    axes = state(
+        _deviation_picture(data, distances), system, law, *["D", "C", "q", "p", "nu", "beta"]
+    )
+    return Drawing(axes, data, caption)
 
 
 def _deviation_picture(data: Mapping[str, Any], distances: Mapping[str, FloatArray]) -> Axes:
@@ -263,7 +266,9 @@ def phase_figure(system: System, request: FigureRequest) -> Drawing:
         "the error of sign(Z), the best model without association; small without association "
         "means that the model has memorised."
     )
-    return Drawing(_phase_picture(data), data, caption)
+    more = {"eta": schedule.eta, "time": schedule.time, "seeds": len(seeds)}
+    shown = ["D", "C", "p", "nu", "beta"]
+    return Drawing(state(_phase_picture(data), system, law, *shown, **more), data, caption)
 
 
 def _phase_picture(data: Mapping[str, Any]) -> Any:

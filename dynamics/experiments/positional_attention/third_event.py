@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from dynamics.experiments.figure import Drawing, FigureRequest, page, stated
+from dynamics.experiments.figure import Drawing, FigureRequest, page, state, stated
 from dynamics.experiments.measurement import TIME, Case, Study, Undecided, measures
 from dynamics.experiments.positional_attention.population import population_flow, sizes_of
 from dynamics.experiments.verify import Finding
@@ -164,7 +164,8 @@ def event_III(system: System, request: FigureRequest) -> Drawing:  # noqa: N802 
         "Assumption 1, where a random set can be all of one sign; its criterion is L-1, never "
         "below 1."
     )
-    return Drawing(_picture(rows, time), {"rows": rows, "time": time}, caption)
+    axes = state(_picture(rows, time), system, law, "q", "nu", "beta", time=time)
+    return Drawing(axes, {"rows": rows, "time": time}, caption)
 
 
 def _group(values: Mapping[str, Any]) -> str:
@@ -207,7 +208,7 @@ def _picture(rows: Sequence[Mapping[str, Any]], time: float) -> Axes:
             ylabel=rf"$\alpha(\tau = {_power(time)})\ /\ \alpha(T_1)$",
         )
         handles, labels = panel.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=2, fontsize=8)
+        figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=8)
     return panel
 
 

@@ -20,7 +20,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, SymmetricalLogLocator
 from numpy.typing import NDArray
 
 from dynamics.analysis.transverse_stability import Transverse, transverse
-from dynamics.experiments.figure import Drawing, FigureRequest, edges, page, stated
+from dynamics.experiments.figure import Drawing, FigureRequest, edges, page, state, stated
 from dynamics.experiments.measurement import Study, Undecided, measures
 from dynamics.experiments.verify import Finding
 from dynamics.plotting import style
@@ -226,7 +226,14 @@ def transverse_figure(system: System, request: FigureRequest) -> Drawing:
         f"{1 / max(law.omega, 1e-300):.4g}."
     )
     data = {name: getattr(result, name) for name in names}
-    return Drawing(transverse_picture(result, law.omega), data, caption)
+    axes = state(
+        transverse_picture(result, law.omega),
+        system,
+        law,
+        *["D", "C", "q", "p", "nu", "beta"],
+        "omega",
+    )
+    return Drawing(axes, data, caption)
 
 
 def omega_figure(system: System, request: FigureRequest) -> Drawing:
@@ -254,7 +261,14 @@ def omega_figure(system: System, request: FigureRequest) -> Drawing:
         f"{options['seeds']} seeds): the share of rows that are "
         f"associated. The dashed line is 1/Phi_max = {1 / peak:.3g}."
     )
-    return Drawing(_omega_picture(data), data, caption)
+    axes = state(
+        _omega_picture(data),
+        system,
+        law,
+        *["D", "C", "q", "p", "nu", "beta"],
+        seeds=options["seeds"],
+    )
+    return Drawing(axes, data, caption)
 
 
 def _omega_picture(data: Mapping[str, Any]) -> Axes:

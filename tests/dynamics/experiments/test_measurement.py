@@ -4,6 +4,7 @@ from math import comb, inf, isnan, nan
 
 import pytest
 
+import dynamics
 from dynamics.experiments.measurement import (
     Measurement,
     Study,
@@ -34,6 +35,23 @@ def test_one_measurement_decides_and_carries_its_table_and_picture():
         "curves": [{"label": "a", "x": [1, 2], "y": [3.0, 4.0]}],
         "lines": [{"label": "bound", "y": 1.0}],
     }  # fmt: skip
+
+
+def test_a_picture_states_what_all_cases_share():
+    system = dynamics.load_system("positional_attention")
+    one = Study(system, Protocol(), "share", "<=", 0.5)
+    one.laws({"D": 8, "C": 2, "q": 0.25}, {"D": 8, "C": 4, "q": 0.25})
+    one.draw("x", "y")
+    plot = one.conclude(0.2, "small").evidence["plot"]
+    assert (plot["parameters"]["D"], plot["parameters"]["q"]) == (8, 0.25)
+    assert "C" not in plot["parameters"]
+    assert plot["letters"]["nu"] == r"\nu"
+    other = Study(system, Protocol(), "share", "<=", 0.5)
+    other.draw("x", "y")
+    given = {"time": 1e4, "D": [8, 12]}
+    assert other.conclude(0.2, "small", parameters=given).evidence["plot"]["parameters"] == {
+        "time": 1e4
+    }
 
 
 def test_the_first_that_fails_is_shown():

@@ -2,10 +2,15 @@
 
 import numpy as np
 import pytest
+from matplotlib.colors import Normalize
 
 import dynamics
 from dynamics import plotting
+from dynamics.analysis.transverse_stability import TransverseGrowth
 from dynamics.experiments.positional_attention.transverse import transverse_picture
+from dynamics.plotting import style
+from dynamics.plotting.arrays import matrix_entries
+from dynamics.plotting.runs import _free_height
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +72,109 @@ def test_attention_shows_the_sets_and_every_moment(result):
     shown = axes[-1].images[0].get_array()
     np.testing.assert_array_equal(shown.data, result.full["A"][-1])
     assert np.array_equal(shown.mask, np.eye(9, dtype=bool))
-    low, high = axes[-1].images[0].get_clim()
-    assert low == -high
+    norms = [panel.images[0].norm for panel in axes[1:]]
+    assert all(norm is norms[0] for norm in norms)
+    assert (norms[0].vmin, norms[0].vmax) == (-np.abs(shown).max(), np.abs(shown).max())
+    # Entries at T0 are a thousandth of those at the end, and yet their sets are seen.
+    early = np.ma.compressed(norms[0](axes[2].images[0].get_array()))
+    assert np.ptp(early) > 0.1
+    (bar,) = [panel for panel in axes[0].figure.axes if panel not in axes]
+    assert bar.get_ylabel() == "logits $A_{ij}$"
+    assert "attention" not in " ".join(text.get_text() for text in axes[0].figure.texts)
+    assert [tick.get_text() for tick in axes[0].get_xticklabels()] == ["1", "4", "6", "9"]
+
+
+def test_logits_of_one_size_have_a_linear_scale():
+    matrices = [np.outer([1, -1, 1], [1, -1, 1]) * size for size in (0.0, 1.0, 4.0)]
+    figure, axes = style.new_figure(6.0, 2.0, ncols=3)
+    matrix_entries(figure, axes, matrices)
+    (norm,) = {panel.images[0].norm for panel in axes}
+    assert type(norm) is Normalize
+    assert (norm.vmin, norm.vmax) == (-4.0, 4.0)
+    empty = style.new_figure(3.0, 2.0, ncols=2)
+    matrix_entries(empty[0], empty[1], [np.zeros((3, 3))] * 2)
+    assert empty[1][0].images[0].get_clim() == (-1.0, 1.0)
+
+
+def above(axes):
+    return np.ravel(axes)[0].figure.get_suptitle()
+
+
+def test_every_picture_of_runs_states_the_parameters(result, seeds):
+    run = result.reduced
+    growth = TransverseGrowth(run.time, np.ones(len(run.time)), np.ones(len(run.time)))
+    for axes in (
+        plotting.training(run), plotting.comparison(result), plotting.attention(result.full),
+        plotting.deviation(result), plotting.realistic(seeds), plotting.comparison(seeds),
+        plotting.several({"one": run, "other": result.full}, ["alpha"]),
+        plotting.stability(run, run, np.ones(len(run.time))),
+        plotting.transverse_growth(growth, run),
+    ):  # fmt: skip
+        law = run.parameters if axes is not None and "= 9" in above(axes) else None
+        law = law or seeds.reduced.parameters
+        assert f"$D = {law['D']}$" in above(axes)
+        assert rf"$\nu = {style.number(law['nu'])}$" in above(axes)
+    assert r"$\eta = 0.03$" in above(plotting.attention(result.full))
+    assert "$N = 80$" in above(plotting.training(seeds.full))
+
+
+def test_runs_side_by_side_state_what_they_share():
+    system = dynamics.load_system("positional_attention")
+    laws = system.Parameters(D=4, C=2), system.Parameters(D=4, C=2, q=0.25)
+    runs = [dynamics.flow(system.ReducedPopulation(law), 10.0) for law in laws]
+    words = above(plotting.several({"one": runs[0], "other": runs[1]}, ["alpha"]))
+    assert "$D = 4$" in words
+    assert "$q" not in words
+
+
+def test_a_legend_names_only_what_is_visible():
+    _, axes = style.new_figure(3.0, 3.0)
+    axes.plot([0, 1], [0, 1], label="across")
+    axes.plot([0, 1], [np.nan, np.nan], label="no value")
+    axes.plot([2, 3], [0, 1], label="on the right")
+    axes.plot([-1, 0.5], [0.5, 2], label="through a corner, no point inside")
+    axes.plot([0.5], [0.5], "o", label="a point")
+    axes.axhline(3.0, label="above")
+    axes.axhline(0.0, label="on the edge")
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    style.legend(axes)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "across", "a point", "on the edge",
+    ]  # fmt: skip
+    axes.plot([-0.5, 0.5], [0.5, 1.5], label="corner")
+    axes.plot([-0.5, 1.5], [0.2, 1.2], label="from side to side")
+    assert list(style.labelled(axes))[-1:] == ["from side to side"]
+    axes.set_xlim(10, 11)
+    assert "across" not in style.labelled(axes)
+    _, axes = style.new_figure(3.0, 3.0)
+    axes.plot([1, 1e3], [-50, 20], label="limits that are not known before")
+    axes.set_xscale("log")
+    style.legend(axes)
+    assert len(axes.get_legend().get_texts()) == 1
+
+
+def test_every_curve_of_a_run_is_named_in_its_panel(result):
+    axes = plotting.training(result.reduced)
+    for panel, count in zip(axes, (0, 2, 2, 0), strict=True):
+        key = panel.get_legend()
+        assert len(key.get_texts() if key else []) == count
+
+
+def test_the_word_at_an_event_covers_no_curve():
+    _, axes = style.new_figure(6.0, 2.0)
+    time = np.geomspace(1, 1e3, 50)
+    axes.set(xscale="log", ylim=(0, 1))
+    assert _free_height(axes, 400.0) == 0.02
+    axes.plot(time, np.full(50, 0.07))
+    assert _free_height(axes, 400.0) > 0.4
+    axes.plot(time, np.full(50, 0.5))
+    assert _free_height(axes, 400.0) > 0.8
+
+
+def test_pictures_on_a_screen_are_1200_pixels_wide(result):
+    for axes in (plotting.training(result.reduced), plotting.attention(result.full)):
+        figure = np.ravel(axes)[0].figure
+        assert figure.get_figwidth() * figure.dpi == pytest.approx(1200)
 
 
 def test_deviation_is_logarithmic_and_names_the_rounding_unit(result):
@@ -184,12 +290,14 @@ def test_evidence_draws_curves_and_lines_and_negative_values():
     plot = {
         "x_label": "x", "y_label": "y", "x_scale": "log", "y_scale": "symlog",
         "curves": [curve], "lines": [{"label": "bound", "y": 1.0}],
+        "parameters": {"D": 8, "nu": 1e-3}, "letters": {"D": "D", "nu": r"\nu"},
     }  # fmt: skip
     verdict = SimpleNamespace(
         evidence={"plot": plot}, word="does not hold here", claim=SimpleNamespace(source="Lemma 1")
     )
     axes = plotting.evidence(verdict)
     assert axes.get_yscale() == "symlog"
+    assert above(axes) == r"$D = 8$, $\nu = 10^{-3}$"
     assert axes.get_title(loc="left") == "Lemma 1: does not hold here"
     assert [line.get_label() for line in axes.lines] == ["c", "bound"]
     assert "does not hold here" in axes.get_title(loc="left")

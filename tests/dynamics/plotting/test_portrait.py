@@ -1,5 +1,6 @@
 """Phase planes are checked through the data of their artists."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +12,9 @@ from dynamics import plotting
 from dynamics.analysis.phase_portrait import portrait
 from dynamics.analysis.phase_portrait.elimination import HELD, Elimination
 from dynamics.analysis.phase_portrait.roots import SADDLE, FixedPoint
-from dynamics.plotting.portrait import MARKS, RESTS, Words, moment, plain
+from dynamics.plotting.portrait import MARKS, moment, rest_look
 from dynamics.plotting.style import new_figure
+from dynamics.plotting.words import Words, plain
 from dynamics.results.outcome import DIVERGED, Outcome
 
 
@@ -42,7 +44,8 @@ def test_every_run_branch_and_fixed_point_is_drawn(found):
     for run in found.runs:
         path = np.stack([run[name] for name in found.plane], axis=1)
         assert any(np.array_equal(path, line) for line in drawn)
-    for (_, line), (colour, _) in zip(found.nullclines.items(), RESTS, strict=True):
+    for name, line in found.nullclines.items():
+        colour, _ = rest_look(found, name)
         shown = [part.get_xydata() for part in axes.lines if part.get_color() == colour]
         assert len(shown) == len(line.branches)
         for branch, part in zip(line.branches, shown, strict=True):
@@ -109,6 +112,37 @@ def test_several_planes_stand_side_by_side(found, tmp_path):
     axes = plotting.portraits([found, found])
     assert len(axes) == 2
     assert plotting.write(axes, tmp_path / "planes.svg").stat().st_size > 10_000
+
+
+def test_a_nullcline_looks_the_same_in_every_plane_of_the_figure():
+    system = dynamics.load_system("positional_attention")
+    problem = system.ReducedPopulation(system.Parameters(D=12, C=3, q=0.4))
+    planes = [("alpha", "gamma"), ("gamma", "rho")]
+    axes = plotting.portraits([portrait(problem, 2e4, p, starts=0, grid=6) for p in planes])
+    looks = [
+        {line.get_label(): (line.get_color(), str(line.get_linestyle())) for line in panel.lines}
+        for panel in axes
+    ]
+    shared = r"$\dot{\gamma} = 0$"
+    assert looks[0][shared] == looks[1][shared]
+    for panel, name in zip(looks, ("alpha", "rho"), strict=True):
+        assert panel[rf"$\dot{{\{name}}} = 0$"] != panel[shared]
+    axes[0].figure.draw_without_rendering()
+    for panel in axes:
+        boxes = [text.get_window_extent() for text in panel.texts if text.get_text()]
+        assert len(boxes) > 4
+        for one, other in itertools.combinations(boxes, 2):
+            assert not one.overlaps(other)
+
+
+def test_the_legend_of_a_plane_names_nothing_outside_of_it(found):
+    outside = [np.array([[50.0, 50.0], [60.0, 60.0]])]
+    name = found.plane[0]
+    line = replace(found.nullclines[name], branches=outside)
+    far = replace(found, nullclines={**found.nullclines, name: line})
+    named = [[text.get_text() for text in plotting.portrait(each).get_legend().get_texts()]
+             for each in (found, far)]  # fmt: skip
+    assert set(named[0]) - set(named[1]) == {rf"$\dot{{\{name}}} = 0$"}
 
 
 def test_words_keep_out_of_each_others_way():

@@ -183,11 +183,11 @@ def test_no_phase_is_shaded_where_rho_has_no_value(system):
     assert len(written) == 1
     assert written[0].startswith("no Phase I")
     labels = [[text.get_text() for text in panel.get_legend().get_texts()] for panel in axes]
-    assert labels[1] == [r"$\alpha_m$: zero", r"$|$$\alpha_0$$|$"]
-    assert labels[2] == ["$A_m$: no value", "$A_g$"]
-    for panel in axes:
-        for line, text in zip(panel.get_lines(), panel.get_legend().get_texts(), strict=False):
-            assert (line.get_linestyle() == "None") == (": " in text.get_text())
+    assert labels[1] == [r"$|$$\alpha_0$$|$"]
+    assert labels[2] == ["$A_g$"]
+    absent = [[text.get_text() for text in panel.texts] for panel in axes]
+    assert r"$\alpha_m$: zero" in absent[1]
+    assert "$A_m$: no value" in absent[2]
 
 
 def test_a_sweep_takes_the_family_as_a_word(system, tmp_path):

@@ -1,0 +1,137 @@
+"""What a picture was made with, in small letters above it; panels with a value of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dynamics.phase_diagrams.selection import Slice
+from dynamics.plotting.labels import Letters, formula, letter
+from dynamics.plotting.style import number
+from dynamics.results.trajectory import Trajectory
+from dynamics.validation import brief
+
+COLUMNS = 3
+"""Most panels side by side."""
+LETTERS_PER_INCH = 14
+"""Of the small letters."""
+
+
+def subtitle(figure: Any, text: str) -> None:
+    """Write a text above all panels of a figure, in small letters.
+
+    Parameters
+    ----------
+    figure : Figure
+    text : str
+    """
+    if text:
+        figure.suptitle(text, fontsize=8, x=0.01, ha="left")
+
+
+def state_parameters(figure: Any, runs: Iterable[Trajectory], *settings: str) -> None:
+    """Write the parameters that all runs of a figure share above its panels.
+
+    Parameters
+    ----------
+    figure : Figure
+    runs : iterable of Trajectory
+    *settings : str
+        Names of settings (``"eta"``, ``"samples"``) that stand beside them, where the runs have
+        them.
+    """
+    first, *others = runs
+    held = dict(first.parameters)
+    held |= {name: first.settings[name] for name in settings if name in first.settings}
+    for run in others:
+        own = {**run.settings, **run.parameters}
+        held = {name: value for name, value in held.items() if own.get(name) == value}
+    subtitle(figure, fixed(first.presentation.notation, held, {}, figure.get_figwidth()))
+
+
+def fixed(
+    notation: Letters,
+    held: Mapping[str, Any],
+    derived: Mapping[str, str],
+    width: float,
+    seeds: int = 0,
+) -> str:
+    """What is held fixed, in lines that fit into a width in inches.
+
+    Parameters
+    ----------
+    notation : Notation or mapping
+        The letters.
+    held : mapping
+        Name -> value.
+    derived : mapping
+        Name -> formula.
+    width : float
+        In inches.
+    seeds : int
+        How many were combined; 0 where that was not done.
+    """
+    items = [
+        _item(notation, name, value) for name, value in held.items() if value not in (None, (), [])
+    ]
+    items += [f"${letter(notation, name)} = {formula(notation, f)}$" for name, f in derived.items()]
+    if seeds:
+        items.append(f"median of {seeds} seeds")
+    return "\n".join(_lines(items, int(width * LETTERS_PER_INCH)))
+
+
+def facet_shape(panels: int) -> tuple[int, int]:
+    """Rows and columns of a number of panels."""
+    columns = min(panels, COLUMNS if panels != 4 else 2)
+    return -(-panels // columns), columns
+
+
+def write_titles(figure: Any, panels: Any, result: Slice, width: float) -> None:
+    """The value of the facet above each panel; what is held above all of them.
+
+    Parameters
+    ----------
+    figure : Figure
+    panels : sequence of Axes
+        One for each value of the facet, or one; further ones are hidden.
+    result : Slice
+    width : float
+        Of the figure, in inches.
+    """
+    notation, count = result.presentation.notation, len(result.values)
+    for panel in panels[count:]:
+        panel.set_visible(False)
+    if result.facet is not None:
+        for panel, value in zip(panels, result.facet.values, strict=False):
+            name = letter(notation, result.facet.name)
+            panel.set_title(f"${name} = {number(float(value))}$", fontsize=9)
+    seeds = 0 if result.quantity.yes_no else result.seeds
+    held = fixed(notation, result.held, result.derived, width, seeds)
+    if count == 1:
+        panels[0].set_title(held, fontsize=8, loc="left")
+    else:
+        subtitle(figure, held)
+
+
+def _item(notation: Letters, name: str, value: Any) -> str:
+    if isinstance(value, (list, tuple)) and all(isinstance(v, (int, float)) for v in value):
+        listed = r",\ ".join(map(number, value))
+        return f"${letter(notation, name)} = ({listed})$"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return f"{name.replace('_', ' ')} {brief(str(value)).replace('_', ' ')}"
+    if name == "time":
+        return f"up to time ${number(value)}$"
+    return f"${letter(notation, name)} = {number(value)}$"
+
+
+def _lines(items: Iterable[str], width: int) -> list[str]:
+    lines: list[str] = []
+    for item in items:
+        longer = f"{lines[-1]}, {item}" if lines else item
+        text = re.sub(r"\\[a-zA-Z]+|[${}^\\ ]", "", longer) + " " * longer.count(" ")
+        if lines and len(text) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(item)
+    return lines

@@ -1,0 +1,89 @@
+"""Words on axes that cover neither each other nor what is drawn."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
+
+from dynamics.problem import FloatArray
+
+DIRECTIONS = 16
+DISTANCES = (0.012, 0.03, 0.06, 0.1, 0.16)
+"""From the mark to the nearest side of the word."""
+ENOUGH = 0.025
+"""More room than this is no better."""
+
+
+class Words:
+    """Words still to be written on axes, and what they may not cover.
+
+    Parameters
+    ----------
+    axes : Axes
+    obstacles : float array, shape (points, 2)
+        Lines that are drawn, as points.
+    """
+
+    def __init__(self, axes: Axes, obstacles: FloatArray) -> None:
+        self.axes = axes
+        self._occupied = [obstacles]
+        self._waiting: list[tuple[str, FloatArray, str, float]] = []
+        self._boxes: list[FloatArray] = []
+
+    def add(self, text: str, spot: FloatArray, colour: str, size: float) -> None:
+        """A word for a mark; the mark is not covered by others either.
+
+        Parameters
+        ----------
+        text : str
+        spot : float array, shape (2,)
+            Of the mark, in parts of the sides of the axes.
+        colour : str
+        size : float
+            Of the letters, in points.
+        """
+        self._occupied.append(np.asarray(spot)[None, :])
+        self._waiting.append((text, np.asarray(spot), colour, size))
+
+    def write(self) -> None:
+        """Write all of them, in the order in which they came, on axes that have their place."""
+        for text, spot, colour, size in self._waiting:
+            word = self.axes.text(
+                0.5, 0.5, text, transform=self.axes.transAxes, color=colour, fontsize=size,
+                ha="center", va="center", zorder=6,
+                path_effects=[withStroke(linewidth=2.2, foreground="white")],
+            )  # fmt: skip
+            extent = word.get_window_extent()
+            half = np.array([extent.width, extent.height]) / self.axes.bbox.size / 2
+            position = self._room(spot, half, len(plain(text)))
+            word.set_position((float(position[0]), float(position[1])))
+
+    def _room(self, spot: FloatArray, half: FloatArray, letters: int) -> FloatArray:
+        """The centre of a word of half this size where it has most room, near its mark."""
+        angles = 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
+        directions = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        across = np.linspace(-1, 1, max(5, 2 * letters))
+        spread = np.array([(x, y) for x in across for y in (-1, 0, 1)]) * half
+        occupied = np.concatenate(self._occupied)
+        best, position = -np.inf, spot
+        for distance in DISTANCES:
+            for direction in directions:
+                centre = spot + direction * (half + distance)
+                covered = centre + spread
+                gaps = np.hypot(*(covered[:, None, :] - occupied[None, :, :]).transpose(2, 0, 1))
+                room = min(float(gaps.min()), ENOUGH) - distance / 6
+                room -= 1.0 * bool((covered < 0.005).any() or (covered > 0.995).any())
+                room -= 1.0 * any((np.abs(centre - c) < half + h).all() for c, h in self._boxes)
+                if room > best:
+                    best, position = room, centre
+        self._boxes.append(np.stack([position, half]))
+        self._occupied.append(position + spread)
+        return position
+
+
+def plain(text: str) -> str:
+    """A text about as wide as a LaTeX label: a command counts as one letter, dots as none."""
+    return re.sub(r"[${}_^\\ ]", "", re.sub(r"\\[a-z]+", "x", text.replace(r"\dot", "")))
