@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli import report
@@ -49,12 +50,12 @@ class Beside:
         numbers = ", ".join(f"{name}={end[name]:.6g}" for name in names if name in end)
         return [*lines, f"{'at the end':<20}{numbers}", f"{'what decides':<20}{self.remark}", ""]
 
-    def pictures(self) -> Iterator[tuple[str, Any]]:
-        """File name and axes of both runs laid over each other."""
+    def pictures(self) -> Iterator[tuple[str, Callable[[], Any]]]:
+        """File name of both runs laid over each other, and what draws them."""
         from dynamics import plotting
 
         runs = {self._label(run): run for run in (self.first, self.run)}
-        yield "beside.png", plotting.several(runs, self.contrast.overlaid)
+        yield "beside.png", partial(plotting.several, runs, self.contrast.overlaid)
 
     def _label(self, run: Trajectory) -> str:
         letters = run.presentation.notation

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli.arguments import CommandRequest, Parser, value
-from dynamics.cli.report import PICTURES, print_result, writable, write_whole
+from dynamics.cli.files import PICTURES, print_result, writable, write_files
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
@@ -58,15 +59,12 @@ def execute(request: CommandRequest) -> int:
     ]
     from dynamics import plotting
 
-    axes = plotting.diversity(layers)
-    written = [write_whole(picture, lambda path: plotting.write(axes, path))]
-    if table is not None:
-        written.append(write_whole(table, lambda path: _write_table(layers, path)))
-    files = [str(path) for path in written]
+    tables = {} if table is None else {table: partial(_write_table, layers)}
+    files, code = write_files(picture, partial(plotting.diversity, layers), tables)
     lines = [*map(_text, layers), *(f"written  {name}" for name in files)]
     document = {"results": [_document(layer) for layer in layers], "files": files}
     print_result(options, document, "\n".join(lines))
-    return 0
+    return code
 
 
 def _names(paths: Sequence[str]) -> list[str]:

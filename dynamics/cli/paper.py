@@ -7,12 +7,21 @@ import re
 import shlex
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli.arguments import CommandRequest, Parser, unknown, value, values
-from dynamics.cli.report import PICTURES, json_text, print_result, writable, write_folder
+from dynamics.cli.files import (
+    PICTURES,
+    complain,
+    json_text,
+    print_result,
+    writable,
+    write_files,
+)
+from dynamics.cli.folders import write_folder
 from dynamics.training.progress import interruption
 from dynamics.validation import InvalidRequest, integer
 
@@ -205,16 +214,21 @@ def _verify(request: CommandRequest) -> int:
     if interrupted:
         written = "" if done else ", nothing is written"
         print(f"attdyn: interrupted after {len(done)} claims{written}", file=sys.stderr)
-    if done:
-        claimed = [verdict.document() for verdict in done]
-        document = {"system": system.name, "claims": claimed, "interrupted": interrupted}
-        text = f"\nevidence {out}"
+    if not done:
+        return 130
+    claimed = [verdict.document() for verdict in done]
+    document = {"system": system.name, "claims": claimed, "interrupted": interrupted}
+    lines = [""]
+    try:
         if report is not None:
             write_folder(report, document, _pictures(done), texts=_report(request, done))
-            text += f"\nreport   {report / PAGE}.html"
-        document = write_folder(out, document, _pictures(done))
-        print_result(options, document, text)
-    return 130 if interrupted else 0
+            lines.append(f"report   {report / PAGE}.html")
+        document = write_folder(out, document, _pictures(done))[1]
+        lines.append(f"evidence {out}")
+    except OSError as error:
+        complain(out, error, "; the verdicts are printed")
+    print_result(options, document, "\n".join(lines))
+    return 130 if interrupted else 0 if "files" in document else 1
 
 
 def separated(text: str, names: list[str]) -> list[str]:
@@ -262,14 +276,13 @@ def _collect(checked: Iterator[Verdict], quiet: bool) -> tuple[list[Verdict], bo
                 print(_row(verdict), flush=True)
 
 
-def _pictures(done: list[Verdict]) -> Iterator[tuple[str, Any]]:
-    """File names and axes of the evidence of verdicts."""
+def _pictures(done: list[Verdict]) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """File names of the evidence of verdicts, and what draws it and returns axes."""
     from dynamics import plotting
 
     for verdict in done:
-        axes = plotting.evidence(verdict)
-        if axes is not None:
-            yield _file_name(verdict), axes
+        if verdict.evidence.get("plot"):
+            yield _file_name(verdict), partial(plotting.evidence, verdict)
 
 
 def _report(request: CommandRequest, done: list[Verdict]) -> dict[str, str]:
@@ -317,7 +330,6 @@ def _indented(text: str) -> list[str]:
 
 def _figure(request: CommandRequest) -> int:
     """Draw and write; returns the exit code."""
-    from dynamics import plotting
     from dynamics.experiments.figure import draw, figures
 
     options, system = request.flags, request.system
@@ -341,12 +353,11 @@ def _figure(request: CommandRequest) -> int:
         if interrupted.is_set():
             print("attdyn: interrupted, nothing is written", file=sys.stderr)
             return 130
-    out.parent.mkdir(parents=True, exist_ok=True)
-    plotting.write(drawing.axes, out)
-    document = {"figure": name, "caption": drawing.caption, "file": str(out)}
-    text = f"{drawing.caption}\npicture  {out}"
+    files, code = write_files(out, lambda: drawing.axes, {})
+    document = {"figure": name, "caption": drawing.caption, "file": str(out) if files else None}
+    text = "\n".join([drawing.caption, *(f"picture  {file}" for file in files)])
     print_result(options, document | {"data": dict(drawing.data)}, text)
-    return 0
+    return code
 
 
 def _options(words: list[str]) -> dict[str, Any]:

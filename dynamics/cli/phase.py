@@ -6,7 +6,7 @@ power law; ``--refine`` runs more points where the answer to a yes or no changes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.cli.arguments import CommandRequest, Parser, value
-from dynamics.cli.report import PICTURES, print_result, writable, write_whole
+from dynamics.cli.files import PICTURES, print_result, writable, write_files
 from dynamics.validation import InvalidRequest
 
 if TYPE_CHECKING:
     from dynamics.phase_diagrams import Slice
     from dynamics.sweep import Sweep
 
-Picture = tuple[Any, dict[str, Any]]
-"""Axes, and the document to print; its entry ``text`` is the lines printed without --json."""
+Picture = tuple[Callable[[], Any], dict[str, Any]]
+"""What draws and returns axes, and the document to print; its entry ``text`` is lines of text."""
 ERRORS = ("test_error", "error", "risk")
 """The first of these that a sweep has is drawn if no quantity is given."""
 
@@ -63,7 +63,6 @@ def add_flags(parser: Parser) -> None:
 
 def execute(request: CommandRequest) -> int:
     """Draw, write, print; returns the exit code."""
-    from dynamics import plotting
     from dynamics.sweep import load
     from dynamics.sweep.result import EXPORTS
 
@@ -73,21 +72,19 @@ def execute(request: CommandRequest) -> int:
     tables = {name: writable(options[name], endings[name]) for name in endings if name in options}
     result = load(store)
     if "plane" in options:
-        axes, document = _draw_plane(result, options)
+        draw, document = _draw_plane(result, options)
     elif "fit" in options:
-        axes, document = _draw_fit(result, options)
+        draw, document = _draw_fit(result, options)
     elif options.get("refine"):
-        axes, document = _draw_boundary(result, store, options)
+        draw, document = _draw_boundary(result, store, options)
     else:
-        axes, document = _draw_slice(result, options)
+        draw, document = _draw_slice(result, options)
     text = document.pop("text")
-    written = [write_whole(picture, lambda path: plotting.write(axes, path))]
-    for name, path in tables.items():
-        written.append(write_whole(path, partial(EXPORTS[name], result)))
-    files = [str(path) for path in written]
+    exports = {path: partial(EXPORTS[name], result) for name, path in tables.items()}
+    files, code = write_files(picture, draw, exports)
     lines = [*text, *(f"written  {name}" for name in files)]
     print_result(options, document | {"files": files}, "\n".join(lines))
-    return 0
+    return code
 
 
 def _held(options: Mapping[str, Any]) -> dict[str, float]:
@@ -140,14 +137,14 @@ def _draw_slice(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
         for name in ("contours", "boundary"):
             if name in options:
                 raise InvalidRequest(f"{name} is of a picture over two axes, not of slices")
-        return plotting.slices(result), document
+        return partial(plotting.slices, result), document
     events = [name.strip() for name in str(options.get("contours", "")).split(",") if name.strip()]
     lines = [select(sweep.dataset, f"time_{name}", **where) for name in events]
     question = None
     if "boundary" in options:
         question = select(sweep.dataset, str(options["boundary"]), **where)
         document["boundary"] = [line.tolist() for line in boundary(question)]
-    return plotting.phase(result, lines, question), document
+    return partial(plotting.phase, result, lines, question), document
 
 
 def _draw_boundary(sweep: Sweep, store: str, options: Mapping[str, Any]) -> Picture:
@@ -187,7 +184,7 @@ def _draw_boundary(sweep: Sweep, store: str, options: Mapping[str, Any]) -> Pict
             f"and {fine.tolerance[1]:.3g} in {question.y}",
         ],
     }
-    return plotting.refined(fine, name, notation, result.held), document
+    return partial(plotting.refined, fine, name, notation, result.held), document
 
 
 def _draw_fit(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
@@ -209,7 +206,7 @@ def _draw_fit(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
         "r2": law.r2, "remark": law.remark, "spread": law.spread, "used": law.used,
         "left_out": dict(law.left_out), "text": text,
     }  # fmt: skip
-    return plotting.scaling(law), document
+    return partial(plotting.scaling, law), document
 
 
 def _draw_plane(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
@@ -234,7 +231,7 @@ def _draw_plane(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
     names = tuple(name.strip() for name in str(options["plane"]).split(","))
     result = portrait(runner.problem(point), time, names)  # type: ignore[arg-type]
     document = {"parameters": parameters, "time": time, **summary(result)}
-    return plotting.portrait(result), document | {"text": [sentence(result)]}
+    return partial(plotting.portrait, result), document | {"text": [sentence(result)]}
 
 
 def _split(text: Any) -> list[str]:

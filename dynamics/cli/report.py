@@ -1,15 +1,11 @@
-"""What the command line prints, draws and writes."""
+"""What the commands print and draw of a result."""
 
 from __future__ import annotations
 
-import json
-import math
-import os
-import tempfile
 import textwrap
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator
+from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,14 +14,12 @@ from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.event import Event
 from dynamics.results.storage import Result
 from dynamics.results.trajectory import Trajectory
-from dynamics.validation import InvalidRequest, brief
+from dynamics.validation import brief
 from theory.closure import closure_lines
 
 if TYPE_CHECKING:
     from dynamics.registry import System
 
-PICTURES = (".png", ".svg", ".pdf")
-"""Endings of pictures."""
 SAMPLED = {"test_error", "patch_association", "cosine"}
 """Observables that only runs on samples have."""
 NOTE = 96
@@ -34,137 +28,6 @@ MEMORISED = 0.5
 """Share of the test error below which the training error says that samples were memorised."""
 MEMORISED_FROM = 50.0
 """Time before which association may only not have begun."""
-
-
-def json_text(document: Any) -> str:
-    """A document as JSON; infinity and NaN, which JSON does not know, become null."""
-    return json.dumps(_finite(document), indent=2, allow_nan=False, default=str)
-
-
-def _finite(content: Any) -> Any:
-    if isinstance(content, np.ndarray | np.generic):
-        content = content.tolist()
-    if isinstance(content, list | tuple):
-        return [_finite(entry) for entry in content]
-    if isinstance(content, Mapping):
-        return {key: _finite(entry) for key, entry in content.items()}
-    return None if isinstance(content, float) and not math.isfinite(content) else content
-
-
-def print_result(flags: Mapping[str, Any], document: Any, text: str) -> None:
-    """Print a result: one JSON document with ``--json``, else its text.
-
-    Parameters
-    ----------
-    flags : mapping
-        Of the command.
-    document : dict
-        Plain values.
-    text : str
-    """
-    print(json_text(document) if flags.get("json") else text)
-
-
-def writable(path: Any, endings: tuple[str, ...]) -> Path:
-    """A file that can be written, checked before anything is computed.
-
-    Parameters
-    ----------
-    path : path-like
-    endings : tuple of str
-        Those that its name may have.
-
-    Raises
-    ------
-    InvalidRequest
-        If the path has another ending, is a folder, or cannot be written.
-    """
-    target = Path(str(path))
-    if target.suffix.lower() not in endings:
-        raise InvalidRequest(
-            f"{str(path)!r} can end in {', '.join(endings)}; nearest: {endings[0]}"
-        )
-    try:
-        if target.is_dir():
-            raise InvalidRequest(f"{str(path)!r} is a folder; it can be a file")
-        parent = next(folder for folder in target.absolute().parents if folder.exists())
-        with tempfile.TemporaryDirectory(dir=parent) as folder:
-            (Path(folder) / _temporary(target).name).touch()
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InvalidRequest(
-            f"{str(path)!r} cannot be written ({reason}); it can be a new file in a folder of yours"
-        ) from None
-    return target
-
-
-def write_whole(path: Path, write: Callable[[Path], Any]) -> Path:
-    """Write a file whole or not at all.
-
-    Parameters
-    ----------
-    path : Path
-    write : callable
-        Writes to the path that it is given.
-
-    Returns
-    -------
-    Path
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _temporary(path)
-    try:
-        write(temporary)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
-
-
-def write_folder(
-    out: Path,
-    document: dict[str, Any],
-    pictures: Iterable[tuple[str, Any]],
-    result: Result | None = None,
-    texts: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    """Write a folder of pictures with a summary, whole or not at all.
-
-    Parameters
-    ----------
-    out : Path
-    document : dict
-        Plain values.
-    pictures : iterable of (str, Axes)
-        File names and axes.
-    result : Trajectory, Comparison or Overlay, optional
-        Written too.
-    texts : mapping, optional
-        File name -> text of further files.
-
-    Returns
-    -------
-    dict
-        The document with the names of the other files as ``files``, as in ``summary.json``.
-    """
-    from dynamics import plotting
-    from dynamics.results import storage
-
-    with storage.fresh_folder(out) as folder:
-        if result is not None:
-            storage.write_groups(result, folder / storage.INSIDE)
-        files = [plotting.write(axes, folder / name).name for name, axes in pictures]
-        for name, text in (texts or {}).items():
-            (folder / name).write_text(text, encoding="utf-8")
-        document = document | {"files": [*files, *(texts or {})]}
-        (folder / "summary.json").write_text(json_text(document) + "\n", encoding="utf-8")
-        storage.put(folder, out)
-    return document
-
-
-def _temporary(path: Path) -> Path:
-    """The name under which a file is written first; the ending chooses the format."""
-    return path.with_name(f".{path.name}.new{path.suffix}")
 
 
 def document(result: Result) -> dict[str, Any]:
@@ -237,8 +100,8 @@ def _first(result: Result) -> Trajectory:
     return result.flow if isinstance(result, Overlay) else result
 
 
-def pictures(result: Result) -> Iterator[tuple[str, Any]]:
-    """File names and axes of the pictures of a result."""
+def pictures(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """File names of the pictures of a result, and what draws them and returns their axes."""
     from dynamics import plotting
 
     first = _first(result)
@@ -246,21 +109,22 @@ def pictures(result: Result) -> Iterator[tuple[str, Any]]:
         return
     last: Trajectory | None = result.full if isinstance(result, Comparison) else first
     if isinstance(result, Overlay):
-        yield "overlay.png", plotting.overlay(result)
+        yield "overlay.png", partial(plotting.overlay, result)
         last = None
     elif isinstance(result, Comparison):
-        yield "training.png", plotting.comparison(result)
+        yield "training.png", partial(plotting.comparison, result)
     else:
-        yield "training.png", plotting.training(result)
+        yield "training.png", partial(plotting.training, result)
     if last is not None and "sets" in last.settings and "A" in last.layout.names:
-        yield "attention.png", plotting.attention(last)
+        yield "attention.png", partial(plotting.attention, last)
     if isinstance(result, Comparison):
-        yield "deviation.png", plotting.deviation(result)
+        yield "deviation.png", partial(plotting.deviation, result)
     if last is not None and set(last.observables) >= SAMPLED:
         runs = result if isinstance(result, Comparison) else [last]
-        yield "realistic.png", plotting.realistic(runs)
+        yield "realistic.png", partial(plotting.realistic, runs)
     if first.settings.get("closure", {}).get("labels"):
-        yield "classes.png", plotting.entry_classes(first.settings["closure"], first.parameters)
+        closure = first.settings["closure"]
+        yield "classes.png", partial(plotting.entry_classes, closure, first.parameters)
 
 
 def table(system: System, result: Result) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli.arguments import CommandRequest, Parser, value
-from dynamics.cli.report import print_result
+from dynamics.cli.files import print_result
 from dynamics.registry import EXPECTATION_OPTIONS, SAMPLING_OPTIONS
 from dynamics.validation import InvalidRequest, brief
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,12 +13,11 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynamics.cli import report
+from dynamics.cli import files, folders, report
 from dynamics.cli.arguments import CommandRequest, Parser, toml_text, unknown, value, values
 from dynamics.cli.contrast import Beside, lay_beside
 from dynamics.cli.forecast import hint
 from dynamics.registry import FULL
-from dynamics.results.outcome import INTERRUPTED
 from dynamics.validation import InvalidRequest, integer
 
 if TYPE_CHECKING:
@@ -73,10 +73,13 @@ def add_flags(parser: Parser) -> None:
     if system.sampling_options:
         group += f" ({', '.join(system.sampling_options)}: of every problem)"
     parser.add_flags(empirical, value, group=group)
-    parser.add_flags({"out": f"result (default results/{command}-SYSTEM)"}, metavar="DIR")
+    default = f"results/{command}-{system.name}"
+    out = f"result (default {default}, or {default}-2, ... where that is of another request)"
+    parser.add_flags({"out": out}, metavar="DIR")
     checkpoint = {"checkpoint": "state of the run under way (default beside --out)"}
     parser.add_flags(checkpoint, metavar="FILE")
     switches = {
+        "force": "overwrite the result of another request",
         "resume": "go on with an interrupted run of gradient descent",
         "print_config": "print the TOML and stop",
     }
@@ -85,8 +88,6 @@ def add_flags(parser: Parser) -> None:
 
 def execute(request: CommandRequest) -> int:
     """Run, write, print; returns the exit code."""
-    from dynamics.results.storage import check_writable
-
     flags, system = request.flags, request.system
     full = flags.get("full", "population" if request.command == "compare" else None)
     if full not in (None, *FULL):
@@ -95,14 +96,16 @@ def execute(request: CommandRequest) -> int:
     default = system.default_runs["empirical" if full == "empirical" else request.command]
     parameters = request.parameters(default.parameters)
     settings = _settings(request, default)
-    out = Path(str(flags.get("out", f"results/{request.command}-{system.name}")))
-    check_writable(out)
+    entries = _entries(request, full, parameters, settings)
+    known = {"command": request.command, "system": system.name, "model": system.digests, **entries}
+    known = json.loads(files.json_text(known))
+    out = folders.result_folder(flags, Path(f"results/{request.command}-{system.name}"), known)
     seeds = _seeds(request, full)
     # A reduced run of its own for each seed, where starts or few samples are drawn for both.
     reduced_seeds = seeds if "seed" in system.sampling_options else [{}]
     checkpoint = command_checkpoint(request, out, len(seeds), len(reduced_seeds))
     if flags.get("print_config"):
-        print(_config(request, full, parameters, settings))
+        print(toml_text(entries))
         return 0
     options = ({"samples": default.samples} if full == "empirical" else {}) | dict(flags)
     if "time" in settings:
@@ -119,13 +122,13 @@ def execute(request: CommandRequest) -> int:
     with checkpoint.in_use(flags.get("resume", False)):
         if alone:
             result = _trained(fulls[0], settings, checkpoint.file)
-            return _deliver(request, out, result, checkpoint)
+            return _deliver(request, out, known, result, checkpoint)
         result = _compared(reduced, fulls, settings, checkpoint.file)
         beside, usual = None, system.Parameters(**default.parameters)
         if default.contrast and parameters == usual and not result.interrupted:
             train = partial(_trained, settings=settings)
             beside = lay_beside(system, default.contrast, result.reduced, options, train)
-        return _deliver(request, out, result, checkpoint, beside)
+        return _deliver(request, out, known, result, checkpoint, beside)
 
 
 def _check_meaning(request: CommandRequest, full: str | None) -> None:
@@ -230,10 +233,10 @@ def _compared(
     return result
 
 
-def _config(
+def _entries(
     request: CommandRequest, full: str | None, parameters: Any, settings: Mapping[str, Any]
-) -> str:
-    """The request as TOML, without defaults that follow from other parameters."""
+) -> dict[str, Any]:
+    """The request as flags and their values, without defaults that follow from other parameters."""
     flags, system = request.flags, request.system
     fields = dataclasses.fields(parameters)
     entries = {f.name: getattr(parameters, f.name) for f in fields if f.default not in (None, ())}
@@ -246,31 +249,48 @@ def _config(
     if "time" in settings:
         others += ["time", "rtol", "eta"]
     entries |= {name: flags[name] for name in others if name in flags}
-    return toml_text(entries if "time" in settings else {**entries, **settings})
+    return entries if "time" in settings else {**entries, **settings}
 
 
 def _deliver(
     request: CommandRequest,
     out: Path,
+    known: dict[str, Any],
     result: Result,
     checkpoint: CommandCheckpoint,
     beside: Beside | None = None,
 ) -> int:
-    """Write result, pictures and summary, whole or not at all; print; choose the exit code."""
+    """Write result, summary and pictures; print; choose the exit code.
+
+    ``known`` is the request as plain values. What cannot be written is written elsewhere, and
+    printed in any case.
+    """
     document, lines = report.document(result), [report.table(request.system, result)]
     pictures = report.pictures(result)
     if beside is not None:
         document |= {"beside": beside.document()}
         lines += beside.lines()
         pictures = chain(pictures, beside.pictures())
-    document = report.write_folder(out, document, pictures, result)
-    checkpoint.close(result.interrupted)
-    lines += [f"picture  {out / name}" for name in document["files"]] + [f"result   {out}"]
-    report.print_result(request.flags, document, "\n".join(lines))
-    end = result.outcome
-    if end.failed:
-        print(f"attdyn: {end}", file=sys.stderr)
-    return 1 if end.failed else 130 if end.kind == INTERRUPTED else 0
+    document |= {"request": known}
+    folder: Path | None
+    failed, over = result.outcome.failed, request.flags.get("force")
+    try:
+        folder, document = folders.write_folder(
+            out, document, pictures, result, request=None if over else known
+        )
+    except OSError as error:
+        folder, failed = folders.rescue(out, document, result), True
+        where = "printed" if folder is None else f"in {str(folder)!r}"
+        files.complain(out, error, f"; the numbers are {where}")
+    checkpoint.close(interrupted=result.interrupted or folder is None)
+    if folder is not None:
+        lines += [f"picture  {folder / name}" for name in document.get("files", ())]
+        lines += [f"result   {folder}"]
+    document |= {"folder": folder and str(folder)}
+    files.print_result(request.flags, document, "\n".join(lines))
+    if result.outcome.failed:
+        print(f"attdyn: {result.outcome}", file=sys.stderr)
+    return 1 if failed else 130 if result.interrupted else 0
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,8 @@ INSIDE = "result.zarr"
 Result = Trajectory | Comparison | Overlay
 KINDS = ("trajectory", "comparison", "overlay")
 VERSIONS = ("attdyn", "numpy", "scipy", "numba", "sympy")
+FEW = 3
+"""Differences of two requests that are named."""
 SWEEPS = "dynamics.sweep"
 """The room that reads the stores of sweeps."""
 
@@ -74,6 +76,19 @@ def differences(
         for name in {**before, **now}
         if before.get(name) != now.get(name)
     ]
+
+
+def different(stored: Mapping[str, Any], requested: Mapping[str, Any]) -> str:
+    """The first few `differences` in words; empty for equal requests.
+
+    Parameters
+    ----------
+    stored, requested : mapping
+        Of `differences`.
+    """
+    pairs = [f"{name}={a} there and {b} here" for name, a, b in differences(stored, requested)]
+    more = f", and {len(pairs) - FEW} more" if len(pairs) > FEW else ""
+    return ", ".join(pairs[:FEW]) + more
 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -236,7 +251,7 @@ def check_writable(path: str | os.PathLike[str], flag: str = "out") -> Path:
             raise refused("is a link")
         if Path.cwd().is_relative_to(target.resolve()):
             raise refused("is the working folder or holds it")
-        if strange := _strange(target):
+        if strange := obstacle(target):
             raise refused(strange)
         standing = next(folder for folder in target.absolute().parents if folder.exists())
         with tempfile.TemporaryDirectory(dir=standing) as folder:
@@ -247,7 +262,7 @@ def check_writable(path: str | os.PathLike[str], flag: str = "out") -> Path:
     return target
 
 
-def _strange(path: Path) -> str:
+def obstacle(path: Path) -> str:
     """Why a path can be no result of this program, to be replaced; empty if it can."""
     while True:
         before = _identity(path)

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray, Problem
-from dynamics.results.storage import differences, versions
+from dynamics.results.storage import different, versions
 from dynamics.validation import InvalidRequest, path_of
 
 FORMAT = 3
@@ -34,7 +34,6 @@ SECONDS = 5.0
 SHARE = 20.0
 """A checkpoint that takes long to write is written more rarely: 1/20 of the time at most."""
 TEXT, ARRAY = "checkpoint", "__array__"
-DIFFERENCES = 3
 LOG = logging.getLogger(__name__)
 
 
@@ -119,15 +118,9 @@ class Checkpoint:
         if not self.exists():
             return None
         packed, arrays = self._load()
-        pairs = [
-            f"{name}={before} there and {now} here"
-            for name, before, now in differences(packed["request"], request)
-        ]
-        if pairs:
-            more = f", and {len(pairs) - DIFFERENCES} more" if len(pairs) > DIFFERENCES else ""
+        if changes := different(packed["request"], request):
             raise InvalidRequest(
-                f"{_named(self.path)} is of another run ({', '.join(pairs[:DIFFERENCES])}{more}); "
-                "ask for that one, or remove it"
+                f"{_named(self.path)} is of another run ({changes}); ask for that one, or remove it"
             )
         return _unpacked(packed["state"], arrays)
 

@@ -81,7 +81,7 @@ def test_a_checkpoint_elsewhere_and_a_changed_request(capsys, elsewhere, interru
 def test_without_resume_a_run_starts_anew_and_says_so(capsys, interrupted):
     assert main([*RUN, "--out", "x"]) == 130
     capsys.readouterr()
-    assert main([*RUN, "--out", "x", "--json", "--nu", "2e-3"]) == 0
+    assert main([*RUN, "--out", "x", "--force", "--json", "--nu", "2e-3"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["outcome"] == "reached horizon"
     assert "checkpoint of an earlier run is dropped" in captured.err

@@ -1,0 +1,184 @@
+"""What commands print and write: a file is whole or not there, and numbers go before pictures.
+
+What cannot be drawn or written is one line on stderr and costs nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynamics.validation import InvalidRequest
+
+PICTURES = (".png", ".svg", ".pdf")
+"""Endings of pictures."""
+LONGEST = 120
+"""Letters of a reason that are printed."""
+
+
+def json_text(document: Any) -> str:
+    """A document as JSON; infinity and NaN, which JSON does not know, become null."""
+    return json.dumps(_finite(document), indent=2, allow_nan=False, default=str)
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, np.ndarray | np.generic):
+        content = content.tolist()
+    if isinstance(content, list | tuple):
+        return [_finite(entry) for entry in content]
+    if isinstance(content, Mapping):
+        return {key: _finite(entry) for key, entry in content.items()}
+    return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
+def print_result(flags: Mapping[str, Any], document: Any, text: str) -> None:
+    """Print a result: one JSON document with ``--json``, else its text.
+
+    Parameters
+    ----------
+    flags : mapping
+        Of the command.
+    document : dict
+        Plain values.
+    text : str
+    """
+    print(json_text(document) if flags.get("json") else text)
+
+
+def writable(path: Any, endings: tuple[str, ...]) -> Path:
+    """A file that can be written, checked before anything is computed.
+
+    Parameters
+    ----------
+    path : path-like
+    endings : tuple of str
+        Those that its name may have.
+
+    Raises
+    ------
+    InvalidRequest
+        If the path has another ending, is a folder, or cannot be written.
+    """
+    target = Path(str(path))
+    if target.suffix.lower() not in endings:
+        raise InvalidRequest(
+            f"{str(path)!r} can end in {', '.join(endings)}; nearest: {endings[0]}"
+        )
+    try:
+        if target.is_dir():
+            raise InvalidRequest(f"{str(path)!r} is a folder; it can be a file")
+        parent = next(folder for folder in target.absolute().parents if folder.exists())
+        with tempfile.TemporaryDirectory(dir=parent) as folder:
+            (Path(folder) / _temporary(target).name).touch()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InvalidRequest(
+            f"{str(path)!r} cannot be written ({reason}); it can be a new file in a folder of yours"
+        ) from None
+    return target
+
+
+def write_whole(path: Path, write: Callable[[Path], Any]) -> Path:
+    """Write a file whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+    write : callable
+        Writes to the path that it is given.
+
+    Returns
+    -------
+    Path
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _temporary(path)
+    try:
+        write(temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def _temporary(path: Path) -> Path:
+    """The name under which a file is written first; the ending chooses the format."""
+    return path.with_name(f".{path.name}.new{path.suffix}")
+
+
+def complain(path: Path, error: Exception, rest: str = "") -> None:
+    """Say on stderr, in one line, that a file or folder cannot be written.
+
+    Parameters
+    ----------
+    path : Path
+    error : Exception
+        Why not.
+    rest : str
+        What follows from it.
+    """
+    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    if isinstance(error, OSError) and error.strerror:
+        reason = error.strerror.lower()
+    if len(reason) > LONGEST:
+        reason = f"{reason[:LONGEST]} ..."
+    print(f"attdyn: {str(path)!r} cannot be written ({reason}){rest}", file=sys.stderr)
+
+
+def attempt(path: Path, write: Callable[[], Any]) -> bool:
+    """Draw or write; returns whether it could be done. A failure is one line on stderr.
+
+    Parameters
+    ----------
+    path : Path
+        That the line names.
+    write : callable
+        Its `InvalidRequest` is raised, everything else is a failure.
+    """
+    try:
+        write()
+    except InvalidRequest:
+        raise
+    except Exception as error:
+        complain(path, error)
+        return False
+    return True
+
+
+def write_files(
+    picture: Path,
+    draw: Callable[[], Any],
+    tables: Mapping[Path, Callable[[Path], Any]],
+) -> tuple[list[str], int]:
+    """Write tables and a picture, each whole or not at all; what fails is one line on stderr.
+
+    Parameters
+    ----------
+    picture : Path
+    draw : callable
+        Returns axes.
+    tables : mapping
+        File -> what writes to the path that it is given.
+
+    Returns
+    -------
+    names : list of str
+        Of the files that were written.
+    code : int
+        Exit code: 1 if one of them could not be written.
+    """
+    from dynamics import plotting
+
+    writers = {**tables, picture: lambda path: plotting.write(draw(), path)}
+    done = [path for path in writers if attempt(path, partial(write_whole, path, writers[path]))]
+    names = [str(path) for path in (picture, *tables) if path in done]
+    return names, 0 if len(done) == len(writers) else 1

@@ -1,0 +1,195 @@
+"""Folders of results, and which one a result goes to.
+
+It goes to the folder that ``--out`` names, or to one with a name of its own: the first of ``NAME``,
+``NAME-2``, ... that is free or holds an earlier result of the same request, which is replaced. No
+other result is overwritten without ``--force``. The numbers are in their place before a picture is
+drawn.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dynamics.cli.files import attempt, json_text
+from dynamics.validation import InvalidRequest
+
+if TYPE_CHECKING:
+    from dynamics.results.storage import Result
+
+SUMMARY = "summary.json"
+Picture = tuple[str, Callable[[], Any]]
+"""A file name, and what draws and returns axes."""
+
+
+def write_folder(
+    out: Path,
+    document: dict[str, Any],
+    pictures: Iterable[Picture],
+    result: Result | None = None,
+    texts: Mapping[str, str] | None = None,
+    request: Mapping[str, Any] | None = None,
+) -> tuple[Path, dict[str, Any]]:
+    """Write a folder with a summary, whole or not at all, and only then its pictures.
+
+    Parameters
+    ----------
+    out : Path
+    document : dict
+        Plain values.
+    pictures : iterable of (str, callable)
+        File names, and what returns their axes. One that fails is one line on stderr.
+    result : Trajectory, Comparison or Overlay, optional
+        Written too.
+    texts : mapping, optional
+        File name -> text of further files.
+    request : mapping, optional
+        What was asked for: a folder with the result of another request gets a neighbour with a
+        number. Without it, an earlier result is replaced.
+
+    Returns
+    -------
+    folder : Path
+        Where it was written.
+    document : dict
+        With the names of the other files as ``files``, as in ``summary.json``.
+
+    Raises
+    ------
+    OSError
+        If the numbers cannot be written.
+    """
+    from dynamics.results import storage
+
+    others = dict(texts or {})
+    document = document | {"files": list(others)}
+    with storage.fresh_folder(out) as fresh:
+        if result is not None:
+            storage.write_groups(result, fresh / storage.INSIDE)
+        for name, text in {**others, SUMMARY: json_text(document) + "\n"}.items():
+            (fresh / name).write_text(text, encoding="utf-8")
+        # The folder itself, whatever another writer puts at its name while pictures are drawn.
+        handle = os.open(fresh, os.O_RDONLY)
+        try:
+            folder = storage.put(fresh, out if request is None else vacant(out, request))
+            drawn = _draw(pictures, fresh.parent, folder)
+            whole = document | {"files": [*drawn, *others]}
+
+            def add() -> None:
+                summary = fresh.with_name(SUMMARY)
+                summary.write_text(json_text(whole) + "\n", encoding="utf-8")
+                for name in (SUMMARY, *drawn):
+                    os.replace(fresh.with_name(name), name, dst_dir_fd=handle)
+
+            return folder, whole if drawn and attempt(folder, add) else document
+        finally:
+            os.close(handle)
+
+
+def _draw(pictures: Iterable[Picture], scratch: Path, folder: Path) -> list[str]:
+    """Draw what can be drawn into a scratch folder; returns the file names."""
+    from dynamics import plotting
+
+    def write(name: str, draw: Callable[[], Any]) -> bool:
+        return attempt(folder / name, lambda: plotting.write(draw(), scratch / name))
+
+    return [name for name, draw in pictures if write(name, draw)]
+
+
+def vacant(out: Path, request: Mapping[str, Any]) -> Path:
+    """The first of ``out``, ``out-2``, ... that is free or holds a result of this request.
+
+    Parameters
+    ----------
+    out : Path
+    request : mapping
+        Plain values.
+    """
+    numbered = (out.with_name(f"{out.name}-{number}") for number in itertools.count(2))
+    return next(folder for folder in itertools.chain([out], numbered) if _free(folder, request))
+
+
+def _free(folder: Path, request: Mapping[str, Any]) -> bool:
+    """Whether nothing is at a path, or an earlier result of the same request."""
+    from dynamics.results import storage
+
+    if not os.path.lexists(folder):
+        return True
+    with suppress(OSError):
+        if folder.is_symlink() or storage.obstacle(folder):
+            return False
+        return not any(folder.iterdir()) or _stored(folder) == request
+    return False
+
+
+def _stored(folder: Path) -> Any:
+    """The request that a folder is the result of; None where that is not known."""
+    with suppress(OSError, ValueError, AttributeError):
+        return json.loads((folder / SUMMARY).read_text(encoding="utf-8")).get("request")
+    return None
+
+
+def result_folder(flags: Mapping[str, Any], default: Path, request: Mapping[str, Any]) -> Path:
+    """The folder for the result of a request, checked before anything is computed.
+
+    Parameters
+    ----------
+    flags : mapping
+        Of the command: ``out``, ``force``, ``resume``.
+    default : Path
+        Without ``out``; followed by a number where it holds something else.
+    request : mapping
+        Plain values.
+
+    Raises
+    ------
+    InvalidRequest
+        If it cannot be written, or ``out`` holds the result of another request.
+    """
+    from dynamics.results import storage
+
+    out = storage.check_writable(Path(str(flags["out"]))) if "out" in flags else default
+    free = flags.get("force") or _free(out, request)
+    if "out" in flags:
+        if not free and not flags.get("resume"):
+            stored = _stored(out)
+            changes = "which is not known"
+            if isinstance(stored, dict):
+                changes = storage.different(stored, request)
+            raise InvalidRequest(
+                f"out={str(out)!r} holds the result of another request ({changes}); "
+                "--force replaces it, or --out can be another folder"
+            )
+        return out
+    if not free:
+        out = vacant(default, request)
+        # A changed request is refused with the difference to the one that was interrupted.
+        if flags.get("resume") and not any(out.parent.glob(f".{out.name}.checkpoint*")):
+            return default
+    return storage.check_writable(out)
+
+
+def rescue(out: Path, document: dict[str, Any], result: Result) -> Path | None:
+    """Write the numbers to a folder for temporary files; returns where, or None if even that fails.
+
+    Parameters
+    ----------
+    out : Path
+        Where they should have been written.
+    document : dict
+    result : Trajectory, Comparison or Overlay
+    """
+    folder = ""
+    try:
+        folder = tempfile.mkdtemp(prefix="attdyn-")
+        return write_folder(Path(folder) / out.name, document, (), result)[0]
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+        return None

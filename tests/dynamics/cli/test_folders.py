@@ -1,0 +1,230 @@
+"""Where results go: nothing of another request is overwritten, and no failure costs the numbers."""
+
+import errno
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from runs import same
+
+import dynamics
+from dynamics import plotting
+from dynamics.cli import main, report
+from dynamics.results import storage
+
+QUICK = ["run", "positional_attention", "--D", "4", "--C", "2", "--steps", "20"]
+PAIR = ["compare", *QUICK[1:]]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Nothing is drawn, which saves time."""
+    monkeypatch.setattr(report, "pictures", lambda result: iter(()))
+
+
+def files(folder="."):
+    return {path: path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+
+
+def printed(capsys, *words, code=0):
+    assert main([*words, "--json"]) == code
+    captured = capsys.readouterr()
+    return json.loads(captured.out), captured.err
+
+
+def test_another_request_has_a_folder_of_its_own(capsys, undrawn):
+    folders = []
+    for words in ([], ["--nu", "2e-3"], ["--nu", "0.002"], ["--eta", "0.01"], []):
+        document, err = printed(capsys, *QUICK, *words)
+        assert (document["outcome"], err) == ("reached horizon", "")
+        folders.append(document["folder"])
+    numbered = [f"results/run-positional_attention{end}" for end in ("", "-2", "-2", "-3", "")]
+    assert folders == numbered
+    assert dynamics.load(folders[1]).parameters["nu"] == 2e-3
+    assert dynamics.load(folders[0]).parameters["nu"] == 1e-3
+    assert main([*QUICK, "--eta", "0.01"]) == 0
+    assert f"result   {numbered[3]}\n" in capsys.readouterr().out
+
+
+def test_a_folder_with_a_file_of_the_user_is_left_alone(capsys, undrawn):
+    first = Path(printed(capsys, *PAIR)[0]["folder"])
+    (first / "notes.txt").write_text("mine")
+    before = files(first)
+    assert printed(capsys, *PAIR)[0]["folder"] == f"{first}-2"
+    assert files(first) == before
+
+
+def test_a_named_folder_is_not_overwritten_by_another_request(capsys, undrawn):
+    assert main([*QUICK, "--out", "x"]) == 0
+    before = files()
+    capsys.readouterr()
+    assert main([*QUICK, "--out", "x", "--nu", "2e-3"]) == 2
+    assert capsys.readouterr().err == (
+        "attdyn: out='x' holds the result of another request (nu=0.001 there and 0.002 here); "
+        "--force replaces it, or --out can be another folder\n"
+    )
+    assert files() == before
+    assert printed(capsys, *QUICK, "--out", "x", "--nu", "2e-3", "--force")[0]["folder"] == "x"
+    assert dynamics.load("x").parameters["nu"] == 2e-3
+    dynamics.save(dynamics.load("x"), "y")
+    assert main([*QUICK, "--out", "y", "--nu", "2e-3"]) == 2
+    assert "another request (which is not known)" in capsys.readouterr().err
+
+
+def test_a_folder_that_was_filled_meanwhile_is_left_alone(capsys, monkeypatch, undrawn):
+    from dynamics.cli import folders
+
+    printed(capsys, *QUICK, "--out", "y")
+    fresh = storage.fresh_folder
+
+    def late(path):
+        Path("y").rename("x")
+        return fresh(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "fresh_folder", late)
+        document = printed(capsys, *QUICK, "--nu", "2e-3", "--out", "x")[0]
+    assert document["folder"] == "x-2"
+    assert folders.vacant(Path("x"), document["request"]) == Path("x-2")
+    assert dynamics.load("x").parameters["nu"] == 1e-3
+
+
+def test_an_interrupted_run_is_gone_on_with_where_it_is(capsys, interrupted, undrawn):
+    """Another request beside it takes neither its folder nor its checkpoint."""
+    run = ["run", "positional_attention", "--D", "8", "--C", "2", "--steps", "20000"]
+    assert printed(capsys, *run, code=130)[0]["folder"] == "results/run-positional_attention"
+    assert printed(capsys, *QUICK)[0]["folder"] == "results/run-positional_attention-2"
+    assert main([*run, "--resume", "--eta", "0.01"]) == 2
+    assert "eta=[0.02, 0.02] there and [0.01, 0.01] here" in capsys.readouterr().err
+    document = printed(capsys, *run, "--resume")[0]
+    assert document["folder"] == "results/run-positional_attention"
+    assert document["outcome"] == "reached horizon"
+
+
+@pytest.mark.parametrize("words", [QUICK, PAIR])
+def test_a_picture_never_costs_a_result(capsys, monkeypatch, words):
+    def broken(*_):
+        raise ValueError("a label\nof two lines " + "and more " * 99)
+
+    for name in ("training", "comparison"):
+        monkeypatch.setattr(plotting, name, broken)
+    document, err = printed(capsys, *words)
+    folder = Path(document["folder"])
+    assert err.startswith(f"attdyn: '{folder}/training.png' cannot be written (ValueError: a label")
+    assert err.count("\n") == 1
+    assert len(err) < 300
+    assert dynamics.load(folder).outcome.kind == "reached horizon"
+    others = {"attention.png", "deviation.png"} if words is PAIR else set()
+    assert {path.name for path in folder.glob("*.png")} == {*document["files"]} == others
+    assert json.loads((folder / "summary.json").read_text())["files"] == document["files"]
+    assert [p.name for p in Path("results").iterdir()] == [folder.name]
+
+
+def test_a_result_is_in_its_place_before_anything_is_drawn(monkeypatch):
+    def killed(*_):
+        found.append(dynamics.load("x"))
+        raise KeyboardInterrupt
+
+    found = []
+    monkeypatch.setattr(plotting, "training", killed)
+    assert main([*QUICK, "--out", "x"]) == 130
+    same(dynamics.load("x"), found[0])
+    assert [p.name for p in Path().iterdir()] == ["x"]
+
+
+def test_pictures_go_to_their_own_result(capsys, monkeypatch):
+    """Another result takes the name while they are drawn: it is not mixed with them."""
+    training = plotting.training
+
+    def slow(run):
+        Path("x").rename("y")
+        dynamics.save(run, "x")
+        return training(run)
+
+    monkeypatch.setattr(plotting, "training", slow)
+    assert printed(capsys, *QUICK, "--out", "x")[0]["files"] == ["training.png"]
+    assert not Path("x/training.png").exists()
+    assert Path("y/training.png").exists()
+
+
+def full(patch, name, monkeypatch):
+    """The disk is full, but for a folder for temporary files where there is a name for it."""
+    monkeypatch.setattr(tempfile, "tempdir", name)
+    write = storage.write_groups
+
+    def refused(result, folder):
+        write(result, folder)
+        if name is None or not Path(folder).is_relative_to(name):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+
+    patch.setattr(storage, "write_groups", refused)
+
+
+@pytest.mark.parametrize("words", [QUICK, PAIR])
+def test_a_full_disk_is_one_line_and_the_numbers_are_elsewhere(
+    capsys, elsewhere, monkeypatch, words
+):
+    (elsewhere / "temporary").mkdir()
+    full(monkeypatch, str(elsewhere / "temporary"), monkeypatch)
+    document, err = printed(capsys, *words, "--out", "below/x", code=1)
+    begin = "attdyn: 'below/x' cannot be written (no space left on device); the numbers are in '"
+    assert err == f"{begin}{document['folder']}'\n"
+    assert Path(document["folder"]).is_relative_to(elsewhere / "temporary")
+    loaded = dynamics.load(document["folder"])
+    assert loaded.outcome.kind == document["outcome"] == "reached horizon"
+    assert list(Path("below").iterdir()) == []
+
+
+def test_where_nothing_can_be_written_the_numbers_are_printed(capsys, elsewhere, monkeypatch):
+    full(monkeypatch, None, monkeypatch)
+    monkeypatch.setattr(tempfile, "tempdir", str(elsewhere))
+    document, err = printed(capsys, *QUICK, "--out", "x", code=1)
+    reason = "(no space left on device); the numbers are printed"
+    assert err == f"attdyn: 'x' cannot be written {reason}\n"
+    assert document["folder"] is None
+    assert document["final"]["risk"] > 0
+    assert list(elsewhere.iterdir()) == []
+
+
+FILES = [
+    (["diversity", "maps.npy", "--out", "p.png", "--csv", "t.csv"], "results"),
+    (["figure", "positional_attention", "3", "--out", "p.png"], "data"),
+]
+
+
+@pytest.mark.parametrize(("words", "numbers"), FILES)
+def test_a_file_that_cannot_be_written_is_one_line(capsys, elsewhere, monkeypatch, words, numbers):
+    np.save("maps.npy", np.full((2, 16, 16), 1 / 16))
+
+    def refused(axes, path):
+        Path(path).write_bytes(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(plotting, "write", refused)
+    document, err = printed(capsys, *words, code=1)
+    assert err == "attdyn: 'p.png' cannot be written (no space left on device)\n"
+    assert document[numbers]
+    left = {path.name for path in elsewhere.iterdir()}
+    assert left == {"maps.npy"} | ({"t.csv"} if "--csv" in words else set())
+
+
+def test_verdicts_on_a_full_disk_are_printed(capsys, elsewhere, monkeypatch):
+    def refused(fresh, target):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+
+    monkeypatch.setattr(storage, "put", refused)
+    words = ["verify", "positional_attention", "--claims", "Theorem 3.1", "--out", "v"]
+    document, err = printed(capsys, *words, code=1)
+    assert "(no space left on device); the verdicts are printed" in err
+    assert err.count("\n") == 1
+    assert document["claims"][0]["claim"] == "Theorem 3.1"
+    assert list(elsewhere.iterdir()) == []
