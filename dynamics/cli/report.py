@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dynamics.cli import departure
 from dynamics.results.comparison import Comparison, Overlay
 from dynamics.results.event import Event
 from dynamics.results.storage import Result
@@ -51,7 +52,7 @@ def document(result: Result) -> dict[str, Any]:
             "reasons": {view: dict(run.reasons) for view, run in runs.items()},
             "outcomes": {view: str(run.outcome) for view, run in runs.items()},
             "seeds": [_seed(run) for run in result.fulls],
-        }
+        } | (departure.document(result) if departure.applies(result) else {})
     else:
         content = {
             "events": _times(first),
@@ -118,7 +119,8 @@ def pictures(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
     if last is not None and "sets" in last.settings and "A" in last.layout.names:
         yield "attention.png", partial(plotting.attention, last)
     if isinstance(result, Comparison):
-        yield "deviation.png", partial(plotting.deviation, result)
+        draw = plotting.departure if departure.applies(result) else plotting.deviation
+        yield "deviation.png", partial(draw, result)
     if last is not None and set(last.observables) >= SAMPLED:
         runs = result if isinstance(result, Comparison) else [last]
         yield "realistic.png", partial(plotting.realistic, runs)
@@ -168,6 +170,8 @@ def table(system: System, result: Result) -> str:
         lines += [f"{name:<20}{value:.1e}" for name, value in result.deviation.items()]
         if "outside" in result.full.observables:
             lines.append(f"{'outside the space':<20}{result.full['outside'].max():.1e}")
+        if departure.applies(result):
+            lines += departure.lines(system, result)
     if isinstance(result, Overlay):
         lines += ["", *_distances(result)]
     end, final = "at the end", _final(first)

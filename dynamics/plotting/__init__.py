@@ -4,6 +4,7 @@ Results never import this package. Labels come from the notation table of the sy
 """
 
 from dynamics.plotting.arrays import attention, diversity, entry_classes
+from dynamics.plotting.departure import departure
 from dynamics.plotting.evidence import evidence
 from dynamics.plotting.phase import phase, refined
 from dynamics.plotting.portrait import portrait, portraits
@@ -16,6 +17,7 @@ __all__ = [
     "attention",
     "branches",
     "comparison",
+    "departure",
     "deviation",
     "diversity",
     "entry_classes",

@@ -65,6 +65,49 @@ class Comparison:
         return {name: float(series.max()) for name, series in self.deviations.items()}
 
     @property
+    def relative_deviations(self) -> dict[str, FloatArray]:
+        """Scalar state -> relative distance of every full run, shape (runs, records).
+
+        The size of full less reduced over that of reduced, of the states that a full run reports
+        itself, such as a mean over an orbit; infinite where the reduced value alone is 0.
+        """
+        same = (self.reduced,) * len(self.fulls)
+        alone = (self.reduced, *self.partners) if self.partners else same
+        common = min(len(run.time) for run in (*alone, *self.fulls))
+        scalars = zip(self.reduced.layout.names, self.reduced.layout.shapes, strict=True)
+        names = [n for n, shape in scalars if shape == () and n in self.full.observables]
+        relative = {}
+        for name in names:
+            first, whole = (
+                np.stack([run[name][:common] for run in runs]) for runs in (alone, self.fulls)
+            )
+            distance, size = np.abs(whole - first), np.abs(first)
+            ratio = np.divide(distance, size, out=np.full_like(size, np.inf), where=size > 0)
+            relative[name] = np.where(distance == 0, 0.0, ratio)
+        return relative
+
+    def departures(self, share: float) -> dict[str, FloatArray]:
+        """The times from which on full runs stay away from the reduced one, to the end.
+
+        Parameters
+        ----------
+        share : float
+            Of the reduced value, that the deviation exceeds.
+
+        Returns
+        -------
+        dict
+            Scalar state -> time of every full run, shape (runs,): that of the first record from
+            which on `relative_deviations` exceeds the share; infinite where it does not at the end.
+        """
+        times = {}
+        for name, relative in self.relative_deviations.items():
+            after = np.logical_and.accumulate((relative > share)[:, ::-1], axis=1)[:, ::-1]
+            first = self.reduced.time[after.argmax(axis=1)]
+            times[name] = np.where(after[:, -1], first, np.inf)
+        return times
+
+    @property
     def events(self) -> dict[str, Mapping[str, Event]]:
         """Events of the two runs, under ``"reduced"`` and ``"full"``."""
         return {"reduced": self.reduced.events, "full": self.full.events}

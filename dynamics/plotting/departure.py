@@ -1,0 +1,96 @@
+"""How far runs on samples are from the reduced one, relative to it, with the events of both."""
+
+from __future__ import annotations
+
+from itertools import cycle
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
+
+from dynamics.plotting import style
+from dynamics.plotting.runs import COLOURS, DASHES, shade
+from dynamics.results.comparison import Comparison
+
+SHARES = (0.01, 0.1, 0.5)
+"""Of the reduced value: levels with a line of their own."""
+SMALLEST, LARGEST = 1e-3, 1e2
+"""Limits of the relative deviations that are drawn."""
+
+
+@style.styled
+def departure(result: Comparison) -> Axes:
+    """Relative deviation of every scalar from the reduced value over time.
+
+    The median of the seeds is a line, least to greatest a band. Phases and events are those of the
+    reduced run; an event of the runs on samples is a mark at its time, below, a mark a seed.
+
+    Parameters
+    ----------
+    result : Comparison
+        Of an empirical problem.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> from dynamics import plotting
+    >>> system = dynamics.load_system("positional_attention")
+    >>> law = system.Parameters(D=4, C=2)
+    >>> runs = [system.FullEmpirical(law, samples=20, seed=k) for k in range(2)]
+    >>> result = dynamics.compare(system.ReducedPopulation(law), runs, eta=0.1, steps=20)
+    >>> axes = plotting.departure(result)
+    >>> axes.get_yscale(), len(axes.get_legend().get_texts())
+    ('log', 3)
+    """
+    reduced, notation = result.reduced, result.reduced.presentation.notation
+    _, axes = style.new_figure(6.4, 3.8)
+    looks = zip(COLOURS, cycle(DASHES), strict=False)
+    for (name, rows), (colour, dash) in zip(
+        result.relative_deviations.items(), looks, strict=False
+    ):
+        time = reduced.time[: rows.shape[1]]
+        late = time > 0
+        shown = np.clip(rows[:, late], SMALLEST, LARGEST)
+        axes.plot(
+            time[late], np.median(shown, axis=0), dash, color=colour, label=notation.label(name)
+        )
+        if len(rows) > 1:
+            edges = shown.min(axis=0), shown.max(axis=0)
+            axes.fill_between(time[late], *edges, color=colour, alpha=0.2, lw=0)
+    axes.set_yscale("log")
+    axes.set_ylim(SMALLEST, LARGEST)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
+    style.time_axis(axes, reduced)
+    for share in SHARES:
+        axes.axhline(share, color=style.GREY, lw=0.8, ls=":", zorder=1)
+    axes.annotate(
+        "50 %", (1.0, SHARES[-1]), (2, 0), xycoords=("axes fraction", "data"),
+        textcoords="offset points", color=style.GREY, fontsize=8, va="center",
+    )  # fmt: skip
+    shade([axes], reduced)
+    _mark_events(axes, result)
+    seeds = f", {len(result.fulls)} seeds: median, least to greatest" if result.others else ""
+    axes.set_ylabel("|full $-$ reduced| / |reduced|")
+    samples = f"$N = {result.full.settings['samples']:,}$ samples{seeds}"
+    title = f"{samples}; phases of the reduced run"
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4, title=title)
+    return axes
+
+
+def _mark_events(axes: Axes, result: Comparison) -> None:
+    """A triangle for every event of every seed, at the lower edge."""
+    plot = result.reduced.presentation.plot
+    for name, label in {**plot.marks, **plot.asides}.items():
+        events = [run.events[name] for run in result.fulls if run.events.get(name)]
+        times = [event.time for event in events if event.time > 0]
+        if not times:
+            continue
+        axes.plot(times, [SMALLEST] * len(times), "^", color="black", ms=5, clip_on=False)
+        axes.annotate(
+            label, (float(np.median(times)), SMALLEST), (0, 6), textcoords="offset points",
+            fontsize=7, ha="center",
+        )  # fmt: skip
