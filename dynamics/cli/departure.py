@@ -18,8 +18,9 @@ SYMMETRIC = "symmetric"
 
 
 def applies(result: Any) -> bool:
-    """Whether a result compares runs on samples, which a reduced run only resembles."""
-    return isinstance(result, Comparison) and "samples" in result.full.settings
+    """Whether a result compares runs on samples, and scalars that they report themselves."""
+    sampled = isinstance(result, Comparison) and "samples" in result.full.settings
+    return sampled and bool(result.relative_deviations)
 
 
 def document(result: Comparison) -> dict[str, Any]:
@@ -46,8 +47,6 @@ def lines(system: System, result: Comparison) -> list[str]:
     """
     times = [result.departures(share) for share in SHARES]
     ends = {name: rows[:, -1] for name, rows in result.relative_deviations.items()}
-    if not ends:
-        return []
     heads = "".join(f"{f'{100 * share:g} %':<26}" for share in SHARES)
     text = ["", f"{'away for good by':<20}{heads}at the end (of the reduced value)"]
     for name, end in ends.items():

@@ -52,7 +52,13 @@ def test_the_command_prints_a_line_for_every_state(result, system):
     assert "--start symmetric" in lines[-1]
     assert departure.document(result)["departures"]["0.1"]["alpha"].tolist() == [2.0, np.inf]
     population = replace(result, full=replace(result.full, settings={}))
-    assert (departure.applies(result), departure.applies(population)) == (True, False)
+    none = [replace(run, observables={}) for run in result.fulls]
+    arrays = replace(result, full=none[0], others=(none[1],))
+    assert [departure.applies(each) for each in (result, population, arrays)] == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_the_picture_has_the_median_and_the_band_of_the_seeds(result):
