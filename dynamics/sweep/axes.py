@@ -12,14 +12,17 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics.results.expression import Expression
+from dynamics.training import progress
 from dynamics.validation import InvalidRequest, integer, real, refuse
 
 MOST_POINTS = 10_000_000
@@ -190,6 +193,28 @@ class Grid:
         for name, expression in self.derived.items():
             point[name] = expression.value(point)
         return point
+
+    def table(self, name: str) -> NDArray[np.float64]:
+        """Values of a derived name over the grid; NaN where it has none.
+
+        A formula is evaluated once for each combination of values of the axes that it needs.
+        """
+        needed = {name}
+        for other, expression in reversed(list(self.derived.items())):
+            if other in needed:
+                needed |= set(expression.names)
+        formulas = {n: expression for n, expression in self.derived.items() if n in needed}
+        counts = [len(axis.values) if axis.name in needed else 1 for axis in self.axes]
+        values = np.full(self.shape if self.paired else counts, np.nan)
+        with progress.bar("formulas", values.size, unit="points") as bar:
+            for index in np.ndindex(values.shape):
+                point = {**self.fixed, **self.along_axes(index)}
+                with suppress(InvalidRequest):
+                    for other, expression in formulas.items():
+                        point[other] = expression.value(point)
+                    values[index] = point[name]
+                bar.update(1)
+        return np.broadcast_to(values, self.shape).copy()
 
     def along_axes(self, index: Sequence[int]) -> dict[str, Number]:
         """Name of each axis and its value at a point."""

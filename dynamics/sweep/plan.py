@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cached_property
 from math import ceil, prod
 from numbers import Real
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,13 @@ from dynamics.results.presentation import Presentation
 from dynamics.results.storage import differences, versions
 from dynamics.sweep.axes import PAIRED, Axis, Grid, grid
 from dynamics.sweep.point_runner import PointRunner
+from dynamics.training import progress
 from dynamics.validation import InvalidRequest, brief, integer, refuse
 
 BLOCKS, MOST_IN_BLOCK = 64, 256
 """About how many blocks a sweep has, and the most points of a block."""
+LOOKED_AT = 4096
+"""Points of a grid that are all looked at before it is run; a larger one is, block by block."""
 MODEL = "model"
 """Entry of the description of a user's own model only: part of the model -> hash."""
 WORDS = ("full", "expectation")
@@ -95,30 +98,69 @@ class Plan:
         """The points of a block, in order."""
         return itertools.product(*(range(s.start, s.stop) for s in self.box(number)))
 
+    def size(self, number: int) -> int:
+        """Number of points of a block."""
+        return prod(part.stop - part.start for part in self.box(number))
+
+    @cached_property
+    def _invalid(self) -> dict[Index, str]:
+        """The points that were seen to be invalid, and why."""
+        return {}
+
+    def invalid_reason(self, index: Index) -> str:
+        """Why a point cannot be run; empty if nothing is wrong."""
+        if index in self._invalid:
+            return self._invalid[index]
+        try:
+            reason = self.runner.invalid_reason(self.grid.at(index))
+        except InvalidRequest as error:
+            reason = str(error)
+        if reason:
+            self._invalid[index] = reason
+        return reason
+
     @cached_property
     def invalid_reasons(self) -> Mapping[Index, str]:
-        """The points that cannot be run, and why.
+        """All points that cannot be run, and why; every point is looked at.
 
         Raises
         ------
         InvalidRequest
             If none can.
         """
-        reasons: dict[Index, str] = {}
-        for index in self.grid:
-            try:
-                reason = self.runner.invalid_reason(self.grid.at(index))
-            except InvalidRequest as error:
-                reason = str(error)
-            if reason:
-                reasons[index] = reason
-        if len(reasons) == self.grid.size:
-            raise InvalidRequest(next(iter(reasons.values())))
-        return reasons
+        with progress.bar("check", self.grid.size, unit="points") as bar:
+            for index in self.grid:
+                self.invalid_reason(index)
+                bar.update(1)
+        if len(self._invalid) == self.grid.size:
+            raise InvalidRequest(self._invalid[next(iter(self.grid))])
+        return self._invalid
+
+    @cached_property
+    def first_valid(self) -> Index:
+        """A point that can be run; the ends of blocks come first, then all others.
+
+        Raises
+        ------
+        InvalidRequest
+            If none can.
+        """
+        for number in range(len(self.blocks)):
+            for index in self._ends(number):
+                if not self.invalid_reason(index):
+                    return index
+        return next(index for index in self.grid if index not in self.invalid_reasons)
+
+    def _ends(self, number: int) -> list[Index]:
+        """Points that stand for a block: all of a small grid, else the first and the last."""
+        if self.grid.size <= LOOKED_AT:
+            return list(self.indices(number))
+        box = self.box(number)
+        return [tuple(part.start for part in box), tuple(part.stop - 1 for part in box)]
 
     def cost(self, index: Index) -> float:
         """Predicted seconds of a point; 0 for one that cannot be run."""
-        if index in self.invalid_reasons:
+        if self.invalid_reason(index):
             return 0.0
         system = self.runner.system
         parameters, options = self.runner.parts(self.grid.at(index))
@@ -130,17 +172,12 @@ class Plan:
     def frame(self) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
         """Name -> dimensions and values of axes and derived parameters; NaN where none is."""
         grid = self.grid
-        derived = {name: np.full(grid.shape, np.nan) for name in grid.derived}
-        for index in grid if derived else ():
-            with suppress(InvalidRequest):
-                point = grid.at(index)
-                for name, values in derived.items():
-                    values[index] = point[name]
         axes = {
             a.name: (grid.dims if grid.paired else (a.name,), np.array(a.values)) for a in grid.axes
         }
         paired = {PAIRED: ((PAIRED,), np.arange(grid.size))} if grid.paired else {}
-        return {**axes, **paired, **{name: (grid.dims, values) for name, values in derived.items()}}
+        derived = {name: (grid.dims, grid.table(name)) for name in grid.derived}
+        return {**axes, **paired, **derived}
 
     def check(self) -> None:
         """Make the cheapest problem if only that shows whether words or free letters are right.
@@ -155,7 +192,9 @@ class Plan:
         letters = [axis.name for axis in self.grid.axes if axis.name not in allowed]
         if not self.runner.words and not letters:
             return
-        index = min((i for i in self.grid if i not in self.invalid_reasons), key=self.cost)
+        ends = itertools.chain.from_iterable(map(self._ends, range(len(self.blocks))))
+        valid = (index for index in ends if not self.invalid_reason(index))
+        index = min(valid, key=self.cost, default=self.first_valid)
         problem = self.runner.problem(self.grid.at(index))
         quantities = {"done", "block", "record", "point", "outcome", "end_time"}
         if letters:
@@ -165,8 +204,8 @@ class Plan:
                 refuse("let", name, "is the name of a quantity", "any other name", f"{name}_")
 
     def order(self, numbers: Sequence[int]) -> list[int]:
-        """Blocks, the most expensive first."""
-        costs = {number: sum(map(self.cost, self.indices(number))) for number in numbers}
+        """Blocks, the most expensive first, by the mean of the points that stand for each."""
+        costs = {n: self.size(n) * fmean(map(self.cost, self._ends(n))) for n in numbers}
         return sorted(numbers, key=lambda number: (-costs[number], number))
 
 

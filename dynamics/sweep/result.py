@@ -72,8 +72,10 @@ class Sweep:
 
     @cached_property
     def reasons(self) -> Mapping[tuple[int, ...], str]:
-        """Index of a point -> why it cannot be run; needs the system."""
-        return {**self.plan.invalid_reasons, **self.refusals}
+        """Index of a point that was not run -> why it cannot be; needs the system."""
+        invalid = map(tuple, np.argwhere(self.dataset["outcome"].values == INVALID).tolist())
+        reasons = {index: self.plan.invalid_reason(index) for index in invalid}
+        return {index: why for index, why in reasons.items() if why} | dict(self.refusals)
 
     @property
     def presentation(self) -> Presentation:

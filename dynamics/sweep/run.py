@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +31,8 @@ from dynamics.validation import InvalidRequest, path_of, refuse
 
 TRIES = 2
 """Workers that a single point may take down."""
+AT_ONCE = 16
+"""Blocks that are looked at between two looks for results."""
 POLL = 0.2
 """Seconds between looks for an interruption."""
 FAILED = [POINT_KINDS.index(kind) for kind in (*FAILURES, KILLED)]
@@ -106,7 +108,7 @@ def sweep(
     if strict and (invalid := plan.invalid_reasons):
         reason = next(iter(invalid.values()))
         raise InvalidRequest(f"{len(invalid)} points cannot be run: {reason}")
-    _ = plan.invalid_reasons  # refused before any process is started
+    _ = plan.first_valid  # refused before any process is started
     pool = workers_for(loaded, workers, scheduler, len(plan.blocks))
     try:
         plan.check()
@@ -142,28 +144,39 @@ class _Task:
 class _BlockQueue:
     """Tasks that wait and that are under way, and the results of blocks that are not complete."""
 
-    def __init__(self, plan: Plan, workers: Workers) -> None:
+    def __init__(self, plan: Plan, workers: Workers, blocks: Iterable[int]) -> None:
         self.plan, self.workers = plan, workers
+        self.unopened = deque(blocks)
+        self.empty: list[int] = []
         self.waiting: deque[_Task] = deque()
         self.running: dict[Future[list[Measured]], _Task] = {}
         self.results: dict[int, dict[Index, Measured]] = {}
         self.sizes: dict[int, int] = {}
 
-    def add(self, block: int) -> bool:
-        """Queue the points of a block that can be run; False if there are none."""
-        invalid = self.plan.invalid_reasons
-        valid = tuple(index for index in self.plan.indices(block) if index not in invalid)
+    @property
+    def left(self) -> bool:
+        """Whether anything is still to be run."""
+        return bool(self.unopened or self.waiting or self.running)
+
+    def _open(self, block: int) -> None:
+        """Queue the points of a block that can be run; a block without any is empty."""
+        valid = tuple(i for i in self.plan.indices(block) if not self.plan.invalid_reason(i))
         if valid:
             self.waiting.append(_Task(block, valid))
             self.results[block], self.sizes[block] = {}, len(valid)
-        return bool(valid)
+        else:
+            self.empty.append(block)
 
     def submit(self) -> None:
-        """Start as many tasks as the workers take."""
-        while self.waiting and len(self.running) < self.workers.size:
-            task = self.waiting.popleft()
-            points = [self.plan.grid.at(index) for index in task.indices]
-            self.running[self.workers.submit(measure_points, self.plan.runner, points)] = task
+        """Start as many tasks as the workers take, of a few blocks that are looked at now."""
+        for _ in range(AT_ONCE):
+            while self.waiting and len(self.running) < self.workers.size:
+                task = self.waiting.popleft()
+                points = [self.plan.grid.at(index) for index in task.indices]
+                self.running[self.workers.submit(measure_points, self.plan.runner, points)] = task
+            if len(self.running) >= self.workers.size or not self.unopened:
+                return
+            self._open(self.unopened.popleft())
 
     def collect(self, task: _Task, future: Future[list[Measured]]) -> dict[Index, Measured]:
         """The results of a task; none if its points are to be tried again one by one."""
@@ -204,29 +217,23 @@ def run_blocks(
     (dict, bool)
         Points whose problem could not be made -> why, and whether it was interrupted.
     """
-    blocks = _BlockQueue(plan, workers)
     refusals: dict[Index, str] = {}
-    sizes = {number: len(list(plan.indices(number))) for number in pending}
-    done, failed = plan.grid.size - sum(sizes.values()), 0
+    done, failed = plan.grid.size - sum(map(plan.size, pending)), 0
     with (
         interruption() as interrupted,
         progress.bar("sweep", plan.grid.size, done, "points") as bar,
     ):
-        for number in plan.order(pending):
-            if not blocks.add(number):
-                store.write(number, _block(plan, number, {}))
-                bar.update(sizes[number])
-        blocks.submit()
-        while blocks.running:
-            finished = workers.wait(blocks.running, POLL)
-            for future in finished:
+        blocks = _BlockQueue(plan, workers, plan.order(pending))
+        while blocks.left and not interrupted.is_set():
+            blocks.submit()
+            idle = blocks.unopened and len(blocks.running) < workers.size
+            for future in workers.wait(blocks.running, 0.0 if idle else POLL):
                 # A signal during a point in this process cuts that point short: it is no result.
                 if interrupted.is_set():
                     break
                 task = blocks.running.pop(future)
                 blocks.submit()
                 results = blocks.collect(task, future)
-                blocks.submit()
                 for index, (row, _, reason) in results.items():
                     failed += row["outcome"] in FAILED
                     if row["outcome"] == INVALID:
@@ -235,10 +242,12 @@ def run_blocks(
                 bar.update(len(results))
                 if blocks.complete(task.block):
                     store.write(task.block, _block(plan, task.block, blocks.results[task.block]))
-                    bar.update(sizes[task.block] - len(blocks.results.pop(task.block)))
-            if interrupted.is_set():
-                break
-        return refusals, bool(blocks.running or blocks.waiting)
+                    bar.update(plan.size(task.block) - len(blocks.results.pop(task.block)))
+            while blocks.empty:
+                number = blocks.empty.pop()
+                store.write(number, _block(plan, number, {}))
+                bar.update(plan.size(number))
+        return refusals, blocks.left
 
 
 def _block(plan: Plan, number: int, results: Mapping[Index, Measured]) -> dict[str, NDArray[Any]]:

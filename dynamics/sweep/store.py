@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -309,11 +309,12 @@ def _manifest(path: Path, plan: Plan) -> NDArray[np.uint32]:
         array = _open_array(path / DONE, done.shape)
     except Exception as error:
         raise InvalidRequest(f"{str(path)!r} cannot be read (done: {_reason(error)})") from None
-    for number in range(done.size):
-        try:
-            done[number] = array[number]
-        except Exception:
-            done[number] = 0
+    try:
+        return np.asarray(array[...])
+    except Exception:
+        for number in range(done.size):
+            with suppress(Exception):
+                done[number] = array[number]
     return done
 
 

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.results.expression import Expression
+from dynamics.sweep import plan as plans
+from dynamics.sweep import run
+from dynamics.sweep.axes import grid
 from dynamics.sweep.plan import block_shape, planned, restored
+from dynamics.sweep.point_runner import PointRunner, killed
+from dynamics.sweep.store import StoreError, SweepStore
 from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("positional_attention")
@@ -42,6 +48,87 @@ def test_invalid_points_are_found_before_anything_runs():
 def test_the_most_expensive_block_comes_first():
     plan = planned(SYSTEM, {"D": "8,16,32,64", "C": 4, "q": 0.2, "time": 10.0}, False, 0)
     assert plan.order(range(4)) == [3, 2, 1, 0]
+
+
+LARGE = {"D": 8, "C": 2, "q": "0.1:0.9:300", "nu": "1e-3:1e-2:300:log", "time": 1.0}
+
+
+@pytest.fixture
+def looked_at(monkeypatch):
+    """Points whose parameters were checked, in order."""
+    points, check = [], PointRunner.invalid_reason
+
+    def counted(self, point):
+        points.append(point)
+        return check(self, point)
+
+    monkeypatch.setattr(PointRunner, "invalid_reason", counted)
+    return points
+
+
+@pytest.mark.parametrize("more", [{}, {"q": "m/D", "m": "1:4:300"}])
+def test_a_large_grid_is_looked_at_block_by_block(looked_at, monkeypatch, tmp_path, more):
+    """What is looked at before the store and its first block are there: the ends of blocks."""
+    before = []
+
+    def full(self, number, block):
+        before.append(len(looked_at))
+        assert (self.path / "done" / "zarr.json").exists()
+        raise StoreError("full")
+
+    monkeypatch.setattr(SweepStore, "write", full)
+    monkeypatch.setattr(run, "measure_points", lambda _, points: [killed()] * len(points))
+    with pytest.raises(StoreError):
+        dynamics.sweep(SYSTEM, LARGE | more, tmp_path / "l.zarr", workers=0)
+    blocks = len(planned(SYSTEM, LARGE | more, False, 0).blocks)
+    assert before[0] < 10 * blocks < 90_000 / 10
+
+
+def test_a_large_grid_of_which_nothing_can_be_run_is_refused_before_it_is_made(tmp_path):
+    wrong = LARGE | {"q": "1.1:1.9:80", "nu": "1e-3:1e-2:60:log"}
+    with pytest.raises(InvalidRequest, match=r"q=1.1 is too large"):
+        dynamics.sweep(SYSTEM, wrong, tmp_path / "w.zarr", workers=0)
+    assert not (tmp_path / "w.zarr").exists()
+    with pytest.raises(ValueError, match="start"):
+        dynamics.sweep(
+            SYSTEM, LARGE | {"full": "empirical", "start": "sideways"}, tmp_path / "w", workers=0
+        )
+    assert not (tmp_path / "w").exists()
+
+
+def test_the_only_valid_point_of_a_large_grid_is_found(monkeypatch):
+    plan = planned(SYSTEM, LARGE | {"C": 2, "time": 1.0}, False, 0)
+    only = (217, 133)
+    monkeypatch.setattr(
+        PointRunner, "invalid_reason", lambda _, point: "" if point == plan.grid.at(only) else "no"
+    )
+    assert plan.first_valid == only
+
+
+def test_blocks_of_which_nothing_can_be_run_are_written_too(monkeypatch, tmp_path):
+    monkeypatch.setattr(plans, "LOOKED_AT", 0)
+    given = {"D": 8, "C": "2,3,4", "q": "0.2,0.4,1.4", "time": 1.0}
+    found = dynamics.sweep(SYSTEM, given, tmp_path / "b.zarr", workers=0)
+    assert found.complete
+    assert found.outcomes == {"reached horizon": 4, "invalid": 5}
+    assert set(found.reasons) == {(0, 2), (1, 0), (1, 1), (1, 2), (2, 2)}
+
+
+@pytest.mark.parametrize(("paired", "counts"), [(False, (8, 6)), (True, (6, 3))])
+def test_a_formula_is_computed_once_for_all_that_it_needs(monkeypatch, paired, counts):
+    given = {"D": "8,12,16", "C": 4, "q": "half/(D-C)", "half": "m/2", "nu": "1/(n-6)"}
+    given |= {"m": "2,4,6" if paired else "2,4", "n": "5,6,7"}
+    points, calls, value = grid(given, paired), [], Expression.value
+    with monkeypatch.context() as patch:
+        patch.setattr(Expression, "value", lambda *a: calls.append(a[0].text) or value(*a))
+        tables = {name: points.table(name) for name in points.derived}
+    assert (calls.count("m/2"), calls.count("half/(D-C)")) == counts
+    for index in points:
+        if points.along_axes(index)["n"] == 6:
+            assert np.isnan(tables["nu"][index])
+            continue
+        point = points.at(index)
+        assert all(tables[name][index] == point[name] for name in tables)
 
 
 def test_defaults_of_the_run():
