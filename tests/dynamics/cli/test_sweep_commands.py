@@ -81,7 +81,7 @@ def test_formulas_letters_and_files(tmp_path, capsys):
         (["--workers", "1", "--scheduler", "tcp://x:1"], "give one"),
         (
             ["--start", "sideways", "--full", "empirical", "--samples", "9"],
-            "start: Input should be",
+            "start='sideways' is unknown",
         ),
         (["--expectation", "guess"], "expectation='guess' is unknown"),
     ],
