@@ -20,9 +20,10 @@ def test_compare_with_samples_prints_every_seed(tmp_path, capsys):
     assert "seed 1" in printed
     assert "of the rows associated" in printed
     assert (tmp_path / "r" / "realistic.png").exists()
-    assert main([*words, "--json"]) == 0
+    assert main([*words, "--json", "--force"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [row["seed"] for row in document["seeds"]] == [0, 1]
+    assert len(document["departures"]["0.1"]["alpha"]) == 2
     assert set(document["deviation"]) == {"alpha", "gamma", "rho"}
     assert {"reduced", "full"} == set(document["events"])
 

@@ -54,11 +54,9 @@ def test_the_command_prints_a_line_for_every_state(result, system):
     population = replace(result, full=replace(result.full, settings={}))
     none = [replace(run, observables={}) for run in result.fulls]
     arrays = replace(result, full=none[0], others=(none[1],))
-    assert [departure.applies(each) for each in (result, population, arrays)] == [
-        True,
-        False,
-        False,
-    ]
+    assert departure.applies(result)
+    assert not departure.applies(population)
+    assert not departure.applies(arrays)
 
 
 def test_the_picture_has_the_median_and_the_band_of_the_seeds(result):
