@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics.results.presentation import Origin, PlotDescription, Presentation, conditions
 from dynamics.validation import InvalidRequest, path_of, refuse, shown
+from theory.summary import summarized
 
 if TYPE_CHECKING:
     from theory.claims import Claim
@@ -77,6 +78,7 @@ FLOW_GRADIENTS = 3000.0
 """Gradients of a flow, about: those of steps do not depend on the horizon."""
 
 
+@summarized
 @dataclass(frozen=True)
 class System:
     """Everything that a driver, a command or a picture may ask of a system.
@@ -168,6 +170,17 @@ class System:
         path = Path(self.origin.path)
         # A store that names a library model is read on every machine.
         return path.stem if path.parent == HERE / "models" else self.origin.path
+
+    def overview(self) -> dict[str, Any]:
+        """What is shown of it: the paper, its parameters and events."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "parameters": list(self.Parameters.__dataclass_fields__),
+            "events": list(self.presentation.event_latex),
+            "expectations": self.expectations,
+            "claims": len(self.claims),
+        }
 
     @property
     def digests(self) -> Mapping[str, str]:

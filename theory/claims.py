@@ -12,7 +12,10 @@ from typing import Any
 
 import sympy
 
+from theory.summary import summarized
 
+
+@summarized
 @dataclass(frozen=True)
 class Evidence:
     """Result of a symbolic check.
@@ -32,6 +35,7 @@ class Evidence:
     findings: tuple[str, ...]
 
 
+@summarized
 @dataclass(frozen=True)
 class Claim:
     """One statement of a paper; the lines of its texts are joined by single spaces.

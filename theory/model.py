@@ -35,6 +35,7 @@ from theory.law import (
     select_samples,
     stacked,
 )
+from theory.summary import summarized
 
 LEADING: Mapping[str, tuple[str, ...]] = {
     "start": (),
@@ -80,6 +81,7 @@ BEGINNINGS = ("d_", "time_", "path_", "uncertainty_", "observed_")
 SUM_TOLERANCE = 1e-12
 
 
+@summarized
 @dataclass(frozen=True, eq=False)
 class Model:
     """The functions of a model; each constant is a keyword argument of some of them.

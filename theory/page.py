@@ -18,6 +18,8 @@ from sympy.core.function import AppliedUndef, UndefinedFunction
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
+from theory.summary import summarized
+
 WIDTH = 100
 """Columns of a page whose lines are wrapped."""
 GAP = " " * 4
@@ -74,6 +76,7 @@ class Section:
     letters: tuple[tuple[str, str], ...] = ()
 
 
+@summarized
 @dataclass(frozen=True)
 class Page:
     """A derivation to be written.

@@ -24,8 +24,10 @@ from functools import cached_property, singledispatch
 import numpy as np
 
 from theory.color_refinement import IntArray, RelationalStructure, by_appearance, refine
+from theory.summary import summarized
 
 
+@summarized
 @dataclass(frozen=True)
 class PermutationGroup:
     """A group of permutations of ``range(size)``, by a few generators.
@@ -60,6 +62,7 @@ class PermutationGroup:
                 raise ValueError(f"a generator is not a permutation of 0..{self.size - 1}")
 
 
+@summarized
 @dataclass(frozen=True)
 class Partition:
     """A partition of the patches into sets, of equal or unequal sizes, contiguous or not.
@@ -150,6 +153,7 @@ class Partition:
         return permutation
 
 
+@summarized
 @dataclass(frozen=True)
 class Classes:
     """Classes of index pairs that stay equal under training.

@@ -19,6 +19,7 @@ from dynamics.problem import FloatArray, Problem, check_problem
 from dynamics.results.presentation import Presentation
 from dynamics.training.stability_limit import stability_limit
 from dynamics.validation import InvalidRequest, integer, refuse
+from theory.summary import summarized
 
 STEPS = 4000
 PRECISION = 1e-3
@@ -28,6 +29,7 @@ LASTING = 1e-4
 LAST_STATES = 64
 
 
+@summarized
 @dataclass(frozen=True)
 class Onsets:
     """Learning rates at which something sets in, from one state.
@@ -152,6 +154,7 @@ def _first(condition: Callable[[float], bool], limit: float, widest: float) -> f
     return high
 
 
+@summarized
 @dataclass(frozen=True)
 class Branches:
     """Where gradient descent ends from one state, against the learning rate.

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
+from theory.summary import summarized
 from theory.symmetry import PermutationGroup
 
 RECORDS = 32
@@ -61,6 +62,7 @@ class Manifold(Protocol):
         ...
 
 
+@summarized
 @dataclass(frozen=True)
 class Multiplet:
     """An eigenvalue of the transverse Hessian.
@@ -80,6 +82,7 @@ class Multiplet:
     shares: Mapping[str, float]
 
 
+@summarized
 @dataclass(frozen=True)
 class Transverse:
     """The transverse spectrum along a run.
@@ -296,6 +299,7 @@ def split(group: PermutationGroup) -> tuple[FloatArray, FloatArray]:
     return fixed, np.linalg.qr(fixed, mode="complete")[0][:, count:]
 
 
+@summarized
 @dataclass(frozen=True)
 class TransverseGrowth:
     """The most negative transverse curvature along a reduced run.

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics.training.progress import bar
 from dynamics.validation import InvalidRequest, integer, refuse
+from theory.summary import summarized
 
 FloatArray = NDArray[np.float64]
 
@@ -30,6 +31,7 @@ NUMBERS = "fiub"
 QUARTERS = (0.25, 0.5, 0.75)
 
 
+@summarized
 @dataclass(frozen=True)
 class Setting:
     """How maps are measured.
@@ -52,6 +54,7 @@ class Setting:
     off_diagonal: bool = False
 
 
+@summarized
 @dataclass(frozen=True)
 class Measured:
     """Diversity and total variation of the heads of one layer.

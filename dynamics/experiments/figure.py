@@ -21,6 +21,7 @@ from dynamics.plotting.style import RC, new_figure
 from dynamics.problem import FloatArray
 from dynamics.registry import load_system
 from dynamics.validation import InvalidRequest, integer, real
+from theory.summary import summarized
 
 if TYPE_CHECKING:
     from dynamics.registry import System
@@ -217,6 +218,7 @@ def page(
         subtitle(figure, title)
 
 
+@summarized
 @dataclass(frozen=True)
 class Drawing:
     """A figure that was drawn.

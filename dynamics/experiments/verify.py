@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dynamics.experiments import experiments_of, rules
 from dynamics.registry import load_system
 from dynamics.validation import InvalidRequest, integer, refuse, shown, unknown_name
+from theory.summary import summarized
 
 if TYPE_CHECKING:
     from dynamics.registry import System
@@ -52,6 +53,7 @@ class Protocol:
     seed: int = 0
 
 
+@summarized
 @dataclass(frozen=True)
 class Finding:
     """What a check measured.
@@ -107,6 +109,7 @@ class Finding:
         return "holds" if self.holds else "does not hold here"
 
 
+@summarized
 @dataclass(frozen=True)
 class Verdict:
     """A claim with its finding.
@@ -159,6 +162,18 @@ class Verdict:
         """Quantity, reason, parameters, tables and curves."""
         finding = self.finding
         return {"quantity": finding.quantity, "reason": finding.reason, **finding.evidence}
+
+    def overview(self) -> dict[str, Any]:
+        """What is shown of it: claim, verdict, and the number that decides."""
+        finding = self.finding
+        return {
+            "claim": f"{self.claim.source}: {self.claim.statement}",
+            "verdict": self.word,
+            "quantity": finding.quantity,
+            "measured": f"{self.measured:.4g}, claimed {finding.relation} {self.bound:.4g}",
+            "reason": finding.reason,
+            "parameters": finding.evidence.get("parameters"),
+        }
 
     def document(self) -> dict[str, Any]:
         """The verdict as plain values."""

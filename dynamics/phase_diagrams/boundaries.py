@@ -25,6 +25,7 @@ from dynamics.analysis.phase_portrait.nullclines import edge_contours
 from dynamics.phase_diagrams.selection import Axis, Slice
 from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest, integer, real, refuse
+from theory.summary import summarized
 
 HALF = 0.5
 NO, YES, NOT_VALID = 0, 1, -1
@@ -127,6 +128,7 @@ def trace(
     return tuple(lines)
 
 
+@summarized
 @dataclass(frozen=True)
 class AxisRange:
     """A range of a parameter, linear or logarithmic.
@@ -170,6 +172,7 @@ class AxisRange:
         return float(share * (self.high - self.low))
 
 
+@summarized
 @dataclass(frozen=True)
 class Refined:
     """A yes or no over a rectangle.

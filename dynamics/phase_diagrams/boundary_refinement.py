@@ -24,8 +24,10 @@ from dynamics.sweep import Sweep, load, sweep
 from dynamics.sweep.axes import PAIRED
 from dynamics.sweep.plan import planned, whole_names
 from dynamics.validation import InvalidRequest
+from theory.summary import summarized
 
 
+@summarized
 @dataclass(frozen=True)
 class Refinement:
     """A refined boundary, and what it cost.
@@ -47,6 +49,7 @@ class Refinement:
     held: Mapping[str, Any]
 
 
+@summarized
 @dataclass(frozen=True)
 class Question:
     """A yes or no over two axes of a sweep.

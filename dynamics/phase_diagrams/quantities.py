@@ -27,6 +27,7 @@ from dynamics.problem import FloatArray
 from dynamics.results.outcome import CONVERGED, HORIZON, POINT_KINDS
 from dynamics.results.presentation import Presentation
 from dynamics.validation import InvalidRequest, refuse
+from theory.summary import summarized
 
 if TYPE_CHECKING:
     import xarray
@@ -43,6 +44,7 @@ REACHED = re.compile(rf"\s*reached\(\s*{NAME}\s*\)\s*")
 COMPARED = re.compile(rf"\s*{NAME}\s*({'|'.join(RELATIONS)})\s*(\S+)\s*")
 
 
+@summarized
 @dataclass(frozen=True)
 class Quantity:
     """A number, or a yes or no, of every run.

@@ -32,6 +32,7 @@ from dynamics.results.outcome import INVALID, PENDING
 from dynamics.results.power_law import PowerLaw, power_law
 from dynamics.results.presentation import Presentation
 from dynamics.validation import InvalidRequest, refuse
+from theory.summary import summarized
 
 if TYPE_CHECKING:
     import xarray
@@ -45,6 +46,7 @@ EXPLAINED = 0.8
 """Share of the variance of the logarithms below which a fit is no power law."""
 
 
+@summarized
 @dataclass(frozen=True, kw_only=True)
 class Scaling(PowerLaw):
     """A power law of a quantity of a sweep; the fit as of `dynamics.results.power_law.PowerLaw`.

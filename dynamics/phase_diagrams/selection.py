@@ -33,6 +33,7 @@ from dynamics.problem import FloatArray
 from dynamics.results.outcome import INVALID, PENDING
 from dynamics.results.presentation import Presentation
 from dynamics.validation import InvalidRequest, real, refuse
+from theory.summary import summarized
 
 if TYPE_CHECKING:
     import xarray
@@ -45,6 +46,7 @@ NEAR = 1e-9
 """Relative distance up to which a value that is held is the one in the grid."""
 
 
+@summarized
 @dataclass(frozen=True)
 class Axis:
     """Values of a parameter, ascending.
@@ -104,6 +106,7 @@ class Axis:
         return np.exp(measured) if self.logarithmic else np.asarray(measured)
 
 
+@summarized
 @dataclass(frozen=True)
 class Slice:
     """One quantity over one or two axes.

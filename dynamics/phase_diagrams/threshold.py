@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from dynamics.problem import FloatArray
 from dynamics.validation import InvalidRequest
+from theory.summary import summarized
 
 MOST_SLOPE = 50.0
 """Largest s: success rises from 12 % to 88 % within 8 % of N."""
@@ -35,6 +36,7 @@ BEYOND = 12.0
 MEASURED, ABOVE, BELOW, NOWHERE = "measured", "above", "below", "nowhere"
 
 
+@summarized
 @dataclass(frozen=True, eq=False)
 class Threshold:
     """Where half of the trials succeed.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +13,10 @@ from dynamics.results.event import Event
 from dynamics.results.outcome import INTERRUPTED, Outcome
 from dynamics.results.power_law import exponent
 from dynamics.results.trajectory import Trajectory
+from theory.summary import summarized
 
 
+@summarized
 @dataclass(frozen=True)
 class Comparison:
     """A reduced and a full run at the same steps.
@@ -121,6 +124,21 @@ class Comparison:
         stopped = [end for end in ends if end.kind == INTERRUPTED]
         return (failed or stopped or [self.reduced.outcome])[0]
 
+    def overview(self) -> dict[str, Any]:
+        """What is shown of it: both problems, their largest distance, events and outcome."""
+        runs = (self.reduced, self.full)
+        views = (f"{run.view} ({run.layout.size} entries)" for run in runs)
+        seeds = f", {len(self.fulls)} seeds" if self.others else ""
+        first = self.reduced.overview()
+        return {
+            "system": self.reduced.system,
+            "runs": " and ".join(views) + seeds,
+            **{name: first[name] for name in ("parameters", "settings")},
+            "deviation": {name: f"{value:.1e}" for name, value in self.deviation.items()},
+            "events": first["events"],
+            "outcome": str(self.outcome),
+        }
+
     @property
     def interrupted(self) -> bool:
         """Whether one of the runs was."""
@@ -128,6 +146,7 @@ class Comparison:
         return any(run.outcome.kind == INTERRUPTED for run in runs)
 
 
+@summarized
 @dataclass(frozen=True)
 class Overlay:
     """A flow and runs of gradient descent to the same time.
@@ -177,6 +196,16 @@ class Overlay:
     def outcome(self) -> Outcome:
         """The flow's; a learning rate that is too large is what an overlay shows, no failure."""
         return self.flow.outcome
+
+    def overview(self) -> dict[str, Any]:
+        """What is shown of it: the flow, the learning rates, and the order in them."""
+        flow = self.flow.overview()
+        return {
+            **{name: flow[name] for name in ("system", "parameters", "settings")},
+            "eta": list(self.etas),
+            "order in eta": self.orders,
+            **{name: flow[name] for name in ("events", "outcome")},
+        }
 
     @property
     def interrupted(self) -> bool:

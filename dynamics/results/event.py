@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from dynamics.problem import FloatArray
+from theory.summary import summarized
 
 
+@summarized
 @dataclass(frozen=True)
 class Event:
     """When an event happened; false, with the reason, where it was not reached.
@@ -68,6 +70,11 @@ class Event:
         """An event that was not reached, of a run whose flat states have so many entries."""
         return cls(name, math.nan, None, np.full(entries, math.nan))
 
+    def overview(self) -> dict[str, Any]:
+        """What is shown of it: when it happened, or that and why it did not."""
+        at = {"time": self.time, "step": self.step} if self else {"reached": self.reached}
+        return {"name": self.name, **at, "reason": self.reason}
+
     def record(self) -> dict[str, Any]:
         """Everything but name, state and reason, as plain values."""
         return {
@@ -85,6 +92,13 @@ class Events(dict[str, Event]):
     def explained(cls, events: Mapping[str, Event], reasons: Mapping[str, str]) -> Events:
         """Events with their reasons, where there are any."""
         return cls({n: replace(event, reason=reasons.get(n, "")) for n, event in events.items()})
+
+    @property
+    def line(self) -> str:
+        """Times of those that were reached, then names of the others, in one line."""
+        reached = ", ".join(f"{name} {event.time:.5g}" for name, event in self.items() if event)
+        others = ", ".join(name for name, event in self.items() if not event)
+        return "; ".join(filter(None, [reached, others and f"not {others}"]))
 
     def __missing__(self, name: str) -> Event:
         raise KeyError(f"no event {name!r}; there are {', '.join(self) or 'none'}")

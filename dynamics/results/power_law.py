@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.problem import FloatArray
+from theory.summary import summarized
 
 LEVEL = 0.95
 """Of the confidence intervals."""
 
 
+@summarized
 @dataclass(frozen=True, kw_only=True)
 class PowerLaw:
     """A fitted power law.

@@ -14,11 +14,13 @@ from dynamics.problem import FloatArray, Layout
 from dynamics.results.event import Event, Events
 from dynamics.results.outcome import INTERRUPTED, Outcome
 from dynamics.results.presentation import Presentation
+from theory.summary import summarized
 
 if TYPE_CHECKING:
     import xarray
 
 
+@summarized
 @dataclass(frozen=True)
 class Trajectory:
     """A training run.
@@ -74,7 +76,7 @@ class Trajectory:
     time: FloatArray
     states: FloatArray
     observables: Mapping[str, FloatArray]
-    events: Mapping[str, Event]
+    events: Events
     outcome: Outcome
     reasons: Mapping[str, str] = field(default_factory=dict)
     presentation: Presentation = None  # type: ignore[assignment]  # made below
@@ -108,6 +110,20 @@ class Trajectory:
     def interrupted(self) -> bool:
         """Whether there is more to do."""
         return self.outcome.kind == INTERRUPTED
+
+    def overview(self) -> dict[str, Any]:
+        """What is shown of it: system, size, events and outcome."""
+        shapes = zip(self.layout.names, self.layout.shapes, strict=True)
+        states = ", ".join(name + (f" {shape}" if shape else "") for name, shape in shapes)
+        return {
+            "system": f"{self.system}, {self.view}",
+            "parameters": {n: v for n, v in self.parameters.items() if v not in (None, (), [])},
+            "settings": {n: v for n, v in self.settings.items() if not isinstance(v, list | dict)},
+            "records": f"{self.time.size} to time {self.time[-1]:.6g}: {states}",
+            "observables": list(self.observables),
+            "events": self.events.line,
+            "outcome": str(self.outcome),
+        }
 
     def to_xarray(self) -> xarray.Dataset:
         """The run as a dataset along ``record``; what is not an array is an attribute, as JSON.
@@ -173,7 +189,7 @@ class Trajectory:
             time=dataset["time"].values,
             states=np.concatenate(parts, axis=1),
             observables=observables,
-            events=events,
+            events=Events(events),
             outcome=Outcome(**read["outcome"]),
             reasons=read["reasons"],
             presentation=Presentation.from_attributes(dataset.attrs),  # type: ignore[arg-type]

@@ -29,6 +29,7 @@ from dynamics.sweep.store import (
     read_request,
 )
 from dynamics.validation import InvalidRequest
+from theory.summary import summarized
 
 if TYPE_CHECKING:
     import xarray
@@ -37,6 +38,7 @@ OUTCOMES = {PENDING: "not run", INVALID: "invalid"} | dict(enumerate(POINT_KINDS
 """Value of the variable ``outcome`` -> its name."""
 
 
+@summarized
 @dataclass(frozen=True)
 class Sweep:
     """A sweep, complete or not.
@@ -86,6 +88,20 @@ class Sweep:
     def outcomes(self) -> dict[str, int]:
         """Outcome -> number of points; ``"invalid"`` and ``"not run"`` among them."""
         return _counts(Counter(self.dataset["outcome"].values.ravel().tolist()))
+
+    def overview(self) -> dict[str, Any]:
+        """What is shown of it: axes, what every point shares, and how the points ended."""
+        grid, hidden = self.plan.grid, ("outcome", DONE)
+        return {
+            "system": self.plan.runner.reference,
+            "axes": [f"{a.name} ({len(a.values)} from {min(a.values)} to {max(a.values)})"
+                     for a in grid.axes],
+            "fixed": {**grid.fixed, **grid.derived, **self.plan.runner.words},
+            "points": grid.size,
+            "outcomes": self.outcomes,
+            "quantities": [name for name in map(str, self.dataset.data_vars) if name not in hidden],
+            "complete": self.complete,
+        }  # fmt: skip
 
     @property
     def complete(self) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from dynamics.problem import FloatArray, Problem, certificate_failure, check_problem
 from dynamics.results import outcome as ends
-from dynamics.results.event import Event
+from dynamics.results.event import Event, Events
 from dynamics.results.outcome import SMALLER, Outcome, first_not_finite
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory, explained, series
@@ -107,7 +107,7 @@ def flow(
         time=times,
         states=states,
         observables=series(observables),
-        events=events,
+        events=Events(events),
         outcome=Outcome(kind, None, end, remedy),
         reasons=explained(
             {name: event.reason for name, event in located.items() if event.time is None},

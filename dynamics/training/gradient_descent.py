@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynamics.problem import SMALL, FloatArray, Problem, certificate_failure, check_problem
 from dynamics.results import outcome as ends
-from dynamics.results.event import Event
+from dynamics.results.event import Event, Events
 from dynamics.results.outcome import SMALLER, Outcome, first_not_finite
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory, explained, series
@@ -338,7 +338,7 @@ def _trajectory(run: Run, steps: int, records: _Records, outcome: Outcome) -> Tr
         time=np.asarray(records.steps * run.step_time, dtype=np.float64),
         states=records.states,
         observables=series(records.observables),
-        events={rule.name: _event(run, rule, records) for rule in problem.events},
+        events=Events({rule.name: _event(run, rule, records) for rule in problem.events}),
         outcome=outcome,
         reasons=explained(
             {n: d.reason for n, d in run.detector.detections.items() if d.step is None},

@@ -18,6 +18,7 @@ import numpy as np
 from theory.closure.conservation import ConservationLaw
 from theory.closure.linear import LinearSpace
 from theory.closure.partition import EntryClasses, SampleClasses
+from theory.summary import summarized
 
 __all__ = [
     "Closure",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 
+@summarized
 @dataclass(frozen=True)
 class Closure:
     """What training of a model at some constants closes on.

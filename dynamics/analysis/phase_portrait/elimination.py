@@ -27,6 +27,7 @@ from dynamics.analysis.phase_portrait.slow_manifold import follow_branch
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
 from dynamics.validation import InvalidRequest, real, refuse
+from theory.summary import summarized
 
 SLOW, RUN, HELD = "slow", "run", "held"
 FAST = 1e-2
@@ -41,6 +42,7 @@ BEYOND = 0.2
 PlaneFunction = Callable[[float, float], float]
 
 
+@summarized
 @dataclass(frozen=True)
 class Elimination:
     """How a scalar that a plane does not show is eliminated.

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from dynamics.analysis.phase_portrait.roots import SHRUNK, Box
 from dynamics.problem import FloatArray
 from dynamics.validation import integer, real, refuse
+from theory.summary import summarized
 
 RESOLUTIONS = 4
 """Resolutions that are tried, each twice as fine as the one before."""
@@ -46,6 +47,7 @@ Function = Callable[[float, float], float]
 IntArray = NDArray[np.int64]
 
 
+@summarized
 @dataclass(frozen=True)
 class Nullcline:
     """The zero set of a function on a rectangle.

@@ -7,6 +7,7 @@ arrows, nullclines and fixed points are of the plane; runs are of the whole prob
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -42,6 +43,7 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.training.flow import flow
 from dynamics.training.progress import interruption
 from dynamics.validation import integer, refuse
+from theory.summary import summarized
 
 MARGINS = (0.10, 0.14)
 """Below and above the main run's extent, as parts of it."""
@@ -56,6 +58,7 @@ GOLDEN = 1.32471795724474602596
 """The plastic number: its powers fill a square evenly."""
 
 
+@summarized
 @dataclass(frozen=True)
 class Portrait:
     """The plane of two scalars.
@@ -104,6 +107,21 @@ class Portrait:
     runs: tuple[Trajectory, ...]
     gradients: int
     presentation: Presentation
+
+    def overview(self) -> dict[str, Any]:
+        """What is shown of it: the plane, its fixed points, nullclines and runs."""
+        (left, right), (low, high) = self.box
+        x, y = self.plane
+        kinds = Counter(point.kind for point in self.fixed_points)
+        return {
+            "system": f"{self.system}, {self.view}",
+            "parameters": {n: v for n, v in self.parameters.items() if v not in (None, (), [])},
+            "plane": f"{x} from {left:.4g} to {right:.4g}, {y} from {low:.4g} to {high:.4g}",
+            "eliminated": {name: how.kind for name, how in self.eliminated.items()},
+            "fixed points": [f"{number} {kind}" for kind, number in kinds.items()] or "none",
+            "nullclines": {n: f"{len(c.branches)} branches" for n, c in self.nullclines.items()},
+            "runs": f"{len(self.runs)} to time {self.runs[0].time[-1]:.6g}",
+        }
 
 
 class _CountedGradient:

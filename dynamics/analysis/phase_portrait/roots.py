@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from dynamics.problem import FloatArray, Layout
 from dynamics.validation import refuse
+from theory.summary import summarized
 
 TOLERANCE = 1e-14
 """Of values at rest, as a part of the larger end of the bracket."""
@@ -182,6 +183,7 @@ def bracketed_root(component: Scalar, ends: tuple[float, float], tolerance: floa
     return root if abs(component(root)) <= SHRUNK * largest else None
 
 
+@summarized
 @dataclass(frozen=True)
 class FixedPoint:
     """A point at which a field on the plane is zero.

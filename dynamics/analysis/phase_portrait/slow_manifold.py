@@ -32,12 +32,14 @@ from dynamics.analysis.phase_portrait.roots import (
 )
 from dynamics.problem import FloatArray
 from dynamics.validation import integer, refuse
+from theory.summary import summarized
 
 SMALL = 1e-3
 """Nodes of a scan are spaced evenly below this part of the bracket, by ratios above it."""
 Index = tuple[int, ...]
 
 
+@summarized
 @dataclass(frozen=True)
 class SlowManifold:
     """Values at which one scalar rests, as functions of the others.

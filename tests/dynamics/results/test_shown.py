@@ -1,0 +1,93 @@
+"""Every result that an exported function returns is shown in a few lines."""
+
+import dataclasses
+import inspect
+import re
+from importlib import import_module
+
+import numpy as np
+import pytest
+from scalars import wells
+
+import dynamics
+import theory
+from dynamics.analysis.phase_portrait import portrait
+from dynamics.attention_maps import measure
+from dynamics.experiments.figure import Drawing
+from dynamics.phase_diagrams import select, threshold
+
+EXPORTING = (
+    "dynamics", "theory", "dynamics.sweep", "dynamics.phase_diagrams", "dynamics.attention_maps",
+    "dynamics.analysis.phase_portrait", "dynamics.analysis.transverse_stability",
+    "dynamics.experiments.figure", "dynamics.results.power_law",
+)  # fmt: skip
+
+
+def returned():
+    """Classes in the return annotations of everything public that these packages offer."""
+    for name in EXPORTING:
+        module = import_module(name)
+        exported = getattr(module, "__all__", ())
+        for entry in exported or vars(module):
+            offered = getattr(module, entry)
+            if inspect.isfunction(offered) and not entry.startswith("_"):
+                words = re.findall(r"\w+", str(inspect.signature(offered).return_annotation))
+                yield from (offered.__globals__.get(word) for word in words)
+            elif entry in exported:
+                yield offered
+
+
+def test_every_class_of_results_is_summarized():
+    classes = {c for c in returned() if inspect.isclass(c) and dataclasses.is_dataclass(c)}
+    assert {dynamics.Trajectory, dynamics.Overlay, dynamics.Onsets, Drawing} <= classes
+    long = [c.__name__ for c in classes if c.__repr__.__module__ != "theory.summary"]
+    assert sorted(long) == []
+
+
+@pytest.fixture(scope="module")
+def results():
+    """One of each, of small runs."""
+    system = dynamics.load_system("positional_attention")
+    parameters = system.Parameters(D=8, C=2)
+    reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+    run = dynamics.descend(full, eta=0.02, steps=100)
+    grid = {"D": 8, "C": "2,3,4", "q": "0.2:0.6:3", "time": 50}
+    sweep = dynamics.sweep("positional_attention", grid, workers=0)
+    finding = dynamics.Finding(
+        None, "spread of A", np.nan, 1e-12, "too large", {"table": [{"D": 8}] * 999}
+    )
+    claim = system.claims[0]
+    plane, flow = portrait(wells(), 5.0), dynamics.flow(reduced, 10.0)
+    return [
+        run, *run.events.values(), flow,
+        dynamics.compare(reduced, full, eta=0.02, steps=100),
+        dynamics.overlay(reduced, 2.0, [0.02, 0.01]),
+        dynamics.branches(reduced, flow.final_state, "alpha", count=2, steps=256),
+        sweep, select(sweep.dataset, "risk", "q", "C"), plane, *plane.nullclines.values(),
+        system, claim, finding, dynamics.Verdict(claim, finding),
+        measure(np.full((2, 3, 16, 16), 1 / 16)), threshold([1, 2, 3, 4], [0, 0, 5, 5], [5] * 4),
+        theory.classes(theory.Partition.contiguous((2, 3))), system.derivation(),
+        Drawing(np.empty(3, object), {"rows": np.zeros(999)}, "A caption. " * 99),
+    ]  # fmt: skip
+
+
+def test_a_result_is_a_few_lines_and_a_small_table(results):
+    for result in results:
+        assert len(repr(result)) < 600, repr(result)
+        assert len(repr(result).splitlines()) <= 8
+        assert "object at 0x" not in repr(result)
+        assert len(result._repr_html_()) < 2000
+
+
+def test_a_run_shows_what_it_is_its_size_its_events_and_its_end(results):
+    run, comparison = results[0], next(r for r in results if isinstance(r, dynamics.Comparison))
+    rows = dict(line.split(maxsplit=1) for line in repr(run).splitlines()[1:])
+    assert rows["system"] == "positional_attention, full population"
+    assert rows["parameters"].startswith("D=8, C=2, q=0.5, p=3")
+    assert rows["records"] == f"{run.time.size} to time 2: alpha, A (8, 8)"
+    times = "T0 0.56, T1_paper 1.32, patch_association 0.02"
+    assert rows["events"] == f"{times}; not T1, event_III"
+    assert rows["outcome"] == "reached horizon at step 100"
+    rows = dict(line.split(maxsplit=1) for line in repr(comparison).splitlines()[1:])
+    assert rows["runs"] == "reduced population (3 entries) and full population (65 entries)"
+    assert rows["deviation"].startswith("alpha=")
