@@ -7,6 +7,7 @@ power law; ``--refine`` runs more points where the answer to a yes or no changes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,14 +56,15 @@ def add_flags(parser: Parser) -> None:
     parser.add_flags({"scheduler": "dask scheduler"}, metavar="ADDR", group=refined)
     files = {
         "out": "picture: .png, .svg or .pdf",
-        "csv": "also all points as a table",
-        "netcdf": "also all as NetCDF",
+        "csv": "also the points, with --at those there, as a table",
+        "netcdf": "also all points as NetCDF",
     }
     parser.add_flags(files, metavar="FILE")
 
 
 def execute(request: CommandRequest) -> int:
     """Draw, write, print; returns the exit code."""
+    from dynamics.phase_diagrams.selection import hold
     from dynamics.sweep import load
     from dynamics.sweep.result import EXPORTS
 
@@ -80,7 +82,10 @@ def execute(request: CommandRequest) -> int:
     else:
         draw, document = _draw_slice(result, options)
     text = document.pop("text")
-    exports = {path: partial(EXPORTS[name], result) for name, path in tables.items()}
+    positions, _ = hold(result.dataset, _held(options))
+    points = result.dataset.isel({name: [k] for name, k in positions.items()})
+    exported = {"csv": replace(result, dataset=points), "netcdf": result}
+    exports = {path: partial(EXPORTS[name], exported[name]) for name, path in tables.items()}
     files, code = write_files(picture, draw, exports)
     lines = [*text, *(f"written  {name}" for name in files)]
     print_result(options, document | {"files": files}, "\n".join(lines))

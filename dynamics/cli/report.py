@@ -83,8 +83,7 @@ def _steps(run: Trajectory) -> dict[str, int | None]:
 
 def _final(run: Trajectory) -> dict[str, float]:
     """Scalar parts of the state and observables at the end."""
-    pairs = zip(run.layout.names, run.layout.shapes, strict=True)
-    series = {name: run[name] for name, shape in pairs if shape == ()} | dict(run.observables)
+    series = run.scalars | dict(run.observables)
     return {name: float(values[-1]) for name, values in series.items()}
 
 

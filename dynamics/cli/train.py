@@ -76,8 +76,11 @@ def add_flags(parser: Parser) -> None:
     default = f"results/{command}-{system.name}"
     out = f"result (default {default}, or {default}-2, ... where that is of another request)"
     parser.add_flags({"out": out}, metavar="DIR")
-    checkpoint = {"checkpoint": "state of the run under way (default beside --out)"}
-    parser.add_flags(checkpoint, metavar="FILE")
+    paths = {
+        "checkpoint": "state of the run under way (default beside --out)",
+        "csv": "also a table: time (eta * steps), step, scalars, risk, observables of each record",
+    }
+    parser.add_flags(paths, metavar="FILE")
     switches = {
         "force": "overwrite the result of another request",
         "resume": "go on with an interrupted run of gradient descent",
@@ -100,6 +103,8 @@ def execute(request: CommandRequest) -> int:
     known = {"command": request.command, "system": system.name, "model": system.digests, **entries}
     known = json.loads(files.json_text(known))
     out = folders.result_folder(flags, Path(f"results/{request.command}-{system.name}"), known)
+    if "csv" in flags:
+        _outside(files.writable(flags["csv"], (".csv",)), out, "csv")
     seeds = _seeds(request, full)
     # A reduced run of its own for each seed, where starts or few samples are drawn for both.
     reduced_seeds = seeds if "seed" in system.sampling_options else [{}]
@@ -287,6 +292,14 @@ def _deliver(
         lines += [f"picture  {folder / name}" for name in document.get("files", ())]
         lines += [f"result   {folder}"]
     document |= {"folder": folder and str(folder)}
+    if "csv" in request.flags:
+        path = Path(str(request.flags["csv"]))
+        write = partial(result.to_dataframe().to_csv, index=False)
+        if files.attempt(path, partial(files.write_whole, path, write)):
+            document |= {"csv": str(path)}
+            lines.append(f"table    {path}")
+        else:
+            failed = True
     files.print_result(request.flags, document, "\n".join(lines))
     if result.outcome.failed:
         print(f"attdyn: {result.outcome}", file=sys.stderr)
@@ -338,6 +351,14 @@ class CommandCheckpoint:
             print(f"attdyn: {remark} (checkpoint {self.file.path})", file=sys.stderr)
 
 
+def _outside(path: Path, out: Path, flag: str) -> None:
+    """Refuse a file in the folder of the result, which is replaced as a whole."""
+    if path.resolve().is_relative_to(out.resolve()):
+        raise InvalidRequest(
+            f"{flag}={str(path)!r} is inside the result; {flag} can be a file outside of it"
+        )
+
+
 def command_checkpoint(
     request: CommandRequest, out: Path, fulls: int = 1, reduced: int = 1
 ) -> CommandCheckpoint:
@@ -366,10 +387,7 @@ def command_checkpoint(
                 raise InvalidRequest(f"{name} is of gradient descent and time of the flow")
         return CommandCheckpoint()
     path = Path(str(flags.get("checkpoint", out.with_name(f".{out.name}.checkpoint"))))
-    if path.resolve().is_relative_to(out.resolve()):
-        raise InvalidRequest(
-            f"checkpoint={str(path)!r} is inside the result; checkpoint can be a file outside of it"
-        )
+    _outside(path, out, "checkpoint")
     file = Checkpoint(path, keep=True)
     files = tuple(parts(file, fulls, reduced)) if request.command == "compare" else (file,)
     checkpoint = CommandCheckpoint(file, files)

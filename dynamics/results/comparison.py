@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,34 @@ from dynamics.results.outcome import INTERRUPTED, Outcome
 from dynamics.results.power_law import exponent
 from dynamics.results.trajectory import Trajectory
 from theory.summary import summarized
+
+if TYPE_CHECKING:
+    import pandas
+
+
+def side_by_side(runs: Mapping[str, Trajectory]) -> pandas.DataFrame:
+    """A row for each time, with the columns of every run under ``<its name>_``; NaN without one.
+
+    Parameters
+    ----------
+    runs : mapping
+        Name -> run.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    >>> runs = {str(eta): dynamics.descend(problem, eta, 4, record=2) for eta in (0.1, 0.2)}
+    >>> side_by_side(runs)[["time", "0.1_step", "0.2_step"]].values.tolist()
+    [[0.0, 0.0, 0.0], [0.2, 2.0, nan], [0.4, 4.0, 2.0], [0.8, nan, 4.0]]
+    """
+    import pandas
+
+    frames = {name: run.to_dataframe().set_index("time") for name, run in runs.items()}
+    whole = pandas.concat(frames, axis=1).sort_index()
+    whole.columns = [f"{run}_{column}" for run, column in whole.columns]
+    return whole.reset_index()
 
 
 @summarized
@@ -116,6 +144,28 @@ class Comparison:
         return {"reduced": self.reduced.events, "full": self.full.events}
 
     @property
+    def named_runs(self) -> dict[str, Trajectory]:
+        """All runs by name: ``reduced``, ``full``, ``full_1``, ..., ``reduced_1``, ..."""
+        others = {f"full_{k}": run for k, run in enumerate(self.others, 1)}
+        partners = {f"reduced_{k}": run for k, run in enumerate(self.partners, 1)}
+        return {"reduced": self.reduced, "full": self.full, **others, **partners}
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """A row for each record: time, step, deviations, and the columns of every run.
+
+        They are ``deviation_alpha``, ``reduced_alpha``, ``full_alpha``, ...; NaN where a run ended
+        before.
+        """
+        whole = side_by_side(self.named_runs)
+        steps = [name for name in whole if name.endswith("_step")]
+        for place, (name, series) in enumerate(self.deviations.items(), 1):
+            padded = np.pad(series, (0, len(whole) - len(series)), constant_values=np.nan)
+            whole.insert(place, f"deviation_{name}", padded)
+        if steps:
+            whole.insert(1, "step", whole[steps].max(axis=1).astype(np.int64))
+        return whole.drop(columns=steps)
+
+    @property
     def outcome(self) -> Outcome:
         """The worst of all: failed, else interrupted, else the reduced run's."""
         runs = (*self.fulls, *self.partners, self.reduced)
@@ -178,6 +228,15 @@ class Overlay:
     def etas(self) -> FloatArray:
         """Learning rate of each run."""
         return np.array([run.settings["eta"] for run in self.runs])
+
+    @property
+    def named_runs(self) -> dict[str, Trajectory]:
+        """All runs by name: ``flow``, ``run_0``, ``run_1``, ..."""
+        return {"flow": self.flow, **{f"run_{k}": run for k, run in enumerate(self.runs)}}
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """A row for each time, with ``flow_alpha``, ``run_0_step``, ``run_0_alpha``, ..."""
+        return side_by_side(self.named_runs)
 
     @property
     def orders(self) -> dict[str, float]:

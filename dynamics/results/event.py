@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dynamics.problem import FloatArray
 from theory.summary import summarized
+
+if TYPE_CHECKING:
+    import xarray
 
 
 @summarized
@@ -99,6 +102,22 @@ class Events(dict[str, Event]):
         reached = ", ".join(f"{name} {event.time:.5g}" for name, event in self.items() if event)
         others = ", ".join(name for name, event in self.items() if not event)
         return "; ".join(filter(None, [reached, others and f"not {others}"]))
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Times, steps, states and reasons along ``event``; NaN where one was not reached."""
+        import xarray
+
+        events = list(self.values())
+        states = np.stack([event.state for event in events]) if events else np.empty((0, 0))
+        numbers = {
+            name: ("event", np.array([event.record()[name] for event in events], dtype=np.float64))
+            for name in ("time", "step", "horizon", "uncertainty")
+        }
+        reasons = ("event", [event.reason for event in events])
+        return xarray.Dataset(
+            numbers | {"reason": reasons, "state": (("event", "entry"), states)},
+            {"event": list(self)},
+        )
 
     def __missing__(self, name: str) -> Event:
         raise KeyError(f"no event {name!r}; there are {', '.join(self) or 'none'}")

@@ -204,23 +204,15 @@ def write_groups(result: Result, folder: Path) -> None:
         deviations = {name: ("record", series) for name, series in result.deviations.items()}
         attributes = {"kind": "comparison", "format": FORMAT, "seeds": len(result.fulls)}
         attributes["partners"] = len(result.partners)
-        groups = {
-            None: xarray.Dataset(deviations, {"time": ("record", result.time)}, attributes),
-            "reduced": _stamped(result.reduced.to_xarray()),
-            "full": _stamped(result.full.to_xarray()),
-        }
-        groups |= {f"full_{k}": _stamped(r.to_xarray()) for k, r in enumerate(result.others, 1)}
-        groups |= {
-            f"reduced_{k}": _stamped(r.to_xarray()) for k, r in enumerate(result.partners, 1)
-        }
+        groups = {None: xarray.Dataset(deviations, {"time": ("record", result.time)}, attributes)}
+        groups |= {name: _stamped(run.stored()) for name, run in result.named_runs.items()}
     elif isinstance(result, Overlay):
         distances = {name: ("run", values) for name, values in result.deviations.items()}
         attributes = {"kind": "overlay", "format": FORMAT}
         groups = {None: xarray.Dataset(distances, {"eta": ("run", result.etas)}, attributes)}
-        groups |= {"flow": _stamped(result.flow.to_xarray())}
-        groups |= {f"run_{k}": _stamped(run.to_xarray()) for k, run in enumerate(result.runs)}
+        groups |= {name: _stamped(run.stored()) for name, run in result.named_runs.items()}
     else:
-        groups = {None: _stamped(result.to_xarray())}
+        groups = {None: _stamped(result.stored())}
     for group, dataset in groups.items():
         dataset.to_zarr(folder, group=group, mode="a", zarr_format=3, consolidated=False)
     checksums.seal(folder)
@@ -384,13 +376,16 @@ def _read(store: Path) -> Result:
 
     root = group(None)
     if root.attrs["kind"] == "trajectory":
-        return Trajectory.from_xarray(root)
-    deviations = {str(name): root[name].values for name in root.data_vars}
-    if root.attrs["kind"] == "overlay":
-        runs = (Trajectory.from_xarray(group(f"run_{k}")) for k in range(root.sizes["run"]))
-        return Overlay(Trajectory.from_xarray(group("flow")), tuple(runs), deviations)
-    names = ["reduced", "full", *(f"full_{k}" for k in range(1, root.attrs.get("seeds", 1)))]
-    reduced, full, *others = (Trajectory.from_xarray(group(name)) for name in names)
+        return Trajectory.from_stored(root)
+    is_overlay = root.attrs["kind"] == "overlay"
+    first = Trajectory.from_stored(group("flow" if is_overlay else "reduced"))
+    names = [name for name in first.layout.names if name in root.data_vars]
+    deviations = {name: root[name].values for name in names}
+    if is_overlay:
+        runs = (Trajectory.from_stored(group(f"run_{k}")) for k in range(root.sizes["run"]))
+        return Overlay(first, tuple(runs), deviations)
+    names = ["full", *(f"full_{k}" for k in range(1, root.attrs.get("seeds", 1)))]
+    full, *others = (Trajectory.from_stored(group(name)) for name in names)
     more = range(1, 1 + root.attrs.get("partners", 0))
-    partners = tuple(Trajectory.from_xarray(group(f"reduced_{k}")) for k in more)
-    return Comparison(reduced, full, deviations, tuple(others), partners)
+    partners = tuple(Trajectory.from_stored(group(f"reduced_{k}")) for k in more)
+    return Comparison(first, full, deviations, tuple(others), partners)

@@ -17,6 +17,7 @@ from dynamics.results.presentation import Presentation
 from theory.summary import summarized
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
 
 
@@ -63,8 +64,10 @@ class Trajectory:
     ((3,), [0.0, 0.2, 20.0], (3,))
     >>> run.events["T1"].reached, run.events["T1"].time, run.events["T1"].reason
     (False, nan, 'not reached by time 20')
-    >>> run.to_xarray().sizes["record"]
-    3
+    >>> float(run.to_xarray()["alpha"].sel(time=0.2)) - float(run["alpha"][1])
+    0.0
+    >>> list(run.to_dataframe())[:6]
+    ['time', 'step', 'alpha', 'gamma', 'rho', 'risk']
     """
 
     system: str
@@ -125,8 +128,36 @@ class Trajectory:
             "outcome": str(self.outcome),
         }
 
+    @property
+    def scalars(self) -> dict[str, FloatArray]:
+        """Series of the scalar parts of the state, then of the observables; shape (records,)."""
+        shapes = zip(self.layout.names, self.layout.shapes, strict=True)
+        state = {name: self[name] for name, shape in shapes if shape == ()}
+        return state | {name: s for name, s in self.observables.items() if name not in state}
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """A row for each record: time (eta * steps), step, scalars, risk and other observables.
+
+        Without ``step`` on a flow. Arrays of the state are not in it: they are in `to_xarray`.
+        """
+        import pandas
+
+        steps = {"step": self.steps} if self.steps.size else {}
+        scalars = self.scalars
+        order = sorted(scalars, key=lambda name: (name not in self.layout.names, name != "risk"))
+        return pandas.DataFrame({"time": self.time, **steps, **{n: scalars[n] for n in order}})
+
     def to_xarray(self) -> xarray.Dataset:
-        """The run as a dataset along ``record``; what is not an array is an attribute, as JSON.
+        """The records as a dataset along ``time``; what is not an array is an attribute, as JSON.
+
+        ``steps`` is a coordinate on gradient descent; an observable named like a part of the state
+        is ``observed_<name>``. States at the events are in ``run.events.to_xarray()``.
+        """
+        records = self.stored().drop_dims("event", errors="ignore")
+        return records.swap_dims(record="time")
+
+    def stored(self) -> xarray.Dataset:
+        """The whole run as a dataset along ``record``, as it is on disk.
 
         Coordinates are ``time`` and, on gradient descent, ``steps``; an observable named like a
         part of the state is stored as ``observed_<name>``; ``event_state`` holds the states at
@@ -163,8 +194,8 @@ class Trajectory:
         return xarray.Dataset(variables, coordinates, attributes)
 
     @classmethod
-    def from_xarray(cls, dataset: xarray.Dataset) -> Trajectory:
-        """The run that `to_xarray` made a dataset of; an older one has a plain presentation."""
+    def from_stored(cls, dataset: xarray.Dataset) -> Trajectory:
+        """The run that `stored` made a dataset of; an older one has a plain presentation."""
         read = {name: json.loads(dataset.attrs[name]) for name in DESCRIBED}
         names, shapes, groups = read["layout"]
         layout = Layout(tuple(names), tuple(map(tuple, shapes)), tuple(groups))

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.problem import FloatArray
 from dynamics.registry import System, load_unchanged
 from dynamics.results.outcome import INVALID, KILLED, POINT_KINDS
 from dynamics.results.trajectory import Trajectory
@@ -190,13 +189,6 @@ def _trained(problem: Any, options: Mapping[str, Any], records: int) -> Trajecto
     return descend(problem, options["eta"], steps, np.unique(at).astype(np.int64))
 
 
-def _scalars(run: Trajectory) -> dict[str, FloatArray]:
-    """Series of the scalar parts of the state, then of the observables."""
-    shapes = zip(run.layout.names, run.layout.shapes, strict=True)
-    state = {name: run[name] for name, shape in shapes if shape == ()}
-    return state | {name: s for name, s in run.observables.items() if name not in state}
-
-
 def _row(run: Trajectory) -> Row:
     row: Row = {
         "outcome": float(POINT_KINDS.index(run.outcome.kind)),
@@ -209,14 +201,14 @@ def _row(run: Trajectory) -> Row:
                 row[f"uncertainty_{name}"] = float(event.uncertainty)
     closure = run.settings.get("closure", {})
     row |= {name: float(closure[name]) for name in CLOSURE_SIZES if name in closure}
-    return row | {name: float(series[-1]) for name, series in _scalars(run).items()}
+    return row | {name: float(series[-1]) for name, series in run.scalars.items()}
 
 
 def _path(run: Trajectory, records: int) -> Path:
     """Series of equal length: a run that ended early is filled with NaN."""
     if not records:
         return {}
-    series = {"time": run.time} | _scalars(run)
+    series = {"time": run.time} | run.scalars
     path = {name: values[: records + 1].tolist() for name, values in series.items()}
     missing = float("nan")
     return {f"path_{n}": [*v, *[missing] * (records + 1 - len(v))] for n, v in path.items()}

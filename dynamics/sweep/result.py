@@ -217,7 +217,7 @@ def status(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def write_csv(sweep: Sweep, path: Path) -> None:
-    """Write one line for each point: its axes, its outcome, every number; empty where none is.
+    """Write a line for each point of the dataset: axes, outcome, every number; empty where none.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def write_csv(sweep: Sweep, path: Path) -> None:
         for name, variable in data.data_vars.items()
         if name not in ("outcome", DONE) and RECORD not in variable.dims
     )
-    shape = sweep.plan.grid.shape
+    shape = tuple(data.sizes[dim] for dim in dims)
     arrays = {name: np.broadcast_to(data[name].values, shape) for name in numbers}
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
@@ -261,7 +261,7 @@ def write_netcdf(sweep: Sweep, path: Path) -> None:
         import h5netcdf  # noqa: F401 (what xarray writes with)
         import h5py  # noqa: F401 (what that writes with)
     except ImportError:
-        raise InvalidRequest("NetCDF needs h5netcdf; pip install 'attdyn[netcdf]'") from None
+        raise InvalidRequest("NetCDF needs h5netcdf; pip install -e '.[netcdf]'") from None
     sweep.dataset.drop_dims(BLOCK).to_netcdf(path, engine="h5netcdf")
 
 

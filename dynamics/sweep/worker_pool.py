@@ -189,7 +189,7 @@ class Cluster(Workers):
             from distributed.scheduler import KilledWorker
         except ImportError:
             raise InvalidRequest(
-                f"scheduler={scheduler!r} needs dask.distributed; pip install 'attdyn[cluster]'"
+                f"scheduler={scheduler!r} needs dask.distributed; pip install -e '.[cluster]'"
             ) from None
         try:
             self._client: Any = distributed.Client(

@@ -146,12 +146,18 @@ def test_exports_read_back_the_same_numbers(store, tmp_path, capsys):
     data = dynamics.load(store).dataset
     with (tmp_path / "t.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 36
+    assert len(rows) == 12
+    assert {row["C"] for row in rows} == {"2"}
     for row in rows:
         point = data.sel(C=int(row["C"]), q=float(row["q"]), nu=float(row["nu"]))
         risk = float(point["risk"])
         assert row["risk"] == ("" if np.isnan(risk) else repr(risk))
-        assert (row["outcome"] == "invalid") == (row["C"] == "3")
+    words = ["phase", store, "--at", "nu=1e-3", "--csv", tmp_path / "t.csv", "--out", words[5]]
+    assert said(capsys, words)[0] == 0
+    with (tmp_path / "t.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["nu"] for row in rows} == {"0.001"}
+    assert {row["C"] for row in rows if row["outcome"] == "invalid"} == {"3"}
     with xarray.open_dataset(tmp_path / "t.nc", engine="h5netcdf") as again:
         np.testing.assert_array_equal(again["risk"].values, data["risk"].values)
 

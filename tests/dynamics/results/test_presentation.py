@@ -55,7 +55,7 @@ def test_results_have_that_of_their_problem(system):
     assert problem.notation is problem.presentation.notation
     for run in (dynamics.descend(problem, 0.02, 20), dynamics.flow(problem, 1.0)):
         assert run.presentation is problem.presentation
-        again = dynamics.Trajectory.from_xarray(run.to_xarray())
+        again = dynamics.Trajectory.from_stored(run.stored())
         assert again.presentation == problem.presentation == system.presentation
 
 
@@ -108,9 +108,9 @@ def test_a_plain_presentation_has_every_scalar_once():
 
 def test_an_older_store_has_a_plain_presentation(system, nowhere):
     run = dynamics.descend(system.ReducedPopulation(system.Parameters(D=4, C=2)), 0.02, 20)
-    older = run.to_xarray()
+    older = run.stored()
     del older.attrs["presentation"]
-    again = dynamics.Trajectory.from_xarray(older)
+    again = dynamics.Trajectory.from_stored(older)
     assert set(again.presentation.event_latex) == set(run.events)
     assert again.presentation.plot.panels[0].names == ("alpha", "gamma", "rho")
     assert len(plotting.training(again)) == 2

@@ -59,7 +59,7 @@ def test_an_earlier_result_is_replaced_and_anything_else_is_not(result, tmp_path
 
 def test_a_failure_while_writing_leaves_nothing(result, tmp_path, monkeypatch):
     target = dynamics.save(result.reduced, tmp_path / "run")
-    monkeypatch.setattr(type(result.full), "to_xarray", lambda self: 1 / 0)
+    monkeypatch.setattr(type(result.full), "stored", lambda self: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         dynamics.save(result, target)
     monkeypatch.undo()
@@ -82,7 +82,7 @@ def test_what_is_no_result_is_refused(result, tmp_path):
 
 
 def test_dataset_has_named_variables_and_versions(result, tmp_path):
-    dataset = result.full.to_xarray()
+    dataset = result.full.stored()
     assert dataset["A"].dims == ("record", "A_axis_0", "A_axis_1")
     assert dataset["gamma"].dims == ("record",)
     assert json.loads(dataset.attrs["parameters"])["D"] == 8

@@ -65,5 +65,5 @@ def test_nobody_there(monkeypatch):
         worker_pool.workers_for(SYSTEM, None, "tcp://127.0.0.1:9", 4)
     assert "\n" not in str(caught.value)
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(InvalidRequest, match=r"pip install 'attdyn\[cluster\]'"):
+    with pytest.raises(InvalidRequest, match=r"pip install -e '\.\[cluster\]'"):
         worker_pool.workers_for(SYSTEM, None, "tcp://127.0.0.1:9", 4)
