@@ -58,7 +58,14 @@ def brief(text: str) -> str:
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
-    """A text in one line; of a long word or line the middle is left out: the end has the remedy."""
+    """A text in one line; of a long word or line the middle is left out: the end has the remedy.
+
+    Parameters
+    ----------
+    text : str
+    longest : int
+        Letters of the line.
+    """
     line = " ".join(text.split("\n"))
     if len(line) <= longest:
         return line

@@ -14,13 +14,14 @@ import dataclasses
 import importlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dynamics.cli.arguments import CommandRequest, Parser, read_toml, unknown, value
 from dynamics.registry import is_model_file, load_system, system_names, title
 from dynamics.training.progress import termination
-from dynamics.validation import InvalidRequest
+from dynamics.validation import InvalidRequest, one_line
 
 if TYPE_CHECKING:
     from dynamics.registry import System
@@ -64,7 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with termination():
+        with termination(), warnings.catch_warnings():
+            warnings.showwarning = _warn
             code = _dispatch(words)
             sys.stdout.flush()
         return code
@@ -78,6 +80,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("attdyn: interrupted", file=sys.stderr)
         return 130
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning of a library as one line, without the place in its source."""
+    print(f"attdyn: warning: {one_line(str(message), 270)}", file=sys.stderr)
 
 
 def _dispatch(words: list[str]) -> int:

@@ -21,6 +21,7 @@ from dynamics.plotting.captions import fixed, state_parameters, subtitle
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, new_figure, styled
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
+from dynamics.validation import InvalidRequest
 
 EVENTS = {"T0": "$T_0$", "T1": "$T_1$"}
 SPREAD = 10.0
@@ -135,6 +136,13 @@ def attention(run: Trajectory) -> Any:
     -------
     array of Axes
 
+    Raises
+    ------
+    TypeError
+        If ``run`` is no `Trajectory`.
+    InvalidRequest
+        If the run has no matrix of attention.
+
     Examples
     --------
     >>> import dynamics
@@ -144,6 +152,11 @@ def attention(run: Trajectory) -> Any:
     >>> [panel.get_title() for panel in plotting.attention(run)]
     ['true sets', 'start', 'end: $\\tau = 2$']
     """
+    if "A" not in run.layout.names or "sets" not in run.settings:
+        raise InvalidRequest(
+            f"run of the {run.view} problem has no matrix of attention; run can be of "
+            "FullPopulation or FullEmpirical"
+        )
     moments = [("start", 0.0, run.states[0])]
     for name, title in EVENTS.items():
         event = run.events.get(name)
@@ -181,6 +194,11 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
     -------
     array of Axes
 
+    Raises
+    ------
+    TypeError
+        If ``closure`` is no closure as ``Closure.document()`` gives.
+
     Examples
     --------
     Two scalars, a and b, of a matrix of four entries:
@@ -193,6 +211,8 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
     >>> axes[0, 0].get_title(), len(axes[0, 0].texts)
     ('W  (2 × 2)', 1)
     """
+    if not isinstance(closure, Mapping) or "labels" not in closure:
+        raise TypeError(f"plotting.entry_classes draws a closure, not {type(closure).__name__}")
     arrays = {name: np.array(labels) for name, labels in closure["labels"].items()}
     matrices = {
         name: labels.reshape(len(labels), -1) if labels.ndim else labels.reshape(1, 1)
@@ -266,6 +286,11 @@ def diversity(results: Measured | Sequence[Measured]) -> Any:
     Returns
     -------
     array of Axes, shape (2,)
+
+    Raises
+    ------
+    TypeError
+        If ``results`` is neither a `Measured` nor some of them.
 
     Examples
     --------

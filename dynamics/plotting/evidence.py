@@ -35,6 +35,11 @@ def evidence(verdict: Any) -> Axes | None:
     Axes or None
         None where the evidence is a table only.
 
+    Raises
+    ------
+    TypeError
+        If ``verdict`` is no `Verdict`.
+
     Examples
     --------
     >>> import dynamics
@@ -44,6 +49,8 @@ def evidence(verdict: Any) -> Axes | None:
     >>> plotting.evidence(verdict).get_title(loc="left")
     'Theorem 3.1: does not hold here'
     """
+    if not hasattr(verdict, "evidence"):
+        raise TypeError(f"plotting.evidence draws a Verdict, not {type(verdict).__name__}")
     plot = verdict.evidence.get("plot")
     if not plot:
         return None

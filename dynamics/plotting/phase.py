@@ -63,6 +63,8 @@ def phase(
 
     Raises
     ------
+    TypeError
+        If ``result`` is no `Slice`.
     InvalidRequest
         If there is no second axis, the others are not over the same axes, or the boundary is that
         of no yes or no.
@@ -275,6 +277,11 @@ def refined(
     Returns
     -------
     Axes
+
+    Raises
+    ------
+    TypeError
+        If ``result`` is no `Refined`.
 
     Examples
     --------

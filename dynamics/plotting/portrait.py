@@ -74,6 +74,11 @@ def portrait(
     -------
     Axes
 
+    Raises
+    ------
+    TypeError
+        If ``result`` is no `Portrait`.
+
     Examples
     --------
     >>> import dynamics
@@ -138,6 +143,11 @@ def portraits(results: Sequence[Portrait], parameters: Sequence[str] | None = No
     Returns
     -------
     array of Axes
+
+    Raises
+    ------
+    TypeError
+        If ``results`` are no `Portrait`, or none is given.
 
     Examples
     --------

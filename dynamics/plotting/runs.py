@@ -49,6 +49,11 @@ def training(
     -------
     array of Axes
 
+    Raises
+    ------
+    TypeError
+        If ``run`` is no `Trajectory`.
+
     Examples
     --------
     >>> import dynamics
@@ -250,6 +255,7 @@ REALISTIC = (
 )
 
 
+@style.checked
 def comparison(result: Comparison) -> Any:
     """The panels of the system over logarithmic time: see `training`.
 
@@ -262,6 +268,11 @@ def comparison(result: Comparison) -> Any:
     Returns
     -------
     array of Axes
+
+    Raises
+    ------
+    TypeError
+        If ``result`` is no `Comparison`.
 
     Examples
     --------
@@ -309,6 +320,11 @@ def deviation(result: Comparison, axes: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
+
+    Raises
+    ------
+    TypeError
+        If ``result`` is no `Comparison`.
 
     Examples
     --------
@@ -363,6 +379,11 @@ def realistic(result: Comparison | Sequence[Trajectory]) -> Any:
     Returns
     -------
     array of Axes
+
+    Raises
+    ------
+    TypeError
+        If ``result`` is neither a `Comparison` nor some `Trajectory`.
 
     Examples
     --------

@@ -62,6 +62,11 @@ def slices(result: Slice) -> Any:
     -------
     Axes, or array of Axes with a facet
 
+    Raises
+    ------
+    TypeError
+        If ``result`` is no `Slice`.
+
     Examples
     --------
     >>> import xarray
@@ -293,6 +298,11 @@ def scaling(result: Scaling) -> Any:
     Returns
     -------
     array of Axes, shape (1 + factors,)
+
+    Raises
+    ------
+    TypeError
+        If ``result`` is no `Scaling`.
 
     Examples
     --------

@@ -22,6 +22,7 @@ WORDS = {"certificate": "bound / gross gradient"}
 LOGARITHMIC = ("risk", "certificate")
 
 
+@style.checked
 def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
     """Gradient descent at several learning rates over the flow, which is the broad line below.
 
@@ -34,6 +35,13 @@ def overlay(result: Overlay, names: Sequence[str] | None = None) -> Any:
     Returns
     -------
     array of Axes
+
+    Raises
+    ------
+    TypeError
+        If ``result`` is no `Overlay`.
+    KeyError
+        For a name that the runs do not have.
 
     Examples
     --------
@@ -64,6 +72,13 @@ def several(runs: Mapping[str, Trajectory], names: Sequence[str]) -> Any:
     Returns
     -------
     array of Axes
+
+    Raises
+    ------
+    TypeError
+        If ``runs`` is no mapping of `Trajectory`, or an empty one.
+    KeyError
+        For a name that a run does not have.
 
     Examples
     --------
@@ -120,6 +135,11 @@ def branches(result: Branches, axes: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
+
+    Raises
+    ------
+    TypeError
+        If ``result`` is no `Branches`.
 
     Examples
     --------
@@ -179,6 +199,13 @@ def stability(run: Trajectory, calm: Trajectory, limits: FloatArray, name: str =
     -------
     array of Axes
 
+    Raises
+    ------
+    TypeError
+        If ``run`` is no `Trajectory`.
+    KeyError
+        For a name that a run does not have.
+
     Examples
     --------
     >>> import dynamics
@@ -223,6 +250,11 @@ def transverse_growth(growth: TransverseGrowth, run: Trajectory) -> Any:
     Returns
     -------
     array of Axes
+
+    Raises
+    ------
+    TypeError
+        If ``growth`` is no `TransverseGrowth`.
 
     Examples
     --------

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -18,6 +19,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
+from dynamics.validation import path_of
 
 # Okabe and Ito (2008), distinguishable under the common colour deficiencies and in grey.
 BLUE, VERMILION, GREEN, PURPLE, ORANGE = (
@@ -50,13 +52,40 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+def checked(draw: Callable[P, R]) -> Callable[P, R]:
+    """A function that refuses a result of another class than its first argument is annotated with.
+
+    Raises
+    ------
+    TypeError
+        When it is called: with the class that it draws, and the one that it was given.
+    """
+    first = next(iter(inspect.signature(draw).parameters.values()))
+    wanted = set(re.findall(r"\w+", first.annotation)) - {"Sequence", "Mapping", "str", "Any"}
+
+    @functools.wraps(draw)
+    def drawing(*arguments: P.args, **options: P.kwargs) -> R:
+        result = arguments[0] if arguments else options.get(first.name)
+        each = [*result.values()] if isinstance(result, Mapping) else [result]
+        if isinstance(result, list | tuple) and "Sequence" in first.annotation:
+            each = [*result]
+        known = all(wanted & {kind.__name__ for kind in type(item).__mro__} for item in each)
+        if wanted and not (each and known):
+            given = type(result).__name__ if each else f"empty {type(result).__name__}"
+            raise TypeError(f"plotting.{draw.__name__} draws {first.annotation}, not {given}")
+        return draw(*arguments, **options)
+
+    return drawing
+
+
 def styled(draw: Callable[P, R]) -> Callable[P, R]:
-    """A function that draws, in the style `RC`."""
+    """A function that draws, in the style `RC`, and is `checked`."""
+    checking = checked(draw)
 
     @functools.wraps(draw)
     def drawing(*arguments: P.args, **options: P.kwargs) -> R:
         with mpl.rc_context(RC):
-            return draw(*arguments, **options)
+            return checking(*arguments, **options)
 
     return drawing
 
@@ -106,6 +135,13 @@ def write(axes: Any, path: str | os.PathLike[str]) -> Path:
     -------
     Path
 
+    Raises
+    ------
+    TypeError
+        If ``axes`` is not of a figure.
+    ValueError
+        If the ending is of no known format, or ``path`` is none.
+
     Examples
     --------
     >>> import pathlib
@@ -119,9 +155,11 @@ def write(axes: Any, path: str | os.PathLike[str]) -> Path:
     ...     plotting.write(axes, pathlib.Path(folder, "classes.svg")).name
     'classes.svg'
     """
-    target = Path(path)
+    target, parts = path_of("path", path), np.ravel(axes)
+    if not parts.size or not hasattr(parts[0], "figure"):
+        raise TypeError(f"plotting.write writes Axes, not {type(axes).__name__}")
     with mpl.rc_context(RC):
-        np.ravel(axes)[0].figure.savefig(target)
+        parts[0].figure.savefig(target)
     return target
 
 

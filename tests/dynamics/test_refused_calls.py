@@ -8,6 +8,7 @@ import pytest
 
 import dynamics
 import theory
+from dynamics import plotting
 from dynamics.validation import InvalidRequest
 
 
@@ -140,7 +141,7 @@ def test_wrong_calls_raise_what_is_documented(square, name, tmp_path, monkeypatc
 
 
 OTHERS = {"sweep": {"dynamics.sweep.store.StoreError"}}
-NEVER = {"dynamics": {"system_names"}, "theory": set()}
+NEVER = {"dynamics": {"system_names"}, "theory": set(), "dynamics.plotting": set()}
 
 
 def raised(function):
@@ -164,6 +165,28 @@ def test_every_exported_function_says_what_it_raises(package):
 def test_every_exported_function_of_dynamics_has_a_wrong_call():
     functions = {n for n in dynamics.__all__ if inspect.isfunction(getattr(dynamics, n))}
     assert functions - NEVER["dynamics"] == set(CALLS)
+
+
+@pytest.mark.parametrize("name", plotting.__all__)
+@pytest.mark.parametrize("wrong", [3, "x", None, [], {}])
+def test_pictures_of_something_else_are_refused(name, wrong):
+    draw = getattr(plotting, name)
+    needed = [p for p in inspect.signature(draw).parameters.values() if p.default is p.empty]
+    with pytest.raises(TypeError, match=r"^plotting\.\w+ (draws|writes) .*, not ") as caught:
+        draw(wrong, *(["x"] * (len(needed) - 1)))
+    assert "TypeError" in raised(draw)
+    assert len(str(caught.value)) < 120
+
+
+def test_a_run_without_a_matrix_has_no_picture_of_attention(square):
+    with pytest.raises(InvalidRequest, match="reduced population problem has no matrix"):
+        plotting.attention(dynamics.descend(square[2], 0.1, 2))
+
+
+def test_an_event_that_there_is_none_of_names_all(square):
+    run = dynamics.descend(square[2], 0.1, 2)
+    with pytest.raises(KeyError, match="no event 'T2'; there are T0, T1, T1_paper, event_III"):
+        run.events["T2"]
 
 
 @pytest.mark.parametrize(
