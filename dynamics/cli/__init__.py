@@ -38,15 +38,24 @@ class Command(NamedTuple):
 COMMANDS = {
     "systems": Command("", "", "list the systems there are"),
     "derive": Command("SYSTEM", "paper", "what sympy derives: text, LaTeX, or compiled source"),
-    "run": Command("SYSTEM", "train", "gradient descent on one problem, with its events"),
-    "compare": Command("SYSTEM", "train", "the reduced and the full problem side by side"),
-    "sweep": Command("SYSTEM", "sweep", "a grid of runs; the same command goes on with it"),
-    "phase": Command("STORE", "phase", "a sweep as a phase diagram, slices or a power law"),
-    "status": Command("STORE", "sweep", "how far a sweep is"),
+    "run": Command(
+        "SYSTEM", "train", "train one problem by gradient descent or the flow; its events"
+    ),
+    "compare": Command("SYSTEM", "train", "train the reduced and the full problem side by side"),
+    "sweep": Command("SYSTEM", "sweep", "runs over a grid; the same command goes on with it"),
+    "phase": Command("STORE", "phase", "draw a sweep: a phase diagram, slices or a power law"),
+    "status": Command("STORE", "sweep", "how far a sweep is, and whether its store is damaged"),
     "diversity": Command("FILE", "diversity", "how much the queries of attention maps differ"),
     "verify": Command("SYSTEM", "paper", "a measured verdict on every claim of the paper"),
     "figure": Command("SYSTEM", "paper", "a figure of the paper, or one that goes with a verdict"),
 }
+PROBLEMS = {
+    "reduced": "the few numbers on which training closes, by symmetry",
+    "full": "every trained entry, with --full:",
+    "population": "the exact expectation over the law of the data",
+    "empirical": "N samples and a random start",
+}
+"""Words that the commands use."""
 HELP = ("-h", "--help")
 
 
@@ -94,7 +103,11 @@ def _dispatch(words: list[str]) -> int:
         print("Exact, low-dimensional training dynamics of attention models.\n\ncommands:")
         for word, about in COMMANDS.items():
             print(f"  {word:<10}{about.subject:<7} {about.meaning}")
-        print(f"\n{_systems_text()}; attdyn COMMAND SYSTEM --help lists the flags")
+        print("\nproblems:")
+        for word, meaning in PROBLEMS.items():
+            print(f"  {word:<17} {meaning}")
+        print(f"\n{_systems_text()}\nflags:   attdyn COMMAND SYSTEM --help")
+        print("begin:   attdyn compare positional_attention")
         return 0 if words else 2
     name = words.pop(0)
     if name == "--version":
@@ -155,7 +168,8 @@ def parser_of(command: str, system: System | None = None) -> Parser:
     """
     subject, module, meaning = COMMANDS[command]
     about = subject if system is None else system.name
-    text = f"{meaning}." if system is None else f"{system.title}: {meaning}."
+    text = f"{meaning[0].upper()}{meaning[1:]}."
+    text = text if system is None else f"{system.title}: {meaning}."
     parser = Parser(command, system, prog=f"attdyn {command} {about}", description=text)
     if system is not None:
         # A sweep takes grids and formulas too, and reads them itself.

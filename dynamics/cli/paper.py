@@ -50,19 +50,21 @@ def add_flags(parser: Parser) -> None:
         _derive_flags(parser, system)
         return
     if command == "verify":
-        parser.add_flags({"claims": "sources, separated by commas (default all)"}, metavar="LIST")
-        parser.add_switches({"thorough": "more sizes and seeds"})
-        parser.add_flags({"report": "a page to read, HTML and Markdown"}, metavar="DIR")
-        out = {"out": "result (default results/verify-SYSTEM)"}
+        parser.add_flags({"claims": "as Lemma 4.1,Theorem 4.1 (default all)"}, metavar="LIST")
+        parser.add_switches({"thorough": "try more sizes and seeds, which takes longer"})
+        parser.add_flags({"report": "folder for a page to read, HTML and Markdown"}, metavar="DIR")
+        out = {"out": "folder of the evidence (default results/verify-SYSTEM)"}
     else:
         from dynamics.experiments.figure import figures
 
-        parser.add_argument("name", nargs="?", metavar="NAME", help=", ".join(figures(system)))
-        parser.add_switches({"thorough": "the full protocol"})
-        option = "of the figure, as seeds=3"
+        parser.add_argument(
+            "name", nargs="?", metavar="NAME", help=f"one of {', '.join(figures(system))}"
+        )
+        parser.add_switches({"thorough": "the protocol of the paper in full, which takes longer"})
+        option = "setting of the figure, as seeds=3; may be repeated"
         parser.add_argument("--option", action="append", metavar="NAME=VALUE", help=option)
-        out = {"out": "png, svg or pdf (default results/figure-SYSTEM-NAME.png)"}
-    parser.add_flags({"seed": "default 0"}, value)
+        out = {"out": "picture: .png, .svg or .pdf (default results/figure-SYSTEM-NAME.png)"}
+    parser.add_flags({"seed": "random seed (default 0)"}, value)
     parser.add_flags(out, metavar="DIR" if command == "verify" else "FILE")
 
 
@@ -76,14 +78,20 @@ def _seed(request: CommandRequest) -> int:
 
 
 def _derive_flags(parser: Parser, system: System) -> None:
-    parser.add_flags({"as": f"{', '.join(FORMS)} (default text)"}, metavar="FORM")
-    parser.add_switches({"standalone": "a whole LaTeX document"})
+    parser.add_flags(
+        {"as": f"form of what is printed: {', '.join(FORMS)} (default text)"}, metavar="FORM"
+    )
+    parser.add_switches({"standalone": "a whole LaTeX document, not its body alone"})
     if system.model is None:
-        pieces = "what is compiled: definitions, blocks, second derivatives"
-        parser.add_switches({"pieces": pieces, "prove": "check the lemmas by computation"})
+        pieces = "print what is compiled instead: definitions, blocks, second derivatives"
+        prove = "also check the lemmas by symbolic computation"
+        parser.add_switches({"pieces": pieces, "prove": prove})
         return
-    parser.add_switches({"prove": "the closure at 50 digits"})
-    run = {"eta": "of the run along which the closure is looked at", "steps": "of that run"}
+    parser.add_switches({"prove": "also check the closure at 50 digits"})
+    run = {
+        "eta": "learning rate of the run along which the closure is looked at",
+        "steps": "number of steps of that run",
+    }
     parser.add_flags(run, value)
     sizes = {"sizes": 'multiplicities as polynomials over sizes: "D=4:10:4,C=2"'}
     parser.add_flags(sizes, metavar="LIST")

@@ -36,10 +36,10 @@ def add_flags(parser: Parser) -> None:
         "x": "axis across (default: the longest)",
         "y": "axis upwards (default: the next longest)",
         "facet": "axis of the panels",
-        "at": "axes that are held: C=4,p=3",
+        "at": "values at which other axes are held: C=4,p=3",
         "contours": "events whose times are drawn as lines: T0,T1",
         "boundary": "a yes or no whose boundary is drawn",
-        "fit": "fit a power law in these: 'D,q*(D-C),C'",
+        "fit": "fit the quantity by a power law in these: 'D,q*(D-C),C'",
         "plane": "phase plane of two scalars (gamma,rho) at the point --at",
     }
     parser.add_flags(words, group="what")
@@ -50,10 +50,10 @@ def add_flags(parser: Parser) -> None:
         "cells": "cells along each axis of the picture (default 64)",
         "coarse": "points along each axis at first (default 9)",
         "tolerance": "then bisect to this share of each axis",
-        "workers": "processes (default: one for each core)",
+        "workers": "number of processes (default: one for each core)",
     }
     parser.add_flags(numbers, value, "N", group=refined)
-    parser.add_flags({"scheduler": "dask scheduler"}, metavar="ADDR", group=refined)
+    parser.add_flags({"scheduler": "address of a dask scheduler"}, metavar="ADDR", group=refined)
     files = {
         "out": "picture: .png, .svg or .pdf",
         "csv": "also the points, with --at those there, as a table",

@@ -20,13 +20,13 @@ ENTRIES = {
     "time": "gradient flow to this time (the default, for as long as attdyn run goes)",
     "rtol": "tolerance of the flow (default 1e-8)",
     "eta": "learning rate of gradient descent, instead of time",
-    "steps": "steps of gradient descent",
-    "expectation": "of the reduced problem",
-    "tolerance": "of the spectral, truncated or auto expectation (default 1e-10)",
+    "steps": "number of steps of gradient descent",
+    "expectation": "how the reduced problem averages over data",
+    "tolerance": "accuracy of the spectral, truncated or auto expectation (default 1e-10)",
     "dropped": "probability that a truncation leaves out for good",
     "full": "population or empirical, instead of the reduced problem",
-    "samples": "N of {}",
-    "seed": "of {}",
+    "samples": "number N of samples, of {}",
+    "seed": "random seed of {}",
 }
 FEW_REASONS = 5
 """Reasons that are printed; --json has all."""
@@ -45,12 +45,14 @@ def add_flags(parser: Parser) -> None:
         " or a formula of other names."
         + (f" Lists themselves, and one for all points: {', '.join(lists)}." if lists else ""),
     )
-    words = {"expectation": f"of the reduced problem: {' or '.join(system.expectations)} (default)"}
+    choices = " or ".join(system.expectations)
+    words = {"expectation": f"how the reduced problem averages over data: {choices} (default)"}
     if not system.flows:
         words |= {"time": "no flow here", "rtol": "no flow here"}
         words |= {"eta": "learning rate (default: that of attdyn run)"}
     if system.sampling_options:
-        words |= {"samples": "N of every problem", "seed": "of every problem"}
+        words |= {"samples": "number of samples of every problem"}
+        words |= {"seed": "random seed of every problem"}
     missing = {*EXPECTATION_OPTIONS} - {*system.expectation_options}
     meanings = {name: text for name, text in ENTRIES.items() if name not in missing}
     meanings |= {**words, **system.empirical_options}
@@ -60,16 +62,16 @@ def add_flags(parser: Parser) -> None:
         "--let", action="append", metavar="NAME=X", help="a free letter for formulas: m=2:16:8:log"
     )
     switches = {
-        "paired": "walk all axes together",
+        "paired": "walk all axes together: first values, second values, ...",
         "strict": "refuse points that cannot be run",
     }
     parser.add_switches(switches, group="sweep")
     counts = {
         "trajectory": "keep N records of each run",
-        "workers": "processes (default: one for each core)",
+        "workers": "number of processes (default: one for each core)",
     }
     parser.add_flags(counts, value, "N", group="sweep")
-    scheduler = {"scheduler": "dask scheduler (default DASK_SCHEDULER_ADDRESS)"}
+    scheduler = {"scheduler": "address of a dask scheduler (default DASK_SCHEDULER_ADDRESS)"}
     parser.add_flags(scheduler, metavar="ADDR", group="sweep")
     parser.add_flags({"out": "zarr store (default results/SYSTEM.zarr)"}, metavar="STORE")
 

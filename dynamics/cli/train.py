@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from dynamics.training.checkpoint import Checkpoint
 
 EXPECTATION = {
-    "tolerance": "of the spectral, truncated or auto expectation (default 1e-10)",
+    "tolerance": "accuracy of the spectral, truncated or auto expectation (default 1e-10)",
     "dropped": "probability that a truncation leaves out (default: by the tolerance, at the start)",
 }
 REDUCED = {
-    "coordinates": "of the reduced problem: classes of equal entries, linear (directions of the "
-    "smallest linear space), or auto (default)",
-    "backend": "of the reduced problem: arrays (JAX), numba, or auto (default: numba from 2.5e6 "
-    "steps)",
+    "coordinates": "those of the reduced problem: classes of equal entries, linear (directions "
+    "of the smallest linear space), or auto (default)",
+    "backend": "what computes the reduced problem: arrays (JAX), numba, or auto (default: numba "
+    "from 2.5e6 steps)",
 }
-SAMPLING_HELP = {"samples": "N of {}", "seed": "of {} (default 0)"}
+SAMPLING_HELP = {"samples": "number N of samples, of {}", "seed": "random seed of {} (default 0)"}
 
 
 def add_flags(parser: Parser) -> None:
@@ -44,19 +44,22 @@ def add_flags(parser: Parser) -> None:
     command, system = parser.command, parser.system
     default_run = system.default_runs[command]
     flow = "; with --time: gradient descent at these is laid over the flow" if system.flows else ""
-    rates = "learning rate, or where there are groups of parameters one for each, as 0.02,0.01 "
-    default = "population" if command == "compare" else "run the reduced one"
-    words = {"full": f"{' or '.join(FULL)} (default: {default})"}
+    rates = "learning rate, or one for each group of parameters, as 0.02,0.01 "
+    default = "population" if command == "compare" else "train the reduced problem"
+    views = f"train every entry, on the law of the data or on samples: {' or '.join(FULL)}"
+    words = {"full": f"{views} (default: {default})"}
     if system.expectations:
         choices = " or ".join(system.expectations)
-        words |= {"expectation": f"of the reduced problem: {choices} (default)"}
+        words |= {"expectation": f"how the reduced problem averages over data: {choices} (default)"}
     if "coordinates" in system.reduced_options:
         words |= REDUCED
     numbers = {
-        "steps": f"steps (default {default_run.steps})",
-        "record": "record every so many steps, or 'log' (default)",
-        "time": "gradient flow to this time, instead of steps" if flow else "no flow here",
-        "rtol": "tolerance of the flow (default 1e-8)",
+        "steps": f"number of steps of gradient descent (default {default_run.steps})",
+        "record": "keep the state every so many steps, or at logarithmic ones: log (default)",
+        "time": "gradient flow to this time (eta * steps), instead of steps"
+        if flow
+        else "no flow here",
+        "rtol": "relative tolerance of the flow (default 1e-8)",
     }
     numbers |= {
         name: EXPECTATION[name] for name in EXPECTATION if name in system.expectation_options
@@ -67,24 +70,24 @@ def add_flags(parser: Parser) -> None:
     parser.add_flags({"eta": f"{rates}(default {default_run.eta}){flow}"}, values, group="run")
     parser.add_flags(numbers, value, group="run")
     parser.add_flags(words, group="run")
-    seeds = {"seeds": f"runs: seed, seed + 1, ... (default {_default_seeds(system)})"}
+    seeds = {"seeds": f"number of runs: seed, seed + 1, ... (default {_default_seeds(system)})"}
     empirical = (seeds if command == "compare" else {}) | dict(system.empirical_options)
     group = "with --full empirical"
     if system.sampling_options:
         group += f" ({', '.join(system.sampling_options)}: of every problem)"
     parser.add_flags(empirical, value, group=group)
     default = f"results/{command}-{system.name}"
-    out = f"result (default {default}, or {default}-2, ... where that is of another request)"
+    out = f"folder of the result (default {default}, or {default}-2, ... beside another request's)"
     parser.add_flags({"out": out}, metavar="DIR")
     paths = {
-        "checkpoint": "state of the run under way (default beside --out)",
+        "checkpoint": "file with the state of a run under way (default beside --out)",
         "csv": "also a table: time (eta * steps), step, scalars, risk, observables of each record",
     }
     parser.add_flags(paths, metavar="FILE")
     switches = {
         "force": "overwrite the result of another request",
         "resume": "go on with an interrupted run of gradient descent",
-        "print_config": "print the TOML and stop",
+        "print_config": "print these flags as TOML, for --config, and stop",
     }
     parser.add_switches(switches)
 

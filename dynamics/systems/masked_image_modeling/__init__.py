@@ -43,7 +43,7 @@ SYSTEM = System(
     },
     expectations=("counts", "contour", "auto"),
     empirical_options={
-        "start": "zero (default) or random, of Q",
+        "start": "start of Q: zero (default) or random",
         "spread": "standard deviation of a random start (default 0.01)",
         "batch": "images of a mini-batch (default: all)",
     },

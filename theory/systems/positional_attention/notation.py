@@ -27,7 +27,12 @@ ROWS: tuple[Row, ...] = (
     ("C", "C", "C", "patches in each set", NATURAL),
     ("L", "L", "L", "number of sets, D/C", NATURAL),
     ("q", "q", "q", "chance that a patch of a random set carries a feature"),
-    ("random_sets", "random sets", r"\mathrm{random\ sets}", "any, or mixed: none of one sign"),
+    (
+        "random_sets",
+        "random sets",
+        r"\mathrm{random\ sets}",
+        "any, or mixed: no random set is all of one sign",
+    ),
     ("p", "p", "p", "odd degree of the activation", NATURAL),
     ("nu", "ν", r"\nu", "linear part of the activation", POSITIVE),
     ("beta", "β", r"\beta", "diagonal of A, never trained (sigma_A)"),
