@@ -16,6 +16,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dynamics.cli.arguments import CommandRequest, Parser, read_toml, unknown, value
@@ -81,8 +82,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except BrokenPipeError:
         # The reader has gone (attdyn derive ... | head): the rest goes nowhere, quietly.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _print_no_more()
         return 0
+    except OSError as error:
+        # What no command looks after, as a disk that is full where stdout goes to.
+        where = "" if error.filename is None else f" ({str(error.filename)!r})"
+        print(f"attdyn: {(error.strerror or str(error)).lower()}{where}", file=sys.stderr)
+        _print_no_more()
+        return 1
     except InvalidRequest as error:
         print(f"attdyn: {error}", file=sys.stderr)
         return 2
@@ -94,6 +101,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
     """A warning of a library as one line, without the place in its source."""
     print(f"attdyn: warning: {one_line(str(message), 270)}", file=sys.stderr)
+
+
+def _print_no_more() -> None:
+    """Let what is still to be flushed to stdout go nowhere."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(words: list[str]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -175,7 +176,7 @@ def time_axis(axes: Axes, run: Trajectory) -> None:
     axes.set_xscale("log")
     axes.set_xlim(first.min() / 1.1, first.max() * 1.1)
     eta = run.settings.get("eta")
-    unit = "" if eta is None else rf",  $\eta = {eta:g}$" if isinstance(eta, float) else ""
+    unit = "" if eta is None else rf",  $\eta = {number(eta)}$" if isinstance(eta, float) else ""
     axes.set_xlabel(rf"time $\tau = \eta \times$ steps{unit}")
 
 
@@ -226,6 +227,8 @@ POWER = re.compile(r"([\d.]*)e([+-]?\d+)")
 
 MANY = 1e3
 """Ratio of the limits of an axis from which on decades alone have ticks."""
+NARROW = 1.1
+"""Ratio of the limits below which a logarithmic axis has ticks as a linear one."""
 
 
 def number(value: float) -> str:
@@ -270,6 +273,8 @@ def logarithmic(axes: Axes) -> None:
 
     def written(value: float, _: int) -> str:
         low, high = axes.get_ylim()
+        if high < NARROW * low:  # as many digits as tell its ticks apart
+            return f"{value:.{2 - math.floor(math.log10(1.0 - low / high))}g}"
         return tick(value, high > MANY * low)
 
     axes.set_yscale("log")

@@ -3,6 +3,8 @@
 import errno
 import json
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -233,3 +235,10 @@ def test_verdicts_on_a_full_disk_are_printed(capsys, elsewhere, monkeypatch):
     assert err.count("\n") == 1
     assert document["claims"][0]["claim"] == "Theorem 3.1"
     assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_output_to_a_full_disk_is_one_line():
+    words = f"{sys.executable} -m dynamics systems > /dev/full"
+    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "attdyn: no space left on device\n")

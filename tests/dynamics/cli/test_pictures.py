@@ -1,0 +1,145 @@
+"""Short requests of every kind: whatever they lead to, it can be drawn."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dynamics import plotting
+from dynamics.cli import main
+from dynamics.plotting import style
+
+MODELS = Path(__file__).parents[2] / "support" / "models"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def power(rng, low, high):
+    """A number of any size, with two digits."""
+    return f"{10 ** rng.uniform(low, high):.1e}"
+
+
+def some(rng, *choices):
+    return str(choices[rng.integers(len(choices))]).split()
+
+
+def attention(rng):
+    words = ["positional_attention", *some(rng, "--D 4 --C 2", "--D 8 --C 2", "--D 9 --C 3")]
+    words += ["--nu", power(rng, -8, 1), "--beta", power(rng, -2, 1.5), "--p", *some(rng, 3, 5)]
+    words += ["--q", f"{rng.uniform(0.05, 1):.2f}", "--random_sets", *some(rng, "any", "mixed")]
+    return words + some(rng, "", "", "--full population", "--full empirical --samples 20")
+
+
+def masked(rng):
+    sizes = [(12, 8, 2, 3), (16, 8, 2, 4), (20, 10, 5, 8), (60, 36, 3, 20)]
+    names = ("--P", "--C_global", "--C_local", "--masked")
+    size = zip(names, map(str, sizes[rng.integers(len(sizes))]), strict=True)
+    words = ["masked_image_modeling", *(word for pair in size for word in pair)]
+    return words + some(rng, "", "", "--full population", "--full empirical --samples 20")
+
+
+def vit(rng):
+    words = ["shallow_vit", "--m", *some(rng, 24, 48), "--L", *some(rng, 10, 20), "--d", "8"]
+    words += ["--alpha_confusion", *some(rng, 0, 0.1), "--noise", *some(rng, 0, 0.01)]
+    words += ["--margin", power(rng, -1, 1.5), "--output_weights", *some(rng, "shared", "per_position")]
+    return words + some(rng, "", "--full population", "--full empirical --samples 6")
+
+
+def own(rng):
+    names = ("deep_linear", "two_samples", "linear_attention", "single_location")
+    return [str(MODELS / f"{some(rng, *names)[0]}.py")]
+
+
+def trained(rng):
+    """A run or a comparison of few steps, or of a flow."""
+    words = [attention, attention, masked, vit, own][rng.integers(5)](rng)
+    if rng.random() < 0.2:
+        time = ["--time", power(rng, -6, 2)]
+        return [
+            "run",
+            *words,
+            *time,
+            *(["--eta", power(rng, -8, -6)] if rng.random() < 0.2 else []),
+        ]
+    steps = ["--steps", *some(rng, 1, 2, 3, 7, 60), "--eta", power(rng, -9, 1.5)]
+    return [*some(rng, "run", "run", "compare"), *words, *steps]
+
+
+def measured(rng):
+    """Attention maps of some model."""
+    maps = rng.random((int(rng.integers(1, 4)), int(rng.integers(1, 5)), 9, 9)) ** rng.integers(40)
+    np.save("maps.npy", maps / maps.sum(-1, keepdims=True))
+    return ["diversity", "maps.npy", "--k", str(rng.integers(1, 10)), "--out", "p.png"]
+
+
+def swept(rng):
+    """A picture of a small sweep, which is made at the first request."""
+    if not Path("s.zarr").exists():
+        axes = ["--D", "4,8", "--C", "2", "--nu", "1e-9:1:3:log", "--time", "1e-3,10"]
+        assert (
+            main(["sweep", "positional_attention", *axes, "--workers", "0", "--out", "s.zarr"]) == 0
+        )
+    words = ["phase", "s.zarr", "--out", "p.png", "--quantity"]
+    words += some(rng, "alpha", "gamma", "rho", "risk", "error", "time_T0", "reached(T0)", "G")
+    words += some(rng, "", "--slices", "--x nu --y time", "--x nu --at D=4,time=10", "--x D --y nu")
+    return words + some(rng, "", "", "--contours T0,T1", "--fit nu,time")
+
+
+def ends_well(words, capsys):
+    """Whether a request was drawn; nothing else than a refusal may come instead."""
+    capsys.readouterr()
+    code = main([*words, "--json"])
+    captured = capsys.readouterr()
+    assert "cannot be written" not in captured.err, (words, captured.err)
+    if code == 2:
+        assert captured.err.splitlines()[-1].startswith("attdyn: ")
+        return False
+    document = json.loads(captured.out)
+    folder = Path(document.get("folder", "."))
+    assert all((folder / name).stat().st_size > 1000 for name in document["files"]), words
+    return bool(document["files"])
+
+
+@pytest.mark.long
+def test_every_short_request_is_drawn(capsys):
+    rng, kinds = np.random.default_rng(17), [trained, trained, trained, trained, measured, swept]
+    requests = [kinds[k % len(kinds)](rng) for k in range(300)]
+    assert sum(ends_well(words, capsys) for words in requests) > 200
+
+
+SHORT = [
+    "run positional_attention --D 8 --C 2 --steps 2 --eta 1e-5",
+    "run positional_attention --D 4 --C 2 --steps 3 --eta 1e-9 --alpha0 0.3 --full population",
+    "compare masked_image_modeling --P 12 --C_global 8 --C_local 2 --masked 3 --steps 2 --eta 1e-9",
+]
+
+
+@pytest.mark.parametrize("words", SHORT)
+def test_almost_constant_curves_are_drawn(capsys, words):
+    assert ends_well(words.split(), capsys)
+
+
+NARROW = [(3.162e-2, 1e-4), (3.162e-2, 1e-13), (0.689031, 1e-6), (123456.0, 1e-3), (1e300, 0.5)]
+
+
+@pytest.mark.parametrize(("low", "width"), NARROW)
+def test_ticks_of_an_axis_differ_however_narrow_it_is(low, width, tmp_path):
+    _, (linear, logarithmic) = style.new_figure(3, 4, nrows=2)
+    for axes in (linear, logarithmic):
+        axes.plot([1, 2], [low, low * (1 + width)])
+    linear.set_ylabel("y")
+    style.offset_in_label(linear)
+    style.logarithmic(logarithmic)
+    plotting.write(linear, tmp_path / "p.svg")
+    low, high = logarithmic.get_ylim()
+    ticks = [
+        text.get_text()
+        for text, place in zip(logarithmic.get_yticklabels(), logarithmic.get_yticks(), strict=True)
+        if low <= place <= high
+    ]
+    assert len(set(ticks)) == len(ticks)
