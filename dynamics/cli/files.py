@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.validation import InvalidRequest
+from dynamics.validation import InvalidRequest, one_line
 
 PICTURES = (".png", ".svg", ".pdf")
 """Endings of pictures."""
@@ -126,11 +126,9 @@ def complain(path: Path, error: Exception, rest: str = "") -> None:
     rest : str
         What follows from it.
     """
-    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    reason = one_line(f"{type(error).__name__}: {error}", LONGEST)
     if isinstance(error, OSError) and error.strerror:
         reason = error.strerror.lower()
-    if len(reason) > LONGEST:
-        reason = f"{reason[:LONGEST]} ..."
     print(f"attdyn: {str(path)!r} cannot be written ({reason}){rest}", file=sys.stderr)
 
 

@@ -46,7 +46,12 @@ def masked(rng):
 def vit(rng):
     words = ["shallow_vit", "--m", *some(rng, 24, 48), "--L", *some(rng, 10, 20), "--d", "8"]
     words += ["--alpha_confusion", *some(rng, 0, 0.1), "--noise", *some(rng, 0, 0.01)]
-    words += ["--margin", power(rng, -1, 1.5), "--output_weights", *some(rng, "shared", "per_position")]
+    words += [
+        "--margin",
+        power(rng, -1, 1.5),
+        "--output_weights",
+        *some(rng, "shared", "per_position"),
+    ]
     return words + some(rng, "", "--full population", "--full empirical --samples 6")
 
 
