@@ -4,8 +4,8 @@
 >>> system = dynamics.load_system("positional_attention")
 >>> problem = system.ReducedPopulation(system.Parameters(D=16, C=4, q=0.5))
 >>> run = dynamics.descend(problem, eta=0.02, steps=50_000)
->>> round(run.events["T1"].time)
-759
+>>> print(f"T1 at time {run.events['T1'].time:.0f}")
+T1 at time 759
 
 Nothing heavy is imported before it is used: sympy and numba come with the first system.
 """

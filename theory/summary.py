@@ -96,8 +96,8 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, Mapping):
-        entries = itertools.islice(value.items(), WIDTH)
-        return ", ".join(f"{name}={_text(entry)}" for name, entry in entries)
+        texts = ((name, _text(entry)) for name, entry in itertools.islice(value.items(), WIDTH))
+        return ", ".join(f"{name}={text}" for name, text in texts if text)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return _sequence(value)
     if hasattr(type(value), "_repr_html_"):

@@ -120,7 +120,7 @@ class Trajectory:
         states = ", ".join(name + (f" {shape}" if shape else "") for name, shape in shapes)
         return {
             "system": f"{self.system}, {self.view}",
-            "parameters": {n: v for n, v in self.parameters.items() if v not in (None, (), [])},
+            "parameters": self.parameters,
             "settings": {n: v for n, v in self.settings.items() if not isinstance(v, list | dict)},
             "records": f"{self.time.size} to time {self.time[-1]:.6g}: {states}",
             "observables": list(self.observables),

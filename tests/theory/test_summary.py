@@ -26,7 +26,8 @@ class Many:
 
 def test_arrays_and_long_texts_are_cut():
     shown = Many(
-        numbers=np.linspace(0, 2, 9).reshape(3, 3), table={f"k{n}": 0.5 for n in range(999)},
+        numbers=np.linspace(0, 2, 9).reshape(3, 3),
+        table={"none": None, **{f"k{n}": 0.5 for n in range(999)}},
         rows=[Many()] * 40, d={"x": [1, 2]},
     )  # fmt: skip
     name, *lines = repr(shown).splitlines()
@@ -34,6 +35,7 @@ def test_arrays_and_long_texts_are_cut():
     assert len(lines) == ROWS
     assert lines[0].split() == ["first", "<b>bold</b>", "&", "more"]
     assert lines[1].endswith("float64 array (3, 3), 0 to 2")
+    assert lines[2].split(maxsplit=1)[1].startswith("k0=0.5, k1=0.5, ")
     assert lines[2].endswith("...")
     assert lines[3].split(maxsplit=1) == ["rows", "40 Many"]
     assert lines[6].split(maxsplit=1) == ["and", "c, d"]
@@ -45,7 +47,7 @@ def test_little_is_shown_in_one_line():
     assert repr(Many("word", np.array([1.0, 2.5]))) == (
         "Many(first=word, numbers=[1, 2.5], rows=, a=0.333333, b=True, c=7)"
     ).replace("rows=, ", "")
-    assert "first=Many" in repr(Many(Many(table=dict.fromkeys(range(99)))))
+    assert "first=Many" in repr(Many(Many(table=dict.fromkeys(range(99), 0.5))))
 
 
 def test_arrays_without_numbers_have_no_extent():

@@ -115,7 +115,7 @@ class Portrait:
         kinds = Counter(point.kind for point in self.fixed_points)
         return {
             "system": f"{self.system}, {self.view}",
-            "parameters": {n: v for n, v in self.parameters.items() if v not in (None, (), [])},
+            "parameters": self.parameters,
             "plane": f"{x} from {left:.4g} to {right:.4g}, {y} from {low:.4g} to {high:.4g}",
             "eliminated": {name: how.kind for name, how in self.eliminated.items()},
             "fixed points": [f"{number} {kind}" for kind, number in kinds.items()] or "none",
