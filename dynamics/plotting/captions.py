@@ -8,7 +8,7 @@ from typing import Any
 
 from dynamics.phase_diagrams.selection import Slice
 from dynamics.plotting.labels import Letters, formula, letter
-from dynamics.plotting.style import number
+from dynamics.plotting.style import number, styled
 from dynamics.results.trajectory import Trajectory
 from dynamics.validation import brief
 
@@ -18,6 +18,7 @@ LETTERS_PER_INCH = 14
 """Of the small letters."""
 
 
+@styled
 def subtitle(figure: Any, text: str) -> None:
     """Write a text above all panels of a figure, in small letters.
 

@@ -285,7 +285,7 @@ def _omega_picture(data: Mapping[str, Any]) -> Axes:
         axes.axhline(safe, color=style.VERMILION, lw=1.2, ls="--")
         axes.annotate(
             r"$1/\Phi_{max}$", (time[0], safe), (3, 3), textcoords="offset points",
-            color="white", fontsize=9,
+            color=style.VERMILION, fontsize=9,
         )  # fmt: skip
         axes.set(xlabel=r"time $\tau$", ylabel=r"spread of the random start $\omega$")
         figure.colorbar(image, ax=axes, label="share of associated rows").outline.set_color(
