@@ -22,7 +22,8 @@ SMALLEST, LARGEST = 1e-3, 1e2
 def departure(result: Comparison) -> Axes:
     """Relative deviation of every scalar from the reduced value over time.
 
-    The median of the seeds is a line, least to greatest a band. Phases and events are those of the
+    The median of the seeds is a line, least to greatest a band; of more than six states those that
+    end farthest are drawn, and the legend says so. Phases and events are those of the
     reduced run; an event of the runs on samples is a mark at its time, below, a mark a seed.
 
     Parameters
@@ -48,16 +49,16 @@ def departure(result: Comparison) -> Axes:
     """
     reduced, notation = result.reduced, result.reduced.presentation.notation
     _, axes = style.new_figure(6.4, 3.8)
-    looks = zip(COLOURS, cycle(DASHES), strict=False)
-    for (name, rows), (colour, dash) in zip(
-        result.relative_deviations.items(), looks, strict=False
-    ):
+    relative = result.relative_deviations
+    farthest = sorted(relative, key=lambda name: -float(np.median(relative[name][:, -1])))
+    names = [name for name in relative if name in farthest[: len(COLOURS)]]
+    for name, colour, dash in zip(names, COLOURS, cycle(DASHES), strict=False):
+        rows = relative[name]
         time = reduced.time[: rows.shape[1]]
         late = time > 0
         shown = np.clip(rows[:, late], SMALLEST, LARGEST)
-        axes.plot(
-            time[late], np.median(shown, axis=0), dash, color=colour, label=notation.label(name)
-        )
+        middle = np.median(shown, axis=0)
+        axes.plot(time[late], middle, ls=dash, color=colour, label=notation.label(name))
         if len(rows) > 1:
             edges = shown.min(axis=0), shown.max(axis=0)
             axes.fill_between(time[late], *edges, color=colour, alpha=0.2, lw=0)
@@ -77,6 +78,8 @@ def departure(result: Comparison) -> Axes:
     axes.set_ylabel("|full $-$ reduced| / |reduced|")
     samples = f"$N = {result.full.settings['samples']:,}$ samples{seeds}"
     title = f"{samples}; phases of the reduced run"
+    if len(names) < len(relative):
+        title += f"\nthe {len(names)} of {len(relative)} states that end farthest"
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4, title=title)
     return axes
 

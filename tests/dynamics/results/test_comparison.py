@@ -6,6 +6,7 @@ import pytest
 import dynamics
 from dynamics import plotting
 from dynamics.cli import departure
+from dynamics.results.comparison import Comparison
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +69,11 @@ def test_the_picture_has_the_median_and_the_band_of_the_seeds(result):
     levels = {line.get_ydata()[0] for line in axes.lines if len(set(line.get_ydata())) == 1}
     assert {0.01, 0.1, 0.5} <= levels
     assert "2 seeds" in axes.get_legend().get_title().get_text()
+
+
+def test_of_many_states_the_farthest_are_drawn_and_said(result, monkeypatch):
+    many = {f"s{k}": np.full((2, 6), 0.01 * (k + 1)) for k in range(8)}
+    monkeypatch.setattr(Comparison, "relative_deviations", many)
+    legend = plotting.departure(result).get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == [f"s{k}" for k in range(2, 8)]
+    assert "the 6 of 8 states that end farthest" in legend.get_title().get_text()
