@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from dynamics.plotting import style
+from dynamics.plotting import captions, style
 from dynamics.plotting.runs import COLOURS, DASHES, shade
 from dynamics.results.comparison import Comparison
 
@@ -73,27 +73,31 @@ def departure(result: Comparison) -> Axes:
         textcoords="offset points", color=style.GREY, fontsize=8, va="center",
     )  # fmt: skip
     shade([axes], reduced)
-    _mark_events(axes, result)
+    captions.state_parameters(axes.figure, [reduced])
+    marked = _mark_events(axes, result)
     seeds = f", {len(result.fulls)} seeds: median, least to greatest" if result.others else ""
     axes.set_ylabel("|full $-$ reduced| / |reduced|")
     samples = f"$N = {result.full.settings['samples']:,}$ samples{seeds}"
     title = f"{samples}; phases of the reduced run"
+    title += "\ntriangles: events of the seeds" if marked else ""
     if len(names) < len(relative):
         title += f"\nthe {len(names)} of {len(relative)} states that end farthest"
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4, title=title)
     return axes
 
 
-def _mark_events(axes: Axes, result: Comparison) -> None:
-    """A triangle for every event of every seed, at the lower edge."""
-    plot = result.reduced.presentation.plot
+def _mark_events(axes: Axes, result: Comparison) -> int:
+    """A triangle for every event of every seed, at the lower edge; returns how many there are."""
+    marked, plot = 0, result.reduced.presentation.plot
     for name, label in {**plot.marks, **plot.asides}.items():
         events = [run.events[name] for run in result.fulls if run.events.get(name)]
         times = [event.time for event in events if event.time > 0]
         if not times:
             continue
+        marked += len(times)
         axes.plot(times, [SMALLEST] * len(times), "^", color="black", ms=5, clip_on=False)
         axes.annotate(
             label, (float(np.median(times)), SMALLEST), (0, 6), textcoords="offset points",
-            fontsize=7, ha="center",
+            fontsize=7, ha="center", bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.8},
         )  # fmt: skip
+    return marked

@@ -69,6 +69,7 @@ def test_the_picture_has_the_median_and_the_band_of_the_seeds(result):
     levels = {line.get_ydata()[0] for line in axes.lines if len(set(line.get_ydata())) == 1}
     assert {0.01, 0.1, 0.5} <= levels
     assert "2 seeds" in axes.get_legend().get_title().get_text()
+    assert "$D = 4" in axes.figure.get_suptitle()
 
 
 def test_of_many_states_the_farthest_are_drawn_and_said(result, monkeypatch):
