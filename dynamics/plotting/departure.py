@@ -82,7 +82,7 @@ def departure(result: Comparison) -> Axes:
     title += "\ntriangles: events of the seeds" if marked else ""
     if len(names) < len(relative):
         title += f"\nthe {len(names)} of {len(relative)} states that end farthest"
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=4, title=title)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=4, title=title)
     return axes
 
 
