@@ -57,7 +57,14 @@ def true_sets(panel: Axes, labels: NDArray[np.int64]) -> None:
 
 
 def number_patches(panel: Axes, size: int) -> None:
-    """Name the axes of a matrix of so many patches, numbered from 1 as in the paper."""
+    """Name the axes of a matrix of so many patches, numbered from 1 as in the paper.
+
+    Parameters
+    ----------
+    panel : Axes
+    size : int
+        Number of patches.
+    """
     visible = np.unique(np.linspace(0, size - 1, min(size, 4)).round().astype(int))
     numbers = [str(k + 1) for k in visible]
     panel.set_xticks(visible, numbers)
