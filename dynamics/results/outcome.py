@@ -46,6 +46,12 @@ def first_not_finite(states: FloatArray, observables: Sequence[Mapping[str, floa
     return None if finite.all() else int(np.argmin(finite))
 
 
+def undefined(observables: Mapping[str, float]) -> str:
+    """Which observables of a record are not finite, as a remark; empty where all are."""
+    names = [name for name, value in observables.items() if not np.isfinite(value)]
+    return f"not finite at the end: {', '.join(names)}" if names else ""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The end of a run.
@@ -61,7 +67,8 @@ class Outcome:
     time : float
         The same in units of time.
     remedy : str
-        What to try, with the numbers that matter; empty where nothing is wrong.
+        What to try, with the numbers that matter, or which observables are not finite at the end;
+        empty where nothing is wrong.
     """
 
     kind: str

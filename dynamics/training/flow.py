@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from dynamics.problem import FloatArray, Problem, certificate_failure, check_problem
 from dynamics.results import outcome as ends
 from dynamics.results.event import Event, Events
-from dynamics.results.outcome import SMALLER, Outcome, first_not_finite
+from dynamics.results.outcome import SMALLER, Outcome, first_not_finite, undefined
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory, explained, series
 from dynamics.training.event_location import FlowPath, locate_events
@@ -96,7 +96,7 @@ def flow(
     if (broken := first_not_finite(states, observables)) is not None and kind == ends.HORIZON:
         kind, end = ends.DIVERGED, float(times[broken])
         failure = f"risk or state is not finite there; try {SMALLER}, or stop before"
-    remedy = failure or ("" if kind == ends.HORIZON else EARLIER)
+    remedy = failure or (undefined(observables[-1]) if kind == ends.HORIZON else EARLIER)
     return Trajectory(
         system=problem.system,
         view=problem.view,

@@ -14,7 +14,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics.problem import SMALL, FloatArray, Problem, certificate_failure, check_problem
 from dynamics.results import outcome as ends
 from dynamics.results.event import Event, Events
-from dynamics.results.outcome import SMALLER, Outcome, first_not_finite
+from dynamics.results.outcome import SMALLER, Outcome, first_not_finite, undefined
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory, explained, series
 from dynamics.training.checkpoint import Checkpoint, request_of
@@ -379,8 +379,10 @@ def _finish(run: Run, recorded: int, steps: int, start: FloatArray, stopped: str
 def _checked(outcome: Outcome, run: Run, records: _Records) -> Outcome:
     """The outcome; diverged where the run went to its end with a risk that is not finite."""
     broken = first_not_finite(records.states, records.observables)
-    if broken is None or outcome.failed or outcome.kind == ends.INTERRUPTED:
+    if outcome.failed or outcome.kind == ends.INTERRUPTED:
         return outcome
+    if broken is None:
+        return replace(outcome, remedy=undefined(records.observables[-1]))
     step = int(records.steps[broken])
     remedy = SMALLER if step == 0 else f"a smaller eta than {run.step_time:g}, or {SMALLER}"
     text = f"risk or state is not finite there; try {remedy}"
