@@ -35,6 +35,11 @@ def departure(result: Comparison) -> Axes:
     -------
     Axes
 
+    Raises
+    ------
+    TypeError
+        If ``result`` is no `Comparison`.
+
     Examples
     --------
     >>> import dynamics
