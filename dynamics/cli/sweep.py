@@ -82,8 +82,9 @@ def execute(request: CommandRequest) -> int:
 
 
 def _sweep(request: CommandRequest) -> int:
-    """Sweep and print; the exit code is 1 if the store cannot be written."""
+    """Sweep and print; the exit code is 1 if the store or the scheduler is lost."""
     from dynamics.sweep import sweep
+    from dynamics.sweep.cluster import SchedulerGone
     from dynamics.sweep.store import StoreError
 
     options = request.flags
@@ -93,7 +94,7 @@ def _sweep(request: CommandRequest) -> int:
         result = sweep(
             request.system, _entries(request), out, **{n: options[n] for n in names if n in options}
         )
-    except StoreError as error:
+    except (StoreError, SchedulerGone) as error:
         print(f"attdyn: {error}", file=sys.stderr)
         return 1
     document = _document(result, out)

@@ -89,6 +89,8 @@ def sweep(
         changed while the sweep goes on.
     dynamics.sweep.store.StoreError
         If the store cannot be written.
+    dynamics.sweep.cluster.SchedulerGone
+        If the scheduler is lost while the sweep goes on; what was done is kept.
 
     Examples
     --------

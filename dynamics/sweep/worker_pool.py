@@ -8,14 +8,13 @@ the points of that call.
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import signal
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from multiprocessing import resource_tracker
 from typing import Any
 
@@ -27,8 +26,6 @@ SAFE_PATH = "PYTHONSAFEPATH"
 ENVIRONMENT = {**dict.fromkeys(THREADS, "1"), SAFE_PATH: "1"}
 """Of the processes: one thread each, and modules never come from the folder they start in."""
 ADDRESS = "DASK_SCHEDULER_ADDRESS"
-PATIENCE = "10s"
-GONE = "the dask scheduler is gone; what was done is kept, and the same command goes on"
 
 
 class Workers(ABC):
@@ -164,82 +161,6 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-class Cluster(Workers):
-    """The workers of a dask scheduler.
-
-    The sweep stays where it was started and is the only one that writes the store. The scheduler
-    gives the call of a dead worker to another; one that takes down worker after worker is lost.
-
-    Parameters
-    ----------
-    scheduler : str
-        Address, as ``tcp://host:8786``.
-
-    Raises
-    ------
-    InvalidRequest
-        If dask.distributed is not installed, or nothing answers there.
-    """
-
-    size = math.inf
-
-    def __init__(self, scheduler: str) -> None:
-        try:
-            import distributed
-            from distributed.scheduler import KilledWorker
-        except ImportError:
-            raise InvalidRequest(
-                f"scheduler={scheduler!r} needs dask.distributed; pip install -e '.[cluster]'"
-            ) from None
-        try:
-            self._client: Any = distributed.Client(
-                scheduler, timeout=PATIENCE, set_as_default=False, name="attdyn sweep"
-            )
-        except (OSError, ValueError, TimeoutError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise InvalidRequest(
-                f"scheduler={scheduler!r} does not answer ({reason}); "
-                "scheduler can be the address that dask scheduler prints"
-            ) from None
-        self.lost = (KilledWorker,)
-        self._executor = self._client.get_executor(pure=False)
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Hand a call to the scheduler."""
-        future: Future[Any] = self._executor.submit(function, *arguments)
-        return future
-
-    def wait(self, futures: Iterable[Future[Any]], seconds: float) -> set[Future[Any]]:
-        """Wait until at least one future is done, for some seconds at most.
-
-        Parameters
-        ----------
-        futures : iterable of Future
-        seconds : float
-
-        Raises
-        ------
-        InvalidRequest
-            If the scheduler is gone.
-        """
-        done = super().wait(futures, seconds)
-        alive = self._client.status in ("running", "connecting")
-        if any(_cut_off(future) for future in done) or not (done or alive):
-            raise InvalidRequest(GONE)
-        return done
-
-    def close(self) -> None:
-        """Take back the calls that are not done."""
-        if self._client.status == "running":
-            self._executor.shutdown(wait=False)
-        self._client.close(timeout=PATIENCE)
-
-
-def _cut_off(future: Future[Any]) -> bool:
-    """Whether a future ended because the connection to the scheduler did."""
-    return future.cancelled() or isinstance(future.exception(), (CancelledError, OSError))
-
-
 def workers_for(system: System, workers: int | None, scheduler: str | None, blocks: int) -> Workers:
     """Where to run a sweep, as requested; processes begin to load what they need.
 
@@ -272,6 +193,8 @@ def workers_for(system: System, workers: int | None, scheduler: str | None, bloc
         raise InvalidRequest("workers are processes here and scheduler has its own; give one")
     address = scheduler or os.environ.get(ADDRESS)
     if workers is None and address:
+        from dynamics.sweep.cluster import Cluster
+
         return Cluster(address)
     size = cores() if workers is None else integer("workers", workers, at_least=0, at_most=4096)
     return WorkerPool(min(size, blocks), system.reference, system.digests) if size else InProcess()
