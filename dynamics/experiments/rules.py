@@ -9,6 +9,8 @@
 5. What was seen at one step size, one seed or one time says so, and contradicts nothing before it
    was seen again at half and a quarter of the step size, with three seeds, and later.
 6. A growth law is held against its exponent, to a tenth of it: a factor hides nothing there.
+7. What follows a change of the start by 1e-15 of itself is chance, and decides nothing
+   (`dynamics.experiments.rounding`).
 
 What decides nothing names what is missing: "not decidable at this size", "to this time", "under
 this law" (`dynamics.experiments.verify.MISSING`).

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from dynamics.experiments import experiments_of, rules
+from dynamics.experiments import experiments_of, rounding, rules
 from dynamics.registry import load_system
 from dynamics.validation import InvalidRequest, integer, refuse, shown, unknown_name
 from theory.summary import summarized
@@ -295,6 +295,8 @@ def _run(check: Check, system: System, protocol: Protocol) -> Finding:
     """
     try:
         finding = check(system, protocol)
+        if protocol.parameters is not None and not hasattr(check, "without_rounding"):
+            finding = rounding.screened(finding, check, system, protocol)
     except InvalidRequest as error:
         if protocol.parameters is None:
             raise

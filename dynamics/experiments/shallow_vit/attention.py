@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.experiments.measurement import LINEAR, TIME, Study, Undecided, listed, measures
+from dynamics.experiments.rounding import without_rounding
 from dynamics.experiments.shallow_vit import runs
 from dynamics.experiments.shallow_vit.hypothesis import theorem_1
 from dynamics.experiments.shallow_vit.sparsification import mean_losses
@@ -52,7 +53,7 @@ def _by_kind(run: Trajectory, record: int) -> dict[str, float]:
     return {kind: float(run[f"relevant_by_{kind}"][record]) for kind in KINDS}
 
 
-@runs.without_rounding()
+@without_rounding
 @measures(
     "least attention of a query to label-relevant tokens, at the end", ">=", CLOSE, theorem_1, ONCE,
     again=True,
@@ -99,7 +100,7 @@ def _least(case: runs.Case, record: int) -> float:
     return float(mass[vectors.counts > 0].min())
 
 
-@runs.without_rounding()
+@without_rounding
 @measures(
     "exponent in time of 1 - attention of relevant queries, last quarter of training", "<=", -1.0,
     theorem_1, (*ONCE, "time"), again=True,
@@ -194,7 +195,7 @@ def _until_it_rests(problem: Any, eta: float, steps: int) -> Trajectory:
     return run
 
 
-@runs.without_rounding("FullEmpirical")
+@without_rounding
 @measures(
     "mean attention to label-relevant tokens at the end, the best margin", ">=", MEAN_CLOSE, None,
     ONCE, again=True,
@@ -224,7 +225,7 @@ def figure_4(study: Study) -> Finding:
     return study.conclude(max(study.column("end")), reason)
 
 
-@runs.without_rounding()
+@without_rounding
 @measures(
     "largest difference of the attention at the end between numbers of patterns", "<=", APART, None,
     ONCE,

@@ -16,6 +16,7 @@ import numpy as np
 
 from dynamics.analysis.comparison import compare
 from dynamics.experiments.measurement import LINEAR, Study, Undecided, measures
+from dynamics.experiments.rounding import PERTURBATION, perturbed
 from dynamics.experiments.shallow_vit import runs
 from dynamics.experiments.verify import Finding
 from dynamics.problem import FloatArray
@@ -70,7 +71,7 @@ def _magnified(problem: Any) -> float:
     state = problem.initial_state
     one, two = (
         descend(problem, runs.ETA, STEPS, record=1, initial=start).states
-        for start in (state, runs.perturbed(state))
+        for start in (state, perturbed(state))
     )
     common = min(len(one), len(two))
     return float(np.abs(one[:common] - two[:common]).max())
@@ -93,7 +94,7 @@ def _equal(study: Study, y_label: str) -> Finding:
     if apart and all(far <= LIKE_A_PERTURBATION * grown for far, grown in apart):
         raise Undecided(
             f"differs by {most:.1e} after {STEPS} steps, but training here is unstable: a start "
-            f"changed by {runs.PERTURBATION:g} of itself ends {max(g for _, g in apart):.1e} away",
+            f"changed by {PERTURBATION:g} of itself ends {max(g for _, g in apart):.1e} away",
             "precision",
         )
     word = "equal to rounding" if most <= ROUNDING else "different"

@@ -22,6 +22,7 @@ from dynamics.experiments.measurement import (
     listed,
     measures,
 )
+from dynamics.experiments.rounding import without_rounding
 from dynamics.experiments.shallow_vit import runs
 from dynamics.experiments.shallow_vit.hypothesis import enough_neurons, lucky_neurons, theorem_1
 from dynamics.experiments.verify import Finding
@@ -69,7 +70,7 @@ def _by_definition(case: runs.Case) -> Finding:
     return Finding(None, "neurons that are lucky by Definition 2", many, 1.0, reason, relation=">=")
 
 
-@runs.without_rounding()
+@without_rounding
 @measures(
     "growth of lucky neurons along another pattern, over that along p_1", "<", 1.0, lucky_neurons,
     ONCE, again=True,
@@ -111,7 +112,7 @@ def growth_of_neurons(study: Study) -> Finding:
     return study.conclude(max(study.column("ratio")), reason, length)
 
 
-@runs.without_rounding()
+@without_rounding
 @measures(
     "growth of |q_1|^2 in the last doubling of time, over that in the one before", "==", 1.0,
     theorem_1, ONCE, again=True,
@@ -202,7 +203,7 @@ def _cosine(first: FloatArray, last: FloatArray) -> float:
     return float(one @ two / (np.linalg.norm(one) * np.linalg.norm(two)))
 
 
-@runs.without_rounding()
+@without_rounding
 @measures(
     "change of another value, over that of V_1 or V_2, the lesser", "<", 1.0, lucky_neurons, ONCE,
     again=True,
@@ -272,7 +273,7 @@ def lemma_3(study: Study) -> Finding:
     return study.conclude(float(counts.min()), reason, parameters=asdict(law))
 
 
-@runs.without_rounding()
+@without_rounding
 @measures(
     "most neurons of W(0) and U(0) that are not lucky at a later step", "<=", 0.0, lucky_neurons,
     ONCE, again=True,

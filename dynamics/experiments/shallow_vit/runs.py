@@ -13,10 +13,9 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from functools import lru_cache, wraps
 from math import sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +27,6 @@ from dynamics.codegen import cache_directory
 from dynamics.experiments import measurement
 from dynamics.experiments.figure import FigureRequest
 from dynamics.experiments.measurement import Study
-from dynamics.experiments.verify import Check, Finding, Protocol
 from dynamics.phase_diagrams.quantities import Quantity
 from dynamics.problem import FloatArray
 from dynamics.registry import System
@@ -43,12 +41,6 @@ STEPS = 3000
 """Steps at most; with the hinge a run stands still once its training loss is zero."""
 SAMPLES = 200
 """N of Section 4.1."""
-PERTURBATION = 1e-15
-"""Relative change of the start that shows what a run makes of rounding."""
-PERTURBATIONS = 4
-"""Perturbed starts: rounding may leave one of them where it was."""
-SAME = 0.02
-"""Part of a measured value by which a perturbation of the start may change it."""
 PATTERNS = (10, 15, 20)
 """M of Figures 7 and 8."""
 FEWEST = 3
@@ -104,62 +96,6 @@ class Case(measurement.Case):
         """
         stop = self.last + 1
         study.curve(f"{label}, {self.name}", np.arange(stop), values[:stop])
-
-
-def perturbed(state: FloatArray, seed: int = 0) -> FloatArray:
-    """A state changed by `PERTURBATION` of itself, with random signs.
-
-    Parameters
-    ----------
-    state : float array
-    seed : int
-        Of the signs.
-    """
-    signs = np.random.default_rng(seed).choice((-1.0, 1.0), state.size)
-    return np.asarray(state * (1.0 + PERTURBATION * signs))
-
-
-def without_rounding(problem: str = "ReducedPopulation") -> Callable[[Check], Check]:
-    """Decorate a check: undecided where training amplifies rounding so that it measures chance.
-
-    What rests on a run (`Finding.single`) is measured again from starts changed by `PERTURBATION`
-    of themselves.
-
-    Parameters
-    ----------
-    problem : str
-        Of the system, the one that is perturbed.
-    """
-
-    def decorate(check: Check) -> Check:
-        @wraps(check)
-        def decorated(system: System, protocol: Protocol) -> Finding:
-            finding = check(system, protocol)
-            if finding.holds is None or not finding.single:
-                return finding
-            make = getattr(system, problem)
-            moved = [replace(system, **{problem: _moved(make, k)}) for k in range(PERTURBATIONS)]
-            values = [check(other, protocol).measured for other in moved]
-            allowed = SAME * max(1.0, abs(finding.measured))
-            if all(abs(value - finding.measured) <= allowed for value in values):
-                return finding
-            reason = (
-                f"training here is unstable: {finding.measured:.3g} is measured, and "
-                f"{measurement.listed(values)} from starts changed by {PERTURBATION:g} of "
-                f"themselves; {finding.reason}"
-            )
-            return replace(finding, holds=None, reason=reason, missing=("precision",))
-
-        return decorated
-
-    return decorate
-
-
-@lru_cache(maxsize=64)
-def _moved(make: Any, seed: int) -> Any:
-    """The problem with a perturbed start."""
-    start = property(lambda self: perturbed(make.initial_state.__get__(self), seed))
-    return type(make.__name__, (make,), {"initial_state": start})
 
 
 def step_of_rest(problem: Any, run: Trajectory) -> int | None:
