@@ -254,10 +254,13 @@ class Detector:
             value = self.column(rule, "expression")(rows)
             above = value > 0 if rule.strict else value >= 0
             if rule.resolution and value.size:
-                largest, _ = self._rates.get(rule.name, (0.0, 0.0))
+                largest, last = self._rates.get(rule.name, (0.0, 0.0))
                 sizes = np.fmax.accumulate(np.fmax(np.abs(value), largest))
-                above &= (sizes > 0) & ((value == 0) | (value > rule.resolution * sizes))
-                self._rates[rule.name] = (float(sizes[-1]), float(value[-1]))
+                moving = _last_nonzero(value, last)
+                # A rate of exactly 0 counts where it stopped at once, not where it has decayed.
+                at_once = (value == 0) & (np.abs(moving) > rule.resolution * sizes)
+                above &= at_once | (value > rule.resolution * sizes)
+                self._rates[rule.name] = (float(sizes[-1]), float(moving[-1]))
             return above & (self.column(rule, "guard")(rows) > 0)
 
     def _at_rest(self, rule: Crossing) -> bool:
@@ -292,6 +295,12 @@ class Detector:
         if key not in self._columns:
             self._columns[key] = columns(getattr(rule, attribute), self.names, self.parameters)
         return self._columns[key]
+
+
+def _last_nonzero(values: FloatArray, last: float) -> FloatArray:
+    """The last value up to each that is not 0; ``last`` where there is none."""
+    positions = np.where(values != 0, np.arange(1, values.size + 1), 0)
+    return np.append(last, values)[np.maximum.accumulate(positions)]
 
 
 def columns(expression: Any, names: tuple[str, ...], parameters: Any) -> Column:

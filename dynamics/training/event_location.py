@@ -158,8 +158,10 @@ def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
         if rule.resolution:
             now = float(value(row)[0])
             largest = max(largest, abs(now))
+            # A rate of exactly 0 counts only where the error of the path cannot have made it so.
+            noise = _path_noise(path, value, time)
             at_rest = now != 0 and abs(now) <= rule.resolution * largest
-            at_rest = at_rest or 0 < abs(now) <= _path_noise(path, value, time)
+            at_rest = at_rest or (noise > 0 and abs(now) <= noise)
             if at_rest or largest == 0:
                 continue
         if condition(row)[0] > 0:

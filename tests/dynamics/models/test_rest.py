@@ -2,9 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import dynamics
+from dynamics.training import gradient_descent
+from dynamics.training.event_location import FlowPath, locate_events
 
 pytest.importorskip("jax")
 
@@ -61,3 +64,29 @@ def test_an_exact_zero_after_motion_counts():
     system = model(hinge, u=0.0, w=1.0)
     run = dynamics.descend(system.ReducedPopulation(system.Parameters()), eta=0.1, steps=50)
     assert run.events["stop"].step in (10, 11)
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 200])
+def test_a_rate_that_has_decayed_to_exactly_0_is_no_event(chunk, monkeypatch):
+    """Half of the distance to 1 a step: the distance is 2^-k, then exactly 0, on any processor."""
+    monkeypatch.setattr(gradient_descent, "FIRST_CHUNK", chunk)
+    monkeypatch.setattr(gradient_descent, "LARGEST_CHUNK", chunk)
+    system = model(lambda theta, xp: (1 - theta["u"]) ** 2 / 2 + theta["w"] ** 2, u=0.0, w=1.0)
+    run = dynamics.descend(system.ReducedPopulation(system.Parameters()), eta=0.5, steps=200)
+    assert run.final_state[0] == 1.0
+    assert not run.events["stop"]
+    assert "comes to rest" in run.reasons["stop"]
+
+
+@pytest.mark.parametrize(("error", "stops"), [(1e-9, False), (0.0, True)])
+def test_an_exact_0_counts_in_a_flow_where_its_error_cannot_have_made_it(error, stops):
+    system = model(lambda theta, xp: (1 - theta["u"]) ** 2 / 2 + theta["w"] ** 2, u=0.0, w=1.0)
+    problem = system.ReducedPopulation(system.Parameters())
+
+    def at(time):
+        return np.array([1.0 - np.exp(-time) if time < 10 else 1.0, np.exp(-2 * time)])
+
+    path = FlowPath(problem, np.linspace(0.0, 30.0, 200), at, lambda state: error * abs(state))
+    stop = locate_events(path)["stop"]
+    assert (stop.time is not None) is stops
+    assert stops or "comes to rest" in stop.reason
