@@ -33,6 +33,10 @@ def detect(history, cuts, step_time=0.5, fate=""):
     return detector.detections
 
 
+def last_moving(rates):
+    return next(rate for rate in reversed(rates) if rate != 0)
+
+
 values = st.floats(-4, 4).map(lambda v: round(v, 1))
 
 
@@ -54,7 +58,8 @@ def test_every_rule_equals_a_loop_however_the_run_is_cut(history, cuts):
     assert found["maximum"].step == next((t for t in steps if history[t, 0] > bound), None)
     largest = np.maximum.accumulate(np.abs(history[:, 1]))
     signs = (t for t in later if largest[t] > 0 and history[t, 1] >= 0)
-    counted = (t for t in signs if history[t, 1] == 0 or history[t, 1] > 0.3 * largest[t])
+    # A zero counts where the last rate that was none had not decayed.
+    counted = (t for t in signs if abs(last_moving(history[: t + 1, 1])) > 0.3 * largest[t])
     assert found["resolved"].step == next(counted, None)
     rise = None if first is None else naive.rises_again(history[:, 1], 0.05, first)
     assert found["rise"].step == rise
