@@ -278,7 +278,7 @@ def test_comparison_of_flows(capsys):
 
 def test_a_truncation_that_loses_its_certificate_is_an_outcome(capsys):
     words = ["run", "positional_attention", "--D", "12", "--C", "3", "--q", "0.4", "--time", "50"]
-    words += ["--expectation", "truncated", "--tolerance", "5e-3", "--out", "x"]
+    words += ["--expectation", "truncated", "--tolerance", "5e-3", "--out", "x", "--force"]
     code, out, err = call(capsys, *words, "--dropped", "1e-5", "--json")
     document = json.loads(out)
     assert code == 1
@@ -294,7 +294,7 @@ def test_a_truncation_that_loses_its_certificate_is_an_outcome(capsys):
 
 def test_run_of_a_sampled_expectation(capsys):
     words = ["run", "positional_attention", "--expectation", "sampled", "--samples", "200"]
-    code, out, _ = call(capsys, *words, "--seed", "3", "--steps", "20", "--json", "--out", "x")
+    code, out, _ = call(capsys, *words, "--seed", "3", "--steps", "20", "--json")
     assert code == 0
     settings = json.loads(out)["settings"]
     assert (settings["expectation"], settings["samples"], settings["seed"]) == ("sampled", 200, 3)

@@ -146,7 +146,7 @@ def test_many_samples_come_near_the_population(tiny):
 def test_empirical_on_the_command_line(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = [str(folder / "tiny.py"), "--full", "empirical", "--samples", "40", "--omega", "0.1"]
-    words += ["--eta", "0.5", "--steps", "40", "--out", "x"]
+    words += ["--eta", "0.5", "--steps", "40", "--out", "x", "--force"]
     assert main(["compare", *words, "--seeds", "3", "--seed", "7"]) == 0
     assert capsys.readouterr().err == ""
     found = dynamics.load("x")
@@ -184,7 +184,7 @@ def test_the_order_of_descent_in_its_learning_rate(tiny):
 
 def test_a_flow_on_the_command_line(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    words = [str(folder / "tiny.py"), "--time", "20", "--out", "x"]
+    words = [str(folder / "tiny.py"), "--time", "20", "--out", "x", "--force"]
     assert main(["compare", *words]) == 0
     assert max(dynamics.load("x").deviation.values()) < 1e-6
     assert main(["run", *words, "--eta", "0.4,0.2"]) == 0
@@ -276,7 +276,7 @@ def test_no_constants_on_the_command_line_give_a_traceback(
 ):
     monkeypatch.chdir(tmp_path)
     steps = {"steps": chosen.get("steps", "5")}
-    out = [] if command == "derive" else ["--out", "x"]
+    out = [] if command == "derive" else ["--out", "x", "--force"]
     words = [word for name, value in (chosen | steps).items() for word in (f"--{name}", value)]
     code = main([command, str(folder / "tiny.py"), *words, *out])
     captured = capsys.readouterr()

@@ -88,7 +88,7 @@ def test_what_a_family_has_not_is_no_parameter_of_it(system, tmp_path, capsys):
     from dynamics.cli import main
 
     for words in ([], ["--family", "custom", "--areas", "0,0,0,0"]):
-        out = ["--steps", "3", "--out", str(tmp_path / "run")]
+        out = ["--steps", "3", "--force", "--out", str(tmp_path / "run")]
         assert main(["run", "masked_image_modeling", *words, *out]) == 0
         told = capsys.readouterr().out.splitlines()[1]
         shown = {part.split("=")[0] for part in told.split(", ") if "=" in part}
@@ -104,7 +104,7 @@ def test_what_a_family_has_not_is_no_parameter_of_it(system, tmp_path, capsys):
 def test_sizes_that_were_not_asked_for_are_not_refused(tmp_path, capsys):
     from dynamics.cli import main
 
-    how = ["--steps", "3", "--out", str(tmp_path / "run")]
+    how = ["--steps", "3", "--force", "--out", str(tmp_path / "run")]
     words = ["masked_image_modeling", "--family", "custom", "--areas", "0,0,0,0,1,2,2,2"]
     assert main(["compare", *words, *how]) == 0
     assert "P=8, C_global=4, C_local=3" in capsys.readouterr().out
