@@ -260,11 +260,12 @@ def tick(value: float, power: bool = False) -> str:
 
 
 class Decades(LogLocator):
-    """Ticks at 1, 2, 5 of every decade; at the decades alone where there are more than three."""
+    """Ticks at 1, 2, 5 of every decade; at some decades where there are more than three."""
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         """Ticks between two limits."""
-        self.set_params(subs=(1.0,) if vmax > MANY * vmin else (1.0, 2.0, 5.0))
+        wide = vmax > MANY * vmin
+        self.set_params(subs=(1.0,) if wide else (1.0, 2.0, 5.0), numticks=7 if wide else 12)
         return super().tick_values(vmin, vmax)
 
 
@@ -278,7 +279,7 @@ def logarithmic(axes: Axes) -> None:
         return tick(value, high > MANY * low)
 
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(Decades(numticks=12))
+    axes.yaxis.set_major_locator(Decades())
     axes.yaxis.set_major_formatter(FuncFormatter(written))
     axes.yaxis.set_minor_formatter(NullFormatter())
 

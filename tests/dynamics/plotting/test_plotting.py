@@ -153,6 +153,16 @@ def test_a_legend_names_only_what_is_visible():
     assert len(axes.get_legend().get_texts()) == 1
 
 
+@pytest.mark.parametrize(("low", "high", "most"), [(3e-10, 1e12, 7), (1e-5, 1.0, 7), (0.05, 5, 8)])
+def test_a_logarithmic_axis_has_few_ticks(low, high, most):
+    _, axes = style.new_figure(3.0, 1.5)
+    axes.set_ylim(low, high)
+    style.logarithmic(axes)
+    axes.set_ylim(low, high)
+    inside = [tick for tick in axes.get_yticks() if low <= tick <= high]
+    assert 3 < len(inside) <= most
+
+
 def test_every_curve_of_a_run_is_named_in_its_panel(result):
     axes = plotting.training(result.reduced)
     for panel, count in zip(axes, (0, 2, 2, 0), strict=True):
