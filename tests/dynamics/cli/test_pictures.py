@@ -36,11 +36,13 @@ def attention(rng):
 
 
 def masked(rng):
-    sizes = [(12, 8, 2, 3), (16, 8, 2, 4), (20, 10, 5, 8), (60, 36, 3, 20)]
+    sizes = [(12, 8, 2, 3), (16, 8, 2, 4), (60, 36, 3, 20)]
+    chosen = sizes[rng.integers(len(sizes))]
     names = ("--P", "--C_global", "--C_local", "--masked")
-    size = zip(names, map(str, sizes[rng.integers(len(sizes))]), strict=True)
-    words = ["masked_image_modeling", *(word for pair in size for word in pair)]
-    return words + some(rng, "", "", "--full population", "--full empirical --samples 20")
+    pairs = zip(names, map(str, chosen), strict=True)
+    words = ["masked_image_modeling", *(word for pair in pairs for word in pair)]
+    small = ["--full population"] if chosen[0] < 20 else []
+    return words + some(rng, "", "", *small, "--full empirical --samples 20")
 
 
 def vit(rng):
