@@ -145,8 +145,20 @@ def termination() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    with _handled(SIGNALS, signal.default_int_handler):
-        yield
+    earlier, sys.unraisablehook = sys.unraisablehook, _again
+    try:
+        with _handled(SIGNALS, signal.default_int_handler):
+            yield
+    finally:
+        sys.unraisablehook = earlier
+
+
+def _again(lost: Any) -> None:
+    """Repeat a KeyboardInterrupt that came in a destructor, where Python drops it."""
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,)).start()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from numba import njit
@@ -64,6 +65,21 @@ def test_a_signal_during_a_compilation_is_not_put_off():
         compiled(1)
     assert interrupted.is_set()
     assert compiled.signatures == []
+
+
+class Interrupted:
+    """Is interrupted while it is removed."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_signal_in_a_destructor_is_not_lost(capsys):
+    with termination(), pytest.raises(KeyboardInterrupt):
+        one = Interrupted()
+        del one
+        time.sleep(60)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_signal_during_a_computation_is_put_off():
