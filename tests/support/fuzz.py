@@ -123,7 +123,7 @@ class Requests:
         wrong = {"claims": ("Theorem 99", "", ",", "k" * 400), "seed": ("-1", "x", "1e400"),
                  "option": ("x", "seeds=x", "="), "out": ("o.x", "o" * 300), "D": ("5", "x"),
                  "as": ("pdf", "x" * 400), "sizes": ("D=x", "="), "eta": ("x",)}  # fmt: skip
-        first = {"verify": ("--claims", "nothing"), "figure": ("none",), "derive": ("--as", "source")}
+        first = {"verify": ("--claims", "nothing"), "figure": ("0x",), "derive": ("--as", "source")}
         flags = [*first[command], *self.flags(wrong, 2)]
         return [command, self.one(SYSTEMS), *flags]
 

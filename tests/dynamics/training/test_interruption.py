@@ -75,10 +75,12 @@ class Interrupted:
 
 
 def test_a_signal_in_a_destructor_is_not_lost(capsys):
-    with termination(), pytest.raises(KeyboardInterrupt):
-        one = Interrupted()
-        del one
+    def wait():
+        Interrupted()
         time.sleep(60)
+
+    with termination(), pytest.raises(KeyboardInterrupt):
+        wait()
     assert capsys.readouterr().err == ""
 
 
