@@ -156,7 +156,7 @@ def termination() -> Iterator[None]:
 def _again(lost: Any) -> None:
     """Repeat a KeyboardInterrupt that came in a destructor, where Python drops it."""
     if isinstance(lost.exc_value, KeyboardInterrupt):
-        threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,)).start()
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
     else:
         sys.__unraisablehook__(lost)
 
