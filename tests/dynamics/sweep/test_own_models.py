@@ -123,7 +123,8 @@ def test_a_stored_sweep_is_read_and_drawn_without_its_system(mine, tmp_path, mon
     for given in ({}, {"slices": True}, {"quantity": "reached(T0)"}):
         shown = {"out": str(tmp_path / "p.png"), "json": True} | given
         assert phase_command.execute(CommandRequest("phase", shown, path=str(out))) == 0
-    axes, _ = phase_command._draw_slice(load(out), {"quantity": "risk", "x": "q", "y": "C"})
+    draw, _ = phase_command._draw_slice(load(out), {"quantity": "risk", "x": "q", "y": "C"})
+    axes = draw()
     assert axes.get_xlabel() == "$q$"
     assert axes.get_ylabel() == "patches in each set $C$"
 
@@ -155,10 +156,10 @@ def test_a_store_of_an_earlier_version_is_read(small, tmp_path, files):
     xarray.testing.assert_equal(older.dataset, newer.dataset)
     assert list(older.dataset) == list(newer.dataset)
     assert older.presentation.notation.label("nu") == "nu"
-    axes, _ = phase_command._draw_slice(
+    draw, _ = phase_command._draw_slice(
         older, {"quantity": "risk", "x": "q", "y": "nu", "at": "C=2"}
     )
-    assert axes.get_ylabel() == "nu"
+    assert draw().get_ylabel() == "nu"
 
 
 @pytest.mark.parametrize("how", [{"workers": 2}, {"scheduler": "tcp://127.0.0.1:9"}])
