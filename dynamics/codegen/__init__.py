@@ -25,14 +25,17 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from dynamics.codegen.folder import cache_directory
+from dynamics.codegen.long_floats import LONG_ROUNDING, long_table
 from dynamics.codegen.printing import evaluate, selected, summed, tabulate
 
 __all__ = [
+    "LONG_ROUNDING",
     "CompiledModule",
     "build",
     "cache_directory",
     "evaluate",
     "kernel_source",
+    "long_table",
     "selected",
     "summed",
     "tabulate",

@@ -1,7 +1,7 @@
 """Functions printed from sympy expressions, as the text of Python that numba compiles.
 
 - `tabulate`: ``name(state, constants, latents, out)`` fills ``out[k, i, j, ...]`` with block k at
-  every combination of the latent values;
+  every combination of the values of the latents that the blocks have;
 - `evaluate`: ``name(state, rates, constants, out)`` fills ``out[k]`` with expression k;
 - `summed`: ``name(state, data, out)`` sums expressions over the rows of a table of samples;
 - `selected`: the order parameters that are states or rates.
@@ -32,17 +32,18 @@ def evaluate(name: str, outputs: Sequence[sympy.Expr], system: ReducedSystem) ->
         Supplies the order of state and constants, and the definitions.
     """
     lines = _arguments(system, [f"d_{s.name}" for s in system.state])
-    lines += _assignments(_needed(outputs, system))
-    temporaries, results = _common(outputs, "t")
+    lines += _assignments(needed_definitions(outputs, system))
+    temporaries, results = common_parts(outputs, "t")
     lines += _assignments(temporaries)
     lines += [f"out[{k}] = {_print(result)}" for k, result in enumerate(results)]
     return _function(f"{name}(state, rates, constants, out)", lines)
 
 
 def tabulate(name: str, blocks: Sequence[str], system: ReducedSystem) -> str:
-    """Source of a function that tabulates blocks over all combinations of the latent values.
+    """Source of a function that tabulates blocks over all combinations of their latents' values.
 
-    What does not depend on the latents is computed once, before the loops.
+    Latents that no block has are not among its arguments. What does not depend on the latents is
+    computed once, before the loops.
 
     Parameters
     ----------
@@ -54,15 +55,16 @@ def tabulate(name: str, blocks: Sequence[str], system: ReducedSystem) -> str:
         The derivation.
     """
     outputs = [system.blocks[block] for block in blocks]
-    temporaries, results = _common(outputs, "t")
-    outer, inner = _hoisted(temporaries, {latent.name for latent in system.latents})
+    temporaries, results = common_parts(outputs, "t")
+    latents = [s for s in system.latents if any(s in output.free_symbols for output in outputs)]
+    outer, inner = _hoisted(temporaries, {latent.name for latent in latents})
     lines = _arguments(system, [])
-    lines += _assignments(_needed(outputs, system))
+    lines += _assignments(needed_definitions(outputs, system))
     lines += _assignments(outer)
-    arrays = [f"{latent.name}_values" for latent in system.latents]
+    arrays = [f"{latent.name}_values" for latent in latents]
     lines.append(f"{', '.join(arrays)} = latents")
     indices, indent = [], ""
-    for latent, array in zip(system.latents, arrays, strict=True):
+    for latent, array in zip(latents, arrays, strict=True):
         index = f"i_{latent.name}"
         indices.append(index)
         lines.append(f"{indent}for {index} in range({array}.size):")
@@ -94,7 +96,7 @@ def summed(
         Names of the entries of the state, of the constants and of the columns of a sample.
     """
     state, constants, sample = arguments
-    temporaries, results = _common(outputs, "t")
+    temporaries, results = common_parts(outputs, "t")
     outer, inner = _hoisted(temporaries, set(sample))
     lines = ["constants, weights, samples, share = data"]
     lines += [f"{entry} = state[{k}]" for k, entry in enumerate(state)]
@@ -130,10 +132,17 @@ def _arguments(system: ReducedSystem, rates: Sequence[str]) -> list[str]:
     return lines + [f"{rate} = rates[{k}]" for k, rate in enumerate(rates)]
 
 
-def _needed(
+def needed_definitions(
     outputs: Sequence[sympy.Expr], system: ReducedSystem
 ) -> list[tuple[sympy.Symbol, sympy.Expr]]:
-    """The definitions that the outputs use, shared parts named, exponents shifted."""
+    """The definitions that the outputs use, shared parts named, exponents shifted.
+
+    Parameters
+    ----------
+    outputs : sequence of sympy.Expr
+    system : ReducedSystem
+        Supplies the definitions.
+    """
     import sympy
 
     used: set[Any] = set().union(*[output.free_symbols for output in outputs])
@@ -149,7 +158,7 @@ def _needed(
     if moved and any(set(moved) & value.free_symbols for value in values):
         result.append((shift, sympy.Max(*system.shift_invariant)))
         values = [value.subs(moved, simultaneous=True) for value in values]
-    temporaries, values = _common(values, "c")
+    temporaries, values = common_parts(values, "c")
     return result + temporaries + list(zip(names, values, strict=True))
 
 
@@ -171,9 +180,16 @@ def _hoisted(
     return outer, inner
 
 
-def _common(
+def common_parts(
     expressions: Sequence[sympy.Expr], prefix: str
 ) -> tuple[list[tuple[sympy.Symbol, sympy.Expr]], list[sympy.Expr]]:
+    """What several expressions share, as symbols with a prefix and their values; and the rest.
+
+    Parameters
+    ----------
+    expressions : sequence of sympy.Expr
+    prefix : str
+    """
     import sympy
 
     names = sympy.numbered_symbols(prefix, real=True)

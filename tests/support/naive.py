@@ -115,6 +115,9 @@ def reduced(parameters, state, digits=40):
             * (1 - q) ** (C - a - b)
             for a, b in types
         }
+        if parameters.random_sets == "mixed":
+            types = [kind for kind in types if C not in kind]
+            law = {kind: law[kind] / (1 - 2 * (q / 2) ** C) for kind in types}
         cache, risk, gradient = {}, mpmath.mpf(0), [mpmath.mpf(0)] * 3
         for chosen in itertools.combinations_with_replacement(types, D // C - 1):
             total_sum = C + sum(a - b for a, b in chosen)

@@ -314,7 +314,7 @@ def test_run_of_the_full_problem(capsys):
     [
         ("text", "n(gamma) = D*(C - 1)"),
         ("latex", r"\begin{align*}"),
-        ("source", "def patch_table(state, constants, latents, out):"),
+        ("source", "def share_table(state, constants, latents, out):"),
     ],
 )
 def test_derive(capsys, form, part):

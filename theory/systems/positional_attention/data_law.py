@@ -40,7 +40,7 @@ ANY, MIXED = "any", "mixed"
 RANDOM_SETS = (ANY, MIXED)
 """Assumption 1, and the law without random sets of one sign."""
 LARGEST_FACTORIAL = 150
-"""Set size up to which the numbers of arrangements are exact floats."""
+"""Set size up to which probabilities are rounded once; beyond, they are of scipy."""
 VALUE_PROBABILITY = {1: q / 2, -1: q / 2, 0: 1 - q}
 """Law of one patch of a random set, under Assumption 1."""
 
@@ -92,20 +92,32 @@ class SetLaw:
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
-        """Probability of each type, shape (K,)."""
+        """Probability of each type, the float nearest to it, shape (K,)."""
         types, chances = self.types, [self.q / 2, self.q / 2, 1 - self.q]
+        mixed = self.random_sets == MIXED
         if self.C > LARGEST_FACTORIAL:
             from scipy.stats import multinomial
 
             law = np.asarray(multinomial.pmf(types, self.C, chances))
+            law = law / self.mixed_share if mixed else law
         else:
-            parts = [prod(map(factorial, counts)) for counts in types.tolist()]
-            ways = [factorial(self.C) // part for part in parts]
-            law = np.array(ways, dtype=float) * (self.q / 2) ** types[:, :2].sum(axis=1)
-            law = law * (1 - self.q) ** types[:, 2]
-        if self.random_sets == MIXED:
-            law = np.where(types[:, :2].max(axis=1) == self.C, 0.0, law) / self.mixed_share
-        return law
+            # q is a quotient of whole numbers, n/m: so is every probability.
+            n, m = float(self.q).as_integer_ratio()
+            whole = (2 * m) ** self.C - (2 * n**self.C if mixed else 0)
+            law = np.array(
+                [
+                    factorial(self.C) // prod(map(factorial, counts))
+                    * n ** (counts[0] + counts[1]) * (2 * (m - n)) ** counts[2] / whole
+                    for counts in types.tolist()
+                ]
+            )  # fmt: skip
+        return np.where(types[:, :2].max(axis=1) == self.C, 0.0, law) if mixed else law
+
+    @property
+    def rounding(self) -> float:
+        """Largest relative error of a probability; of scipy's, that of its logarithms of C!."""
+        unit = 2.0**-53
+        return unit if self.C <= LARGEST_FACTORIAL else 64 * self.C * float(np.log(self.C)) * unit
 
     @property
     def mixed_share(self) -> float:

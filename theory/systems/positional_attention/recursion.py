@@ -36,8 +36,10 @@ a, b, x, z, Z = NOTATION.symbols("a b x z Z")
 STATE = (alpha, gamma, rho)
 PARAMETERS = (D, C, nu, beta, scale)
 GAP = sympy.Symbol("Lambda_minus_Gamma", real=True)
-LARGEST_BALANCED = 15
-"""Degree up to which the polynomial of `balanced_slope` is written out."""
+PARTS = ("base", "pairs", "zeros")
+"""The share of a set is base + 2 min(a, b) pairs + (C - a - b) zeros; see `set_shares`."""
+LARGEST_EXPANDED = 15
+"""Degree up to which the polynomials of `parity` are written out."""
 
 
 def multiplicity() -> dict[sympy.Symbol, sympy.Expr]:
@@ -120,38 +122,90 @@ def closed_slope(entry: sympy.Symbol, theta: sympy.Symbol) -> sympy.Expr:
     return entry * sympy.factor(sympy.expand(numerator / sign).subs(back))
 
 
-def balanced_slope(theta: sympy.Symbol, degree: sympy.Integer) -> sympy.Expr:
-    r"""A patch's share of dh/d theta, in a form that keeps its digits as Lambda -> Gamma, Xi -> 0.
+def parity(
+    function: sympy.Expr, u: sympy.Symbol, at: sympy.Expr, step: sympy.Expr
+) -> tuple[sympy.Expr, sympy.Expr, sympy.Expr]:
+    r"""f(u), and what x = ±1 adds in f(u + step x) = f(u) + odd x + even.
 
-    In :math:`\sum_x n_x\, act'(O_x)\, \partial O_x` over the n_x patches of value x of a set, the
-    slopes are nearly equal late in training, and what they multiply nearly cancels. Writing
-    :math:`act'(O_x) = act'(O_0) + x Q_x` with Q_x a polynomial times Lambda - Gamma, the common
-    part is summed over the set by algebra and shared equally among its C patches.
+    Of a polynomial of one parity, expanded, all terms of a part have one sign: nothing cancels.
 
     Parameters
     ----------
-    theta : sympy.Symbol
-        gamma or rho.
-    degree : sympy.Integer
+    function : sympy.Expr
+        f(u); no polynomial, or of a degree above `LARGEST_EXPANDED`: differences of its values.
+    u : sympy.Symbol
+    at, step : sympy.Expr
+        Where, and how far.
+
+    Returns
+    -------
+    zero, odd, even : sympy.Expr
+    """
+    width, zero = sympy.Symbol("width"), function.subs(u, at)
+    moved = sympy.expand(function.subs(u, u + width))
+    if not moved.is_polynomial(u) or sympy.degree(moved, u) > LARGEST_EXPANDED:
+        ahead, behind = (function.subs(u, at + sign * step) for sign in (1, -1))
+        return zero, (ahead - behind) / 2, (ahead + behind) / 2 - zero
+    terms = sympy.Poly(moved - function, width).terms()
+    odd, even = (
+        sympy.horner(sympy.Add(*[c * width**k for (k,), c in terms if k % 2 == rest]), width)
+        for rest in (1, 0)
+    )
+    where = {u: at, width: step}
+    return zero, odd.subs(where, simultaneous=True), even.subs(where, simultaneous=True)
+
+
+def set_shares(degree: sympy.Expr) -> dict[str, sympy.Expr]:
+    r"""h(a, b; Z) and its first derivatives, each in three `PARTS`, in a form that keeps digits.
+
+    Over the patches of a set of type (a, b), z = a - b, a function f + odd x + even of x = ±1 that
+    is f at x = 0 has the sum
+
+    .. math:: |z| (f + even) + z\,odd + 2 \min(a, b)\,(f + even) + (C - a - b)\,f.
+
+    h has the parts of act. By alpha, act' has, times the patch's own v + t x. By gamma and rho a
+    patch brings :math:`act'(O_x)\,(w_0 - w_1 x)`, the second factor linear in the entries of S with
+    whole numbers (`closed_slope`), and so a set, with the parts of act',
+
+    .. math:: (f + even)(C w_0 - z w_1) + odd\,(z w_0 - |z| w_1)
+       - 2 \min(a, b)\,odd\,w_1 - (C - a - b)\,even\,w_0.
+
+    Late in training (Lambda -> Gamma, Xi -> 0), and at large beta without zeros (Gamma, Xi -> 0),
+    the patches of a set nearly cancel; none of these terms is such a difference.
+
+    Parameters
+    ----------
+    degree : sympy.Expr
         p.
     """
-    u, step = sympy.Dummy("u"), sympy.Dummy("step")
-    slope = sympy.diff(model.activation(u, degree), u)
-    entries = model.ATTENTION.values()
-    explicit = sympy.Add(
-        *[
-            sympy.diff(model.preactivation(), entry) * closed_slope(entry, theta)
-            for entry in entries
-        ]
-    )
-    front = D * alpha * scale * model.ATTENTION["gamma" if theta == gamma else "rho"]
-    inside = sympy.expand(sympy.cancel(explicit / front))
-    mean = sympy.expand(inside.subs(x, z / C))
-    own = [sympy.collect(part, entries, sympy.factor) for part in (inside, mean)]
-    at_zero = model.preactivation().subs(x, 0)
-    quotient = sympy.expand(sympy.cancel((slope.subs(u, u + step * x) - slope) / x))
-    quotient = quotient.subs({u: at_zero, step: D * alpha * GAP})
-    return front * (slope.subs(u, at_zero) * own[1] + x * quotient * own[0])
+    u, size = sympy.Symbol("u"), sympy.Abs(z)
+    act, entries = model.activation(u, degree), list(model.ATTENTION.values())
+    v, t = D * model.attended().subs(x, 0), D * GAP
+    zero, odd, even = parity(act, u, alpha * v, alpha * t)
+    parts = {"share": (size * (zero + even) + z * odd, zero + even, zero)}
+    zero, odd, even = parity(sympy.diff(act, u), u, alpha * v, alpha * t)
+    plus, turned = (zero + even) * v + odd * t, odd * v + (zero + even) * t
+    parts["share_alpha"] = size * plus + z * turned, plus, zero * v
+    for theta in (gamma, rho):
+        slopes = [sympy.diff(model.preactivation(), e) * closed_slope(e, theta) for e in entries]
+        front = D * alpha * scale * model.ATTENTION[theta.name]
+        moved = sympy.expand(sympy.cancel(sympy.Add(*slopes) / front))
+        w0, w1 = moved.subs(x, 0), -sympy.diff(moved, x)
+        common, own = (
+            sympy.collect(sympy.expand(combined), entries, sympy.factor)
+            for combined in (C * w0 - z * w1, z * w0 - size * w1)
+        )
+        w0 = sympy.collect(w0, entries, sympy.factor)
+        # By rho, a multiple of Lambda - Gamma.
+        w1 = w1.subs(entries[0], entries[1] + GAP) if theta == rho else w1
+        w1 = sympy.collect(sympy.expand(w1), entries, sympy.factor)
+        bracket = (zero + even) * common + odd * own, -odd * w1, -even * w0
+        parts[f"share_{theta.name}"] = tuple(front * part for part in bracket)
+    return {
+        f"{name}_{part}": value
+        for name, values in parts.items()
+        for part, value in zip(PARTS, values, strict=True)
+    }
 
 
 @cache
@@ -166,25 +220,20 @@ def derive(degree: int | None = None) -> ReducedSystem:
     Returns
     -------
     ReducedSystem
-        Blocks ``patch`` (act(O)), ``patch_<state>`` and ``patch_<state>_<state>`` (its first and
-        second derivatives, by the chain rule through O), tabulated over (x, z, Z); the function
-        ``h`` is h(a, b; Z). With a value for p up to 15, the first derivatives by gamma and rho
-        are those of `balanced_slope`: right when summed over a set.
+        Blocks of `set_shares`, tabulated over (z, Z), and ``patch_<state>_<state>``, the second
+        derivatives of a patch's act(O) by the chain rule through O, tabulated over (x, z, Z); the
+        function ``h`` is h(a, b; Z).
     """
     u, inner = sympy.Dummy("u"), model.preactivation()
     slope = sympy.diff(model.activation(u), u).subs(u, inner)
     curvature = sympy.diff(model.activation(u), u, 2).subs(u, inner)
-    blocks = {"patch": model.patch_contribution()}
+    power = p if degree is None else sympy.Integer(degree)
+    blocks = set_shares(power)
     through = {theta: _total_derivative(inner, theta) for theta in STATE}
-    for theta in STATE:
-        blocks[f"patch_{theta.name}"] = slope * through[theta]
-        if degree is not None and degree <= LARGEST_BALANCED and theta != alpha:
-            blocks[f"patch_{theta.name}"] = balanced_slope(theta, sympy.Integer(degree))
     for theta, phi in itertools.combinations_with_replacement(STATE, 2):
         bent = curvature * through[theta] * through[phi]
         second = _total_derivative(through[theta], phi)
         blocks[f"patch_{theta.name}_{phi.name}"] = bent + slope * second
-    power = p if degree is None else sympy.Integer(degree)
     blocks = {name: block.subs(p, power) for name, block in blocks.items()}
     row = sympy.Add(*[count * model.ATTENTION[orbit] for orbit, count in row_entries().items()])
     return ReducedSystem(

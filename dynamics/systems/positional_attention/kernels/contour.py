@@ -35,22 +35,23 @@ def scan_sums(tables, data, tolerance):  # type: ignore[no-untyped-def]
         Error allowed, relative to the gross.
     """
     scan, kappas, count, kinds = data.scan, data.kappas, data.count, data.probability.size
-    slopes, signal_slopes = np.zeros((4, kinds)), np.ones(4)
+    slopes, signal_slopes = np.empty((4, kinds)), np.empty(4)
     weights, scratch = np.empty(kinds), np.empty(kinds)
     top, highest, size = kinds - 1, np.zeros(4), np.empty(kappas.size)
     for c in data.outward:
         h, upper = np.ascontiguousarray(tables[0, :, c]), scan.upper[c]
-        for i in range(3):
-            signal_slopes[i] = abs(tables[1 + i, top, c])
+        for i in range(4):
+            output = (1 + i) % 4
+            signal_slopes[i] = abs(tables[output, top, c])
             for k in range(kinds):
-                slopes[i, k] = abs(tables[1 + i, k, c])
-        # E[s |dF|] <= P(z) (|dh_s| + n max |dh|); for the risk, with h in place of dh.
+                slopes[i, k] = abs(tables[output, k, c])
+        # E[s |dF|] <= P(z) (|dh_s| + n max |dh|); the risk is at most P(z) (1 + the same of h).
         needed = False
         for i in range(4):
             steep = 0.0
             for k in range(kinds):
-                steep = max(steep, slopes[i, k] if i < 3 else abs(h[k]))
-            upper[i] = signal_slopes[i] + count * steep + (abs(h[top]) if i == 3 else 0.0)
+                steep = max(steep, slopes[i, k])
+            upper[i] = signal_slopes[i] + count * steep + (1.0 if i == 3 else 0.0)
             upper[i] *= data.chance[c]
             needed = needed or upper[i] > NEGLIGIBLE_SHARE * tolerance * highest[i]
         scan.scanned[c] = needed
@@ -63,13 +64,13 @@ def scan_sums(tables, data, tolerance):  # type: ignore[no-untyped-def]
         for i in range(4):
             for s in range(kappas.size):
                 if 0.0 < kappas[s] <= 1.0:
-                    rate = size[s] * scan.reach[c, i, s]
-                    upper[i] = min(upper[i], rate / kappas[s] if i == 3 else rate)
+                    rate = size[s] * (scan.reach[c, i, s] if i < 3 else 1.0 / kappas[s])
+                    upper[i] = min(upper[i], rate)
             highest[i] = max(highest[i], upper[i])
 
 
 def saddle_point(data, c, h, slopes, signal_slopes, weights, scratch):  # type: ignore[no-untyped-def]
-    """For every kappa at one z: the lambda that minimises psi, psi there, tilted means of |dF|.
+    """For every kappa at one z: the lambda that minimises psi, psi there, tilted means.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ def saddle_point(data, c, h, slopes, signal_slopes, weights, scratch):  # type: 
     h : float array, shape (K,)
         h by type; the last is the signal set's.
     slopes, signal_slopes : float arrays, shapes (4, K), (4,)
-        |dh| and |dh_s|, whose means E|dF| go to ``data.scan.reach``.
+        |dh| and |dh_s|, then |h| and |h_s|: their means go to ``data.scan.reach``.
     weights, scratch : float arrays, shape (K,)
         Overwritten.
     """
@@ -165,6 +166,11 @@ def newton(folded, mean, start):  # type: ignore[no-untyped-def]
     return best
 
 
+def kernel_mass(kappa):  # type: ignore[no-untyped-def]
+    """Bound on the integral of |pi / sin(pi u)| / (2 pi) along u = kappa + i omega."""
+    return 0.5 - log(sin(pi * abs(kappa - floor(kappa + 0.5)))) / pi
+
+
 def plan(data, c, gross, allowed, noise_factor):  # type: ignore[no-untyped-def]
     """Contour, step and window for one z: least work at an error of ``allowed`` times the gross.
 
@@ -189,14 +195,13 @@ def plan(data, c, gross, allowed, noise_factor):  # type: ignore[no-untyped-def]
     size = kappas.size
     bound = np.empty(size)
     for s in range(size):
-        top = 0.0
-        for i in range(gross.size):
+        top = 1.0 / (gross[3] + TINY)
+        for i in range(3):
             top = max(top, reach[i, s] / (gross[i] + TINY))
         bound[s] = psi[s] + log(top)
-        distance = abs(kappas[s] - floor(kappas[s] + 0.5))
-        if distance > 1e-12:
+        if abs(kappas[s] - floor(kappas[s] + 0.5)) > 1e-12:
             bound[s] += max(0.0, -log(abs(kappas[s])))
-            bound[s] += log(0.5 - log(sin(pi * distance)) / pi)
+            bound[s] += log(kernel_mass(kappas[s]))
     best = 1e300
     quiet = log(allowed)
     for attempt in range(2):
@@ -207,23 +212,24 @@ def plan(data, c, gross, allowed, noise_factor):  # type: ignore[no-untyped-def]
             if noise > allowed and attempt == 0:
                 continue
             need = quiet if attempt == 0 else log(max(allowed, noise))
-            period = 0.5
+            period, crossed = 0.5, False
             for side in (-1, 1):
-                cheapest, toll = 1e300, 0.0
+                cheapest, toll, beyond, across = 1e300, 0.0, False, False
                 t = s + side
                 while 0 <= t < size:
                     gap = abs(kappas[t] - kappas[s])
                     cost = max((bound[t] - need) / gap, toll)
                     if abs(kappas[t] - floor(kappas[t] + 0.5)) < 1e-12:
-                        toll = max(toll, (bound[t] - need) / gap)
-                    else:
-                        cheapest = min(cheapest, cost)
+                        toll, beyond = max(toll, (bound[t] - need) / gap), True
+                    elif cost < cheapest:
+                        cheapest, across = cost, beyond
                     t += side
                 period = max(period, cheapest)
+                crossed = crossed or (across and side * kappas[s] < 0.0)
             window = max((bound[s] + 1.0 - need) / pi, 0.5)
             work = period * window if attempt == 0 else bound[s] * 1e3 + period * window
             if work < best:
-                best = work
+                best, plans.crossed[c] = work, crossed
                 plans.contour[c], plans.step[c], plans.window[c] = s, 2.0 * pi / period, window
                 plans.log_bound[c], plans.error[c] = bound[s], exp(need) + 2.0 * noise
         if best < 1e300:

@@ -8,9 +8,9 @@ current state,
 3. scatter w back to the table: W(type, Z) = sum of w over the configurations with that entry,
 4. contract: dR/dtheta = - sum W(type, Z) dh(type, Z)/dtheta.
 
-The derivatives enter only in the contraction, so one pass serves all of them. A set of type k
-holds ``composition[k, i]`` patches of value ``x_i``, so tables are built from, and contracted with,
-the contributions of single patches, ``patch[output, x, z, Z]``.
+The derivatives enter only in the contraction, so one pass serves all of them. The share of a set
+of type k is the sum of ``multiples[k, i]`` times part i of three, ``parts[output, i, z, Z]``, so
+tables are built from these, and contracted with them.
 """
 
 from math import exp
@@ -22,7 +22,7 @@ from dynamics.codegen.kernels.elementary import exponentials, logistic, logistic
 
 prange = range
 SAFE_EXPONENT = 700.0
-patch_table: Any = None  # supplied by the generated file
+share_table: Any = None  # supplied by the generated file
 curvature_table: Any = None  # supplied by the generated file
 order: Any = None  # supplied by the generated file
 
@@ -36,6 +36,8 @@ class Configurations(NamedTuple):
         The patch values x = 1, -1, 0; the set sums z = -C..C; all sums Z = 2C-D..D.
     composition : float array, shape (K, 3)
         Patches of each value in a set of each type.
+    multiples : float array, shape (K, 3)
+        Of the parts of a share: 1, 2 min(a, b), C - a - b.
     sum_index : uint64 array, shape (K,)
         Position of the type's sum among the set sums.
     index : uint32 array, shape (L, n)
@@ -54,6 +56,7 @@ class Configurations(NamedTuple):
 
     latents: tuple[np.ndarray, np.ndarray, np.ndarray]
     composition: np.ndarray
+    multiples: np.ndarray
     sum_index: np.ndarray
     index: np.ndarray
     probability: np.ndarray
@@ -68,19 +71,19 @@ class Work(NamedTuple):
 
     Attributes
     ----------
-    patch : float array, shape (4, 3, 2 C + 1, sums Z)
-        What a patch adds to h, by (x, z, Z), and its derivatives by alpha, gamma, rho.
+    parts : float array, shape (4, 3, 2 C + 1, sums Z)
+        Parts of h by (z, Z), and of its derivatives by alpha, gamma, rho.
     table : float array, shape (K, sums Z)
         h(type, Z), or e^-h.
     total : float array, shape (K * sums Z,)
         W(type, Z), flat.
     weights : float array, shape (3, 2 C + 1, sums Z)
-        W by patch.
+        W by part.
     chance : float array, shape (n,)
         Weight of each configuration.
     """
 
-    patch: np.ndarray
+    parts: np.ndarray
     table: np.ndarray
     total: np.ndarray
     weights: np.ndarray
@@ -126,23 +129,23 @@ class ReducedData(NamedTuple):
     certificate: Certificate | None = None
 
 
-def set_table(patch, composition, sum_index, table):  # type: ignore[no-untyped-def]
-    """h(type, Z) = sum over values x of (patches of that value) * act(O | x, z, Z).
+def set_table(parts, multiples, sum_index, table):  # type: ignore[no-untyped-def]
+    """h(type, Z), or a derivative: the sum over its parts times what the type has of each.
 
     Parameters
     ----------
-    patch : float array, shape (3, 2 C + 1, sums Z)
-        One output of the table of patches, by (x, z, Z); a derivative gives that of h.
-    composition : float array, shape (K, 3)
+    parts : float array, shape (3, 2 C + 1, sums Z)
+        By (part, z, Z).
+    multiples : float array, shape (K, 3)
     sum_index : uint64 array, shape (K,)
     table : float array, shape (K, sums Z)
         Filled.
     """
     for k in range(sum_index.size):
         m = sum_index[k]
-        one, two, three = composition[k, 0], composition[k, 1], composition[k, 2]
+        one, two, three = multiples[k, 0], multiples[k, 1], multiples[k, 2]
         for j in range(table.shape[1]):
-            table[k, j] = one * patch[0, m, j] + two * patch[1, m, j] + three * patch[2, m, j]
+            table[k, j] = one * parts[0, m, j] + two * parts[1, m, j] + three * parts[2, m, j]
 
 
 def weigh(table, configurations, total, chance):  # type: ignore[no-untyped-def]
@@ -242,36 +245,35 @@ def add(flat, index, first, out):  # type: ignore[no-untyped-def]
         out[c] = exp(min(-margin, SAFE_EXPONENT))
 
 
-def contract(patch, configurations, total, weights, share, out):  # type: ignore[no-untyped-def]
-    """Step 4, per entry: minus W against the derivatives of the patches, by (x, z, Z).
+def contract(parts, multiples, sum_index, total, weights, share, out):  # type: ignore[no-untyped-def]
+    """Step 4, per entry: minus W against the parts of the derivatives.
 
     Parameters
     ----------
-    patch : float array, shape (1 + derivatives, 3, 2 C + 1, sums Z)
-        The derivatives of the patches; the first entry is not read.
-    configurations : Configurations
+    parts : float array, shape (derivatives, 3, 2 C + 1, sums Z)
+    multiples, sum_index : arrays, shapes (K, 3), (K,)
+        What a type has of each part, and where its sum is.
     total : float array, shape (K * sums Z,)
         W(type, Z).
     weights : float array, shape (3, 2 C + 1, sums Z)
-        Overwritten with W by patch.
+        Overwritten with W by part.
     share : float array, shape (derivatives,)
         Factor of each result.
     out : float array, shape (derivatives,)
         Filled.
     """
-    composition, sum_index = configurations.composition, configurations.sum_index
-    columns = patch.shape[3]
+    columns = parts.shape[3]
     weights[:] = 0.0
     rows = total.reshape(sum_index.size, columns)
     for k in range(sum_index.size):
         m = sum_index[k]
         for i in range(3):
-            many = composition[k, i]
+            many = multiples[k, i]
             for j in range(columns):
                 weights[i, m, j] += many * rows[k, j]
     pushed = weights.reshape(-1)
     for theta in range(out.size):
-        along = patch[1 + theta].reshape(-1)
+        along = parts[theta].reshape(-1)
         slope = 0.0
         for k in range(pushed.size):
             slope += pushed[k] * along[k]
@@ -279,7 +281,7 @@ def contract(patch, configurations, total, weights, share, out):  # type: ignore
 
 
 def margin_table(state, data):  # type: ignore[no-untyped-def]
-    """Fill the table of patches and h(type, Z) at a state.
+    """Fill the parts and h(type, Z) at a state.
 
     Parameters
     ----------
@@ -287,8 +289,9 @@ def margin_table(state, data):  # type: ignore[no-untyped-def]
     data : ReducedData
     """
     configurations, work = data.configurations, data.work
-    patch_table(state, data.constants, configurations.latents, work.patch)
-    set_table(work.patch[0], configurations.composition, configurations.sum_index, work.table)
+    flat = work.parts.reshape(12, work.parts.shape[2], work.parts.shape[3])
+    share_table(state, data.constants, configurations.latents[1:], flat)
+    set_table(work.parts[0], configurations.multiples, configurations.sum_index, work.table)
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
@@ -304,7 +307,8 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     configurations, work = data.configurations, data.work
     margin_table(state, data)
     weigh(work.table, configurations, work.total, work.chance)
-    contract(work.patch, configurations, work.total, work.weights, data.share, out)
+    multiples, sum_index = configurations.multiples, configurations.sum_index
+    contract(work.parts[1:], multiples, sum_index, work.total, work.weights, data.share, out)
 
 
 def hessian(state, data, out):  # type: ignore[no-untyped-def]
@@ -323,11 +327,12 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
     configurations, work, share = data.configurations, data.work, data.share
     index, probability = configurations.index, configurations.probability
     grid = work.weights.shape
-    patch = np.empty((10, grid[0], grid[1], grid[2]))
-    curvature_table(state, data.constants, configurations.latents, patch)
+    curvature = np.empty((6, grid[0], grid[1], grid[2]))
+    curvature_table(state, data.constants, configurations.latents, curvature)
+    margin_table(state, data)
     tables = np.empty((4, work.table.shape[0], work.table.shape[1]))
     for k in range(4):
-        set_table(patch[k], configurations.composition, configurations.sum_index, tables[k])
+        set_table(work.parts[k], configurations.multiples, configurations.sum_index, tables[k])
     flat = tables.reshape(4, work.total.size)
     total = np.zeros(work.total.size)
     first = np.zeros((3, 3))
@@ -345,7 +350,8 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
             for j in range(i + 1):
                 first[i, j] += bent * slope[1 + i] * slope[1 + j]
     second = np.empty(6)
-    contract(patch[3:], configurations, total, work.weights, np.ones(6), second)
+    composition, sum_index = configurations.composition, configurations.sum_index
+    contract(curvature, composition, sum_index, total, work.weights, np.ones(6), second)
     k = 0
     for i in range(3):
         for j in range(i, 3):

@@ -22,7 +22,14 @@ Everything is tilted by (kappa, lambda): with
 
 the integrand is e^psi times quantities of size one. Left of 0 the pole there adds its residue,
 
-.. math:: w_k \mathrel{+}= P_k\, pmf_{n-1}(z - z_k). \qquad (5)
+.. math:: w_k \mathrel{+}= P_k\, pmf_{n-1}(z - z_k), \qquad
+   E[\log(1 + e^{-F}); z] \mathrel{-}= E[F; z]. \qquad (5)
+
+For the risk this pole is a double one. Where the error of the rule of step 2 pi/T is bounded beyond
+it, the rule has picked up, and what is known is subtracted,
+
+.. math:: \sum_{j \ge 1} e^{-jT|\kappa|}\,(jT\,P(z) \mp E[F; z]), \qquad \kappa \gtrless 0.
+   \qquad (8)
 
 Gradient, risk and gross come from one set of weights,
 
@@ -39,6 +46,7 @@ and with the weights v_k of s (1 - s), and its sums over pairs of sets, so does 
 `contour` chooses where to integrate, `integral` integrates.
 """
 
+from math import exp, expm1, pi
 from typing import Any
 
 import numpy as np
@@ -46,6 +54,7 @@ import numpy as np
 from dynamics.systems.positional_attention.kernels.contour import (
     ROUNDING_UNIT,
     TINY,
+    kernel_mass,
     plan,
     scan_sums,
     transform_length,
@@ -53,7 +62,7 @@ from dynamics.systems.positional_attention.kernels.contour import (
 from dynamics.systems.positional_attention.kernels.integral import integrate
 from dynamics.systems.positional_attention.kernels.reduced import set_table
 
-patch_table: Any = None  # supplied by the generated file
+share_table: Any = None  # supplied by the generated file
 curvature_table: Any = None  # supplied by the generated file
 order: Any = None  # supplied by the generated file
 
@@ -93,7 +102,7 @@ def prepare(tables, data, guess, allowed):  # type: ignore[no-untyped-def]
 
 
 def weigh_sum(tables, data, c, second):  # type: ignore[no-untyped-def]
-    """Weights and risk at one z by its plan, the residue (5) added left of 0.
+    """Weights and risk at one z by its plan, with the residue (5), without (8), and their noise.
 
     Parameters
     ----------
@@ -111,13 +120,56 @@ def weigh_sum(tables, data, c, second):  # type: ignore[no-untyped-def]
         weights.second[c] = 0.0
         weights.pairs[c] = 0.0
     risk = integrate(data, tables, c, second)
-    if data.kappas[data.plans.contour[c]] < 0.0:
-        kinds = tables.shape[1]
-        risk -= data.chance[c] * tables[0, kinds - 1, c]
+    kappa, kinds, period = data.kappas[data.plans.contour[c]], tables.shape[1], 2.0 * pi
+    period /= data.plans.step[c]
+    side = 1.0 if kappa > 0.0 else -1.0
+    noise = weights.noise[c]
+    mean = 0.0
+    for i in range(4):
+        output = (1 + i) % 4
+        mean = data.chance[c] * tables[output, kinds - 1, c]
+        noise[i] = abs(mean)
+        for k in range(kinds):
+            part = data.count * data.chance_less[c, k] * tables[output, k, c]
+            mean += part
+            noise[i] += abs(part)
+    # The last mean is E[F; z].
+    if data.plans.crossed[c]:
+        decay = 1.0 / expm1(period * abs(kappa))
+        risk -= decay * (period * (1.0 + decay) * data.chance[c] - side * mean)
+    if kappa < 0.0:
+        risk -= mean
         for k in range(kinds):
             weights.first[c, k] += data.chance_less[c, k]
-            risk -= data.count * data.chance_less[c, k] * tables[0, k, c]
     weights.risks[c] = risk
+    add_noise(data, c, noise)
+
+
+def add_noise(data, c, noise):  # type: ignore[no-untyped-def]
+    """What rounding may add at one z: to the residue, to the nodes, to their phases.
+
+    The phases e^{-i omega h} are wrong by omega times the roundings of h, and by those of the turns
+    from node to node; over omega, |pi / sin(pi u)| omega has an integral of at most pi/4.
+
+    Parameters
+    ----------
+    data : SpectralData
+    c : int
+        Position of z.
+    noise : float array, shape (4,)
+        On entry E[sum of |dh|; z], then that of |h|. Filled.
+    """
+    s, scan, count = data.plans.contour[c], data.scan, data.count
+    kappa, step, reach = data.kappas[s], data.plans.step[c], scan.reach[c]
+    tilt = abs(kappa) * reach[3, s] + abs(scan.lam[c, s] * data.z[c]) + abs(scan.psi[c, s])
+    turns = 0.5 * reach[3, s] + (count + 1.0) / step
+    rounded = (4.0 * count + 16.0 + 4.0 * tilt) * kernel_mass(kappa) + turns
+    rounded *= ROUNDING_UNIT * exp(min(scan.psi[c, s], 700.0))
+    residue = data.law_error
+    if kappa > 0.0:
+        residue *= exp(-2.0 * pi * kappa / step)
+    for i in range(4):
+        noise[i] = residue * noise[i] + rounded * (reach[i, s] if i < 3 else 1.0 / abs(kappa))
 
 
 def accumulate(tables, data):  # type: ignore[no-untyped-def]
@@ -215,9 +267,28 @@ def spectrum(tables, data, tolerance, second):  # type: ignore[no-untyped-def]
     for i in range(4):
         bounds[i] = 8.0 * ROUNDING_UNIT * gross[i]
         for c in range(columns):
-            bounds[i] += errors[c] * guess[i] if errors[c] >= 0.0 else upper[c, i]
+            if errors[c] >= 0.0:
+                bounds[i] += errors[c] * guess[i] + data.weights.noise[c, i]
+            else:
+                bounds[i] += upper[c, i]
         if bounds[i] > max(NO_DIGIT * gross[i], TINY):
             report[1] = 3.0
+
+
+def first_tables(state, data, tables):  # type: ignore[no-untyped-def]
+    """Fill h and its first derivatives by type and z.
+
+    Parameters
+    ----------
+    state : float array, shape (3,)
+    data : SpectralData
+    tables : float array, shape (at least 4, K, columns)
+        The first four are filled.
+    """
+    grid = data.parts.shape
+    share_table(state, data.constants, data.latents[1:], data.parts.reshape(12, grid[2], grid[3]))
+    for k in range(4):
+        set_table(data.parts[k], data.multiples, data.sum_index, tables[k])
 
 
 def evaluate(state, data):  # type: ignore[no-untyped-def]
@@ -228,9 +299,7 @@ def evaluate(state, data):  # type: ignore[no-untyped-def]
     state : float array, shape (3,)
     data : SpectralData
     """
-    patch_table(state, data.constants, data.latents, data.patch)
-    for k in range(4):
-        set_table(data.patch[k], data.composition, data.sum_index, data.tables[k])
+    first_tables(state, data, data.tables)
     spectrum(data.tables, data, data.tolerance, False)
 
 
@@ -265,12 +334,13 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
         Filled.
     """
     weights, gross, tolerance = data.weights, data.gross, data.tolerance
-    grid = data.patch.shape
-    patch = np.empty((10, grid[1], grid[2], grid[3]))
-    curvature_table(state, data.constants, data.latents, patch)
+    grid = data.parts.shape
+    curvature = np.empty((6, grid[1], grid[2], grid[3]))
+    curvature_table(state, data.constants, data.latents, curvature)
     tables = np.empty((10, data.tables.shape[1], data.tables.shape[2]))
-    for k in range(10):
-        set_table(patch[k], data.composition, data.sum_index, tables[k])
+    first_tables(state, data, tables)
+    for k in range(6):
+        set_table(curvature[k], data.composition, data.sum_index, tables[4 + k])
     weights.second[:] = 0.0
     weights.pairs[:] = 0.0
     first, second = np.empty((3, 3)), np.empty((3, 3))

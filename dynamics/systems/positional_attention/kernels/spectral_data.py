@@ -13,7 +13,7 @@ class Scan(NamedTuple):
     psi, lam : float arrays, shape (columns, kappas)
         The exponent (4) and the lambda that minimises it.
     reach : float array, shape (columns, 4, kappas)
-        Tilted means of |dF| by alpha, gamma, rho, and 1 for the risk.
+        Tilted means of the sum of |dh| over the sets, by alpha, gamma, rho, and of |h|.
     upper : float array, shape (columns, 4)
         Upper bounds on E[s |dF|] and on the risk at z.
     scanned : bool array, shape (columns,)
@@ -40,6 +40,8 @@ class Plans(NamedTuple):
         Logarithm of the bound of the integrand.
     error : float array
         Error allowed, relative to the gross.
+    crossed : bool array
+        Whether the error of the step is known beyond the pole at 0 only.
     length : int array
         Length M of the Fourier transform.
     """
@@ -49,6 +51,7 @@ class Plans(NamedTuple):
     window: np.ndarray
     log_bound: np.ndarray
     error: np.ndarray
+    crossed: np.ndarray
     length: np.ndarray
 
 
@@ -63,6 +66,8 @@ class Weights(NamedTuple):
         E[ s (1 - s) dh_i(set 1) dh_j(set 2); z ] for i <= j.
     risks, errors : float arrays, shape (columns,)
         Integral of the risk; error reached relative to the gross, -1 where nothing was integrated.
+    noise : float array, shape (columns, 4)
+        Bounds on what rounding adds to gradient and risk, where something was integrated.
     """
 
     first: np.ndarray
@@ -70,6 +75,7 @@ class Weights(NamedTuple):
     pairs: np.ndarray
     risks: np.ndarray
     errors: np.ndarray
+    noise: np.ndarray
 
 
 class SpectralData(NamedTuple):
@@ -83,8 +89,9 @@ class SpectralData(NamedTuple):
         One over the number of entries of each state.
     latents : three float arrays
         Values x of a patch, sums of a set, sums Z of all sets.
-    composition, sum_index : arrays, shapes (K, 3), (K,)
-        Patches of each value in a set of each type; position of the type's sum among the sums.
+    composition, multiples, sum_index : arrays, shapes (K, 3), (K, 3), (K,)
+        Of each type: patches of each value, multiples of the parts of a share, position of its sum
+        among the sums.
     probability, sums : arrays, shape (K,)
         P_k and z_k of each type; the last type is the signal set's.
     count : int
@@ -93,6 +100,8 @@ class SpectralData(NamedTuple):
         Sums of the random sets that are likely enough, and their probabilities.
     chance_less : float array, shape (columns, K)
         P_k pmf_{n-1}(z - z_k), see (5).
+    law_error : float
+        Relative error of these.
     outward : int array, shape (columns,)
         Positions of the sums, the likeliest first.
     kappas : float array
@@ -103,8 +112,8 @@ class SpectralData(NamedTuple):
         Largest number of nodes of one gradient.
     tolerance : float
         Error allowed, relative to the gross.
-    patch, tables : float arrays
-        Scratch: h and its derivatives by patch (4, 3, 2 C + 1, columns) and type (4, K, columns).
+    parts, tables : float arrays
+        Scratch: h and its derivatives by part (4, 3, 2 C + 1, columns) and type (4, K, columns).
     scan, plans, weights : Scan, Plans, Weights
         Scratch.
     values, gross, bounds : float arrays, shape (4,)
@@ -119,6 +128,7 @@ class SpectralData(NamedTuple):
     share: np.ndarray
     latents: tuple[np.ndarray, np.ndarray, np.ndarray]
     composition: np.ndarray
+    multiples: np.ndarray
     sum_index: np.ndarray
     probability: np.ndarray
     sums: np.ndarray
@@ -126,13 +136,14 @@ class SpectralData(NamedTuple):
     z: np.ndarray
     chance: np.ndarray
     chance_less: np.ndarray
+    law_error: float
     outward: np.ndarray
     kappas: np.ndarray
     first: int
     last: int
     budget: float
     tolerance: float
-    patch: np.ndarray
+    parts: np.ndarray
     tables: np.ndarray
     scan: Scan
     plans: Plans

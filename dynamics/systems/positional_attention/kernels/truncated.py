@@ -125,14 +125,14 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
         Filled.
     """
     configurations, work, certificate = data.configurations, data.work, data.certificate
-    patch, table, composition = work.patch, work.table, configurations.composition
+    parts, table, multiples = work.parts, work.table, configurations.multiples
     sets, kinds, columns = configurations.index.shape[0] - 1, table.shape[0], table.shape[1]
     signal = configurations.index[0, 0] // columns
     margin_table(state, data)
     weigh(table, configurations, work.total, work.chance)
     rows, lost = work.total.reshape(kinds, columns), False
     for i in range(3):
-        set_table(patch[1 + i], composition, configurations.sum_index, table)
+        set_table(parts[1 + i], multiples, configurations.sum_index, table)
         value, size, reach = 0.0, 0.0, 0.0
         for j in range(columns):
             steep = 0.0

@@ -99,11 +99,11 @@ def compiled(
         Kernels whose loops run in threads.
     """
     reduction = recursion.derive(degree)
-    blocks = ["patch", *(f"patch_{theta.name}" for theta in reduction.state)]
-    second = [name for name in reduction.blocks if name.count("_") == 2]
+    first = [name for name in reduction.blocks if name.startswith("share")]
+    second = [name for name in reduction.blocks if name.startswith("patch")]
     parts = [
-        codegen.tabulate("patch_table", blocks, reduction),
-        codegen.tabulate("curvature_table", [*blocks, *second], reduction),
+        codegen.tabulate("share_table", first, reduction),
+        codegen.tabulate("curvature_table", second, reduction),
         codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
         codegen.evaluate("reported", list(reduction.observables.values()), reduction),
         codegen.kernel_source(*kernels, advance, parallel=parallel, data=data),

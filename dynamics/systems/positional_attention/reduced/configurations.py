@@ -36,7 +36,7 @@ STEP = 0.5
 
 
 def multinomial_weights(types: IntArray, chance: FloatArray) -> FloatArray:
-    """Weights (1) of multisets, shape (n,).
+    """Weights (1) of multisets, multiplied up in the longest floats, shape (n,).
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ def multinomial_weights(types: IntArray, chance: FloatArray) -> FloatArray:
     chance : float array, shape (K,)
         Probability of each type.
     """
-    weight, run = np.ones(len(types)), np.ones(len(types))
+    weight, run = np.ones((2, len(types)), np.longdouble)
     for position in range(types.shape[1]):
         if position:
             same = types[:, position] == types[:, position - 1]
             run = np.where(same, run + 1, 1)
         weight *= chance[types[:, position]] * (position + 1) / run
-    return weight
+    return weight.astype(np.float64)
 
 
 def assemble(patches: int, law: SetLaw, types: IntArray, probability: FloatArray) -> Configurations:
@@ -88,6 +88,7 @@ def assemble(patches: int, law: SetLaw, types: IntArray, probability: FloatArray
     return Configurations(
         latents=(np.array([1.0, -1.0, 0.0]), set_sums, totals.astype(float)),
         composition=composition.astype(float),
+        multiples=multiples(law),
         sum_index=(sums + set_size).astype(np.uint64),
         index=index,
         probability=probability[rows],
@@ -96,6 +97,12 @@ def assemble(patches: int, law: SetLaw, types: IntArray, probability: FloatArray
         members=(order // len(index)).astype(np.uint32),
         cuts=lane_cuts(starts, lanes),
     )
+
+
+def multiples(law: SetLaw) -> FloatArray:
+    """What each type has of the parts of a share: 1, 2 min(a, b), C - a - b, shape (K, 3)."""
+    plus, minus, zeros = law.types.T.astype(float)
+    return np.stack([np.ones(zeros.size), 2.0 * np.minimum(plus, minus), zeros], axis=1)
 
 
 def lane_cuts(starts: np.ndarray, lanes: int) -> IntArray:

@@ -135,18 +135,19 @@ class ReducedPopulation(PositionalProblem):
         -------
         dict
             ``value``, shape (4,): per-entry gradient, then risk; ``gross``, the same with every
-            set's contribution in absolute value; a ``bound`` on the error, or, under the sampled
-            expectation, a ``standard_error``.
+            set's contribution in absolute value; a ``bound`` on the error, rounding included, or,
+            under the sampled expectation, a ``standard_error``. From the gross on, no digit is
+            certain.
         """
         return self.expectation.certify(self.layout.flatten(state))
 
     def gradient_bound(self, state: ArrayLike) -> FloatArray | None:
-        """The certified bound of the spectral and the truncated expectation."""
+        """The bound of `error_bound` on the gradient; None under the sampled expectation."""
         bound = self.error_bound(state).get("bound")
         return None if bound is None else bound[:3]
 
     def certificate_failure(self, state: ArrayLike) -> str:
-        """Why no gradient is certified at a state; empty where one is."""
+        """Why there is no gradient at a state; empty where there is one, with its `error_bound`."""
         return self.expectation.failure(self.layout.flatten(state))
 
 

@@ -24,7 +24,9 @@ from dynamics.systems.positional_attention.reduced import (
     Expectation,
     compiled,
     constants_and_shares,
+    rounding,
 )
+from dynamics.systems.positional_attention.reduced.configurations import multiples
 from theory.systems.positional_attention import recursion
 from theory.systems.positional_attention.data_law import SetLaw
 
@@ -86,22 +88,43 @@ def sum_law(sets: int, law: SetLaw) -> FloatArray:
 
 @dataclass
 class Spectral(Expectation):
-    """The spectral expectation of one problem."""
+    """The spectral expectation of one problem.
+
+    Attributes
+    ----------
+    parameters : Parameters
+    """
+
+    parameters: Parameters
 
     def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Gradient, risk, and the bound relative to the gross."""
         certified = self.certify(state)
-        value, bound, gross = certified["value"], certified["bound"][:3], certified["gross"][:3]
-        ratio = np.divide(bound, gross, out=np.zeros(3), where=gross > 0)
-        return value[:3], {"risk": float(value[3]), "certificate": float(ratio.max())}
+        value, ratio = certified["value"], rounding.relative(certified["bound"], certified["gross"])
+        return value[:3], {"risk": float(value[3]), "certificate": ratio}
 
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value, gross and bound, from one set of weights."""
+        """Value, gross and bound, from one set of weights: of the integrals, and of rounding."""
         value, data = np.empty(4), self.data
         self.module.gradient(state, data, value[:3])
         value[3] = np.nan if data.report[1] else data.values[3]
-        share = np.append(data.share, 1.0)
-        return {"value": value, "gross": data.gross * share, "bound": data.bounds * share}
+        share, bound = np.append(data.share, 1.0), np.full(4, np.inf)
+        if np.isfinite(value).all():
+            numbers = state, data.constants, data.latents[2]
+            exact = rounding.shares(self.parameters.p, *numbers, data.multiples, data.sum_index)
+            bound = share * (data.bounds + rounding_bound(data, exact) + self._left_out(state))
+            bound = np.where(np.isfinite(bound), bound, np.inf) + rounding.FLOOR
+        return {"value": value, "gross": data.gross * share, "bound": bound}
+
+    def _left_out(self, state: FloatArray) -> FloatArray:
+        """What the sums below `NEGLIGIBLE` may add: no entry of S x is larger than 1."""
+        given, alpha = self.parameters, abs(state[0])
+        inner = given.D * alpha
+        steep = given.D * (given.p * inner ** (given.p - 1) + given.nu)
+        turn = steep * inner * given.scale / 2.0
+        loss = 1.0 + given.D * (inner**given.p + given.nu * inner)
+        size = np.array([steep * given.D, turn, turn, loss])
+        return columns_left_out(given.set_law, given.L - 1) * size
 
     def failure(self, state: FloatArray) -> str:
         """Why there is no number: cancellation, overflow, or nodes above the budget."""
@@ -114,6 +137,60 @@ class Spectral(Expectation):
                 "elsewhere"
             )
         return FAULTS.get(int(status), "")
+
+
+def rounding_bound(data: records.SpectralData, exact: rounding.Shares) -> FloatArray:
+    r"""What the roundings of the shares change in E[s dF] and the risk, summed over z, shape (4,).
+
+    With e the errors of h, :math:`s \le e^{-\kappa F}` for 0 <= kappa <= 1, and s (1 - s) for
+    |kappa| <= 1, turn the bounds (1) of `rounding` into means under the tilted laws (3) of the
+    kernels, of products of sums over the sets; the best kappa counts.
+
+    Parameters
+    ----------
+    data : SpectralData
+        After a gradient.
+    exact : Shares
+        At the same state.
+    """
+    used, scanned = np.abs(data.kappas) <= 1.0, data.scan.scanned
+    kappas, count = data.kappas[used], data.count
+    lam, psi = (grid[np.ix_(scanned, used)] for grid in (data.scan.lam, data.scan.psi))
+    errors = np.abs(data.tables - exact.values).astype(np.float64) + exact.errors
+    sizes = np.abs(data.tables) + errors
+    # The largest sums over sets that any configuration has, by component and z.
+    most, trivial = (part[:, -1] + count * part.max(axis=1) for part in (errors, sizes))
+    total = (8.0 + count) * rounding.ROUNDING * data.gross
+    total += (most[[1, 2, 3, 0]] * data.chance)[:, ~scanned].sum(axis=1)
+    chance, errors, sizes = data.chance[scanned], errors[:, :, scanned], sizes[:, :, scanned]
+    most, trivial, h = most[:, scanned], trivial[:, scanned], data.tables[0][:, scanned]
+    with np.errstate(all="ignore"):
+        tilt = lam[:, :, None] * data.sums - kappas[:, None] * h.T[:, None]
+        tilted = data.probability * np.exp(tilt - tilt.max(axis=2, keepdims=True))
+        tilted *= count / tilted.sum(axis=2, keepdims=True)
+        far = np.abs(kappas) * np.abs(h).max(axis=0)[:, None] + np.abs(lam) * data.sums.max()
+        far = count * far + np.abs(lam * data.z[scanned, None])
+        height = np.exp(psi + 8.0 * rounding.ROUNDING * far)
+
+        def inside(part: FloatArray) -> FloatArray:
+            """Tilted mean of the sum over the random sets, by z and kappa."""
+            return np.asarray(np.einsum("csk,kc->cs", tilted, part))
+
+        def least(bounds: FloatArray, otherwise: FloatArray, low: float) -> float:
+            """The best kappa at each z, summed."""
+            best = np.fmin.reduce((height * bounds)[:, kappas >= low], axis=1)
+            return float(np.fmin(best, otherwise * chance).sum())
+
+        wrong = inside(errors[0]) + errors[0, -1][:, None]
+        grown = np.where(most[0] > 0.0, np.expm1(most[0]) / most[0], 1.0)[:, None]
+        for i in (1, 2, 3):
+            steep = wrong * (inside(sizes[i]) + sizes[i, -1][:, None]) + inside(
+                errors[0] * sizes[i]
+            )
+            slope = inside(errors[i]) + errors[i, -1][:, None]
+            total[i - 1] += least(steep * grown, trivial[i], -1.0) + least(slope, most[i], 0.0)
+        total[3] += least(wrong * grown, most[0], 0.0)
+    return total
 
 
 def predicted_seconds(parameters: Parameters) -> float:
@@ -149,7 +226,7 @@ def spectral(parameters: Parameters, tolerance: float) -> Spectral:
         last=last,
         budget=BUDGET,
         tolerance=tolerance,
-        patch=np.empty((4, 3, set_sums.size, count)),
+        parts=np.empty((4, 3, set_sums.size, count)),
         tables=np.empty((4, kinds, count)),
         scan=records.Scan(
             psi=np.empty((count, kappas.size)),
@@ -164,6 +241,7 @@ def spectral(parameters: Parameters, tolerance: float) -> Spectral:
             window=np.empty(count),
             log_bound=np.empty(count),
             error=np.empty(count),
+            crossed=np.empty(count, dtype=np.bool_),
             length=np.empty(count, dtype=np.int64),
         ),
         weights=records.Weights(
@@ -172,6 +250,7 @@ def spectral(parameters: Parameters, tolerance: float) -> Spectral:
             pairs=np.empty((count, 6)),
             risks=np.empty(count),
             errors=np.empty(count),
+            noise=np.empty((count, 4)),
         ),
         values=np.empty(4),
         gross=np.empty(4),
@@ -180,7 +259,22 @@ def spectral(parameters: Parameters, tolerance: float) -> Spectral:
         **columns,
     )
     settings = {"expectation": "spectral", "tolerance": tolerance}
-    return Spectral(_module(parameters.p), data, settings)
+    return Spectral(_module(parameters.p), data, settings, parameters)
+
+
+@lru_cache(maxsize=16)
+def columns_left_out(law: SetLaw, sets: int) -> float:
+    """Probability of the sums that are left out.
+
+    Parameters
+    ----------
+    law : SetLaw
+        Of a random set.
+    sets : int
+        Number L-1 of random sets.
+    """
+    whole = sum_law(sets, law)
+    return float(whole[whole <= NEGLIGIBLE].sum())
 
 
 @lru_cache(maxsize=16)
@@ -202,12 +296,15 @@ def columns_of(law: SetLaw, sets: int) -> dict[str, Any]:
     inside = (position >= 0) & (position < less.size)
     return {
         "composition": law.types.astype(float),
+        "multiples": multiples(law),
         "probability": probability,
         "sums": sums,
         "z": z,
         "chance": whole[likely],
         "chance_less": np.where(inside, less[np.clip(position, 0, less.size - 1)], 0.0)
         * probability,
+        # Of sums of products, doubled again and again.
+        "law_error": 8.0 * rounding.ROUNDING * (set_size * sets + 8.0) + sets * law.rounding,
         "outward": np.argsort(-whole[likely], kind="stable"),
     }
 

@@ -28,6 +28,7 @@ from dynamics.systems.positional_attention.reduced import (
     compiled,
     configurations,
     constants_and_shares,
+    rounding,
 )
 from theory.systems.positional_attention import recursion
 from theory.systems.positional_attention.data_law import SetLaw
@@ -42,12 +43,25 @@ TAIL = 5
 """Draws in the outermost strata; whether a sum that is rare occurs at all is part of the error."""
 COARSEST, FINEST = 3, 60
 """Powers of ten of the mass left out, from the first that is tried to the last."""
+BLOCK = 1 << 18
+"""Configurations whose terms are in memory at a time."""
 
 
 @dataclass
 class WeightedSum(Expectation):
-    """A sum over configurations; with a number of samples, an estimate from them."""
+    """A sum over configurations; with a number of samples, an estimate from them.
 
+    Attributes
+    ----------
+    degree : int
+        p.
+    law_rounding : float
+        Relative error of the probability of a type.
+    samples : int or None
+    """
+
+    degree: int
+    law_rounding: float
     samples: int | None = None
 
     @property
@@ -63,23 +77,54 @@ class WeightedSum(Expectation):
         reported = {"risk": float(out[0]), "error": float(out[1])}
         if self.samples is not None:
             estimate = self.certify(state)
-            spread, gross = estimate["standard_error"][:3], estimate["gross"][:3]
-            ratio = np.divide(spread, gross, out=np.zeros(3), where=gross > 0)
-            reported["standard_error"] = float(ratio.max())
+            spread = rounding.relative(estimate["standard_error"], estimate["gross"])
+            reported["standard_error"] = spread
         return slope, reported
 
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value, gross, and a bound of rounding; of samples the standard error of each."""
-        weight = self.configurations.probability
-        terms, gross_terms = self.contributions(state)
-        value, gross = terms @ weight, gross_terms @ weight
-        if self.samples is None:
-            return {
-                "value": value,
-                "gross": gross,
-                "bound": truncated_kernels.ROUNDING_BOUND * gross,
-            }
-        return {"value": value, "gross": gross, "standard_error": self._standard_error(terms)}
+        """Value, gross, and a bound of rounding; of samples the standard error of each.
+
+        The value is the kernels', or that of the longer floats where these refuse one.
+        """
+        rows, share = self.configurations, np.append(self.data.share, 1.0)
+        weight, count = rows.probability, rows.index.shape[1]
+        if self.samples is not None:
+            each, sizes = self.contributions(state)
+            spread = self._standard_error(each)
+            return {"value": each @ weight, "gross": sizes @ weight, "standard_error": spread}
+        table, total = self._shares(state), np.zeros((4, 4), np.longdouble)
+        for first in range(0, count, BLOCK):
+            block = slice(first, first + BLOCK)
+            terms = rounding.terms(table, rows.index[:, block])
+            for summed, part in zip(total, (*terms, np.abs(terms.values)), strict=True):
+                summed += (part * weight[block]).sum(axis=1)
+        value, gross, bound, size = total * share
+        # Of a weight: L-1 rounded probabilities, and its own rounding.
+        bound += (len(rows.index) * self.law_rounding + rounding.SUMMATION) * size
+        found, out = np.empty(4), np.empty(2)
+        self.module.gradient(state, self.data, found[:3])
+        self.module.summary(state, self.data, out)
+        found[3] = out[0]
+        found = np.where(np.isfinite(found), found, _short(value))
+        with np.errstate(invalid="ignore"):
+            bound = _short(bound + np.abs(found - value)) * (1 + 1e-9) + rounding.FLOOR
+        return {
+            "value": found,
+            "gross": _short(gross),
+            "bound": np.where(np.isfinite(bound), bound, np.inf),
+        }
+
+    def contributions(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What each configuration adds to per-entry gradient and risk, and its gross, (4, n)."""
+        terms = rounding.terms(self._shares(state), self.configurations.index)
+        share = np.append(self.data.share, 1.0)[:, None]
+        return _short(terms.values * share), _short(terms.gross * share)
+
+    def _shares(self, state: FloatArray) -> rounding.Shares:
+        """Shares of the sets in longer floats."""
+        rows = self.configurations
+        numbers = state, self.data.constants, rows.latents[2]
+        return rounding.shares(self.degree, *numbers, rows.multiples, rows.sum_index)
 
     def _standard_error(self, terms: FloatArray) -> FloatArray:
         """From the variance within the strata: the sums Z, and the few samples of either tail."""
@@ -100,24 +145,6 @@ class WeightedSum(Expectation):
             variance += counts[stratum] * spread * counts[stratum] / max(counts[stratum] - 1, 1)
         return np.sqrt(variance) / samples
 
-    def contributions(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What each configuration adds to per-entry gradient and risk, and its gross, (4, n)."""
-        rows, work = self.configurations, self.data.work
-        self.module.margin_table(state, self.data)
-        sums, gross = np.empty((4, rows.index.shape[1])), np.empty((4, rows.index.shape[1]))
-        for k in range(4):
-            self.module.set_table(work.patch[k], rows.composition, rows.sum_index, work.table)
-            parts = work.table.ravel()[rows.index]
-            sums[k], gross[k] = parts.sum(axis=0), np.abs(parts).sum(axis=0)
-        with np.errstate(over="ignore"):
-            weight = 1.0 / (1.0 + np.exp(sums[0]))
-        risk = np.logaddexp(0.0, -sums[:1])
-        scale = weight * self.data.share[:, None]
-        return (
-            np.concatenate([-sums[1:] * scale, risk]),
-            np.concatenate([gross[1:] * scale, risk]),
-        )
-
 
 @dataclass
 class Truncated(WeightedSum):
@@ -126,25 +153,25 @@ class Truncated(WeightedSum):
     def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Gradient, risk and error of the sum, and the bound relative to the gross."""
         slope, reported = super().observe(state)
-        return slope, reported | {"certificate": self.certificate(state)}
+        known = self.certify(state)
+        reported["certificate"] = rounding.relative(known["bound"], known["gross"])
+        return slope, reported
 
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
-        """Value, gross and bound; the risk's bound takes the largest loss there is."""
-        terms, certificate = super().certify(state), self.data.certificate
-        self.module.gradient(state, self.data, np.empty(3))
-        self.module.margin_table(state, self.data)
-        size, index = np.abs(self.data.work.table), self.configurations.index
-        signal = size[index[0, 0] // size.shape[1]]
-        loss = np.log(2.0) + (signal + (len(index) - 1) * size.max(axis=0)).max()
-        of_risk = certificate.dropped * loss + terms["bound"][3]
-        return terms | {"bound": np.append(certificate.bound * self.data.share, of_risk)}
+        """Value, gross and bound: of rounding, and of what is left out, by the largest terms."""
+        kept, table, index = super().certify(state), self._shares(state), self.configurations.index
+        size = np.abs(table.values) + table.errors
+        signal = size[:, index[0, 0] // size.shape[2]]
+        reach = (signal + (len(index) - 1) * size.max(axis=1)).max(axis=1)
+        reach = np.append(reach[1:] * self.data.share, reach[0] + np.log(2.0))
+        left_out = _short(self.data.certificate.dropped * reach) * (1 + 1e-9)
+        return kept | {"bound": kept["bound"] + left_out}
 
     def certificate(self, state: FloatArray) -> float:
-        """Largest bound of a component of the gradient at a state, relative to its gross."""
+        """What is left out: its largest bound of a component of the gradient, in its gross."""
         self.module.gradient(state, self.data, np.empty(3))
-        bound, gross = self.data.certificate.bound, self.data.certificate.gross
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return float(np.where(bound > 0, bound / gross, 0.0).max())
+        limits = self.data.certificate
+        return rounding.relative(limits.bound, limits.gross)
 
     def failure(self, state: FloatArray) -> str:
         """What is left out, and how far from enough that is."""
@@ -167,7 +194,7 @@ def exact(parameters: Parameters) -> WeightedSum:
         If there are too many.
     """
     rows = configurations.enumeration(parameters.D, parameters.set_law)
-    return WeightedSum(*_ready(parameters, rows), {"expectation": "exact"})
+    return WeightedSum(*_ready(parameters, rows), {"expectation": "exact"}, *_of(parameters))
 
 
 def sampled(parameters: Parameters, samples: int, seed: int) -> WeightedSum:
@@ -181,7 +208,7 @@ def sampled(parameters: Parameters, samples: int, seed: int) -> WeightedSum:
     """
     rows = configurations.sample(parameters.D, parameters.set_law, samples, seed)
     settings = {"expectation": "sampled", "samples": samples, "seed": seed}
-    return WeightedSum(*_ready(parameters, rows), settings, samples)
+    return WeightedSum(*_ready(parameters, rows), settings, *_of(parameters), samples)
 
 
 def truncated(parameters: Parameters, tolerance: float, dropped: float) -> Truncated | None:
@@ -201,7 +228,7 @@ def truncated(parameters: Parameters, tolerance: float, dropped: float) -> Trunc
     rows, left = result
     certificate = kernels.Certificate(left, tolerance, np.full(3, np.nan), np.zeros(3))
     settings = {"expectation": "truncated", "tolerance": tolerance, "dropped": left}
-    return Truncated(*_ready(parameters, rows, certificate), settings)
+    return Truncated(*_ready(parameters, rows, certificate), settings, *_of(parameters))
 
 
 @lru_cache(maxsize=16)
@@ -255,6 +282,16 @@ def predicted_seconds(parameters: Parameters) -> float:
     return float(each * entries + SECONDS_PER_CELL * cells + OVERHEAD)
 
 
+def _of(parameters: Parameters) -> tuple[int, float]:
+    """p, and the relative error of a type's probability."""
+    return parameters.p, parameters.set_law.rounding
+
+
+def _short(numbers: np.ndarray) -> FloatArray:
+    """The nearest float64."""
+    return numbers.astype(np.float64)
+
+
 def _ready(
     parameters: Parameters, rows: Configurations, certificate: kernels.Certificate | None = None
 ) -> tuple[codegen.CompiledModule, kernels.ReducedData]:
@@ -262,7 +299,7 @@ def _ready(
     grid = tuple(latent.size for latent in rows.latents)
     table = np.empty((rows.sum_index.size, grid[2]))
     work = kernels.Work(
-        patch=np.empty((4, *grid)),
+        parts=np.empty((4, *grid)),
         table=table,
         total=np.empty(table.size),
         weights=np.empty(grid),

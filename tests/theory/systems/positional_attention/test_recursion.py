@@ -2,6 +2,7 @@
 
 import itertools
 
+import mpmath
 import pytest
 import sympy
 
@@ -100,25 +101,55 @@ def test_share_of_a_set_adds_up_to_the_model(labels):
         assert float(reduced - explicit.subs(at)) == pytest.approx(0, abs=1e-13)
 
 
-@pytest.mark.parametrize("degree", [3, 5])
-def test_blocks_are_the_derivatives_of_the_share_of_a_set(degree):
-    """Summed over the patches of a set of type (2, 1) with one empty patch, C = 4."""
-    system = recursion.derive(degree)
-    constants = {D: 16, C: 4, nu: 0.001, beta: 1.0, scale: 0.7, z: 1, Z: 3}
+@pytest.mark.parametrize("degree", [3, 17])
+@pytest.mark.parametrize(("plus", "minus"), [(2, 1), (4, 0)])
+def test_blocks_are_the_derivatives_of_the_share_of_a_set(degree, plus, minus):
+    """Of sets with and without pairs of opposite sign and zeros, C = 4, Z = 3."""
+    system, zeros = recursion.derive(degree), 4 - plus - minus
+    constants = {D: 16, C: 4, nu: 0.001, beta: 1.0, scale: 0.7, z: plus - minus, Z: 3}
     at = {alpha: 0.2, gamma: 0.3, rho: -0.1}
 
-    def summed(name):
-        block = system.expand(system.blocks[name]).subs(constants)
-        return 2 * block.subs(x, 1) + block.subs(x, -1) + block.subs(x, 0)
+    numbers = {**constants, **at}
+    for name, definition in system.definitions.items():
+        numbers[name] = definition.subs(numbers)
 
-    share = summed("patch")
-    for theta in system.state:
-        reference = float(sympy.diff(share, theta).subs(at))
-        assert float(summed(f"patch_{theta.name}").subs(at)) == pytest.approx(reference, rel=1e-12)
-    for theta, phi in itertools.combinations_with_replacement(system.state, 2):
-        bend = float(summed(f"patch_{theta.name}_{phi.name}").subs(at))
-        reference = float(sympy.diff(share, theta, phi).subs(at))
-        assert bend == pytest.approx(reference, rel=1e-12), (theta, phi)
+    def value(expression, patch=0):
+        """At the state, by way of the definitions."""
+        return float(expression.subs({**numbers, x: patch}))
+
+    share = sympy.lambdify(
+        list(at),
+        system.expand(system.functions["h"](plus, minus, 3).subs(constants)).subs(constants),
+        "mpmath",
+    )
+    entries_of = ["share", *(f"share_{theta.name}" for theta in system.state)]
+    with mpmath.workdps(50):
+        for k, name in enumerate(entries_of):
+            orders = tuple(int(k == i + 1) for i in range(3))
+            base, pairs, rest = (value(system.blocks[f"{name}_{part}"]) for part in recursion.PARTS)
+            found = base + 2 * min(plus, minus) * pairs + zeros * rest
+            reference = float(mpmath.diff(share, tuple(at.values()), orders))
+            assert found == pytest.approx(reference, rel=1e-11, abs=1e-15), name
+        for i, j in itertools.combinations_with_replacement(range(3), 2):
+            theta, phi = system.state[i], system.state[j]
+            block = system.blocks[f"patch_{theta.name}_{phi.name}"]
+            counts = {1: plus, -1: minus, 0: zeros}
+            bend = sum(n * value(block, patch) for patch, n in counts.items())
+            orders = tuple((k == i) + (k == j) for k in range(3))
+            reference = float(mpmath.diff(share, tuple(at.values()), orders))
+            assert bend == pytest.approx(reference, rel=1e-11, abs=1e-13), (theta, phi)
+
+
+@pytest.mark.parametrize("theta", [alpha, gamma, rho])
+def test_no_term_of_a_share_cancels_another_without_zeros_at_large_beta(theta):
+    """A set of one +1 and one -1 at Z = 2: its parts have one sign, and the size of the whole."""
+    system = recursion.derive(3)
+    values = {D: 8, C: 2, nu: 0.001, beta: 40, scale: 1, alpha: 0.3, gamma: 0, rho: 0, z: 0, Z: 2}
+    base, pairs, _ = (
+        system.expand(system.blocks[f"share_{theta.name}_{part}"]).subs(values).evalf(30)
+        for part in recursion.PARTS
+    )
+    assert abs(base) + abs(2 * pairs) <= 3 * abs(base + 2 * pairs)
 
 
 def test_slopes_of_the_softmax_are_products():
@@ -165,7 +196,7 @@ def test_rendering_uses_the_table():
     text, latex = as_text(recursion.derive(3)), as_latex(recursion.derive(3))
     assert "gamma' = gamma - eta*Derivative(R(alpha, gamma, rho), gamma)/(D*(C - 1))" in text
     assert r"\Lambda &= \frac{e^{\beta s}}" in latex
-    assert r"\mathrm{patch\_alpha}" in latex
+    assert r"\mathrm{share\_alpha\_base}" in latex
     assert r"\left(\Lambda - \Gamma\right) &=" in latex
     assert "minus" not in latex
     assert set(ORBITS) <= set(NOTATION)

@@ -1,0 +1,158 @@
+r"""What rounding may change in gradient and risk: tables and sums in longer floats, with bounds.
+
+Written out at a state, with :math:`\varsigma = 1/(1 + e^F)`: where the share h of every set has an
+error of at most e, the margin F = sum of h has one of at most :math:`\delta` = sum of e, and
+
+.. math::
+   |\delta\varsigma| \le \min\bigl(1, \varsigma (1 - \varsigma)(e^\delta - 1)\bigr), \qquad
+   |\delta \log(1 + e^{-F})| \le \min\bigl(\delta, \varsigma\,(e^\delta - 1)\bigr), \qquad (1)
+
+since the logarithms of :math:`\varsigma(1-\varsigma)` and :math:`\varsigma` change by at most
+:math:`\delta`. Where large shares cancel in F, that is what decides. A kernel is not analysed: its
+result is compared with a sum in numpy's longest floats, and that sum is bounded.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dynamics import codegen
+from dynamics.codegen import LONG_ROUNDING
+from dynamics.problem import FloatArray, IntArray
+from theory.systems.positional_attention import recursion
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROUNDING = 2.0**-53
+"""Largest relative error of one rounding of a float64."""
+FLOOR = 1e-290
+"""Added to every bound, for what underflows."""
+SUMMATION = 64 * LONG_ROUNDING
+"""Relative to the sum of sizes: numpy's sum of so many terms as fit in memory, and its products."""
+LARGEST_EXPONENT = 700.0
+
+
+class Shares(NamedTuple):
+    """h and its derivatives by alpha, gamma, rho in the longest floats, shape (4, K, columns) each.
+
+    Attributes
+    ----------
+    values : longdouble array
+    errors : float array
+        Bounds on their errors.
+    """
+
+    values: np.ndarray
+    errors: FloatArray
+
+
+def shares(
+    degree: int,
+    state: FloatArray,
+    constants: FloatArray,
+    totals: FloatArray,
+    multiples: FloatArray,
+    sum_index: IntArray,
+) -> Shares:
+    """Shares of sets of every type, and what they may be wrong by.
+
+    An entry of S is wrong by the roundings of its exponents, which are the larger the wider apart
+    these are; in a share stand at most p + 1 of them, and as many powers of other numbers.
+
+    Parameters
+    ----------
+    degree : int
+        p.
+    state : float array, shape (3,)
+    constants : float array
+        In the order of the reduction's parameters: D, C, nu, beta, scale.
+    totals : float array, shape (columns,)
+        Sums Z of all patches.
+    multiples, sum_index : arrays, shapes (K, 3), (K,)
+        What a type has of each part of a share, and the position of its sum.
+    """
+    sums, reduction = np.arange(-constants[1], constants[1] + 1), recursion.derive(degree)
+    named = dict(zip([s.name for s in reduction.parameters], constants, strict=True))
+    with np.errstate(all="ignore"):
+        parts, sizes = (
+            rows.reshape(4, 3, sums.size, totals.size)[:, :, sum_index]
+            for rows in _table(degree)(*state, *constants, 0, sums[:, None], totals)
+        )
+        weights = multiples.T[:, :, None]
+        spread = named["scale"] * np.ptp([named["beta"], *state[1:]])
+        each = (degree + 1) * (4.0 * spread + 32.0) * LONG_ROUNDING
+        values, errors = (parts * weights).sum(axis=1), each * (sizes * weights).sum(axis=1)
+        return Shares(values, errors.astype(np.float64))
+
+
+@cache
+def _table(degree: int) -> Callable[..., tuple[Any, Any]]:
+    """The parts of the shares in the longest floats, for one p."""
+    reduction = recursion.derive(degree)
+    names = [name for name in reduction.blocks if name.startswith("share")]
+    return codegen.long_table(names, reduction)
+
+
+class Terms(NamedTuple):
+    """What configurations add, by component and configuration, the risk last, shape (4, n) each.
+
+    Attributes
+    ----------
+    values : longdouble array
+        Minus E's integrand s dF, and log(1 + e^-F).
+    gross : longdouble array
+        The same with the contribution of every set in absolute value.
+    errors : float array
+        Bounds on the errors of the values.
+    """
+
+    values: np.ndarray
+    gross: np.ndarray
+    errors: np.ndarray
+
+
+def terms(table: Shares, index: IntArray) -> Terms:
+    """What configurations add to E[s dF] and to the risk, with the bounds (1).
+
+    Parameters
+    ----------
+    table : Shares
+    index : int array, shape (L, n)
+        Flat position (type, column) of each set of each configuration.
+    """
+    flat, flat_errors = table.values.reshape(4, -1), table.errors.reshape(4, -1)
+    sums, gross, errors = np.zeros((3, 4, index.shape[1]), np.longdouble)
+    with np.errstate(all="ignore"):
+        for row in index:
+            part = flat[:, row]
+            sums += part
+            gross += np.abs(part)
+            errors += flat_errors[:, row]
+        errors += len(index) * LONG_ROUNDING * gross
+        weight, other = 1 / (1 + np.exp(sums[0])), 1 / (1 + np.exp(-sums[0]))
+        loss = np.logaddexp(0, -sums[0])
+        grown = np.expm1(np.minimum(errors[0], LARGEST_EXPONENT))
+        of_weight = np.minimum(1, weight * other * grown) + 8 * LONG_ROUNDING * weight
+        of_loss = np.minimum(errors[0], weight * grown) + 8 * LONG_ROUNDING * loss
+        slopes = of_weight * (np.abs(sums[1:]) + errors[1:]) + weight * errors[1:]
+        return Terms(
+            np.concatenate([-weight * sums[1:], loss[None]]),
+            np.concatenate([weight * gross[1:], loss[None]]),
+            np.concatenate([slopes, of_loss[None]]),
+        )
+
+
+def relative(bound: FloatArray, gross: FloatArray) -> float:
+    """Largest bound of a component of the gradient, in its gross; a bound of `FLOOR` is none.
+
+    Parameters
+    ----------
+    bound, gross : float arrays, shape (at least 3,)
+    """
+    with np.errstate(all="ignore"):
+        known = np.where(bound[:3] > 2 * FLOOR, bound[:3] / gross[:3], 0.0)
+    return float(known.max())
