@@ -39,7 +39,9 @@ def evaluate(name: str, outputs: Sequence[sympy.Expr], system: ReducedSystem) ->
     return _function(f"{name}(state, rates, constants, out)", lines)
 
 
-def tabulate(name: str, blocks: Sequence[str], system: ReducedSystem) -> str:
+def tabulate(
+    name: str, blocks: Sequence[str], system: ReducedSystem, together: int | None = None
+) -> str:
     """Source of a function that tabulates blocks over all combinations of their latents' values.
 
     Latents that no block has are not among its arguments. What does not depend on the latents is
@@ -53,26 +55,33 @@ def tabulate(name: str, blocks: Sequence[str], system: ReducedSystem) -> str:
         Names of blocks of the system, in the order of ``out``.
     system : ReducedSystem
         The derivation.
+    together : int, optional
+        So many blocks have loops of their own; all have the same without it. Loops that fill few
+        arrays become vector instructions.
     """
     outputs = [system.blocks[block] for block in blocks]
-    temporaries, results = common_parts(outputs, "t")
     latents = [s for s in system.latents if any(s in output.free_symbols for output in outputs)]
-    outer, inner = _hoisted(temporaries, {latent.name for latent in latents})
+    arrays = [f"{latent.name}_values" for latent in latents]
     lines = _arguments(system, [])
     lines += _assignments(needed_definitions(outputs, system))
-    lines += _assignments(outer)
-    arrays = [f"{latent.name}_values" for latent in latents]
     lines.append(f"{', '.join(arrays)} = latents")
-    indices, indent = [], ""
-    for latent, array in zip(latents, arrays, strict=True):
-        index = f"i_{latent.name}"
-        indices.append(index)
-        lines.append(f"{indent}for {index} in range({array}.size):")
-        indent += "    "
-        lines.append(f"{indent}{latent.name} = {array}[{index}]")
-    lines += [indent + line for line in _assignments(inner)]
-    position = ", ".join(indices)
-    lines += [f"{indent}out[{k}, {position}] = {_print(r)}" for k, r in enumerate(results)]
+    for first in range(0, len(outputs), together or len(outputs)):
+        group = outputs[first : first + (together or len(outputs))]
+        temporaries, results = common_parts(group, "t")
+        outer, inner = _hoisted(temporaries, {latent.name for latent in latents})
+        lines += _assignments(outer)
+        indices, indent = [], ""
+        for latent, array in zip(latents, arrays, strict=True):
+            index = f"i_{latent.name}"
+            indices.append(index)
+            lines.append(f"{indent}for {index} in range({array}.size):")
+            indent += "    "
+            lines.append(f"{indent}{latent.name} = {array}[{index}]")
+        lines += [indent + line for line in _assignments(inner)]
+        position = ", ".join(indices)
+        lines += [
+            f"{indent}out[{first + k}, {position}] = {_print(r)}" for k, r in enumerate(results)
+        ]
     return _function(f"{name}(state, constants, latents, out)", lines)
 
 

@@ -191,11 +191,12 @@ def set_shares(degree: sympy.Expr) -> dict[str, sympy.Expr]:
         front = D * alpha * scale * model.ATTENTION[theta.name]
         moved = sympy.expand(sympy.cancel(sympy.Add(*slopes) / front))
         w0, w1 = moved.subs(x, 0), -sympy.diff(moved, x)
-        common, own = (
-            sympy.collect(sympy.expand(combined), entries, sympy.factor)
-            for combined in (C * w0 - z * w1, z * w0 - size * w1)
+        common = sympy.collect(sympy.expand(C * w0 - z * w1), entries, sympy.factor)
+        # Whole numbers, linear in Z: compiled code has them outside of its inner loop.
+        own, w0 = (
+            sympy.collect(sympy.expand(whole), entries, lambda n: sympy.collect(n, Z))
+            for whole in (z * w0 - size * w1, w0)
         )
-        w0 = sympy.collect(w0, entries, sympy.factor)
         # By rho, a multiple of Lambda - Gamma.
         w1 = w1.subs(entries[0], entries[1] + GAP) if theta == rho else w1
         w1 = sympy.collect(sympy.expand(w1), entries, sympy.factor)

@@ -102,7 +102,7 @@ def compiled(
     first = [name for name in reduction.blocks if name.startswith("share")]
     second = [name for name in reduction.blocks if name.startswith("patch")]
     parts = [
-        codegen.tabulate("share_table", first, reduction),
+        codegen.tabulate("share_table", first, reduction, len(recursion.PARTS)),
         codegen.tabulate("curvature_table", second, reduction),
         codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
         codegen.evaluate("reported", list(reduction.observables.values()), reduction),

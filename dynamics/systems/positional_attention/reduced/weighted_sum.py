@@ -100,7 +100,8 @@ class WeightedSum(Expectation):
                 summed += (part * weight[block]).sum(axis=1)
         value, gross, bound, size = total * share
         # Of a weight: L-1 rounded probabilities, and its own rounding.
-        bound += (len(rows.index) * self.law_rounding + rounding.SUMMATION) * size
+        of_weight = len(rows.index) * (self.law_rounding + 4 * codegen.LONG_ROUNDING)
+        bound += (of_weight + rounding.SUMMATION) * size
         found, out = np.empty(4), np.empty(2)
         self.module.gradient(state, self.data, found[:3])
         self.module.summary(state, self.data, out)
