@@ -269,6 +269,8 @@ def contract(parts, multiples, sum_index, total, weights, share, out):  # type: 
         m = sum_index[k]
         for i in range(3):
             many = multiples[k, i]
+            if many == 0.0:
+                continue
             for j in range(columns):
                 weights[i, m, j] += many * rows[k, j]
     pushed = weights.reshape(-1)
