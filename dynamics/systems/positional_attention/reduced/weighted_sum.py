@@ -299,8 +299,10 @@ def _ready(
     """Compiled functions, and their data, for given configurations."""
     grid = tuple(latent.size for latent in rows.latents)
     table = np.empty((rows.sum_index.size, grid[2]))
+    parts = np.empty((4, *grid))
     work = kernels.Work(
-        parts=np.empty((4, *grid)),
+        parts=parts,
+        flat_parts=parts.reshape(12, *grid[1:]),
         table=table,
         total=np.empty(table.size),
         weights=np.empty(grid),
