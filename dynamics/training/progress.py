@@ -25,6 +25,7 @@ EVERY = 30.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _active: list[threading.Event] = []
+_repeats: list[threading.Timer] = []
 
 
 def bar(what: str, total: int | None = None, done: int = 0, unit: str = "steps") -> Any:
@@ -141,7 +142,11 @@ def interruption() -> Iterator[threading.Event]:
 
 @contextmanager
 def termination() -> Iterator[None]:
-    """Let SIGTERM and Ctrl-C raise KeyboardInterrupt, where no run is under way."""
+    """Let SIGTERM and Ctrl-C raise KeyboardInterrupt, where no run is under way.
+
+    An interrupt that C code drops, as LLVM does where it calls back into Python, is repeated; what
+    fails because of it meanwhile is an interrupt too, no error of the program.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -149,14 +154,21 @@ def termination() -> Iterator[None]:
     try:
         with _handled(SIGNALS, signal.default_int_handler):
             yield
+    except Exception as error:
+        if _repeats:
+            raise KeyboardInterrupt from error
+        raise
     finally:
         sys.unraisablehook = earlier
+        while _repeats:
+            _repeats.pop().cancel()
 
 
 def _again(lost: Any) -> None:
-    """Repeat a KeyboardInterrupt that came in a destructor, where Python drops it."""
+    """Repeat a KeyboardInterrupt that came in a destructor or callback, where Python drops it."""
     if isinstance(lost.exc_value, KeyboardInterrupt):
-        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        _repeats.append(threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)))
+        _repeats[-1].start()
     else:
         sys.__unraisablehook__(lost)
 

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -82,6 +83,18 @@ def test_a_signal_in_a_destructor_is_not_lost(capsys):
     with termination(), pytest.raises(KeyboardInterrupt):
         wait()
     assert capsys.readouterr().err == ""
+
+
+def test_what_fails_of_a_lost_signal_is_interrupted():
+    @termination()
+    def fail():  # as numba, where the signal came while LLVM called back
+        Interrupted()
+        raise RuntimeError("no compiled object yet")
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    repeats = [one for one in threading.enumerate() if isinstance(one, threading.Timer)]
+    assert all(one.finished.is_set() for one in repeats)
 
 
 def test_a_signal_during_a_computation_is_put_off():
