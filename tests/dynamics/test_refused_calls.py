@@ -140,7 +140,7 @@ def test_wrong_calls_raise_what_is_documented(square, name, tmp_path, monkeypatc
     assert not list(tmp_path.iterdir())
 
 
-OTHERS = {"sweep": {"dynamics.sweep.store.StoreError"}}
+OTHERS = {"sweep": {"dynamics.sweep.store.StoreError", "dynamics.sweep.cluster.SchedulerGone"}}
 NEVER = {"dynamics": {"system_names"}, "theory": set(), "dynamics.plotting": set()}
 
 

@@ -87,7 +87,7 @@ def test_every_seed_is_beside_the_reduced_run_of_its_own_start(tmp_path, capsys)
     words += ["--out", str(tmp_path / "r"), "--json"]
     assert main(words) == 0
     assert [row["seed"] for row in json.loads(capsys.readouterr().out)["seeds"]] == [0]
-    assert main([*words, "--seeds", "2"]) == 0
+    assert main([*words, "--seeds", "2", "--force"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [row["seed"] for row in document["seeds"]] == [0, 1]
     assert max(document["deviation"].values()) < 1e-12
