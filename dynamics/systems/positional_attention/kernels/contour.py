@@ -92,12 +92,13 @@ def saddle_point(data, c, h, slopes, signal_slopes, weights, scratch):  # type: 
         gaps[s] = kappas[s] - kappas[s - 1]
     for s in range(kappas.size):
         kappa = kappas[s]
-        top = -kappa * h[0]
+        top = -1e300
         for k in range(kinds):
             weights[k] = -kappa * h[k]
-            top = max(top, weights[k])
+            if data.probability[k] > 0.0:
+                top = max(top, weights[k])
         for k in range(kinds):
-            weights[k] = max(weights[k] - top, -700.0)
+            weights[k] = min(max(weights[k] - top, -700.0), 0.0)
         exponentials(weights, scratch)
         folded[:] = 0.0
         for k in range(kinds):

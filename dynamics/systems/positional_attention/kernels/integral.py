@@ -137,9 +137,10 @@ def tilted_law(data, h, kappa, lam, tilted):  # type: ignore[no-untyped-def]
     top, total = -1e300, 0.0
     for k in range(h.size):
         tilted[k] = -kappa * h[k] + lam * data.sums[k]
-        top = max(top, tilted[k])
+        if data.probability[k] > 0.0:
+            top = max(top, tilted[k])
     for k in range(h.size):
-        tilted[k] = data.probability[k] * exp(tilted[k] - top)
+        tilted[k] = data.probability[k] * exp(min(tilted[k] - top, 0.0))
         total += tilted[k]
     for k in range(h.size):
         tilted[k] /= total

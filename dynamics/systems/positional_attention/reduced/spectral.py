@@ -166,6 +166,7 @@ def rounding_bound(data: records.SpectralData, exact: rounding.Shares) -> FloatA
     most, trivial, h = most[:, scanned], trivial[:, scanned], data.tables[0][:, scanned]
     with np.errstate(all="ignore"):
         tilt = lam[:, :, None] * data.sums - kappas[:, None] * h.T[:, None]
+        tilt[:, :, data.probability == 0.0] = -np.inf
         tilted = data.probability * np.exp(tilt - tilt.max(axis=2, keepdims=True))
         tilted *= count / tilted.sum(axis=2, keepdims=True)
         far = np.abs(kappas) * np.abs(h).max(axis=0)[:, None] + np.abs(lam) * data.sums.max()

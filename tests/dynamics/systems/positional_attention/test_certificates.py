@@ -70,6 +70,13 @@ def test_where_digits_are_lost(system, settings_, state):
     assert check(system, settings_, [state], kinds)
 
 
+@pytest.mark.parametrize("alpha", [1.0, 5.0])
+def test_types_that_a_law_leaves_out_scale_no_weight(system, alpha):
+    """Sets without opposite signs have the largest |h|; in the mixed law they have no probability."""
+    given_ = {"D": 6, "C": 2, "nu": 100.0, "beta": 87.0, "random_sets": "mixed"}
+    assert check(system, given_, [(alpha, 0.0, 0.0)]) == len(KINDS)
+
+
 @pytest.mark.parametrize("beta", [20.0, 60.0, 200.0])
 def test_no_digit_is_lost_without_zeros_at_large_beta(system, beta):
     """The gradient by gamma is of order e^(-2 beta), every set's share by gamma too."""
