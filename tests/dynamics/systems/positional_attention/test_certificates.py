@@ -72,7 +72,7 @@ def test_where_digits_are_lost(system, settings_, state):
 
 @pytest.mark.parametrize("alpha", [1.0, 5.0])
 def test_types_that_a_law_leaves_out_scale_no_weight(system, alpha):
-    """Sets without opposite signs have the largest |h|; in the mixed law they have no probability."""
+    """Sets of one sign have the largest |h|; in the mixed law they have no probability."""
     given_ = {"D": 6, "C": 2, "nu": 100.0, "beta": 87.0, "random_sets": "mixed"}
     assert check(system, given_, [(alpha, 0.0, 0.0)]) == len(KINDS)
 
