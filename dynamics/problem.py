@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynamics.validation import InvalidRequest, refuse, shown
+from dynamics.validation import InvalidRequest, one_line, refuse, shown
 
 if TYPE_CHECKING:
     from dynamics.results.presentation import Presentation
@@ -141,6 +141,11 @@ class Problem(ABC):
     rates: tuple[str, ...]
     settings: Mapping[str, Any]
     flows = True
+
+    def __repr__(self) -> str:
+        state = one_line(", ".join(self.state_names), 64)
+        name = f"{type(self).__name__}({shown(self.parameters)}) of {self.system}"
+        return f"{name}, size {self.layout.size}: {state}"
 
     @property
     @abstractmethod

@@ -12,9 +12,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dynamics.validation import InvalidRequest, brief, unknown_name
+
+if TYPE_CHECKING:
+    from dynamics.registry import DefaultRun
 
 
 @dataclass(frozen=True)
@@ -236,3 +239,30 @@ def _toml(entry: Any) -> str:
     if isinstance(entry, (list, tuple)):
         return f"[{', '.join(map(_toml, entry))}]"
     return str(entry).lower() if entry in (True, False) else str(entry)
+
+
+def default_text(usual: DefaultRun, empirical: DefaultRun) -> str:
+    """Which parameters count where none of them is given, and what --full empirical changes.
+
+    Parameters
+    ----------
+    usual, empirical : DefaultRun
+        Of the command, and of the command with --full empirical.
+    """
+    names = {"eta": empirical.eta, "steps": empirical.steps, "samples": empirical.samples}
+    text = f"With --full empirical: {_as_flags(names)}"
+    if empirical.parameters:
+        text += f"; {_without(empirical.parameters)}"
+    if usual.parameters:
+        first = _without(usual.parameters)
+        text = f"{first[0].upper()}{first[1:]}. {text}"
+    return f"{text}."
+
+
+def _without(parameters: Mapping[str, Any]) -> str:
+    flags = ", ".join(f"--{name}" for name in parameters)
+    return f"without {flags}: {_as_flags(parameters)}"
+
+
+def _as_flags(entries: Mapping[str, Any]) -> str:
+    return " ".join(f"--{name} {entry}" for name, entry in entries.items())

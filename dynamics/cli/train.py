@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynamics.cli import files, folders, report
+from dynamics.cli import arguments, files, folders, report
 from dynamics.cli.arguments import CommandRequest, Parser, toml_text, unknown, value, values
 from dynamics.cli.contrast import Beside, lay_beside
 from dynamics.cli.forecast import hint
@@ -43,6 +43,7 @@ def add_flags(parser: Parser) -> None:
     """Add the flags beside the parameters."""
     command, system = parser.command, parser.system
     default_run = system.default_runs[command]
+    parser.epilog = arguments.default_text(default_run, system.default_runs["empirical"])
     flow = "; with --time: gradient descent at these is laid over the flow" if system.flows else ""
     rates = "learning rate, or one for each group of parameters, as 0.02,0.01 "
     default = "population" if command == "compare" else "train the reduced problem"

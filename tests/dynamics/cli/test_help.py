@@ -36,3 +36,19 @@ def test_the_first_page_says_the_words_that_the_commands_use(capsys):
     for word in ("reduced", "full", "population", "empirical"):
         assert re.search(rf"^  {word} +\S+ \S+", page, re.MULTILINE)
     assert "attdyn compare positional_attention\n" in page
+
+
+def test_the_help_says_which_run_is_made_without_flags():
+    text = parser_of("compare", dynamics.load_system("positional_attention")).format_help()
+    last = " ".join(text.split("\n\n")[-1].split())
+    assert last == (
+        "Without --D, --C, --random_sets: --D 9 --C 3 --random_sets mixed. "
+        "With --full empirical: --eta 0.02 --steps 10000 --samples 8000; without --q: --q 0.25."
+    )
+
+
+@pytest.mark.parametrize("name", system_names())
+def test_a_run_whose_parameters_are_the_usual_ones_has_no_more_to_say(name):
+    text = parser_of("run", dynamics.load_system(name)).format_help()
+    usual = dynamics.load_system(name).default_runs["run"].parameters
+    assert ("Without --" in text) == bool(usual)

@@ -91,3 +91,11 @@ def test_a_run_shows_what_it_is_its_size_its_events_and_its_end(results):
     rows = dict(line.split(maxsplit=1) for line in repr(comparison).splitlines()[1:])
     assert rows["runs"] == "reduced population (3 entries) and full population (65 entries)"
     assert rows["deviation"].startswith("alpha=")
+
+
+def test_a_problem_shows_its_parameters_and_its_size():
+    system = dynamics.load_system("positional_attention")
+    text = repr(system.ReducedPopulation(system.Parameters(D=8, C=2)))
+    assert text.startswith("ReducedPopulation(Parameters(D=8, C=2, q=0.5, p=3, nu=0.001")
+    assert text.endswith(") of positional_attention, size 3: alpha, gamma, rho")
+    assert len(text) < 300
