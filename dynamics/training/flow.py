@@ -18,7 +18,7 @@ from dynamics.results.event import Event, Events
 from dynamics.results.outcome import SMALLER, Outcome, first_not_finite, undefined
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory, explained, series
-from dynamics.training.event_location import FlowPath, locate_events
+from dynamics.training.event_location import EventTime, FlowPath, locate_events
 from dynamics.training.progress import bar, interruption
 from dynamics.training.settings import check_flow, record_times, starting_state
 
@@ -76,21 +76,6 @@ def flow(
     times = record_times(nodes, record, time)
     states = np.array([at(t) for t in times])
     located = locate_events(path)
-    horizon = float(nodes[-1])
-    whole = {rule.name for rule in problem.events if rule.whole_run}
-    events = {
-        name: Event.missing(name, start.size)
-        if event.time is None
-        else Event(
-            name,
-            event.time,
-            None,
-            at(event.time),
-            horizon if name in whole else None,
-            event.uncertainty,
-        )
-        for name, event in located.items()
-    }
     observables = [problem.observables(state) for state in states]
     end = float(nodes[-1])
     if (broken := first_not_finite(states, observables)) is not None and kind == ends.HORIZON:
@@ -107,7 +92,7 @@ def flow(
         time=times,
         states=states,
         observables=series(observables),
-        events=Events(events),
+        events=_events(problem, path, located),
         outcome=Outcome(kind, None, end, remedy),
         reasons=explained(
             {name: event.reason for name, event in located.items() if event.time is None},
@@ -116,6 +101,20 @@ def flow(
         ),
         presentation=Presentation.of(problem),
     )
+
+
+def _events(problem: Problem, path: FlowPath, located: dict[str, EventTime]) -> Events:
+    """The located events with their states; those that are not reached too."""
+    horizon, size = float(path.nodes[-1]), path.at(0.0).size
+    whole = {rule.name for rule in problem.events if rule.whole_run}
+    events = Events()
+    for name, event in located.items():
+        if event.time is None:
+            events[name] = Event.missing(name, size)
+            continue
+        seen = horizon if name in whole else None
+        events[name] = Event(name, event.time, None, path.at(event.time), seen, event.uncertainty)
+    return events
 
 
 def _floor(start: FloatArray, rtol: float) -> FloatArray:
