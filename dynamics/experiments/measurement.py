@@ -8,7 +8,7 @@ measured value, the evidence and the picture of the verdict all come from the st
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, wraps
 from math import inf, isnan, nan
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from dynamics.experiments.rules import Repeat, repeats
 from dynamics.experiments.verify import Check, Finding, Protocol
+from dynamics.experiments.wording import listed
 
 if TYPE_CHECKING:
     from dynamics.registry import System
@@ -430,42 +431,3 @@ def computed_once(size: int) -> Callable[[Callable[..., Result]], Callable[..., 
         return of_system
 
     return decorate
-
-
-def share_of(count: int, number: int) -> tuple[float, float, float]:
-    """A share, and its 95 % interval by Clopper and Pearson.
-
-    Parameters
-    ----------
-    count, number : int
-        How many of how many independent trials.
-    """
-    from scipy.stats import binomtest
-
-    interval = binomtest(count, number).proportion_ci(0.95, "exact")
-    return count / number, float(interval.low), float(interval.high)
-
-
-def in_percent(count: int, number: int) -> str:
-    """A share and its interval in words: ``12 % (95 %: 8 to 17)``.
-
-    Parameters
-    ----------
-    count, number : int
-        As of `share_of`.
-    """
-    share, low, high = (f"{float(f'{100 * value:.2g}'):g}" for value in share_of(count, number))
-    return f"{share} % (95 %: {low} to {high})"
-
-
-def listed(values: Iterable[float], digits: int = 3) -> str:
-    """Numbers separated by commas, for the reason of a finding.
-
-    Parameters
-    ----------
-    values : iterable of float
-        NaN is written as "not seen".
-    digits : int
-        Significant digits.
-    """
-    return ", ".join("not seen" if isnan(value) else f"{value:.{digits}g}" for value in values)

@@ -14,8 +14,15 @@ import sympy
 
 from dynamics.experiments import rules
 from dynamics.experiments.masked_image_modeling import runs
-from dynamics.experiments.measurement import LINEAR, Measurement, Study, Undecided, listed, measures
+from dynamics.experiments.measurement import (
+    LINEAR,
+    Measurement,
+    Study,
+    Undecided,
+    measures,
+)
 from dynamics.experiments.verify import Finding
+from dynamics.experiments.wording import listed
 from dynamics.problem import FloatArray
 from dynamics.results.power_law import exponent
 from theory.systems.masked_image_modeling.information_gap import late_loss

@@ -15,8 +15,9 @@ import numpy as np
 from dynamics.experiments import rules
 from dynamics.experiments.figure import Drawing, FigureRequest, page, stated, title
 from dynamics.experiments.masked_image_modeling import runs
-from dynamics.experiments.measurement import Measurement, Study, listed, measures
+from dynamics.experiments.measurement import Measurement, Study, measures
 from dynamics.experiments.verify import Finding
+from dynamics.experiments.wording import listed
 from dynamics.plotting import style
 from dynamics.plotting.labels import NARROW, logarithmic
 from dynamics.plotting.runs import shade

@@ -41,12 +41,11 @@ from dynamics.experiments.measurement import (
     Measurement,
     Study,
     Undecided,
-    in_percent,
     measures,
-    share_of,
 )
 from dynamics.experiments.positional_attention import pictures
 from dynamics.experiments.verify import Finding
+from dynamics.experiments.wording import in_percent, share_of
 from dynamics.problem import FloatArray, Problem
 from dynamics.results.outcome import DIVERGED, HORIZON, INTERRUPTED, Outcome
 from dynamics.systems.positional_attention.empirical import GramEmpirical

@@ -11,9 +11,10 @@ from __future__ import annotations
 from math import ceil, log2
 from typing import Any
 
-from dynamics.experiments.measurement import Study, Undecided, in_percent, measures
+from dynamics.experiments.measurement import Study, Undecided, measures
 from dynamics.experiments.positional_attention import transfer
 from dynamics.experiments.verify import Finding
+from dynamics.experiments.wording import in_percent
 from dynamics.registry import System
 from dynamics.training.flow import flow
 from theory.systems.positional_attention.data_law import SetLaw, bayes_error

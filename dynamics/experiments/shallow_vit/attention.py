@@ -8,12 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.experiments.measurement import LINEAR, TIME, Study, Undecided, listed, measures
+from dynamics.experiments.measurement import (
+    LINEAR,
+    TIME,
+    Study,
+    Undecided,
+    measures,
+)
 from dynamics.experiments.rounding import without_rounding
 from dynamics.experiments.shallow_vit import runs
 from dynamics.experiments.shallow_vit.hypothesis import theorem_1
 from dynamics.experiments.shallow_vit.sparsification import mean_losses
 from dynamics.experiments.verify import Finding
+from dynamics.experiments.wording import listed
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.gradient_descent import descend

@@ -17,7 +17,6 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from dynamics.experiments.figure import Drawing, FigureRequest, edges, page, stated, title
-from dynamics.experiments.measurement import listed
 from dynamics.experiments.shallow_vit.complexity import (
     COUNTS,
     ETA,
@@ -30,6 +29,7 @@ from dynamics.experiments.shallow_vit.complexity import (
 )
 from dynamics.experiments.shallow_vit.iterations import FAMILIES, law_at
 from dynamics.experiments.shallow_vit.runs import alphas, folder, gaps, line
+from dynamics.experiments.wording import listed
 from dynamics.phase_diagrams.threshold import ABOVE, BELOW, MEASURED, Threshold
 from dynamics.plotting.labels import hatch, logarithmic
 from dynamics.plotting.style import BLUE, GREEN, ORANGE, VERMILION

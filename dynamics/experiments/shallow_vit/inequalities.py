@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.experiments.measurement import Study, Undecided, listed, measures
+from dynamics.experiments.measurement import Study, Undecided, measures
 from dynamics.experiments.rules import growth
 from dynamics.experiments.shallow_vit.complexity import ETA, LAW, SUCCESS
 from dynamics.experiments.shallow_vit.hypothesis import theorem_1
 from dynamics.experiments.verify import Finding
+from dynamics.experiments.wording import listed
 from dynamics.problem import FloatArray
 from dynamics.training.gradient_descent import descend
 from theory.systems.shallow_vit.conditions import (

@@ -19,13 +19,13 @@ from dynamics.experiments.measurement import (
     Study,
     Undecided,
     computed_once,
-    listed,
     measures,
 )
 from dynamics.experiments.rules import Growth, growth
 from dynamics.experiments.shallow_vit import runs
 from dynamics.experiments.shallow_vit.hypothesis import theorem_1 as hypothesis
 from dynamics.experiments.verify import Check, Finding
+from dynamics.experiments.wording import listed
 from dynamics.plotting.labels import logarithmic
 from dynamics.plotting.style import BLUE, GREEN, GREY, PURPLE, VERMILION
 from dynamics.problem import FloatArray

@@ -19,13 +19,13 @@ from dynamics.experiments.measurement import (
     Measurement,
     Study,
     Undecided,
-    listed,
     measures,
 )
 from dynamics.experiments.rounding import without_rounding
 from dynamics.experiments.shallow_vit import runs
 from dynamics.experiments.shallow_vit.hypothesis import enough_neurons, lucky_neurons, theorem_1
 from dynamics.experiments.verify import Finding
+from dynamics.experiments.wording import listed
 from dynamics.problem import FloatArray
 from dynamics.training.gradient_descent import descend
 from theory.systems.shallow_vit.attention_limits import cap_share, claimed_share, least_epsilon

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.experiments.measurement import Study, Undecided, listed, measures
+from dynamics.experiments.measurement import Study, Undecided, measures
 from dynamics.experiments.rules import Growth, Repeat, growth
 from dynamics.experiments.shallow_vit import runs
 from dynamics.experiments.shallow_vit.complexity import (
@@ -27,6 +27,7 @@ from dynamics.experiments.shallow_vit.complexity import (
 )
 from dynamics.experiments.shallow_vit.hypothesis import theorem_1
 from dynamics.experiments.verify import Check, Finding
+from dynamics.experiments.wording import listed
 from dynamics.problem import FloatArray
 from dynamics.results.power_law import exponent
 

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from dynamics.experiments.figure import Drawing, FigureRequest, page, stated, title
-from dynamics.experiments.measurement import LINEAR, Study, listed, measures
+from dynamics.experiments.measurement import LINEAR, Study, measures
 from dynamics.experiments.shallow_vit.runs import PATTERNS, folder, stored_sweep, values
 from dynamics.experiments.verify import Check, Finding
+from dynamics.experiments.wording import listed
 from dynamics.plotting.style import BLUE, GREEN, VERMILION
 from dynamics.problem import FloatArray
 from dynamics.registry import System

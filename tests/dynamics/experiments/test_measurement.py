@@ -1,6 +1,6 @@
 """From measurements to the finding of a check."""
 
-from math import comb, inf, isnan, nan
+from math import inf, isnan, nan
 
 import pytest
 
@@ -9,10 +9,7 @@ from dynamics.experiments.measurement import (
     Measurement,
     Study,
     Undecided,
-    in_percent,
-    listed,
     measures,
-    share_of,
 )
 from dynamics.experiments.verify import Protocol
 
@@ -81,10 +78,6 @@ def test_laws_are_those_of_the_user_alone():
     assert asked.seeds(1, 2) == range(3, 5)
 
 
-def test_numbers_of_a_reason():
-    assert listed([1.23456, nan]) == "1.23, not seen"
-
-
 def test_a_check_that_cannot_decide_says_why():
     def positive(parameters):
         if parameters < 0:
@@ -103,23 +96,3 @@ def test_a_check_that_cannot_decide_says_why():
     assert (refused.reason, refused.evidence) == ("negative", {"parameters": -1.0})
     assert (nothing.holds, nothing.reason) == (None, "nothing to measure")
     assert isnan(nothing.measured)
-
-
-@pytest.mark.parametrize(("count", "number"), [(17, 24), (0, 200), (27, 200), (5, 5)])
-def test_the_interval_of_a_share_is_what_two_tails_of_the_binomial_law_leave(count, number):
-    """Each end of Clopper and Pearson's interval makes what was seen 2.5 % likely, or is 0 or 1."""
-    share, low, high = share_of(count, number)
-    assert share == count / number
-
-    def tail(chance, numbers):
-        return sum(comb(number, k) * chance**k * (1 - chance) ** (number - k) for k in numbers)
-
-    at_least, at_most = range(count, number + 1), range(count + 1)
-    assert tail(low, at_least) == pytest.approx(0.025) if count else low == 0
-    assert tail(high, at_most) == pytest.approx(0.025) if count < number else high == 1
-
-
-def test_a_share_in_words():
-    assert in_percent(17, 24) == "71 % (95 %: 49 to 87)"
-    assert in_percent(0, 200) == "0 % (95 %: 0 to 1.8)"
-    assert in_percent(3, 3) == "100 % (95 %: 29 to 100)"
