@@ -191,8 +191,8 @@ def workers_for(system: System, workers: int | None, scheduler: str | None, bloc
         return InProcess()
     if workers is not None and scheduler is not None:
         raise InvalidRequest("workers are processes here and scheduler has its own; give one")
-    address = scheduler or os.environ.get(ADDRESS)
-    if workers is None and address:
+    address = os.environ.get(ADDRESS) or None if scheduler is None else scheduler
+    if workers is None and address is not None:
         from dynamics.sweep.cluster import Cluster
 
         return Cluster(address)

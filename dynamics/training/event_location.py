@@ -24,6 +24,7 @@ from dynamics.problem import SMALL, FloatArray, Problem
 from dynamics.training.event_detection import AT_REST, Column, Rise, columns
 from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
 
+UNRESOLVED = "not decidable: the time that is seen is less than what rounding changes in it"
 INTERIOR = (1 / 3, 2 / 3)
 TIGHT = 1e-12
 RELAXATIONS = 40.0
@@ -32,6 +33,8 @@ ACCUMULATED = 10.0
 FEW = 4
 WALK = 4.0
 """Error of a state over that of one step times the root of the number of steps."""
+NEGLIGIBLE = 1e-6
+"""Part of the largest entry of a state below which the others need no relative precision."""
 NARROW = 1e-5
 """Part of a time over which the slope of a value is taken."""
 
@@ -112,6 +115,9 @@ def locate_events(path: FlowPath) -> dict[str, EventTime]:
             times[rule.name] = _rise(path, rule, begin)
         if rule.after is not None and times[rule.name].time == begin:
             times[rule.name] = times[rule.after]
+        event = times[rule.name]
+        if event.time is not None and event.uncertainty > max(event.time, 0.0):
+            times[rule.name] = EventTime(None, UNRESOLVED)
     return times
 
 
@@ -247,7 +253,9 @@ def _polish(path: FlowPath, value: Column, guess: float) -> EventTime:
         return -problem.gradient(state)
 
     end = guess + 0.2 * (guess - begin)
-    start, floor = path.at(begin), TIGHT * np.maximum(np.abs(path.at(guess)), 1e-12)
+    start, size = path.at(begin), np.abs(path.at(guess))
+    # Below this an entry may be rounding, which an integrator that has to resolve it stalls on.
+    floor = TIGHT * np.maximum(size, NEGLIGIBLE * size.max(initial=1e-12))
     solver = LSODA(flow, begin, start, end, rtol=TIGHT, atol=floor)
     times, pieces = [begin], []
     while solver.status == "running":

@@ -109,7 +109,8 @@ def test_what_is_not_dask_is_one_line(listening, answer, tmp_path, capfd, monkey
 
 
 @pytest.mark.parametrize(
-    "address", ["tcp://127.0.0.1:9", "nonsense", "127.0.0.1", "tcp://no.such.host:1", "xyz://a:1"]
+    "address",
+    ["", "tcp://127.0.0.1:9", "nonsense", "127.0.0.1", "tcp://no.such.host:1", "xyz://a:1"],
 )
 def test_wrong_addresses_are_one_line(address, tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(cluster, "PATIENCE", 0.3)

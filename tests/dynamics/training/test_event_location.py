@@ -262,3 +262,17 @@ def test_events_of_random_problems_are_within_half_of_their_uncertainty(system):
                 error = abs(event.time - other.time) - other.uncertainty
                 assert error <= event.uncertainty / 2, (law, name)
     assert events > 150
+
+
+@pytest.mark.parametrize("q", [0.1, 0.9])
+def test_what_rounding_alone_moves_has_no_events_and_stalls_nothing(q, system, monkeypatch):
+    """At beta = 0 no patch is nearer to itself than to others: gamma = rho = 0 for ever."""
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2, q=q, beta=0.0))
+    calls, gradient = [], type(problem).gradient
+    monkeypatch.setattr(
+        type(problem), "gradient", lambda self, state: calls.append(1) or gradient(self, state)
+    )
+    run = dynamics.flow(problem, time=1e4)
+    assert np.abs(run.final_state[1:]).max() < 1e-12
+    assert not any(run.events.values())
+    assert len(calls) < 5000
