@@ -122,7 +122,7 @@ def screened(
         values.append(f"{other.measured:.3g}")
         if other.holds is not finding.holds or not _same(finding.measured, other.measured):
             reason = (
-                f"training here is unstable: {finding.measured:.3g} is measured, and "
+                f"training here is unstable, or the measurement: {finding.measured:.3g}, and "
                 f"{', '.join(values)} from starts changed by {PERTURBATION:g} of themselves; "
                 f"{finding.reason}"
             )
