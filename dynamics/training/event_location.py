@@ -24,7 +24,7 @@ from dynamics.problem import SMALL, FloatArray, Problem
 from dynamics.training.event_detection import AT_REST, Column, Rise, columns
 from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
 
-UNRESOLVED = "not decidable: the time that is seen is less than what rounding changes in it"
+UNRESOLVED = "not decidable: the errors of the integration change its time by more than itself"
 INTERIOR = (1 / 3, 2 / 3)
 TIGHT = 1e-12
 RELAXATIONS = 40.0
@@ -79,11 +79,13 @@ class FlowPath:
 
 @dataclass(frozen=True)
 class EventTime:
-    """Time of an event, or None and why."""
+    """Time of an event, or None and why; its uncertainty, and the part that the path has in it."""
 
     time: float | None
     reason: str = ""
     uncertainty: float = 0.0
+    of_path: float | None = None
+    """None where all of the uncertainty is of the path."""
 
 
 def locate_events(path: FlowPath) -> dict[str, EventTime]:
@@ -116,7 +118,8 @@ def locate_events(path: FlowPath) -> dict[str, EventTime]:
         if rule.after is not None and times[rule.name].time == begin:
             times[rule.name] = times[rule.after]
         event = times[rule.name]
-        if event.time is not None and event.uncertainty > max(event.time, 0.0):
+        error = event.uncertainty if event.of_path is None else event.of_path
+        if event.time is not None and error > event.time:
             times[rule.name] = EventTime(None, UNRESOLVED)
     return times
 
@@ -279,9 +282,8 @@ def _polish(path: FlowPath, value: Column, guess: float) -> EventTime:
             state = solved(root)
             error = WALK * _noise(problem, value, state, TIGHT * np.abs(state) + floor)
             carried = _walk(path, begin) * path.rtol * root  # by the state at the beginning
-            return EventTime(
-                root, "", _over(error + _shift(problem, value, state), slope) + carried
-            )
+            whole = _over(error + _shift(problem, value, state), slope) + carried
+            return EventTime(root, "", whole, _over(error, slope) + carried)
     return EventTime(guess, "", _width(path, value, guess, rates=True))
 
 
