@@ -254,17 +254,15 @@ def certified(parameters: Parameters, tolerance: float, state: FloatArray) -> Tr
     Returns
     -------
     Truncated or None
-        The finest one that fits in memory where none meets the tolerance; None where none fits.
+        The finest one tried where none meets the tolerance; None where none fits in memory.
     """
     level, best = COARSEST, None
-    while level <= FINEST:
-        finer = truncated(parameters, tolerance, 10.0**-level)
-        if finer is None:
-            break
+    while (finer := truncated(parameters, tolerance, 10.0**-level)) is not None:
         best, certificate = finer, finer.certificate(state)
-        if certificate <= tolerance or not np.isfinite(certificate):
+        if certificate <= tolerance or not np.isfinite(certificate) or level == FINEST:
             break
-        level += max(1, int(np.ceil(np.log10(certificate / tolerance))))
+        missing = np.log10(certificate) - np.log10(tolerance)
+        level = min(level + max(1, int(np.ceil(missing))), FINEST)
     return best
 
 

@@ -77,6 +77,14 @@ def test_types_that_a_law_leaves_out_scale_no_weight(system, alpha):
     assert check(system, given_, [(alpha, 0.0, 0.0)]) == len(KINDS)
 
 
+def test_a_certificate_that_no_truncation_can_meet_ends_the_search(system):
+    """What is missing may be more powers of ten than a float holds."""
+    problem = system.ReducedPopulation(
+        system.Parameters(D=16, C=8, q=0.125, nu=0.1286, beta=20.0, scale=0.25), "truncated"
+    )
+    assert problem.expectation.settings["dropped"] < 1e-10
+
+
 @pytest.mark.parametrize("beta", [20.0, 60.0, 200.0])
 def test_no_digit_is_lost_without_zeros_at_large_beta(system, beta):
     """The gradient by gamma is of order e^(-2 beta), every set's share by gamma too."""
