@@ -179,13 +179,31 @@ def refusing(parameters: type[Made]) -> type[Made]:
     return parameters
 
 
+def check_parameters(parameters: object, kind: type, of: str = "this system") -> None:
+    """Refuse what are not the parameters of a system.
+
+    Parameters
+    ----------
+    parameters : object
+    kind : type
+        The ``Parameters`` of the system.
+    of : str
+        The system, as the message has it.
+    """
+    if not isinstance(parameters, kind):
+        raise InvalidRequest(
+            f"parameters={shown(parameters)} ({type(parameters).__name__}) are not of {of}; make "
+            "them by system.Parameters(...)"
+        )
+
+
 def _first_problem(error: ValidationError, names: Sequence[str]) -> str:
     """The first thing that is wrong with parameters."""
     problem: Any = error.errors(include_url=False)[0]
     cause = problem.get("ctx", {}).get("error")
     name = ".".join(map(str, problem["loc"]))
     if problem["type"] == "unexpected_keyword_argument":
-        return unknown_name("parameter", name, names)
+        return str(unknown("parameter", name, names))
     if problem["type"] == "unexpected_positional_argument":
         return f"parameters are given by name; there are {', '.join(names) or 'none'}"
     return str(cause or f"{name}={shown(problem['input'])}: {problem['msg']}")
@@ -197,8 +215,8 @@ def shown(value: object) -> str:
     return repr(one_line(text, SHOWN)) if isinstance(value, str) else one_line(text, SHOWN)
 
 
-def unknown_name(kind: str, name: str, names: Sequence[str]) -> str:
-    """What to say of an unknown name: all that are known, and the nearest.
+def unknown(kind: str, name: str, names: Sequence[str]) -> InvalidRequest:
+    """The refusal of an unknown name, with those that are known and the nearest.
 
     Parameters
     ----------
@@ -213,7 +231,7 @@ def unknown_name(kind: str, name: str, names: Sequence[str]) -> str:
     listed, room = ", ".join(names) or "none", LONGEST - len(front) - len(rest)
     if len(listed) > room:
         listed = f"{listed[: room - 5].rpartition(',')[0]}, ..."
-    return front + listed + rest
+    return InvalidRequest(front + listed + rest)
 
 
 def integer(

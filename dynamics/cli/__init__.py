@@ -19,10 +19,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dynamics.cli.arguments import CommandRequest, Parser, read_toml, unknown, value
+from dynamics.cli.arguments import CommandRequest, Parser, read_toml, value
 from dynamics.registry import is_model_file, load_system, system_names, title
 from dynamics.training.progress import termination
-from dynamics.validation import InvalidRequest, one_line
+from dynamics.validation import InvalidRequest, one_line, unknown
 
 if TYPE_CHECKING:
     from dynamics.registry import System
@@ -129,7 +129,7 @@ def _dispatch(words: list[str]) -> int:
         print(f"attdyn {metadata.version('attdyn')}")
         return 0
     if name not in COMMANDS:
-        unknown("command", name, list(COMMANDS))
+        raise unknown("command", name, list(COMMANDS))
     command = COMMANDS[name]
     if name == "systems":
         return _systems(words)
@@ -150,7 +150,7 @@ def _system_request(command: str, words: list[str]) -> CommandRequest:
     """The request of ``attdyn run SYSTEM [--flags]``."""
     name, *others = words
     if name not in system_names() and not is_model_file(name):
-        unknown("system", name, system_names())
+        raise unknown("system", name, system_names())
     system = load_system(name)
     parser = parser_of(command, system)
     flags = parser.read(others)

@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from dynamics.validation import InvalidRequest, brief, unknown_name
+from dynamics.validation import InvalidRequest, brief, unknown
 
 if TYPE_CHECKING:
     from dynamics.registry import DefaultRun
@@ -137,7 +137,7 @@ class Parser(argparse.ArgumentParser):
         entries, extra = self.parse_known_args(_with_negative_values(words))
         for word in extra:
             if word.startswith("--"):
-                unknown("flag", word.split("=")[0], [f"--{name}" for name in self.names])
+                raise unknown("flag", word.split("=")[0], [f"--{name}" for name in self.names])
             raise InvalidRequest(f"word {brief(word)!r} is not expected; flags look like --D 16")
         return vars(entries)
 
@@ -174,20 +174,6 @@ def values(text: str) -> Any:
     return value(text) if len(parts) == 1 else [value(part) for part in parts]
 
 
-def unknown(kind: str, name: str, names: Sequence[str]) -> NoReturn:
-    """Refuse an unknown name, with all that are known and the nearest.
-
-    Parameters
-    ----------
-    kind : str
-        What it is a name of.
-    name : str
-    names : sequence of str
-        Those that are known.
-    """
-    raise InvalidRequest(unknown_name(kind, name, names))
-
-
 def read_toml(path: str, names: Sequence[str], switches: Collection[str]) -> dict[str, Any]:
     """Read a flat TOML file of named values.
 
@@ -220,7 +206,7 @@ def read_toml(path: str, names: Sequence[str], switches: Collection[str]) -> dic
         raise InvalidRequest(f"config={path!r} is not TOML: {error}") from None
     for key, entry in content.items():
         if key not in names:
-            unknown(f"key of {path}", key, names)
+            raise unknown(f"key of {path}", key, names)
         if isinstance(entry, dict):
             raise InvalidRequest(f"{key} in {path} is a table; parameters are flat: {key} = value")
         if key in switches and not isinstance(entry, bool):

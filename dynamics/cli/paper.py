@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dynamics.cli.arguments import CommandRequest, Parser, unknown, value, values
+from dynamics.cli.arguments import CommandRequest, Parser, value, values
 from dynamics.cli.files import (
     PICTURES,
     complain,
@@ -23,7 +23,7 @@ from dynamics.cli.files import (
 )
 from dynamics.cli.folders import write_folder
 from dynamics.training.progress import interruption
-from dynamics.validation import InvalidRequest, integer
+from dynamics.validation import InvalidRequest, integer, unknown
 
 if TYPE_CHECKING:
     from dynamics.experiments.verify import Verdict
@@ -103,7 +103,7 @@ def _derive(request: CommandRequest) -> int:
     standalone = bool(flags.get("standalone"))
     form = flags.get("as", "latex" if standalone else "text")
     if form not in FORMS:
-        unknown("form", str(form), FORMS)
+        raise unknown("form", str(form), FORMS)
     if standalone and (form != "latex" or flags.get("pieces")):
         raise InvalidRequest("standalone is of the page as latex")
     parameters = request.parameters()
@@ -173,7 +173,7 @@ def _size_grids(text: str, system: System) -> dict[str, list[int]]:
     for part in re.findall(r"\w+\s*=[^=]*(?=,\s*\w+\s*=|$)", text) or [text]:
         name, _, values = (word.strip() for word in part.partition("="))
         if name not in names:
-            unknown("whole constant", name, names or ["none"])
+            raise unknown("whole constant", name, names or ["none"])
         entry = parsed(name, values.rstrip(","))
         numbers = entry.values if isinstance(entry, Axis) else (entry,)
         grids[name] = [number for number in numbers if isinstance(number, int)]
@@ -348,7 +348,7 @@ def _figure(request: CommandRequest) -> int:
     if name is None:
         raise InvalidRequest(f"figure takes a name: {', '.join(names)}")
     if name not in names:
-        unknown("figure", str(name), names)
+        raise unknown("figure", str(name), names)
     out = writable(options.get("out", f"results/figure-{system.name}-{name}.png"), PICTURES)
     seed = _seed(request)
     thorough, settings = options.get("thorough", False), _options(options.get("option", []))

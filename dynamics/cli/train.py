@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics.cli import arguments, files, folders, report
-from dynamics.cli.arguments import CommandRequest, Parser, toml_text, unknown, value, values
+from dynamics.cli.arguments import CommandRequest, Parser, toml_text, value, values
 from dynamics.cli.contrast import Beside, lay_beside
 from dynamics.cli.forecast import hint
 from dynamics.registry import FULL
-from dynamics.validation import InvalidRequest, integer
+from dynamics.validation import InvalidRequest, integer, unknown
 
 if TYPE_CHECKING:
     from dynamics.registry import DefaultRun, System
@@ -98,7 +98,7 @@ def execute(request: CommandRequest) -> int:
     flags, system = request.flags, request.system
     full = flags.get("full", "population" if request.command == "compare" else None)
     if full not in (None, *FULL):
-        unknown("full problem", str(full), FULL)
+        raise unknown("full problem", str(full), FULL)
     _check_meaning(request, full)
     default = system.default_runs["empirical" if full == "empirical" else request.command]
     parameters = request.parameters(default.parameters)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics.experiments import experiments_of, rounding, rules
 from dynamics.registry import load_system
-from dynamics.validation import InvalidRequest, integer, refuse, shown, unknown_name
+from dynamics.validation import InvalidRequest, check_parameters, integer, refuse, unknown
 from theory.summary import summarized
 
 if TYPE_CHECKING:
@@ -270,12 +270,8 @@ def verdicts(
         As of `verify`.
     """
     loaded, seed = load_system(system), integer("seed", seed, at_least=0, at_most=2**62)
-    if parameters is not None and not isinstance(parameters, loaded.Parameters):
-        kind = type(parameters).__name__
-        raise InvalidRequest(
-            f"parameters={shown(parameters)} is a {kind}, not of {loaded.name}; make it by "
-            "system.Parameters(...)"
-        )
+    if parameters is not None:
+        check_parameters(parameters, loaded.Parameters, loaded.name)
     claims_by_source = {claim.source: claim for claim in loaded.claims}
     requested, table = sources(loaded, claims), checks(loaded)
     for source in requested:
@@ -331,5 +327,5 @@ def sources(system: System, claims: Sequence[str] | None) -> list[str]:
         refuse("claims", claims, "is no list", "names of claims", [*by_name.values()][:1])
     for source in map(str, claims or ()):
         if source.lower() not in by_name:
-            raise InvalidRequest(unknown_name("claim", source, [*by_name.values()]))
+            raise unknown("claim", source, [*by_name.values()])
     return [*by_name.values()] if claims is None else [by_name[source.lower()] for source in claims]

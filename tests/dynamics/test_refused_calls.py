@@ -35,6 +35,16 @@ def test_a_driver_that_is_given_parameters_says_how_to_make_a_problem(square, ca
         call(square[1])
 
 
+@pytest.mark.parametrize("problem", ["ReducedPopulation", "FullPopulation", "FullEmpirical"])
+@pytest.mark.parametrize("name", dynamics.system_names())
+def test_a_problem_is_of_the_parameters_of_its_system(name, problem):
+    system, others = dynamics.load_system(name), set(dynamics.system_names()) - {name}
+    foreign = dynamics.load_system(min(others)).Parameters()
+    for wrong in (3, None, "x", foreign):
+        with pytest.raises(InvalidRequest, match=r"are not of .*system\.Parameters\("):
+            getattr(system, problem)(wrong)
+
+
 CALLS = {
     "descend": [
         (lambda s, p, r, f: dynamics.descend(s, 0.1, 3), "is a System"),

@@ -37,7 +37,7 @@ from dynamics.results.presentation import (
 )
 from dynamics.validation import (
     STRICT,
-    InvalidRequest,
+    check_parameters,
     integer,
     learning_rate,
     number,
@@ -325,11 +325,7 @@ class Definition:
         InvalidRequest
             In one line, for anything that is wrong with the model there.
         """
-        if not isinstance(parameters, self.Parameters):
-            raise InvalidRequest(
-                f"parameters={type(parameters).__name__} are not of {self.name}; make them by "
-                "system.Parameters(...)"
-            )
+        check_parameters(parameters, self.Parameters, self.name)
         constants = dataclasses.asdict(parameters)
         count = 0
         if self.model.law is None and self.model.sample is not None and self.model.risk is None:

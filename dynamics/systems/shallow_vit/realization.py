@@ -33,7 +33,7 @@ from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.systems.shallow_vit.projection import Reader
 from dynamics.systems.shallow_vit.sampling import IntArray, Vectors
 from dynamics.training.minibatches import MiniBatches
-from dynamics.validation import integer, refuse
+from dynamics.validation import check_parameters, integer, refuse
 
 TEST_SAMPLES = 1000
 """Samples of a test set that is drawn; that of ``data="fixed"`` is the law."""
@@ -195,6 +195,7 @@ class Instance:
         start: int | str | None = None,
         batch: int | None = None,
     ) -> None:
+        check_parameters(parameters, Parameters)
         name = sampling.expectation_of(expectation, samples)
         self.parameters = parameters
         symmetric = start == SYMMETRIC

@@ -22,7 +22,16 @@ from dynamics.systems.masked_image_modeling.full import FullProblem
 from dynamics.systems.masked_image_modeling.images import sampled_images
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.training.minibatches import MiniBatches
-from dynamics.validation import STRICT, integer, number, random_stream, refusing, whole, word
+from dynamics.validation import (
+    STRICT,
+    check_parameters,
+    integer,
+    number,
+    random_stream,
+    refusing,
+    whole,
+    word,
+)
 
 
 @refusing
@@ -79,6 +88,7 @@ class FullEmpirical(FullProblem):
         seed: int | Generator = 0,
         **training: Any,
     ) -> None:
+        check_parameters(parameters, Parameters)
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
         self.training = Training(**training)
         cost.check_matrices(parameters)

@@ -36,7 +36,7 @@ from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
 from dynamics.systems.masked_image_modeling.projection import Rows, rows_of
 from dynamics.systems.masked_image_modeling.reduced import ReducedPopulation, row_observables
 from dynamics.training.minibatches import MiniBatches
-from dynamics.validation import integer, refuse
+from dynamics.validation import check_parameters, integer, refuse
 from theory.systems.masked_image_modeling.notation import EVENTS, ORDER_PARAMETERS
 
 MOST_DIGITS = 15.0
@@ -183,6 +183,7 @@ class FullPopulation(FullProblem):
         max_configurations: int = 200_000,
         basis: int | None = 0,
     ) -> None:
+        check_parameters(parameters, Parameters)
         cost.check_matrices(parameters)
         needed = _enumerable(parameters, max_configurations)
         cost.check_images(parameters, needed, needed, "population", ("masked", parameters.masked))

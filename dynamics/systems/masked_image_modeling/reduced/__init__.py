@@ -23,6 +23,7 @@ from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
 from dynamics.systems.masked_image_modeling.projection import Rows, rows_of
 from dynamics.systems.masked_image_modeling.reduced import blocks
+from dynamics.validation import check_parameters
 from theory.page import Page
 from theory.reduction import ReducedSystem
 from theory.systems.masked_image_modeling import recursion
@@ -85,6 +86,7 @@ class ReducedPopulation(CompiledProblem):
     reads_pass = True
 
     def __init__(self, parameters: Parameters, expectation: str = "auto") -> None:
+        check_parameters(parameters, Parameters)
         self.parameters = parameters
         self.rows: Rows = rows_of(parameters)
         self.presentation = replace(PRESENTATION, notation=self.rows.notation)

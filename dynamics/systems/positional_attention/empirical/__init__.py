@@ -31,7 +31,16 @@ from dynamics.systems.positional_attention.kernels.full import SampleBlocks
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PositionalProblem
 from dynamics.training.minibatches import MiniBatches
-from dynamics.validation import STRICT, integer, random_stream, refuse, refusing, whole, word
+from dynamics.validation import (
+    STRICT,
+    check_parameters,
+    integer,
+    random_stream,
+    refuse,
+    refusing,
+    whole,
+    word,
+)
 from theory.symmetry import Partition
 from theory.systems.positional_attention.data_law import SetLaw, bayes_error
 
@@ -104,6 +113,7 @@ class FullEmpirical(MatrixProblem):
         law: sampling.Law | None = None,
         **training: Any,
     ) -> None:
+        check_parameters(parameters, Parameters)
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
         self.training = Training(**training)
         self.parameters = parameters
@@ -275,6 +285,7 @@ class GramEmpirical(PositionalProblem):
         seed: int | Generator = 0,
         **options: Any,
     ) -> None:
+        check_parameters(parameters, Parameters)
         if parameters.beta < 0:
             refuse("beta", parameters.beta, "is a mean squared length here", "at least 0", 0.0)
         if options.get("batch") is not None:

@@ -28,7 +28,7 @@ from dynamics.systems.positional_attention.kernels.full import SampleBlocks
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PositionalProblem
 from dynamics.training.minibatches import MiniBatches
-from dynamics.validation import refuse
+from dynamics.validation import check_parameters, refuse
 from theory.symmetry import Partition
 from theory.systems.positional_attention.data_law import MIXED, SetLaw, bayes_error
 
@@ -272,6 +272,7 @@ class FullPopulation(MatrixProblem):
         partition: Partition | None = None,
         max_configurations: int = 1_000_000,
     ) -> None:
+        check_parameters(parameters, Parameters)
         size, set_size = parameters.D, parameters.C
         needed = brute_configurations(size, set_size)
         if needed > max_configurations:

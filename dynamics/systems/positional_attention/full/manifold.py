@@ -68,7 +68,7 @@ from dynamics.systems.positional_attention.reduced.configurations import (
     multisets,
     number_of_configurations,
 )
-from dynamics.validation import refuse
+from dynamics.validation import check_parameters, refuse
 from theory.color_refinement import IntArray
 from theory.symmetry import Classes, Partition, PermutationGroup, classes
 
@@ -100,6 +100,7 @@ class Manifold:
     """
 
     def __init__(self, parameters: Parameters, full: FullPopulation | None = None) -> None:
+        check_parameters(parameters, Parameters)
         self.parameters = parameters
         self.full = full
         number = number_of_configurations(parameters.L, parameters.C)

@@ -22,7 +22,7 @@ from dynamics.systems.positional_attention.reduced import (
     spectral,
     weighted_sum,
 )
-from dynamics.validation import InvalidRequest, integer, known_word, real, refuse
+from dynamics.validation import InvalidRequest, check_parameters, integer, known_word, real, refuse
 from theory.page import Page
 from theory.reduction import ReducedSystem
 from theory.systems.positional_attention import recursion
@@ -90,6 +90,7 @@ class ReducedPopulation(PositionalProblem):
         seed: int = 0,
         dropped: float | None = None,
     ) -> None:
+        check_parameters(parameters, Parameters)
         self.parameters = parameters
         self.reduction = recursion.derive(parameters.p)
         self.bayes_error = bayes_error(parameters.set_law, parameters.L)

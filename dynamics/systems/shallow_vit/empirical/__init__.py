@@ -32,7 +32,16 @@ from dynamics.systems.shallow_vit.projection import Reader
 from dynamics.systems.shallow_vit.realization import SYMMETRIC, start_of
 from dynamics.systems.shallow_vit.sampling import IntArray
 from dynamics.training.minibatches import MiniBatches
-from dynamics.validation import STRICT, integer, known_word, number, refuse, refusing, whole
+from dynamics.validation import (
+    STRICT,
+    check_parameters,
+    integer,
+    known_word,
+    number,
+    refuse,
+    refusing,
+    whole,
+)
 from theory.systems.shallow_vit.data_law import rounded
 
 SPARSIFIERS = ("random", "irrelevant", "noisiest")
@@ -122,6 +131,7 @@ class FullEmpirical(TokenProblem):
         seed: int | Generator = 0,
         **training: Any,
     ) -> None:
+        check_parameters(parameters, Parameters)
         self.samples = integer("samples", samples, at_least=1, at_most=10**8)
         self.training = Training(**training)
         begun = self.training.start
