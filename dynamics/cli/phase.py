@@ -28,6 +28,18 @@ ERRORS = ("test_error", "error", "risk")
 """The first of these that a sweep has is drawn if no quantity is given."""
 
 
+LATTICE = ("cells", "coarse", "tolerance", "workers", "scheduler")
+"""Flags of a refined boundary only."""
+READ = {
+    "plane": ("at",),
+    "fit": ("quantity", "at"),
+    "refine": ("quantity", "at", "x", "y", *LATTICE),
+    "slices": ("quantity", "at", "x", "y", "facet"),
+    "": ("quantity", "at", "x", "y", "facet", "contours", "boundary"),
+}
+"""Flags that each kind of picture reads; without a flag of its own it is a slice."""
+
+
 def add_flags(parser: Parser) -> None:
     """Add the flags beside the store."""
     words = {
@@ -69,6 +81,7 @@ def execute(request: CommandRequest) -> int:
     from dynamics.sweep.result import EXPORTS
 
     store, options = request.path, request.flags
+    _refuse_unread(options)
     picture = writable(options.get("out", f"results/phase-{Path(store).stem}.png"), PICTURES)
     endings = {"csv": (".csv",), "netcdf": (".nc", ".netcdf")}
     tables = {name: writable(options[name], endings[name]) for name in endings if name in options}
@@ -90,6 +103,19 @@ def execute(request: CommandRequest) -> int:
     lines = [*text, *(f"written  {name}" for name in files)]
     print_result(options, document | {"files": files}, "\n".join(lines))
     return code
+
+
+def _refuse_unread(options: Mapping[str, Any]) -> None:
+    """Refuse flags that the requested kind of picture does not read."""
+    kind = next(kind for kind in READ if options.get(kind) or not kind)
+    for name in sorted(
+        {name for names in READ.values() for name in names} | set(READ) - {"", kind}
+    ):
+        if options.get(name) in (None, False) or name in READ[kind]:
+            continue
+        if kind:
+            raise InvalidRequest(f"{name} and {kind} exclude each other")
+        raise InvalidRequest(f"{name} is of a refined boundary; give --refine")
 
 
 def _held(options: Mapping[str, Any]) -> dict[str, float]:
@@ -141,7 +167,7 @@ def _draw_slice(sweep: Sweep, options: Mapping[str, Any]) -> Picture:
     if options.get("slices") or result.y is None:
         for name in ("contours", "boundary"):
             if name in options:
-                raise InvalidRequest(f"{name} is of a picture over two axes, not of slices")
+                raise InvalidRequest(f"{name} is of a picture over two axes")
         return partial(plotting.slices, result), document
     events = [name.strip() for name in str(options.get("contours", "")).split(",") if name.strip()]
     lines = [select(sweep.dataset, f"time_{name}", **where) for name in events]
@@ -159,9 +185,6 @@ def _draw_boundary(sweep: Sweep, store: str, options: Mapping[str, Any]) -> Pict
     from dynamics.phase_diagrams.boundary_refinement import Question, refinement
     from dynamics.plotting import labels
 
-    for name in ("facet", "contours", "slices", "boundary"):
-        if name in options:
-            raise InvalidRequest(f"{name} and refine exclude each other")
     held, quantity = _held(options), _quantity(sweep, options)
     axes = _axes(sweep, options, held)
     if axes["y"] is None:
