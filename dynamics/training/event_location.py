@@ -31,6 +31,7 @@ RELAXATIONS = 40.0
 ACCUMULATED = 10.0
 """Error of a state over what the integrator allows in one step."""
 FEW = 4
+"""Moves of many entries for an estimate of their sum; steps in which no error is amplified."""
 WALK = 4.0
 """Error of a state over that of one step times the root of the number of steps."""
 NEGLIGIBLE = 1e-6
@@ -87,6 +88,15 @@ class EventTime:
     of_path: float | None = None
     """None where all of the uncertainty is of the path."""
 
+    @property
+    def resolved(self) -> bool:
+        """Whether the errors of the integration change the time by less than itself."""
+        error = self.uncertainty if self.of_path is None else self.of_path
+        return self.time is not None and error < self.time
+
+
+NOWHERE = EventTime(None, UNRESOLVED)
+
 
 def locate_events(path: FlowPath) -> dict[str, EventTime]:
     """Every event of the problem on a path.
@@ -112,16 +122,17 @@ def locate_events(path: FlowPath) -> dict[str, EventTime]:
         if isinstance(rule, Crossing):
             times[rule.name] = _crossing(path, rule, begin)
         elif isinstance(rule, ExceedsRunMaximum):
-            times[rule.name] = _exceeds(path, rule, begin)
+            times[rule.name] = _separated(_exceeds(path, rule, begin))
         elif isinstance(rule, RisesAgain):
-            times[rule.name] = _rise(path, rule, begin)
+            times[rule.name] = _separated(_rise(path, rule, begin))
         if rule.after is not None and times[rule.name].time == begin:
             times[rule.name] = times[rule.after]
-        event = times[rule.name]
-        error = event.uncertainty if event.of_path is None else event.of_path
-        if event.time is not None and error > event.time:
-            times[rule.name] = EventTime(None, UNRESOLVED)
     return times
+
+
+def _separated(event: EventTime) -> EventTime:
+    """An event, or none where errors do not tell its time from 0."""
+    return event if event.time is None or event.resolved else NOWHERE
 
 
 def _column(path: FlowPath, expression: Any) -> Column:
@@ -178,11 +189,27 @@ def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
                 return EventTime(float(time))
             root = _root(lambda t: float(condition(path.order(t, rates))[0]), before, time)
             if rates:
-                return _polish(path, condition, root)
-            return EventTime(root, "", _width(path, condition, root))
+                event = _polish(path, condition, root)
+            else:
+                event = EventTime(root, "", _width(path, condition, root))
+            return event if event.resolved else _at_once(path, value, condition, rates)
         before = time
     reason = AT_REST if at_rest else f"not reached by time {path.nodes[-1]:.6g}"
     return EventTime(None, reason)
+
+
+def _at_once(path: FlowPath, value: Column, condition: Column, rates: bool) -> EventTime:
+    """An event that errors do not tell from the start: at 0 if the rule soon holds beyond them.
+
+    Soon: within the first steps, which amplify no error. Later a rule may hold by errors alone, as
+    near a saddle that the exact path does not leave.
+    """
+    times = _scan(path, 0.0)[1:]
+    for time in times[times <= path.nodes[: FEW + 1][-1]]:
+        row = path.order(time, rates)
+        if abs(value(row)[0]) > _path_noise(path, value, time, _walk(path, time)):
+            return EventTime(0.0, "", time) if condition(row)[0] > 0 else NOWHERE
+    return NOWHERE
 
 
 def _path_noise(path: FlowPath, value: Column, time: float, steps: float = ACCUMULATED) -> float:
