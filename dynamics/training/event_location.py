@@ -192,7 +192,9 @@ def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
                 event = _polish(path, condition, root)
             else:
                 event = EventTime(root, "", _width(path, condition, root))
-            return event if event.resolved else _at_once(path, value, condition, rates)
+            if event.resolved:
+                return event
+            return NOWHERE if begin > 0 else _at_once(path, value, condition, rates)
         before = time
     reason = AT_REST if at_rest else f"not reached by time {path.nodes[-1]:.6g}"
     return EventTime(None, reason)
@@ -202,13 +204,16 @@ def _at_once(path: FlowPath, value: Column, condition: Column, rates: bool) -> E
     """An event that errors do not tell from the start: at 0 if the rule soon holds beyond them.
 
     Soon: within the first steps, which amplify no error. Later a rule may hold by errors alone, as
-    near a saddle that the exact path does not leave.
+    near a saddle that the exact path does not leave. Where the start, which has no error, lies on
+    the boundary itself, 0 is exact.
     """
+    begins = value(path.order(0.0, rates))[0] == 0.0
     times = _scan(path, 0.0)[1:]
     for time in times[times <= path.nodes[: FEW + 1][-1]]:
         row = path.order(time, rates)
         if abs(value(row)[0]) > _path_noise(path, value, time, _walk(path, time)):
-            return EventTime(0.0, "", time) if condition(row)[0] > 0 else NOWHERE
+            holds = condition(row)[0] > 0
+            return EventTime(0.0, "", 0.0 if begins else time) if holds else NOWHERE
     return NOWHERE
 
 
