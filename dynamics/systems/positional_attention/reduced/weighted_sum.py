@@ -41,6 +41,8 @@ SECONDS_PER_ENTRY, GROWTH, SECONDS_PER_CELL, OVERHEAD = 0.34e-9, 0.05e-9, 1.9e-9
 """Predicted time of a gradient, fitted to measurements on one core; see `predicted_seconds`."""
 TAIL = 5
 """Draws in the outermost strata; whether a sum that is rare occurs at all is part of the error."""
+IN_SILENCE = np.errstate(all="ignore")
+"""Numbers beyond the largest are no error: what they bound is lost."""
 COARSEST, FINEST = 3, 60
 """Powers of ten of the mass left out, from the first that is tried to the last."""
 BLOCK = 1 << 18
@@ -81,6 +83,7 @@ class WeightedSum(Expectation):
             reported["standard_error"] = spread
         return slope, reported
 
+    @IN_SILENCE
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross, and a bound of rounding; of samples the standard error of each.
 
@@ -107,14 +110,10 @@ class WeightedSum(Expectation):
         self.module.summary(state, self.data, out)
         found[3] = out[0]
         found = np.where(np.isfinite(found), found, _short(value))
-        with np.errstate(invalid="ignore"):
-            bound = _short(bound + np.abs(found - value)) * (1 + 1e-9) + rounding.FLOOR
-        return {
-            "value": found,
-            "gross": _short(gross),
-            "bound": np.where(np.isfinite(bound), bound, np.inf),
-        }
+        bound = _short(bound + np.abs(found - value)) * (1 + 1e-9) + rounding.FLOOR
+        return {"value": found, "gross": _short(gross), "bound": _finite(bound)}
 
+    @IN_SILENCE
     def contributions(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
         """What each configuration adds to per-entry gradient and risk, and its gross, (4, n)."""
         terms = rounding.terms(self._shares(state), self.configurations.index)
@@ -158,6 +157,7 @@ class Truncated(WeightedSum):
         reported["certificate"] = rounding.relative(known["bound"], known["gross"])
         return slope, reported
 
+    @IN_SILENCE
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross and bound: of rounding, and of what is left out, by the largest terms."""
         kept, table, index = super().certify(state), self._shares(state), self.configurations.index
@@ -166,7 +166,7 @@ class Truncated(WeightedSum):
         reach = (signal + (len(index) - 1) * size.max(axis=1)).max(axis=1)
         reach = np.append(reach[1:] * self.data.share, reach[0] + np.log(2.0))
         left_out = _short(self.data.certificate.dropped * reach) * (1 + 1e-9)
-        return kept | {"bound": kept["bound"] + left_out}
+        return kept | {"bound": _finite(kept["bound"] + left_out)}
 
     def certificate(self, state: FloatArray) -> float:
         """What is left out: its largest bound of a component of the gradient, in its gross."""
@@ -287,8 +287,13 @@ def _of(parameters: Parameters) -> tuple[int, float]:
 
 
 def _short(numbers: np.ndarray) -> FloatArray:
-    """The nearest float64."""
+    """The nearest float64; infinite beyond the largest."""
     return numbers.astype(np.float64)
+
+
+def _finite(bound: FloatArray) -> FloatArray:
+    """A bound, infinite where it is lost."""
+    return np.where(np.isfinite(bound), bound, np.inf)
 
 
 def _ready(

@@ -85,6 +85,15 @@ def test_a_certificate_that_no_truncation_can_meet_ends_the_search(system):
     assert problem.expectation.settings["dropped"] < 1e-10
 
 
+@pytest.mark.parametrize("kind", KINDS[:2])
+def test_a_bound_beyond_all_numbers_is_infinite_without_a_warning(system, kind):
+    parameters = system.Parameters(D=8, C=2, p=9)
+    problem = system.ReducedPopulation(parameters, kind)
+    known = problem.error_bound(np.array([-9.0e53, 2.4e3, 4.7e3]))
+    assert not np.isnan(known["bound"]).any()
+    assert (known["bound"] == np.inf).any()
+
+
 @pytest.mark.parametrize("beta", [20.0, 60.0, 200.0])
 def test_no_digit_is_lost_without_zeros_at_large_beta(system, beta):
     """The gradient by gamma is of order e^(-2 beta), every set's share by gamma too."""
