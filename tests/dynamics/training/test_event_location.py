@@ -278,12 +278,12 @@ def test_what_rounding_alone_moves_has_no_events_and_stalls_nothing(q, system, m
     assert len(calls) < 5000
 
 
-@pytest.mark.parametrize("rtol", [1e-8, 1e-10, 1e-12])
+@pytest.mark.parametrize("rtol", [1e-8, 1e-12])
 @pytest.mark.parametrize("beta", [2.0, 0.0])
 def test_what_holds_at_once_is_at_time_0_and_what_rounding_does_is_none(beta, rtol, system):
     """The margin gamma - rho is 0 at the start and grows; at beta = 0 by rounding alone."""
     settings = {"D": 12, "C": 3, "q": 0.49, "p": 5, "nu": 0.02, "random_sets": "mixed"}
     problem = system.ReducedPopulation(system.Parameters(**settings, beta=beta))
-    event = dynamics.flow(problem, time=1e3, rtol=rtol).events["patch_association"]
+    event = dynamics.flow(problem, time=100.0, rtol=rtol).events["patch_association"]
     assert event.reached == (beta > 0)
     assert not event or (event.time, event.uncertainty) == (0.0, 0.0)
