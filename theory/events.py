@@ -177,7 +177,7 @@ def event_rules(
     names : sequence of str
         Names that a rule may use.
     equal : mapping, optional
-        Name that no rule can use -> the name, or minus the name, that is always equal to it.
+        Name -> the name, or minus the name, that is always equal to it and stands for it.
 
     Raises
     ------
@@ -221,16 +221,15 @@ def event_rule(
         raise ModelError(f"event {name}: {error}") from None
 
 
-def _symbol(letter: str, names: Sequence[str], equal: Mapping[str, str]) -> sympy.Symbol:
+def _symbol(letter: str, names: Sequence[str], equal: Mapping[str, str]) -> sympy.Expr:
     import sympy
 
     if letter in names:
         return sympy.Symbol(letter, real=True)
     rate = "d_" if letter.startswith("d_") else ""
     if other := equal.get(letter.removeprefix(rate)):
-        sign, used = "-" if other.startswith("-") else "", rate + other.removeprefix("-")
-        spelled = "minus " * bool(sign) + used
-        raise ModelError(f"{letter!r} is always equal to {spelled}; use {sign}{used}")
+        used = sympy.Symbol(rate + other.removeprefix("-"), real=True)
+        return -used if other.startswith("-") else used
     near = get_close_matches(letter, names, 1, 0.0)
     raise ModelError(f"{letter!r} is unknown; nearest: {near[0] if near else 'none'}")
 

@@ -15,6 +15,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics.models.engine.functions import WATCHED, functions_of, slope_of
 from dynamics.models.engine.program import Data
@@ -58,6 +59,7 @@ class FullTraining:
         self.groups = np.repeat(by_appearance(groups)[0], sizes)
         self._program, self._data = made.program, data
         self._generator = np.random.default_rng(PERTURBATIONS)
+        self._twin: Any = np.float32
 
     def gradient(self, state: FloatArray) -> FloatArray:
         """Gradient at a state, shape (n,)."""
@@ -83,14 +85,30 @@ class FullTraining:
         return [(row, np.abs(row - other) * TWIN) for row, other in zip(rows, rough, strict=True)]
 
     def _in_single_precision(self, function: Any, state: FloatArray, *others: Any) -> FloatArray:
-        """What a compiled function gives of data and a state moved by a rounding error."""
+        """What a compiled function gives of data and a state moved by a rounding error.
+
+        Arrays of double precision that the model's functions close over cannot be traced again in
+        single precision (JAX refuses to mix them): then only the numbers are rounded to it.
+        """
         import jax
 
         data = perturbed(self._data, self._generator)
         noise = 1 + SINGLE * self._generator.standard_normal(state.size)
-        single = [np.asarray(part, dtype=np.float32) for part in (state * noise, *others)]
-        with jax.enable_x64(False):
-            return np.asarray(function(*single, data)).astype(np.float64)
+        arguments = (*(part.astype(np.float32) for part in (state * noise, *others)), data)
+        if self._twin is np.float32:
+            try:
+                with jax.enable_x64(False):
+                    return np.asarray(function(*arguments)).astype(np.float64)
+            except (TypeError, ValueError):
+                self._twin = np.float64
+        wide = jax.tree.map(lambda part: _widened(np.asarray(part)), arguments)
+        with jax.enable_x64(True):
+            return np.asarray(function(*wide))
+
+
+def _widened(part: NDArray[Any]) -> NDArray[Any]:
+    """Numbers of single precision as those of double precision."""
+    return part.astype({"f": np.float64, "i": np.int64}.get(part.dtype.kind, part.dtype))
 
 
 def perturbed(data: Data, generator: np.random.Generator) -> Data:

@@ -314,3 +314,25 @@ def test_representatives_at_a_size_that_no_enumeration_reaches():
     for state in ([0.3, 0.2, -0.1], [0.05, 0.0, 0.0], [0.2, 1.0, -0.5], [0.15, 2.0, -1.5]):
         np.testing.assert_allclose(reduced.gradient(state), exact.gradient(state), rtol=1e-10)
         assert reduced.risk(state) == pytest.approx(exact.risk(state), rel=1e-10)
+
+
+SCALES = np.array([1.0, 2.0, 3.0])
+"""Of double precision, which a risk of single precision cannot be traced with."""
+
+
+@pytest.mark.parametrize(
+    ("risk", "summary"),
+    [
+        (
+            lambda theta, xp: xp.sum((theta["w"][0] * SCALES - 1) ** 2),
+            "closes on 1 scalar of 3 entries",
+        ),
+        (lambda theta, xp: xp.sum((theta["w"] * SCALES - 1) ** 2), "closes on 3 of 3"),
+        (lambda theta, xp: (SCALES @ theta["w"] ** 2 - 1) ** 2, "closes on 3 of 3"),
+    ],
+)
+def test_a_function_may_close_over_arrays(risk, summary):
+    model = Model(start=lambda n=3: {"w": np.full(n, 0.1)}, risk=risk)
+    closure = dynamics.load_system(model).closure()
+    assert closure.summary().startswith(summary)
+    assert closure.residual <= 1e-14

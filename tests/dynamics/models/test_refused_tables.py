@@ -95,10 +95,6 @@ TABLES = {
         "observe: 'g' is the name",
     ),
     "event": ('events = {"T": "zz > 1"}\n', "event T: 'zz' is unknown; nearest:"),
-    "equal": (
-        'names = {"on": ("w", 0), "off": ("w", 1)}\nevents = {"T": "d_off > 1"}\n',
-        "event T: 'd_off' is always equal to d_on; use d_on",
-    ),
     "rule": (
         'events = {"T": "b is large"}\n',
         "event T: 'b is large' is no rule; rules are 'G >= D/2'",
@@ -125,6 +121,7 @@ TABLES = {
     "group": ('groups = {"z": "value"}\n', "groups: there is no trained array 'z'; there are w, b"),
     "groups": ("groups = 3\n", "my.py: groups is int"),
     "claim": ('claims = ["x"]\n', "claims: 'x' is no function (system, protocol) -> Finding"),
+    "stated": ('claims = {"x": "it grows"}\n', "claims: 'it grows' is no function"),
     "claims": ("claims = 3\n", "my.py: claims is int"),
 }
 
