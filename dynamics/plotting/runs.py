@@ -156,6 +156,12 @@ def _draw_level(panel: Axes, run: Trajectory, formula: str) -> None:
     )
 
 
+LABEL = 0.06
+"""Width of a label above a panel, in widths of the panel."""
+ROW = 10.0
+"""Height of a row of labels, in points."""
+
+
 def shade(axes: Any, run: Trajectory) -> None:
     """Shade the phases and name the events that divide them above the first panel.
 
@@ -183,7 +189,9 @@ def shade(axes: Any, run: Trajectory) -> None:
             label = name if before else plot.alone.get(name, name)
             _write_above(axes[0], np.sqrt(begin * end), label, 14)
         before = end > begin
-    for name, label in {**plot.marks, **plot.asides}.items():
+    rows: list[float] = []  # the last label of each row above the panel, in decades
+    marks = {**plot.marks, **plot.asides}
+    for name, label in sorted(marks.items(), key=lambda mark: at.get(mark[0], 0.0)):
         event = run.events.get(name)
         if not event or event.time <= 0:
             continue
@@ -198,7 +206,10 @@ def shade(axes: Any, run: Trajectory) -> None:
                 bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.8},
             )  # fmt: skip
         else:
-            _write_above(axes[0], at[name], label, 2)
+            decade, apart = float(np.log10(at[name])), LABEL * float(np.log10(last / first))
+            row = next((k for k, other in enumerate(rows) if decade - other > apart), len(rows))
+            rows[row : row + 1] = [decade]
+            _write_above(axes[0], at[name], label, 2 + ROW * row)
 
 
 def _free_height(panel: Axes, time: float) -> float:

@@ -108,7 +108,7 @@ def notation_of(model: Model, scalars: tuple[str, ...], observables: tuple[str, 
     return Notation(model.source or model.title or model.name, rows.values())
 
 
-MOST_PANELS = 4
+MOST_PANELS = 5
 """Panels of scalars, where the model does not say which."""
 
 
@@ -136,17 +136,23 @@ def plot_description(
     if model.panels:
         panels = [_panel(entry, allowed) for entry in model.panels]
     else:
-        chunks = [scalars[k : k + LOOKS] for k in range(0, len(scalars), LOOKS)]
-        panels = [_numbered(chunk) for chunk in chunks[:MOST_PANELS]]
-        panels += [
-            _numbered(observables[k : k + LOOKS]) for k in range(0, len(observables), LOOKS)
-        ][:2]
+        panels = [_numbered(names) for names in _together(scalars)[:MOST_PANELS]]
+        panels += [_numbered(names) for names in _together(observables)[:2]]
         panels.append(Panel((("risk", 5),), logarithmic=True))
     return PlotDescription(
         panels=tuple(panels),
         marks={name: name.replace("_", " ") for name in events},
         overlaid=(*scalars[:4], "risk"),
     )
+
+
+def _together(names: Sequence[str]) -> list[list[str]]:
+    """Names that share a panel; where there are many, those that begin with the same letters."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        letters = re.match(r"[A-Za-z]*", name)
+        groups.setdefault(letters[0] if letters and len(names) > LOOKS else "", []).append(name)
+    return [group[k : k + LOOKS] for group in groups.values() for k in range(0, len(group), LOOKS)]
 
 
 def _numbered(names: Sequence[str], logarithmic: bool = False) -> Panel:
