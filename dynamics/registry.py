@@ -125,7 +125,7 @@ class System:
     closure : callable or None
         Parameters -> what training closes on (`theory.closure.Closure`), of a model of one's own.
     checks, figures : mapping or None
-        Source of a claim -> its check, name -> figure; those of the paper's folder in
+        Source of a claim -> its check, name -> figure; those of the paper in
         `dynamics.experiments` where None.
 
     Examples
@@ -167,9 +167,13 @@ class System:
         """What `load_system` finds it by: the path of a model file of one's own, else a name."""
         if self.origin is None or not self.origin.path:
             return self.name
-        path = Path(self.origin.path)
         # A store that names a library model is read on every machine.
-        return path.stem if path.parent == HERE / "models" else self.origin.path
+        return self.name if self.in_library else self.origin.path
+
+    @property
+    def in_library(self) -> bool:
+        """Whether it is a published model of `dynamics.models`."""
+        return self.origin is not None and in_library(self.origin.path)
 
     def overview(self) -> dict[str, Any]:
         """What is shown of it: the paper, its parameters and events."""
@@ -266,6 +270,16 @@ def library_names() -> tuple[str, ...]:
     return tuple(p.stem for p in files if STARTS.search(p.read_text(encoding="utf-8")))
 
 
+def in_library(path: str | os.PathLike[str] | None) -> bool:
+    """Whether a model file is one of the library.
+
+    Parameters
+    ----------
+    path : path-like or None
+    """
+    return path is not None and Path(path).parent == HERE / "models"
+
+
 def system_names() -> tuple[str, ...]:
     """Names of the built-in systems, then of the library models.
 
@@ -289,7 +303,7 @@ def title(name: str) -> str:
     if name in built_in_names():
         return load_system(name).title
     module = ast.parse(_library_file(name).read_text(encoding="utf-8"))
-    return (ast.get_docstring(module) or name).splitlines()[0]
+    return (ast.get_docstring(module) or name).splitlines()[0].rstrip(".")
 
 
 def is_model_file(source: str) -> bool:

@@ -49,6 +49,9 @@ COMMANDS = {
     "diversity": Command("FILE", "diversity", "how much the queries of attention maps differ"),
     "verify": Command("SYSTEM", "paper", "a measured verdict on every claim of the paper"),
     "figure": Command("SYSTEM", "paper", "a figure of the paper, or one that goes with a verdict"),
+    "gallery": Command(
+        "SYSTEM", "gallery", "a page on a model file: what closes, pictures, verdicts"
+    ),
 }
 PROBLEMS = {
     "reduced": "the few numbers on which training closes, by symmetry",
@@ -215,6 +218,7 @@ def _systems(words: list[str]) -> int:
         return 0
     if words:
         raise InvalidRequest(f"word {words[0]!r} is not expected; attdyn systems takes no words")
-    for name in system_names():
-        print(f"{name:<24}{title(name)}")
+    names = system_names()
+    for name in names:
+        print(f"{name:<{max(map(len, names))}}  {title(name)}")
     return 0

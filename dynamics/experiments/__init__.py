@@ -1,7 +1,7 @@
 """What needs drivers, systems and pictures together: verdicts on claims, figures of papers.
 
-One folder a system, found by its name, with ``CHECKS`` (claim -> function) and ``FIGURES`` (name ->
-function) in its ``__init__.py``.
+One folder a system, and one file of `library` a published model, found by its name, with ``CHECKS``
+(claim -> function) and ``FIGURES`` (name -> function).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def experiments_of(system: System, kind: str) -> Mapping[str, Callable[..., Any]]:
     """The checks or the figures of a system: name -> function; empty where there are none.
 
-    They are its own where it brings them, else those of the paper's folder here.
+    They are its own where it brings them, else those of the paper here.
 
     Parameters
     ----------
@@ -30,8 +30,11 @@ def experiments_of(system: System, kind: str) -> Mapping[str, Callable[..., Any]
     own: Mapping[str, Callable[..., Any]] | None = getattr(system, kind)
     if own is not None:
         return own
-    if system.origin is not None or system.name not in built_in_names():
+    if system.in_library:
+        module = importlib.import_module(f"{__name__}.library.{system.name}")
+    elif system.origin is None and system.name in built_in_names():
+        module = importlib.import_module(f"{__name__}.{system.name}")
+    else:
         return {}
-    module = importlib.import_module(f"{__name__}.{system.name}")
     table: Mapping[str, Callable[..., Any]] = getattr(module, kind.upper())
     return table

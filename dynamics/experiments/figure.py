@@ -244,13 +244,14 @@ Figure = Callable[["System", FigureRequest], Drawing]
 def figures(system: System) -> Mapping[str, Figure]:
     """The figures of a system: name -> function; empty where there are none.
 
-    Those of `dynamics.experiments.own_models` where it is a model of one's own without others.
+    Those of `dynamics.experiments.own_models` too where it is made of a model.
     """
+    own = experiments_of(system, "figures")
     if system.figures is None and system.model is not None:
         from dynamics.experiments.own_models import FIGURES
 
-        return FIGURES
-    return experiments_of(system, "figures")
+        return {**own, **FIGURES}
+    return own
 
 
 def draw(

@@ -57,14 +57,14 @@ def markdown(
         f"Claims of the paper with what was measured of them, {len(verdicts)} here: "
         + ", ".join(f"{count} {word}" for word, count in counts.items())
         + ". Each section ends with the command that repeats it.",
-        "\n".join(_summary(verdicts)),
+        "\n".join(summary(verdicts)),
     ]
     for verdict in verdicts:
         lines += _section(verdict, command, pictures.get(verdict.claim.source))
     return "\n\n".join(lines) + "\n"
 
 
-def _summary(verdicts: Sequence[Verdict]) -> list[str]:
+def summary(verdicts: Sequence[Verdict]) -> list[str]:
     """Rows of the table of all verdicts."""
     rows = ["| claim | verdict | measured | claimed | quantity |", "|---|---|---|---|---|"]
     for verdict in verdicts:
@@ -79,12 +79,12 @@ def _section(verdict: Verdict, command: str, picture: str | None) -> list[str]:
     claim, finding = verdict.claim, verdict.finding
     lines = [
         f"## {_plain(claim.source)}",
-        f"> {_prose(claim.statement)}",
-        f"*Assumes:* {_prose(claim.hypothesis)}",
-        f"*Would be contradicted by:* {_prose(claim.falsified_by)}",
+        f"> {prose(claim.statement)}",
+        f"*Assumes:* {prose(claim.hypothesis)}",
+        f"*Would be contradicted by:* {prose(claim.falsified_by)}",
         f"**{_upper(verdict.word)}.** {_upper(_plain(finding.quantity))}: measured "
         f"{finding.measured:.4g}, claimed {_claimed(verdict)}.",
-        f"{_upper(_prose(finding.reason))}.",
+        f"{_upper(prose(finding.reason))}.",
     ]
     literal = verdict.document().get("literal")
     if literal is not None:
@@ -92,7 +92,7 @@ def _section(verdict: Verdict, command: str, picture: str | None) -> list[str]:
             f"**Literal words: {literal['verdict']}.** {_upper(_plain(literal['quantity']))}: "
             f"measured {literal['measured']:.4g}, claimed "
             f"{_relation(literal['relation'], literal['bound'])}. "
-            f"{_upper(_prose(literal['reason']))}."
+            f"{_upper(prose(literal['reason']))}."
         )
     if picture is not None:
         lines.append(f"![Evidence for {_plain(claim.source)}]({picture})")
@@ -120,7 +120,7 @@ def _plain(text: str) -> str:
     return SPECIAL.sub(r"\\\1", text)
 
 
-def _prose(text: str) -> str:
+def prose(text: str) -> str:
     """A text in LaTeX: formulas stay, double backticks become code, the rest is plain."""
     parts = re.split(r"(\$[^$]+\$|``[^`]+``)", text)
     return "".join(

@@ -11,7 +11,7 @@ from dynamics.models.engine.definition import Definition, notation_of
 from dynamics.models.engine.problem import ModelProblem
 from dynamics.models.engine.square import FullEmpirical, FullPopulation, ReducedPopulation
 from dynamics.models.engine.tracing import refusals
-from dynamics.registry import DefaultRun, System
+from dynamics.registry import DefaultRun, System, in_library
 from dynamics.results.presentation import PlotDescription
 from dynamics.validation import InvalidRequest
 from theory.claims import Claim
@@ -146,11 +146,19 @@ def _rules_by_name(model: Model) -> tuple[EventRule, ...]:
     return tuple(Crossing(str(n), str(text), "", one) for n, text in table.items())
 
 
-def _claims(model: Model) -> tuple[tuple[Claim, ...], dict[str, Callable[..., Any]]]:
-    """The claims of a model file, and the functions that check them."""
+def _claims(model: Model) -> tuple[tuple[Claim, ...], dict[str, Callable[..., Any]] | None]:
+    """The claims of a model file, and the functions that check them.
+
+    A library model states its claims in words; their checks are in `dynamics.experiments.library`.
+    """
     claims_of_model = model.claims
     if claims_of_model is None:
         return (), {}
+    if in_library(model.path) and isinstance(claims_of_model, Mapping):
+        stated = claims_of_model.items()
+        return tuple(
+            Claim(*item, "the law of the model file", "its check") for item in stated
+        ), None
     items = (
         claims_of_model.items()
         if isinstance(claims_of_model, Mapping)

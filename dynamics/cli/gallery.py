@@ -1,0 +1,65 @@
+"""``attdyn gallery``: a page on a model file: what closes, pictures, figures, verdicts."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from dynamics.cli.arguments import CommandRequest, Parser
+from dynamics.cli.files import print_result
+from dynamics.cli.folders import write_folder
+from dynamics.validation import integer
+
+PAGE = "index"
+
+
+def add_flags(parser: Parser) -> None:
+    """Add the flags of the page."""
+    parser.add_flags({"out": "folder of the page"}, metavar="DIR")
+    parser.add_flags({"seed": "seed of everything random (default 0)"}, metavar="N")
+
+
+def execute(request: CommandRequest) -> int:
+    """Train, draw, verify, write; returns the exit code."""
+    from dynamics import plotting
+    from dynamics.analysis.comparison import compare
+    from dynamics.experiments import experiments_of, gallery
+    from dynamics.experiments.figure import draw
+    from dynamics.experiments.verdict_report import html
+    from dynamics.experiments.verify import verify
+    from dynamics.results import storage
+
+    options, system = request.flags, request.system
+    gallery.source_of(system)
+    out = Path(str(options.get("out", f"results/gallery-{system.name}")))
+    storage.check_writable(out)
+    seed = integer("seed", options.get("seed", 0), at_least=0, at_most=2**62)
+    default, parameters = system.default_runs["compare"], request.parameters()
+    reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
+    comparison = compare(reduced, full, default.eta, default.steps)
+    own = request.given_parameters
+    drawings = {
+        name: draw(system, name, seed=seed, user_parameters=own)
+        for name in experiments_of(system, "figures")
+    }
+    verdicts = verify(system, parameters if own else None, seed=seed) if system.claims else []
+    files = {"training": "training.png"} | {name: f"figure-{name}.png" for name in drawings}
+    captions = {name: drawing.caption for name, drawing in drawings.items()}
+    page = gallery.markdown(system, comparison, verdicts, captions, files)
+    pictures: list[tuple[str, Any]] = [("training.png", partial(plotting.comparison, comparison))]
+    pictures += [(files[name], partial(_axes, drawing)) for name, drawing in drawings.items()]
+    document = {
+        "system": system.name,
+        "deviation": comparison.deviation,
+        "figures": captions,
+        "claims": [verdict.document() for verdict in verdicts],
+    }
+    texts = {f"{PAGE}.md": page, f"{PAGE}.html": html(system.title, page)}
+    folder, document = write_folder(out, document, pictures, texts=texts)
+    print_result(options, document, f"page     {folder / PAGE}.html")
+    return 0
+
+
+def _axes(drawing: Any) -> Any:
+    return drawing.axes

@@ -1,0 +1,130 @@
+"""A page on a model: its file, what closes, the standard picture, its figures and verdicts.
+
+Written as Markdown, and turned to HTML as the report of verdicts is
+(`dynamics.experiments.verdict_report`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from dynamics.experiments.verdict_report import prose, summary
+from dynamics.validation import InvalidRequest
+from theory.closure import closure_lines
+
+if TYPE_CHECKING:
+    from dynamics.experiments.verify import Verdict
+    from dynamics.registry import System
+    from dynamics.results.comparison import Comparison
+
+MATH = re.compile(r":math:`([^`]+)`")
+DISPLAYED = re.compile(r"^\.\. math::(.*\n(?:[ \t]+\S.*\n)*)", re.MULTILINE)
+
+
+def source_of(system: System) -> tuple[str, str]:
+    """Docstring and code of the file of a model.
+
+    Parameters
+    ----------
+    system : System
+
+    Raises
+    ------
+    InvalidRequest
+        If it has no file.
+    """
+    if system.model is None or system.model.path is None:
+        raise InvalidRequest(f"{system.name} is no model file; gallery is of a model")
+    text = system.model.path.read_text(encoding="utf-8")
+    module = ast.parse(text)
+    if ast.get_docstring(module) is None:
+        return system.title, text.strip()
+    end = module.body[0].end_lineno or 0
+    return str(ast.get_docstring(module)), "\n".join(text.splitlines()[end:]).strip()
+
+
+def from_docstring(text: str) -> str:
+    """A docstring's paragraphs as Markdown, with formulas between dollar signs.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> from_docstring("The risk :math:`R`.")
+    'The risk $R$.'
+    """
+    text = DISPLAYED.sub(lambda match: f"$$\n{_joined(match[1])}\n$$\n", text + "\n")
+    text = MATH.sub(lambda match: f"${_joined(match[1])}$", text)
+    return text.replace("``", "`").strip()
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.split())
+
+
+def markdown(
+    system: System,
+    comparison: Comparison,
+    verdicts: Sequence[Verdict],
+    figures: Mapping[str, str],
+    pictures: Mapping[str, str],
+) -> str:
+    """The page.
+
+    Parameters
+    ----------
+    system : System
+        Of a model file.
+    comparison : Comparison
+        Reduced and full at the model's own constants.
+    verdicts : sequence of Verdict
+    figures : mapping
+        Name of a figure -> its caption.
+    pictures : mapping
+        ``"training"``, and name of a figure -> file name.
+
+    Returns
+    -------
+    str
+    """
+    documentation, code = source_of(system)
+    title, _, body = documentation.partition("\n")
+    assert system.closure is not None
+    closure = system.closure(system.Parameters(**comparison.reduced.parameters)).document()
+    run, name = comparison.reduced, system.reference
+    worst = max(comparison.deviation.values(), default=0.0)
+    events = "; ".join(
+        f"{event.name} at time {event.time:.5g}" if event else f"{event.name} {event.reason}"
+        for event in run.events.values()
+    )
+    parts = [
+        f"# {title.rstrip('.')}",
+        from_docstring(body),
+        f"Source: {system.model.source}." if system.model.source else "",
+        "## The file",
+        f"```python\n{code}\n```",
+        "## What closes",
+        "\n".join(["```text", *closure_lines(closure), "```"]),
+        "## Training",
+        f"![Training]({pictures['training']})",
+        f"Gradient descent at learning rate {system.model.eta:g}, {run.steps[-1]:,} steps: every "
+        "entry "
+        f"differs from its scalar by at most {worst:.1e}. Events: {events or 'none'}.",
+    ]
+    for figure, caption in figures.items():
+        parts += [f"## Figure {figure}", f"![{figure}]({pictures[figure]})", prose(caption)]
+    if verdicts:
+        parts += ["## Claims", "\n".join(summary(verdicts))]
+        for verdict in verdicts:
+            claim, reason = verdict.claim, prose(verdict.finding.reason)
+            parts += [f"### {prose(claim.source)}", f"> {prose(claim.statement)}"]
+            parts += [f"**{verdict.word}:** {reason}."]
+    commands = [f"attdyn compare {name}", *(f"attdyn figure {name} {each}" for each in figures)]
+    commands += [f"attdyn verify {name}"] if verdicts else []
+    parts += ["## Again", "\n".join(["```sh", *commands, f"attdyn gallery {name}", "```"])]
+    return "\n\n".join(part for part in parts if part) + "\n"

@@ -1,0 +1,46 @@
+r"""Deep linear networks learn one mode after another (Saxe, McClelland, Ganguli 2014).
+
+``layers`` square matrices are trained on whitened inputs, so that with the singular values
+:math:`s_k` of the input-output correlation the population risk is closed (the door ``risk``,
+exact):
+
+.. math:: R = \tfrac12 \| W_L \cdots W_1 - \mathrm{diag}(s) \|^2, \qquad s_k = s_1 r^{k-1}.
+
+The start is aligned and balanced: every layer is :math:`a_0^{1/L}` times the identity, in the
+singular vectors of the target. The entries ``(k, k)`` of all layers then stay equal, ``w_k``, and
+everything else stays zero: one scalar a mode. For two layers the strength :math:`a = w^2` of a mode
+follows a sigmoid, ``claims``. From any other start nothing stays equal; what the flow keeps there
+is :math:`W_{l+1}^T W_{l+1} - W_l W_l^T`.
+"""
+
+import numpy as np
+
+SOURCE = "arXiv 1312.6120"
+eta, steps = 0.01, 1500
+claims = {
+    "Sigmoid": r"a mode of two layers grows as $s e^{2st} / (e^{2st} - 1 + s/a_0)$",
+    "Learning time": r"the time to learn a mode is inversely proportional to its singular value",
+}
+
+
+def start(D=4, layers=2, a0=1e-3):
+    return {"W": np.broadcast_to(a0 ** (1 / layers) * np.eye(D), (layers, D, D))}
+
+
+def fixed(D, s1=4.0, ratio=0.5):
+    return {"s": s1 * ratio ** np.arange(D)}
+
+
+def risk(theta, xp, D, layers):
+    product = xp.eye(D)
+    for layer in range(layers):
+        product = theta["W"][layer] @ product
+    return xp.sum((product - xp.diag(theta["s"])) ** 2) / 2
+
+
+def names(D):
+    return {f"w{k + 1}": ("W", 0, k, k) for k in range(D)}
+
+
+def events(D):
+    return {f"T{k + 1}": f"w{k + 1}**layers >= s1*ratio**{k}/2" for k in range(D)}

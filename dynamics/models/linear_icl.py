@@ -1,0 +1,57 @@
+r"""Linear attention in context (Zhang, Frei, Bartlett 2023; Zhang, Singh, Latham, Saxe 2025).
+
+A prompt has N examples :math:`(x_n, y_n)`, :math:`y = w \cdot x`, of a task :math:`w \sim N(0, I)`,
+and a query :math:`x_q`; inputs are :math:`N(0, \Lambda)`. With :math:`\beta = \frac1N \sum y_n x_n`
+heads of linear attention answer :math:`\hat y = \sum_h u_h\, \beta^T U_h x_q`. Their law is
+Gaussian and enters by its moments alone, so the risk is closed (the door ``risk``, exact): with
+:math:`M = \sum_h u_h U_h` and :math:`\Gamma = (1 + \frac1N) \Lambda + \frac{\mathrm{tr} \Lambda}{N}
+I`,
+
+.. math:: R = \tfrac12 \mathrm{tr} [\Lambda - 2 \Lambda^2 M + M^T \Lambda \Gamma M \Lambda],
+   \qquad M^* = \Gamma^{-1}.
+
+``rank=0`` is the merged head, U a matrix: from U = s I it closes on s for each eigenvalue of
+:math:`\Lambda`, and u. The flow keeps :math:`u^2 - |U|^2`, descent breaks it at order eta
+(``ratio`` other than 1 starts off balance; on it, s and u are proportional for ever). ``rank=R``
+are ``heads`` separate ones, :math:`U_h = \sum_r k_{hr} q_{hr}^T`, from a random start with nothing
+to stay equal: the risk then falls from plateau to plateau. Eigenvalues are ``least + slope (D - 1 -
+d)``.
+"""
+
+import numpy as np
+
+SOURCE = "arXiv 2306.09927, 2501.16265"
+eta, steps = 0.02, 2000
+claims = {
+    "Global minimum": r"training ends at $M^* = \Gamma^{-1}$, the global minimum",
+    "Closed form": r"from $s_0 = w_0/\sqrt{D}$ the flow of white inputs is a sigmoid in $s u$",
+    "Conserved": r"$u^2 - |U|^2$ is kept by the flow",
+    "Plateaus": r"heads of rank one learn the eigenvectors one by one, largest first",
+}
+
+
+def start(D=4, w0=1e-3, ratio=1.0, rank=0, heads=4, seed_0=0):
+    if not rank:
+        return {"U": w0 / np.sqrt(D) * np.eye(D)[None], "u": np.full(1, ratio * w0)}
+    draw = np.random.default_rng(seed_0).standard_normal
+    k, q = w0 * draw((2, heads, rank, D))
+    return {"k": k, "q": q, "u": w0 * draw(heads)}
+
+
+def fixed(D, least=1.0, slope=0.0):
+    return {"eigenvalues": least + slope * np.arange(D)[::-1]}
+
+
+def risk(theta, xp, D, rank, N=31):
+    U = xp.einsum("hrd,hre->hde", theta["k"], theta["q"]) if rank else theta["U"]
+    M, Lambda = xp.einsum("h,hde->de", theta["u"], U), xp.diag(theta["eigenvalues"])
+    Gamma = (1 + 1 / N) * Lambda + xp.trace(Lambda) / N * xp.eye(D)
+    return xp.trace(Lambda - 2 * Lambda @ Lambda @ M + M.T @ Lambda @ Gamma @ M @ Lambda) / 2
+
+
+def names(rank):
+    return {} if rank else {"s": ("U", 0, 0, 0), "u": ("u", 0)}
+
+
+def events(rank):
+    return {} if rank else {"half": "2*s*u*(1 + (1 + D)/N) >= 1"}

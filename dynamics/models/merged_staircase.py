@@ -1,0 +1,61 @@
+r"""A two-layer network climbs a staircase of monomials (Abbe, Boix-Adsera, Misiakiewicz 2022).
+
+Inputs are uniform on the hypercube :math:`\{-1, 1\}^D`, enumerated and exact; the network
+:math:`\frac1m \sum_i a_i \tanh(w_i \cdot x + b_i)` is trained by the squared error, all layers,
+from :math:`w_i = 0`, the limit of the paper's random starts at large D. The targets are
+``staircase``, :math:`x_1 + x_1 x_2 + x_1 x_2 x_3`, ``leap``, :math:`x_1 + x_1 x_2 x_3`, and
+``parity``, :math:`x_1 x_2 x_3`.
+
+``F_..`` are Fourier coefficients of the network, ``w_k`` the root mean square of the weights of a
+coordinate. A coordinate that the target does not contain never moves, so training is of no
+dimension: it closes on the same scalars at every D. A function with the merged-staircase property
+(every monomial adds one coordinate to those before it) is learned; one that leaps over two
+coordinates is not, and from w = 0 it is exactly that.
+"""
+
+import itertools
+
+import numpy as np
+
+SOURCE = "arXiv 2202.08658"
+eta, steps = 1.0, 3000
+PRODUCTS = {"staircase": ([0], [0, 1], [0, 1, 2]), "leap": ([0], [0, 1, 2]), "parity": ([0, 1, 2],)}
+panels = [("risk",), ("F_1", "F_12", "F_123"), ("w_1", "w_2", "w_3")]
+events = {f"T_{name}": f"F_{name} >= 1/2" for name in ("1", "12", "123")}
+claims = {
+    "Staircase": "the staircase is learned, in the same time at every dimension",
+    "Leaps": "from w = 0 a target without the merged-staircase property is not learned",
+    "Order": "the monomials are learned one after another",
+}
+
+
+def start(D=5, neurons=12):
+    a = np.linspace(-1.0, 1.0, neurons)
+    return {"W": np.zeros((neurons, D)), "a": a, "b": np.roll(a, neurons // 3)}
+
+
+def law(D, target="staircase"):
+    for signs in itertools.product((-1.0, 1.0), repeat=D):
+        x = np.array(signs)
+        yield 0.5**D, {"x": x, "y": sum(np.prod(x[term]) for term in PRODUCTS[target])}
+
+
+def network(theta, x, xp):
+    return theta["a"] @ xp.tanh(theta["W"] @ x + theta["b"]) / len(theta["a"])
+
+
+def loss(theta, sample, xp):
+    return (network(theta, sample["x"], xp) - sample["y"]) ** 2 / 2
+
+
+def observe(theta, sample, xp):
+    x, F = sample["x"], network(theta, sample["x"], xp)
+    return {
+        "F_1": F * x[0],
+        "F_12": F * x[0] * x[1],
+        "F_123": F * x[0] * x[1] * x[2],
+    }
+
+
+def observables(theta, xp):
+    return {f"w_{k + 1}": xp.sqrt(xp.mean(theta["W"][:, k] ** 2)) for k in range(3)}

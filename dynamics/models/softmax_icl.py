@@ -1,0 +1,66 @@
+r"""Softmax attention learns in context on orthonormal features (Huang, Cheng, Liang 2023).
+
+A prompt has N tokens drawn from K orthonormal features with probabilities p, and a query feature
+k; a token's label is :math:`\langle w, x \rangle` with :math:`E[w w^T] = I`. One head of softmax
+attention answers with the labels of what it attends to, a share
+:math:`\mathrm{Attn}_m \propto n_m e^{Q_{km}}` on the :math:`n_m` tokens of feature m. Averaged over
+the tasks w the loss of a prompt is
+
+.. math:: \tfrac12 (1 - \mathrm{Attn}_k)^2 + \tfrac12 \sum_{m \ne k} \mathrm{Attn}_m^2 ,
+
+and the counts n are multinomial: a finite law, enumerated and exact. Feature 1 has the probability
+``p1``, the others share the rest. ``A1`` and ``A2`` are the entries of Q of a feature with itself
+(:math:`A_k` of the paper), ``B..`` those of a query with another feature. A shift of a row of Q
+changes nothing, so its sum is kept; balanced, ``B = -A/(K-1)``. Events: the mean attention of a
+query on its own feature is 95 % of the largest possible, the chance that it is there at all.
+"""
+
+import itertools
+import math
+
+import numpy as np
+
+SOURCE = "arXiv 2310.05249"
+eta, steps = 1.0, 3000
+events = {
+    "T_1": "attention_1 >= 19/20*(1 - (1 - p1)**N)",
+    "T_2": "attention_2 >= 19/20*(1 - (1 - (1 - p1)/(K - 1))**N)",
+}
+claims = {
+    "Conserved": "the sum of the bilinear weights of a query is kept",
+    "Concentration": "with balanced features attention concentrates on the query's own feature",
+    "Dominant first": "with one dominant feature its queries converge first, the rare ones later",
+}
+
+
+def start(K=3):
+    return {"Q": np.zeros((K, K))}
+
+
+def law(K, N=6, p1=1 / 3):
+    p = np.array([p1, *[(1 - p1) / (K - 1)] * (K - 1)])
+    for bars in itertools.combinations(range(N + K - 1), K - 1):
+        n = np.diff([-1, *bars, N + K - 1]) - 1
+        chance = math.factorial(N) * np.prod([q**k / math.factorial(k) for q, k in zip(p, n)])
+        for query in range(K):
+            yield p[query] * chance, {"n": n.astype(float), "query": np.eye(K)[query]}
+
+
+def attention(theta, sample, xp):
+    weights = sample["n"] * xp.exp(sample["query"] @ theta["Q"])
+    return weights / xp.sum(weights)
+
+
+def loss(theta, sample, xp):
+    return xp.sum((attention(theta, sample, xp) - sample["query"]) ** 2) / 2
+
+
+def observe(theta, sample, xp, K, p1):
+    own = attention(theta, sample, xp) @ sample["query"]
+    first = sample["query"][0]
+    return {"attention_1": first * own / p1, "attention_2": (1 - first) * own / (1 - p1)}
+
+
+def names(K):
+    pairs = {"A1": (0, 0), "B12": (0, 1), "A2": (1, 1), "B21": (1, 0), "B23": (1, 2 % K)}
+    return {name: ("Q", *entry) for name, entry in pairs.items()}

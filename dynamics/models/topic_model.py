@@ -1,0 +1,56 @@
+r"""One layer of attention learns topics from masked words (Li, Li, Risteski 2023).
+
+T topics have v words each. A document draws ``chosen`` topics, then each of its (infinitely many)
+words from their words. A word is masked with probability ``masked``; it is then left as it is
+(``left``), replaced by any word (``random``), or by the word MASK. From the document as shown, in
+which u has the share :math:`f_u`, the word q that is shown in a masked place predicts the true one,
+
+.. math:: \hat e = \sum_u V_{\cdot u}\, \mathrm{softmax}_u (A_{qu} + \ln f_u), \qquad
+   R = \tfrac12 E \| \hat e - e \|^2 + \tfrac\lambda2 \|V\|^2 ,
+
+with logits A and values V: a finite law, enumerated and exact. By exchange of words and of topics
+it closes on V of the same topic, of another topic and of MASK, and on A of the same topic, of
+another one, and of and to MASK. The paper trains V under uniform attention first and A afterwards;
+here all is trained at once from zero, where A has no gradient before V has grown.
+"""
+
+from itertools import combinations, product
+
+import numpy as np
+
+SOURCE = "arXiv 2303.04245"
+eta, steps = 1.0, 3000
+events = {"T_V": "V_same >= 1/(2*v)", "T_A": "A_same - A_other >= 1"}
+claims = {
+    "Blocks of values": "values become block-wise: larger within a topic than across topics",
+    "Blocks of attention": "words attend more to words of their own topic than to those of others",
+}
+
+
+def start(T=4, v=2):
+    return {"V": np.zeros((T * v, T * v + 1)), "A": np.zeros((T * v + 1, T * v + 1))}
+
+
+def names(T, v):
+    own, other, mask = 0, v, T * v
+    table = {"V_same": ("V", 0, own), "V_other": ("V", 0, other), "V_mask": ("V", 0, mask)}
+    table |= {"A_same": ("A", 0, own), "A_other": ("A", 0, other), "A_to_mask": ("A", 0, mask)}
+    return table | {"A_of_mask": ("A", mask, 0), "A_mask": ("A", mask, mask)}
+
+
+def law(T, v, chosen=2, masked=0.15, left=0.1, random=0.1):
+    words, topics = np.eye(T * v + 1), [*combinations(range(T), chosen)]
+    for topic in topics:
+        own = [t * v + k for t in topic for k in range(v)]
+        shown = random * np.append(np.full(T * v, 1 / (T * v)), 0) + (1 - left - random) * words[-1]
+        share = (1 - masked) * words[own].mean(axis=0)
+        share = share + masked * (left * words[own].mean(axis=0) + shown)
+        for word, query in product(own, range(T * v + 1)):
+            chance = (left * (query == word) + shown[query]) / len(topics) / len(own)
+            yield chance, {"share": share, "word": words[word][:-1], "query": words[query]}
+
+
+def loss(theta, sample, xp, decay=1e-3):
+    weights = sample["share"] * xp.exp(sample["query"] @ theta["A"])
+    answer = theta["V"] @ weights / xp.sum(weights)
+    return xp.sum((answer - sample["word"]) ** 2) / 2 + decay / 2 * xp.sum(theta["V"] ** 2)

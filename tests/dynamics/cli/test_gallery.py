@@ -1,0 +1,61 @@
+"""``attdyn gallery``: a page on a model, of the library and of one's own."""
+
+from pathlib import Path
+
+from dynamics.cli import main
+from dynamics.experiments.gallery import from_docstring
+
+PLAIN = """import numpy as np
+
+
+def start(w0=0.1):
+    return {"w": np.full(2, w0)}
+
+
+def risk(theta, xp, target=1.0):
+    return xp.sum((theta["w"] ** 2 - target) ** 2)
+
+
+eta, steps = 0.02, 100
+"""
+
+
+def test_a_page_on_a_library_model(tmp_path, capsys):
+    """The file, what closes, every picture, every verdict; the pictures that it names exist."""
+    out = tmp_path / "page"
+    assert main(["gallery", "single_location", "--out", str(out)]) == 0
+    page = (out / "index.md").read_text(encoding="utf-8")
+    assert "def loss(theta, sample, xp):" in page
+    assert "closes on 2 scalars of 8 entries" in page
+    assert "**holds:**" in page
+    assert "$$\n\\hat y = \\sum_l" in page
+    for line in page.splitlines():
+        if line.startswith("!["):
+            assert (out / line.partition("](")[2].rstrip(")")).stat().st_size > 10_000
+    assert page.count("![") == 2
+    html = (out / "index.html").read_text(encoding="utf-8")
+    assert "<math" in html
+    assert ":math:" not in html
+    assert capsys.readouterr().out == f"page     {out}/index.html\n"
+
+
+def test_a_page_on_a_model_of_ones_own(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("my.py").write_text(PLAIN, encoding="utf-8")
+    assert main(["gallery", "my.py"]) == 0
+    page = Path("results/gallery-my/index.md").read_text(encoding="utf-8")
+    assert page.startswith("# my\n")
+    assert "closes on 1 scalar of 2 entries" in page
+    assert "## Claims" not in page
+
+
+def test_the_gallery_is_of_models(capsys):
+    assert main(["gallery", "shallow_vit"]) == 2
+    assert (
+        capsys.readouterr().err == "attdyn: shallow_vit is no model file; gallery is of a model\n"
+    )
+
+
+def test_formulas_of_a_docstring():
+    text = "A :math:`x\n+ y`, ``code``:\n\n.. math:: a =\n   b.\n\nEnd."
+    assert from_docstring(text) == "A $x + y$, `code`:\n\n$$\na = b.\n$$\n\nEnd."
