@@ -1,5 +1,6 @@
 """Every driver on own models: batches, empirical runs, flows, overlays, stability, groups."""
 
+import itertools
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -302,3 +303,22 @@ def test_a_curve_that_hardly_moves_is_drawn(values, shown):
     offset_in_label(axes)
     assert axes.get_ylabel() == shown
     plt.close("all")
+
+
+def test_labels_of_near_events_stand_above_one_another():
+    def start(w0=0.1):
+        return {"w": np.array(w0)}
+
+    def risk(theta, xp):
+        return (theta["w"] - 1) ** 2 / 2
+
+    events = {"T_a": "w >= 1/2", "T_b": "w >= 51/100", "T_c": "w >= 52/100", "T_d": "w >= 99/100"}
+    system = dynamics.Model(start=start, risk=risk, events=events)
+    run = dynamics.descend(system.ReducedPopulation(system.Parameters()), eta=0.01, steps=1000)
+    axes = plotting.training(run)
+    axes[0].figure.canvas.draw()
+    words = [name.replace("_", " ") for name in events]
+    boxes = [text.get_window_extent() for text in axes[0].texts if text.get_text() in words]
+    assert len(boxes) == 4
+    for one, two in itertools.combinations(boxes, 2):
+        assert not one.overlaps(two)
