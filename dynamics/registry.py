@@ -168,7 +168,7 @@ class System:
         if self.origin is None or not self.origin.path:
             return self.name
         # A store that names a library model is read on every machine.
-        return self.name if self.in_library else self.origin.path
+        return Path(self.origin.path).stem if self.in_library else self.origin.path
 
     @property
     def in_library(self) -> bool:

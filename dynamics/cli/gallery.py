@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from dynamics.cli.arguments import CommandRequest, Parser
 from dynamics.cli.files import print_result
 from dynamics.cli.folders import write_folder
-from dynamics.validation import integer
+from dynamics.validation import InvalidRequest, integer
 
 PAGE = "index"
 
@@ -39,10 +40,12 @@ def execute(request: CommandRequest) -> int:
     reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
     comparison = compare(reduced, full, default.eta, default.steps)
     own = request.given_parameters
-    drawings = {
-        name: draw(system, name, seed=seed, user_parameters=own)
-        for name in experiments_of(system, "figures")
-    }
+    drawings = {}
+    for name in experiments_of(system, "figures"):
+        try:
+            drawings[name] = draw(system, name, seed=seed, user_parameters=own)
+        except InvalidRequest as refusal:
+            print(f"attdyn: without figure {name}: {refusal}", file=sys.stderr)
     verdicts = verify(system, parameters if own else None, seed=seed) if system.claims else []
     files = {"training": "training.png"} | {name: f"figure-{name}.png" for name in drawings}
     captions = {name: drawing.caption for name, drawing in drawings.items()}

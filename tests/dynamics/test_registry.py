@@ -133,7 +133,7 @@ def test_library_models_are_listed(system, engine, tmp_path, monkeypatch, capsys
     monkeypatch.setattr(registry, "HERE", tmp_path)
     assert dynamics.system_names() == ("wells",)
     assert main(["systems"]) == 0
-    assert capsys.readouterr().out.split(maxsplit=1) == ["wells", "Two wells (Nobody 2000).\n"]
+    assert capsys.readouterr().out.split(maxsplit=1) == ["wells", "Two wells (Nobody 2000)\n"]
     loaded = dynamics.load_system("wells")
     assert loaded.origin.path == str(models / "wells.py")
     assert loaded.reference == "wells"

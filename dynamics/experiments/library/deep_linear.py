@@ -34,7 +34,14 @@ def singular_values(parameters: Any) -> FloatArray:
 
 
 def sigmoid(time: FloatArray, s: float, a0: float) -> FloatArray:
-    """Strength of a mode of two layers at times, from a0 at time 0."""
+    """Strength of a mode of two layers at times, from a0 at time 0.
+
+    Parameters
+    ----------
+    time : float array
+    s, a0 : float
+        Singular value of the mode, its strength at the start.
+    """
     decay = np.exp(-2 * s * time)
     return np.asarray(s / (1 - decay + s / a0 * decay))
 

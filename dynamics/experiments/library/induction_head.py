@@ -138,8 +138,7 @@ def subspace(study: Study) -> Finding:
     reason = (
         f"of {full.layout.size:,} entries; the closure, which is told of no group, finds the "
         f"{reduced.closure.scalars} of them that move (M between the query's position and itself "
-        "has no "
-        f"gradient); reduced and full differ by {off:.1e} in 300 steps"
+        f"has no gradient); reduced and full differ by {off:.1e} in 300 steps"
     )
     same = Measurement("largest difference of reduced and full", off, "<=", ROUNDING)
     return study.conclude(float(count), reason, same)
@@ -200,9 +199,8 @@ def three_matter(study: Study) -> Finding:
     worst = study.rows[int(np.argmax(study.column("share")))]
     reason = (
         f"when the head has emerged, at N = {worst['N']}, {worst['other']} is "
-        f"{worst['value']:.3g}; alone "
-        f"the three take {study.listed('time_ratio')} times as long at N = "
-        f"{', '.join(map(str, SIZES))}"
+        f"{worst['value']:.3g}; alone the three take {study.listed('time_ratio')} times as long at "
+        f"N = {', '.join(map(str, SIZES))}"
     )
     return _reconstructed(study.conclude(max(study.column("share")), reason))
 
@@ -237,8 +235,7 @@ def times(system: System, request: FigureRequest) -> Drawing:
         legend(axes)
     caption = (
         "Times at which the risk falls below .1 and gamma_3 reaches 1/2, by the gradient flow of "
-        "all "
-        "scalars and of alpha_3, beta_2, gamma_3 alone."
+        "all scalars and of alpha_3, beta_2, gamma_3 alone."
     )
     return Drawing(axes, data, caption)
 

@@ -95,7 +95,13 @@ def closed_form(study: Study) -> Finding:
 
 
 def sigmoid(time: FloatArray, law: Any) -> FloatArray:
-    """S u along the flow from a balanced start of white inputs."""
+    """The product s u along the flow from a balanced start of white inputs.
+
+    Parameters
+    ----------
+    time : float array
+    law : Parameters
+    """
     decay, g = np.exp(-2 * np.sqrt(law.D) * time), 1 + (1 + law.D) / law.N
     return np.asarray(1 / (g * (1 - decay) + np.sqrt(law.D) / law.w0**2 * decay))
 

@@ -39,8 +39,8 @@ def learned(study: Study) -> Finding:
     moving = [run.final_state.size for run in runs]
     reason = (
         f"at time {LONG:g} the risk is {runs[0]['risk'][-1]:.3g} at D={law.D} and differs by "
-        f"{apart:.1e} "
-        f"at D={larger.D}; {moving[0]} and {moving[1]} scalars; seen with {law.neurons} neurons"
+        f"{apart:.1e} at D={larger.D}; {moving[0]} and {moving[1]} scalars; seen with "
+        f"{law.neurons} neurons"
     )
     same = Measurement("difference of the risks at two dimensions", apart, "<=", 1e-6)
     return study.conclude(float(runs[0]["risk"][-1]), reason, same, may_still_come=True)
@@ -65,8 +65,7 @@ def not_learned(study: Study) -> Finding:
     sizes = max(study.column("size"))
     reason = (
         f"targets {', '.join(targets)}, to time {LONG:g} from w = 0: the weights of x_2 and x_3 "
-        "are "
-        f"{sizes:g} at every record, so the risk cannot fall below {BOUNDS[targets[0]]:g}"
+        f"are {sizes:g} at every record, so the risk cannot fall below {BOUNDS[targets[0]]:g}"
     )
     return study.conclude(min(ratios), reason)
 
@@ -121,8 +120,7 @@ def losses(system: System, request: FigureRequest) -> Drawing:
         axes.legend()
     caption = (
         "Population risk along the gradient flow from w = 0. The staircase is learned; what leaps "
-        "over "
-        f"two coordinates stays at its level. Largest risk "
+        "over two coordinates stays at its level. Largest risk "
         f"{max(np.max(data[f'risk_{t}']) for t in words):.4g}."
     )
     return Drawing(axes, data, caption)

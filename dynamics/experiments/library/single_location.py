@@ -30,8 +30,7 @@ def recovers(study: Study) -> Finding:
     slope = np.polyfit(np.log(run.time[-40:]), np.log(run["risk"][-40:]), 1)[0]
     reason = (
         f"kappa = {run['kappa'][-1]:.4g}, nu = {run['nu'][-1]:.6g} at time {LONG:g}; the risk "
-        "falls as "
-        f"time^{slope:.2f} there"
+        f"falls as time^{slope:.2f} there"
     )
     return study.conclude(float(run["risk"][-1] / run["risk"][0]), reason, may_still_come=True)
 

@@ -35,9 +35,8 @@ def recovers(study: Study) -> Finding:
     mean, error = np.mean(ends, axis=0), np.std(ends, axis=0, ddof=1) / np.sqrt(len(ends))
     reason = (
         f"at time {LONG:g}, d = {law.d}, {len(ends)} seeds of {SAMPLES} draws: attention "
-        f"{mean[0]:.4f} +- {error[0]:.4f}, nu {mean[1]:.4f} +- {error[1]:.4f}, kappa "
-        f"{mean[2]:.3f} +- "
-        f"{error[2]:.3f}"
+        f"{mean[0]:.4f} +- {error[0]:.4f}, nu {mean[1]:.4f} +- {error[1]:.4f}, kappa {mean[2]:.3f} "
+        f"+- {error[2]:.3f}"
     )
     direction = Measurement("least nu", min(end[1] for end in ends), ">=", 0.9)
     return study.conclude(min(end[0] for end in ends), reason, direction, may_still_come=True)

@@ -10,6 +10,7 @@ from dynamics.experiments.figure import Drawing, FigureRequest, edges, page, tit
 from dynamics.experiments.measurement import TIME, Measurement, Study, Undecided, measures
 from dynamics.experiments.verify import Finding
 from dynamics.plotting.style import BLUE, ORANGE
+from dynamics.results.event import Event
 from dynamics.training.flow import flow
 from dynamics.training.gradient_descent import descend
 
@@ -24,8 +25,27 @@ DOMINANT = {"p1": 0.8, "N": 12}
 
 
 def present(share: float, law: Any) -> float:
-    """Chance that a feature of this share is among the tokens: the largest mean attention on it."""
+    """Chance that a feature is among the tokens: the largest mean attention on it.
+
+    Parameters
+    ----------
+    share : float
+        Its probability.
+    law : Parameters
+    """
     return float(1 - (1 - share) ** law.N)
+
+
+def ratio(first: Event, second: Event) -> float:
+    """Time of the second over that of the first; NaN where one is not reached, or both at once.
+
+    Parameters
+    ----------
+    first, second : Event
+    """
+    if first.time == 0.0:
+        return float("nan") if second.time == 0.0 else float("inf")
+    return second.time / first.time
 
 
 def _others(law: Any) -> float:
@@ -75,17 +95,14 @@ def dominant_first(study: Study) -> Finding:
     study.draw(TIME, "missing attention, relative")
     gaps = (run["A1"] - run["B12"], run["A2"] - run["B21"])
     alone = [run.time[np.argmax(gap >= np.log(law.N))] for gap in gaps]
-    reason = (
-        f"T_1 = {first.time:.5g}, T_2 = {second.time:.5g} by the flow; by weights the order is "
-        "another "
-        f"one: one own token gets as much attention as N others at about {alone[0]:.3g} for "
-        "feature 1 "
-        f"and {alone[1]:.3g} for the rare ones"
-        if alone[0] > alone[1] > 0
-        else f"T_1 = {first.time:.5g}, T_2 = {second.time:.5g} by the flow"
-    )
+    reason = f"T_1 = {first.time:.5g}, T_2 = {second.time:.5g} by the flow"
+    if alone[0] > alone[1] > 0:
+        reason += (
+            "; by weights the order is another one: one own token gets as much attention as N "
+            f"others at about {alone[0]:.3g} for feature 1 and {alone[1]:.3g} for the rare ones"
+        )
     later = Measurement("T_2 reached", float(second.reached), ">=", 1.0)
-    return study.conclude(second.time / first.time, reason, later, may_still_come=True)
+    return study.conclude(ratio(first, second), reason, later, may_still_come=True)
 
 
 def features(system: System, request: FigureRequest) -> Drawing:
@@ -117,8 +134,7 @@ def features(system: System, request: FigureRequest) -> Drawing:
         axes.legend(loc="upper left")
     caption = (
         "Mean attention of a query on the tokens of its own feature along the gradient flow; "
-        "dotted: "
-        "chance that there is such a token; dashed: the time at 95 % of it."
+        "dotted: chance that there is such a token; dashed: the time at 95 % of it."
     )
     return Drawing(axes, data, caption)
 
@@ -137,31 +153,31 @@ def order(system: System, request: FigureRequest) -> Drawing:
     options = request.options(quick | {"time": LONG})
     base = vars(request.make_parameters(system, ("p1", "N")))
     shares, lengths = np.sort(options["shares"]), np.sort(options["lengths"])
-    ratio = np.full((lengths.size, shares.size), np.nan)
+    ratios = np.full((lengths.size, shares.size), np.nan)
     for i, N in enumerate(lengths):
         for j, p1 in enumerate(shares):
             law = system.Parameters(**(base | {"N": int(N), "p1": float(p1)}))
             events = flow(system.ReducedPopulation(law), float(options["time"])).events
-            if events["T_1"] and events["T_2"]:
-                ratio[i, j] = events["T_2"].time / events["T_1"].time
+            ratios[i, j] = ratio(events["T_1"], events["T_2"])
     with page(5.6, 3.8, title(system, system.Parameters(**base), "K", width=5.6)) as (figure, axes):
-        span = float(np.nanmax(np.abs(np.log10(ratio)), initial=0.1))
-        image = axes.pcolormesh(edges(shares), np.arange(lengths.size + 1) - 0.5, np.log10(ratio),
-                                cmap="PuOr", vmin=-span, vmax=span)  # fmt: skip
-        for (i, j), value in np.ndenumerate(ratio):
+        powers = np.log10(np.where(np.isfinite(ratios) & (ratios > 0), ratios, np.nan))
+        span = float(np.nanmax(np.abs(powers), initial=0.1))
+        rows = np.arange(lengths.size + 1) - 0.5
+        image = axes.pcolormesh(edges(shares), rows, powers, cmap="PuOr", vmin=-span, vmax=span)
+        for (i, j), value in np.ndenumerate(ratios):
             word = f"{value:.2g}" if value < 100 else f"{value:.0f}"
-            dark = abs(np.log10(value)) > 0.6 * span
-            axes.text(shares[j], i, word if np.isfinite(value) else "not\nreached", ha="center",
-                      va="center", fontsize=7, color="w" if dark else "k")  # fmt: skip
+            if not np.isfinite(powers[i, j]):
+                word = "not\nreached" if np.isnan(value) else "one at\nonce"
+            colour = "w" if abs(powers[i, j]) > 0.6 * span else "k"
+            axes.text(shares[j], i, word, ha="center", va="center", fontsize=7, color=colour)
         axes.set(xlabel="share $p_1$ of feature 1", ylabel="tokens $N$")
         axes.set_yticks(range(lengths.size), [str(n) for n in lengths])
         figure.colorbar(image, label=r"$\log_{10} (T_2 / T_1)$")
     caption = (
         "Time T_2 of the other features over T_1 of feature 1 by the gradient flow: above 1 "
-        "feature 1 "
-        f"is first. Balanced at p1 = {1 / base['K']:.3g}."
+        f"feature 1 is first. Balanced at p1 = {1 / base['K']:.3g}."
     )
-    return Drawing(axes, {"shares": shares, "lengths": lengths, "ratio": ratio}, caption)
+    return Drawing(axes, {"shares": shares, "lengths": lengths, "ratio": ratios}, caption)
 
 
 CHECKS = {

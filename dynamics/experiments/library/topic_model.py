@@ -34,8 +34,7 @@ def blocks_of_values(study: Study) -> Finding:
     study.draw(TIME, "value", y_scale="linear")
     reason = (
         f"V_same = {run['V_same'][-1]:.4g}, V_other = {run['V_other'][-1]:.4g} at time {LONG:g}, "
-        "all "
-        "trained at once"
+        "all trained at once"
     )
     return study.conclude(float(gap.min() / gap.max()), reason)
 
@@ -51,8 +50,7 @@ def blocks_of_attention(study: Study) -> Finding:
     first, later = run.events["T_V"], run.events["T_A"]
     reason = (
         f"attention on a word of the own topic is e^{gap[-1]:.3g} times that on one of another "
-        "topic at "
-        f"time {LONG:g}; values reach 1/(2v) at {first.time:.4g}, logits are 1 apart at "
+        f"topic at time {LONG:g}; values reach 1/(2v) at {first.time:.4g}, logits are 1 apart at "
         f"{later.time:.4g}"
     )
     never = Measurement("least gap of the logits along the run", float(gap.min()), ">=", -1e-12)
@@ -98,8 +96,7 @@ def blocks(system: System, request: FigureRequest) -> Drawing:
             figure.colorbar(image, ax=axes, shrink=0.8)
     caption = (
         f"Values and attention logits at time {run.time[-1]:g} of the gradient flow; words of a "
-        "topic "
-        "stand together, M is MASK."
+        "topic stand together, M is MASK."
     )
     return Drawing(panels, {"V": values, "A": logits}, caption)
 

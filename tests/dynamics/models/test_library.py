@@ -33,7 +33,7 @@ CLOSES = {
 QUICK = {
     ("linear_icl", "drops"): {"ranks": [1], "slopes": [0.1], "time": 700.0},
     ("softmax_icl", "order"): {"shares": [1 / 3, 0.6], "lengths": [4]},
-    ("induction_head", "times"): {"sizes": [2]},
+    ("induction_head", "times"): {"sizes": [3]},
 }
 
 
