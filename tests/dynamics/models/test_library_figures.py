@@ -80,6 +80,35 @@ def test_heads_of_more_rank_have_fewer_drops(rank, drops):
     assert rested[-1]
 
 
+@pytest.mark.long
+def test_descent_on_sequences_rests_on_the_plateaus_of_the_law():
+    """5000 sequences of 31 examples, four heads of rank one, the same start: within 4 SE."""
+    law = dynamics.load_system("linear_icl").Parameters(**linear_icl.SEPARATE | {"w0": 0.1})
+    full = problem("linear_icl", "FullPopulation", **linear_icl.SEPARATE | {"w0": 0.1})
+    random, count, eta = np.random.default_rng(5), 5000, 0.1
+    scale = np.sqrt(linear_icl.eigenvalues(law))
+    x, query = (random.standard_normal((count, n, law.D)) * scale for n in (law.N, 1))
+    w = random.standard_normal((count, law.D))
+    beta, query = np.einsum("nid,nie,ne->nd", x, x, w) / law.N, query[:, 0]
+    target = (query * w).sum(axis=1)
+    k, q, u = np.split(full.initial_state, [16, 32])
+    k, q, losses = k.reshape(4, 4), q.reshape(4, 4), []
+    for _ in range(30_000):
+        seen, asked = beta @ k.T, query @ q.T
+        error = (seen * asked) @ u - target
+        losses.append(error @ error / count)
+        weight = error[:, None] / count
+        step = (weight * asked * u).T @ beta, (weight * seen * u).T @ query
+        u = u - eta * (weight * seen * asked).sum(axis=0)
+        k, q = k - eta * step[0], q - eta * step[1]
+    deviation = (error**2).std() / (error**2).mean() / np.sqrt(count)  # of a loss, relative
+    losses, levels = np.array(losses), linear_icl.plateaus(law)
+    assert 8 * deviation < 1 - levels[2] / levels[1]  # tells the plateaus apart
+    for level in levels:
+        assert np.sum(np.abs(losses / level - 1) < 4 * deviation) > 100
+    assert losses[-1] == pytest.approx(levels[-1], rel=4 * deviation)
+
+
 def test_softmax_in_context_balanced():
     run = dynamics.descend(problem("softmax_icl"), 1.0, 3000, record=[10, 100, 1000])
     risks = [0.2408657114, 0.0791820009, 0.0700993821, 0.0696854318]
