@@ -66,13 +66,9 @@ def trained(rng):
     """A run or a comparison of few steps, or of a flow."""
     words = [attention, attention, masked, vit, own][rng.integers(5)](rng)
     if rng.random() < 0.2:
-        time = ["--time", power(rng, -6, 2)]
-        return [
-            "run",
-            *words,
-            *time,
-            *(["--eta", power(rng, -8, -6)] if rng.random() < 0.2 else []),
-        ]
+        descent = rng.random() < 0.2  # of a thousand steps at most
+        time = ["--time", power(rng, -6, -5 if descent else 2)]
+        return ["run", *words, *time, *(["--eta", power(rng, -8, -6)] if descent else [])]
     steps = ["--steps", *some(rng, 1, 2, 3, 7, 60), "--eta", power(rng, -9, 1.5)]
     return [*some(rng, "run", "run", "compare"), *words, *steps]
 
@@ -113,10 +109,12 @@ def ends_well(words, capsys):
 
 
 @pytest.mark.long
-def test_every_short_request_is_drawn(capsys):
-    rng, kinds = np.random.default_rng(17), [trained, trained, trained, trained, measured, swept]
-    requests = [kinds[k % len(kinds)](rng) for k in range(300)]
-    assert sum(ends_well(words, capsys) for words in requests) > 200
+@pytest.mark.parametrize("seed", range(10))
+def test_every_short_request_is_drawn(capsys, seed):
+    """Thirty a seed; some of them are refused, as sweeps that do not hold what is asked for."""
+    rng, kinds = np.random.default_rng(seed), [trained, trained, trained, trained, measured, swept]
+    requests = [kinds[k % len(kinds)](rng) for k in range(30)]
+    assert sum(ends_well(words, capsys) for words in requests) > 15
 
 
 SHORT = [
