@@ -270,7 +270,12 @@ class Decades(LogLocator):
 
 
 def logarithmic(axes: Axes) -> None:
-    """A logarithmic vertical axis that may span less than a decade, or many."""
+    """A logarithmic vertical axis that may span less than a decade, or many.
+
+    Linear it stays where nothing that is drawn is positive.
+    """
+    if not np.isfinite(axes.dataLim.minposy):
+        return
 
     def written(value: float, _: int) -> str:
         low, high = axes.get_ylim()
