@@ -57,6 +57,7 @@ TABLES: Mapping[str, tuple[type, ...]] = {
     "groups": (Mapping,),
     "axes": (Mapping,),
     "panels": (tuple, list),
+    "limits": (tuple, list),
     "claims": (tuple, list, Mapping),
 }
 """What may be a plain value, and its kinds; ``names`` and ``events`` are also functions."""
@@ -116,6 +117,8 @@ class Model:
         Array -> the index set of each of its axes, for ``symmetry``.
     panels : sequence, optional
         What a run is drawn as: tuples of names, one a panel.
+    limits : sequence of str, optional
+        What constants must fulfil: ``("K >= 2", "0 < p < 1")``.
     claims : mapping or sequence, optional
         Functions ``claim(system, protocol) -> Finding``, their docstring the statement.
     eta, steps : float, int
@@ -162,6 +165,7 @@ class Model:
     symmetry: Callable[..., Any] | None = None
     axes: Mapping[str, Any] = field(default_factory=dict)
     panels: Any = None
+    limits: Any = None
     claims: Any = None
     eta: float = 0.02
     steps: int = 3000

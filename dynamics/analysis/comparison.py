@@ -179,13 +179,19 @@ def explanation(result: Comparison, reduced: Any, full: Any) -> str:
     -------
     str
         Either that the reduction is wrong, with the entry that leaves it, or that rounding grows on
-        a manifold that repels, with the rate measured and the rate of the linearised flow.
+        a manifold that repels, with the rate measured and the rate of the linearised flow. Of a law
+        that is known by draws alone, that these lack its symmetry.
     """
     scale = max(1.0, float(np.abs(result.reduced.states).max()))
     outside = result.full.observables.get("outside", np.zeros(1))
     largest = max(*result.deviation.values(), float(outside.max()))
     if not largest > ROUNDING * scale:
         return ""
+    if reduced.realization.only_sampled:
+        return (
+            f"the runs part by {largest:.1e}: the law is known by {reduced.realization.law.size:,} "
+            "draws, which have its symmetry up to their sampling error"
+        )
     run = result.reduced
     indices = np.unique(np.linspace(0, len(result.time) - 1, RECORDS).astype(int))
     leaving = reduced.realization.first_leaving(reduced.closure, reduced.lift(run.states[indices]))

@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dynamics.experiments.verdict_report import prose, summary
 from dynamics.validation import InvalidRequest
 from theory.closure import closure_lines
@@ -97,7 +99,9 @@ def markdown(
     assert system.closure is not None
     closure = system.closure(system.Parameters(**comparison.reduced.parameters)).document()
     run, name = comparison.reduced, system.reference
-    worst = max(comparison.deviation.values(), default=0.0)
+    outside = comparison.full.observables.get("outside", np.zeros(1))
+    worst = max([*comparison.deviation.values(), float(outside.max())])
+    drawn = system.model.sample is not None
     events = "; ".join(
         f"{event.name} at time {event.time:.5g}" if event else f"{event.name} {event.reason}"
         for event in run.events.values()
@@ -114,7 +118,8 @@ def markdown(
         f"![Training]({pictures['training']})",
         f"Gradient descent at learning rate {system.model.eta:g}, {run.steps[-1]:,} steps: every "
         "entry "
-        f"differs from its scalar by at most {worst:.1e}. Events: {events or 'none'}.",
+        f"differs from its scalar by at most {worst:.1e}"
+        f"{', the sampling error of the draws' if drawn else ''}. Events: {events or 'none'}.",
     ]
     for figure, caption in figures.items():
         parts += [f"## Figure {figure}", f"![{figure}]({pictures[figure]})", prose(caption)]

@@ -29,6 +29,7 @@ MISSING = {
     "seed": "with this seed",
     "precision": "at this precision",
     "formula": "without the lost formula",
+    "model": "by a reconstruction",
     "measurement": "without a measurement",
 }
 """What an undecided verdict is missing -> how its word ends."""

@@ -12,16 +12,24 @@ I`,
 
 ``rank=0`` is the merged head, U a matrix: from U = s I it closes on s for each eigenvalue of
 :math:`\Lambda`, and u. The flow keeps :math:`u^2 - |U|^2`, descent breaks it at order eta
-(``ratio`` other than 1 starts off balance; on it, s and u are proportional for ever). ``rank=R``
-are ``heads`` separate ones, :math:`U_h = \sum_r k_{hr} q_{hr}^T`, from a random start with nothing
-to stay equal: the risk then falls from plateau to plateau. Eigenvalues are ``least + slope (D - 1 -
-d)``.
+(``ratio`` other than 1 starts off balance; on it, s and u of white inputs stay proportional).
+``rank=R`` are ``heads`` separate ones, :math:`U_h = \sum_r k_{hr} q_{hr}^T`, from a random start
+with nothing to stay equal: the risk then falls from plateau to plateau. Eigenvalues are ``least +
+slope (D - 1 - d)``.
 """
 
 import numpy as np
 
 SOURCE = "arXiv 2306.09927, 2501.16265"
 eta, steps = 0.02, 2000
+limits = (
+    "D >= 1",
+    "N >= 1",
+    "0 <= rank <= D",
+    "heads >= 1",
+    "least > 0",
+    "least + slope*(D - 1) > 0",
+)
 claims = {
     "Global minimum": r"training ends at $M^* = \Gamma^{-1}$, the global minimum",
     "Closed form": r"from $s_0 = w_0/\sqrt{D}$ the flow of white inputs is a sigmoid in $s u$",

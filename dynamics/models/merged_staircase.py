@@ -8,9 +8,9 @@ from :math:`w_i = 0`, the limit of the paper's random starts at large D. The tar
 
 ``F_..`` are Fourier coefficients of the network, ``w_k`` the root mean square of the weights of a
 coordinate. A coordinate that the target does not contain never moves, so training is of no
-dimension: it closes on the same scalars at every D. A function with the merged-staircase property
-(every monomial adds one coordinate to those before it) is learned; one that leaps over two
-coordinates is not, and from w = 0 it is exactly that.
+dimension: it closes on the same scalars at every D. The merged-staircase property (every monomial
+adds at most one coordinate to those before it) is necessary for that, and in wide networks nearly
+sufficient; few neurons may rest before. What leaps over two coordinates is not learned from w = 0.
 """
 
 import itertools
@@ -19,6 +19,7 @@ import numpy as np
 
 SOURCE = "arXiv 2202.08658"
 eta, steps = 1.0, 3000
+limits = ("D >= 3", "neurons >= 2", "target in staircase, leap, parity")
 PRODUCTS = {"staircase": ([0], [0, 1], [0, 1, 2]), "leap": ([0], [0, 1, 2]), "parity": ([0, 1, 2],)}
 panels = [("risk",), ("F_1", "F_12", "F_123"), ("w_1", "w_2", "w_3")]
 events = {f"T_{name}": f"F_{name} >= 1/2" for name in ("1", "12", "123")}

@@ -20,6 +20,14 @@ import numpy as np
 
 SOURCE = "arXiv 2303.04245"
 eta, steps = 1.0, 3000
+limits = (
+    "v >= 1",
+    "1 <= chosen < T",
+    "0 < masked < 1",
+    "left >= 0",
+    "random >= 0",
+    "left + random <= 1",
+)
 events = {"T_V": "V_same >= 1/(2*v)", "T_A": "A_same - A_other >= 1"}
 claims = {
     "Blocks of values": "values become block-wise: larger within a topic than across topics",

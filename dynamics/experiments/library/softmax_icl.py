@@ -76,8 +76,8 @@ def concentrates(study: Study) -> Finding:
     study.draw(TIME, "missing attention, relative")
     slope = np.polyfit(np.log(run.time[-40:]), np.log(1 - share[-40:]), 1)[0]
     reason = (
-        f"at time {LONG:g}; what is missing falls as time^{slope:.2f} at the end, T_1 is "
-        f"{run.events['T_1'].time:.5g}"
+        f"K = {law.K}, N = {law.N}, at time {LONG:g}; what is missing falls as time^{slope:.2f} at "
+        f"the end, T_1 is {run.events['T_1'].time:.5g}"
     )
     return study.conclude(float(share[-1]), reason, may_still_come=True)
 
@@ -95,7 +95,10 @@ def dominant_first(study: Study) -> Finding:
     study.draw(TIME, "missing attention, relative")
     gaps = (run["A1"] - run["B12"], run["A2"] - run["B21"])
     alone = [run.time[np.argmax(gap >= np.log(law.N))] for gap in gaps]
-    reason = f"T_1 = {first.time:.5g}, T_2 = {second.time:.5g} by the flow"
+    reason = (
+        f"T_1 = {first.time:.5g}, T_2 = {second.time:.5g} by the flow of one law, K = {law.K}, "
+        f"N = {law.N}, p1 = {law.p1:g}"
+    )
     if alone[0] > alone[1] > 0:
         reason += (
             "; by weights the order is another one: one own token gets as much attention as N "

@@ -34,7 +34,7 @@ def blocks_of_values(study: Study) -> Finding:
     study.draw(TIME, "value", y_scale="linear")
     reason = (
         f"V_same = {run['V_same'][-1]:.4g}, V_other = {run['V_other'][-1]:.4g} at time {LONG:g}, "
-        "all trained at once"
+        f"all trained at once; one law, {len(run.time)} records"
     )
     return study.conclude(float(gap.min() / gap.max()), reason)
 
@@ -51,7 +51,7 @@ def blocks_of_attention(study: Study) -> Finding:
     reason = (
         f"attention on a word of the own topic is e^{gap[-1]:.3g} times that on one of another "
         f"topic at time {LONG:g}; values reach 1/(2v) at {first.time:.4g}, logits are 1 apart at "
-        f"{later.time:.4g}"
+        f"{later.time:.4g}; one law"
     )
     never = Measurement("least gap of the logits along the run", float(gap.min()), ">=", -1e-12)
     return study.conclude(float(gap[-1]), reason, never)

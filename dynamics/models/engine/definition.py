@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic.dataclasses import dataclass as checked_dataclass
 
+from dynamics.models.engine.limits import check_limits
 from dynamics.models.engine.realization import Realization, Walk
 from dynamics.models.engine.tracing import refusals, require_jax
 from dynamics.results.presentation import (
@@ -313,7 +314,8 @@ class Definition:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.name = model.name
-        self.Parameters = parameters_of(model)
+        with refusals():
+            self.Parameters = parameters_of(model)
         self.digests = Digests(lambda: digests(self.realization(self.Parameters())))
         self._made: OrderedDict[Any, Realization] = OrderedDict()
 
@@ -369,7 +371,7 @@ class Definition:
 
 
 def parameters_of(model: Model) -> type[Any]:
-    """The frozen, validated type of a model's constants."""
+    """The frozen, validated type of a model's constants, within its limits."""
     fields: list[Any] = []
     for name, default in model.constants.items():
         if isinstance(default, bool):
@@ -383,8 +385,14 @@ def parameters_of(model: Model) -> type[Any]:
         else:
             kind = number(optional=True)
         fields.append((name, kind, dataclasses.field(default=default)))
+    limits = tuple(model.limits or ())
+
+    def check(self: Any) -> None:
+        check_limits(limits, model.name, {name: getattr(self, name) for name in model.constants})
+
+    namespace = {"__doc__": f"Constants of {model.name}.", "__post_init__": check}
     plain = dataclasses.make_dataclass(
-        "Parameters", fields, namespace={"__doc__": f"Constants of {model.name}."},
-        frozen=True, kw_only=True,
-    )  # fmt: skip
+        "Parameters", fields, namespace=namespace, frozen=True, kw_only=True
+    )
+    check_limits(limits, model.name, model.constants)
     return refusing(checked_dataclass(plain, config=STRICT, frozen=True, kw_only=True))

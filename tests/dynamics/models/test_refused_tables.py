@@ -7,6 +7,7 @@ from faulty_models import BASE, DRAWN, FIRST, SWAP, WEIGHTS, bent, in_python
 
 import dynamics
 from dynamics import cli
+from dynamics.validation import InvalidRequest
 
 pytest.importorskip("jax")
 
@@ -153,3 +154,30 @@ def test_no_claims_and_no_figure(refused):
     refused(BASE, "my has no claims", command="verify")
     refused(BASE, "figure 'x' is unknown", "x", command="figure")
     refused(BASE, "has no generated source", "--as", "source", command="derive")
+
+
+LIMITED = {
+    "not held": ('("0 < q < .05",)', "q=0.5 is outside the limits of my: 0 < q < .05"),
+    "unknown": ('("b0 > 0",)', "limits: 'b0 > 0' speaks of b0, which is no constant"),
+    "no comparison": ('("q",)', "limits: 'q' is no comparison, as 'K >= 2'"),
+    "no text": ("(3,)", "limits: 3 is no text, as 'K >= 2'"),
+    "formula": ('("q >",)', "limits"),
+    "kind": ('"q > 0"', "limits is str; limits can be a tuple or a list"),
+}
+
+
+@pytest.mark.parametrize("case", LIMITED)
+def test_limits_that_are_none_or_exclude_the_defaults(refused, case):
+    limits, message = LIMITED[case]
+    refused(bent(more=f"limits = {limits}\n"), message)
+
+
+def test_what_lies_outside_the_limits_of_constants_is_refused():
+    """Numbers by formulas of several constants, words by a list; in a sweep too, point by point."""
+    system = dynamics.load_system("merged_staircase")
+    with pytest.raises(InvalidRequest, match="target='stairs' is outside the limits of merged"):
+        system.Parameters(target="stairs")
+    system = dynamics.load_system("linear_icl")
+    with pytest.raises(InvalidRequest, match=r"least=1.0 slope=-0.5 D=4 is outside"):
+        system.Parameters(slope=-0.5)
+    assert system.Parameters(slope=-0.5, D=2).slope == -0.5
