@@ -253,7 +253,9 @@ def integer(
     InvalidRequest
         For anything else.
     """
-    allowed = f"{'an odd' if odd else 'a whole'} number of at least {at_least}"
+    allowed = f"{'an odd' if odd else 'a whole'} number"
+    if at_least > -(2**31):
+        allowed += f" of at least {at_least}"
     allowed += "" if at_most == 10**6 else f" and at most {at_most:,}"
     if isinstance(value, bool) or not isinstance(value, Real):
         refuse(parameter, value, "is not a number", allowed, at_least)
