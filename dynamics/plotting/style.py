@@ -274,7 +274,7 @@ def logarithmic(axes: Axes) -> None:
 
     Linear it stays where nothing that is drawn is positive.
     """
-    if not np.isfinite(axes.dataLim.minposy):
+    if axes.has_data() and not np.isfinite(axes.dataLim.minposy):
         return
 
     def written(value: float, _: int) -> str:
