@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from math import ceil
+from string import ascii_letters
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -29,7 +30,21 @@ SPREAD = 10.0
 LEAST_SHARE = 1e-4
 """Of the largest entry: the scale is linear up to there at least."""
 FEW = 10
-"""Classes that have colours of their own; more share a colour map."""
+"""Classes that have colours of their own; of more, each has a letter in its cells too."""
+HUES = 7
+"""Of `COLOURS`, those that many classes have in turn; then paler, then darker."""
+TINTS = ((1.0, 0.0), (0.45, 0.55), (0.6, 0.0))
+"""Shares of the colour and of white, in turn."""
+CLEAR = "".join(letter for letter in ascii_letters if letter not in "lIO")
+"""Letters that look like no other and like no digit."""
+CELL = 0.1
+"""Least width of a cell with a letter, in inches."""
+LETTERED = 2000
+"""Cells of an array up to which each has a letter; of more, one cell of each class."""
+KEYS = 24
+"""Rows of a column of the legend."""
+MOST_KEYS = 72
+"""Classes up to which all are in the legend."""
 FROZEN = "#e8e8e8"
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000",
@@ -38,6 +53,8 @@ COLOURS = (
 SIGNED = 400
 """Entries of an array up to which signs are written into its cells."""
 MOST_ARRAYS = 8
+MOST_UNIT = 3.6
+"""Greatest height of an array with letters, in inches."""
 LEAST_WIDTH = 0.25
 """Width of the narrowest array, in the heights of a square one."""
 
@@ -188,7 +205,8 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
     """Arrays of a model, coloured by the scalar that each entry is.
 
     An entry that never moves is grey; a minus sign marks one that is minus its scalar. An array of
-    more than two axes is drawn as a matrix of its first axis and the rest.
+    more than two axes is drawn as a matrix of its first axis and the rest. Of more than ten
+    scalars each has a letter too, in its cells and in the legend.
 
     Parameters
     ----------
@@ -226,8 +244,8 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
         for name, labels in list(arrays.items())[:MOST_ARRAYS]
     }
     count = max(1, closure["scalars"])
-    spread = mpl.colormaps["nipy_spectral"](np.linspace(0.05, 0.95, count))
-    colours = COLOURS[:count] if count <= FEW else spread
+    many = count > FEW
+    colours = [_tinted(k) for k in range(count)] if many else list(COLOURS[:count])
     palette = ListedColormap([FROZEN, *colours])
     norm = BoundaryNorm(np.arange(-0.5, count + 1.5), count + 1)
     columns = min(4, len(matrices))
@@ -238,7 +256,12 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
     ]
     widths = [max(shapes[k::columns]) for k in range(columns)]
     grid = {"nrows": rows, "ncols": columns, "squeeze": False, "width_ratios": widths}
-    figure, axes = new_figure(2.6 * sum(widths) + 2.0, 2.6 * rows, **grid)
+    unit = 2.6
+    if many:
+        longest = [max(labels.shape[1] / w, len(labels)) for labels, w in zip(
+            matrices.values(), shapes, strict=True)]  # fmt: skip
+        unit = float(np.clip(CELL * max(longest), unit, MOST_UNIT))
+    figure, axes = new_figure(unit * sum(widths) + 2.0, unit * rows, **grid)
     for panel in axes.ravel()[len(matrices) :]:
         panel.set_axis_off()
     for panel, (name, labels) in zip(axes.ravel(), matrices.items(), strict=False):
@@ -247,20 +270,61 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
         panel.set_title(f"{name}  ({len(labels)}{across})")
         panel.set(xticks=[], yticks=[])
         panel.spines[:].set_visible(False)
+        if many:
+            _write_letters(panel, labels, colours)
+            continue
         for row, column in np.argwhere(labels < 0) if labels.size <= SIGNED else ():
             panel.text(column, row, "−", ha="center", va="center", color="white")
     subtitle(figure, fixed({}, parameters or {}, {}, figure.get_figwidth()))
     keys: list[Any] = []
-    if len(closure["names"]) <= FEW:
-        classes = zip(closure["names"], closure["sizes"], colours, strict=False)
-        keys = [Patch(color=colour, label=f"{name}: {size}") for name, size, colour in classes]
+    classes = zip(closure["names"][:MOST_KEYS], closure["sizes"], colours, strict=False)
+    for k, (name, size, colour) in enumerate(classes):
+        own = f"{_letter(k)}   " if many else ""
+        keys.append(Patch(color=colour, label=f"{own}{name}: {size}"))
+    if len(closure["names"]) > MOST_KEYS:
+        left = len(closure["names"]) - MOST_KEYS
+        keys.append(Patch(color="none", label=f"and {left} more"))
     if closure["frozen"]:
         keys.append(Patch(color=FROZEN, label=f"never move: {closure['frozen']}"))
     title = f"{closure['scalars']} scalars of {closure['entries']} entries"
     figure.legend(
-        handles=keys, title=title, loc="outside right upper", fontsize=8, title_fontsize=8
-    )
+        handles=keys, title=title, loc="outside right upper", fontsize=8, title_fontsize=8,
+        ncols=ceil(len(keys) / KEYS) or 1,
+    )  # fmt: skip
     return axes
+
+
+def _tinted(number: int) -> str:
+    """Colour of one of many classes: safe hues in turn, of another lightness every time."""
+    share, white = TINTS[number // HUES % len(TINTS)]
+    red, green, blue = (share * part + white for part in to_rgb(COLOURS[number % HUES]))
+    return to_hex((red, green, blue))
+
+
+def _letter(number: int) -> str:
+    """What stands in the cells of one of many classes: a to z, A to Z, then numbers."""
+    return CLEAR[number] if number < len(CLEAR) else str(number + 1)
+
+
+def _write_letters(panel: Axes, labels: NDArray[np.int64], colours: Sequence[str]) -> None:
+    """Write the letter of its class into every cell that moves; into one of each, of too many."""
+    cells = np.argwhere(labels != 0)
+    if len(cells) > LETTERED:
+        middles = []
+        for number in np.unique(np.abs(labels[labels != 0])):
+            own = np.argwhere(np.abs(labels) == number)
+            middles.append(own[np.square(own - own.mean(axis=0)).sum(axis=1).argmin()])
+        cells = np.array(middles)
+    for row, column in cells:
+        label = int(labels[row, column])
+        red, green, blue = to_rgb(colours[abs(label) - 1])
+        dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
+        text = f"{'−' if label < 0 else ''}{_letter(abs(label) - 1)}"
+        panel.text(
+            column, row, text, ha="center", va="center_baseline",
+            fontsize=5.5 if label > 0 else 4.4,
+            color="white" if dark else "black",
+        )  # fmt: skip
 
 
 MODEL_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, GREY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import cycle
 
 import numpy as np
@@ -9,13 +10,20 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from dynamics.plotting import captions, style
-from dynamics.plotting.runs import COLOURS, DASHES, shade
+from dynamics.plotting.runs import COLOURS, DASHES, LABEL, ROW, shade
+from dynamics.problem import FloatArray
 from dynamics.results.comparison import Comparison
 
 SHARES = (0.01, 0.1, 0.5)
 """Of the reduced value: levels with a line of their own."""
-SMALLEST, LARGEST = 1e-3, 1e2
-"""Limits of the relative deviations that are drawn."""
+SMALLEST, LARGEST = 1e-5, 1e2
+"""Widest limits of the relative deviations that are drawn."""
+MARGIN = 1.5
+"""From the greatest deviation, or the least share, to the upper limit, as a factor."""
+LOW = 0.05
+"""Share of the deviations that may be below the lower limit."""
+HIGHEST_FLOOR = 1e-3
+"""The lower limit is this at most."""
 
 
 @style.styled
@@ -24,7 +32,8 @@ def departure(result: Comparison) -> Axes:
 
     The median of the seeds is a line, least to greatest a band; of more than six states those that
     end farthest are drawn, and the legend says so. Phases and events are those of the
-    reduced run; an event of the runs on samples is a mark at its time, below, a mark a seed.
+    reduced run; an event of the runs on samples is a mark at its time, below, a mark a seed. The
+    axis has the decades of what is drawn; what is less stands at its lower edge.
 
     Parameters
     ----------
@@ -57,52 +66,81 @@ def departure(result: Comparison) -> Axes:
     relative = result.relative_deviations
     farthest = sorted(relative, key=lambda name: -float(np.median(relative[name][:, -1])))
     names = [name for name in relative if name in farthest[: len(COLOURS)]]
+    low, high = _limits([relative[name][:, 1:] for name in names])
+    below = False
     for name, colour, dash in zip(names, COLOURS, cycle(DASHES), strict=False):
         rows = relative[name]
         time = reduced.time[: rows.shape[1]]
         late = time > 0
-        shown = np.clip(rows[:, late], SMALLEST, LARGEST)
+        shown = np.clip(rows[:, late], low, high)
+        below = below or bool((rows[:, late] < low).any())
         middle = np.median(shown, axis=0)
         axes.plot(time[late], middle, ls=dash, color=colour, label=notation.label(name))
         if len(rows) > 1:
             edges = shown.min(axis=0), shown.max(axis=0)
             axes.fill_between(time[late], *edges, color=colour, alpha=0.2, lw=0)
     axes.set_yscale("log")
-    axes.set_ylim(SMALLEST, LARGEST)
+    axes.set_ylim(low, high)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
     style.time_axis(axes, reduced)
-    for share in SHARES:
+    for share in (share for share in SHARES if share < high):
         axes.axhline(share, color=style.GREY, lw=0.8, ls=":", zorder=1)
-    axes.annotate(
-        "50 %", (1.0, SHARES[-1]), (2, 0), xycoords=("axes fraction", "data"),
-        textcoords="offset points", color=style.GREY, fontsize=8, va="center",
-    )  # fmt: skip
+    if high > SHARES[-1]:
+        axes.annotate(
+            "50 %", (1.0, SHARES[-1]), (2, 0), xycoords=("axes fraction", "data"),
+            textcoords="offset points", color=style.GREY, fontsize=8, va="center",
+        )  # fmt: skip
     shade([axes], reduced)
     captions.state_parameters(axes.figure, [reduced])
-    marked = _mark_events(axes, result)
+    marked = _mark_events(axes, result, low)
     seeds = f", {len(result.fulls)} seeds: median, least to greatest" if result.others else ""
     axes.set_ylabel("|full $-$ reduced| / |reduced|")
     samples = f"$N = {result.full.settings['samples']:,}$ samples{seeds}"
     title = f"{samples}; phases of the reduced run"
-    title += "\ntriangles: events of the seeds" if marked else ""
+    whose = "the seeds" if result.others else "the run on samples"
+    title += f"\ntriangles: events of {whose}" if marked else ""
+    title += f"\nat the lower edge: {100 * low:g} % or less" if below else ""
     if len(names) < len(relative):
         title += f"\nthe {len(names)} of {len(relative)} states that end farthest"
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=4, title=title)
     return axes
 
 
-def _mark_events(axes: Axes, result: Comparison) -> int:
-    """A triangle for every event of every seed, at the lower edge; returns how many there are."""
-    marked, plot = 0, result.reduced.presentation.plot
-    for name, label in {**plot.marks, **plot.asides}.items():
+def _limits(rows: Sequence[FloatArray]) -> tuple[float, float]:
+    """Limits of the axis, from the deviations that are drawn; the least share is between them."""
+    values = np.concatenate([np.ravel(row) for row in rows])
+    values = np.clip(values[np.isfinite(values) & (values > 0)], SMALLEST, LARGEST)
+    if not values.size:
+        values = np.array(SHARES)
+    low = 10 ** np.floor(np.log10(min(np.quantile(values, LOW), HIGHEST_FLOOR)))
+    return float(low), float(min(LARGEST, MARGIN * max(values.max(), SHARES[0])))
+
+
+def _mark_events(axes: Axes, result: Comparison, low: float) -> int:
+    """A triangle for every event of every seed, at the lower edge; returns how many there are.
+
+    One that the reduced run has at about the same time is named there, above.
+    """
+    marked, plot, row = 0, result.reduced.presentation.plot, 0
+    first, last = axes.get_xlim()
+    apart, before = LABEL * np.log10(last / first), -np.inf
+    found = {}
+    for name in {**plot.marks, **plot.asides}:
         events = [run.events[name] for run in result.fulls if run.events.get(name)]
         times = [event.time for event in events if event.time > 0]
-        if not times:
-            continue
+        if times:
+            found[name] = times
+    for name, times in sorted(found.items(), key=lambda item: float(np.median(item[1]))):
         marked += len(times)
-        axes.plot(times, [SMALLEST] * len(times), "^", color="black", ms=5, clip_on=False)
+        axes.plot(times, [low] * len(times), "^", color="black", ms=5, clip_on=False)
+        middle, own = float(np.median(times)), result.reduced.events.get(name)
+        if own and own.time > 0 and abs(np.log10(middle / own.time)) < apart:
+            continue
+        row = row + 1 if np.log10(middle) - before < apart else 0
+        before = float(np.log10(middle))
         axes.annotate(
-            label, (float(np.median(times)), SMALLEST), (0, 6), textcoords="offset points",
-            fontsize=7, ha="center", bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.8},
+            {**plot.marks, **plot.asides}[name], (middle, low), (0, 6 + ROW * row),
+            textcoords="offset points", fontsize=7, ha="center",
+            bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.8},
         )  # fmt: skip
     return marked

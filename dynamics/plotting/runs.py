@@ -22,6 +22,10 @@ DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (5, 1.5, 1, 1.5, 1, 1.5)))
 """Of the curves of a panel, in turn; dotted is what seeds are."""
 MOST_INSIDE = 2
 """Curves up to which the legend is inside the panel."""
+HEIGHT = 1.9
+"""Of a panel with what is around it, in inches."""
+LABEL_ROOM = 1.4
+"""Length of the longest vertical label that overruns no other, in inches."""
 LARGEST = 1e150
 """Above this an axis cannot be drawn; a run that diverges goes there."""
 PLAIN = "0"
@@ -65,7 +69,7 @@ def training(
     """
     panels = run.presentation.plot.panels
     _, grid = style.new_figure(
-        6.4, 1.9 * len(panels), nrows=len(panels), sharex=True, squeeze=False
+        6.4, HEIGHT * len(panels), nrows=len(panels), sharex=True, squeeze=False
     )
     axes = grid[:, 0]
     for panel, description in zip(axes, panels, strict=True):
@@ -123,9 +127,19 @@ def _draw(
             "\n".join(absent), (1.0, 0.0), (-4, 4), xycoords="axes fraction",
             textcoords="offset points", ha="right", color=style.GREY, fontsize=8,
         )  # fmt: skip
-    panel.set_ylabel(description.label or ",  ".join(map(notation.label, description.names)))
+    letters = [notation.label(name) for name in description.names]
+    panel.set_ylabel(description.label or ",  ".join(letters))
+    if not description.label and _too_long(panel):
+        ends = f"{letters[0]},  \u2026,  {letters[-1]}"  # the legend has all of them
+        panel.set_ylabel(ends if len(letters) > MOST_INSIDE else ",\n".join(letters))
     if description.level:
         _draw_level(panel, run, description.level)
+
+
+def _too_long(panel: Axes) -> bool:
+    """Whether the vertical label is longer than a panel is high."""
+    figure = panel.figure
+    return panel.yaxis.label.get_window_extent().height > LABEL_ROOM * figure.dpi
 
 
 def _has(run: Trajectory, name: str) -> bool:

@@ -10,13 +10,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
 import numpy as np
 
 from dynamics.experiments.figure import Drawing, FigureRequest, page, title
 from dynamics.experiments.measurement import TIME, Study, Undecided, measures
 from dynamics.experiments.rules import growth
 from dynamics.experiments.verify import Finding
-from dynamics.plotting.style import BLUE, GREEN, ORANGE, PURPLE, legend
+from dynamics.plotting.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    VERMILION,
+    legend_on_the_right,
+    number,
+)
 from dynamics.problem import FloatArray
 from dynamics.training.flow import flow
 
@@ -24,6 +34,10 @@ if TYPE_CHECKING:
     from dynamics.registry import System
 
 RTOL = 1e-11
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VERMILION)
+"""Of modes; more of them share a sequential colour map."""
+MOST_NAMED = 12
+"""Modes up to which all are in the legend."""
 CLOSED = 1e-8
 """Largest distance of the flow from the closed form, of the largest singular value."""
 
@@ -94,6 +108,19 @@ def learning_time(study: Study) -> Finding:
     return study.conclude(spread, reason)
 
 
+def near_half(s: float, a0: float) -> FloatArray:
+    """Times about the middle of the way from a0 to s; soon after the start if a0 is beyond it.
+
+    Parameters
+    ----------
+    s, a0 : float
+        Singular value of the mode, its strength at the start.
+    """
+    if a0 >= s / 2:
+        return np.array([0.1, 0.25, 0.5, 1, 2, 4]) / s
+    return np.log(s / a0 - 1) / (2 * s) + np.array([-2, -1, 0, 1, 2, 4]) / s
+
+
 def modes(system: System, request: FigureRequest) -> Drawing:
     """The strength of each mode along the flow, and its sigmoid.
 
@@ -106,23 +133,29 @@ def modes(system: System, request: FigureRequest) -> Drawing:
     law = request.make_parameters(system)
     run = flow(system.ReducedPopulation(law), 0.6 * horizon(law), rtol=RTOL)
     data: dict[str, Any] = {"time": run.time}
+    many = len(COLOURS) < law.D
+    colours = list(mpl.colormaps["viridis"](np.linspace(0, 0.92, law.D))) if many else COLOURS
+    named = set(np.linspace(0, law.D - 1, min(law.D, MOST_NAMED)).round().astype(int))
+    circles = False
     with page(6.4, 3.6, title(system, law, "D", "layers", "a0", width=6.4)) as (_, axes):
-        colours = (BLUE, ORANGE, GREEN, PURPLE)
         for k, s in enumerate(singular_values(law)):
-            strength, colour = run[f"w{k + 1}"] ** law.layers, colours[k % len(colours)]
-            axes.plot(run.time, strength, color=colour, label=f"mode {k + 1}, $s = {s:g}$")
+            strength, colour = run[f"w{k + 1}"] ** law.layers, colours[k]
+            label = f"mode {k + 1}, $s = {number(s)}$" if k in named else None
+            axes.plot(run.time, strength, color=colour, label=label)
             data[f"a{k + 1}"] = strength
             if law.layers == 2:
-                half = np.log(s / law.a0 - 1) / (2 * s)
-                some = half + np.array([-2, -1, 0, 1, 2, 4]) / s
+                some = near_half(s, law.a0)
                 some = some[(some > 0) & (some < run.time[-1])]
-                label = "closed form" if k == 0 else None
-                look = {"mfc": "white", "color": colour, "ms": 4, "label": label}
+                circles = circles or some.size > 0
+                look = {"mfc": "white", "color": colour, "ms": 4}
                 axes.plot(some, sigmoid(some, s, law.a0), "o", **look)
         axes.set(xlabel="time", ylabel=f"strength of the mode, $w^{{{law.layers}}}$")
-        legend(axes)
-    circles = "; circles are the closed form" if law.layers == 2 else ""
-    caption = f"Strength of each mode under the gradient flow{circles}."
+        if circles:
+            axes.plot([], [], "o", mfc="white", color=GREY, ms=4, label="closed form")
+        handles, labels = axes.get_legend_handles_labels()
+        legend_on_the_right(axes, handles=handles, labels=labels)
+    words = "; circles are the closed form" if circles else ""
+    caption = f"Strength of each mode under the gradient flow{words}."
     return Drawing(axes, data, caption)
 
 

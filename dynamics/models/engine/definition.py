@@ -62,7 +62,10 @@ GREEK = {
 
 
 def latex_of(name: str) -> str:
-    r"""A code name as LaTeX: ``alpha0`` is ``\alpha_{0}``, ``A_0_1`` is ``A_{0,1}``."""
+    r"""A code name as LaTeX: ``alpha0`` is ``\alpha_{0}``, ``A_0_1`` is ``A_{0,1}``.
+
+    Words below a letter stand apart, as in ``A_{to mask}``.
+    """
     base, *below = name.split("_")
     digits = re.fullmatch(r"([A-Za-z]+?)(\d+)", base)
     if digits:
@@ -75,8 +78,13 @@ def latex_of(name: str) -> str:
         letter = base
     else:
         letter = rf"\mathrm{{{base}}}"
-    parts = [part if part.isdigit() or len(part) == 1 else rf"\mathrm{{{part}}}" for part in below]
-    return letter + (f"_{{{','.join(filter(None, parts))}}}" if any(parts) else "")
+    written, was_word = "", False
+    for part in filter(None, below):
+        word = not part.isdigit() and len(part) > 1
+        apart = (r"\ " if word or was_word else ",") if written else ""
+        written += apart + (rf"\mathrm{{{part}}}" if word else part)
+        was_word = word
+    return letter + (f"_{{{written}}}" if written else "")
 
 
 def notation_of(model: Model, scalars: tuple[str, ...], observables: tuple[str, ...]) -> Notation:

@@ -4,8 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 import dynamics
+from dynamics.experiments.figure import FigureRequest
 from dynamics.experiments.library import deep_linear, induction_head, linear_icl
 
 
@@ -153,6 +155,22 @@ def test_modes_of_deep_linear_networks_follow_the_closed_form():
     for k, s in enumerate(deep_linear.singular_values(law)):
         exact = deep_linear.sigmoid(run.time, s, law.a0)
         np.testing.assert_allclose(run[f"w{k + 1}"] ** 2, exact, atol=1e-8)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("law", [{}, {"D": 6}, {"a0": 5.0}, {"a0": 2.0}])
+def test_every_mode_has_a_colour_and_circles_where_the_caption_says_so(law):
+    system = dynamics.load_system("deep_linear")
+    drawing = deep_linear.modes(system, FigureRequest(user_parameters=law))
+    count = system.Parameters(**law).D
+    curves = [line for line in drawing.axes.lines if line.get_linestyle() == "-"]
+    assert len({to_hex(line.get_color()) for line in curves}) == len(curves) == count
+    circles = [line for line in drawing.axes.lines if line.get_marker() == "o"][:count]
+    assert "circles" in drawing.caption
+    assert all(line.get_xdata().size for line in circles)
+    drawing.axes.figure.draw_without_rendering()
+    box = drawing.axes.get_legend().get_window_extent()
+    assert box.x0 >= drawing.axes.get_window_extent().x1 - 1
 
 
 # Induction heads, by loops over tokens with explicit vectors.

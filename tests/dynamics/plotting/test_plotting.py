@@ -318,3 +318,15 @@ def test_evidence_draws_curves_and_lines_and_negative_values():
     assert [line.get_label() for line in axes.lines] == ["c", "bound"]
     verdict.evidence = {}
     assert plotting.evidence(verdict) is None
+
+
+def test_no_label_overruns_another_panel():
+    system = dynamics.load_system("topic_model")
+    run = dynamics.descend(system.ReducedPopulation(system.Parameters()), 1.0, 5)
+    axes = plotting.training(run)
+    axes[0].figure.draw_without_rendering()
+    for panel in axes:
+        label, box = panel.yaxis.label.get_window_extent(), panel.get_window_extent()
+        assert label.height <= box.height
+    named = [text.get_text() for text in axes[1].get_legend().get_texts()]
+    assert r"$A_{\mathrm{to}\ \mathrm{mask}}$" in named

@@ -7,6 +7,7 @@ import dynamics
 from dynamics import plotting
 from dynamics.cli import departure
 from dynamics.results.comparison import Comparison
+from dynamics.results.event import Event
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +79,28 @@ def test_of_many_states_the_farthest_are_drawn_and_said(result, monkeypatch):
     legend = plotting.departure(result).get_legend()
     assert [text.get_text() for text in legend.get_texts()] == [f"s{k}" for k in range(2, 8)]
     assert "the 6 of 8 states that end farthest" in legend.get_title().get_text()
+
+
+def test_small_deviations_are_above_the_lower_edge_of_the_picture(result, monkeypatch):
+    small = {"alpha": np.geomspace(2e-4, 1.5e-3, 12).reshape(2, 6)}
+    monkeypatch.setattr(Comparison, "relative_deviations", small)
+    low, high = plotting.departure(result).get_ylim()
+    assert 1e-5 <= low < 2e-4
+    assert 1e-2 < high < 0.1
+
+
+def test_an_event_at_the_time_of_the_reduced_one_is_named_once(result, monkeypatch):
+    event = Event("T", 1, 1.0, result.reduced.states[0])
+    plot = replace(result.reduced.presentation.plot, spans=(), marks={"T": "T"}, asides={})
+    shown = replace(result.reduced.presentation, plot=plot)
+
+    def written(moment):
+        late = replace(event, time=moment)
+        runs = [replace(run, events={"T": late}) for run in result.fulls]
+        reduced = replace(result.reduced, events={"T": event}, presentation=shown)
+        axes = plotting.departure(
+            replace(result, reduced=reduced, full=runs[0], others=tuple(runs[1:]))
+        )
+        return [text.get_text() for text in axes.texts].count("T")
+
+    assert [written(1.0), written(2.0)] == [1, 2]
