@@ -31,6 +31,8 @@ SHOWN = 100
 """Letters of a value in a message."""
 LONGEST = 290
 """Letters of a message, so that a line of the command line has at most 300."""
+NEGATIVE = -(2**31)
+"""Least of the whole numbers that have no bound of their own, and are told none."""
 SYNONYMS = {
     "eta": ("lr", "rate", "learning_rate", "step_size", "stepsize"),
     "samples": ("n", "num_samples", "n_samples", "size"),
@@ -254,7 +256,7 @@ def integer(
         For anything else.
     """
     allowed = f"{'an odd' if odd else 'a whole'} number"
-    if at_least > -(2**31):
+    if at_least > NEGATIVE:
         allowed += f" of at least {at_least}"
     allowed += "" if at_most == 10**6 else f" and at most {at_most:,}"
     if isinstance(value, bool) or not isinstance(value, Real):

@@ -183,8 +183,7 @@ def explanation(result: Comparison, reduced: Any, full: Any) -> str:
         that is known by draws alone, that these lack its symmetry.
     """
     scale = max(1.0, float(np.abs(result.reduced.states).max()))
-    outside = result.full.observables.get("outside", np.zeros(1))
-    largest = max(*result.deviation.values(), float(outside.max()))
+    largest = result.largest_deviation
     if not largest > ROUNDING * scale:
         return ""
     if reduced.realization.only_sampled:

@@ -11,8 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from dynamics.experiments.verdict_report import prose, summary
 from dynamics.validation import InvalidRequest
 from theory.closure import closure_lines
@@ -99,8 +97,6 @@ def markdown(
     assert system.closure is not None
     closure = system.closure(system.Parameters(**comparison.reduced.parameters)).document()
     run, name = comparison.reduced, system.reference
-    outside = comparison.full.observables.get("outside", np.zeros(1))
-    worst = max([*comparison.deviation.values(), float(outside.max())])
     drawn = system.model.sample is not None
     events = "; ".join(
         f"{event.name} at time {event.time:.5g}" if event else f"{event.name} {event.reason}"
@@ -117,8 +113,7 @@ def markdown(
         "## Training",
         f"![Training]({pictures['training']})",
         f"Gradient descent at learning rate {system.model.eta:g}, {run.steps[-1]:,} steps: every "
-        "entry "
-        f"differs from its scalar by at most {worst:.1e}"
+        f"entry differs from its scalar by at most {comparison.largest_deviation:.1e}"
         f"{', the sampling error of the draws' if drawn else ''}. Events: {events or 'none'}.",
     ]
     for figure, caption in figures.items():

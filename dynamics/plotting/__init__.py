@@ -3,7 +3,8 @@
 Results never import this package. Labels come from the notation table of the system.
 """
 
-from dynamics.plotting.arrays import attention, diversity, entry_classes
+from dynamics.plotting.arrays import attention, diversity
+from dynamics.plotting.classes import entry_classes
 from dynamics.plotting.departure import departure
 from dynamics.plotting.evidence import evidence
 from dynamics.plotting.phase import phase, refined

@@ -272,7 +272,7 @@ class Decades(LogLocator):
 def logarithmic(axes: Axes) -> None:
     """A logarithmic vertical axis that may span less than a decade, or many.
 
-    Linear it stays where nothing that is drawn is positive.
+    It stays linear where nothing that is drawn is positive.
     """
     if axes.has_data() and not np.isfinite(axes.dataLim.minposy):
         return

@@ -81,6 +81,12 @@ class Comparison:
     partners: tuple[Trajectory, ...] = ()
 
     @property
+    def largest_deviation(self) -> float:
+        """Over all scalars and times; outside the closed space too, where the model has one."""
+        outside = self.full.observables.get("outside", np.zeros(1))
+        return max(*self.deviation.values(), float(outside.max()))
+
+    @property
     def fulls(self) -> tuple[Trajectory, ...]:
         """All runs of the full problem."""
         return (self.full, *self.others)

@@ -142,7 +142,7 @@ def one_by_one(study: Study) -> Finding:
     """While time grows by a tenth the loss is at tr Lambda less the gains of the largest."""
     law = study.law(**SEPARATE)
     if law.rank != 1 or law.heads < law.D:
-        raise Undecided("the statement is of D heads of rank one or more", "law")
+        raise Undecided("the statement is of at least D heads of rank one", "law")
     study.single = ("seed",)
     end = LONG / law.least * 0.1
     run = flow(study.system.ReducedPopulation(law), end, record=np.geomspace(1e-3, end, 2000))

@@ -13,7 +13,7 @@ from dynamics.models.engine.program import device_data
 from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray
 from dynamics.training.minibatches import reshuffled_batches
-from dynamics.validation import InvalidRequest, integer, known_word, real
+from dynamics.validation import InvalidRequest, check_parameters, integer, known_word, real
 
 if TYPE_CHECKING:
     from dynamics.results.trajectory import Trajectory
@@ -265,6 +265,7 @@ class FullEmpirical(FullModelProblem):
         coordinates: str = "auto",
     ) -> None:
         model = self.definition.model
+        check_parameters(parameters, self.definition.Parameters, model.name)
         if model.loss is None or (model.law is None and model.sample is None):
             raise InvalidRequest(
                 f"{model.name} has its risk in closed form and nothing to draw from; "

@@ -121,6 +121,18 @@ TABLES = {
     "panels": ("panels = 3\n", "my.py: panels is int"),
     "group": ('groups = {"z": "value"}\n', "groups: there is no trained array 'z'; there are w, b"),
     "groups": ("groups = 3\n", "my.py: groups is int"),
+    "limit not held": (
+        'limits = ("0 < q < .05",)\n',
+        "q=0.5 is outside the limits of my: 0 < q < .05",
+    ),
+    "limit of nothing": (
+        'limits = ("b0 > 0",)\n',
+        "limits: 'b0 > 0' speaks of b0, which is no constant",
+    ),
+    "no limit": ('limits = ("q",)\n', "limits: 'q' is no comparison, as 'K >= 2'"),
+    "limit no text": ("limits = (3,)\n", "limits: 3 is no text, as 'K >= 2'"),
+    "half a limit": ('limits = ("q >",)\n', "limits: 'q >' is no comparison, as 'K >= 2'"),
+    "limits": ('limits = "q > 0"\n', "limits is str; limits can be a tuple or a list"),
     "claim": ('claims = ["x"]\n', "claims: 'x' is no function (system, protocol) -> Finding"),
     "stated": ('claims = {"x": "it grows"}\n', "claims: 'it grows' is no function"),
     "claims": ("claims = 3\n", "my.py: claims is int"),
@@ -154,22 +166,6 @@ def test_no_claims_and_no_figure(refused):
     refused(BASE, "my has no claims", command="verify")
     refused(BASE, "figure 'x' is unknown", "x", command="figure")
     refused(BASE, "has no generated source", "--as", "source", command="derive")
-
-
-LIMITED = {
-    "not held": ('("0 < q < .05",)', "q=0.5 is outside the limits of my: 0 < q < .05"),
-    "unknown": ('("b0 > 0",)', "limits: 'b0 > 0' speaks of b0, which is no constant"),
-    "no comparison": ('("q",)', "limits: 'q' is no comparison, as 'K >= 2'"),
-    "no text": ("(3,)", "limits: 3 is no text, as 'K >= 2'"),
-    "formula": ('("q >",)', "limits"),
-    "kind": ('"q > 0"', "limits is str; limits can be a tuple or a list"),
-}
-
-
-@pytest.mark.parametrize("case", LIMITED)
-def test_limits_that_are_none_or_exclude_the_defaults(refused, case):
-    limits, message = LIMITED[case]
-    refused(bent(more=f"limits = {limits}\n"), message)
 
 
 def test_what_lies_outside_the_limits_of_constants_is_refused():

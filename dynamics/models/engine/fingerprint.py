@@ -1,0 +1,122 @@
+"""The fingerprint of a model: a short hash of each of its parts.
+
+A part is hashed by its value at the default constants (the start, every sample and its probability,
+the traced program) and by the syntax of its function, with that of what the function uses of the
+same file: so data that a file imports count, and so does what only other constants reach. Comments,
+docstrings and the layout of the text do not.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynamics.models.engine.realization import Realization
+from dynamics.models.engine.tracing import require_jax
+from theory.model import LEADING
+
+ADDRESSES = re.compile(r"0x[0-9a-f]+")
+"""Addresses in the text of a traced program."""
+
+
+def digests(made: Realization) -> dict[str, str]:
+    """Part of a model -> short hash of what counts in it.
+
+    Parameters
+    ----------
+    made : Realization
+        Of the model at its default constants.
+    """
+    jax = require_jax()
+    model, program = made.model, made.program
+    parts: dict[str, list[Any]] = {
+        "constants": sorted((n, repr(v)) for n, v in model.constants.items()),
+        "start": [(n, a.shape, _bytes(a)) for n, a in made.arrays.items()],
+        "fixed": [(n, _bytes(a)) for n, a in made.data.fixed.items()],
+    }
+    for role in ("names", "events"):
+        table = model.table(role, made.constants)
+        parts[role] = sorted((name, repr(entry)) for name, entry in table.items())
+    if made.law is not None:
+        leaves = jax.tree.leaves(made.law.samples)
+        parts["law"] = [_bytes(made.law.weights), *map(_bytes, leaves)]
+    abstract = jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), made.data)
+    flat = jax.ShapeDtypeStruct((program.size,), np.float64)
+    with jax.enable_x64(True):
+        role = program.expectation
+        traced = jax.make_jaxpr(partial(program.first_values, role))(flat, abstract)
+        parts[role] = [_text(traced)]
+        if made.observable_names:
+            parts["observables"] = [_text(jax.make_jaxpr(program.observables)(flat, abstract))]
+    for role, text in syntax(model.path).items():
+        parts.setdefault("observables" if role == "observe" else role, []).append(text)
+    return {name: _short(repr(part)) for name, part in parts.items()}
+
+
+def syntax(path: Path | None) -> dict[str, str]:
+    """Function of a model file -> its syntax, with that of what it uses of the file.
+
+    Nothing for a model without a file, or one whose file is not there any more.
+    """
+    if path is None or not path.exists():
+        return {}
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    named: dict[str, list[ast.stmt]] = {}
+    for statement in tree.body:
+        for name in _names(statement):
+            named.setdefault(name, []).append(statement)
+    return {role: _closure(role, named) for role in LEADING if role in named}
+
+
+def _names(statement: ast.stmt) -> set[str]:
+    """Names that a statement at the top of a file binds."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return {statement.name}
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return {(alias.asname or alias.name).split(".")[0] for alias in statement.names}
+    bound = (n for n in ast.walk(statement) if isinstance(n, ast.Name))
+    return {n.id for n in bound if isinstance(n.ctx, ast.Store)}
+
+
+def _closure(role: str, named: dict[str, list[ast.stmt]]) -> str:
+    """The syntax of a function and of everything of the file that it uses."""
+    pending, observables = [role], {role}
+    texts = []
+    for name in pending:
+        for statement in named[name]:
+            plain = _without_docstrings(statement)
+            texts.append(ast.dump(plain))
+            used = {n.id for n in ast.walk(plain) if isinstance(n, ast.Name)}
+            fresh = sorted(used & named.keys() - observables)
+            observables |= set(fresh)
+            pending += fresh
+    return " ".join(texts)
+
+
+def _without_docstrings(statement: ast.stmt) -> ast.stmt:
+    """A statement whose functions have no docstrings."""
+    for node in ast.walk(statement):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node):
+            node.body = node.body[1:] or [ast.Pass()]
+    return statement
+
+
+def _text(program: Any) -> str:
+    """A traced program and its constant arrays as text."""
+    text = ADDRESSES.sub("", str(program.jaxpr))
+    return text + "".join(_bytes(np.asarray(constant)) for constant in program.consts)
+
+
+def _bytes(array: Any) -> str:
+    plain = np.ascontiguousarray(array)
+    return hashlib.sha256(plain.tobytes() + str((plain.shape, plain.dtype)).encode()).hexdigest()
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
