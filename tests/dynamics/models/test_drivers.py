@@ -317,7 +317,7 @@ def test_labels_of_near_events_stand_above_one_another():
     run = dynamics.descend(system.ReducedPopulation(system.Parameters()), eta=0.01, steps=1000)
     axes = plotting.training(run)
     axes[0].figure.canvas.draw()
-    words = [name.replace("_", " ") for name in events]
+    words = [f"$T_{{{letter}}}$" for letter in "abcd"]
     boxes = [text.get_window_extent() for text in axes[0].texts if text.get_text() in words]
     assert len(boxes) == 4
     for one, two in itertools.combinations(boxes, 2):
