@@ -1,6 +1,7 @@
 import os
 import signal
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -164,13 +165,17 @@ def test_both_runs_of_a_comparison_go_on(system, tmp_path):
 
 
 @pytest.fixture
-def left(system, tmp_path):
-    """A problem, and the checkpoint of a run of it that was interrupted."""
-    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+def left(system, tmp_path, monkeypatch):
+    """A problem, and the checkpoint of a run of it that was interrupted.
+
+    By a relative path, which no temporary folder makes so long that a message shortens it.
+    """
+    monkeypatch.chdir(tmp_path)
+    problem, path = system.ReducedPopulation(system.Parameters(D=8, C=2)), Path("left.run")
     with cut(8, interrupt):
-        run = dynamics.descend(problem, 0.02, 5000, checkpoint=tmp_path / "run")
+        run = dynamics.descend(problem, 0.02, 5000, checkpoint=path)
     assert run.interrupted
-    return problem, tmp_path / "run"
+    return problem, path
 
 
 def test_a_changed_request_is_refused_with_the_difference(left, system):
