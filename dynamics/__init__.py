@@ -32,7 +32,7 @@ from dynamics.results.event import Event
 from dynamics.results.storage import load, save
 from dynamics.results.trajectory import Trajectory
 from dynamics.sweep import Sweep, sweep
-from dynamics.training.flow import flow
+from dynamics.training.flow import flow, flows
 from dynamics.training.gradient_descent import descend
 from dynamics.training.stability_limit import stability_limit
 
@@ -53,6 +53,7 @@ __all__ = [
     "descend",
     "diversity",
     "flow",
+    "flows",
     "load",
     "load_system",
     "onsets",

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics.codegen import loops
 from dynamics.validation import InvalidRequest, one_line, refuse, shown
 
 if TYPE_CHECKING:
+    from dynamics.codegen.addresses import AddressedModel
     from dynamics.results.presentation import Presentation
     from theory.events import EventRule
     from theory.notation import Notation
@@ -129,6 +131,10 @@ class Problem(ABC):
         How the problem was made, stored with every run.
     flows : bool
         Whether there is a gradient flow: not of a loss with kinks that training stays at.
+    reads_pass : bool
+        Whether order parameters and summary are read off the pass that the gradient has made.
+    addressed : AddressedModel or None
+        Its compiled functions, for the compiled loops; None where it has none.
     """
 
     system: str
@@ -141,6 +147,7 @@ class Problem(ABC):
     rates: tuple[str, ...]
     settings: Mapping[str, Any]
     flows = True
+    reads_pass = False
 
     def __repr__(self) -> str:
         state = one_line(", ".join(self.state_names), 64)
@@ -180,6 +187,11 @@ class Problem(ABC):
         """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
 
     @property
+    def addressed(self) -> AddressedModel | None:
+        """Its compiled functions, for the compiled loops; None where it has none."""
+        return None
+
+    @property
     def state_names(self) -> tuple[str, ...]:
         """Names of the parts of the state, in order."""
         return self.layout.names
@@ -213,12 +225,12 @@ class Problem(ABC):
 
 
 class CompiledProblem(Problem):
-    """A problem whose gradient, order parameters, summary and loop are in one generated file.
+    """A problem whose gradient, order parameters and summary are in one generated file.
 
     Parameters
     ----------
     module : dynamics.codegen.CompiledModule
-        With ``gradient``, ``order_parameters``, ``summary`` and ``advance``.
+        With ``gradient``, ``order_parameters``, ``summary``, and ``hessian`` if there is one.
     data : tuple or NamedTuple
         What its functions need beside the state.
     layout : Layout
@@ -227,8 +239,6 @@ class CompiledProblem(Problem):
 
     autonomous = True
     """Whether every step has the same data, so that a step that moves nothing is the last."""
-    reads_pass = False
-    """Whether order parameters and summary are read off the pass that the gradient has made."""
 
     def __init__(self, module: Any, data: Any, layout: Layout) -> None:
         self.module = module
@@ -257,14 +267,12 @@ class CompiledProblem(Problem):
         -------
         float array, shape (n,)
         """
-        out = np.empty(self.layout.size)
-        self._gradient(self.layout.flatten(state), self._data, out)
-        return out
+        return loops.gradient(self.addressed, self.layout.flatten(state))
 
     @cached_property
-    def _gradient(self) -> Callable[..., Any]:
-        state = np.empty(self.layout.size)
-        return self.module.entry_point("gradient", state, self._data, state)
+    def addressed(self) -> AddressedModel:
+        """Its compiled functions, for the compiled loops."""
+        return self.module.addressed(self._data)
 
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
         """Order parameters at a state, in the order of `order_names`.
@@ -275,11 +283,10 @@ class CompiledProblem(Problem):
         gradient : float array, shape (n,), optional
             The gradient there, computed if it is not given.
         """
-        flat, out = self.layout.flatten(state), np.empty(len(self.order_names))
+        flat = self.layout.flatten(state)
         fresh = gradient is None or self.reads_pass
-        slope = self.gradient(flat) if fresh else gradient
-        self.module.order_parameters(flat, slope, self._data, out)
-        return out
+        slope = self.gradient(flat) if fresh else np.ascontiguousarray(gradient, dtype=np.float64)
+        return loops.order_parameters(self.addressed, flat, slope, len(self.order_names))
 
     @property
     def has_jacobian(self) -> bool:
@@ -296,9 +303,7 @@ class CompiledProblem(Problem):
         flat = self.layout.flatten(state)
         if not self.has_jacobian:
             return _differences(self.gradient, flat)
-        out = np.empty((flat.size, flat.size))
-        self.module.hessian(flat, self._data, out)
-        return out
+        return loops.hessian(self.addressed, flat)
 
     def risk(self, state: ArrayLike) -> float:
         """Risk at a state."""
@@ -322,8 +327,7 @@ class CompiledProblem(Problem):
         first, last : int
         buffers : (tracked, record_steps, records)
         """
-        work = (np.empty_like(state), np.empty_like(state), self.autonomous)
-        return int(self.module.advance(state, eta, first, last, (self._data, *work, *buffers)))
+        return loops.advance(self.addressed, state, eta, (first, last), self.autonomous, buffers)
 
 
 def check_problem(problem: object) -> None:

@@ -2,10 +2,10 @@
 
 A generated file holds, in one text, the functions printed from sympy expressions
 (`dynamics.codegen.printing`), the hand-written kernels they need (their source is copied in) and
-the loop of `dynamics.codegen.kernels.advance`. Its name carries a hash of that text and of numba's
-version, so a change anywhere gives a new file and nothing stale is ever run; numba caches machine
-code beside it, so a second process compiles nothing (`dynamics.codegen.machine_code`: nor does it
-run what is damaged).
+entries by which the loops that train call them (`dynamics.codegen.loops`; those are compiled once
+for all models). Its name carries a hash of that text and of numba's version, so a change anywhere
+gives a new file and nothing stale is ever run; numba caches machine code beside it, so a second
+process compiles nothing (`dynamics.codegen.machine_code`: nor does it run what is damaged).
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from dynamics.codegen.addresses import ENTRIES, AddressedModel, entries
 from dynamics.codegen.folder import cache_directory
 from dynamics.codegen.long_floats import LONG_ROUNDING, long_table
 from dynamics.codegen.printing import evaluate, selected, summed, tabulate
 
 __all__ = [
     "LONG_ROUNDING",
+    "AddressedModel",
     "CompiledModule",
     "build",
     "cache_directory",
@@ -41,8 +43,8 @@ __all__ = [
     "tabulate",
 ]
 
-CACHE_FORMAT = 2
-"""Of the files with machine code; part of the names of generated files."""
+CACHE_FORMAT = 3
+"""Of the files with machine code, and of `dynamics.codegen.calls`; in the names of the files."""
 THREADED_FROM = 20_000
 """Terms of a sum from which a step is worth sharing among threads."""
 LANES = 16
@@ -111,6 +113,32 @@ class CompiledModule:
         import numba
 
         return getattr(self, name).compile(tuple(map(numba.typeof, arguments)))
+
+    def addressed(self, data: Any) -> AddressedModel:
+        """The functions that loops call, by their addresses, compiled for data of these types.
+
+        Parameters
+        ----------
+        data : tuple
+            Of arrays, numbers and tuples of these.
+
+        Raises
+        ------
+        TypeError
+            If the data hold something else.
+        """
+        import numba
+
+        from dynamics.codegen.machine_code import compiled_entry
+
+        kind, known = numba.typeof(data), vars(self.functions).setdefault("ENTRIES", {})
+        if kind not in known:
+            names = [name for name in ENTRIES if hasattr(self.functions, f"{name}_entry")]
+            known[kind] = {
+                name: compiled_entry(getattr(self.functions, f"{name}_entry"), kind)
+                for name in names
+            }
+        return AddressedModel.of(known[kind], data, "@parallel_kernel" in self.source)
 
 
 def kernel_source(
@@ -216,6 +244,7 @@ def build(title: str, state_order: Sequence[str], parts: Sequence[str]) -> Compi
 
     order = tuple(state_order)
     text = "\n\n".join([HEADER.format(title=title, order=order), *parts])
+    text += entries(text)
     versions = f"{numba.__version__} {CACHE_FORMAT}"
     digest = hashlib.sha256(f"{versions}\n{text}".encode()).hexdigest()[:16]
     name = f"attdyn_generated_{digest}"

@@ -16,9 +16,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.ccallback import CFunc
 from numba.core.dispatcher import Dispatcher
 
+from dynamics.codegen.calls import entry_signature
 from dynamics.codegen.folder import report
 
 HASH = 16
@@ -30,6 +33,22 @@ def check_on_load(module: ModuleType) -> None:
     functions: list[Any] = [each for each in vars(module).values() if isinstance(each, Dispatcher)]
     for function in functions:
         function._cache = CheckedCache(function.py_func)
+
+
+def compiled_entry(function: Any, data: Any) -> Any:
+    """A function of the C signature of entries, compiled or from the cache; it has an ``address``.
+
+    Parameters
+    ----------
+    function : callable
+        Of a generated file.
+    data : numba type
+    """
+    options = {"error_model": "numpy", "fastmath": False}
+    entry: Any = CFunc(function, (entry_signature(data).args, numba.void), {}, options)
+    entry._cache = CheckedCache(function)
+    entry.compile()
+    return entry
 
 
 def is_whole(path: Path) -> bool:

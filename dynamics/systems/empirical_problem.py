@@ -16,6 +16,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from dynamics.codegen import AddressedModel, loops
 from dynamics.problem import CompiledProblem, FloatArray, Layout
 from dynamics.training.minibatches import MiniBatches, fingerprint
 
@@ -110,6 +111,10 @@ class SampledProblem(CompiledProblem):
         """
         return Batch(number, members, np.full(members.size, 1.0 / members.size))
 
+    def _with_batch(self, batch: Any) -> AddressedModel:
+        """The compiled functions on the samples of a step."""
+        return self.addressed.with_data(self._data._replace(batch=batch))
+
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
@@ -129,11 +134,10 @@ class SampledProblem(CompiledProblem):
         if self.autonomous:
             return super().advance(state, eta, first, last, buffers)
         tracked, record_steps, records = buffers
-        work = (np.empty_like(state), np.empty_like(state), False)
         for step, members in enumerate(self.minibatches.members(first, last), first):
             row = int(np.searchsorted(record_steps, step))
-            data = self._data._replace(batch=self.batch(members, step))
+            model = self._with_batch(self.batch(members, step))
             rest = (tracked[step - first :], record_steps[row:], records[row:])
-            if self.module.advance(state, eta, step, step + 1, (data, *work, *rest)) == step:
+            if loops.advance(model, state, eta, (step, step + 1), False, rest) == step:
                 return step
         return last

@@ -2,8 +2,8 @@
 
 The path is given as nodes (accepted steps) and a dense output between them. A rule that speaks of
 rates is evaluated from the gradient at the interpolated state, whose error the fast direction
-magnifies; the stretch before such an event is therefore integrated again at a tolerance of 1e-12
-and the root taken there.
+magnifies; the stretch before such an event is therefore integrated again, at a tolerance that is
+small against what changes in one relaxation time, and the root taken there.
 
 The uncertainty of a time is the sum of what two errors may change in it: that of the gradient,
 where it has a bound, and that of the state at the event. The latter is an estimate: what the
@@ -15,19 +15,26 @@ of 1e-12 than a quarter of that.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dynamics.problem import SMALL, FloatArray, Problem
 from dynamics.training.event_detection import AT_REST, Column, Rise, columns
+from dynamics.training.flow_path import FlowPath, Polynomials, order_rows
+from dynamics.training.integration import stretch
 from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
 
 UNRESOLVED = "not decidable: the errors of the integration change its time by more than itself"
 INTERIOR = (1 / 3, 2 / 3)
-TIGHT = 1e-12
-RELAXATIONS = 40.0
+TIGHT, TIGHTEST = 1e-12, 2e-14
+"""Relative tolerances of a stretch that is integrated again, by LSODA and by extrapolation."""
+OF_CHANGE = 1e-7
+"""The same, over what changes in one relaxation time; extrapolation needs no more."""
+RELAXATIONS, MARGIN = 40.0, 5.0
+"""Relaxation times before an event from which a stretch is integrated again, at most; how many of
+them the errors of all steps before it are given beyond that of one."""
 ACCUMULATED = 10.0
 """Error of a state over what the integrator allows in one step."""
 FEW = 4
@@ -38,44 +45,6 @@ NEGLIGIBLE = 1e-6
 """Part of the largest entry of a state below which the others need no relative precision."""
 NARROW = 1e-5
 """Part of a time over which the slope of a value is taken."""
-
-
-@dataclass(frozen=True)
-class FlowPath:
-    """A flow that has been integrated.
-
-    Attributes
-    ----------
-    problem : Problem
-    nodes : float array
-        Times of the accepted steps.
-    at : callable
-        Time -> state.
-    error : callable
-        State -> what the integrator allows in one step, by entry.
-    rtol : float
-        Relative tolerance of the path.
-    rows : dict
-        Order parameters that have been computed.
-    """
-
-    problem: Problem
-    nodes: FloatArray
-    at: Callable[[float], FloatArray]
-    error: Callable[[FloatArray], FloatArray]
-    rtol: float = 0.0
-    rows: dict[tuple[float, bool], FloatArray] = field(default_factory=dict)
-
-    def order(self, time: float, rates: bool) -> FloatArray:
-        """Order parameters at a time, as one row; without rates the gradient is not computed."""
-        row = self.rows.get((time, rates))
-        if row is None:
-            state = self.at(time)
-            slope = None if rates else np.zeros_like(state)
-            row = self.problem.order_parameters(state, slope)[None, :]
-            # Rules look at the same points of the path, one after the other.
-            self.rows[time, rates] = row
-        return row
 
 
 @dataclass(frozen=True)
@@ -172,8 +141,7 @@ def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
     value, condition = _column(path, rule.expression), _condition(path, rule)
     before, largest, at_rest = begin, 0.0, False
     # A rate costs a gradient at every point, so rates are looked at on the nodes alone.
-    for time in _scan(path, begin, () if rates else INTERIOR):
-        row = path.order(time, rates)
+    for time, row in path.looks(_scan(path, begin, () if rates else INTERIOR), rates):
         at_rest = False
         if rule.resolution:
             now = float(value(row)[0])
@@ -240,8 +208,7 @@ def _noise(problem: Problem, value: Column, state: FloatArray, error: FloatArray
     else:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(FEW, state.size))
         moves = error * signs
-    rows = [problem.order_parameters(state + move, None) for move in (0.0 * error, *moves)]
-    values = np.array([float(value(row[None, :])[0]) for row in rows])
+    values = value(order_rows(problem, state + np.array([0.0 * error, *moves]), rates=True))
     changes = np.abs(values[1:] - values[0])
     return float(changes.sum() if state.size <= SMALL else changes.max())
 
@@ -269,40 +236,34 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _polish(path: FlowPath, value: Column, guess: float) -> EventTime:
-    """The root on a stretch that ends at it, integrated again at a tolerance of 1e-12.
+    """The root on a stretch that ends at it, integrated again at a smaller tolerance.
 
     A rate that has decayed to the error of the gradient leaves its event uncertain: by the change
     that this error and that of the state make in the value, over the slope of the value.
     """
-    from scipy.integrate import LSODA, OdeSolution
-
-    problem = path.problem
-    relaxation = 1.0 / max(problem.curvature(path.at(guess)), 1e-300)
-    begin = max(0.0, guess - RELAXATIONS * relaxation)
-    if begin > 0.5 * guess:
+    problem, compiled = path.problem, isinstance(path.at, Polynomials)
+    near = path.at(guess)
+    relaxation = 1.0 / max(problem.curvature(near), 1e-300)
+    size = np.abs(near)
+    # Below this an entry may be rounding, which an integrator that has to resolve it stalls on.
+    relative, least = TIGHT, TIGHT * np.maximum(size, NEGLIGIBLE * size.max(initial=1e-12))
+    if compiled:
+        relative = TIGHTEST
+        change = np.abs(problem.gradient(near)) * min(relaxation, guess)
+        least = np.maximum(OF_CHANGE * change, TIGHTEST / TIGHT * least)
+    begin = max(0.0, guess - _relaxations(path, near, least) * relaxation)
+    if compiled or begin > 0.5 * guess:
         begin = float(path.nodes[np.searchsorted(path.nodes, begin, side="right") - 1])
     else:
         begin = 0.0
-
-    def flow(_: float, state: FloatArray) -> FloatArray:
-        return -problem.gradient(state)
-
     end = guess + 0.2 * (guess - begin)
-    start, size = path.at(begin), np.abs(path.at(guess))
-    # Below this an entry may be rounding, which an integrator that has to resolve it stalls on.
-    floor = TIGHT * np.maximum(size, NEGLIGIBLE * size.max(initial=1e-12))
-    solver = LSODA(flow, begin, start, end, rtol=TIGHT, atol=floor)
-    times, pieces = [begin], []
-    while solver.status == "running":
-        solver.step()
-        if solver.status == "failed":
-            return EventTime(guess, "", _width(path, value, guess, rates=True))
-        times.append(solver.t)
-        pieces.append(solver.dense_output())
-    solved = OdeSolution(times, pieces)
+    part = stretch(problem, path.at(begin), (begin, end), (relative, least), compiled)
+    if part is None:
+        return EventTime(guess, "", _width(path, value, guess, rates=True))
+    times, states = part.nodes, part.at
 
     def at(time: float) -> float:
-        return float(value(problem.order_parameters(solved(time))[None, :])[0])
+        return float(value(order_rows(problem, states(time)[None, :], rates=True))[0])
 
     # Outward from the guess, to the nearest step in which the sign changes from below.
     middle = int(np.searchsorted(times, guess))
@@ -311,12 +272,20 @@ def _polish(path: FlowPath, value: Column, guess: float) -> EventTime:
             root = _root(at, times[k - 1], times[k])
             width = min(0.5 * relaxation, root - begin, end - root)
             slope = (at(root + width) - at(root - width)) / (2.0 * width) if width > 0 else np.inf
-            state = solved(root)
-            error = WALK * _noise(problem, value, state, TIGHT * np.abs(state) + floor)
+            state = states(root)
+            error = WALK * _noise(problem, value, state, part.allowed(state))
             carried = _walk(path, begin) * path.rtol * root  # by the state at the beginning
             whole = _over(error + _shift(problem, value, state), slope) + carried
             return EventTime(root, "", whole, _over(error, slope) + carried)
     return EventTime(guess, "", _width(path, value, guess, rates=True))
+
+
+def _relaxations(path: FlowPath, state: FloatArray, allowed: FloatArray) -> float:
+    """Relaxation times in which the error of the path decays below what is allowed, and more."""
+    if not isinstance(path.at, Polynomials):
+        return RELAXATIONS
+    decay = np.log(max(1.0, float((path.error(state) / allowed).max())))
+    return min(RELAXATIONS, decay + MARGIN)
 
 
 def _shift(problem: Problem, value: Column, state: FloatArray) -> float:
@@ -334,7 +303,7 @@ def _shift(problem: Problem, value: Column, state: FloatArray) -> float:
 def _exceeds(path: FlowPath, rule: ExceedsRunMaximum, begin: float) -> EventTime:
     quantity, bound = _column(path, rule.quantity), _column(path, rule.bound)
     times = _scan(path, 0.0)
-    rows = np.concatenate([path.order(time, rates=False) for time in times])
+    rows = path.orders(times, rates=False)
     level = _maximum(path, bound, times, bound(rows))
     later = np.flatnonzero((times >= begin) & (quantity(rows) > level))
     if not later.size:
@@ -365,7 +334,7 @@ def _rise(path: FlowPath, rule: RisesAgain, begin: float) -> EventTime:
 
     quantity = _column(path, rule.quantity)
     times = _scan(path, begin)
-    values = np.array([float(quantity(path.order(t, rates=False))[0]) for t in times])
+    values = quantity(path.orders(times, rates=False))
     rise = Rise(rule.relative)
     rise.feed(0, values, (0, path.at(begin)))
     if not rise.lasts:

@@ -1,28 +1,28 @@
 r"""Gradient flow, :math:`d\theta/d\tau = -g(\theta)`: training in continuous time.
 
-alpha relaxes in a time of order 0.01 to 1 while gamma and rho move over 1e2 to 1e7, so the problem
-is stiff and gradient descent needs millions of steps. LSODA of scipy, with the problem's own
-Jacobian where it has one, needs some thousand gradients. Time is the same axis as eta times steps.
+The integrators are in `dynamics.training.integration`; the events are located on the path
+(`dynamics.training.event_location`). Time is the same axis as eta times steps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.problem import FloatArray, Problem, certificate_failure, check_problem
+from dynamics.problem import Problem, check_problem
 from dynamics.results import outcome as ends
 from dynamics.results.event import Event, Events
 from dynamics.results.outcome import SMALLER, Outcome, first_not_finite, undefined
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory, explained, series
-from dynamics.training.event_location import EventTime, FlowPath, locate_events
-from dynamics.training.progress import bar, interruption
+from dynamics.training.event_location import EventTime, locate_events
+from dynamics.training.flow_path import FlowPath
+from dynamics.training.integration import Integrated, integrated, integrated_together
 from dynamics.training.settings import check_flow, record_times, starting_state
 
-MAX_STEPS = 200_000
 EARLIER = "start elsewhere, or stop at this time"
 
 
@@ -71,10 +71,66 @@ def flow(
     check_problem(problem)
     time, rtol = check_flow(time, rtol, problem.flows)
     start = starting_state(problem, initial)
-    path, kind, failure = _integrate(problem, start, time, rtol)
-    nodes, at = path.nodes, path.at
+    return trajectory_of(integrated(problem, start, time, rtol), time, record)
+
+
+def flows(
+    problems: Sequence[Problem],
+    time: float,
+    rtol: float = 1e-8,
+    record: int | ArrayLike | None = None,
+) -> list[Trajectory]:
+    """Integrate the gradient flows of several problems, in as many threads as numba has.
+
+    Parameters
+    ----------
+    problems : sequence of Problem
+    time, rtol, record
+        As for `flow`.
+
+    Returns
+    -------
+    list of Trajectory
+        Each bitwise what `flow` returns.
+
+    Raises
+    ------
+    InvalidRequest
+        If one of the problems is none, or time, rtol or record is not valid.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> system = dynamics.load_system("positional_attention")
+    >>> several = [system.ReducedPopulation(system.Parameters(D=8, C=2, q=q)) for q in (0.3, 0.5)]
+    >>> [round(run.events["T1"].time, 3) for run in dynamics.flows(several, time=1e4)]
+    [101.516, 356.628]
+    """
+    for problem in problems:
+        check_problem(problem)
+        time, rtol = check_flow(time, rtol, problem.flows)
+    starts = [starting_state(problem, None) for problem in problems]
+    made = integrated_together(problems, starts, time, rtol)
+    return [trajectory_of(each, time, record) for each in made]
+
+
+def trajectory_of(
+    made: Integrated, time: float, record: int | ArrayLike | None = None
+) -> Trajectory:
+    """The records and events of a flow that has been integrated.
+
+    Parameters
+    ----------
+    made : Integrated
+    time : float
+        Horizon of the request.
+    record : int, float array or None
+        As for `flow`.
+    """
+    path, kind, failure = made.path, made.kind, made.failure
+    problem, nodes = path.problem, path.nodes
     times = record_times(nodes, record, time)
-    states = np.array([at(t) for t in times])
+    states = path.states(times)
     located = locate_events(path)
     observables = [problem.observables(state) for state in states]
     end = float(nodes[-1])
@@ -87,7 +143,7 @@ def flow(
         view=problem.view,
         parameters=asdict(problem.parameters),
         layout=problem.layout,
-        settings={"time": time, "rtol": rtol, **problem.settings},
+        settings={"time": time, "rtol": path.rtol, **problem.settings},
         steps=np.empty(0, dtype=np.int64),
         time=times,
         states=states,
@@ -115,58 +171,3 @@ def _events(problem: Problem, path: FlowPath, located: dict[str, EventTime]) -> 
         seen = horizon if name in whole else None
         events[name] = Event(name, event.time, None, path.at(event.time), seen, event.uncertainty)
     return events
-
-
-def _floor(start: FloatArray, rtol: float) -> FloatArray:
-    """The absolute tolerance of every entry."""
-    return 1e-3 * rtol * np.maximum(np.abs(start), 1e-2)
-
-
-def _integrate(
-    problem: Problem, start: FloatArray, time: float, rtol: float
-) -> tuple[FlowPath, str, str]:
-    """The path, how it ended, and why the problem could not go on."""
-    from scipy.integrate import LSODA, OdeSolution
-
-    refused: list[FloatArray] = []  # states of the step under way that have no gradient
-
-    def rate(_: float, state: FloatArray) -> FloatArray:
-        slope = problem.gradient(state)
-        if np.isfinite(state).all() and not np.isfinite(slope).all():
-            refused.append(state.copy())
-        return -slope
-
-    def jacobian(_: float, state: FloatArray) -> FloatArray:
-        return -problem.jacobian(state)
-
-    solver = LSODA(
-        rate,
-        0.0,
-        start,
-        time,
-        rtol=rtol,
-        atol=_floor(start, rtol),
-        jac=jacobian if problem.has_jacobian else None,
-    )
-    nodes, pieces, kind, failure = [0.0], [], ends.HORIZON, ""
-    with interruption() as interrupted, bar(f"flow, {problem.view}") as shown:
-        while solver.status == "running":
-            solver.step()
-            stuck = solver.t <= nodes[-1]  # the step is below the spacing of numbers there
-            if stuck or solver.status == "failed" or not np.isfinite(solver.y).all():
-                failure = certificate_failure(problem, refused[0]) if refused else ""
-                kind = ends.CERTIFICATE_LOST if failure else ends.DIVERGED
-                break
-            if interrupted.is_set() or len(nodes) > MAX_STEPS:
-                kind = ends.INTERRUPTED
-                break
-            refused.clear()
-            nodes.append(solver.t)
-            pieces.append(solver.dense_output())
-            shown.set_postfix_str(f"time {solver.t:.3g} of {time:g}", refresh=False)
-            shown.update()
-    if not pieces:
-        nodes, pieces = [0.0, np.finfo(float).tiny], [lambda t: start]
-    allowed = lambda state: rtol * np.abs(state) + _floor(start, rtol)  # noqa: E731
-    path = FlowPath(problem, np.array(nodes), OdeSolution(nodes, pieces), allowed, rtol)
-    return path, kind, failure

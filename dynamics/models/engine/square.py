@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynamics.codegen import AddressedModel, loops
 from dynamics.models.engine.problem import MOST_NAMED, ModelProblem, Realized
 from dynamics.models.engine.program import device_data
 from dynamics.models.engine.tracing import refusals
@@ -89,25 +91,26 @@ class ReducedPopulation(ModelProblem):
                 return None
             raise
 
+    @cached_property
+    def addressed(self) -> AddressedModel | None:
+        """Its gradient compiled by numba, where it is."""
+        return self._compiled and self._compiled[0].addressed(self._compiled[1])
+
     def gradient(self, state: ArrayLike) -> FloatArray:
         """What one step subtracts, divided by eta; see `ModelProblem.gradient`."""
-        if self._compiled is None:
+        if self.addressed is None:
             return super().gradient(state)
-        module, data = self._compiled
-        out = np.empty(self.layout.size)
-        module.gradient(self.layout.flatten(state), data, out)
+        out = loops.gradient(self.addressed, self.layout.flatten(state))
         return out if np.isfinite(out).all() else super().gradient(state)
 
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]
     ) -> int:
         """Steps first, ..., last - 1 in place; see `dynamics.codegen.kernels.advance`."""
-        if self._compiled is None:
+        if self.addressed is None:
             return super().advance(state, eta, first, last, buffers)
-        module, data = self._compiled
         before = state.copy()
-        work = (np.empty_like(state), np.empty_like(state), True)
-        reached = int(module.advance(state, eta, first, last, (data, *work, *buffers)))
+        reached = loops.advance(self.addressed, state, eta, (first, last), True, buffers)
         if reached == last:
             return last
         state[:] = before

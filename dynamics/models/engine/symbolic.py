@@ -24,7 +24,6 @@ import numpy as np
 import sympy
 
 from dynamics import codegen
-from dynamics.codegen.kernels.advance import advance
 from dynamics.codegen.kernels.elementary import logistic
 from dynamics.models.engine.closing import SEED
 from dynamics.models.engine.derivation import restricted_loss
@@ -86,7 +85,6 @@ def compiled_gradient(problem: ReducedPopulation) -> tuple[codegen.CompiledModul
         codegen.kernel_source(logistic) + "\nLogistic = logistic\n",
         source,
         codegen.selected(kinds),
-        codegen.kernel_source(advance),
     ]
     module = codegen.build(f"{problem.system}, reduced problem.", names, parts)
     share = np.asarray(problem.embedding.share, dtype=float)

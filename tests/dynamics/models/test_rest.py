@@ -7,7 +7,8 @@ import pytest
 
 import dynamics
 from dynamics.training import gradient_descent
-from dynamics.training.event_location import FlowPath, locate_events
+from dynamics.training.event_location import locate_events
+from dynamics.training.flow_path import FlowPath
 
 pytest.importorskip("jax")
 

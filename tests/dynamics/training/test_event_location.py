@@ -9,8 +9,9 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import dynamics
-from dynamics.training.event_location import WALK, FlowPath
+from dynamics.training.event_location import WALK
 from dynamics.training.event_location import locate_events as locate
+from dynamics.training.flow_path import FlowPath
 from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
 
 TINY = 1e-300

@@ -19,7 +19,6 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from dynamics import codegen
-from dynamics.codegen.kernels.advance import advance
 from dynamics.problem import FloatArray, Layout
 from dynamics.systems.empirical_problem import ALL_SAMPLES, Batch, SampledProblem
 from dynamics.systems.masked_image_modeling import cost
@@ -235,5 +234,5 @@ def _enumerable(parameters: Parameters, limit: int) -> int:
 @cache
 def _module() -> codegen.CompiledModule:
     names = (kernels.gradient, kernels.order_parameters, kernels.summary)
-    parts = [codegen.kernel_source(*names, advance, data=(kernels.FullData, Images, Batch))]
+    parts = [codegen.kernel_source(*names, data=(kernels.FullData, Images, Batch))]
     return codegen.build("Masked image modelling, every entry of Q.", ("Q",), parts)

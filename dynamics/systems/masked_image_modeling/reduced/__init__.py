@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics import codegen
-from dynamics.codegen.kernels.advance import advance
 from dynamics.problem import CompiledProblem, FloatArray
 from dynamics.systems.masked_image_modeling.kernels import reduced as kernels
 from dynamics.systems.masked_image_modeling.parameters import Parameters
@@ -255,5 +254,5 @@ def grid_of(P: int) -> tuple[int, int]:
 @cache
 def _module() -> codegen.CompiledModule:
     names = (kernels.gradient, kernels.order_parameters, kernels.summary)
-    parts = [codegen.kernel_source(*names, advance, data=(kernels.ReducedData,))]
+    parts = [codegen.kernel_source(*names, data=(kernels.ReducedData,))]
     return codegen.build("Masked image modelling, reduced population problem.", ("state",), parts)

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics import codegen
-from dynamics.codegen.kernels.advance import advance
 from dynamics.problem import FloatArray, Layout
 from dynamics.systems.empirical_problem import SampledProblem
 from dynamics.systems.positional_attention.full.manifold import Law, hessian
@@ -387,7 +386,7 @@ def _nearest_brute(set_size: int, limit: int) -> str:
 @cache
 def _module(threaded: bool, wide: bool) -> codegen.CompiledModule:
     by_rows = (kernels.prepare, kernels.collect_rows) if wide else ()
-    entries = (kernels.gradient, kernels.order_parameters, kernels.summary, advance)
+    entries = (kernels.gradient, kernels.order_parameters, kernels.summary)
     parallel = (kernels.accumulate, *by_rows) if threaded else ()
     parts = [codegen.kernel_source(*entries, parallel=parallel, data=(kernels.MatrixData,))]
     return codegen.build("Positional attention, every entry of A.", ("v", "A"), parts)

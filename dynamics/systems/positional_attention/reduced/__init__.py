@@ -12,12 +12,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dynamics import codegen
-from dynamics.codegen.kernels.advance import advance
 from dynamics.problem import FloatArray
 from theory.systems.positional_attention import recursion
 
@@ -33,7 +33,7 @@ class Expectation(ABC):
     Attributes
     ----------
     module : CompiledModule
-        ``gradient``, ``hessian``, ``order_parameters``, ``summary`` and ``advance``.
+        ``gradient``, ``hessian``, ``order_parameters`` and ``summary``.
     data : NamedTuple
         What its functions need beside the state.
     settings : mapping
@@ -43,6 +43,11 @@ class Expectation(ABC):
     module: codegen.CompiledModule
     data: Any
     settings: Mapping[str, Any]
+
+    @cached_property
+    def addressed(self) -> codegen.AddressedModel:
+        """Gradient, Hessian and order parameters on the data, for the compiled loops."""
+        return self.module.addressed(self.data)
 
     @abstractmethod
     def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
@@ -106,7 +111,7 @@ def compiled(
         codegen.tabulate("curvature_table", second, reduction),
         codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
         codegen.evaluate("reported", list(reduction.observables.values()), reduction),
-        codegen.kernel_source(*kernels, advance, parallel=parallel, data=data),
+        codegen.kernel_source(*kernels, parallel=parallel, data=data),
     ]
     title = f"Positional attention, reduced population problem, p = {degree}."
     return codegen.build(title, [s.name for s in reduction.state], parts)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics.codegen import AddressedModel
 from dynamics.problem import FloatArray, Layout
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PositionalProblem
@@ -99,6 +100,11 @@ class ReducedPopulation(PositionalProblem):
         )
         self.settings = dict(self.expectation.settings)
         super().__init__(self.expectation.module, self.expectation.data, LAYOUT)
+
+    @property
+    def addressed(self) -> AddressedModel:
+        """Those of the expectation."""
+        return self.expectation.addressed
 
     @property
     def initial_state(self) -> FloatArray:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics import codegen
+from dynamics.codegen import loops
 from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.kernels import spectral as kernels
 from dynamics.systems.positional_attention.kernels import spectral_data as records
@@ -106,7 +107,7 @@ class Spectral(Expectation):
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross and bound, from one set of weights: of the integrals, and of rounding."""
         value, data = np.empty(4), self.data
-        self.module.gradient(state, data, value[:3])
+        value[:3] = loops.gradient(self.addressed, state)
         value[3] = np.nan if data.report[1] else data.values[3]
         share, bound = np.append(data.share, 1.0), np.full(4, np.inf)
         if np.isfinite(value).all():
@@ -128,7 +129,7 @@ class Spectral(Expectation):
 
     def failure(self, state: FloatArray) -> str:
         """Why there is no number: cancellation, overflow, or nodes above the budget."""
-        self.module.gradient(state, self.data, np.empty(3))
+        loops.gradient(self.addressed, state)
         nodes, status = self.data.report
         if status == 1:
             return (

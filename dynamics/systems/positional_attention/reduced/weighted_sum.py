@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dynamics import codegen
+from dynamics.codegen import loops
 from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.kernels import reduced as kernels
 from dynamics.systems.positional_attention.kernels import truncated as truncated_kernels
@@ -73,8 +74,7 @@ class WeightedSum(Expectation):
 
     def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Gradient, risk, population error; of samples the largest standard error over gross."""
-        slope, out = np.empty(3), np.empty(2)
-        self.module.gradient(state, self.data, slope)
+        slope, out = loops.gradient(self.addressed, state), np.empty(2)
         self.module.summary(state, self.data, out)
         reported = {"risk": float(out[0]), "error": float(out[1])}
         if self.samples is not None:
@@ -106,7 +106,7 @@ class WeightedSum(Expectation):
         of_weight = len(rows.index) * (self.law_rounding + 4 * codegen.LONG_ROUNDING)
         bound += (of_weight + rounding.SUMMATION) * size
         found, out = np.empty(4), np.empty(2)
-        self.module.gradient(state, self.data, found[:3])
+        found[:3] = loops.gradient(self.addressed, state)
         self.module.summary(state, self.data, out)
         found[3] = out[0]
         found = np.where(np.isfinite(found), found, _short(value))
@@ -170,7 +170,7 @@ class Truncated(WeightedSum):
 
     def certificate(self, state: FloatArray) -> float:
         """What is left out: its largest bound of a component of the gradient, in its gross."""
-        self.module.gradient(state, self.data, np.empty(3))
+        loops.gradient(self.addressed, state)
         limits = self.data.certificate
         return rounding.relative(limits.bound, limits.gross)
 

@@ -22,7 +22,6 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from dynamics import codegen
-from dynamics.codegen.kernels.advance import advance
 from dynamics.problem import FloatArray
 from dynamics.systems.empirical_problem import ALL_SAMPLES, Batch
 from dynamics.systems.shallow_vit import kernels as unrolled
@@ -257,6 +256,6 @@ def _module(depth: int, threaded: bool) -> codegen.CompiledModule:
     parallel = (kernels.sum_batch,) if threaded else ()
     parts = [
         *unrolled.sources(depth),
-        codegen.kernel_source(*names, advance, parallel=parallel, data=(records.TokenData, Batch)),
+        codegen.kernel_source(*names, parallel=parallel, data=(records.TokenData, Batch)),
     ]
     return codegen.build("Shallow ViT, every weight.", projection.GROUPS, parts)

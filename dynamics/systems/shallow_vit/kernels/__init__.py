@@ -22,8 +22,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 
 import numpy as np
-
-from dynamics.problem import FloatArray
+from numpy.typing import NDArray
 
 TERMS = 16
 """Terms of a sum that is written out in one loop: more do not fit into registers."""
@@ -35,7 +34,7 @@ LINE = 8
 """Numbers of a cache line, and of the longest vector."""
 
 
-def aligned(*shape: int) -> FloatArray:
+def aligned(*shape: int) -> NDArray[np.float64]:
     """Zeros whose rows begin with a cache line where the last side is a multiple of LINE."""
     size = prod(shape)
     room = np.zeros(size + LINE)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.random import Generator
 
 from dynamics import codegen
-from dynamics.codegen.kernels.advance import advance
 from dynamics.problem import FloatArray
 from dynamics.systems.empirical_problem import ALL_SAMPLES, Batch
 from dynamics.systems.shallow_vit.kernels import data as records
@@ -170,5 +169,5 @@ class ReducedPopulation(NoiseFree, VitProblem):
 @cache
 def _module() -> codegen.CompiledModule:
     names = (kernels.gradient, kernels.order_parameters, kernels.outputs, kernels.attended)
-    parts = [codegen.kernel_source(*names, advance, data=(records.PatternData, Batch))]
+    parts = [codegen.kernel_source(*names, data=(records.PatternData, Batch))]
     return codegen.build("Shallow ViT, training on patterns.", PARTS, parts)

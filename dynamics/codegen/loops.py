@@ -1,0 +1,286 @@
+"""The loops over steps, compiled once for all models: training, flows, and what is read off them.
+
+One generated file holds the loop of gradient descent and the integrator of flows. They call the
+gradient of a model by its address (`dynamics.codegen.addresses`), so a new model compiles its own
+functions alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics import codegen
+from dynamics.codegen.addresses import DATA, GRADIENT, HESSIAN, ORDER_PARAMETERS, AddressedModel
+from dynamics.codegen.kernels import advance as descent
+from dynamics.codegen.kernels import extrapolation, path_values
+from dynamics.codegen.kernels.extrapolation import DONE, FULL, ROWS, STUCK, Control, Path, Room
+
+__all__ = ["DONE", "FULL", "ROWS", "STUCK", "Integration", "advance", "along", "gradient"]
+
+FloatArray = NDArray[np.float64]
+
+BY_ADDRESS = f"""
+from dynamics.codegen.calls import call
+from dynamics.codegen.kernels.extrapolation import Control, Path, Room
+
+
+@exact_kernel
+def gradient(state, model, out):
+    call(model[{GRADIENT}], state, out, model[{DATA}], out)
+
+
+@exact_kernel
+def hessian(state, model, out):
+    call(model[{HESSIAN}], state, state, model[{DATA}], out)
+
+
+@exact_kernel
+def has_hessian(model):
+    return model[{HESSIAN}] != 0
+
+
+@exact_kernel
+def order_parameters(state, slope, model, out):
+    call(model[{ORDER_PARAMETERS}], state, slope, model[{DATA}], out)
+"""
+"""The functions that the loops call; ``model`` is the table of an `AddressedModel`."""
+
+TOGETHER = """
+@njit(cache=True, error_model="numpy", fastmath=False, parallel=True)
+def integrate_together(states, models, control, path, ends):
+    for k in prange(states.shape[0]):
+        own = Control(control.now[k], control.relative, control.floor[k], control.refused[k])
+        part = Path(path.nodes[k], path.coefficients[k])
+        ends[k, 0], ends[k, 1] = integrate(states[k], models[k], own, part)
+"""
+"""Integrations in threads: each is made by one of them, and knows of no other."""
+
+FIRST_STEPS, MOST_STEPS = 8, 256
+"""Steps of an integration from one call of compiled code to the next: in the first, and later."""
+STEPS_TOGETHER = 64
+"""The same of several integrations."""
+FIRST_ROWS = 4.0
+
+
+@cache
+def _module() -> codegen.CompiledModule:
+    functions = (
+        descent.advance,
+        extrapolation.integrate,
+        path_values.along,
+        path_values.order_rows,
+    )
+    source = codegen.kernel_source(*functions, data=(Control, Path, Room))
+    return codegen.build("Loops over steps of any model.", (), [BY_ADDRESS, source, TOGETHER])
+
+
+@cache
+def _compiled(name: str) -> Callable[..., Any]:
+    """A loop, compiled for the arrays that it is always given."""
+    one, two, three = np.empty(1), np.empty((1, 1)), np.empty((1, 1, 1))
+    table, steps = np.empty(1, dtype=np.int64), np.empty(1, dtype=np.int64)
+    control, path = Control(one, 0.0, one, one), Path(one, three)
+    buffers = (table, one, one, True, two, steps, two)
+    several = (Control(two, 0.0, two, two), Path(two, np.empty((1, 1, 1, 1))))
+    arguments: dict[str, tuple[Any, ...]] = {
+        "gradient": (one, table, one),
+        "hessian": (one, table, two),
+        "order_parameters": (one, one, table, one),
+        "advance": (one, one, 0, 1, buffers),
+        "integrate": (one, table, control, path),
+        "integrate_together": (two, two.astype(np.int64), *several, two.astype(np.int64)),
+        "along": (one, one, three, two),
+        "order_rows": (two, table, True, two),
+    }
+    return _module().entry_point(name, *arguments[name])
+
+
+def gradient(model: AddressedModel, state: FloatArray) -> FloatArray:
+    """Gradient of a model at a state, shape (n,)."""
+    out = np.empty(state.size)
+    _compiled("gradient")(state, model.table, out)
+    return out
+
+
+def hessian(model: AddressedModel, state: FloatArray) -> FloatArray:
+    """Jacobian of the gradient of a model that has one, shape (n, n)."""
+    out = np.empty((state.size, state.size))
+    _compiled("hessian")(state, model.table, out)
+    return out
+
+
+def order_parameters(
+    model: AddressedModel, state: FloatArray, slope: FloatArray, count: int
+) -> FloatArray:
+    """So many order parameters at a state with its gradient.
+
+    Parameters
+    ----------
+    model : AddressedModel
+    state, slope : float arrays, shape (n,)
+    count : int
+    """
+    out = np.empty(count)
+    _compiled("order_parameters")(state, slope, model.table, out)
+    return out
+
+
+def order_rows(
+    model: AddressedModel, states: FloatArray, with_gradient: bool, count: int
+) -> FloatArray:
+    """Order parameters of many states, shape (rows, count).
+
+    Parameters
+    ----------
+    model : AddressedModel
+    states : float array, shape (rows, n)
+    with_gradient : bool
+        Whether the gradient is computed; it is 0 otherwise.
+    count : int
+    """
+    out = np.empty((len(states), count))
+    _compiled("order_rows")(states, model.table, with_gradient, out)
+    return out
+
+
+def advance(
+    model: AddressedModel,
+    state: FloatArray,
+    eta: FloatArray,
+    span: tuple[int, int],
+    alike: bool,
+    buffers: tuple[FloatArray, NDArray[np.int64], FloatArray],
+) -> int:
+    """Take the steps of gradient descent in place; see `dynamics.codegen.kernels.advance`.
+
+    Parameters
+    ----------
+    model : AddressedModel
+    state, eta : float arrays, shape (n,)
+    span : (first, last)
+        Steps.
+    alike : bool
+        Whether every step has the same data.
+    buffers : (tracked, record_steps, records)
+
+    Returns
+    -------
+    int
+        ``last``, or the step whose successor is not finite.
+    """
+    work = (np.empty(state.size), np.empty(state.size), alike)
+    return int(_compiled("advance")(state, eta, *span, (model.table, *work, *buffers)))
+
+
+def along(times: FloatArray, nodes: FloatArray, coefficients: FloatArray) -> FloatArray:
+    """States at times of a path, shape (T, n).
+
+    Parameters
+    ----------
+    times : float array, shape (T,)
+    nodes : float array, shape (steps + 1,)
+    coefficients : float array, shape (steps, ROWS + 2, n)
+    """
+    out = np.empty((times.size, coefficients.shape[2]))
+    _compiled("along")(times, nodes, coefficients, out)
+    return out
+
+
+class Integration:
+    """A flow that is being integrated.
+
+    Parameters
+    ----------
+    model : AddressedModel
+    start : float array, shape (n,)
+    span : (float, float)
+        First and last time.
+    relative : float
+        Error that a step may make, over the size of an entry.
+    floor : float array, shape (n,)
+        Error that it may make in any case.
+
+    Attributes
+    ----------
+    state : float array, shape (n,)
+        Where it is.
+    outcome : int
+        `FULL` until it has ended, then `DONE` or `STUCK`.
+    steps : int
+        Steps so far.
+    """
+
+    def __init__(
+        self,
+        model: AddressedModel,
+        start: FloatArray,
+        span: tuple[float, float],
+        relative: float,
+        floor: FloatArray,
+    ) -> None:
+        self.model, self.state = model, start.copy()
+        now = np.array([*span, 0.0, FIRST_ROWS])
+        self.control = Control(now, relative, floor, np.full(start.size, np.nan))
+        self.outcome, self.steps = FULL, 0
+        self._parts: list[Path] = []
+
+    @property
+    def time(self) -> float:
+        """How far it has come."""
+        return float(self.control.now[0])
+
+    def proceed(self) -> None:
+        """Go on for some steps."""
+        size = self.state.size
+        most = min(MOST_STEPS, max(FIRST_STEPS, self.steps))
+        path = Path(np.empty(most + 1), np.empty((most, ROWS + 2, size)))
+        self._add(path, _compiled("integrate")(self.state, self.model.table, self.control, path))
+
+    def _add(self, path: Path, end: tuple[int, int]) -> None:
+        steps, self.outcome = int(end[0]), int(end[1])
+        self.steps += steps
+        if steps:
+            self._parts.append(Path(path.nodes[: steps + 1], path.coefficients[:steps]))
+
+    def path(self) -> Path:
+        """Times of all steps, and their polynomials."""
+        nodes = [part.nodes[1:] for part in self._parts]
+        first = self._parts[0].nodes[:1]
+        coefficients = [part.coefficients for part in self._parts]
+        return Path(np.concatenate([first, *nodes]), np.concatenate(coefficients))
+
+
+def proceed_together(integrations: Sequence[Integration]) -> None:
+    """Go on with several of one size and tolerance for some steps, in as many threads as numba has.
+
+    Parameters
+    ----------
+    integrations : sequence of Integration
+        Of models that use no threads themselves.
+    """
+    controls = [integration.control for integration in integrations]
+    count, size = len(integrations), integrations[0].state.size
+    several = Control(
+        np.array([control.now for control in controls]),
+        controls[0].relative,
+        np.array([control.floor for control in controls]),
+        np.array([control.refused for control in controls]),
+    )
+    path = Path(
+        np.empty((count, STEPS_TOGETHER + 1)), np.empty((count, STEPS_TOGETHER, ROWS + 2, size))
+    )
+    states = np.array([integration.state for integration in integrations])
+    models = np.array([integration.model.table for integration in integrations])
+    ends = np.empty((count, 2), dtype=np.int64)
+    _compiled("integrate_together")(states, models, several, path, ends)
+    for k, integration in enumerate(integrations):
+        integration.state[:] = states[k]
+        integration.control.now[:] = several.now[k]
+        integration.control.refused[:] = several.refused[k]
+        own = Path(path.nodes[k].copy(), path.coefficients[k, : ends[k, 0]].copy())
+        integration._add(own, (ends[k, 0], ends[k, 1]))

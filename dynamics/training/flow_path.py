@@ -1,0 +1,118 @@
+"""A flow that has been integrated: its steps, states between them, and what is read off these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dynamics.codegen import loops
+from dynamics.problem import FloatArray, Problem
+
+FIRST_LOOK = 8
+"""Points of a path whose order parameters are computed together, doubled from call to call."""
+
+
+@dataclass(frozen=True)
+class Polynomials:
+    """States of a path whose steps are polynomials.
+
+    Parameters
+    ----------
+    nodes : float array, shape (steps + 1,)
+        Times of the accepted steps.
+    coefficients : float array, shape (steps, degree + 1, n)
+        As `dynamics.codegen.kernels.extrapolation` makes them.
+    """
+
+    nodes: FloatArray
+    coefficients: FloatArray
+
+    def __call__(self, time: float) -> FloatArray:
+        """The state at a time, shape (n,)."""
+        return self.along(np.array([time], dtype=np.float64))[0]
+
+    def along(self, times: FloatArray) -> FloatArray:
+        """States at times, shape (T, n)."""
+        return loops.along(times, self.nodes, self.coefficients)
+
+
+@dataclass(frozen=True)
+class FlowPath:
+    """A flow that has been integrated.
+
+    Attributes
+    ----------
+    problem : Problem
+    nodes : float array
+        Times of the accepted steps.
+    at : callable
+        Time -> state; `Polynomials` where the integrator is compiled.
+    error : callable
+        State -> what the integrator allows in one step, by entry.
+    rtol : float
+        Relative tolerance of the path.
+    rows : dict
+        Order parameters that have been computed.
+    """
+
+    problem: Problem
+    nodes: FloatArray
+    at: Callable[[float], FloatArray]
+    error: Callable[[FloatArray], FloatArray]
+    rtol: float = 0.0
+    rows: dict[tuple[float, bool], FloatArray] = field(default_factory=dict)
+
+    def states(self, times: FloatArray) -> FloatArray:
+        """States at times, shape (T, n)."""
+        if isinstance(self.at, Polynomials):
+            return self.at.along(np.ascontiguousarray(times, dtype=np.float64))
+        return np.array([self.at(time) for time in times])
+
+    def order(self, time: float, rates: bool) -> FloatArray:
+        """Order parameters at a time, as one row; without rates the gradient is not computed."""
+        row = self.rows.get((time, rates))
+        if row is None:
+            row = self.orders(np.array([time], dtype=np.float64), rates)
+            # Rules look at the same points of the path, one after the other.
+            self.rows[time, rates] = row
+        return row
+
+    def orders(self, times: FloatArray, rates: bool) -> FloatArray:
+        """Order parameters at times, shape (T, order parameters); see `order`."""
+        return order_rows(self.problem, self.states(times), rates)
+
+    def looks(self, times: FloatArray, rates: bool) -> Iterator[tuple[float, FloatArray]]:
+        """Times and their order parameters, one row each, computed some at once, as needed."""
+        done, count = 0, FIRST_LOOK if isinstance(self.at, Polynomials) else 1
+        while done < times.size:
+            part = times[done : done + count]
+            missing = [time for time in part.tolist() if (time, rates) not in self.rows]
+            if missing:
+                for time, row in zip(missing, self.orders(np.array(missing), rates), strict=True):
+                    self.rows[time, rates] = row[None, :]
+            for time in part.tolist():
+                yield time, self.rows[time, rates]
+            done, count = done + part.size, 2 * count if count > 1 else 1
+
+
+def order_rows(problem: Problem, states: FloatArray, rates: bool) -> FloatArray:
+    """Order parameters of many states, shape (states, order parameters).
+
+    Parameters
+    ----------
+    problem : Problem
+    states : float array, shape (states, n)
+    rates : bool
+        Whether those that are read off the gradient count.
+    """
+    none = None if rates else np.zeros_like(states[0])
+    if (model := getattr(problem, "addressed", None)) is None:
+        return np.array([problem.order_parameters(state, none) for state in states])
+    fresh = rates or problem.reads_pass
+    rows = loops.order_rows(model, states, fresh, len(problem.order_names))
+    # A compiled gradient may overflow where that of the problem does not.
+    for k in np.flatnonzero(~np.isfinite(rows).all(axis=1)):
+        rows[k] = problem.order_parameters(states[k], none)
+    return rows

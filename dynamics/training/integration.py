@@ -1,0 +1,290 @@
+r"""Integrating a gradient flow: by compiled extrapolation, or by LSODA of scipy.
+
+alpha relaxes in a time of order 0.01 to 1 while gamma and rho move over 1e2 to 1e7, so the problem
+is stiff. Where the gradient is compiled and the state small, the linearly implicit Euler method is
+extrapolated (`dynamics.codegen.kernels.extrapolation`), with no Python between the steps; else
+LSODA integrates, with the problem's own Jacobian where it has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynamics.codegen import loops
+from dynamics.problem import FloatArray, Problem, certificate_failure
+from dynamics.results import outcome as ends
+from dynamics.training.flow_path import FlowPath, Polynomials
+from dynamics.training.progress import bar, interruption
+
+MAX_STEPS = 200_000
+MOST_IMPLICIT = 64
+"""Entries of the largest state whose linear systems the compiled integrator solves."""
+
+
+@dataclass(frozen=True)
+class Integrated:
+    """A flow as far as it was integrated.
+
+    Attributes
+    ----------
+    path : FlowPath
+    kind : str
+        How it ended, of `dynamics.results.outcome`.
+    failure : str
+        Why the problem could not go on; empty if it is not known.
+    """
+
+    path: FlowPath
+    kind: str
+    failure: str
+
+
+def is_compiled(problem: Problem) -> bool:
+    """Whether the flow of a problem is integrated by compiled extrapolation."""
+    small = problem.layout.size <= MOST_IMPLICIT
+    return small and getattr(problem, "addressed", None) is not None
+
+
+def tolerance_floor(start: FloatArray, rtol: float) -> FloatArray:
+    """The absolute tolerance of every entry."""
+    return 1e-3 * rtol * np.maximum(np.abs(start), 1e-2)
+
+
+def integrated(
+    problem: Problem, start: FloatArray, time: float, rtol: float, compiled: bool = True
+) -> Integrated:
+    """The flow from a start to a horizon.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : float array, shape (n,)
+    time : float
+        Horizon.
+    rtol : float
+        Relative tolerance.
+    compiled : bool
+        Whether extrapolation is used where it can be; else LSODA.
+    """
+    if not (compiled and is_compiled(problem)):
+        return by_lsoda(problem, start, time, rtol)
+    running = _integration(problem, start, time, rtol)
+    with interruption() as interrupted, bar(f"flow, {problem.view}") as shown:
+        while running.outcome == loops.FULL:
+            before = running.steps
+            running.proceed()
+            shown.set_postfix_str(f"time {running.time:.3g} of {time:g}", refresh=False)
+            shown.update(running.steps - before)
+            if interrupted.is_set() or running.steps > MAX_STEPS:
+                break
+    return _ended(problem, start, running, rtol) or by_lsoda(problem, start, time, rtol)
+
+
+def integrated_together(
+    problems: Sequence[Problem], starts: Sequence[FloatArray], time: float, rtol: float
+) -> list[Integrated]:
+    """The flows of several problems, in as many threads as numba has; each as it is alone.
+
+    Parameters
+    ----------
+    problems : sequence of Problem
+    starts : sequence of float array
+    time, rtol : float
+    """
+    groups: dict[int, list[int]] = {}
+    for k, problem in enumerate(problems):
+        if is_compiled(problem) and not problem.addressed.threaded:  # type: ignore[union-attr]
+            groups.setdefault(problem.layout.size, []).append(k)
+    running = {
+        k: _integration(problems[k], starts[k], time, rtol)
+        for members in groups.values()
+        for k in members
+    }
+    with interruption() as interrupted:
+        for members in groups.values():
+            waiting = [running[k] for k in members]
+            while waiting and not interrupted.is_set():
+                loops.proceed_together(waiting)
+                waiting = [
+                    each
+                    for each in waiting
+                    if each.outcome == loops.FULL and each.steps <= MAX_STEPS
+                ]
+    return [
+        (k in running and _ended(problem, start, running[k], rtol))
+        or integrated(problem, start, time, rtol, compiled=k not in running)
+        for k, (problem, start) in enumerate(zip(problems, starts, strict=True))
+    ]
+
+
+def _integration(
+    problem: Problem, start: FloatArray, time: float, rtol: float
+) -> loops.Integration:
+    floor = tolerance_floor(start, rtol)
+    assert problem.addressed is not None
+    return loops.Integration(problem.addressed, start, (0.0, time), rtol, floor)
+
+
+def _ended(
+    problem: Problem, start: FloatArray, running: loops.Integration, rtol: float
+) -> Integrated | None:
+    """What has been integrated; None where the compiled gradient alone could not go on."""
+    kind, failure = ends.HORIZON, ""
+    if running.outcome == loops.FULL:
+        kind = ends.INTERRUPTED
+    elif running.outcome == loops.STUCK:
+        refused = running.control.refused
+        if np.isfinite(refused).all():
+            # A compiled gradient may overflow where that of the problem does not.
+            if np.isfinite(problem.gradient(refused)).all():
+                return None
+            failure = certificate_failure(problem, refused)
+        kind = ends.CERTIFICATE_LOST if failure else ends.DIVERGED
+    if not running.steps:
+        return Integrated(_nothing(problem, start, rtol), kind, failure)
+    made = running.path()
+    at = Polynomials(made.nodes, made.coefficients)
+    return Integrated(_path(problem, at.nodes, at, start, rtol), kind, failure)
+
+
+def _path(
+    problem: Problem,
+    nodes: FloatArray,
+    at: Callable[[float], FloatArray],
+    start: FloatArray,
+    rtol: float,
+) -> FlowPath:
+    floor = tolerance_floor(start, rtol)
+    return FlowPath(problem, nodes, at, lambda state: rtol * np.abs(state) + floor, rtol)
+
+
+def _nothing(problem: Problem, start: FloatArray, rtol: float) -> FlowPath:
+    """A path that could not begin."""
+    nodes = np.array([0.0, np.finfo(float).tiny])
+    return _path(problem, nodes, lambda _: start, start, rtol)
+
+
+def by_lsoda(problem: Problem, start: FloatArray, time: float, rtol: float) -> Integrated:
+    """The flow by LSODA of scipy: of any problem, a step at a time from Python.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : float array, shape (n,)
+    time, rtol : float
+    """
+    from scipy.integrate import LSODA, OdeSolution
+
+    refused: list[FloatArray] = []  # states of the step under way that have no gradient
+
+    def rate(_: float, state: FloatArray) -> FloatArray:
+        slope = problem.gradient(state)
+        if np.isfinite(state).all() and not np.isfinite(slope).all():
+            refused.append(state.copy())
+        return -slope
+
+    def jacobian(_: float, state: FloatArray) -> FloatArray:
+        return -problem.jacobian(state)
+
+    solver = LSODA(
+        rate,
+        0.0,
+        start,
+        time,
+        rtol=rtol,
+        atol=tolerance_floor(start, rtol),
+        jac=jacobian if problem.has_jacobian else None,
+    )
+    nodes: list[float] = [0.0]
+    pieces: list[Any] = []
+    kind, failure = ends.HORIZON, ""
+    with interruption() as interrupted, bar(f"flow, {problem.view}") as shown:
+        while solver.status == "running":
+            solver.step()
+            stuck = solver.t <= nodes[-1]  # the step is below the spacing of numbers there
+            if stuck or solver.status == "failed" or not np.isfinite(solver.y).all():
+                failure = certificate_failure(problem, refused[0]) if refused else ""
+                kind = ends.CERTIFICATE_LOST if failure else ends.DIVERGED
+                break
+            if interrupted.is_set() or len(nodes) > MAX_STEPS:
+                kind = ends.INTERRUPTED
+                break
+            refused.clear()
+            nodes.append(solver.t)
+            pieces.append(solver.dense_output())
+            shown.set_postfix_str(f"time {solver.t:.3g} of {time:g}", refresh=False)
+            shown.update()
+    if not pieces:
+        return Integrated(_nothing(problem, start, rtol), kind, failure)
+    path = _path(problem, np.array(nodes), OdeSolution(nodes, pieces), start, rtol)
+    return Integrated(path, kind, failure)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of a flow that was integrated once more, at a smaller tolerance.
+
+    Attributes
+    ----------
+    nodes : float array
+        Times of its steps; the first alone where it could not be integrated.
+    at : callable
+        Time -> state.
+    allowed : callable
+        State -> what the integrator allowed in one step, by entry.
+    """
+
+    nodes: FloatArray
+    at: Callable[[float], FloatArray]
+    allowed: Callable[[FloatArray], FloatArray]
+
+
+def stretch(
+    problem: Problem,
+    start: FloatArray,
+    span: tuple[float, float],
+    tolerance: tuple[float, FloatArray],
+    compiled: bool,
+) -> Stretch | None:
+    """A part of a flow at a tolerance near rounding; None where it cannot be integrated.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : float array, shape (n,)
+    span : (float, float)
+        First and last time.
+    tolerance : (relative, floor)
+        What a step may err: over the size of an entry, and in any case.
+    compiled : bool
+        Whether by extrapolation.
+    """
+    relative, floor = tolerance
+    allowed = lambda state: relative * np.abs(state) + floor  # noqa: E731
+    if compiled:
+        assert problem.addressed is not None
+        running = loops.Integration(problem.addressed, start, span, relative, floor)
+        while running.outcome == loops.FULL and running.steps <= MAX_STEPS:
+            running.proceed()
+        if running.outcome != loops.DONE or not running.steps:
+            return None
+        made = running.path()
+        return Stretch(made.nodes, Polynomials(made.nodes, made.coefficients), allowed)
+    from scipy.integrate import LSODA, OdeSolution
+
+    def flow(_: float, state: FloatArray) -> FloatArray:
+        return -problem.gradient(state)
+
+    solver = LSODA(flow, span[0], start, span[1], rtol=relative, atol=floor)
+    times, pieces = [span[0]], []
+    while solver.status == "running":
+        solver.step()
+        if solver.status == "failed":
+            return None
+        times.append(solver.t)
+        pieces.append(solver.dense_output())
+    return Stretch(np.array(times), OdeSolution(times, pieces), allowed)
