@@ -20,7 +20,22 @@ from dynamics.codegen.kernels import advance as descent
 from dynamics.codegen.kernels import extrapolation, path_values
 from dynamics.codegen.kernels.extrapolation import DONE, FULL, ROWS, STUCK, Control, Path, Room
 
-__all__ = ["DONE", "FULL", "ROWS", "STUCK", "Integration", "advance", "along", "gradient"]
+__all__ = [
+    "DONE",
+    "FULL",
+    "ROWS",
+    "STUCK",
+    "Integration",
+    "Path",
+    "advance",
+    "along",
+    "gradient",
+    "hessian",
+    "order_along",
+    "order_parameters",
+    "order_rows",
+    "proceed_together",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -72,7 +87,7 @@ def _module() -> codegen.CompiledModule:
     functions = (
         descent.advance,
         extrapolation.integrate,
-        path_values.along,
+        path_values.order_along,
         path_values.order_rows,
     )
     source = codegen.kernel_source(*functions, data=(Control, Path, Room))
@@ -82,19 +97,20 @@ def _module() -> codegen.CompiledModule:
 @cache
 def _compiled(name: str) -> Callable[..., Any]:
     """A loop, compiled for the arrays that it is always given."""
-    one, two, three = np.empty(1), np.empty((1, 1)), np.empty((1, 1, 1))
-    table, steps = np.empty(1, dtype=np.int64), np.empty(1, dtype=np.int64)
+    one, two, three = np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1, 1))
+    table, steps, tables = (np.zeros(shape, dtype=np.int64) for shape in (1, 1, (1, 1)))
     control, path = Control(one, 0.0, one, one), Path(one, three)
     buffers = (table, one, one, True, two, steps, two)
-    several = (Control(two, 0.0, two, two), Path(two, np.empty((1, 1, 1, 1))))
+    several = (Control(two, 0.0, two, two), Path(two, np.zeros((1, 1, 1, 1))))
     arguments: dict[str, tuple[Any, ...]] = {
         "gradient": (one, table, one),
         "hessian": (one, table, two),
         "order_parameters": (one, one, table, one),
         "advance": (one, one, 0, 1, buffers),
         "integrate": (one, table, control, path),
-        "integrate_together": (two, two.astype(np.int64), *several, two.astype(np.int64)),
-        "along": (one, one, three, two),
+        "integrate_together": (two, tables, *several, tables),
+        "along": (one, one, three, two, two),
+        "order_along": (one, one, three, table, two),
         "order_rows": (two, table, True, two),
     }
     return _module().entry_point(name, *arguments[name])
@@ -177,17 +193,31 @@ def advance(
     return int(_compiled("advance")(state, eta, *span, (model.table, *work, *buffers)))
 
 
-def along(times: FloatArray, nodes: FloatArray, coefficients: FloatArray) -> FloatArray:
-    """States at times of a path, shape (T, n).
+def along(path: Path, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """States at times of a path, shape (T, n), and their derivatives by the time.
 
     Parameters
     ----------
+    path : Path
     times : float array, shape (T,)
-    nodes : float array, shape (steps + 1,)
-    coefficients : float array, shape (steps, ROWS + 2, n)
     """
-    out = np.empty((times.size, coefficients.shape[2]))
-    _compiled("along")(times, nodes, coefficients, out)
+    states, rates = np.empty((2, times.size, path.coefficients.shape[2]))
+    _compiled("along")(times, *path, states, rates)
+    return states, rates
+
+
+def order_along(model: AddressedModel, path: Path, times: FloatArray, count: int) -> FloatArray:
+    """So many order parameters at times of a path, with the derivatives of the path as rates.
+
+    Parameters
+    ----------
+    model : AddressedModel
+    path : Path
+    times : float array, shape (T,)
+    count : int
+    """
+    out = np.empty((times.size, count))
+    _compiled("order_along")(times, *path, model.table, out)
     return out
 
 

@@ -17,11 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from dynamics.problem import Problem
 from dynamics.registry import System, load_unchanged
 from dynamics.results.outcome import INVALID, KILLED, POINT_KINDS
 from dynamics.results.trajectory import Trajectory
-from dynamics.training.flow import flow
+from dynamics.training.flow import trajectory_of
 from dynamics.training.gradient_descent import descend
+from dynamics.training.integration import Integrated, integrated_together
 from dynamics.training.settings import check_flow, check_settings
 from dynamics.validation import InvalidRequest, integer
 
@@ -106,20 +108,39 @@ class PointRunner:
             return str(error)
         return ""
 
-    def measure(self, point: Mapping[str, Any]) -> Measured:
-        """Run a point: its row and path, or the reason why its problem cannot be made."""
+    def measure(self, points: Sequence[Mapping[str, Any]]) -> list[Measured]:
+        """Run points, their flows together: row and path of each, or why it cannot be run."""
+        made = [self._problem_or_reason(point) for point in points]
+        options = [self.parts(point)[1] for point in points]
+        runs = _flows([each if isinstance(each, Problem) else None for each in made], options)
+        measured: list[Measured] = []
+        for problem, given, path in zip(made, options, runs, strict=True):
+            if not isinstance(problem, Problem):
+                measured.append(problem)
+                continue
+            try:
+                run = _trained(problem, given, self.records, path)
+                measured.append((_row(run), _path(run, self.records), ""))
+            except MemoryError:
+                measured.append(killed())
+        return measured
+
+    def _problem_or_reason(self, point: Mapping[str, Any]) -> Problem | Measured:
+        """The problem of a point, or what is said of a point that has none."""
         try:
-            problem = self.problem(point)
+            made: Problem = self.problem(point)
         except InvalidRequest as error:
             return {"outcome": INVALID}, {}, str(error)
-        run = _trained(problem, self.parts(point)[1], self.records)
-        return _row(run), _path(run, self.records), ""
+        except MemoryError:
+            return killed()
+        return made
 
 
 def measure_points(runner: PointRunner, points: Sequence[Mapping[str, Any]]) -> list[Measured]:
-    """Run points one after the other in one thread, in whatever process this is called.
+    """Run points in whatever process this is called.
 
-    Results do not depend on the number of threads; sweeps share the cores out among points.
+    Results do not depend on the number of threads. Workers have one, since sweeps share the cores
+    out among them; in the process of the caller flows are integrated in all of them.
 
     Parameters
     ----------
@@ -142,10 +163,11 @@ def measure_points(runner: PointRunner, points: Sequence[Mapping[str, Any]]) -> 
 
     with _ONE_AT_A_TIME:
         threads = numba.get_num_threads()
-        numba.set_num_threads(1)
+        if threading.current_thread() is not threading.main_thread():  # of a dask worker
+            numba.set_num_threads(1)
         try:
             _ = runner.system
-            return [_measured(runner, point) for point in points]
+            return runner.measure(points)
         except InvalidRequest:
             raise
         except Exception:
@@ -153,13 +175,6 @@ def measure_points(runner: PointRunner, points: Sequence[Mapping[str, Any]]) -> 
             raise RuntimeError(f"a worker failed:\n{traceback.format_exc()}") from None
         finally:
             numba.set_num_threads(threads)
-
-
-def _measured(runner: PointRunner, point: Mapping[str, Any]) -> Measured:
-    try:
-        return runner.measure(point)
-    except MemoryError:
-        return killed()
 
 
 def killed() -> Measured:
@@ -178,12 +193,32 @@ def _check_run(options: Mapping[str, Any], flows: bool) -> None:
         integer("seed", options["seed"], at_least=0, at_most=2**63 - 1)
 
 
-def _trained(problem: Any, options: Mapping[str, Any], records: int) -> Trajectory:
-    if "time" in options:
+def _flows(
+    problems: Sequence[Problem | None], options: Sequence[Mapping[str, Any]]
+) -> list[Integrated | None]:
+    """The flows of those points that are one, integrated together; None for the others."""
+    groups: dict[tuple[float, float], list[int]] = {}
+    for k, (problem, given) in enumerate(zip(problems, options, strict=True)):
+        if problem is not None and "time" in given:
+            checked = check_flow(given["time"], given.get("rtol", 1e-8), problem.flows)
+            groups.setdefault(checked, []).append(k)
+    made: list[Integrated | None] = [None] * len(problems)
+    for (time, rtol), members in groups.items():
+        several = [problem for k in members if (problem := problems[k]) is not None]
+        starts = [problem.initial_state for problem in several]
+        for k, each in zip(members, integrated_together(several, starts, time, rtol), strict=True):
+            made[k] = each
+    return made
+
+
+def _trained(
+    problem: Problem, options: Mapping[str, Any], records: int, path: Integrated | None
+) -> Trajectory:
+    """The run of a point; of a flow that has been integrated its records and events."""
+    if path is not None:
         horizon = float(options["time"])
         spaced = np.geomspace(min(1e-2, 1e-3 * horizon), horizon, records) if records else None
-        times = 2 if spaced is None else np.append(0.0, spaced)
-        return flow(problem, horizon, options.get("rtol", 1e-8), record=times)
+        return trajectory_of(path, horizon, 2 if spaced is None else np.append(0.0, spaced))
     steps = int(options["steps"])
     at = np.rint(np.geomspace(1, steps, records)) if records else np.array([steps])
     return descend(problem, options["eta"], steps, np.unique(at).astype(np.int64))

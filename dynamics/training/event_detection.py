@@ -331,7 +331,8 @@ def _compiled(closed: Any, names: tuple[str, ...]) -> Column:
     function = sympy.lambdify(arguments, closed, "numpy")
 
     def evaluate(rows: FloatArray) -> FloatArray:
-        return np.broadcast_to(function(*rows.T), (len(rows),)).astype(np.float64)
+        values = np.asarray(function(*rows.T), dtype=np.float64)
+        return values if values.shape == (len(rows),) else np.full(len(rows), values)
 
     return evaluate
 

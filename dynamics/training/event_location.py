@@ -14,8 +14,8 @@ of 1e-12 than a quarter of that.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,9 @@ from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
 
 UNRESOLVED = "not decidable: the errors of the integration change its time by more than itself"
 INTERIOR = (1 / 3, 2 / 3)
-TIGHT, TIGHTEST = 1e-12, 2e-14
-"""Relative tolerances of a stretch that is integrated again, by LSODA and by extrapolation."""
+TIGHT = 1e-12
+DERIVATIVE = 50.0
+"""Error of the derivative of a polynomial by the width of its step, over that of its values."""
 OF_CHANGE = 1e-7
 """The same, over what changes in one relaxation time; extrapolation needs no more."""
 RELAXATIONS, MARGIN = 40.0, 5.0
@@ -141,10 +142,9 @@ def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
     value, condition = _column(path, rule.expression), _condition(path, rule)
     before, largest, at_rest = begin, 0.0, False
     # A rate costs a gradient at every point, so rates are looked at on the nodes alone.
-    for time, row in path.looks(_scan(path, begin, () if rates else INTERIOR), rates):
+    for time, now, holds in _looks(path, begin, rule, (value, condition)):
         at_rest = False
         if rule.resolution:
-            now = float(value(row)[0])
             largest = max(largest, abs(now))
             # A rate of exactly 0 counts only where the error of the path cannot have made it so.
             noise = _path_noise(path, value, time)
@@ -152,7 +152,7 @@ def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
             at_rest = at_rest or (noise > 0 and abs(now) <= noise)
             if at_rest or largest == 0:
                 continue
-        if condition(row)[0] > 0:
+        if holds:
             if time == begin:
                 return EventTime(float(time))
             root = _root(lambda t: float(condition(path.order(t, rates))[0]), before, time)
@@ -166,6 +166,18 @@ def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
         before = time
     reason = AT_REST if at_rest else f"not reached by time {path.nodes[-1]:.6g}"
     return EventTime(None, reason)
+
+
+def _looks(
+    path: FlowPath, begin: float, rule: Crossing, functions: tuple[Column, Column]
+) -> Iterator[tuple[float, float, bool]]:
+    """Points of the path from begin on: time, value, and whether the rule holds there."""
+    value, condition = functions
+    rates = _uses_rates(path, rule)
+    for times, rows in path.looks(_scan(path, begin, () if rates else INTERIOR), rates):
+        yield from zip(
+            times.tolist(), value(rows).tolist(), (condition(rows) > 0).tolist(), strict=True
+        )
 
 
 def _at_once(path: FlowPath, value: Column, condition: Column, rates: bool) -> EventTime:
@@ -246,24 +258,24 @@ def _polish(path: FlowPath, value: Column, guess: float) -> EventTime:
     relaxation = 1.0 / max(problem.curvature(near), 1e-300)
     size = np.abs(near)
     # Below this an entry may be rounding, which an integrator that has to resolve it stalls on.
-    relative, least = TIGHT, TIGHT * np.maximum(size, NEGLIGIBLE * size.max(initial=1e-12))
+    least = TIGHT * np.maximum(size, NEGLIGIBLE * size.max(initial=1e-12))
     if compiled:
-        relative = TIGHTEST
         change = np.abs(problem.gradient(near)) * min(relaxation, guess)
-        least = np.maximum(OF_CHANGE * change, TIGHTEST / TIGHT * least)
+        least = np.maximum(OF_CHANGE * change, least)
     begin = max(0.0, guess - _relaxations(path, near, least) * relaxation)
     if compiled or begin > 0.5 * guess:
         begin = float(path.nodes[np.searchsorted(path.nodes, begin, side="right") - 1])
     else:
         begin = 0.0
     end = guess + 0.2 * (guess - begin)
-    part = stretch(problem, path.at(begin), (begin, end), (relative, least), compiled)
+    part = stretch(path, (begin, end), (TIGHT, least))
     if part is None:
         return EventTime(guess, "", _width(path, value, guess, rates=True))
-    times, states = part.nodes, part.at
+    part = replace(part, derivatives=_smoother(part, guess, relaxation))
+    times = part.nodes
 
     def at(time: float) -> float:
-        return float(value(order_rows(problem, states(time)[None, :], rates=True))[0])
+        return float(value(part.order(time, rates=True))[0])
 
     # Outward from the guess, to the nearest step in which the sign changes from below.
     middle = int(np.searchsorted(times, guess))
@@ -272,12 +284,39 @@ def _polish(path: FlowPath, value: Column, guess: float) -> EventTime:
             root = _root(at, times[k - 1], times[k])
             width = min(0.5 * relaxation, root - begin, end - root)
             slope = (at(root + width) - at(root - width)) / (2.0 * width) if width > 0 else np.inf
-            state = states(root)
-            error = WALK * _noise(problem, value, state, part.allowed(state))
+            if compiled and not part.derivatives and slope > 0:
+                # Between the ends of a step states err more than at its end: one that ends here.
+                last = stretch(part, (float(times[k - 1]), root), (TIGHT, least))
+                row = None if last is None else order_rows(problem, last.at(root)[None, :], True)
+                root -= 0.0 if row is None else float(value(row)[0]) / slope
+            state = part.at(root)
+            error = WALK * _rate_noise(part, value, root)
             carried = _walk(path, begin) * path.rtol * root  # by the state at the beginning
             whole = _over(error + _shift(problem, value, state), slope) + carried
             return EventTime(root, "", whole, _over(error, slope) + carried)
-    return EventTime(guess, "", _width(path, value, guess, rates=True))
+    return EventTime(guess, "", np.inf)  # by the errors of the path alone
+
+
+def _smoother(path: FlowPath, time: float, relaxation: float) -> bool:
+    """Whether derivatives of a path err less at a time than gradients at its states.
+
+    A gradient magnifies the error of the state by one over the relaxation time, a derivative of a
+    polynomial by `DERIVATIVE` over the width of its step.
+    """
+    if not isinstance(path.at, Polynomials) or path.problem.reads_pass:
+        return False
+    return path.at.width(time) > DERIVATIVE * relaxation
+
+
+def _rate_noise(path: FlowPath, value: Column, time: float) -> float:
+    """What the error of one step may change in a value that depends on rates."""
+    state = path.at(time)
+    error = path.error(state)
+    if not path.derivatives:
+        return _noise(path.problem, value, state, error)
+    assert isinstance(path.at, Polynomials)
+    slope, of_rate = -path.at.rate(time), DERIVATIVE * error / path.at.width(time)
+    return _slope_noise(path.problem, value, (state, slope), of_rate)
 
 
 def _relaxations(path: FlowPath, state: FloatArray, allowed: FloatArray) -> float:
@@ -293,10 +332,17 @@ def _shift(problem: Problem, value: Column, state: FloatArray) -> float:
     gradient_bound = getattr(problem, "gradient_bound", None)
     if gradient_bound is None or (bound := gradient_bound(state)) is None:
         return 0.0
-    slope = problem.gradient(state)
-    order = problem.order_parameters
-    moved = [order(state, slope + part) for part in (0.0, *np.diag(bound))]
-    values = np.array([float(value(row[None, :])[0]) for row in moved])
+    return _slope_noise(problem, value, (state, problem.gradient(state)), bound)
+
+
+def _slope_noise(
+    problem: Problem, value: Column, at: tuple[FloatArray, FloatArray], error: FloatArray
+) -> float:
+    """What an error of the gradient may change in a value at a state and a gradient."""
+    state, slope = at
+    moves = [0.0 * error, *np.diag(error)]
+    rows = np.array([problem.order_parameters(state, slope + move) for move in moves])
+    values = value(rows)
     return float(np.abs(values[1:] - values[0]).sum())
 
 

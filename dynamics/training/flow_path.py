@@ -16,18 +16,15 @@ FIRST_LOOK = 8
 
 @dataclass(frozen=True)
 class Polynomials:
-    """States of a path whose steps are polynomials.
+    """States of a path whose steps are polynomials, and rates, which are their derivatives.
 
     Parameters
     ----------
-    nodes : float array, shape (steps + 1,)
-        Times of the accepted steps.
-    coefficients : float array, shape (steps, degree + 1, n)
-        As `dynamics.codegen.kernels.extrapolation` makes them.
+    path : dynamics.codegen.loops.Path
+        As the compiled integrator makes it.
     """
 
-    nodes: FloatArray
-    coefficients: FloatArray
+    path: loops.Path
 
     def __call__(self, time: float) -> FloatArray:
         """The state at a time, shape (n,)."""
@@ -35,7 +32,22 @@ class Polynomials:
 
     def along(self, times: FloatArray) -> FloatArray:
         """States at times, shape (T, n)."""
-        return loops.along(times, self.nodes, self.coefficients)
+        return loops.along(self.path, times)[0]
+
+    def rate(self, time: float) -> FloatArray:
+        """Derivative of the state by the time, shape (n,)."""
+        return loops.along(self.path, np.array([time], dtype=np.float64))[1][0]
+
+    def width(self, time: float) -> float:
+        """Width of the step around a time."""
+        nodes = self.path.nodes
+        k = min(max(int(np.searchsorted(nodes, time)), 1), nodes.size - 1)
+        return float(nodes[k] - nodes[k - 1])
+
+    def orders(self, problem: Problem, times: FloatArray) -> FloatArray:
+        """Order parameters at times, shape (T, order parameters)."""
+        assert problem.addressed is not None
+        return loops.order_along(problem.addressed, self.path, times, len(problem.order_names))
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,8 @@ class FlowPath:
         State -> what the integrator allows in one step, by entry.
     rtol : float
         Relative tolerance of the path.
+    derivatives : bool
+        Whether rates are derivatives of the polynomials; they are gradients otherwise.
     rows : dict
         Order parameters that have been computed.
     """
@@ -62,6 +76,7 @@ class FlowPath:
     at: Callable[[float], FloatArray]
     error: Callable[[FloatArray], FloatArray]
     rtol: float = 0.0
+    derivatives: bool = False
     rows: dict[tuple[float, bool], FloatArray] = field(default_factory=dict)
 
     def states(self, times: FloatArray) -> FloatArray:
@@ -81,19 +96,23 @@ class FlowPath:
 
     def orders(self, times: FloatArray, rates: bool) -> FloatArray:
         """Order parameters at times, shape (T, order parameters); see `order`."""
+        if rates and self.derivatives:
+            assert isinstance(self.at, Polynomials)
+            return self.at.orders(self.problem, times)
         return order_rows(self.problem, self.states(times), rates)
 
-    def looks(self, times: FloatArray, rates: bool) -> Iterator[tuple[float, FloatArray]]:
-        """Times and their order parameters, one row each, computed some at once, as needed."""
+    def looks(self, times: FloatArray, rates: bool) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Times and their order parameters, one row each, some at once, as they are needed."""
         done, count = 0, FIRST_LOOK if isinstance(self.at, Polynomials) else 1
         while done < times.size:
             part = times[done : done + count]
             missing = [time for time in part.tolist() if (time, rates) not in self.rows]
             if missing:
-                for time, row in zip(missing, self.orders(np.array(missing), rates), strict=True):
-                    self.rows[time, rates] = row[None, :]
-            for time in part.tolist():
-                yield time, self.rows[time, rates]
+                rows = self.orders(np.array(missing), rates)
+                self.rows.update(
+                    ((time, rates), row[None, :]) for time, row in zip(missing, rows, strict=True)
+                )
+            yield part, np.concatenate([self.rows[time, rates] for time in part.tolist()])
             done, count = done + part.size, 2 * count if count > 1 else 1
 
 

@@ -147,8 +147,7 @@ def _ended(
     if not running.steps:
         return Integrated(_nothing(problem, start, rtol), kind, failure)
     made = running.path()
-    at = Polynomials(made.nodes, made.coefficients)
-    return Integrated(_path(problem, at.nodes, at, start, rtol), kind, failure)
+    return Integrated(_path(problem, made.nodes, Polynomials(made), start, rtol), kind, failure)
 
 
 def _path(
@@ -224,48 +223,23 @@ def by_lsoda(problem: Problem, start: FloatArray, time: float, rtol: float) -> I
     return Integrated(path, kind, failure)
 
 
-@dataclass(frozen=True)
-class Stretch:
-    """A part of a flow that was integrated once more, at a smaller tolerance.
-
-    Attributes
-    ----------
-    nodes : float array
-        Times of its steps; the first alone where it could not be integrated.
-    at : callable
-        Time -> state.
-    allowed : callable
-        State -> what the integrator allowed in one step, by entry.
-    """
-
-    nodes: FloatArray
-    at: Callable[[float], FloatArray]
-    allowed: Callable[[FloatArray], FloatArray]
-
-
 def stretch(
-    problem: Problem,
-    start: FloatArray,
-    span: tuple[float, float],
-    tolerance: tuple[float, FloatArray],
-    compiled: bool,
-) -> Stretch | None:
-    """A part of a flow at a tolerance near rounding; None where it cannot be integrated.
+    path: FlowPath, span: tuple[float, float], tolerance: tuple[float, FloatArray]
+) -> FlowPath | None:
+    """A part of a path at a tolerance near rounding; None where it cannot be integrated.
 
     Parameters
     ----------
-    problem : Problem
-    start : float array, shape (n,)
+    path : FlowPath
     span : (float, float)
         First and last time.
     tolerance : (relative, floor)
         What a step may err: over the size of an entry, and in any case.
-    compiled : bool
-        Whether by extrapolation.
     """
     relative, floor = tolerance
+    problem, start = path.problem, path.at(span[0])
     allowed = lambda state: relative * np.abs(state) + floor  # noqa: E731
-    if compiled:
+    if isinstance(path.at, Polynomials):
         assert problem.addressed is not None
         running = loops.Integration(problem.addressed, start, span, relative, floor)
         while running.outcome == loops.FULL and running.steps <= MAX_STEPS:
@@ -273,7 +247,7 @@ def stretch(
         if running.outcome != loops.DONE or not running.steps:
             return None
         made = running.path()
-        return Stretch(made.nodes, Polynomials(made.nodes, made.coefficients), allowed)
+        return FlowPath(problem, made.nodes, Polynomials(made), allowed, relative)
     from scipy.integrate import LSODA, OdeSolution
 
     def flow(_: float, state: FloatArray) -> FloatArray:
@@ -287,4 +261,4 @@ def stretch(
             return None
         times.append(solver.t)
         pieces.append(solver.dense_output())
-    return Stretch(np.array(times), OdeSolution(times, pieces), allowed)
+    return FlowPath(problem, np.array(times), OdeSolution(times, pieces), allowed, relative)

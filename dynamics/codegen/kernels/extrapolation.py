@@ -34,6 +34,8 @@ has_hessian: Any = None  # supplied by the generated file
 
 ROWS = 10
 """Most rows of the scheme: the order is at most so large."""
+FIRST = 2
+"""Substeps of the first row."""
 FEWEST = 3
 """Rows from which a step may be accepted."""
 DONE, FULL, STUCK = 0, 1, 2
@@ -57,7 +59,7 @@ class Room(NamedTuple):
     jacobian, factors : float arrays, shape (n, n)
         J, and the LU factors of 1 + h J.
     pivots : int array, shape (n,)
-    increments : float array, shape (ROWS, ROWS, n)
+    increments : float array, shape (ROWS, ROWS + FIRST - 1, n)
         Delta of every substep of every row.
     table : float array, shape (2, ROWS, n)
         Two rows of (2), without the state at the beginning.
@@ -170,7 +172,7 @@ def new_room(size):  # type: ignore[no-untyped-def]
         np.empty((size, size)),
         np.empty((size, size)),
         np.empty(size, np.int64),
-        np.empty((ROWS, ROWS, size)),
+        np.empty((ROWS, ROWS + FIRST - 1, size)),
         np.empty((2, ROWS, size)),
         np.empty((2, ROWS)),
     )
@@ -242,7 +244,7 @@ def extrapolated(state, width, model, control, room):  # type: ignore[no-untyped
     target, widths, costs = int(control.now[3]), room.trials[0], room.trials[1]
     work = 1.0
     for row in range(min(target + 1, ROWS)):
-        work += row + 1.0
+        work += row + FIRST - 1.0
         if not substeps(state, width, row, model, control, room):
             return 0, 0.25 * width, max(FEWEST, target - 1)
         neville(row, room.table)
@@ -261,7 +263,7 @@ def extrapolated(state, width, model, control, room):  # type: ignore[no-untyped
             rows = cheapest(used, target, costs)
             if rows <= used:
                 return used, widths[rows - 1], rows
-            return used, widths[row] * (work + rows) / work, rows
+            return used, widths[row] * (work + row + FIRST) / work, rows
         # Rows to come lower the error by so much at most.
         if used == target - 1 and error > (target * (target + 1.0)) ** 2:
             break
@@ -289,7 +291,7 @@ def cheapest(used, target, costs):  # type: ignore[no-untyped-def]
 @exact
 def substeps(state, width, row, model, control, room):  # type: ignore[no-untyped-def]
     """The substeps (1) of a row into ``room.increments``; False where one cannot be made."""
-    size, count = state.size, row + 1
+    size, count = state.size, row + FIRST
     part = width / count
     for i in range(size):
         for k in range(size):
@@ -313,7 +315,7 @@ def substeps(state, width, row, model, control, room):  # type: ignore[no-untype
         if not all_finite(increment):
             control.refused[:] = room.inner
             return False
-        if step == 1 and row == 1 and grows(room.increments[1]):
+        if step == 1 and row == 0 and grows(room.increments[0]):
             return False
         for k in range(size):
             total[k] += increment[k]
@@ -334,7 +336,7 @@ def neville(row, table):  # type: ignore[no-untyped-def]
     """The new row of (2) from the last; row j is ``table[j % 2]``."""
     new, old = table[row % 2], table[(row + 1) % 2]
     for m in range(1, row + 1):
-        ratio = (row + 1.0) / (row + 1.0 - m) - 1.0
+        ratio = m / (row + FIRST - float(m))
         for k in range(table.shape[2]):
             new[m, k] = new[m - 1, k] + (new[m - 1, k] - old[m - 1, k]) / ratio
 
@@ -375,17 +377,18 @@ def interpolate(state, width, rows, room, coefficients):  # type: ignore[no-unty
         factorial *= order
         # Rows with more substeps than the order: the first substep, which may hold what decays
         # quickly, is never used.
-        for row in range(order, rows):
-            count = row + 1
+        first = max(0, order + 1 - FIRST)
+        for row in range(first, rows):
+            count = row + FIRST
             for k in range(size):
                 difference, binomial = 0.0, 1.0
                 for i in range(order):
                     difference += binomial * room.increments[row, count - 1 - i, k]
                     binomial *= -(order - 1.0 - i) / (i + 1.0)
                 new[row, k] = difference * float(count) ** order
-        for m in range(1, rows - order):
-            for row in range(rows - 1, order + m - 1, -1):
-                ratio = (row + 1.0) / (row + 1.0 - m) - 1.0
+        for m in range(1, rows - first):
+            for row in range(rows - 1, first + m - 1, -1):
+                ratio = m / (row + FIRST - float(m))
                 for k in range(size):
                     new[row, k] += (new[row, k] - new[row - 1, k]) / ratio
         for k in range(size):

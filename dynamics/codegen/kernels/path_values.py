@@ -11,8 +11,8 @@ order_parameters: Any = None  # supplied by the generated file
 
 
 @exact
-def along(times, nodes, coefficients, out):  # type: ignore[no-untyped-def]
-    """States at times of a path that `extrapolation.integrate` has made.
+def along(times, nodes, coefficients, states, rates):  # type: ignore[no-untyped-def]
+    """States at times of a path that `extrapolation.integrate` has made, and their derivatives.
 
     Parameters
     ----------
@@ -20,7 +20,8 @@ def along(times, nodes, coefficients, out):  # type: ignore[no-untyped-def]
         Within the path.
     nodes : float array, shape (steps + 1,)
     coefficients : float array, shape (steps, ROWS + 2, n)
-    out : float array, shape (T, n)
+    states, rates : float arrays, shape (T, n)
+        Filled with the polynomials and their derivatives by the time.
     """
     degree, size = coefficients.shape[1] - 1, coefficients.shape[2]
     for row in range(times.size):
@@ -32,12 +33,37 @@ def along(times, nodes, coefficients, out):  # type: ignore[no-untyped-def]
             else:
                 high = middle
         end = nodes[low + 1]
-        position = (times[row] - end) / (end - nodes[low])
+        width = end - nodes[low]
+        position = (times[row] - end) / width
         for k in range(size):
-            value = coefficients[low, degree, k]
+            value, slope = coefficients[low, degree, k], 0.0
             for power in range(degree - 1, -1, -1):
+                slope = slope * position + value
                 value = value * position + coefficients[low, power, k]
-            out[row, k] = value
+            states[row, k], rates[row, k] = value, slope / width
+
+
+@exact
+def order_along(times, nodes, coefficients, model, out):  # type: ignore[no-untyped-def]
+    """Order parameters along a path, with rates that are derivatives of its polynomials.
+
+    Where the state relaxes quickly, a gradient magnifies the error of the state, and this does not.
+
+    Parameters
+    ----------
+    times, nodes, coefficients
+        As of `along`.
+    model
+        What order parameters need beside the state.
+    out : float array, shape (T, order parameters)
+    """
+    shape = (times.size, coefficients.shape[2])
+    states, rates = np.empty(shape), np.empty(shape)
+    along(times, nodes, coefficients, states, rates)
+    for row in range(times.size):
+        for k in range(shape[1]):
+            rates[row, k] = -rates[row, k]
+        order_parameters(states[row], rates[row], model, out[row])
 
 
 @exact

@@ -74,7 +74,7 @@ def test_workers_are_told_the_file_and_refuse_another(mine):
         """The points of the runner in a process that knows only what is sent."""
         return measure_points(pickle.loads(pickle.dumps(runner)), [point])
 
-    assert elsewhere() == [runner.measure(point)] == measure_points(runner, [point])
+    assert elsewhere() == [*runner.measure([point])] == measure_points(runner, [point])
     changed(mine)
     assert measure_points(runner, [point])
     with pytest.raises(InvalidRequest, match=r"^model 'my\.py' was changed since .*: loss$"):
