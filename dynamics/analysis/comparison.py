@@ -26,6 +26,7 @@ from dynamics.results.trajectory import Trajectory
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.flow import flow
 from dynamics.training.gradient_descent import descend
+from dynamics.training.integration import is_compiled
 from dynamics.training.progress import interruption
 from dynamics.training.settings import MOST_STEPS, check_flow, record_schedule
 from dynamics.validation import InvalidRequest, real, refuse
@@ -89,9 +90,17 @@ def compare(
         if time is not None:
             if eta is not None or steps is not None:
                 raise InvalidRequest("eta and steps are of gradient descent, time of the flow")
-            first = flow(firsts[0], time, rtol)
+            # Of two integrators the comparison would be of their errors.
+            alike = all(map(is_compiled, problems))
+            first = flow(firsts[0], time, rtol, compiled=alike)
             end = min(time, float(first.time[-1]))
-            runs = [first, *(flow(each, end, rtol, record=first.time) for each in problems[1:])]
+            runs = [
+                first,
+                *(
+                    flow(each, end, rtol, record=first.time, compiled=alike)
+                    for each in problems[1:]
+                ),
+            ]
         elif eta is None or steps is None:
             raise InvalidRequest("compare takes eta and steps, or a time")
         else:

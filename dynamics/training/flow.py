@@ -19,7 +19,7 @@ from dynamics.results.outcome import SMALLER, Outcome, first_not_finite, undefin
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory, explained, series
 from dynamics.training.event_location import EventTime, locate_events
-from dynamics.training.flow_path import FlowPath
+from dynamics.training.flow_path import FlowPath, Polynomials
 from dynamics.training.integration import Integrated, integrated, integrated_together
 from dynamics.training.settings import check_flow, record_times, starting_state
 
@@ -32,6 +32,7 @@ def flow(
     rtol: float = 1e-8,
     initial: ArrayLike | None = None,
     record: int | ArrayLike | None = None,
+    compiled: bool = True,
 ) -> Trajectory:
     """Integrate the gradient flow.
 
@@ -48,11 +49,15 @@ def flow(
     record : int or float array, optional
         Number of logarithmically spaced records (default 300), or the times themselves; those that
         a run does not reach are left out.
+    compiled : bool
+        Whether the compiled integrator is used where the gradient is compiled and the state small;
+        else LSODA of scipy.
 
     Returns
     -------
     Trajectory
-        ``steps`` is empty; the events are located by root finding inside the steps.
+        ``steps`` is empty; the events are located by root finding inside the steps. Its setting
+        ``integrator`` says which it was.
 
     Raises
     ------
@@ -71,7 +76,7 @@ def flow(
     check_problem(problem)
     time, rtol = check_flow(time, rtol, problem.flows)
     start = starting_state(problem, initial)
-    return trajectory_of(integrated(problem, start, time, rtol), time, record)
+    return trajectory_of(integrated(problem, start, time, rtol, compiled), time, record)
 
 
 def flows(
@@ -143,7 +148,12 @@ def trajectory_of(
         view=problem.view,
         parameters=asdict(problem.parameters),
         layout=problem.layout,
-        settings={"time": time, "rtol": path.rtol, **problem.settings},
+        settings={
+            "time": time,
+            "rtol": path.rtol,
+            "integrator": "extrapolation" if isinstance(path.at, Polynomials) else "LSODA",
+            **problem.settings,
+        },
         steps=np.empty(0, dtype=np.int64),
         time=times,
         states=states,

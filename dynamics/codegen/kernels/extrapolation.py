@@ -54,8 +54,8 @@ class Room(NamedTuple):
 
     Attributes
     ----------
-    rate, slope, inner : float arrays, shape (n,)
-        The gradient at the beginning and in a substep; the state in a substep.
+    rate, slope, inner, ending : float arrays, shape (n,)
+        The gradient at the beginning and in a substep; the state in a substep and at the end.
     jacobian, factors : float arrays, shape (n, n)
         J, and the LU factors of 1 + h J.
     pivots : int array, shape (n,)
@@ -70,6 +70,7 @@ class Room(NamedTuple):
     rate: NDArray[np.float64]
     slope: NDArray[np.float64]
     inner: NDArray[np.float64]
+    ending: NDArray[np.float64]
     jacobian: NDArray[np.float64]
     factors: NDArray[np.float64]
     pivots: NDArray[np.int64]
@@ -134,31 +135,39 @@ def integrate(state, model, control, path):  # type: ignore[no-untyped-def]
     """
     now, steps, room = control.now, 0, new_room(state.size)
     path.nodes[0] = now[0]
+    gradient(state, model, room.rate)
+    if not all_finite(room.rate):
+        control.refused[:] = state
+        return steps, STUCK
+    if now[2] <= 0.0:
+        now[2] = first_width(state, control, room)
     fresh = True
     while now[0] < now[1]:
         if steps == path.coefficients.shape[0]:
             return steps, FULL
         if fresh:
-            gradient(state, model, room.rate)
-            if not all_finite(room.rate):
-                control.refused[:] = state
-                return steps, STUCK
-            if now[2] <= 0.0:
-                now[2] = first_width(state, control, room)
             differentiate(state, model, control, room)
         width = min(now[2], now[1] - now[0])
         if 1.1 * width >= now[1] - now[0]:
             width = now[1] - now[0]
         if width <= SPACING * now[0] or width < 1e-300:
             return steps, STUCK
-        rows, next_width, next_rows = extrapolated(state, width, model, control, room)
+        rows, now[2], now[3] = extrapolated(state, width, model, control, room)
         fresh = rows > 0
         if fresh:
+            # A step ends only where the next one can begin.
+            gradient(room.ending, model, room.slope)
+            fresh = all_finite(room.slope)
+            if not fresh:
+                control.refused[:] = room.ending
+                now[2] = 0.25 * width
+        if fresh:
             interpolate(state, width, rows, room, path.coefficients[steps])
+            state[:] = room.ending
+            room.rate[:] = room.slope
             steps += 1
-            reached = now[1] if width == now[1] - now[0] else now[0] + width
-            path.nodes[steps] = now[0] = reached
-        now[2], now[3] = next_width, next_rows
+            now[0] = now[1] if width == now[1] - now[0] else now[0] + width
+            path.nodes[steps] = now[0]
     return steps, DONE
 
 
@@ -166,6 +175,7 @@ def integrate(state, model, control, path):  # type: ignore[no-untyped-def]
 def new_room(size):  # type: ignore[no-untyped-def]
     """Memory of an integration of so many entries."""
     return Room(
+        np.empty(size),
         np.empty(size),
         np.empty(size),
         np.empty(size),
@@ -225,7 +235,7 @@ def differentiate(state, model, control, room):  # type: ignore[no-untyped-def]
 
 @exact
 def extrapolated(state, width, model, control, room):  # type: ignore[no-untyped-def]
-    """Try a step: on success ``state`` is the new one.
+    """Try a step: on success ``room.ending`` is the new state.
 
     Parameters
     ----------
@@ -259,7 +269,7 @@ def extrapolated(state, width, model, control, room):  # type: ignore[no-untyped
         used = row + 1
         if used >= max(FEWEST, target - 1) and error <= 1.0:
             for k in range(state.size):
-                state[k] += room.table[row % 2, row, k]
+                room.ending[k] = state[k] + room.table[row % 2, row, k]
             rows = cheapest(used, target, costs)
             if rows <= used:
                 return used, widths[rows - 1], rows
@@ -360,7 +370,7 @@ def interpolate(state, width, rows, room, coefficients):  # type: ignore[no-unty
     Parameters
     ----------
     state : float array, shape (n,)
-        At the end.
+        At the beginning.
     width : float
     rows : int
         Number of rows.
@@ -371,7 +381,7 @@ def interpolate(state, width, rows, room, coefficients):  # type: ignore[no-unty
     whole = room.table[last, rows - 1].copy()  # the change over the step
     new = room.table[0]
     coefficients[:] = 0.0
-    coefficients[0] = state
+    coefficients[0] = room.ending
     factorial = 1.0
     for order in range(1, rows):
         factorial *= order

@@ -1,0 +1,90 @@
+"""The compiled integrator against LSODA, alone against together, and what it does not integrate."""
+
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.training import integration
+from dynamics.training.integration import by_lsoda, integrated, is_compiled
+
+
+@pytest.fixture(scope="module")
+def system():
+    return dynamics.load_system("positional_attention")
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "time"),
+    [
+        ("positional_attention", {"D": 9, "C": 3, "q": 0.4}, 1e4),
+        ("positional_attention", {"D": 8, "C": 2, "random_sets": "mixed"}, 2e3),
+        ("masked_image_modeling", {}, 30.0),
+    ],
+)
+def test_the_path_is_that_of_lsoda(name, parameters, time):
+    system = dynamics.load_system(name)
+    problem = system.ReducedPopulation(system.Parameters(**parameters))
+    assert is_compiled(problem)
+    start = problem.initial_state
+    fast = integrated(problem, start, time, 1e-8)
+    slow = by_lsoda(problem, start, time, 1e-11)
+    assert (fast.kind, slow.kind) == ("reached horizon", "reached horizon")
+    times = np.geomspace(1e-3, time, 200)
+    size = np.maximum(np.abs(slow.path.states(times)), 1e-3)
+    error = np.abs(fast.path.states(times) - slow.path.states(times)) / size
+    assert error.max() < 1e-6
+    assert fast.path.nodes.size < slow.path.nodes.size
+
+
+def test_flows_are_the_same_alone_together_and_in_any_number_of_threads(system):
+    import numba
+
+    several = [system.ReducedPopulation(system.Parameters(D=8, C=2, q=q)) for q in (0.2, 0.5, 0.8)]
+    several += [system.ReducedPopulation(system.Parameters(D=9, C=3, p=5))]
+    alone = [dynamics.flow(problem, 1e3) for problem in several]
+    threads = numba.get_num_threads()
+    try:
+        for count in range(1, threads + 1):
+            numba.set_num_threads(count)
+            for one, other in zip(alone, dynamics.flows(several, 1e3), strict=True):
+                np.testing.assert_array_equal(one.states, other.states)
+                assert {k: e.time for k, e in one.events.items() if e} == {
+                    k: e.time for k, e in other.events.items() if e
+                }
+    finally:
+        numba.set_num_threads(threads)
+
+
+def test_a_run_says_which_integrator_it_had(system):
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    kinds = [dynamics.flow(problem, 10.0, compiled=c).settings["integrator"] for c in (True, False)]
+    assert kinds == ["extrapolation", "LSODA"]
+    large = system.FullPopulation(system.Parameters(D=8, C=2))
+    assert dynamics.flow(large, 1.0).settings["integrator"] == "LSODA"
+
+
+def test_a_comparison_has_one_integrator(system):
+    """Of 65 entries the full problem has LSODA; so has then the reduced one."""
+    law = system.Parameters(D=8, C=2)
+    made = dynamics.compare(
+        system.ReducedPopulation(law), system.FullPopulation(law), time=5.0, rtol=1e-10
+    )
+    assert {run.settings["integrator"] for run in (made.reduced, made.full)} == {"LSODA"}
+    law = system.Parameters(D=4, C=2)
+    made = dynamics.compare(system.ReducedPopulation(law), system.FullPopulation(law), time=5.0)
+    assert {run.settings["integrator"] for run in (made.reduced, made.full)} == {"extrapolation"}
+    assert max(made.deviation.values()) < 1e-7
+
+
+def test_where_the_compiled_gradient_alone_gives_up_lsoda_takes_over(system, monkeypatch):
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    expected = by_lsoda(problem, problem.initial_state, 5.0, 1e-8)
+
+    class Stuck(integration.loops.Integration):
+        def proceed(self):
+            self.outcome = integration.loops.STUCK
+            self.control.refused[:] = self.state
+
+    monkeypatch.setattr(integration.loops, "Integration", Stuck)
+    found = integrated(problem, problem.initial_state, 5.0, 1e-8)
+    np.testing.assert_array_equal(found.path.nodes, expected.path.nodes)
