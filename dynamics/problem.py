@@ -313,8 +313,13 @@ class CompiledProblem(Problem):
         out = np.empty(2)
         if self.reads_pass:
             self.gradient(state)
-        self.module.summary(state, self._data, out)
+        self._summarize(state, self._data, out)
         return out
+
+    @cached_property
+    def _summarize(self) -> Callable[..., Any]:
+        state = np.empty(self.layout.size)
+        return self.module.entry_point("summary", state, self._data, np.empty(2))
 
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]

@@ -31,7 +31,7 @@ INTERIOR = (1 / 3, 2 / 3)
 TIGHT = 1e-12
 DERIVATIVE = 50.0
 """Error of the derivative of a polynomial by the width of its step, over that of its values."""
-OF_CHANGE = 1e-7
+OF_CHANGE = 1e-6
 """The same, over what changes in one relaxation time; extrapolation needs no more."""
 RELAXATIONS, MARGIN = 40.0, 5.0
 """Relaxation times before an event from which a stretch is integrated again, at most; how many of

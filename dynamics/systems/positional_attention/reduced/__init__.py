@@ -49,6 +49,16 @@ class Expectation(ABC):
         """Gradient, Hessian and order parameters on the data, for the compiled loops."""
         return self.module.addressed(self.data)
 
+    def summary(self, state: FloatArray) -> FloatArray:
+        """Risk and error at a state, after a gradient there."""
+        out = np.empty(2)
+        self._summary(state, self.data, out)
+        return out
+
+    @cached_property
+    def _summary(self) -> Callable[..., Any]:
+        return self.module.entry_point("summary", np.empty(3), self.data, np.empty(2))
+
     @abstractmethod
     def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Per-entry gradient, and what else is known there: risk, error, certificate."""

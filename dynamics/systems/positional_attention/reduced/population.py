@@ -7,7 +7,8 @@ the random sets is taken is chosen in `selection`. Its oracle is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,7 @@ class ReducedPopulation(PositionalProblem):
         alpha, gamma, rho = flat
         slope, measured = self.expectation.observe(flat)
         out = np.empty(len(self.reduction.observables))
-        self.module.reported(flat, -slope, self._data.constants, out)
+        self._reported(flat, -slope, self._data.constants, out)
         return (
             dict(zip(self.reduction.observables, map(float, out), strict=True))
             | measured
@@ -129,6 +130,13 @@ class ReducedPopulation(PositionalProblem):
                 "patch_association": float(min(self.parameters.beta, gamma) > rho),
                 "cosine": float(np.sign(alpha)),
             }
+        )
+
+    @cached_property
+    def _reported(self) -> Callable[..., Any]:
+        three, count = np.empty(3), len(self.reduction.observables)
+        return self.module.entry_point(
+            "reported", three, three, self._data.constants, np.empty(count)
         )
 
     def error_bound(self, state: ArrayLike) -> dict[str, FloatArray]:

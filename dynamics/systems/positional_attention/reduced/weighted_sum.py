@@ -74,8 +74,8 @@ class WeightedSum(Expectation):
 
     def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Gradient, risk, population error; of samples the largest standard error over gross."""
-        slope, out = loops.gradient(self.addressed, state), np.empty(2)
-        self.module.summary(state, self.data, out)
+        slope = loops.gradient(self.addressed, state)
+        out = self.summary(state)
         reported = {"risk": float(out[0]), "error": float(out[1])}
         if self.samples is not None:
             estimate = self.certify(state)
@@ -105,10 +105,8 @@ class WeightedSum(Expectation):
         # Of a weight: L-1 rounded probabilities, and its own rounding.
         of_weight = len(rows.index) * (self.law_rounding + 4 * codegen.LONG_ROUNDING)
         bound += (of_weight + rounding.SUMMATION) * size
-        found, out = np.empty(4), np.empty(2)
-        found[:3] = loops.gradient(self.addressed, state)
-        self.module.summary(state, self.data, out)
-        found[3] = out[0]
+        slope = loops.gradient(self.addressed, state)
+        found = np.append(slope, self.summary(state)[0])
         found = np.where(np.isfinite(found), found, _short(value))
         bound = _short(bound + np.abs(found - value)) * (1 + 1e-9) + rounding.FLOOR
         return {"value": found, "gross": _short(gross), "bound": _finite(bound)}
