@@ -27,6 +27,7 @@ from dynamics.validation import nearest_name, refuse
 from theory.symmetry import Partition
 from theory.systems.positional_attention.data_law import ANY, MIXED
 
+ALL = slice(None)
 CHUNK = 1 << 20
 """Numbers drawn at once, so that noise of any size needs little memory beside the data."""
 
@@ -235,9 +236,16 @@ class Fresh:
     labels: FloatArray
     sigma: float
 
-    def projections(self, along: float, across: float) -> FloatArray:
-        """<v, X_j> for <v, w*> = along and |v - <v, w*> w*| = across, shape (count, D)."""
-        return along * self.values + self.sigma * across * self.noise
+    def projections(self, along: float, across: float, part: slice = ALL) -> FloatArray:
+        """<v, X_j> for <v, w*> = along and |v - <v, w*> w*| = across, shape (count, D).
+
+        Parameters
+        ----------
+        along, across : float
+        part : slice
+            Which samples; all of them by default.
+        """
+        return along * self.values[part] + self.sigma * across * self.noise[part]
 
 
 def fresh(law: Law, count: int, generator: Generator) -> Fresh:
