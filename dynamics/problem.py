@@ -310,16 +310,9 @@ class CompiledProblem(Problem):
         return float(self._summary(self.layout.flatten(state))[0])
 
     def _summary(self, state: FloatArray) -> FloatArray:
-        out = np.empty(2)
         if self.reads_pass:
             self.gradient(state)
-        self._summarize(state, self._data, out)
-        return out
-
-    @cached_property
-    def _summarize(self) -> Callable[..., Any]:
-        state = np.empty(self.layout.size)
-        return self.module.entry_point("summary", state, self._data, np.empty(2))
+        return loops.summary(self.addressed, state)
 
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-GRADIENT, ORDER_PARAMETERS, HESSIAN, DATA = range(4)
+GRADIENT, ORDER_PARAMETERS, HESSIAN, SUMMARY, DATA = range(5)
 """Positions of the addresses in the array that loops are given."""
 
 ENTRIES = {
@@ -30,6 +30,10 @@ def order_parameters_entry(state, size, slope, data, out, count):
     "hessian": """
 def hessian_entry(state, size, slope, data, out, count):
     hessian(carray(state, (size,)), data_at(data), carray(out, (size, size)))
+""",
+    "summary": """
+def summary_entry(state, size, slope, data, out, count):
+    summary(carray(state, (size,)), data_at(data), carray(out, (count,)))
 """,
 }
 """Text of the entry of each function that loops call."""
@@ -58,8 +62,8 @@ class AddressedModel:
     ----------
     functions : mapping
         Name -> compiled entry, with its ``address``.
-    table : int array, shape (4,)
-        Addresses of gradient, order parameters, Hessian (0 if there is none) and data.
+    table : int array, shape (5,)
+        Addresses of gradient, order parameters, Hessian, summary (0 where there is none) and data.
     data : tuple
         Its arrays are read and written where they are.
     memory : array

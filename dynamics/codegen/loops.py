@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics import codegen
-from dynamics.codegen.addresses import DATA, GRADIENT, HESSIAN, ORDER_PARAMETERS, AddressedModel
+from dynamics.codegen.addresses import (
+    DATA,
+    GRADIENT,
+    HESSIAN,
+    ORDER_PARAMETERS,
+    SUMMARY,
+    AddressedModel,
+)
 from dynamics.codegen.kernels import advance as descent
 from dynamics.codegen.kernels import extrapolation, path_values
 from dynamics.codegen.kernels.extrapolation import DONE, FULL, ROWS, STUCK, Control, Path, Room
@@ -35,6 +42,7 @@ __all__ = [
     "order_parameters",
     "order_rows",
     "proceed_together",
+    "summary",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -62,6 +70,11 @@ def has_hessian(model):
 @exact_kernel
 def order_parameters(state, slope, model, out):
     call(model[{ORDER_PARAMETERS}], state, slope, model[{DATA}], out)
+
+
+@exact_kernel
+def summary(state, model, out):
+    call(model[{SUMMARY}], state, out, model[{DATA}], out)
 """
 """The functions that the loops call; ``model`` is the table of an `AddressedModel`."""
 
@@ -105,6 +118,7 @@ def _compiled(name: str) -> Callable[..., Any]:
     arguments: dict[str, tuple[Any, ...]] = {
         "gradient": (one, table, one),
         "hessian": (one, table, two),
+        "summary": (one, table, one),
         "order_parameters": (one, one, table, one),
         "advance": (one, one, 0, 1, buffers),
         "integrate": (one, table, control, path),
@@ -127,6 +141,13 @@ def hessian(model: AddressedModel, state: FloatArray) -> FloatArray:
     """Jacobian of the gradient of a model that has one, shape (n, n)."""
     out = np.empty((state.size, state.size))
     _compiled("hessian")(state, model.table, out)
+    return out
+
+
+def summary(model: AddressedModel, state: FloatArray) -> FloatArray:
+    """Risk and error of a model at a state, after a gradient there; shape (2,)."""
+    out = np.empty(2)
+    _compiled("summary")(state, model.table, out)
     return out
 
 

@@ -314,27 +314,24 @@ def columns(expression: Any, names: tuple[str, ...], parameters: Any) -> Column:
     parameters : object
         Supplies the values of the other symbols as attributes.
     """
-    others = {
-        symbol: getattr(parameters, symbol.name)
-        for symbol in expression.free_symbols
-        if symbol.name not in names
-    }
-    return _compiled(expression.subs(others), names)
-
-
-@lru_cache(maxsize=256)
-def _compiled(closed: Any, names: tuple[str, ...]) -> Column:
-    import sympy
-
-    symbols = {s.name: s for s in closed.free_symbols}
-    arguments = [symbols.get(name, sympy.Dummy(name)) for name in names]
-    function = sympy.lambdify(arguments, closed, "numpy")
+    letters = sorted(s.name for s in expression.free_symbols if s.name not in names)
+    function = _compiled(expression, (*names, *letters))
+    others = [float(getattr(parameters, letter)) for letter in letters]
 
     def evaluate(rows: FloatArray) -> FloatArray:
-        values = np.asarray(function(*rows.T), dtype=np.float64)
+        values = np.asarray(function(*rows.T, *others), dtype=np.float64)
         return values if values.shape == (len(rows),) else np.full(len(rows), values)
 
     return evaluate
+
+
+@lru_cache(maxsize=256)
+def _compiled(expression: Any, names: tuple[str, ...]) -> Callable[..., Any]:
+    import sympy
+
+    symbols = {s.name: s for s in expression.free_symbols}
+    arguments = [symbols.get(name, sympy.Dummy(name)) for name in names]
+    return sympy.lambdify(arguments, expression, "numpy")
 
 
 @dataclass

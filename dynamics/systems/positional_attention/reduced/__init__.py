@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,16 +49,6 @@ class Expectation(ABC):
         """Gradient, Hessian and order parameters on the data, for the compiled loops."""
         return self.module.addressed(self.data)
 
-    def summary(self, state: FloatArray) -> FloatArray:
-        """Risk and error at a state, after a gradient there."""
-        out = np.empty(2)
-        self._summary(state, self.data, out)
-        return out
-
-    @cached_property
-    def _summary(self) -> Callable[..., Any]:
-        return self.module.entry_point("summary", np.empty(3), self.data, np.empty(2))
-
     @abstractmethod
     def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Per-entry gradient, and what else is known there: risk, error, certificate."""
@@ -88,10 +78,17 @@ def constants_and_shares(
         In the order of ``reduction.parameters``.
     shares : float array, shape (3,)
     """
-    values = {symbol: getattr(parameters, symbol.name) for symbol in reduction.parameters}
-    constants = np.array([float(value) for value in values.values()])
-    shares = np.array([1 / float(reduction.multiplicity[s].subs(values)) for s in reduction.state])
+    constants = np.array([float(getattr(parameters, s.name)) for s in reduction.parameters])
+    shares = np.array([1 / count for count in _entries(parameters.p, parameters.D, parameters.C)])
     return constants, shares
+
+
+@lru_cache(maxsize=256)
+def _entries(degree: int, D: int, C: int) -> tuple[float, ...]:
+    """Number of entries that share each state."""
+    reduction, sizes = recursion.derive(degree), {"D": D, "C": C}
+    counts = (reduction.multiplicity[state] for state in reduction.state)
+    return tuple(float(n.subs({s: sizes[s.name] for s in n.free_symbols})) for n in counts)
 
 
 def compiled(

@@ -75,7 +75,7 @@ class WeightedSum(Expectation):
     def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """Gradient, risk, population error; of samples the largest standard error over gross."""
         slope = loops.gradient(self.addressed, state)
-        out = self.summary(state)
+        out = loops.summary(self.addressed, state)
         reported = {"risk": float(out[0]), "error": float(out[1])}
         if self.samples is not None:
             estimate = self.certify(state)
@@ -106,7 +106,7 @@ class WeightedSum(Expectation):
         of_weight = len(rows.index) * (self.law_rounding + 4 * codegen.LONG_ROUNDING)
         bound += (of_weight + rounding.SUMMATION) * size
         slope = loops.gradient(self.addressed, state)
-        found = np.append(slope, self.summary(state)[0])
+        found = np.append(slope, loops.summary(self.addressed, state)[0])
         found = np.where(np.isfinite(found), found, _short(value))
         bound = _short(bound + np.abs(found - value)) * (1 + 1e-9) + rounding.FLOOR
         return {"value": found, "gross": _short(gross), "bound": _finite(bound)}
