@@ -131,21 +131,39 @@ def _compiled(name: str) -> Callable[..., Any]:
 
 
 def gradient(model: AddressedModel, state: FloatArray) -> FloatArray:
-    """Gradient of a model at a state, shape (n,)."""
+    """Gradient of a model at a state, shape (n,).
+
+    Parameters
+    ----------
+    model : AddressedModel
+    state : float array, shape (n,)
+    """
     out = np.empty(state.size)
     _compiled("gradient")(state, model.table, out)
     return out
 
 
 def hessian(model: AddressedModel, state: FloatArray) -> FloatArray:
-    """Jacobian of the gradient of a model that has one, shape (n, n)."""
+    """Jacobian of the gradient of a model that has one, shape (n, n).
+
+    Parameters
+    ----------
+    model : AddressedModel
+    state : float array, shape (n,)
+    """
     out = np.empty((state.size, state.size))
     _compiled("hessian")(state, model.table, out)
     return out
 
 
 def summary(model: AddressedModel, state: FloatArray) -> FloatArray:
-    """Risk and error of a model at a state, after a gradient there; shape (2,)."""
+    """Risk and error of a model at a state, after a gradient there; shape (2,).
+
+    Parameters
+    ----------
+    model : AddressedModel
+    state : float array, shape (n,)
+    """
     out = np.empty(2)
     _compiled("summary")(state, model.table, out)
     return out

@@ -31,7 +31,7 @@ INTERIOR = (1 / 3, 2 / 3)
 TIGHT = 1e-12
 DERIVATIVE = 50.0
 """Error of the derivative of a polynomial by the width of its step, over that of its values."""
-OF_CHANGE = 1e-6
+OF_CHANGE = 1e-7
 """The same, over what changes in one relaxation time; extrapolation needs no more."""
 RELAXATIONS, MARGIN = 40.0, 5.0
 """Relaxation times before an event from which a stretch is integrated again, at most; how many of
@@ -267,12 +267,31 @@ def _polish(path: FlowPath, value: Column, guess: float) -> EventTime:
         begin = float(path.nodes[np.searchsorted(path.nodes, begin, side="right") - 1])
     else:
         begin = 0.0
-    end = guess + 0.2 * (guess - begin)
-    part = stretch(path, (begin, end), (TIGHT, least))
-    if part is None:
-        return EventTime(guess, "", _width(path, value, guess, rates=True))
-    part = replace(part, derivatives=_smoother(part, guess, relaxation))
-    times = part.nodes
+    ends = [guess + 0.2 * (guess - begin)]
+    if compiled:
+        # The errors of the path may bring an event forward: the rule may hold only later.
+        ends = [max(ends[0], guess + ahead * relaxation) for ahead in (MARGIN, RELAXATIONS)]
+    for end in ends:
+        part = stretch(path, (begin, end), (TIGHT, least))
+        if part is None:
+            return EventTime(guess, "", _width(path, value, guess, rates=True))
+        part = replace(part, derivatives=_smoother(part, guess, relaxation))
+        if (event := _root_of(part, value, guess, relaxation)) is not None:
+            time, whole, own = event
+            carried = _walk(path, begin) * path.rtol * time  # by the state at the beginning
+            return EventTime(time, "", whole + carried, own + carried)
+    # By the errors of the path alone, where the stretch was made in the same way.
+    return EventTime(guess, "", np.inf if compiled else _width(path, value, guess, rates=True))
+
+
+def _root_of(
+    part: FlowPath, value: Column, guess: float, relaxation: float
+) -> tuple[float, float, float] | None:
+    """The root of a value nearest to a guess, on a stretch; its uncertainty, and that of the path.
+
+    None where the value does not rise through 0.
+    """
+    problem, times = part.problem, part.nodes
 
     def at(time: float) -> float:
         return float(value(part.order(time, rates=True))[0])
@@ -280,21 +299,21 @@ def _polish(path: FlowPath, value: Column, guess: float) -> EventTime:
     # Outward from the guess, to the nearest step in which the sign changes from below.
     middle = int(np.searchsorted(times, guess))
     for k in sorted(range(1, len(times)), key=lambda k: abs(k - middle)):
-        if at(times[k - 1]) < 0 <= at(times[k]):
-            root = _root(at, times[k - 1], times[k])
-            width = min(0.5 * relaxation, root - begin, end - root)
-            slope = (at(root + width) - at(root - width)) / (2.0 * width) if width > 0 else np.inf
-            if compiled and not part.derivatives and slope > 0:
-                # Between the ends of a step states err more than at its end: one that ends here.
-                last = stretch(part, (float(times[k - 1]), root), (TIGHT, least))
-                row = None if last is None else order_rows(problem, last.at(root)[None, :], True)
-                root -= 0.0 if row is None else float(value(row)[0]) / slope
-            state = part.at(root)
-            error = WALK * _rate_noise(part, value, root)
-            carried = _walk(path, begin) * path.rtol * root  # by the state at the beginning
-            whole = _over(error + _shift(problem, value, state), slope) + carried
-            return EventTime(root, "", whole, _over(error, slope) + carried)
-    return EventTime(guess, "", np.inf)  # by the errors of the path alone
+        if not at(times[k - 1]) < 0 <= at(times[k]):
+            continue
+        root = _root(at, times[k - 1], times[k])
+        width = min(0.5 * relaxation, root - times[0], times[-1] - root)
+        slope = (at(root + width) - at(root - width)) / (2.0 * width) if width > 0 else np.inf
+        if isinstance(part.at, Polynomials) and not part.derivatives and slope > 0:
+            # Between the ends of a step states err more than at its end: one that ends here.
+            floor = part.error(np.zeros_like(part.at(root)))
+            last = stretch(part, (float(times[k - 1]), root), (part.rtol, floor))
+            row = None if last is None else order_rows(problem, last.at(root)[None, :], rates=True)
+            root -= 0.0 if row is None else float(value(row)[0]) / slope
+        error = WALK * _rate_noise(part, value, root)
+        shift = _shift(problem, value, part.at(root))
+        return root, _over(error + shift, slope), _over(error, slope)
+    return None
 
 
 def _smoother(path: FlowPath, time: float, relaxation: float) -> bool:

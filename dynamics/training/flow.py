@@ -109,7 +109,7 @@ def flows(
     >>> system = dynamics.load_system("positional_attention")
     >>> several = [system.ReducedPopulation(system.Parameters(D=8, C=2, q=q)) for q in (0.3, 0.5)]
     >>> [round(run.events["T1"].time, 3) for run in dynamics.flows(several, time=1e4)]
-    [101.516, 356.628]
+    [141.38, 356.628]
     """
     for problem in problems:
         check_problem(problem)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dynamics.codegen import loops
-from dynamics.problem import FloatArray, Problem
+from dynamics.problem import FloatArray, Problem, compiled_model
 
 FIRST_LOOK = 8
 """Points of a path whose order parameters are computed together, doubled from call to call."""
@@ -22,9 +22,12 @@ class Polynomials:
     ----------
     path : dynamics.codegen.loops.Path
         As the compiled integrator makes it.
+    start : float array, shape (n,)
+        The state at its beginning, which a polynomial has up to rounding.
     """
 
     path: loops.Path
+    start: FloatArray
 
     def __call__(self, time: float) -> FloatArray:
         """The state at a time, shape (n,)."""
@@ -32,7 +35,9 @@ class Polynomials:
 
     def along(self, times: FloatArray) -> FloatArray:
         """States at times, shape (T, n)."""
-        return loops.along(self.path, times)[0]
+        states = loops.along(self.path, times)[0]
+        states[times <= self.path.nodes[0]] = self.start
+        return states
 
     def rate(self, time: float) -> FloatArray:
         """Derivative of the state by the time, shape (n,)."""
@@ -127,7 +132,7 @@ def order_rows(problem: Problem, states: FloatArray, rates: bool) -> FloatArray:
         Whether those that are read off the gradient count.
     """
     none = None if rates else np.zeros_like(states[0])
-    if (model := getattr(problem, "addressed", None)) is None:
+    if (model := compiled_model(problem)) is None:
         return np.array([problem.order_parameters(state, none) for state in states])
     fresh = rates or problem.reads_pass
     rows = loops.order_rows(model, states, fresh, len(problem.order_names))

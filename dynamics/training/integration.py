@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.codegen import loops
-from dynamics.problem import FloatArray, Problem, certificate_failure
+from dynamics.problem import FloatArray, Problem, certificate_failure, compiled_model
 from dynamics.results import outcome as ends
 from dynamics.training.flow_path import FlowPath, Polynomials
 from dynamics.training.progress import bar, interruption
@@ -45,12 +45,17 @@ class Integrated:
 
 def is_compiled(problem: Problem) -> bool:
     """Whether the flow of a problem is integrated by compiled extrapolation."""
-    small = problem.layout.size <= MOST_IMPLICIT
-    return small and getattr(problem, "addressed", None) is not None
+    return problem.layout.size <= MOST_IMPLICIT and compiled_model(problem) is not None
 
 
 def tolerance_floor(start: FloatArray, rtol: float) -> FloatArray:
-    """The absolute tolerance of every entry."""
+    """The absolute tolerance of every entry.
+
+    Parameters
+    ----------
+    start : float array, shape (n,)
+    rtol : float
+    """
     return 1e-3 * rtol * np.maximum(np.abs(start), 1e-2)
 
 
@@ -147,7 +152,8 @@ def _ended(
     if not running.steps:
         return Integrated(_nothing(problem, start, rtol), kind, failure)
     made = running.path()
-    return Integrated(_path(problem, made.nodes, Polynomials(made), start, rtol), kind, failure)
+    at = Polynomials(made, start)
+    return Integrated(_path(problem, made.nodes, at, start, rtol), kind, failure)
 
 
 def _path(
@@ -247,7 +253,7 @@ def stretch(
         if running.outcome != loops.DONE or not running.steps:
             return None
         made = running.path()
-        return FlowPath(problem, made.nodes, Polynomials(made), allowed, relative)
+        return FlowPath(problem, made.nodes, Polynomials(made, start), allowed, relative)
     from scipy.integrate import LSODA, OdeSolution
 
     def flow(_: float, state: FloatArray) -> FloatArray:

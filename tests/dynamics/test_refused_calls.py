@@ -59,6 +59,10 @@ CALLS = {
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, record=[[1]]), "list of steps"),
         (lambda s, p, r, f: dynamics.descend(r, 0.1, 3, checkpoint=5), "checkpoint=5"),
     ],
+    "flows": [
+        (lambda s, p, r, f: dynamics.flows([r, 7], 1.0), "no problem"),
+        (lambda s, p, r, f: dynamics.flows([r], -1.0), "time=-1.0 is too small"),
+    ],
     "flow": [
         (lambda s, p, r, f: dynamics.flow(r, "x"), "time='x'"),
         (lambda s, p, r, f: dynamics.flow(r, 1.0, record=[]), "record="),

@@ -45,6 +45,8 @@ SAFETY, SHRINK, GROW = 0.9, 0.02, 8.0
 STIFF = 10.0
 """Widths times the Jacobian from which the rate at the beginning is not used between the ends: it
 magnifies the error of the state by this."""
+FIRST_MOVE = 1e4
+"""How far the first step may move an entry, over its tolerance."""
 SPACING = 1e-15
 """Widths below this part of the time are none."""
 
@@ -199,23 +201,49 @@ def all_finite(values):  # type: ignore[no-untyped-def]
 
 @exact
 def allowed(state, end, k, control):  # type: ignore[no-untyped-def]
-    """Error that a step from one state to another may make in entry k."""
+    """Error that a step from one state to another may make in entry k.
+
+    Parameters
+    ----------
+    state, end : float array and float
+        The first state, and entry k of the second.
+    k : int
+    control : Control
+    """
     return control.floor[k] + control.relative * max(abs(state[k]), abs(end))
 
 
 @exact
 def first_width(state, control, room):  # type: ignore[no-untyped-def]
-    """A width within which the state hardly moves: one step of two rows would be accepted."""
+    """A width within which the state hardly moves, so that few rows will do.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    control : Control
+    room : Room
+        With the gradient at the state.
+    """
     largest = 0.0
     for k in range(state.size):
         largest = max(largest, abs(room.rate[k]) / allowed(state, state[k], k, control))
     horizon = control.now[1] - control.now[0]
-    return min(horizon, 10.0 / largest) if largest > 0.0 else horizon
+    return min(horizon, FIRST_MOVE / largest) if largest > 0.0 else horizon
 
 
 @exact
 def differentiate(state, model, control, room):  # type: ignore[no-untyped-def]
-    """J at a state, compiled or from central differences."""
+    """J at a state, compiled or from central differences.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    model
+        What gradient and Hessian need beside the state.
+    control : Control
+    room : Room
+        Its ``jacobian`` is filled.
+    """
     if has_hessian(model):
         hessian(state, model, room.jacobian)
         return
@@ -287,7 +315,17 @@ def extrapolated(state, width, model, control, room):  # type: ignore[no-untyped
 
 @exact
 def cheapest(used, target, costs):  # type: ignore[no-untyped-def]
-    """Rows for the next step, from work per time of those of this one; at most one more."""
+    """Rows for the next step, from work per time of those of this one; at most one more.
+
+    Parameters
+    ----------
+    used : int
+        Rows of this step.
+    target : int
+        Rows that were expected.
+    costs : float array, shape (ROWS,)
+        Work of each number of rows over the width that it allows.
+    """
     rows = used if used <= target else used - 1
     if rows > FEWEST and costs[rows - 2] < 0.8 * costs[rows - 1]:
         return rows - 1
@@ -300,7 +338,20 @@ def cheapest(used, target, costs):  # type: ignore[no-untyped-def]
 
 @exact
 def substeps(state, width, row, model, control, room):  # type: ignore[no-untyped-def]
-    """The substeps (1) of a row into ``room.increments``; False where one cannot be made."""
+    """The substeps (1) of a row into ``room.increments``; False where one cannot be made.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+        At the beginning of the step.
+    width : float
+        H.
+    row : int
+        Has row + FIRST substeps.
+    model, control
+        As of `integrate`.
+    room : Room
+    """
     size, count = state.size, row + FIRST
     part = width / count
     for i in range(size):
@@ -343,7 +394,14 @@ def grows(increments):  # type: ignore[no-untyped-def]
 
 @exact
 def neville(row, table):  # type: ignore[no-untyped-def]
-    """The new row of (2) from the last; row j is ``table[j % 2]``."""
+    """The new row of (2) from the last; row j is ``table[j % 2]``.
+
+    Parameters
+    ----------
+    row : int
+        Number of the new row.
+    table : float array, shape (2, ROWS, n)
+    """
     new, old = table[row % 2], table[(row + 1) % 2]
     for m in range(1, row + 1):
         ratio = m / (row + FIRST - float(m))
@@ -353,7 +411,16 @@ def neville(row, table):  # type: ignore[no-untyped-def]
 
 @exact
 def estimated(state, row, control, table):  # type: ignore[no-untyped-def]
-    """The estimate of the error of a row, over what is allowed; the largest of all entries."""
+    """The estimate of the error of a row, over what is allowed; the largest of all entries.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+        At the beginning of the step.
+    row : int
+    control : Control
+    table : float array, shape (2, ROWS, n)
+    """
     new, largest = table[row % 2], 0.0
     for k in range(state.size):
         change = abs(new[row, k] - new[row - 1, k])
@@ -430,7 +497,14 @@ def largest_sum(matrix):  # type: ignore[no-untyped-def]
 
 @exact
 def factorize(matrix, pivots):  # type: ignore[no-untyped-def]
-    """LU factors of a matrix in place, rows exchanged; False where it is singular."""
+    """LU factors of a matrix in place, rows exchanged; False where it is singular.
+
+    Parameters
+    ----------
+    matrix : float array, shape (n, n)
+    pivots : int array, shape (n,)
+        Filled with the row that was exchanged with each.
+    """
     size = matrix.shape[0]
     for k in range(size):
         pivot = k
@@ -452,7 +526,14 @@ def factorize(matrix, pivots):  # type: ignore[no-untyped-def]
 
 @exact
 def solve(matrix, pivots, values):  # type: ignore[no-untyped-def]
-    """The solution of the system of `factorize`, in place of the right-hand side."""
+    """The solution of the system of `factorize`, in place of the right-hand side.
+
+    Parameters
+    ----------
+    matrix, pivots
+        As `factorize` leaves them.
+    values : float array, shape (n,)
+    """
     size = matrix.shape[0]
     for k in range(size):
         pivot = pivots[k]

@@ -245,7 +245,14 @@ class FullEmpirical(MatrixProblem):
 
 
 def odd_power(values: FloatArray, p: int) -> FloatArray:
-    """An odd power by products of arrays, where numpy takes logarithms."""
+    """An odd power by products of arrays, where numpy takes logarithms.
+
+    Parameters
+    ----------
+    values : float array
+    p : int
+        Odd.
+    """
     squares, result = values * values, values.copy()
     for _ in range(p // 2):
         result *= squares
