@@ -1,0 +1,128 @@
+"""Flows: work against precision, beside LSODA, SciPy's Radau and diffrax, in one run."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from timing import best
+
+import dynamics
+from dynamics.training.integration import by_lsoda, integrated, integrated_together
+
+pytestmark = pytest.mark.benchmark_run
+
+HORIZON = 1e5
+TIMES = np.geomspace(1e-2, HORIZON, 60)
+TOLERANCES = (1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
+MANY = 24
+PLOT = Path("results/benchmarks/flow.png")
+
+
+@pytest.fixture(scope="module")
+def system():
+    return dynamics.load_system("positional_attention")
+
+
+def radau(problem, rtol, times):
+    from scipy.integrate import solve_ivp
+
+    return solve_ivp(
+        lambda _, state: -problem.gradient(state),
+        (0.0, times[-1]),
+        problem.initial_state,
+        method="Radau",
+        jac=lambda _, state: -problem.jacobian(state),
+        t_eval=times,
+        rtol=rtol,
+        atol=1e-3 * rtol,
+    ).y.T
+
+
+def solvers(problem):
+    """Name -> function of a tolerance that returns the states at `TIMES`, ready to be timed."""
+    start = problem.initial_state
+    made = {
+        "extrapolation (attdyn)": lambda rtol: integrated(
+            problem, start, HORIZON, rtol
+        ).path.states(TIMES),
+        "LSODA (scipy)": lambda rtol: by_lsoda(problem, start, HORIZON, rtol).path.states(TIMES),
+        "Radau (scipy)": lambda rtol: radau(problem, rtol, TIMES),
+    }
+    try:
+        import jax_flow
+    except ImportError:
+        return made
+    compiled = {rtol: jax_flow.flow(problem, TIMES, rtol) for rtol in TOLERANCES}
+    made["Kvaerno5 (diffrax)"] = lambda rtol: np.asarray(compiled[rtol](start))
+    return made
+
+
+def test_work_and_precision(system, one_core, capsys):
+    """Seconds against the largest relative error of a state, one flow at D=16 to 1e5."""
+    problem = system.ReducedPopulation(system.Parameters(D=16, C=4, q=0.5))
+    exact = radau(problem, 3e-13, TIMES)
+    size = np.maximum(np.abs(exact), 1e-3)
+    results = {}
+    for name, solve in solvers(problem).items():
+        rows = []
+        for rtol in TOLERANCES:
+            error = float((np.abs(solve(rtol) - exact) / size).max())
+            rows.append((rtol, error, best(lambda s=solve, r=rtol: s(r), 3)))
+        results[name] = np.array(rows)
+    with capsys.disabled():
+        print("\nflow at D=16 to time 1e5, one core: tolerance, largest relative error, ms")
+        for name, rows in results.items():
+            for rtol, error, seconds in rows:
+                print(f"  {name:<24}{rtol:8.0e}{error:10.1e}{1e3 * seconds:10.1f}")
+        ours = results["extrapolation (attdyn)"]
+        for name, rows in results.items():
+            # Time at the error that extrapolation has at 1e-8, between the points of each.
+            order = np.argsort(rows[:, 1])
+            at = np.log(ours[TOLERANCES.index(1e-8), 1])
+            there = np.exp(np.interp(at, np.log(rows[order, 1]), np.log(rows[order, 2])))
+            ratio = there / ours[TOLERANCES.index(1e-8), 2]
+            print(f"  at equal error {name:<24}{ratio:8.2f} times the time of attdyn")
+    draw(results)
+
+
+def draw(results):
+    """The plot of work against precision."""
+    import matplotlib.pyplot as plt
+
+    plt.switch_backend("Agg")
+    figure, axes = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
+    for marker, (name, rows) in zip("osD^", results.items(), strict=False):
+        axes.loglog(rows[:, 1], 1e3 * rows[:, 2], marker=marker, label=name)
+    axes.set(xlabel="largest relative error of a state", ylabel="time of a flow (ms)")
+    axes.set_title("D = 16, C = 4, q = 0.5, to time $10^5$, one core", fontsize="medium")
+    axes.legend(fontsize="small")
+    PLOT.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(PLOT, dpi=200)
+
+
+def test_many_points_against_a_vmapped_peer(system, one_core, capsys):
+    """Points of a sweep in q and nu, integrated together by both; the path alone, no events."""
+    jax_flow = pytest.importorskip("jax_flow", reason="diffrax is not installed")
+    several = [
+        system.ReducedPopulation(system.Parameters(D=16, C=4, q=q, nu=nu), "exact")
+        for q in np.linspace(0.2, 0.8, MANY // 4)
+        for nu in (1e-4, 5e-4, 2e-3, 1e-2)
+    ]
+    starts = [problem.initial_state for problem in several]
+    laws = np.array([p.expectation.configurations.probability for p in several])
+    points = laws, np.array([problem.parameters.nu for problem in several])
+    times, rtol = TIMES, 1e-8
+    theirs = jax_flow.flows(several[0], times, rtol)
+    mine = integrated_together(several, starts, HORIZON, rtol)
+    difference = np.abs(
+        np.array([each.path.states(times) for each in mine])
+        - np.asarray(theirs(np.array(starts), points))
+    ).max()
+    ours = best(lambda: integrated_together(several, starts, HORIZON, rtol), 3)
+    other = best(lambda: theirs(np.array(starts), points).block_until_ready(), 2)
+    with capsys.disabled():
+        print(f"\n{MANY} flows together at D=16 to 1e5, rtol 1e-8, one core, no events")
+        print(f"  attdyn            {1e3 * ours / MANY:8.2f} ms a flow")
+        print(f"  diffrax, vmapped  {1e3 * other / MANY:8.2f} ms a flow, {other / ours:.1f} times")
+        print(f"  largest difference of a state {difference:.1e}")
+    assert difference < 1e-5
