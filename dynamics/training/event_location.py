@@ -28,7 +28,8 @@ from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
 
 UNRESOLVED = "not decidable: the errors of the integration change its time by more than itself"
 INTERIOR = (1 / 3, 2 / 3)
-TIGHT = 1e-12
+TIGHT, TIGHTER = 1e-12, 3e-13
+"""Relative tolerances of a stretch that is integrated again, by LSODA and by extrapolation."""
 DERIVATIVE = 50.0
 """Error of the derivative of a polynomial by the width of its step, over that of its values."""
 OF_CHANGE = 1e-7
@@ -258,7 +259,8 @@ def _polish(path: FlowPath, value: Column, guess: float) -> EventTime:
     relaxation = 1.0 / max(problem.curvature(near), 1e-300)
     size = np.abs(near)
     # Below this an entry may be rounding, which an integrator that has to resolve it stalls on.
-    least = TIGHT * np.maximum(size, NEGLIGIBLE * size.max(initial=1e-12))
+    tight = TIGHTER if compiled else TIGHT
+    least = tight * np.maximum(size, NEGLIGIBLE * size.max(initial=1e-12))
     if compiled:
         change = np.abs(problem.gradient(near)) * min(relaxation, guess)
         least = np.maximum(OF_CHANGE * change, least)
@@ -272,7 +274,7 @@ def _polish(path: FlowPath, value: Column, guess: float) -> EventTime:
         # The errors of the path may bring an event forward: the rule may hold only later.
         ends = [max(ends[0], guess + ahead * relaxation) for ahead in (MARGIN, RELAXATIONS)]
     for end in ends:
-        part = stretch(path, (begin, end), (TIGHT, least))
+        part = stretch(path, (begin, end), (tight, least))
         if part is None:
             return EventTime(guess, "", _width(path, value, guess, rates=True))
         part = replace(part, derivatives=_smoother(part, guess, relaxation))
