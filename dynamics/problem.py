@@ -350,22 +350,6 @@ def check_problem(problem: object) -> None:
     raise InvalidRequest(f"problem={shown(problem)} is a {kind}, no problem; {hint}")
 
 
-def compiled_model(problem: Problem) -> AddressedModel | None:
-    """The compiled functions of a problem, if its gradient is that which was compiled.
-
-    A class that computes another one in Python, on top of a compiled class, has none.
-
-    Parameters
-    ----------
-    problem : Problem
-    """
-    model: AddressedModel | None = getattr(problem, "addressed", None)
-    kinds = type(problem).__mro__
-    made = next((k for k, kind in enumerate(kinds) if "addressed" in vars(kind)), len(kinds))
-    changed = any({"gradient", "order_parameters"} & vars(kind).keys() for kind in kinds[:made])
-    return None if changed else model
-
-
 def certificate_failure(problem: Problem, state: FloatArray) -> str:
     """Why a problem certifies no gradient at a state; empty where it does, or certifies none.
 

@@ -90,17 +90,7 @@ def compare(
         if time is not None:
             if eta is not None or steps is not None:
                 raise InvalidRequest("eta and steps are of gradient descent, time of the flow")
-            # Of two integrators the comparison would be of their errors.
-            alike = all(map(is_compiled, problems))
-            first = flow(firsts[0], time, rtol, compiled=alike)
-            end = min(time, float(first.time[-1]))
-            runs = [
-                first,
-                *(
-                    flow(each, end, rtol, record=first.time, compiled=alike)
-                    for each in problems[1:]
-                ),
-            ]
+            runs = _flows(problems, time, rtol)
         elif eta is None or steps is None:
             raise InvalidRequest("compare takes eta and steps, or a time")
         else:
@@ -116,6 +106,15 @@ def compare(
         for part in parts(store, len(fulls), len(firsts)):
             part.discard()
     return result
+
+
+def _flows(problems: Sequence[Problem], time: float, rtol: float) -> list[Trajectory]:
+    """Flows of all problems by one integrator: of two the comparison would be of their errors."""
+    alike = all(map(is_compiled, problems))
+    first = flow(problems[0], time, rtol, compiled=alike)
+    end = min(time, float(first.time[-1]))
+    others = [flow(each, end, rtol, record=first.time, compiled=alike) for each in problems[1:]]
+    return [first, *others]
 
 
 def _checked_pairs(reduced: Any, full: Any) -> tuple[list[Any], list[Any]]:

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from dynamics.codegen.addresses import ENTRIES, AddressedModel, entries
+from dynamics.codegen.addresses import AddressedModel, entries_of, entry_source, packed
 from dynamics.codegen.folder import cache_directory
 from dynamics.codegen.long_floats import LONG_ROUNDING, long_table
 from dynamics.codegen.printing import evaluate, selected, summed, tabulate
@@ -115,7 +115,7 @@ class CompiledModule:
         return getattr(self, name).compile(tuple(map(numba.typeof, arguments)))
 
     def addressed(self, data: Any) -> AddressedModel:
-        """The functions that loops call, by their addresses, compiled for data of these types.
+        """The functions that loops call, by their addresses, on some data.
 
         Parameters
         ----------
@@ -129,16 +129,8 @@ class CompiledModule:
         """
         import numba
 
-        from dynamics.codegen.machine_code import compiled_entry
-
-        kind, known = numba.typeof(data), vars(self.functions).setdefault("ENTRIES", {})
-        if kind not in known:
-            names = [name for name in ENTRIES if hasattr(self.functions, f"{name}_entry")]
-            known[kind] = {
-                name: compiled_entry(getattr(self.functions, f"{name}_entry"), kind)
-                for name in names
-            }
-        return AddressedModel.of(known[kind], data, "@parallel_kernel" in self.source)
+        entries = entries_of(self.functions, numba.typeof(data))
+        return AddressedModel(entries, data, packed(data), "@parallel_kernel" in self.source)
 
 
 def kernel_source(
@@ -223,7 +215,9 @@ def _field_names(classes: Iterable[Any]) -> Iterable[str]:
         waiting += [field for field in fields if hasattr(field, "_fields")]
 
 
-def build(title: str, state_order: Sequence[str], parts: Sequence[str]) -> CompiledModule:
+def build(
+    title: str, state_order: Sequence[str], parts: Sequence[str], entries: bool = True
+) -> CompiledModule:
     """Write a generated file, import it, and return its functions (compiled on first call).
 
     Parameters
@@ -234,6 +228,8 @@ def build(title: str, state_order: Sequence[str], parts: Sequence[str]) -> Compi
         Names of the entries of ``state``.
     parts : sequence of str
         Sources of the functions, callees before callers.
+    entries : bool
+        Whether loops call them by their addresses.
 
     Raises
     ------
@@ -244,7 +240,7 @@ def build(title: str, state_order: Sequence[str], parts: Sequence[str]) -> Compi
 
     order = tuple(state_order)
     text = "\n\n".join([HEADER.format(title=title, order=order), *parts])
-    text += entries(text)
+    text += entry_source(text) if entries else ""
     versions = f"{numba.__version__} {CACHE_FORMAT}"
     digest = hashlib.sha256(f"{versions}\n{text}".encode()).hexdigest()[:16]
     name = f"attdyn_generated_{digest}"

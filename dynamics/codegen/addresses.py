@@ -1,14 +1,14 @@
 """The functions of a generated file by their addresses, and their data packed into memory.
 
 Loops that train are compiled once for all models and call these (`dynamics.codegen.loops`). The
-entries of a generated file are written to its end, and compiled for one type of data when a problem
-of that type is first trained.
+entries of a generated file are written to its end; each is compiled for one type of data when a
+loop first needs it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -37,71 +37,123 @@ def summary_entry(state, size, slope, data, out, count):
 """,
 }
 """Text of the entry of each function that loops call."""
+POSITIONS = {
+    "gradient": GRADIENT,
+    "order_parameters": ORDER_PARAMETERS,
+    "hessian": HESSIAN,
+    "summary": SUMMARY,
+}
 
 
-def entries(source: str) -> str:
-    """The entries of the functions that a source defines, as text; empty if it has no gradient.
+def entry_source(source: str) -> str:
+    """The entries of the functions that a source defines, as text; empty if it has none.
 
     Parameters
     ----------
     source : str
         Of a generated file.
     """
-    if "\ndef gradient(" not in source:
-        return ""
     texts = [text for name, text in ENTRIES.items() if f"\ndef {name}(" in source]
+    if not texts:
+        return ""
     head = "\nfrom numba import carray\n\nfrom dynamics.codegen.calls import data_at\n\n"
     return head + "\n".join(texts)
 
 
-@dataclass(frozen=True, eq=False)
-class AddressedModel:
-    """What a loop needs of a problem.
+class Entries:
+    """The entries of a generated file for data of one type, each compiled when it is first needed.
+
+    Parameters
+    ----------
+    functions : module
+        The generated file.
+    kind : numba type
+        Of the data.
 
     Attributes
     ----------
-    functions : mapping
-        Name -> compiled entry, with its ``address``.
-    table : int array, shape (5,)
-        Addresses of gradient, order parameters, Hessian, summary (0 where there is none) and data.
+    compiled : dict
+        Name -> compiled entry, of those that have been needed.
+    """
+
+    def __init__(self, functions: ModuleType, kind: Any) -> None:
+        self.functions, self.kind = functions, kind
+        self.compiled: dict[str, Any] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return hasattr(self.functions, f"{name}_entry")
+
+    def address(self, name: str) -> int:
+        """Address of an entry; 0 where the file has none of this name.
+
+        Parameters
+        ----------
+        name : str
+            One of `ENTRIES`.
+        """
+        from dynamics.codegen.machine_code import compiled_entry
+
+        if name not in self:
+            return 0
+        if name not in self.compiled:
+            entry = getattr(self.functions, f"{name}_entry")
+            self.compiled[name] = compiled_entry(entry, self.kind)
+        return int(self.compiled[name].address)
+
+
+@cache
+def entries_of(functions: ModuleType, kind: Any) -> Entries:
+    """The one `Entries` of a generated file and a type of data.
+
+    Parameters
+    ----------
+    functions : module
+    kind : numba type
+    """
+    return Entries(functions, kind)
+
+
+class AddressedModel:
+    """What a loop needs of a problem.
+
+    Parameters
+    ----------
+    entries : Entries
     data : tuple
-        Its arrays are read and written where they are.
+        Of arrays, numbers, None and tuples of these; arrays are read and written where they are.
     memory : array
         The packed data.
     threaded : bool
         Whether a gradient shares its work among threads.
     """
 
-    functions: Mapping[str, Any]
-    table: NDArray[np.int64]
-    data: Any
-    memory: NDArray[Any]
-    threaded: bool
+    def __init__(
+        self, entries: Entries, data: Any, memory: NDArray[Any], threaded: bool = False
+    ) -> None:
+        self.entries, self.data, self.memory, self.threaded = entries, data, memory, threaded
+        self._table = np.zeros(5, dtype=np.int64)
+        self._table[DATA] = memory.ctypes.data
 
-    @classmethod
-    def of(cls, functions: Mapping[str, Any], data: Any, threaded: bool) -> AddressedModel:
-        """The model of compiled entries on some data.
+    def table(self, *names: str) -> NDArray[np.int64]:
+        """Addresses for a loop that calls these functions, shape (5,): 0 where there is none.
 
         Parameters
         ----------
-        functions : mapping
-        data : tuple
-            Of arrays, numbers, None and tuples of these.
-        threaded : bool
-
-        Raises
-        ------
-        TypeError
-            If the data hold something else.
+        *names : str
+            Of `ENTRIES`; those that were not needed before are compiled.
         """
-        memory = packed(data)
-        addresses = [getattr(functions.get(name), "address", 0) for name in ENTRIES]
-        table = np.array([*addresses, memory.ctypes.data], dtype=np.int64)
-        return cls(functions, table, data, memory, threaded)
+        for name in names:
+            if not self._table[POSITIONS[name]]:
+                self._table[POSITIONS[name]] = self.entries.address(name)
+        return self._table
 
     def with_data(self, data: Any) -> AddressedModel:
         """The same functions on other data of the same types."""
-        return self.of(self.functions, data, self.threaded)
+        memory = np.zeros_like(self.memory)
+        memory[0] = _words(data)
+        other = AddressedModel(self.entries, data, memory, self.threaded)
+        other._table[:DATA] = self._table[:DATA]
+        return other
 
 
 def packed(data: Any) -> NDArray[Any]:

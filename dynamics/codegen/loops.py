@@ -25,7 +25,8 @@ from dynamics.codegen.addresses import (
 )
 from dynamics.codegen.kernels import advance as descent
 from dynamics.codegen.kernels import extrapolation, path_values
-from dynamics.codegen.kernels.extrapolation import DONE, FULL, ROWS, STUCK, Control, Path, Room
+from dynamics.codegen.kernels.extrapolation import DONE, FULL, STUCK, Control, Path, Room
+from dynamics.codegen.kernels.extrapolation_table import ROWS
 
 __all__ = [
     "DONE",
@@ -104,7 +105,9 @@ def _module() -> codegen.CompiledModule:
         path_values.order_rows,
     )
     source = codegen.kernel_source(*functions, data=(Control, Path, Room))
-    return codegen.build("Loops over steps of any model.", (), [BY_ADDRESS, source, TOGETHER])
+    return codegen.build(
+        "Loops over steps of any model.", (), [BY_ADDRESS, source, TOGETHER], False
+    )
 
 
 @cache
@@ -130,6 +133,11 @@ def _compiled(name: str) -> Callable[..., Any]:
     return _module().entry_point(name, *arguments[name])
 
 
+def _floats(values: FloatArray) -> FloatArray:
+    """Values as compiled code takes them, which looks at no type."""
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
 def gradient(model: AddressedModel, state: FloatArray) -> FloatArray:
     """Gradient of a model at a state, shape (n,).
 
@@ -139,7 +147,7 @@ def gradient(model: AddressedModel, state: FloatArray) -> FloatArray:
     state : float array, shape (n,)
     """
     out = np.empty(state.size)
-    _compiled("gradient")(state, model.table, out)
+    _compiled("gradient")(_floats(state), model.table("gradient"), out)
     return out
 
 
@@ -152,7 +160,7 @@ def hessian(model: AddressedModel, state: FloatArray) -> FloatArray:
     state : float array, shape (n,)
     """
     out = np.empty((state.size, state.size))
-    _compiled("hessian")(state, model.table, out)
+    _compiled("hessian")(_floats(state), model.table("hessian"), out)
     return out
 
 
@@ -165,7 +173,7 @@ def summary(model: AddressedModel, state: FloatArray) -> FloatArray:
     state : float array, shape (n,)
     """
     out = np.empty(2)
-    _compiled("summary")(state, model.table, out)
+    _compiled("summary")(_floats(state), model.table("summary"), out)
     return out
 
 
@@ -181,7 +189,8 @@ def order_parameters(
     count : int
     """
     out = np.empty(count)
-    _compiled("order_parameters")(state, slope, model.table, out)
+    table = model.table("order_parameters")
+    _compiled("order_parameters")(_floats(state), _floats(slope), table, out)
     return out
 
 
@@ -199,7 +208,8 @@ def order_rows(
     count : int
     """
     out = np.empty((len(states), count))
-    _compiled("order_rows")(states, model.table, with_gradient, out)
+    table = model.table("gradient", "order_parameters")
+    _compiled("order_rows")(_floats(states), table, with_gradient, out)
     return out
 
 
@@ -216,7 +226,7 @@ def advance(
     Parameters
     ----------
     model : AddressedModel
-    state, eta : float arrays, shape (n,)
+    state, eta : contiguous float arrays, shape (n,)
     span : (first, last)
         Steps.
     alike : bool
@@ -227,9 +237,17 @@ def advance(
     -------
     int
         ``last``, or the step whose successor is not finite.
+
+    Raises
+    ------
+    TypeError
+        If the state cannot be changed where it is.
     """
+    if not all(each.flags.c_contiguous and each.dtype == np.float64 for each in (state, eta)):
+        raise TypeError("state and eta are contiguous arrays of 64-bit floats")
+    table = model.table("gradient", "order_parameters")
     work = (np.empty(state.size), np.empty(state.size), alike)
-    return int(_compiled("advance")(state, eta, *span, (model.table, *work, *buffers)))
+    return int(_compiled("advance")(state, eta, *span, (table, *work, *buffers)))
 
 
 def along(path: Path, times: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -256,7 +274,7 @@ def order_along(model: AddressedModel, path: Path, times: FloatArray, count: int
     count : int
     """
     out = np.empty((times.size, count))
-    _compiled("order_along")(times, *path, model.table, out)
+    _compiled("order_along")(times, *path, model.table("order_parameters"), out)
     return out
 
 
@@ -292,9 +310,9 @@ class Integration:
         relative: float,
         floor: FloatArray,
     ) -> None:
-        self.model, self.state = model, start.copy()
+        self.model, self.state = model, np.array(start, dtype=np.float64)
         now = np.array([*span, 0.0, FIRST_ROWS])
-        self.control = Control(now, relative, floor, np.full(start.size, np.nan))
+        self.control = Control(now, relative, _floats(floor), np.full(start.size, np.nan))
         self.outcome, self.steps = FULL, 0
         self._parts: list[Path] = []
 
@@ -308,7 +326,8 @@ class Integration:
         size = self.state.size
         most = min(MOST_STEPS, max(FIRST_STEPS, self.steps))
         path = Path(np.empty(most + 1), np.empty((most, ROWS + 2, size)))
-        self._add(path, _compiled("integrate")(self.state, self.model.table, self.control, path))
+        table = self.model.table("gradient", "hessian")
+        self._add(path, _compiled("integrate")(self.state, table, self.control, path))
 
     def _add(self, path: Path, end: tuple[int, int]) -> None:
         steps, self.outcome = int(end[0]), int(end[1])
@@ -344,7 +363,7 @@ def proceed_together(integrations: Sequence[Integration]) -> None:
         np.empty((count, STEPS_TOGETHER + 1)), np.empty((count, STEPS_TOGETHER, ROWS + 2, size))
     )
     states = np.array([integration.state for integration in integrations])
-    models = np.array([integration.model.table for integration in integrations])
+    models = np.array([each.model.table("gradient", "hessian") for each in integrations])
     ends = np.empty((count, 2), dtype=np.int64)
     _compiled("integrate_together")(states, models, several, path, ends)
     for k, integration in enumerate(integrations):

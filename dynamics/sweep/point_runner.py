@@ -23,7 +23,7 @@ from dynamics.results.outcome import INVALID, KILLED, POINT_KINDS
 from dynamics.results.trajectory import Trajectory
 from dynamics.training.flow import trajectory_of
 from dynamics.training.gradient_descent import descend
-from dynamics.training.integration import Integrated, integrated_together
+from dynamics.training.integration import IntegratedFlow, integrate_flows
 from dynamics.training.settings import check_flow, check_settings
 from dynamics.validation import InvalidRequest, integer
 
@@ -195,24 +195,24 @@ def _check_run(options: Mapping[str, Any], flows: bool) -> None:
 
 def _flows(
     problems: Sequence[Problem | None], options: Sequence[Mapping[str, Any]]
-) -> list[Integrated | None]:
+) -> list[IntegratedFlow | None]:
     """The flows of those points that are one, integrated together; None for the others."""
     groups: dict[tuple[float, float], list[int]] = {}
     for k, (problem, given) in enumerate(zip(problems, options, strict=True)):
         if problem is not None and "time" in given:
             checked = check_flow(given["time"], given.get("rtol", 1e-8), problem.flows)
             groups.setdefault(checked, []).append(k)
-    made: list[Integrated | None] = [None] * len(problems)
+    made: list[IntegratedFlow | None] = [None] * len(problems)
     for (time, rtol), members in groups.items():
         several = [problem for k in members if (problem := problems[k]) is not None]
         starts = [problem.initial_state for problem in several]
-        for k, each in zip(members, integrated_together(several, starts, time, rtol), strict=True):
+        for k, each in zip(members, integrate_flows(several, starts, time, rtol), strict=True):
             made[k] = each
     return made
 
 
 def _trained(
-    problem: Problem, options: Mapping[str, Any], records: int, path: Integrated | None
+    problem: Problem, options: Mapping[str, Any], records: int, path: IntegratedFlow | None
 ) -> Trajectory:
     """The run of a point; of a flow that has been integrated its records and events."""
     if path is not None:

@@ -18,9 +18,10 @@ from dynamics.results.event import Event, Events
 from dynamics.results.outcome import SMALLER, Outcome, first_not_finite, undefined
 from dynamics.results.presentation import Presentation
 from dynamics.results.trajectory import Trajectory, explained, series
-from dynamics.training.event_location import EventTime, locate_events
+from dynamics.training.event_errors import EventTime
+from dynamics.training.event_location import locate_events
 from dynamics.training.flow_path import FlowPath, Polynomials
-from dynamics.training.integration import Integrated, integrated, integrated_together
+from dynamics.training.integration import IntegratedFlow, integrate_flow, integrate_flows
 from dynamics.training.settings import check_flow, record_times, starting_state
 
 EARLIER = "start elsewhere, or stop at this time"
@@ -76,7 +77,7 @@ def flow(
     check_problem(problem)
     time, rtol = check_flow(time, rtol, problem.flows)
     start = starting_state(problem, initial)
-    return trajectory_of(integrated(problem, start, time, rtol, compiled), time, record)
+    return trajectory_of(integrate_flow(problem, start, time, rtol, compiled), time, record)
 
 
 def flows(
@@ -115,18 +116,18 @@ def flows(
         check_problem(problem)
         time, rtol = check_flow(time, rtol, problem.flows)
     starts = [starting_state(problem, None) for problem in problems]
-    made = integrated_together(problems, starts, time, rtol)
+    made = integrate_flows(problems, starts, time, rtol)
     return [trajectory_of(each, time, record) for each in made]
 
 
 def trajectory_of(
-    made: Integrated, time: float, record: int | ArrayLike | None = None
+    made: IntegratedFlow, time: float, record: int | ArrayLike | None = None
 ) -> Trajectory:
     """The records and events of a flow that has been integrated.
 
     Parameters
     ----------
-    made : Integrated
+    made : IntegratedFlow
     time : float
         Horizon of the request.
     record : int, float array or None

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dynamics.codegen import loops
-from dynamics.problem import FloatArray, Problem, compiled_model
+from dynamics.codegen import AddressedModel, loops
+from dynamics.problem import FloatArray, Problem
 
 FIRST_LOOK = 8
 """Points of a path whose order parameters are computed together, doubled from call to call."""
@@ -24,10 +24,13 @@ class Polynomials:
         As the compiled integrator makes it.
     start : float array, shape (n,)
         The state at its beginning, which a polynomial has up to rounding.
+    model : dynamics.codegen.AddressedModel
+        Its compiled functions.
     """
 
     path: loops.Path
     start: FloatArray
+    model: AddressedModel
 
     def __call__(self, time: float) -> FloatArray:
         """The state at a time, shape (n,)."""
@@ -49,10 +52,9 @@ class Polynomials:
         k = min(max(int(np.searchsorted(nodes, time)), 1), nodes.size - 1)
         return float(nodes[k] - nodes[k - 1])
 
-    def orders(self, problem: Problem, times: FloatArray) -> FloatArray:
-        """Order parameters at times, shape (T, order parameters)."""
-        assert problem.addressed is not None
-        return loops.order_along(problem.addressed, self.path, times, len(problem.order_names))
+    def order_rows(self, times: FloatArray, count: int) -> FloatArray:
+        """So many order parameters at times, shape (T, count)."""
+        return loops.order_along(self.model, self.path, times, count)
 
 
 @dataclass(frozen=True)
@@ -94,26 +96,28 @@ class FlowPath:
         """Order parameters at a time, as one row; without rates the gradient is not computed."""
         row = self.rows.get((time, rates))
         if row is None:
-            row = self.orders(np.array([time], dtype=np.float64), rates)
+            row = self.order_rows(np.array([time], dtype=np.float64), rates)
             # Rules look at the same points of the path, one after the other.
             self.rows[time, rates] = row
         return row
 
-    def orders(self, times: FloatArray, rates: bool) -> FloatArray:
+    def order_rows(self, times: FloatArray, rates: bool) -> FloatArray:
         """Order parameters at times, shape (T, order parameters); see `order`."""
         if rates and self.derivatives:
             assert isinstance(self.at, Polynomials)
-            return self.at.orders(self.problem, times)
+            return self.at.order_rows(times, len(self.problem.order_names))
         return order_rows(self.problem, self.states(times), rates)
 
-    def looks(self, times: FloatArray, rates: bool) -> Iterator[tuple[FloatArray, FloatArray]]:
+    def order_blocks(
+        self, times: FloatArray, rates: bool
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Times and their order parameters, one row each, some at once, as they are needed."""
         done, count = 0, FIRST_LOOK if isinstance(self.at, Polynomials) else 1
         while done < times.size:
             part = times[done : done + count]
             missing = [time for time in part.tolist() if (time, rates) not in self.rows]
             if missing:
-                rows = self.orders(np.array(missing), rates)
+                rows = self.order_rows(np.array(missing), rates)
                 self.rows.update(
                     ((time, rates), row[None, :]) for time, row in zip(missing, rows, strict=True)
                 )
@@ -140,3 +144,19 @@ def order_rows(problem: Problem, states: FloatArray, rates: bool) -> FloatArray:
     for k in np.flatnonzero(~np.isfinite(rows).all(axis=1)):
         rows[k] = problem.order_parameters(states[k], none)
     return rows
+
+
+def compiled_model(problem: Problem) -> AddressedModel | None:
+    """The compiled functions of a problem, if its gradient is that which was compiled.
+
+    A class that computes another one in Python, on top of a compiled class, has none.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+    model: AddressedModel | None = getattr(problem, "addressed", None)
+    kinds = type(problem).__mro__
+    made = next((k for k, kind in enumerate(kinds) if "addressed" in vars(kind)), len(kinds))
+    changed = any({"gradient", "order_parameters"} & vars(kind).keys() for kind in kinds[:made])
+    return None if changed else model

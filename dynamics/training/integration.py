@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.codegen import loops
-from dynamics.problem import FloatArray, Problem, certificate_failure, compiled_model
+from dynamics.codegen import AddressedModel, loops
+from dynamics.problem import FloatArray, Problem, certificate_failure
 from dynamics.results import outcome as ends
-from dynamics.training.flow_path import FlowPath, Polynomials
+from dynamics.training.flow_path import FlowPath, Polynomials, compiled_model
 from dynamics.training.progress import bar, interruption
 
 MAX_STEPS = 200_000
@@ -26,7 +26,7 @@ MOST_IMPLICIT = 64
 
 
 @dataclass(frozen=True)
-class Integrated:
+class IntegratedFlow:
     """A flow as far as it was integrated.
 
     Attributes
@@ -43,9 +43,19 @@ class Integrated:
     failure: str
 
 
+def implicit_model(problem: Problem) -> AddressedModel | None:
+    """The compiled functions with which extrapolation integrates the flow; None where it does not.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+    return compiled_model(problem) if problem.layout.size <= MOST_IMPLICIT else None
+
+
 def is_compiled(problem: Problem) -> bool:
     """Whether the flow of a problem is integrated by compiled extrapolation."""
-    return problem.layout.size <= MOST_IMPLICIT and compiled_model(problem) is not None
+    return implicit_model(problem) is not None
 
 
 def tolerance_floor(start: FloatArray, rtol: float) -> FloatArray:
@@ -59,9 +69,9 @@ def tolerance_floor(start: FloatArray, rtol: float) -> FloatArray:
     return 1e-3 * rtol * np.maximum(np.abs(start), 1e-2)
 
 
-def integrated(
+def integrate_flow(
     problem: Problem, start: FloatArray, time: float, rtol: float, compiled: bool = True
-) -> Integrated:
+) -> IntegratedFlow:
     """The flow from a start to a horizon.
 
     Parameters
@@ -75,9 +85,10 @@ def integrated(
     compiled : bool
         Whether extrapolation is used where it can be; else LSODA.
     """
-    if not (compiled and is_compiled(problem)):
+    model = implicit_model(problem) if compiled else None
+    if model is None:
         return by_lsoda(problem, start, time, rtol)
-    running = _integration(problem, start, time, rtol)
+    running = _integration(model, start, time, rtol)
     with interruption() as interrupted, bar(f"flow, {problem.view}") as shown:
         while running.outcome == loops.FULL:
             before = running.steps
@@ -89,9 +100,9 @@ def integrated(
     return _ended(problem, start, running, rtol) or by_lsoda(problem, start, time, rtol)
 
 
-def integrated_together(
+def integrate_flows(
     problems: Sequence[Problem], starts: Sequence[FloatArray], time: float, rtol: float
-) -> list[Integrated]:
+) -> list[IntegratedFlow]:
     """The flows of several problems, in as many threads as numba has; each as it is alone.
 
     Parameters
@@ -100,18 +111,15 @@ def integrated_together(
     starts : sequence of float array
     time, rtol : float
     """
-    groups: dict[int, list[int]] = {}
+    running: dict[int, loops.Integration] = {}
+    groups: dict[int, list[loops.Integration]] = {}
     for k, problem in enumerate(problems):
-        if is_compiled(problem) and not problem.addressed.threaded:  # type: ignore[union-attr]
-            groups.setdefault(problem.layout.size, []).append(k)
-    running = {
-        k: _integration(problems[k], starts[k], time, rtol)
-        for members in groups.values()
-        for k in members
-    }
+        model = implicit_model(problem)
+        if model is not None and not model.threaded:
+            running[k] = _integration(model, starts[k], time, rtol)
+            groups.setdefault(problem.layout.size, []).append(running[k])
     with interruption() as interrupted:
-        for members in groups.values():
-            waiting = [running[k] for k in members]
+        for waiting in groups.values():
             while waiting and not interrupted.is_set():
                 loops.proceed_together(waiting)
                 waiting = [
@@ -121,22 +129,20 @@ def integrated_together(
                 ]
     return [
         (k in running and _ended(problem, start, running[k], rtol))
-        or integrated(problem, start, time, rtol, compiled=k not in running)
+        or integrate_flow(problem, start, time, rtol, compiled=k not in running)
         for k, (problem, start) in enumerate(zip(problems, starts, strict=True))
     ]
 
 
 def _integration(
-    problem: Problem, start: FloatArray, time: float, rtol: float
+    model: AddressedModel, start: FloatArray, time: float, rtol: float
 ) -> loops.Integration:
-    floor = tolerance_floor(start, rtol)
-    assert problem.addressed is not None
-    return loops.Integration(problem.addressed, start, (0.0, time), rtol, floor)
+    return loops.Integration(model, start, (0.0, time), rtol, tolerance_floor(start, rtol))
 
 
 def _ended(
     problem: Problem, start: FloatArray, running: loops.Integration, rtol: float
-) -> Integrated | None:
+) -> IntegratedFlow | None:
     """What has been integrated; None where the compiled gradient alone could not go on."""
     kind, failure = ends.HORIZON, ""
     if running.outcome == loops.FULL:
@@ -150,10 +156,9 @@ def _ended(
             failure = certificate_failure(problem, refused)
         kind = ends.CERTIFICATE_LOST if failure else ends.DIVERGED
     if not running.steps:
-        return Integrated(_nothing(problem, start, rtol), kind, failure)
-    made = running.path()
-    at = Polynomials(made, start)
-    return Integrated(_path(problem, made.nodes, at, start, rtol), kind, failure)
+        return IntegratedFlow(_nothing(problem, start, rtol), kind, failure)
+    at = Polynomials(running.path(), start, running.model)
+    return IntegratedFlow(_path(problem, at.path.nodes, at, start, rtol), kind, failure)
 
 
 def _path(
@@ -173,7 +178,7 @@ def _nothing(problem: Problem, start: FloatArray, rtol: float) -> FlowPath:
     return _path(problem, nodes, lambda _: start, start, rtol)
 
 
-def by_lsoda(problem: Problem, start: FloatArray, time: float, rtol: float) -> Integrated:
+def by_lsoda(problem: Problem, start: FloatArray, time: float, rtol: float) -> IntegratedFlow:
     """The flow by LSODA of scipy: of any problem, a step at a time from Python.
 
     Parameters
@@ -224,12 +229,12 @@ def by_lsoda(problem: Problem, start: FloatArray, time: float, rtol: float) -> I
             shown.set_postfix_str(f"time {solver.t:.3g} of {time:g}", refresh=False)
             shown.update()
     if not pieces:
-        return Integrated(_nothing(problem, start, rtol), kind, failure)
+        return IntegratedFlow(_nothing(problem, start, rtol), kind, failure)
     path = _path(problem, np.array(nodes), OdeSolution(nodes, pieces), start, rtol)
-    return Integrated(path, kind, failure)
+    return IntegratedFlow(path, kind, failure)
 
 
-def stretch(
+def integrate_again(
     path: FlowPath, span: tuple[float, float], tolerance: tuple[float, FloatArray]
 ) -> FlowPath | None:
     """A part of a path at a tolerance near rounding; None where it cannot be integrated.
@@ -246,14 +251,14 @@ def stretch(
     problem, start = path.problem, path.at(span[0])
     allowed = lambda state: relative * np.abs(state) + floor  # noqa: E731
     if isinstance(path.at, Polynomials):
-        assert problem.addressed is not None
-        running = loops.Integration(problem.addressed, start, span, relative, floor)
+        model = path.at.model
+        running = loops.Integration(model, start, span, relative, floor)
         while running.outcome == loops.FULL and running.steps <= MAX_STEPS:
             running.proceed()
         if running.outcome != loops.DONE or not running.steps:
             return None
-        made = running.path()
-        return FlowPath(problem, made.nodes, Polynomials(made, start), allowed, relative)
+        at = Polynomials(running.path(), start, model)
+        return FlowPath(problem, at.path.nodes, at, allowed, relative)
     from scipy.integrate import LSODA, OdeSolution
 
     def flow(_: float, state: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ import pytest
 from timing import best
 
 import dynamics
-from dynamics.training.integration import by_lsoda, integrated, integrated_together
+from dynamics.training.integration import by_lsoda, integrate_flow, integrate_flows
 
 pytestmark = pytest.mark.benchmark_run
 
@@ -42,7 +42,7 @@ def solvers(problem):
     """Name -> function of a tolerance that returns the states at `TIMES`, ready to be timed."""
     start = problem.initial_state
     made = {
-        "extrapolation (attdyn)": lambda rtol: integrated(
+        "extrapolation (attdyn)": lambda rtol: integrate_flow(
             problem, start, HORIZON, rtol
         ).path.states(TIMES),
         "LSODA (scipy)": lambda rtol: by_lsoda(problem, start, HORIZON, rtol).path.states(TIMES),
@@ -113,12 +113,12 @@ def test_many_points_against_a_vmapped_peer(system, one_core, capsys):
     points = laws, np.array([problem.parameters.nu for problem in several])
     times, rtol = TIMES, 1e-8
     theirs = jax_flow.flows(several[0], times, rtol)
-    mine = integrated_together(several, starts, HORIZON, rtol)
+    mine = integrate_flows(several, starts, HORIZON, rtol)
     difference = np.abs(
         np.array([each.path.states(times) for each in mine])
         - np.asarray(theirs(np.array(starts), points))
     ).max()
-    ours = best(lambda: integrated_together(several, starts, HORIZON, rtol), 3)
+    ours = best(lambda: integrate_flows(several, starts, HORIZON, rtol), 3)
     other = best(lambda: theirs(np.array(starts), points).block_until_ready(), 2)
     with capsys.disabled():
         print(f"\n{MANY} flows together at D=16 to 1e5, rtol 1e-8, one core, no events")

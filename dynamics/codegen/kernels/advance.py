@@ -1,9 +1,10 @@
-r"""The loop of gradient descent, the same text in every generated file.
+r"""The loop of gradient descent.
 
-:math:`\theta^{(t+1)} = \theta^{(t)} - \eta\, g(\theta^{(t)})`. The generated file supplies
-``gradient`` and ``order_parameters``; this loop adds what must happen at every step: the order
-parameters for the events, the records, and the check that the next state is finite. Where every
-step is alike, one that moves nothing is the last that is computed: all later ones repeat it.
+:math:`\theta^{(t+1)} = \theta^{(t)} - \eta\, g(\theta^{(t)})`. ``gradient`` and
+``order_parameters`` are those of a model, by their addresses (`dynamics.codegen.loops`); this loop
+adds what must happen at every step: the order parameters for the events, the records, and the check
+that the next state is finite. Where every step is alike, one that moves nothing is the last that is
+computed: all later ones repeat it.
 """
 
 from math import isfinite

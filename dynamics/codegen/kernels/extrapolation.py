@@ -1,23 +1,18 @@
-r"""Gradient flow by extrapolation of the linearly implicit Euler method, with dense output.
+r"""Gradient flow by extrapolation of the linearly implicit Euler method.
 
-A step of width H is made with j = 1, 2, ..., k substeps of width h = H / j,
+A step of width H is made in rows of n = 2, 3, 4, ... substeps of width h = H / n,
 
 .. math:: (1 + h J)\, \Delta_i = -h\, g(\theta_i), \qquad \theta_{i+1} = \theta_i + \Delta_i, (1)
 
 where J is the Jacobian of g at the beginning of the step. The results have an expansion in powers
-of h, so those of k rows are extrapolated to h = 0 by Aitken and Neville's scheme,
-
-.. math:: T_{j,m} = T_{j,m-1} + \frac{T_{j,m-1} - T_{j-1,m-1}}{j / (j - m) - 1}.                (2)
-
-:math:`T_{k,k} - T_{k,k-1}` is the estimate of the error, of order H^k; the width and the number of
-rows are chosen so that work per time is least. Between the ends the path is a polynomial: the k-th
-backward differences of the last substeps of each row, over h^k, are derivatives at the end that
-have the same expansion, and are extrapolated as (2); one more term makes it meet the beginning.
+of h and are extrapolated to h = 0, with a polynomial between the ends
+(`dynamics.codegen.kernels.extrapolation_table`). The last two extrapolations of k rows differ by
+the estimate of the error, of order H^k; the width and the number of rows are chosen so that work
+per time is least. On a slow manifold rows that begin with one substep need smaller steps.
 
 Sources: P. Deuflhard, Recent progress in extrapolation methods for ordinary differential equations,
 SIAM Review 27 (1985); E. Hairer and G. Wanner, Solving Ordinary Differential Equations II, sections
-IV.9 (method, control of order: SEULEX) and VI.5; E. Hairer and A. Ostermann, Dense output for
-extrapolation methods, Numerische Mathematik 58 (1990). (1) is exact where training is linear.
+IV.9 (method, control of order: SEULEX) and VI.5.
 """
 
 from math import isfinite
@@ -27,24 +22,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.codegen.kernels import exact
+from dynamics.codegen.kernels.extrapolation_table import FIRST, ROWS, interpolate, neville
+from dynamics.codegen.kernels.linear_systems import factorize, solve
 
 gradient: Any = None  # supplied by the generated file
 hessian: Any = None  # supplied by the generated file
 has_hessian: Any = None  # supplied by the generated file
 
-ROWS = 10
-"""Most rows of the scheme: the order is at most so large."""
-FIRST = 2
-"""Substeps of the first row."""
 FEWEST = 3
 """Rows from which a step may be accepted."""
 DONE, FULL, STUCK = 0, 1, 2
 """How `integrate` ended: at the end, at the end of its buffers, or where no step can be made."""
 SAFETY, SHRINK, GROW = 0.9, 0.02, 8.0
 """Of the next width: a factor, and its least and greatest change."""
-STIFF = 10.0
-"""Widths times the Jacobian from which the rate at the beginning is not used between the ends: it
-magnifies the error of the state by this."""
 FIRST_MOVE = 1e4
 """How far the first step may move an entry, over its tolerance."""
 SPACING = 1e-15
@@ -64,7 +54,7 @@ class Room(NamedTuple):
     increments : float array, shape (ROWS, ROWS + FIRST - 1, n)
         Delta of every substep of every row.
     table : float array, shape (2, ROWS, n)
-        Two rows of (2), without the state at the beginning.
+        Two rows of the extrapolation, without the state at the beginning.
     trials : float array, shape (2, ROWS)
         Of each row of a step the width that it would allow, and its work over that width.
     """
@@ -164,7 +154,7 @@ def integrate(state, model, control, path):  # type: ignore[no-untyped-def]
                 control.refused[:] = room.ending
                 now[2] = 0.25 * width
         if fresh:
-            interpolate(state, width, rows, room, path.coefficients[steps])
+            interpolate(width, rows, room, path.coefficients[steps])
             state[:] = room.ending
             room.rate[:] = room.slope
             steps += 1
@@ -393,23 +383,6 @@ def grows(increments):  # type: ignore[no-untyped-def]
 
 
 @exact
-def neville(row, table):  # type: ignore[no-untyped-def]
-    """The new row of (2) from the last; row j is ``table[j % 2]``.
-
-    Parameters
-    ----------
-    row : int
-        Number of the new row.
-    table : float array, shape (2, ROWS, n)
-    """
-    new, old = table[row % 2], table[(row + 1) % 2]
-    for m in range(1, row + 1):
-        ratio = m / (row + FIRST - float(m))
-        for k in range(table.shape[2]):
-            new[m, k] = new[m - 1, k] + (new[m - 1, k] - old[m - 1, k]) / ratio
-
-
-@exact
 def estimated(state, row, control, table):  # type: ignore[no-untyped-def]
     """The estimate of the error of a row, over what is allowed; the largest of all entries.
 
@@ -428,120 +401,3 @@ def estimated(state, row, control, table):  # type: ignore[no-untyped-def]
         if not ratio <= largest:
             largest = ratio
     return largest
-
-
-@exact
-def interpolate(state, width, rows, room, coefficients):  # type: ignore[no-untyped-def]
-    """The polynomial of a step, from the increments of its rows.
-
-    Parameters
-    ----------
-    state : float array, shape (n,)
-        At the beginning.
-    width : float
-    rows : int
-        Number of rows.
-    room : Room
-    coefficients : float array, shape (ROWS + 2, n)
-    """
-    last, size = (rows - 1) % 2, state.size
-    whole = room.table[last, rows - 1].copy()  # the change over the step
-    new = room.table[0]
-    coefficients[:] = 0.0
-    coefficients[0] = room.ending
-    factorial = 1.0
-    for order in range(1, rows):
-        factorial *= order
-        # Rows with more substeps than the order: the first substep, which may hold what decays
-        # quickly, is never used.
-        first = max(0, order + 1 - FIRST)
-        for row in range(first, rows):
-            count = row + FIRST
-            for k in range(size):
-                difference, binomial = 0.0, 1.0
-                for i in range(order):
-                    difference += binomial * room.increments[row, count - 1 - i, k]
-                    binomial *= -(order - 1.0 - i) / (i + 1.0)
-                new[row, k] = difference * float(count) ** order
-        for m in range(1, rows - first):
-            for row in range(rows - 1, first + m - 1, -1):
-                ratio = m / (row + FIRST - float(m))
-                for k in range(size):
-                    new[row, k] += (new[row, k] - new[row - 1, k]) / ratio
-        for k in range(size):
-            coefficients[order, k] = new[rows - 1, k] / factorial
-    stiff = width * largest_sum(room.jacobian) > STIFF
-    for k in range(size):
-        value, slope, sign = -whole[k], -width * room.rate[k], -1.0
-        for order in range(1, rows):
-            value -= sign * coefficients[order, k]
-            slope += sign * order * coefficients[order, k]
-            sign = -sign
-        # What value and slope at -1 leave to the last terms.
-        second = 0.0 if stiff else slope + rows * value
-        coefficients[rows, k] = sign * (value + second)
-        coefficients[rows + 1, k] = sign * second
-
-
-@exact
-def largest_sum(matrix):  # type: ignore[no-untyped-def]
-    """The largest sum of absolute values in a row."""
-    largest = 0.0
-    for i in range(matrix.shape[0]):
-        total = 0.0
-        for j in range(matrix.shape[1]):
-            total += abs(matrix[i, j])
-        largest = max(largest, total)
-    return largest
-
-
-@exact
-def factorize(matrix, pivots):  # type: ignore[no-untyped-def]
-    """LU factors of a matrix in place, rows exchanged; False where it is singular.
-
-    Parameters
-    ----------
-    matrix : float array, shape (n, n)
-    pivots : int array, shape (n,)
-        Filled with the row that was exchanged with each.
-    """
-    size = matrix.shape[0]
-    for k in range(size):
-        pivot = k
-        for i in range(k + 1, size):
-            if abs(matrix[i, k]) > abs(matrix[pivot, k]):
-                pivot = i
-        pivots[k] = pivot
-        if not (abs(matrix[pivot, k]) > 0.0 and isfinite(matrix[pivot, k])):
-            return False
-        if pivot != k:
-            for j in range(size):
-                matrix[k, j], matrix[pivot, j] = matrix[pivot, j], matrix[k, j]
-        for i in range(k + 1, size):
-            matrix[i, k] /= matrix[k, k]
-            for j in range(k + 1, size):
-                matrix[i, j] -= matrix[i, k] * matrix[k, j]
-    return True
-
-
-@exact
-def solve(matrix, pivots, values):  # type: ignore[no-untyped-def]
-    """The solution of the system of `factorize`, in place of the right-hand side.
-
-    Parameters
-    ----------
-    matrix, pivots
-        As `factorize` leaves them.
-    values : float array, shape (n,)
-    """
-    size = matrix.shape[0]
-    for k in range(size):
-        pivot = pivots[k]
-        values[k], values[pivot] = values[pivot], values[k]
-    for i in range(size):
-        for j in range(i):
-            values[i] -= matrix[i, j] * values[j]
-    for i in range(size - 1, -1, -1):
-        for j in range(i + 1, size):
-            values[i] -= matrix[i, j] * values[j]
-        values[i] /= matrix[i, i]

@@ -18,7 +18,7 @@ from dynamics.codegen import loops
 functions = [problem.module.functions.reported, loops._module().functions.advance]
 print(sum(sum(f.stats.cache_hits.values()) for f in functions))
 print(sum(sum(f.stats.cache_misses.values()) for f in functions))
-print(*(entry.cache_hits for entry in problem.addressed.functions.values()))
+print(*(entry.cache_hits for entry in problem.addressed.entries.compiled.values()))
 state = (0.2, 0.03, -0.015)
 print(*(value.hex() for value in problem.gradient(state)))
 print(*(value.hex() for value in dynamics.flow(problem, 100.0, record=2).final_state))

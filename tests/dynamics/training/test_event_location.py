@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import dynamics
-from dynamics.training.event_location import WALK
+from dynamics.training.event_errors import WALK
 from dynamics.training.event_location import locate_events as locate
 from dynamics.training.flow_path import FlowPath
 from theory.events import Crossing, ExceedsRunMaximum, RisesAgain

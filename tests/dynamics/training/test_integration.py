@@ -5,7 +5,7 @@ import pytest
 
 import dynamics
 from dynamics.training import integration
-from dynamics.training.integration import by_lsoda, integrated, is_compiled
+from dynamics.training.integration import by_lsoda, integrate_flow, is_compiled
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def test_the_path_is_that_of_lsoda(name, parameters, time):
     problem = system.ReducedPopulation(system.Parameters(**parameters))
     assert is_compiled(problem)
     start = problem.initial_state
-    fast = integrated(problem, start, time, 1e-8)
+    fast = integrate_flow(problem, start, time, 1e-8)
     slow = by_lsoda(problem, start, time, 1e-11)
     assert (fast.kind, slow.kind) == ("reached horizon", "reached horizon")
     times = np.geomspace(1e-3, time, 200)
@@ -86,5 +86,5 @@ def test_where_the_compiled_gradient_alone_gives_up_lsoda_takes_over(system, mon
             self.control.refused[:] = self.state
 
     monkeypatch.setattr(integration.loops, "Integration", Stuck)
-    found = integrated(problem, problem.initial_state, 5.0, 1e-8)
+    found = integrate_flow(problem, problem.initial_state, 5.0, 1e-8)
     np.testing.assert_array_equal(found.path.nodes, expected.path.nodes)

@@ -1,0 +1,69 @@
+"""Linear systems of few unknowns, with memory of the caller."""
+
+from math import isfinite
+
+from dynamics.codegen.kernels import exact
+
+
+@exact
+def factorize(matrix, pivots):  # type: ignore[no-untyped-def]
+    """LU factors of a matrix in place, rows exchanged; False where it is singular.
+
+    Parameters
+    ----------
+    matrix : float array, shape (n, n)
+    pivots : int array, shape (n,)
+        Filled with the row that was exchanged with each.
+    """
+    size = matrix.shape[0]
+    for k in range(size):
+        pivot = k
+        for i in range(k + 1, size):
+            if abs(matrix[i, k]) > abs(matrix[pivot, k]):
+                pivot = i
+        pivots[k] = pivot
+        if not (abs(matrix[pivot, k]) > 0.0 and isfinite(matrix[pivot, k])):
+            return False
+        if pivot != k:
+            for j in range(size):
+                matrix[k, j], matrix[pivot, j] = matrix[pivot, j], matrix[k, j]
+        for i in range(k + 1, size):
+            matrix[i, k] /= matrix[k, k]
+            for j in range(k + 1, size):
+                matrix[i, j] -= matrix[i, k] * matrix[k, j]
+    return True
+
+
+@exact
+def solve(matrix, pivots, values):  # type: ignore[no-untyped-def]
+    """The solution of the system of `factorize`, in place of the right-hand side.
+
+    Parameters
+    ----------
+    matrix, pivots
+        As `factorize` leaves them.
+    values : float array, shape (n,)
+    """
+    size = matrix.shape[0]
+    for k in range(size):
+        pivot = pivots[k]
+        values[k], values[pivot] = values[pivot], values[k]
+    for i in range(size):
+        for j in range(i):
+            values[i] -= matrix[i, j] * values[j]
+    for i in range(size - 1, -1, -1):
+        for j in range(i + 1, size):
+            values[i] -= matrix[i, j] * values[j]
+        values[i] /= matrix[i, i]
+
+
+@exact
+def largest_sum(matrix):  # type: ignore[no-untyped-def]
+    """The largest sum of absolute values in a row."""
+    largest = 0.0
+    for i in range(matrix.shape[0]):
+        total = 0.0
+        for j in range(matrix.shape[1]):
+            total += abs(matrix[i, j])
+        largest = max(largest, total)
+    return largest

@@ -1,0 +1,144 @@
+"""Events of rates: roots on a stretch of the path that is integrated again.
+
+A rule that speaks of rates is evaluated from the gradient at an interpolated state, whose error the
+fast direction magnifies. So the stretch before such an event is integrated at a tolerance that is
+small against what changes in one relaxation time. On a slow manifold, where the steps are long
+beside that time, the rates are derivatives of the path, which do not magnify.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dynamics.problem import FloatArray
+from dynamics.training.event_detection import Column
+from dynamics.training.event_errors import (
+    WALK,
+    EventTime,
+    accumulated_walk,
+    bound_noise,
+    gradient_noise,
+    root_between,
+    root_change,
+    state_noise,
+    time_width,
+)
+from dynamics.training.flow_path import FlowPath, Polynomials, order_rows
+from dynamics.training.integration import integrate_again
+
+TIGHT, TIGHTER = 1e-12, 3e-13
+"""Relative tolerances of a stretch that is integrated again, by LSODA and by extrapolation."""
+OF_CHANGE = 1e-7
+"""Tolerance over what changes in one relaxation time; extrapolation needs no more."""
+RELAXATIONS = 40.0
+"""Relaxation times, at most, before and after a first guess that a stretch covers."""
+MARGIN = 5.0
+"""Relaxation times by which the errors of all steps may exceed that of one, and move a guess."""
+DERIVATIVE = 50.0
+"""Error of the derivative of a polynomial by the width of its step, over that of its values."""
+NEGLIGIBLE = 1e-6
+"""Part of the largest entry of a state below which the others need no relative precision."""
+
+
+def rate_event(path: FlowPath, value: Column, guess: float) -> EventTime:
+    """The root on a stretch that ends at it, integrated again at a smaller tolerance.
+
+    A rate that has decayed to the error of the gradient leaves its event uncertain: by the change
+    that this error and that of the state make in the value, over the slope of the value.
+    """
+    problem, compiled = path.problem, isinstance(path.at, Polynomials)
+    near = path.at(guess)
+    relaxation = 1.0 / max(problem.curvature(near), 1e-300)
+    size = np.abs(near)
+    # Below this an entry may be rounding, which an integrator that has to resolve it stalls on.
+    tight = TIGHTER if compiled else TIGHT
+    least = tight * np.maximum(size, NEGLIGIBLE * size.max(initial=1e-12))
+    if compiled:
+        change = np.abs(problem.gradient(near)) * min(relaxation, guess)
+        least = np.maximum(OF_CHANGE * change, least)
+    begin = max(0.0, guess - _relaxations(path, near, least) * relaxation)
+    if compiled or begin > 0.5 * guess:
+        begin = float(path.nodes[np.searchsorted(path.nodes, begin, side="right") - 1])
+    else:
+        begin = 0.0
+    ends = [guess + 0.2 * (guess - begin)]
+    if compiled:
+        # The errors of the path may bring an event forward: the rule may hold only later.
+        ends = [max(ends[0], guess + ahead * relaxation) for ahead in (MARGIN, RELAXATIONS)]
+    for end in ends:
+        part = integrate_again(path, (begin, end), (tight, least))
+        if part is None:
+            return EventTime(guess, "", time_width(path, value, guess, rates=True))
+        part = replace(part, derivatives=_smoother(part, guess, relaxation))
+        if (event := _root_of(part, value, guess, relaxation)) is not None:
+            time, whole, own = event
+            carried = (
+                accumulated_walk(path, begin) * path.rtol * time
+            )  # by the state at the beginning
+            return EventTime(time, "", whole + carried, own + carried)
+    # By the errors of the path alone, where the stretch was made in the same way.
+    return EventTime(guess, "", np.inf if compiled else time_width(path, value, guess, rates=True))
+
+
+def _root_of(
+    part: FlowPath, value: Column, guess: float, relaxation: float
+) -> tuple[float, float, float] | None:
+    """The root of a value nearest to a guess, on a stretch; its uncertainty, and that of the path.
+
+    None where the value does not rise through 0.
+    """
+    problem, times = part.problem, part.nodes
+
+    def at(time: float) -> float:
+        return float(value(part.order(time, rates=True))[0])
+
+    # Outward from the guess, to the nearest step in which the sign changes from below.
+    middle = int(np.searchsorted(times, guess))
+    for k in sorted(range(1, len(times)), key=lambda k: abs(k - middle)):
+        if not at(times[k - 1]) < 0 <= at(times[k]):
+            continue
+        root = root_between(at, times[k - 1], times[k])
+        width = min(0.5 * relaxation, root - times[0], times[-1] - root)
+        slope = (at(root + width) - at(root - width)) / (2.0 * width) if width > 0 else np.inf
+        if isinstance(part.at, Polynomials) and not part.derivatives and slope > 0:
+            # Between the ends of a step states err more than at its end: one that ends here.
+            floor = part.error(np.zeros_like(part.at(root)))
+            last = integrate_again(part, (float(times[k - 1]), root), (part.rtol, floor))
+            row = None if last is None else order_rows(problem, last.at(root)[None, :], rates=True)
+            root -= 0.0 if row is None else float(value(row)[0]) / slope
+        error = WALK * _rate_noise(part, value, root)
+        shift = bound_noise(problem, value, part.at(root))
+        return root, root_change(error + shift, slope), root_change(error, slope)
+    return None
+
+
+def _smoother(path: FlowPath, time: float, relaxation: float) -> bool:
+    """Whether derivatives of a path err less at a time than gradients at its states.
+
+    A gradient magnifies the error of the state by one over the relaxation time, a derivative of a
+    polynomial by `DERIVATIVE` over the width of its step.
+    """
+    if not isinstance(path.at, Polynomials) or path.problem.reads_pass:
+        return False
+    return path.at.width(time) > DERIVATIVE * relaxation
+
+
+def _rate_noise(path: FlowPath, value: Column, time: float) -> float:
+    """What the error of one step may change in a value that depends on rates."""
+    state = path.at(time)
+    error = path.error(state)
+    if not path.derivatives:
+        return state_noise(path.problem, value, state, error)
+    assert isinstance(path.at, Polynomials)
+    slope, of_rate = -path.at.rate(time), DERIVATIVE * error / path.at.width(time)
+    return gradient_noise(path.problem, value, (state, slope), of_rate)
+
+
+def _relaxations(path: FlowPath, state: FloatArray, allowed: FloatArray) -> float:
+    """Relaxation times in which the error of the path decays below what is allowed, and more."""
+    if not isinstance(path.at, Polynomials):
+        return RELAXATIONS
+    decay = np.log(max(1.0, float((path.error(state) / allowed).max())))
+    return min(RELAXATIONS, decay + MARGIN)
