@@ -24,7 +24,7 @@ from dynamics.codegen.addresses import (
     AddressedModel,
 )
 from dynamics.codegen.kernels import advance as descent
-from dynamics.codegen.kernels import extrapolation, path_values
+from dynamics.codegen.kernels import carried_gradient, extrapolation, path_values
 from dynamics.codegen.kernels.extrapolation import DONE, FULL, STUCK, Control, Path, Room
 from dynamics.codegen.kernels.extrapolation_table import ROWS
 
@@ -37,6 +37,7 @@ __all__ = [
     "Path",
     "advance",
     "along",
+    "carry_gradient",
     "gradient",
     "hessian",
     "order_along",
@@ -100,6 +101,7 @@ FIRST_ROWS = 4.0
 def _module() -> codegen.CompiledModule:
     functions = (
         descent.advance,
+        carried_gradient.carry_gradient,
         extrapolation.integrate,
         path_values.order_along,
         path_values.order_rows,
@@ -127,6 +129,7 @@ def _compiled(name: str) -> Callable[..., Any]:
         "integrate": (one, table, control, path),
         "integrate_together": (two, tables, *several, tables),
         "along": (one, one, three, two, two),
+        "carry_gradient": (one, one, three, table, two),
         "order_along": (one, one, three, table, two),
         "order_rows": (two, table, True, two),
     }
@@ -259,8 +262,29 @@ def along(path: Path, times: FloatArray) -> tuple[FloatArray, FloatArray]:
     times : float array, shape (T,)
     """
     states, rates = np.empty((2, times.size, path.coefficients.shape[2]))
-    _compiled("along")(times, *path, states, rates)
+    _compiled("along")(_floats(times), *path, states, rates)
     return states, rates
+
+
+def carry_gradient(
+    model: AddressedModel, path: Path, times: FloatArray, slope: FloatArray
+) -> FloatArray:
+    """Gradients at times of a path from that at the first of them, shape (T, n).
+
+    Parameters
+    ----------
+    model : AddressedModel
+        With a Hessian.
+    path : Path
+    times : float array, shape (T,)
+        Ascending; see `dynamics.codegen.kernels.carried_gradient`.
+    slope : float array, shape (n,)
+        The gradient at the first.
+    """
+    slopes = np.empty((times.size, slope.size))
+    slopes[0] = slope
+    _compiled("carry_gradient")(_floats(times), *path, model.table("hessian"), slopes)
+    return slopes
 
 
 def order_along(model: AddressedModel, path: Path, times: FloatArray, count: int) -> FloatArray:
@@ -274,7 +298,7 @@ def order_along(model: AddressedModel, path: Path, times: FloatArray, count: int
     count : int
     """
     out = np.empty((times.size, count))
-    _compiled("order_along")(times, *path, model.table("order_parameters"), out)
+    _compiled("order_along")(_floats(times), *path, model.table("order_parameters"), out)
     return out
 
 

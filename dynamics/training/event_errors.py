@@ -51,8 +51,12 @@ class EventTime:
     @property
     def resolved(self) -> bool:
         """Whether the errors of the integration change the time by less than itself."""
+        return self.is_within(1.0)
+
+    def is_within(self, part: float) -> bool:
+        """Whether the errors of the integration change the time by less than a part of it."""
         error = self.uncertainty if self.of_path is None else self.of_path
-        return self.time is not None and error < self.time
+        return self.time is not None and error < part * self.time
 
 
 def path_noise(path: FlowPath, value: Column, time: float, steps: float = ACCUMULATED) -> float:
@@ -73,14 +77,21 @@ def state_noise(problem: Problem, value: Column, state: FloatArray, error: Float
 
     Of many entries, whose sum costs a gradient each, the largest over a few moves of all of them.
     """
-    if state.size <= SMALL:
-        moves = np.diag(error)
-    else:
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(FEW, state.size))
-        moves = error * signs
-    values = value(order_rows(problem, state + np.array([0.0 * error, *moves]), rates=True))
-    changes = np.abs(values[1:] - values[0])
-    return float(changes.sum() if state.size <= SMALL else changes.max())
+    rows = lambda moves: value(order_rows(problem, state + moves, rates=True))  # noqa: E731
+    return float(total_change(rows, error))
+
+
+def total_change(function: Callable[[FloatArray], FloatArray], error: FloatArray) -> FloatArray:
+    """What an error may change in a function of moves, shape (moves, n) to (moves, ...).
+
+    The sum over the entries; of many the largest over a few moves of all of them.
+    """
+    moves = np.diag(error)
+    if error.size > SMALL:
+        moves = error * np.random.default_rng(0).choice([-1.0, 1.0], size=(FEW, error.size))
+    values = function(np.array([0.0 * error, *moves]))
+    changes: FloatArray = np.abs(values[1:] - values[0])
+    return changes.sum(axis=0) if error.size <= SMALL else changes.max(axis=0)
 
 
 def gradient_noise(
