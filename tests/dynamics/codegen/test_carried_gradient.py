@@ -42,7 +42,7 @@ def test_the_error_of_a_width_has_order_seven():
 
 
 def test_a_gradient_that_has_decayed_keeps_its_relative_error(system):
-    """alpha's rate falls by 7 decades until it is read; at a state of the path it is noise."""
+    """The rate of alpha falls by 7 decades until it is read; at a state of the path it is noise."""
     problem = system.ReducedPopulation(system.Parameters(D=16, C=4, nu=1e-6), "exact")
     path = integrate_flow(problem, problem.initial_state, 2.0, 1e-8).path
     tighter = integrate_flow(problem, problem.initial_state, 2.0, 1e-12).path
