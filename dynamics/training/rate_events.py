@@ -46,7 +46,7 @@ LONGEST = 4.0
 """Relaxation times of a part over which the gradient is carried, at most."""
 GAIN = 16.0
 """Error of carrying over steps of twice the width, over that of the width; at least."""
-PRECISE = 1e-6
+PRECISE = 3e-6
 """Part of its time by which the path may move an event whose rates were carried."""
 NEGLIGIBLE = 1e-6
 """Part of the largest entry of a state below which the others need no relative precision."""
@@ -70,8 +70,11 @@ def rate_event(path: FlowPath, value: Column, guess: float) -> EventTime:
     for end in guess + np.array([MARGIN, RELAXATIONS]) * relaxation:
         carried = _carried(path, end, relaxation)
         event = None if carried is None else _root_of(carried, value, guess, relaxation)
-        if event is not None and (whole := _of_state(event, path, guess)).is_within(PRECISE):
-            return whole
+        if event is not None:
+            event = _of_state(event, path, guess)
+            if event.is_within(PRECISE):
+                return event
+            break
     return _stretch_event(path, value, guess, relaxation)
 
 
