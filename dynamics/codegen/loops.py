@@ -45,6 +45,7 @@ __all__ = [
     "order_rows",
     "proceed_together",
     "summary",
+    "summary_rows",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -105,6 +106,7 @@ def _module() -> codegen.CompiledModule:
         extrapolation.integrate,
         path_values.order_along,
         path_values.order_rows,
+        path_values.summary_rows,
     )
     source = codegen.kernel_source(*functions, data=(Control, Path, Room))
     return codegen.build(
@@ -131,6 +133,7 @@ def _compiled(name: str) -> Callable[..., Any]:
         "along": (one, one, three, two, two),
         "carry_gradient": (one, one, three, table, two),
         "order_along": (one, one, three, table, two),
+        "summary_rows": (two, table, two, two),
         "order_rows": (two, table, True, two),
     }
     return _module().entry_point(name, *arguments[name])
@@ -178,6 +181,20 @@ def summary(model: AddressedModel, state: FloatArray) -> FloatArray:
     out = np.empty(2)
     _compiled("summary")(_floats(state), model.table("summary"), out)
     return out
+
+
+def summary_rows(model: AddressedModel, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Gradients of many states, shape (rows, n), and risk and error of each, shape (rows, 2).
+
+    Parameters
+    ----------
+    model : AddressedModel
+    states : float array, shape (rows, n)
+    """
+    slopes, out = np.empty(states.shape), np.empty((len(states), 2))
+    table = model.table("gradient", "summary")
+    _compiled("summary_rows")(_floats(states), table, slopes, out)
+    return slopes, out
 
 
 def order_parameters(

@@ -138,7 +138,7 @@ def trajectory_of(
     times = record_times(nodes, record, time)
     states = path.states(times)
     located = locate_events(path)
-    observables = [problem.observables(state) for state in states]
+    observables = problem.observables_along(states)
     end = float(nodes[-1])
     if (broken := first_not_finite(states, observables)) is not None and kind == ends.HORIZON:
         kind, end = ends.DIVERGED, float(times[broken])
