@@ -70,7 +70,7 @@ FLAGS = {{"contract", "arcp", "nsz", "reassoc"}}
 # its caller, roundings would depend on which of the two a process had loaded first.
 kernel = njit(cache=True, error_model="numpy", fastmath=FLAGS, forceinline=True)
 exact_kernel = njit(
-    cache=True, error_model="numpy", fastmath=False, forceinline=True, nogil=True
+    cache=True, error_model="numpy", fastmath=False, nogil=True
 )
 parallel_kernel = njit(cache=True, error_model="numpy", fastmath=FLAGS, parallel=True)
 '''

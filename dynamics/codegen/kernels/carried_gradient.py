@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.codegen.kernels import exact
-from dynamics.codegen.kernels.linear_systems import largest_sum
+from dynamics.codegen.kernels.linear_algebra import copy, largest_sum
 from dynamics.codegen.kernels.path_values import along
 
 hessian: Any = None  # supplied by the generated file
@@ -61,7 +61,7 @@ def carry_gradient(times, nodes, coefficients, model, slopes):  # type: ignore[n
         for k in range(3):
             hessian(states[k], model, jacobians[k])
         magnus(width, jacobians, exponent)
-        slopes[step + 1] = slopes[step]
+        copy(slopes[step], slopes[step + 1])
         exponentiate(exponent, slopes[step + 1])
 
 
@@ -77,26 +77,45 @@ def magnus(width, jacobians, exponent):  # type: ignore[no-untyped-def]
         J at the Gauss points.
     exponent : float array, shape (n, n)
     """
-    first, second, third = jacobians[0], jacobians[1], jacobians[2]
-    one = -width * second
-    two = -width * sqrt(15.0) / 3.0 * (third - first)
-    three = -width * 10.0 / 3.0 * (third - 2.0 * second + first)
-    inner = commutator(one, two)
-    outer = commutator(one, 2.0 * three + inner) / -60.0
-    exponent[:] = one + three / 12.0
-    exponent += commutator(inner - 20.0 * one - three, two + outer) / 240.0
+    shape = exponent.shape
+    one, two, three = np.empty(shape), np.empty(shape), np.empty(shape)
+    inner, outer, left = np.empty(shape), np.empty(shape), np.empty(shape)
+    for i in range(shape[0]):
+        for j in range(shape[1]):
+            first, second, third = jacobians[0, i, j], jacobians[1, i, j], jacobians[2, i, j]
+            one[i, j] = -width * second
+            two[i, j] = -width * sqrt(15.0) / 3.0 * (third - first)
+            three[i, j] = -width * 10.0 / 3.0 * (third - 2.0 * second + first)
+    commute(one, two, inner)
+    for i in range(shape[0]):
+        for j in range(shape[1]):
+            left[i, j] = 2.0 * three[i, j] + inner[i, j]
+    commute(one, left, outer)
+    for i in range(shape[0]):
+        for j in range(shape[1]):
+            left[i, j] = inner[i, j] - 20.0 * one[i, j] - three[i, j]
+            outer[i, j] = two[i, j] - outer[i, j] / 60.0
+    commute(left, outer, exponent)
+    for i in range(shape[0]):
+        for j in range(shape[1]):
+            exponent[i, j] = one[i, j] + three[i, j] / 12.0 + exponent[i, j] / 240.0
 
 
 @exact
-def commutator(left, right):  # type: ignore[no-untyped-def]
-    """The commutator [left, right] of two square matrices."""
+def commute(left, right, result):  # type: ignore[no-untyped-def]
+    """The commutator [left, right] of two square matrices.
+
+    Parameters
+    ----------
+    left, right, result : float arrays, shape (n, n)
+        The last is filled.
+    """
     size = left.shape[0]
-    result = np.zeros((size, size))
     for i in range(size):
         for j in range(size):
+            result[i, j] = 0.0
             for k in range(size):
                 result[i, j] += left[i, k] * right[k, j] - right[i, k] * left[k, j]
-    return result
 
 
 @exact
@@ -112,7 +131,7 @@ def exponentiate(exponent, values):  # type: ignore[no-untyped-def]
     size = values.size
     term, image = np.empty(size), np.empty(size)
     for _ in range(parts):
-        term[:] = values
+        copy(values, term)
         for order in range(1, TERMS + 1):
             for i in range(size):
                 image[i] = 0.0
