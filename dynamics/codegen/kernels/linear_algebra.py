@@ -10,7 +10,12 @@ from dynamics.codegen.kernels import exact
 
 @exact
 def copy(source, target):  # type: ignore[no-untyped-def]
-    """Copy a vector into another."""
+    """Copy a vector into another.
+
+    Parameters
+    ----------
+    source, target : float arrays, shape (n,)
+    """
     for k in range(source.size):
         target[k] = source[k]
 
