@@ -54,8 +54,8 @@ def test_adam_is_that_of_the_formula():
     run = train(task, start, images, (12,), adam=adam)
     slopes = jax.jit(jax.grad(lambda theta: task.loss(theta, images, None)))
     theta = {name: array.astype(np.float64) for name, array in start.items()}
-    mean = {name: 0.0 for name in theta}
-    square = {name: 0.0 for name in theta}
+    mean = dict.fromkeys(theta, 0.0)
+    square = dict.fromkeys(theta, 0.0)
     for t in range(1, 13):
         slope = slopes({name: np.float32(array) for name, array in theta.items()})
         for name in theta:
