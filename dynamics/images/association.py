@@ -88,7 +88,7 @@ def association(
     (0.001, True)
     """
     array = np.asarray(scores, np.float64)
-    matrices = _standardized(array[None] if array.ndim == 2 else array)
+    matrices = standardized(array[None] if array.ndim == 2 else array)
     first, second = np.nonzero(near)
     count, random = len(near), np.random.default_rng(seed)
     share = len(first) / (count * (count - 1) - len(first))
@@ -107,8 +107,11 @@ def association(
     )
 
 
-def _standardized(matrices: FloatArray) -> FloatArray:
-    """Rows without their mean over the others, by the root mean square; zero on the diagonal."""
+def standardized(matrices: FloatArray) -> FloatArray:
+    """Rows without their mean over the others, by the root mean square; zero on the diagonal.
+
+    A matrix of equal rows, such that nothing is left, is zero.
+    """
     heads, count, _ = matrices.shape
     off = ~np.eye(count, dtype=bool)
     means = matrices[:, off].reshape(heads, count, count - 1).mean(axis=2)

@@ -19,7 +19,7 @@ layers while the image has eight on a side; the class is read from the mean over
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,6 +32,7 @@ from dynamics.validation import refuse
 Theta = Mapping[str, Any]
 """Name -> trained array, of numpy or of JAX."""
 VANILLA, POSITIONAL = "vanilla", "positional"
+CONTROL = "convolution"
 EPSILON = 1e-5
 """Added to the variance that a layer normalization divides by."""
 POOLED = 8
@@ -51,7 +52,8 @@ class Transformer:
     width, layers, heads : int
         The width is a multiple of the heads.
     spread : float
-        Of the positions at the start.
+        Of the positions at the start. Networks that differ in nothing else are equal, and compiled
+        once.
     """
 
     attention: str = VANILLA
@@ -59,7 +61,7 @@ class Transformer:
     width: int = 32
     layers: int = 2
     heads: int = 4
-    spread: float = 0.02
+    spread: float = field(default=0.02, compare=False)
     name: ClassVar[str] = "transformer"
 
     def grid(self, side: int) -> int:
@@ -188,7 +190,7 @@ class Convolution:
     """
 
     channels: tuple[int, ...] = (16, 32, 32)
-    name: ClassVar[str] = "convolution"
+    name: ClassVar[str] = CONTROL
 
     def start(self, side: int, channels: int, outputs: int, seed: int) -> dict[str, Floats]:
         """Every trained array at step 0; parameters as of `Transformer.start`."""

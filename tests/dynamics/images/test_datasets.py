@@ -9,6 +9,7 @@ import struct
 import numpy as np
 import pytest
 from scipy.io import savemat
+from small_images import idx_bytes
 
 from dynamics.images import cifar_files, datasets, idx_files
 from dynamics.validation import LONGEST, InvalidRequest
@@ -21,13 +22,6 @@ def refusal(function, *words):
     assert "\n" not in message
     assert len(message) <= LONGEST
     return message
-
-
-def idx_bytes(array):
-    kinds = {"u1": 0x08, "i4": 0x0C, "f4": 0x0D}
-    kind = array.dtype.str[1:]
-    lengths = struct.pack(f">{array.ndim}I", *array.shape)
-    return bytes([0, 0, kinds[kind], array.ndim]) + lengths + array.astype(f">{kind}").tobytes()
 
 
 def pictures(count, side, channels=1, seed=0):
