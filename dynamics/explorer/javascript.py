@@ -15,7 +15,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dynamics.explorer.kinds import NOTHING, NUMBER, OPAQUE, Array, Kind, Tuple
+from dynamics.explorer.kinds import NOTHING, NUMBER, OPAQUE, Array, Kind, Rows, Tuple
 
 RESERVED = frozenset(
     "arguments await break case catch class const continue debugger default delete do else enum "
@@ -154,6 +154,7 @@ class FunctionPrinter(ast.NodeVisitor):
         self.kinds: dict[str, Kind] = dict(zip(self.arguments, kinds, strict=True))
         self.result: Kind = NOTHING
         self.lines: list[str] = []
+        self.companions: dict[str, None] = {}
         self.depth = 1
         self.temporaries = 0
 
@@ -164,8 +165,10 @@ class FunctionPrinter(ast.NodeVisitor):
 
     def printed(self, name: str) -> Printed:
         """The text of the function under a name, and the kind of its result."""
+        for argument in self.arguments:
+            self._companions(argument)
         self.body(self.definition.body)
-        local = sorted(set(self.kinds) - set(self.arguments))
+        local = sorted({*self.kinds, *self.companions} - set(self.arguments))
         head = f"function {name}({', '.join(map(spelled, self.arguments))}) {{"
         declared = [f"  let {', '.join(map(spelled, local))};"] if local else []
         return "\n".join([head, *declared, *self.lines, "}"]), self.result
@@ -240,6 +243,16 @@ class FunctionPrinter(ast.NodeVisitor):
         head = f"for ({name} = {first}; {name} {sign} {last}; {name} += {step})"
         self.block(head, node.body)
 
+    def _companions(self, name: str) -> None:
+        """Keep the entries and lengths of an array in variables, so that loops load them once."""
+        kind = self.kinds[name]
+        if isinstance(kind, Array) and kind.axes > 1:
+            own = spelled(name)
+            parts = {f"{own}$": "data"} | {f"{own}${k}": f"shape[{k}]" for k in range(1, kind.axes)}
+            self.companions |= dict.fromkeys(parts)
+            for part, field in parts.items():
+                self.line(f"{part} = {own}.{field};")
+
     def temporary(self, text: str) -> str:
         """A constant that holds a value."""
         self.temporaries += 1
@@ -277,6 +290,7 @@ class FunctionPrinter(ast.NodeVisitor):
         if isinstance(target, ast.Name):
             self.kinds[target.id] = kind
             self.line(f"{spelled(target.id)} = {text};")
+            self._companions(target.id)
         elif isinstance(target, ast.Subscript):
             place, of = self.value(target)
             if of == NUMBER:
@@ -292,9 +306,12 @@ class FunctionPrinter(ast.NodeVisitor):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:  # noqa: N802, D102
         place, kind = self.value(node.target)
-        if kind != NUMBER or type(node.op) not in BINARY:
+        if kind != NUMBER:
             raise self.refused(node, "changes what is no number")
-        self.line(f"{place} {BINARY[type(node.op)]}= {self.number(node.value)};")
+        if type(node.op) in BINARY:
+            self.line(f"{place} {BINARY[type(node.op)]}= {self.number(node.value)};")
+        else:
+            self.line(f"{place} = {self.value(ast.BinOp(node.target, node.op, node.value))[0]};")
 
     # Expressions
 
@@ -395,6 +412,8 @@ class FunctionPrinter(ast.NodeVisitor):
         text, kind = self.value(node.value)
         if isinstance(kind, Tuple) and node.attr in kind.names:
             return f"{text}.{node.attr}", kind.entries[kind.names.index(node.attr)]
+        if isinstance(kind, Rows) and node.attr == "size":
+            return f"{text}.length", NUMBER
         if isinstance(kind, Array) and node.attr == "size":
             return f"{text}.length" if kind.axes == 1 else f"{text}.data.length", NUMBER
         if isinstance(kind, Array) and node.attr == "shape":
@@ -409,6 +428,9 @@ class FunctionPrinter(ast.NodeVisitor):
             return text[1:-1], NUMBER
         if isinstance(kind, Tuple):
             return self._of_tuple(node, text, kind)
+        if isinstance(kind, Rows):
+            of_numbers = Tuple((NUMBER,) * len(kind.names), kind.names)
+            return f"{text}[{self.number(node.slice)}]", of_numbers
         if not isinstance(kind, Array):
             raise self.refused(node, "is no array")
         indices = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -420,9 +442,11 @@ class FunctionPrinter(ast.NodeVisitor):
             return f"{text}[{numbers[0]}]", NUMBER
         flat = numbers[0]
         for axis, number in enumerate(numbers[1:], 1):
-            flat = f"({flat} * {text}.shape[{axis}] + {number})"
+            length = f"{text}${axis}" if f"{text}$" in self.companions else f"{text}.shape[{axis}]"
+            flat = f"({flat} * {length} + {number})"
         if left == 0:
-            return f"{text}.data[{flat[1:-1]}]", NUMBER
+            entries = f"{text}$" if f"{text}$" in self.companions else f"{text}.data"
+            return f"{entries}[{flat[1:-1]}]", NUMBER
         if len(numbers) > 1 and left == 1:
             width, first = f"{text}.shape[{kind.axes - 1}]", self.temporary(flat)
             rows = f"{text}.data.subarray({first} * {width}, ({first} + 1) * {width})"

@@ -66,6 +66,19 @@ class Tuple(Kind):
     names: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Rows(Kind):
+    """A list of rows, each an object with numbers: a structured array of numpy.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Its fields.
+    """
+
+    names: tuple[str, ...]
+
+
 NUMBER, NOTHING, OPAQUE = Number(), Nothing(), Opaque()
 VECTOR, MATRIX = Array(1), Array(2)
 
@@ -91,6 +104,10 @@ def kind_of(value: Any) -> Kind:
         return NOTHING
     if isinstance(value, bool | int | float | np.number):
         return NUMBER
+    if isinstance(value, np.ndarray) and value.dtype.names:
+        return Rows(value.dtype.names)
+    if isinstance(value, np.ndarray) and value.dtype.kind == "c":
+        return OPAQUE  # a branch that reads it cannot be printed
     if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiub":
         return Array(value.ndim, value.dtype.kind in "iub")
     if isinstance(value, tuple):

@@ -2,7 +2,7 @@
 //
 // MODEL makes a problem from constants; LOOPS are the printed loops of dynamics/codegen/kernels.
 
-const RELATIVE = 1e-8; // of the flow, as `dynamics.flow` has it
+const RELATIVE = 1e-8; // tolerance of the flow, as `dynamics.flow` has it
 const MOST_STEPS = 200000; // of a flow
 const MOST_TRACKED = 2e7; // numbers that descent keeps for its events
 const SLICE = 2048; // steps of descent between two looks at the messages
