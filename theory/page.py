@@ -184,9 +184,11 @@ class Page:
         parts = []
         for section in self.sections:
             parts.append(f"{'#' * level} {section.heading}")
-            parts += [_with_mathematics(text, self._inline, "") for text in _sentences(section)]
+            made = [_with_mathematics(text, self._inline, "*") for text in _sentences(section)]
+            parts += [text[:1].upper() + text[1:] for text in made]
             if section.equations:
-                parts.append("\n".join(["$$", *self._aligned(section), "$$"]))
+                lines = "\n".join(self._aligned(section)).replace("{align*}", "{aligned}")
+                parts.append(f"$$\n{lines}\n$$")
             if section.verbatim:
                 parts.append("\n".join(["```text", *section.verbatim, "```"]))
         return "\n\n".join(parts) + "\n"

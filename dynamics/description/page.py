@@ -186,7 +186,7 @@ class Description:
                 parts += [f"{head} {heading}", *map(_definition_in_markdown, definitions)]
         if self.claims:
             parts.append(f"{head} Claims")
-            parts += [f"- **{claim.source}.** {claim.words}" for claim in self.claims]
+            parts += [f"- **{claim.source}.** {_marked(claim.words)}" for claim in self.claims]
         return "\n\n".join(parts) + "\n"
 
     def as_latex(self, standalone: bool = False) -> str:
@@ -316,6 +316,14 @@ def _cell(text: str) -> str:
     return text.replace("|", r"\|").replace("\n", " ")
 
 
+def _marked(text: str) -> str:
+    """Words in Markdown: formulas and code stay, and nothing else means anything."""
+    parts = re.split(r"(\$[^$]+\$|`[^`]+`)", text)
+    return "".join(
+        part if k % 2 else re.sub(r"([\\*_\[\]<>#])", r"\\\1", part) for k, part in enumerate(parts)
+    )
+
+
 def _symbols_in_markdown(symbols: Sequence[Symbol]) -> str:
     """A table; with defaults and limits where there are any."""
     columns = ["symbol", "name", "meaning"]
@@ -324,17 +332,18 @@ def _symbols_in_markdown(symbols: Sequence[Symbol]) -> str:
     for one in symbols:
         # A bar would end the cell.
         letter = one.latex.replace(r"\|", r"\Vert ").replace("|", r"\vert ")
-        cells = [f"${letter}$", f"`{one.name}`", one.meaning, one.default, one.allowed]
+        words = map(_marked, (one.meaning, one.default, one.allowed))
+        cells = [f"${letter}$", f"`{one.name}`", *words]
         lines.append("| " + " | ".join(map(_cell, cells[: len(columns)])) + " |")
     return "\n".join(lines)
 
 
 def _definition_in_markdown(one: Definition) -> str:
     letter = f" ${one.latex}$" if one.latex else ""
-    parts = [f"- **`{one.name}`**{letter}: {one.words}."]
+    parts = [f"- **`{one.name}`**{letter}: {_marked(one.words)}."]
     parts += [f"  $${one.formula}$$"] if one.formula else []
     parts += [f"  ```python\n  {one.code}\n  ```"] if one.code and not one.formula else []
-    parts += [f"  *{one.note}.*"] if one.note else []
+    parts += [f"  {_marked(one.note)}."] if one.note else []
     return "\n\n".join(parts)
 
 

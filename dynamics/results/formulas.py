@@ -38,6 +38,8 @@ def mathml(latex: str, display: bool = False) -> str:
     """
     from latex2mathml.converter import convert
 
+    for name in ("aligned", "split"):  # which the converter does not know by these names
+        latex = latex.replace(f"{{{name}}}", "{align*}")
     made = str(convert(latex, display="block" if display else "inline"))
     return UPRIGHT.sub("", made)
 

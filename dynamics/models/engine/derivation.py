@@ -95,7 +95,7 @@ def _law_of(made: Realization, closure: Closure) -> Section:
         if closure.sample_classes != closure.samples:
             words += f"; on the scalars below {closure.sample_classes} losses are different"
     kept = tuple(
-        f"training keeps {text} = {law.value:.6g}"
+        f"training keeps `{text} = {law.value:.6g}`"
         for text, law in zip(closure.conserved, closure.laws, strict=True)
         if law.exact and law.degree == 1
     )
@@ -195,7 +195,8 @@ def _sample_letters(used: set[sympy.Basic]) -> tuple[tuple[str, str], ...]:
 def _step(name: str, count: int) -> tuple[HandWritten, HandWritten]:
     """One step of gradient descent on a scalar that stands for some entries."""
     letter, share = latex_of(name), "" if count == 1 else f"/{count}"
-    right = rf"{letter} - \frac{{\eta}}{{{count}}} \frac{{\partial R}}{{\partial {letter}}}"
+    rate = r"\eta" if count == 1 else rf"\frac{{\eta}}{{{count}}}"
+    right = rf"{letter} - {rate} \frac{{\partial R}}{{\partial {letter}}}"
     return HandWritten(f"{name}'", f"{letter}'"), HandWritten(
         f"{name} - eta{share} * dR/d{name}", right
     )
