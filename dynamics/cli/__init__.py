@@ -38,6 +38,9 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "systems": Command("", "", "list the systems there are"),
+    "describe": Command(
+        "SYSTEM", "describe", "the model in a few equations, its symbols, events and claims"
+    ),
     "derive": Command("SYSTEM", "paper", "what sympy derives: text, LaTeX, or compiled source"),
     "run": Command(
         "SYSTEM", "train", "train one problem by gradient descent or the flow; its events"
