@@ -50,6 +50,9 @@ COMMANDS = {
     "phase": Command("STORE", "phase", "draw a sweep: a phase diagram, slices or a power law"),
     "status": Command("STORE", "sweep", "how far a sweep is, and whether its store is damaged"),
     "diversity": Command("FILE", "diversity", "how much the queries of attention maps differ"),
+    "explore": Command(
+        "SYSTEM", "explore", "a page with sliders that trains in a browser, in one file"
+    ),
     "verify": Command("SYSTEM", "paper", "a measured verdict on every claim of the paper"),
     "figure": Command("SYSTEM", "paper", "a figure of the paper, or one that goes with a verdict"),
     "gallery": Command(
