@@ -11,7 +11,6 @@ browser alone is in ``assets``.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 from typing import Any
 
@@ -20,6 +19,7 @@ from dynamics.explorer.driver import worker_script
 from dynamics.explorer.page import page
 from dynamics.explorer.page_model import PageModel
 from dynamics.registry import System, load_system
+from dynamics.validation import InvalidRequest
 
 __all__ = ["explorer_page", "write_page"]
 
@@ -67,13 +67,19 @@ def page_model_of(system: System, parameters: Any) -> PageModel:
     ----------
     system : System
     parameters : Parameters
+
+    Raises
+    ------
+    InvalidRequest
+        If training has no flow.
     """
-    own = f"dynamics.explorer.{system.name}"
-    if system.model is not None:
-        name = "dynamics.explorer.own_model"
-    elif importlib.util.find_spec(own) is not None:
-        name = own
-    else:
-        name = "dynamics.explorer.prepared"
-    made: PageModel = importlib.import_module(name).page_model(system, parameters)
+    if not system.flows:
+        raise InvalidRequest(
+            f"{system.name} has no gradient flow, of which a page is made; "
+            f"attdyn compare {system.name} trains it"
+        )
+    module = "own_model" if system.model is not None else system.name
+    made: PageModel = importlib.import_module(f"dynamics.explorer.{module}").page_model(
+        system, parameters
+    )
     return made

@@ -26,7 +26,7 @@ from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
 BY_MODEL = {
     "gradient": "function gradient(state, model, out) {\n  model.gradient(state, out);\n}",
     "hessian": "function hessian(state, model, out) {\n  model.jacobian(state, out.data);\n}",
-    "has_hessian": "function has_hessian(model) {\n  return true;\n}",
+    "has_hessian": "function has_hessian(model) {\n  return model.jacobian !== undefined;\n}",
     "order_parameters": "function order_parameters(state, slope, model, out) {\n"
     "  model.order_parameters(state, slope, out);\n}",
 }

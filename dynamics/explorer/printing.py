@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,17 +47,21 @@ def function_of(arguments: Sequence[str], values: Sequence[Any]) -> str:
     return f"({{ {', '.join(arguments)} }}) => [{listed}]"
 
 
-def closure(source: str, functions: dict[str, Sequence[Kind]]) -> str:
+def closure(
+    source: str, functions: Mapping[str, Sequence[Kind]], native: Mapping[str, str] = NATIVE
+) -> str:
     """Functions of a generated file as one object of JavaScript, which hides what they call.
 
     Parameters
     ----------
     source : str
         Text of the generated file.
-    functions : dict
+    functions : mapping
         Name -> kinds of the arguments.
+    native : mapping
+        Kernels that have a text of their own.
     """
-    kernels = Kernels(source, NATIVE)
+    kernels = Kernels(source, native)
     names = [f"{name}: {kernels.function(name, kinds)}" for name, kinds in functions.items()]
     return f"(() => {{\n{kernels.text()}\n\nreturn {{ {', '.join(names)} }};\n}})()"
 

@@ -119,13 +119,13 @@ function spaced(least, last, count) {
 /** The flow to a horizon; with `precise`, event times at two tolerances and how they differ. */
 function flow({ constants, horizon, records, least_time, precise }) {
   const problem = problemAt(constants), { path, outcome } = integrated(problem, horizon, RELATIVE);
-  const found = eventsOfFlow(path, constants);
+  const found = eventsOfFlow(path, problem.constants);
   const times = spaced(least_time, Math.max(path.end, 1e-300), records);
   const states = Array.from(times, (time) => path.state(time));
   let finer = null, finest = path;
   if (precise) {
     finest = integrated(problem, horizon, RELATIVE / 100).path;
-    finer = eventsOfFlow(finest, constants);
+    finer = eventsOfFlow(finest, problem.constants);
   }
   const events = RULES.map(({ name }) => {
     const { reason } = (finer ?? found)[name], time = (finer ?? found)[name].time;
@@ -179,7 +179,7 @@ async function descent({ constants, eta, steps, records }, pause) {
   const watched = problem.order_names.findIndex((name) => name.startsWith("d_"));
   const rates = Float64Array.from({ length: reached }, (_, k) => tracked[k * width + watched]);
   const fate = watched >= 0 && oscillates(rates) ? "oscillating" : "";
-  const found = eventsOfDescent(tracked, width, reached, constants, eta, fate);
+  const found = eventsOfDescent(tracked, width, reached, problem.constants, eta, fate);
   const events = RULES.map(({ name }) => {
     const { step, reason } = found[name];
     return { name, step, time: step === null ? null : eta * step, reason, state: null };
