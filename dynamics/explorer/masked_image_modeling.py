@@ -57,7 +57,7 @@ def page_model(system: System, parameters: Parameters) -> PageModel:
 
 def _grid(parameters: Parameters) -> Mapping[str, Sequence[Any]]:
     """Values of the constants that have sliders, the given ones among them."""
-    P = parameters.P  # noqa: N806 (the paper's letter)
+    P = parameters.P
     masked = sorted({parameters.masked, *(max(1, round(share * P)) for share in SHARES)} - {P})
     if parameters.family != "one_cluster":
         return {"masked": masked}

@@ -89,7 +89,8 @@ def model_script(
         Of the command that writes another page: ``attdyn explore NAME``.
     """
     sources: dict[str, int] = {}
-    kernels, points = [], []
+    kernels: list[str] = []
+    points: list[Any] = []
     for point, problem in made:
         if problem.source not in sources:
             sources[problem.source] = len(kernels)

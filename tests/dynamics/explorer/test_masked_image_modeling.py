@@ -15,8 +15,8 @@ CHANGES = [
     {},
     {"C_global": 4, "masked": 9},
     {"z": (1.0, 2.0), "odds": (0.5, 0.5)},
-    {"family": "two_cluster_grid", "P": None, "C_global": None, "b11": 3, "b10": 2, "C_local": 2, "T": 1},
-]  # fmt: skip
+    {"family": "two_cluster_grid", "P": None, "C_global": None, "b11": 3, "b10": 2, "T": 1},
+]
 
 
 def parameters_at(changes):
@@ -94,7 +94,7 @@ def test_a_point_that_the_page_has_not_is_refused_with_the_nearest():
 
 
 def test_counts_that_are_not_listed_have_no_page():
-    contour = SYSTEM.Parameters(P=4096, C_global=1024, C_local=4, masked=2048)
+    contour = SYSTEM.Parameters(P=256, z=(1.0, 2.0), odds=(0.5, 0.5))
     assert SYSTEM.ReducedPopulation(contour).settings["expectation"] != "counts"
     with pytest.raises(InvalidRequest, match="no contour integrals"):
         page_model(SYSTEM, contour)
