@@ -21,8 +21,8 @@ FUNCTIONS = {
     "abs": "Math.abs", "ceil": "Math.ceil", "copysign": "copysign", "cos": "Math.cos",
     "cosh": "Math.cosh", "exp": "Math.exp", "expm1": "Math.expm1", "float": "",
     "floor": "Math.floor", "int": "Math.trunc", "isfinite": "Number.isFinite",
-    "log": "Math.log", "log1p": "Math.log1p", "sin": "Math.sin", "sinh": "Math.sinh", "sqrt": "Math.sqrt", "tan": "Math.tan",
-    "tanh": "Math.tanh",
+    "log": "Math.log", "log1p": "Math.log1p", "sin": "Math.sin", "sinh": "Math.sinh",
+    "sqrt": "Math.sqrt", "tan": "Math.tan", "tanh": "Math.tanh",
 }  # fmt: skip
 """Function of Python -> of JavaScript."""
 CONSTANTS = {"nan": "NaN", "inf": "Infinity", "pi": "Math.PI"}
@@ -44,31 +44,23 @@ class NotPrinted(ValueError):
 
 
 class Callees(Protocol):
-    """What an expression may call and name.
-
-    Attributes
-    ----------
-    definitions : mapping
-        Functions of the source.
-    supplied : mapping
-        Functions that have a text of their own.
-    records : mapping
-        Named tuples that are made -> their fields.
-    numbers : mapping
-        Constants of the source.
-    """
+    """What an expression may call and name."""
 
     @property
-    def definitions(self) -> Mapping[str, ast.FunctionDef]: ...
+    def definitions(self) -> Mapping[str, ast.FunctionDef]:
+        """Functions of the source."""
 
     @property
-    def supplied(self) -> Mapping[str, str]: ...
+    def supplied(self) -> Mapping[str, str]:
+        """Functions that have a text of their own."""
 
     @property
-    def records(self) -> Mapping[str, tuple[str, ...]]: ...
+    def records(self) -> Mapping[str, tuple[str, ...]]:
+        """Named tuples that are made, and their fields."""
 
     @property
-    def numbers(self) -> Mapping[str, float]: ...
+    def numbers(self) -> Mapping[str, float]:
+        """Constants of the source."""
 
     def called(self, name: str, kinds: tuple[Kind, ...]) -> Printed:
         """Name in JavaScript of a function for arguments of these kinds, and what it returns."""
