@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test check validate bench clean
+.PHONY: run test check validate bench browser clean
 
 run: .venv/run.stamp
 	$(BIN)/attdyn compare positional_attention
@@ -21,6 +21,9 @@ validate: .venv/test.stamp
 
 bench: .venv/bench.stamp
 	$(BIN)/pytest tests/benchmarks -m benchmark_run -s
+
+browser: .venv/browser.stamp
+	$(BIN)/pytest tests/dynamics/explorer -m browser
 
 .venv/made.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -42,6 +45,10 @@ bench: .venv/bench.stamp
 
 .venv/bench.stamp: .venv/test.stamp
 	$(BIN)/pip install --quiet --editable '.[test,compare]'
+	@touch $@
+
+.venv/browser.stamp: .venv/test.stamp
+	$(BIN)/pip install --quiet --editable '.[test,browser]'
 	@touch $@
 
 clean:
