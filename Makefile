@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test check validate bench docs docs-cache clean
+.PHONY: run test check validate bench browser docs docs-cache clean
 
 run: .venv/run.stamp
 	$(BIN)/attdyn compare positional_attention
@@ -29,6 +29,9 @@ docs: .venv/docs.stamp
 docs-cache: .venv/docs.stamp
 	$(BIN)/python docs/site/cache.py
 
+browser: .venv/browser.stamp
+	$(BIN)/pytest tests/dynamics/explorer -m browser
+
 .venv/made.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 ..."; exit 1; }
@@ -53,6 +56,10 @@ docs-cache: .venv/docs.stamp
 
 .venv/docs.stamp: .venv/run.stamp
 	$(BIN)/pip install --quiet --editable '.[docs]'
+	@touch $@
+
+.venv/browser.stamp: .venv/test.stamp
+	$(BIN)/pip install --quiet --editable '.[test,browser]'
 	@touch $@
 
 clean:

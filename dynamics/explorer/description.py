@@ -57,7 +57,7 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
         "panels": _panels(problem, model.observables),
         "matrices": list(model.matrices),
         "plane": _plane(problem),
-        "equations": [fragment(system.derivation(problem.parameters).as_markdown(3))],
+        "derivation": fragment(system.derivation(problem.parameters).as_markdown(3)),
         "run": {
             "eta": run.eta,
             "steps": run.steps,

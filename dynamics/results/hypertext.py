@@ -42,7 +42,7 @@ def fragment(page: str) -> str:
     def formula(latex: str, options: Mapping[str, Any]) -> str:
         return mathml(latex, bool(options.get("display_mode")))
 
-    reader = MarkdownIt("commonmark").enable("table")
+    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     reader.use(dollarmath_plugin, renderer=formula, double_inline=False, allow_digits=True)
     reader.use(anchors_plugin, slug_func=anchor)
     return str(reader.render(page))

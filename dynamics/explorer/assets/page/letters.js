@@ -1,0 +1,73 @@
+// The letters of formulas on charts: MathML as runs of text at three heights.
+
+/**
+ * A part of a formula in one size.
+ * @typedef {{text: string, level: number, italic: boolean}} Run  level 1 is raised, -1 lowered
+ */
+
+const ACCENTS = { "˙": "\u0307", "^": "\u0302", "¯": "\u0304", "~": "\u0303", ".": "\u0307" };
+const SPACED = new Set(["=", "<", ">", "≤", "≥", "+", "→"]);
+
+/** A text as a single run, or runs as they are. */
+function as_runs(text) {
+  return Array.isArray(text) ? text : [{ text: String(text), level: 0, italic: false }];
+}
+
+/**
+ * Runs of a formula; of a text that is no MathML the text.
+ * @param {string} mathml
+ * @param {string} name what it is called where there is no formula
+ * @returns {Run[]}
+ */
+function letters(mathml, name) {
+  if (!mathml) return as_runs(name);
+  const holder = document.createElement("template");
+  holder.innerHTML = mathml;
+  const runs = runs_of(holder.content, 0);
+  return runs.length ? runs : as_runs(name);
+}
+
+function runs_of(node, level) {
+  if (node.nodeType === Node.TEXT_NODE) return [];
+  const each = [...node.childNodes].filter((child) => child.nodeType === Node.ELEMENT_NODE);
+  const text = node.textContent.trim();
+  switch (node.localName) {
+    case "annotation":
+      return [];
+    case "mi":
+      return [{ text, level, italic: [...text].length === 1 }];
+    case "mn":
+    case "mtext":
+      return [{ text, level, italic: false }];
+    case "mo":
+      return [{ text: SPACED.has(text) ? ` ${text} ` : text.replace("-", "−"), level, italic: false }];
+    case "mspace":
+      return [{ text: " ", level, italic: false }];
+    case "msub":
+    case "munder":
+      return [...runs_of(each[0], level), ...runs_of(each[1], -1)];
+    case "msup":
+      return [...runs_of(each[0], level), ...runs_of(each[1], 1)];
+    case "msubsup":
+    case "munderover":
+      return [...runs_of(each[0], level), ...runs_of(each[1], -1), ...runs_of(each[2], 1)];
+    case "mover":
+      return accented(runs_of(each[0], level), each[1].textContent.trim());
+    case "mfrac":
+      return [...runs_of(each[0], level), { text: "/", level, italic: false }, ...runs_of(each[1], level)];
+    case "msqrt":
+      return [{ text: "√", level, italic: false }, ...each.flatMap((child) => runs_of(child, level))];
+    default:
+      return each.flatMap((child) => runs_of(child, level));
+  }
+}
+
+function accented(runs, accent) {
+  const mark = ACCENTS[accent] || "";
+  return runs.map((run, k) => (k === runs.length - 1 ? { ...run, text: run.text + mark } : run));
+}
+
+/** Runs as one plain text, for readers of screens. */
+function spoken(runs) {
+  return runs.map((run) => run.text).join("").trim();
+}
