@@ -17,6 +17,7 @@ from dynamics.registry import System
 from dynamics.results.formulas import mathml, plain_text
 from dynamics.results.hypertext import fragment
 from dynamics.results.presentation import Presentation
+from theory.events import EventRule
 
 LEAST_TIME = 1e-2
 """First time that is shown."""
@@ -50,10 +51,7 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
         ],
         "groups": list(groups),
         "observables": [_letter(name, presentation, observables) for name in model.observables],
-        "events": [
-            {"name": rule.name, "mathml": mathml(rule.latex), "meaning": plain_text(rule.meaning)}
-            for rule in problem.events
-        ],
+        "events": [_event(rule, presentation) for rule in problem.events],
         "panels": _panels(problem, model.observables),
         "matrices": list(model.matrices),
         "plane": _plane(problem),
@@ -65,6 +63,20 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
             "least_time": min(LEAST_TIME, run.eta),
         },
         "version": metadata.version("attdyn"),
+    }
+
+
+def _event(rule: EventRule, presentation: Presentation) -> dict[str, str]:
+    """An event: its name as pictures have it, its condition, and what it means."""
+    plot = presentation.plot
+    # Formulas of a mark stand between dollar signs.
+    parts = {**plot.asides, **plot.marks}.get(rule.name, "").split("$")
+    words = [part if k % 2 else rf"\text{{{part}}}" for k, part in enumerate(parts) if part]
+    return {
+        "name": rule.name,
+        "mathml": mathml("".join(words) or presentation.notation.latex(rule.name)),
+        "condition": mathml(rule.latex),
+        "meaning": plain_text(rule.meaning),
     }
 
 

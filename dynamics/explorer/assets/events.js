@@ -121,8 +121,10 @@ function crossingOf(path, rule, begin, constants) {
       if (rests || largest === 0) continue;
     }
     if (condition(time) > 0) {
-      if (time === begin) return { time, reason: "" };
-      return { time: rootBetween(condition, before, time), reason: "" };
+      // What lies on the boundary at the start, and holds at once, is reached at the start.
+      const boundary = begin === 0 && before === 0 && rule.expression(path.row(0, rule.rates), constants) === 0;
+      const root = time === begin ? begin : rootBetween(condition, before, time);
+      return { time: boundary && condition(1e-9 * time) > 0 ? 0 : root, reason: "" };
     }
     before = time;
   }
