@@ -48,7 +48,8 @@ def page(description: Mapping[str, Any], worker: str) -> str:
     description : mapping
         What the page says of the model: ``name``, ``title``, ``source``, ``summary``, ``version``,
         ``command``, ``constants``, ``states``, ``observables``, ``events``, ``panels``,
-        ``matrices``, ``plane``, ``equations`` and ``run``, all of them plain values.
+        ``matrices``, ``plane``, ``derivation`` and ``run``, all of them plain values. ``mathml`` of
+        the letters is MathML, the derivation is HTML with formulas.
     worker : str
         The script of the worker, which answers the requests ``check``, ``flow``, ``descent``,
         ``plane`` and ``matrix``.
@@ -61,11 +62,12 @@ def page(description: Mapping[str, Any], worker: str) -> str:
     Raises
     ------
     ValueError
-        If a formula is no MathML, or a number of the description is infinite or not a number,
-        which JSON has no word for.
+        If a formula is no MathML, the derivation has elements that do more than be read, or a
+        number of the description is infinite or not a number, which JSON has no word for.
     """
     for formula in _formulas(description):
         _check_formula(formula)
+    _check_text(description["derivation"])
     texts = {key: html.escape(str(description[key])) for key in ("title", "source", "summary")}
     scripts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
     return Template(_asset("page.html")).substitute(
@@ -92,7 +94,6 @@ def _formulas(description: Mapping[str, Any]) -> Iterator[str]:
     """All MathML of a description."""
     for key in ("constants", "states", "observables", "events"):
         yield from (entry["mathml"] for entry in description[key] if entry["mathml"])
-    yield from description["equations"]
 
 
 def _check_formula(formula: str) -> None:
@@ -105,5 +106,23 @@ def _check_formula(formula: str) -> None:
         tag = element.tag.rpartition("}")[2]
         if not tag.startswith("m") and tag not in ("semantics", "annotation"):
             raise ValueError(f"a formula of the page has <{tag}>, which MathML has not")
-        if any(name.lower().startswith(("on", "href")) for name in element.attrib):
-            raise ValueError(f"a formula of the page has a <{tag}> that does more than be read")
+        _check_attributes(element)
+
+
+def _check_text(text: str) -> None:
+    """Refuse elements that are not of a text with formulas and tables."""
+    try:
+        root = ElementTree.fromstring(f"<div>{text}</div>")
+    except ElementTree.ParseError as error:
+        raise ValueError(f"the derivation of the page is not well formed ({error})") from None
+    for element in root.iter():
+        tag = element.tag.rpartition("}")[2]
+        if tag in ("script", "style", "iframe", "object", "embed", "form", "img", "link", "svg"):
+            raise ValueError(f"the derivation of the page has <{tag}>, which is no text")
+        _check_attributes(element)
+
+
+def _check_attributes(element: ElementTree.Element) -> None:
+    if any(name.lower().startswith(("on", "href", "src")) for name in element.attrib):
+        tag = element.tag.rpartition("}")[2]
+        raise ValueError(f"the page would have a <{tag}> that does more than be read")

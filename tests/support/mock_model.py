@@ -57,11 +57,11 @@ DESCRIPTION = {
             {"label": "other sets", "value": "c"}]},
     ],
     "plane": {"x": "x", "y": "y"},
-    "equations": [
+    "derivation": (
         "<math display='block'><mfrac><mrow><mi>d</mi><mi>x</mi></mrow><mrow><mi>d</mi><mi>τ</mi>"
         "</mrow></mfrac><mo>=</mo><mi>x</mi><mi>y</mi><mo>(</mo><mn>1</mn><mo>-</mo><mi>x</mi>"
-        "<mo>)</mo></math>",
-    ],
+        "<mo>)</mo></math>"
+    ),
     "run": {"eta": 0.1, "steps": 5000, "horizon": 1000.0, "least_time": 0.1},
     "version": "0.0.0",
 }  # fmt: skip
