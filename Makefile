@@ -1,8 +1,9 @@
-# make run: the showcase; make test: the tests; make check: lint, types and import contracts.
+# make run: the showcase; make test: the tests; make check: lint, types and import contracts;
+# make docs: the site, in build/html; make docs-cache: its figures and verdicts that are missing.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test check validate bench browser clean
+.PHONY: run test check validate bench browser docs docs-cache clean
 
 run: .venv/run.stamp
 	$(BIN)/attdyn compare positional_attention
@@ -21,6 +22,12 @@ validate: .venv/test.stamp
 
 bench: .venv/bench.stamp
 	$(BIN)/pytest tests/benchmarks -m benchmark_run -s
+
+docs: .venv/docs.stamp
+	$(BIN)/python docs/site/build.py
+
+docs-cache: .venv/docs.stamp
+	$(BIN)/python docs/site/cache.py
 
 browser: .venv/browser.stamp
 	$(BIN)/pytest tests/dynamics/explorer -m browser
@@ -47,9 +54,13 @@ browser: .venv/browser.stamp
 	$(BIN)/pip install --quiet --editable '.[test,compare]'
 	@touch $@
 
+.venv/docs.stamp: .venv/run.stamp
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	@touch $@
+
 .venv/browser.stamp: .venv/test.stamp
 	$(BIN)/pip install --quiet --editable '.[test,browser]'
 	@touch $@
 
 clean:
-	rm -rf .venv results
+	rm -rf .venv results build

@@ -23,6 +23,7 @@ from dynamics.validation import InvalidRequest, path_of, refuse, shown
 from theory.summary import summarized
 
 if TYPE_CHECKING:
+    from dynamics.description import Description
     from theory.claims import Claim
     from theory.notation import Notation
     from theory.page import Page
@@ -124,6 +125,9 @@ class System:
         Options of the reduced problem, and of both full ones, beside those above.
     closure : callable or None
         Parameters -> what training closes on (`theory.closure.Closure`), of a model of one's own.
+    defining : callable or None
+        Parameters or None -> what defines a model of one's own, in a few equations
+        (`theory.page.Page`); of a built-in system ``derivation(...).model`` does.
     checks, figures : mapping or None
         Source of a claim -> its check, name -> figure; those of the paper in
         `dynamics.experiments` where None.
@@ -161,6 +165,7 @@ class System:
     full_options: tuple[str, ...] = ()
     closure: Callable[..., Any] | None = None
     figures: Mapping[str, Callable[..., Any]] | None = None
+    defining: Callable[..., Page] | None = None
 
     @property
     def reference(self) -> str:
@@ -185,6 +190,23 @@ class System:
             "expectations": self.expectations,
             "claims": len(self.claims),
         }
+
+    def describe(self, parameters: Any = None) -> Description:
+        """What it is: the model in a few equations, its symbols, observables, events and claims.
+
+        Parameters
+        ----------
+        parameters : Parameters, optional
+            Where a model is described; its defaults by default.
+
+        Returns
+        -------
+        Description
+            Printed as text, shown by a notebook as HTML; ``as_latex()``, ``document()``.
+        """
+        from dynamics.description import describe
+
+        return describe(self, parameters)
 
     @property
     def digests(self) -> Mapping[str, str]:

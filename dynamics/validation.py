@@ -11,10 +11,11 @@ import math
 import os
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from numbers import Integral, Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar, get_args, get_type_hints
 
 from pydantic import BeforeValidator, ConfigDict, ValidationError, ValidationInfo
 
@@ -31,6 +32,8 @@ SHOWN = 100
 """Letters of a value in a message."""
 LONGEST = 290
 """Letters of a message, so that a line of the command line has at most 300."""
+PLAIN_KINDS: dict[Any, str] = {bool: "True or False", str: "a word", int: "a whole number"}
+"""Types of fields that check nothing else -> what they can be."""
 NEGATIVE = -(2**31)
 """Least of the whole numbers that have no bound of their own, and are told none."""
 SYNONYMS = {
@@ -255,9 +258,7 @@ def integer(
     InvalidRequest
         For anything else.
     """
-    allowed = f"{'an odd' if odd else 'a whole'} number"
-    if at_least > NEGATIVE:
-        allowed += f" of at least {at_least}"
+    allowed = _whole_words(at_least, odd)
     allowed += "" if at_most == 10**6 else f" and at most {at_most:,}"
     if isinstance(value, bool) or not isinstance(value, Real):
         refuse(parameter, value, "is not a number", allowed, at_least)
@@ -274,6 +275,21 @@ def integer(
     if odd and rounded % 2 == 0:
         refuse(parameter, value, "is even", allowed, near)
     return rounded
+
+
+def _whole_words(at_least: int, odd: bool) -> str:
+    """What a whole number can be."""
+    kind = "an odd number" if odd else "a whole number"
+    return f"{kind} of at least {at_least}" if at_least > NEGATIVE else kind
+
+
+def _real_words(
+    above: float | None = None, at_least: float | None = None, at_most: float | None = None
+) -> str:
+    """What a number can be."""
+    bounds = [("above", above), ("at least", at_least), ("at most", at_most)]
+    words = [f"{word} {bound:g}" for word, bound in bounds if bound is not None]
+    return "a finite number" + (" " + " and ".join(words) if words else "")
 
 
 def real(
@@ -300,9 +316,7 @@ def real(
     InvalidRequest
         For anything else.
     """
-    bounds = [("above", above), ("at least", at_least), ("at most", at_most)]
-    words = [f"{word} {bound:g}" for word, bound in bounds if bound is not None]
-    allowed = "a finite number" + (" " + " and ".join(words) if words else "")
+    allowed = _real_words(above, at_least, at_most)
     inside = at_most if at_most is not None else 1e-6 if above is not None else at_least or 0.0
     if isinstance(value, bool) or not isinstance(value, Real):
         refuse(parameter, value, "is not a number", allowed, inside)
@@ -399,6 +413,13 @@ def learning_rate(value: object, groups: tuple[str, ...] | None) -> tuple[float,
     return tuple(real("eta", number, above=0.0) for number in many)
 
 
+@dataclass(frozen=True)
+class Allowed:
+    """What a field of ``Parameters`` can be, in words; in the annotation of its type."""
+
+    words: str
+
+
 def _field(check: Callable[..., Any], optional: bool, **bounds: Any) -> BeforeValidator:
     def validate(value: object, info: ValidationInfo) -> Any:
         if value is None and optional:
@@ -418,14 +439,35 @@ def whole(at_least: int, odd: bool = False, optional: bool = False) -> Any:
     optional : bool
         None is allowed, and left to a default set later.
     """
-    return Annotated[Any, _field(integer, optional, at_least=at_least, odd=odd)]
+    allowed = Allowed(_whole_words(at_least, odd))
+    return Annotated[Any, _field(integer, optional, at_least=at_least, odd=odd), allowed]
 
 
 def word(*choices: str) -> Any:
     """Field type: one of these words."""
-    return Annotated[Any, _field(known_word, False, choices=choices)]
+    return Annotated[Any, _field(known_word, False, choices=choices), Allowed(", ".join(choices))]
 
 
 def number(optional: bool = False, **bounds: float) -> Any:
     """Field type: a finite number with the bounds of `real`; optional as in `whole`."""
-    return Annotated[Any, _field(real, optional, **bounds)]
+    return Annotated[Any, _field(real, optional, **bounds), Allowed(_real_words(**bounds))]
+
+
+def allowed_values(parameters: type) -> dict[str, str]:
+    """Field of a type of parameters -> what it can be, in words; "" where its type says nothing.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> allowed = allowed_values(dynamics.load_system("positional_attention").Parameters)
+    >>> allowed["p"], allowed["q"], allowed["random_sets"]
+    ('an odd number of at least 3', 'a finite number above 0 and at most 1', 'any, mixed')
+    """
+    kinds = get_type_hints(parameters, include_extras=True)
+    return {
+        name: next(
+            (part.words for part in get_args(kinds[name]) if isinstance(part, Allowed)),
+            PLAIN_KINDS.get(kinds[name], ""),
+        )
+        for name in parameters.__dataclass_fields__  # type: ignore[attr-defined]
+    }

@@ -24,14 +24,14 @@ def test_make_run_installs_only_what_the_product_needs():
     extras = {name: requirements(text) for name, text in config["options.extras_require"].items()}
     assert not needed & set.union(*extras.values())
     assert {name for name, packages in extras.items() if "jax" in packages} == {
-        "test", "models", "images", "compare",
+        "test", "models", "images", "compare", "docs",
     }  # fmt: skip
     recipe = (ROOT / "Makefile").read_text().split(".venv/run.stamp:")[1].split("@touch")[0]
     assert recipe.rstrip().endswith("--editable .")
 
 
 def test_the_recipe_for_slurm_is_a_sweep(monkeypatch):
-    text = (ROOT / "docs" / "sweeps.md").read_text()
+    text = (ROOT / "docs" / "cluster.md").read_text()
     recipe = re.search(r"(    from dask_jobqueue.*?)\n\n", text, re.DOTALL)[1]
     assert len(recipe.splitlines()) == 6
     scaled, waited, swept = [], [], []

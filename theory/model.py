@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from theory.documentation import Documentation
 from theory.law import (
     Blamed,
     FloatArray,
@@ -128,6 +129,9 @@ class Model:
         probability of all of them: sizes that no enumeration reaches. There is no full problem.
     name, title, source : str
         Code name, a line for readers, and the paper.
+    documentation : str
+        Docstring of the file: what the model is, and what its symbols mean
+        (`theory.documentation`).
     path : Path or None
         File of the model.
 
@@ -173,6 +177,7 @@ class Model:
     name: str = "model"
     title: str = ""
     source: str = ""
+    documentation: str = ""
     path: Path | None = None
 
     def __post_init__(self) -> None:
@@ -219,6 +224,11 @@ class Model:
         for array, group in self.groups.items():
             if not isinstance(group, str) or not group.isidentifier():
                 raise ModelError(f"groups: {group!r} of {array!r} is no word, as 'value'")
+
+    @cached_property
+    def documented(self) -> Documentation:
+        """Its documentation, read."""
+        return Documentation(self.documentation)
 
     @cached_property
     def constants(self) -> dict[str, Any]:

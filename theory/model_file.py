@@ -7,6 +7,7 @@ import sys
 import types
 from pathlib import Path
 
+from theory.documentation import Documentation
 from theory.law import ModelError, error_text, line_of
 from theory.model import LEADING, SETTINGS, TABLES, Model
 
@@ -72,11 +73,11 @@ def read_model(path: str | Path) -> Model:
     arguments = {name: content[name] for name in names_of_parts if content.get(name) is not None}
     if "start" not in arguments:
         raise ModelError(f"{file.name} holds no model: it has no function start(...)")
-    lines = (module.__doc__ or "").strip().splitlines()
-    title = lines[0].rstrip(".") if lines else file.stem
-    source = str(content.get("SOURCE", ""))
+    documentation = module.__doc__ or ""
+    arguments |= {"documentation": documentation, "source": str(content.get("SOURCE", ""))}
+    title = Documentation(documentation).title or file.stem
     try:
-        return Model(**arguments, name=file.stem, title=title, source=source, path=file)
+        return Model(**arguments, name=file.stem, title=title, path=file)
     except ModelError as error:
         raise ModelError(f"{file.name}: {error}") from None
 

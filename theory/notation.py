@@ -7,6 +7,7 @@ their labels from it, so a letter is never spelled twice.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,13 @@ POSITIVE = (("positive", True),)
 INTEGER = (("integer", True),)
 NATURAL = (("integer", True), ("positive", True))
 COUNT = (("integer", True), ("nonnegative", True))
+GREEK = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ",
+    "eta": "η", "theta": "θ", "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν",
+    "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "upsilon": "υ", "phi": "φ",
+    "chi": "χ", "psi": "ψ", "omega": "ω",
+}  # fmt: skip
+"""Name of a Greek letter -> the letter."""
 
 
 @dataclass(frozen=True)
@@ -118,3 +126,29 @@ class Notation(Mapping[str, NotationEntry]):
     def latex_names(self) -> dict[sympy.Symbol, str]:
         """Symbol -> LaTeX, in the form `sympy.latex` takes as ``symbol_names``."""
         return {self.symbol(name): letter.latex for name, letter in self._letters.items()}
+
+
+def latex_of(name: str) -> str:
+    r"""A code name as LaTeX: ``alpha0`` is ``\alpha_{0}``, ``A_0_1`` is ``A_{0,1}``.
+
+    Words below a letter stand apart, as in ``A_{to mask}``.
+    """
+    base, *below = name.split("_")
+    digits = re.fullmatch(r"([A-Za-z]+?)(\d+)", base)
+    if digits:
+        base, below = digits[1], [digits[2], *below]
+    folded = base.lower()
+    if folded in GREEK:
+        capital = base[0].isupper() and folded not in ("alpha", "beta", "epsilon", "zeta", "eta")
+        letter = "\\" + (folded.capitalize() if capital else folded)
+    elif len(base) == 1:
+        letter = base
+    else:
+        letter = rf"\mathrm{{{base}}}"
+    written, was_word = "", False
+    for part in filter(None, below):
+        word = not part.isdigit() and len(part) > 1
+        apart = (r"\ " if word or was_word else ",") if written else ""
+        written += apart + (rf"\mathrm{{{part}}}" if word else part)
+        was_word = word
+    return letter + (f"_{{{written}}}" if written else "")

@@ -89,6 +89,8 @@ class Page:
         Code name -> LaTeX.
     wrapped : bool
         Whether lines are at most `WIDTH` columns.
+    model : tuple of Section
+        What defines the model, in about five equations: the law, the network, the risk, the step.
     """
 
     title: str
@@ -96,6 +98,7 @@ class Page:
     sections: tuple[Section, ...]
     letters: Mapping[str, str]
     wrapped: bool = False
+    model: tuple[Section, ...] = ()
 
     def as_text(self) -> str:
         """Plain text; sums are written ``sum(f(k), k = 1..K)``.
@@ -157,41 +160,70 @@ class Page:
         standalone : bool
             A whole document, which needs amsmath, amssymb and geometry.
         """
-        printer = _LatexPrinter(self.letters)
-
-        def written(side: Any) -> str:
-            if isinstance(side, HandWritten):
-                return side.latex
-            if isinstance(side, sympy.Add) and not isinstance(side, sympy.MatrixExpr):
-                return printer.broken(side)
-            if isinstance(side, sympy.Basic):
-                return str(printer.doprint(side))
-            return self.letters.get(str(side), rf"\mathrm{{{_escaped(str(side))}}}")
-
         lines = [rf"\section*{{{_escaped(self.title)}}}"]
         lines += [_escaped(self.source), ""] if self.source else []
         for section in self.sections:
             lines.append(rf"\paragraph{{{_escaped(section.heading)}}}")
-            words = "; ".join(f"`{name}`: {meaning}" for name, meaning in section.letters)
-            sentences = ([words + "."] if words else []) + list(section.sentences)
-            made = [_with_mathematics(sentence, printer.inline) for sentence in sentences]
+            made = [_with_mathematics(text, self._inline) for text in _sentences(section)]
             lines += [sentence + r"\\" for sentence in made[:-1]] + made[-1:]
-            if section.equations:
-                rows = [
-                    r", \qquad ".join(
-                        f"{written(left)} {sign}{_SIGNS[''.join(relation)]} {written(right)}"
-                        for (left, right, *relation), sign in zip(
-                            group, ["&", *" " * 9], strict=False
-                        )
-                    )
-                    for group in self._groups(section)
-                ]
-                lines += [r"\begin{align*}", "  " + " \\\\\n  ".join(rows), r"\end{align*}"]
+            lines += self._aligned(section)
             if section.verbatim:
                 lines += [r"\begin{verbatim}", *section.verbatim, r"\end{verbatim}"]
         if standalone:
             lines = [PREAMBLE, *lines, r"\end{document}"]
         return "\n".join(lines)
+
+    def as_markdown(self, level: int = 2) -> str:
+        """The sections as Markdown, formulas in LaTeX between dollar signs.
+
+        Parameters
+        ----------
+        level : int
+            Of the headings.
+        """
+        parts = []
+        for section in self.sections:
+            parts.append(f"{'#' * level} {section.heading}")
+            made = [_with_mathematics(text, self._inline, "*") for text in _sentences(section)]
+            parts += [text[:1].upper() + text[1:] for text in made]
+            if section.equations:
+                lines = "\n".join(self._aligned(section)).replace("{align*}", "{aligned}")
+                parts.append(f"$$\n{lines}\n$$")
+            if section.verbatim:
+                parts.append("\n".join(["```text", *section.verbatim, "```"]))
+        return "\n\n".join(parts) + "\n"
+
+    def formula(self, side: Any) -> str:
+        """A side of an equation in LaTeX."""
+        printer = _LatexPrinter(self.letters)
+        if isinstance(side, HandWritten):
+            return side.latex
+        if isinstance(side, sympy.Add) and not isinstance(side, sympy.MatrixExpr):
+            return printer.broken(side)
+        if isinstance(side, sympy.Basic):
+            return str(printer.doprint(side))
+        return self.letters.get(str(side), rf"\mathrm{{{_escaped(str(side))}}}")
+
+    def _inline(self, text: str) -> str:
+        return _LatexPrinter(self.letters).inline(text)
+
+    def _aligned(self, section: Section) -> list[str]:
+        """The equations of a section as an align environment; no line where there are none."""
+        rows = [
+            r", \qquad ".join(
+                f"{self.formula(left)} {sign}{_SIGNS[''.join(relation)]} {self.formula(right)}"
+                for (left, right, *relation), sign in zip(group, ["&", *" " * 9], strict=False)
+            )
+            for group in self._groups(section)
+        ]
+        body = "  " + " \\\\\n  ".join(rows)
+        return [r"\begin{align*}", body, r"\end{align*}"] if rows else []
+
+
+def _sentences(section: Section) -> list[str]:
+    """Letters with their meanings, then the sentences."""
+    words = "; ".join(f"`{name}`: {meaning}" for name, meaning in section.letters)
+    return ([words + "."] if words else []) + list(section.sentences)
 
 
 def _row(equation: tuple[Any, ...]) -> str:
@@ -363,13 +395,15 @@ def plain(side: Any) -> str:
     return str(_TextPrinter().doprint(side)) if isinstance(side, sympy.Basic) else str(side)
 
 
-def _with_mathematics(sentence: str, inline: Callable[[str], str]) -> str:
-    """A sentence in LaTeX, mathematics between dollar signs."""
+def _with_mathematics(sentence: str, inline: Callable[[str], str], escaped: str = "&%#_{}^") -> str:
+    """A sentence in LaTeX, or in Markdown; mathematics between dollar signs."""
     parts = sentence.replace("``", "`").split("`")
-    return "".join(f"${inline(p)}$" if k % 2 else _escaped(p) for k, p in enumerate(parts))
+    return "".join(
+        f"${inline(p).strip()}$" if k % 2 else _escaped(p, escaped) for k, p in enumerate(parts)
+    )
 
 
-def _escaped(text: str) -> str:
-    for sign in "&%#_{}":
-        text = text.replace(sign, "\\" + sign)
-    return text.replace("^", r"\^{}")
+def _escaped(text: str, signs: str = "&%#_{}^") -> str:
+    return "".join(
+        (r"\^{}" if sign == "^" else "\\" + sign) if sign in signs else sign for sign in text
+    )

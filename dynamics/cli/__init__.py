@@ -38,6 +38,9 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "systems": Command("", "", "list the systems there are"),
+    "describe": Command(
+        "SYSTEM", "describe", "the model in a few equations, its symbols, events and claims"
+    ),
     "derive": Command("SYSTEM", "paper", "what sympy derives: text, LaTeX, or compiled source"),
     "run": Command(
         "SYSTEM", "train", "train one problem by gradient descent or the flow; its events"
@@ -47,6 +50,9 @@ COMMANDS = {
     "phase": Command("STORE", "phase", "draw a sweep: a phase diagram, slices or a power law"),
     "status": Command("STORE", "sweep", "how far a sweep is, and whether its store is damaged"),
     "diversity": Command("FILE", "diversity", "how much the queries of attention maps differ"),
+    "explore": Command(
+        "SYSTEM", "explore", "a page with sliders that trains in a browser, in one file"
+    ),
     "verify": Command("SYSTEM", "paper", "a measured verdict on every claim of the paper"),
     "figure": Command("SYSTEM", "paper", "a figure of the paper, or one that goes with a verdict"),
     "gallery": Command(

@@ -27,9 +27,9 @@ def execute(request: CommandRequest) -> int:
     from dynamics.analysis.comparison import compare
     from dynamics.experiments import experiments_of, gallery
     from dynamics.experiments.figure import draw
-    from dynamics.experiments.verdict_report import html
     from dynamics.experiments.verify import verify
     from dynamics.results import storage
+    from dynamics.results.hypertext import html
 
     options, system = request.flags, request.system
     gallery.source_of(system)

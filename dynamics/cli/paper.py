@@ -300,7 +300,8 @@ def _pictures(done: list[Verdict]) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 def _report(request: CommandRequest, done: list[Verdict]) -> dict[str, str]:
     """File name -> text of the page on the verdicts."""
-    from dynamics.experiments.verdict_report import html, markdown
+    from dynamics.experiments.verdict_report import markdown
+    from dynamics.results.hypertext import html
 
     system, flags = request.system, request.flags
     words = ["attdyn", "verify", str(system.origin or system.name)]

@@ -1,27 +1,24 @@
 """A page on a model: its file, what closes, the standard picture, its figures and verdicts.
 
 Written as Markdown, and turned to HTML as the report of verdicts is
-(`dynamics.experiments.verdict_report`).
+(`dynamics.results.hypertext`).
 """
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from dynamics.experiments.verdict_report import prose, summary
 from dynamics.validation import InvalidRequest
 from theory.closure import closure_lines
+from theory.documentation import Documentation
 
 if TYPE_CHECKING:
     from dynamics.experiments.verify import Verdict
     from dynamics.registry import System
     from dynamics.results.comparison import Comparison
-
-MATH = re.compile(r":math:`([^`]+)`")
-DISPLAYED = re.compile(r"^\.\. math::(.*\n(?:[ \t]+\S.*\n)*)", re.MULTILINE)
 
 
 def source_of(system: System) -> tuple[str, str]:
@@ -44,27 +41,6 @@ def source_of(system: System) -> tuple[str, str]:
         return system.title, text.strip()
     end = module.body[0].end_lineno or 0
     return str(ast.get_docstring(module)), "\n".join(text.splitlines()[end:]).strip()
-
-
-def from_docstring(text: str) -> str:
-    """A docstring's paragraphs as Markdown, with formulas between dollar signs.
-
-    Parameters
-    ----------
-    text : str
-
-    Examples
-    --------
-    >>> from_docstring("The risk :math:`R`.")
-    'The risk $R$.'
-    """
-    text = DISPLAYED.sub(lambda match: f"$$\n{_joined(match[1])}\n$$\n", text + "\n")
-    text = MATH.sub(lambda match: f"${_joined(match[1])}$", text)
-    return text.replace("``", "`").strip()
-
-
-def _joined(text: str) -> str:
-    return " ".join(text.split())
 
 
 def markdown(
@@ -93,7 +69,7 @@ def markdown(
     str
     """
     documentation, code = source_of(system)
-    title, _, body = documentation.partition("\n")
+    documented = Documentation(documentation)
     assert system.closure is not None
     closure = system.closure(system.Parameters(**comparison.reduced.parameters)).document()
     run, name = comparison.reduced, system.reference
@@ -103,8 +79,9 @@ def markdown(
         for event in run.events.values()
     )
     parts = [
-        f"# {title.rstrip('.')}",
-        from_docstring(body),
+        f"# {documented.title}",
+        documented.markdown,
+        "\n".join(f"- `{name}`: {meaning}" for name, meaning in documented.fields.items()),
         f"Source: {system.model.source}." if system.model.source else "",
         "## The file",
         f"```python\n{code}\n```",

@@ -1,7 +1,7 @@
-"""The verdicts on a paper as a page to read: Markdown, and HTML with its formulas as MathML.
+"""The verdicts on a paper as a page to read, in Markdown (`dynamics.results.hypertext`: HTML).
 
 A section a claim: the paper's words, what it assumes, the verdict, measured beside claimed, the
-reason, the picture of the evidence, and the command that repeats it. No network is needed.
+reason, the picture of the evidence, and the command that repeats it.
 """
 
 from __future__ import annotations
@@ -9,22 +9,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dynamics.results.hypertext import anchor
 
 if TYPE_CHECKING:
     from dynamics.experiments.verify import Verdict
 
-STYLE = """
-:root { color-scheme: light dark; }
-body { font: 1rem/1.55 Georgia, serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
-h1, h2, table, code { font-family: system-ui, sans-serif; }
-h2 { border-top: 1px solid #8884; padding-top: 1rem; margin-top: 2rem; font-size: 1.15rem; }
-blockquote { margin: 1rem 0; padding: .1rem 1rem; border-left: 4px solid #0072b2; }
-table { border-collapse: collapse; font-size: .85rem; display: block; overflow-x: auto; }
-td, th { padding: .3rem .6rem; border-bottom: 1px solid #8884; text-align: left; }
-img { max-width: 100%; background: white; }
-code { font-size: .85rem; }
-"""
 SPECIAL = re.compile(r"([\\`*_\[\]<>|#$])")
 """Characters that mean something in Markdown."""
 
@@ -68,7 +59,7 @@ def summary(verdicts: Sequence[Verdict]) -> list[str]:
     """Rows of the table of all verdicts."""
     rows = ["| claim | verdict | measured | claimed | quantity |", "|---|---|---|---|---|"]
     for verdict in verdicts:
-        link = f"[{_plain(verdict.claim.source)}](#{_anchor(verdict.claim.source)})"
+        link = f"[{_plain(verdict.claim.source)}](#{anchor(verdict.claim.source)})"
         numbers = f"{verdict.measured:.4g} | {_claimed(verdict)}"
         rows.append(f"| {link} | {verdict.word} | {numbers} | {_plain(verdict.finding.quantity)} |")
     return rows
@@ -125,43 +116,4 @@ def prose(text: str) -> str:
     parts = re.split(r"(\$[^$]+\$|``[^`]+``)", text)
     return "".join(
         part.replace("``", "`") if k % 2 else _plain(part) for k, part in enumerate(parts)
-    )
-
-
-def _anchor(source: str) -> str:
-    """The anchor of a heading, as Markdown's readers make it."""
-    return re.sub(r"[^\w -]", "", source.lower()).replace(" ", "-")
-
-
-def html(title: str, page: str) -> str:
-    """Turn a page in Markdown into a whole HTML document.
-
-    Parameters
-    ----------
-    title : str
-    page : str
-        Of `markdown`.
-
-    Returns
-    -------
-    str
-    """
-    from html import escape
-
-    from latex2mathml.converter import convert
-    from markdown_it import MarkdownIt
-    from mdit_py_plugins.anchors import anchors_plugin
-    from mdit_py_plugins.dollarmath import dollarmath_plugin
-
-    def formula(latex: str, options: Mapping[str, Any]) -> str:
-        return str(convert(latex, display="block" if options.get("display_mode") else "inline"))
-
-    reader = MarkdownIt("commonmark").enable("table")
-    reader.use(dollarmath_plugin, renderer=formula, double_inline=False, allow_digits=True)
-    reader.use(anchors_plugin, slug_func=_anchor)
-    return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f"{reader.render(page)}</body>\n</html>\n"
     )

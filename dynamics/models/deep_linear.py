@@ -12,6 +12,16 @@ everything else stays zero: one scalar a mode. For two layers the strength :math
 follows a sigmoid, ``claims``. An aligned start that is not balanced would leave one scalar for each
 mode and layer, any other start nothing; what the flow keeps is :math:`W_{l+1}^T W_{l+1} - W_l
 W_l^T`.
+
+:D: size of the square matrices, and number of modes
+:layers: number of layers
+:a0: strength of every mode at the start
+:s1: largest singular value of the target
+:ratio: ratio of consecutive singular values of the target
+:W: matrices of the layers
+:s: singular values of the target
+:w*: entry of a mode in every layer, the first mode being the largest
+:T*: a mode has half of its final strength
 """
 
 import numpy as np

@@ -17,6 +17,25 @@ in :math:`W_3`: 19, of which the two of M at the query's own position do not mov
 
 Reconstructed from the abstract and notes, not from the printed equations: causal masks that include
 the token itself, the query as the last token, in a plane of its own, averaged over the pairs.
+
+:N: pairs of an item and its label
+:W1: merged query-key matrix of the first layer
+:W2: merged query-key matrix of the second layer
+:W3: readout of the label
+:alpha1: attention of a token to equal tokens
+:alpha2: attention of a position to itself
+:alpha3: attention of a label to the position of its item, by M
+:beta1, beta4: attention of a token to equal tokens, within the first or the second half of h
+:beta2, beta3: attention of a token to equal tokens, between the two halves of h
+:b1, b4: attention of a position to itself, within the first or the second half of h
+:b2, b3: attention of a position to itself, between the two halves of h
+:c*: attention of a position to the other one of its plane, by M
+:gamma1: share of the query itself in the answer
+:gamma2: share of what the first layer attends to, from the query
+:gamma3: share of the tokens that the second layer attends to
+:gamma4: share of what the first layer attended to there
+:T_gamma: the readout of what the second layer attends to has emerged
+:T_copy: the label is copied, with a tenth of the loss left
 """
 
 from functools import reduce

@@ -16,6 +16,23 @@ I`,
 ``rank=R`` are ``heads`` separate ones, :math:`U_h = \sum_r k_{hr} q_{hr}^T`, from a random start
 with nothing to stay equal: the risk then falls from plateau to plateau. Eigenvalues are ``least +
 slope (D - 1 - d)``.
+
+:D: dimension of the inputs
+:N: examples in a prompt
+:w0: size of the start
+:ratio: u over the length of U at the start
+:rank: rank of separate heads, 0 for the merged one
+:heads: number of separate heads
+:seed_0: seed of a random start
+:least: smallest eigenvalue of the covariance of the inputs
+:slope: difference of consecutive eigenvalues
+:U: merged key-query matrix of each head
+:k: keys of separate heads
+:q: queries of separate heads
+:u: value weights of the heads
+:s: diagonal of U, one for each eigenvalue
+:eigenvalues: of the covariance of the inputs, largest first
+:half: :math:`s u` has half of its final value, for white inputs
 """
 
 import numpy as np

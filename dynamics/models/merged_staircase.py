@@ -11,6 +11,16 @@ coordinate. A coordinate that the target does not contain never moves, so traini
 dimension: it closes on the same scalars at every D. The merged-staircase property (every monomial
 adds at most one coordinate to those before it) is necessary for that, and in wide networks nearly
 sufficient; few neurons may rest before. What leaps over two coordinates is not learned from w = 0.
+
+:D: dimension of the hypercube
+:neurons: number of neurons
+:target: staircase, leap or parity
+:W: weights of the neurons
+:a: output weights
+:b: biases
+:F_*: Fourier coefficient of the network, of the product of these coordinates
+:w_*: root mean square of the weights of this coordinate
+:T_*: half of the coefficient of this monomial is learned
 """
 
 import itertools

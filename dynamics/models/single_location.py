@@ -10,6 +10,15 @@ In the paper tokens are Gaussian and training closes on five overlaps by the ort
 model, by draws, is ``single_location_gaussian``. This is its finite twin, enumerated and exact:
 tokens of one mark (0 or 1), one label and two noise coordinates, each :math:`\pm 1`. From zero it
 closes on two of eight entries, ``kappa`` (k along the mark) and ``nu`` (v along the label).
+
+:L: number of tokens
+:k: key
+:v: vector that reads the label
+:kappa: overlap of the key with the mark
+:nu: overlap of v with the label direction
+:found: attention to the token that holds the label
+:T_v: half of the label direction is recovered
+:T_k: half of the attention is on the right token
 """
 
 import itertools

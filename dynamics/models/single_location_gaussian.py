@@ -8,6 +8,17 @@ The tokens are :math:`X_l \sim N(0, \gamma^2 I_d)`, the one that holds the label
 paper trains on the sphere and closes on five overlaps; from zero two of them move, ``kappa`` and
 ``nu``, at any d. Its softmax is kept here, where the paper analyses the error function in its
 place.
+
+:d: dimension of the tokens
+:L: number of tokens
+:gamma: spread of the tokens
+:k: key
+:v: vector that reads the label
+:kappa: overlap of the key with :math:`k^*`
+:nu: overlap of v with :math:`v^*`
+:found: attention to the token that holds the label
+:T_v: half of the label direction is recovered
+:T_k: half of the attention is on the right token
 """
 
 import numpy as np

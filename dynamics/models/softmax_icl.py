@@ -13,6 +13,17 @@ and the counts n are multinomial: a finite law, enumerated and exact. Feature 1 
 (:math:`A_k` of the paper), ``B..`` those of a query with another feature. A shift of a row of Q
 changes nothing, so its sum is kept; balanced, ``B = -A/(K-1)``. Events: the mean attention of a
 query on its own feature is 95 % of the largest possible, the chance that it is there at all.
+
+:K: number of features
+:N: tokens of a prompt
+:p1: probability of feature 1
+:Q: bilinear weights, query feature by token feature
+:A*: weight of a query feature on itself
+:B*: weight of a query feature on another one
+:attention_1: attention of a query of feature 1 to its own feature
+:attention_2: attention of a query of another feature to its own feature
+:T_1: queries of feature 1 attend as well as they can, up to 5 %
+:T_2: queries of the other features attend as well as they can, up to 5 %
 """
 
 import itertools

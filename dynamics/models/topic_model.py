@@ -12,6 +12,26 @@ with logits A and values V: a finite law, enumerated and exact. By exchange of w
 it closes on V of the same topic, of another topic and of MASK, and on A of the same topic, of
 another one, and of and to MASK. The paper trains V under uniform attention first and A afterwards;
 here all is trained at once from zero, where A has no gradient before V has grown.
+
+:T: number of topics
+:v: words of each topic
+:chosen: topics of a document
+:masked: probability that a word is masked
+:left: probability that a masked word is left as it is
+:random: probability that a masked word is replaced by any word
+:decay: weight decay of V, the :math:`\lambda` above
+:V: values, true word by shown word
+:A: logits of attention, query word by key word
+:V_same: value of a word of the same topic
+:V_other: value of a word of another topic
+:V_mask: value of MASK
+:A_same: logit of a word of the same topic
+:A_other: logit of a word of another topic
+:A_to_mask: logit of MASK, for a query that is a word
+:A_of_mask: logit of a word, for the query MASK
+:A_mask: logit of MASK, for the query MASK
+:T_V: values of the own topic have half of what a uniform answer within it needs
+:T_A: words attend to their own topic e times as much as to others
 """
 
 from itertools import combinations, product

@@ -19,6 +19,7 @@ from dynamics.models.engine.fingerprint import digests
 from dynamics.models.engine.limits import parse_limits
 from dynamics.models.engine.realization import Realization, Walk
 from dynamics.models.engine.tracing import refusals
+from dynamics.results.formulas import plain_text
 from dynamics.results.presentation import (
     LOOKS,
     Origin,
@@ -40,43 +41,10 @@ from dynamics.validation import (
 from theory.events import EventRule
 from theory.law import ModelError
 from theory.model import Model
-from theory.notation import Notation
+from theory.notation import GREEK, Notation, latex_of
 
 if TYPE_CHECKING:
     from dynamics.models.engine.realization import Realization
-
-GREEK = {
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ",
-    "eta": "η", "theta": "θ", "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν",
-    "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "upsilon": "υ", "phi": "φ",
-    "chi": "χ", "psi": "ψ", "omega": "ω",
-}  # fmt: skip
-
-
-def latex_of(name: str) -> str:
-    r"""A code name as LaTeX: ``alpha0`` is ``\alpha_{0}``, ``A_0_1`` is ``A_{0,1}``.
-
-    Words below a letter stand apart, as in ``A_{to mask}``.
-    """
-    base, *below = name.split("_")
-    digits = re.fullmatch(r"([A-Za-z]+?)(\d+)", base)
-    if digits:
-        base, below = digits[1], [digits[2], *below]
-    folded = base.lower()
-    if folded in GREEK:
-        capital = base[0].isupper() and folded not in ("alpha", "beta", "epsilon", "zeta", "eta")
-        letter = "\\" + (folded.capitalize() if capital else folded)
-    elif len(base) == 1:
-        letter = base
-    else:
-        letter = rf"\mathrm{{{base}}}"
-    written, was_word = "", False
-    for part in filter(None, below):
-        word = not part.isdigit() and len(part) > 1
-        apart = (r"\ " if word or was_word else ",") if written else ""
-        written += apart + (rf"\mathrm{{{part}}}" if word else part)
-        was_word = word
-    return letter + (f"_{{{written}}}" if written else "")
 
 
 def notation_of(model: Model, scalars: tuple[str, ...], observables: tuple[str, ...]) -> Notation:
@@ -90,15 +58,17 @@ def notation_of(model: Model, scalars: tuple[str, ...], observables: tuple[str, 
     observables : tuple of str
         Names of what the model observes.
     """
-    kinds = {
-        "constant of the model": model.constants,
-        "scalar of the reduction": scalars,
-        "observable of the model": observables,
-    }
+    kinds = {name: f"constant of {_users(model, name)}" for name in model.constants}
+    kinds |= dict.fromkeys(scalars, "scalar of the reduction")
+    kinds |= dict.fromkeys(observables, "observable of the model")
     rows = {
-        name: (name, GREEK.get(name, name), latex_of(name), kind)
-        for kind, names in kinds.items()
-        for name in names
+        name: (
+            name,
+            GREEK.get(name, name),
+            latex_of(name),
+            plain_text(model.documented.meaning(name)) or kind,
+        )
+        for name, kind in kinds.items()
     }
     for name in (*scalars, *observables):
         rate, latex = f"d_{name}", rf"\dot{{{latex_of(name)}}}"
@@ -107,6 +77,12 @@ def notation_of(model: Model, scalars: tuple[str, ...], observables: tuple[str, 
     outside = "largest distance from the closed space"
     rows["outside"] = "outside", "outside", r"\mathrm{outside}", outside
     return Notation(model.source or model.title or model.name, rows.values())
+
+
+def _users(model: Model, constant: str) -> str:
+    """The functions of a model that take a constant."""
+    roles = [role for role, names in model.arguments.items() if constant in names]
+    return " and ".join(filter(None, [", ".join(roles[:-1]), roles[-1]]))
 
 
 MOST_PANELS = 5

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import sympy
 
-from dynamics.models.engine.definition import Definition, latex_of
+from dynamics.models.engine.definition import Definition
 from dynamics.models.engine.realization import Realization, Walk
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure
 from theory.law import select_samples
+from theory.notation import latex_of
 from theory.page import HandWritten, Page, Section
 from theory.rendering import MOST_SCALARS, closure_sections, multiplicities
 from theory.tracing import UntracedPrimitive, to_sympy
@@ -28,6 +29,8 @@ SYMBOLIC_NUMBERS = 2500
 LONGEST = 2400
 """Characters of an expression up to which it is written out."""
 SHOWN_CLASSES = 6
+MOST_EQUATIONS, MOST_STEPS, MOST_KEPT = 9, 4, 3
+"""Of a loss, of steps, and of conserved sums, where a model is described in a few equations."""
 
 
 def page(definition: Definition, parameters: Any, walk: Walk) -> Page:
@@ -49,8 +52,54 @@ def page(definition: Definition, parameters: Any, walk: Walk) -> Page:
     sections += closure_sections(closure, names)
     if closure.scalars:
         sections += [*_samples(made, closure), *_recursion(made, closure)]
-    letters = {name: latex_of(name) for name in (*closure.names, *made.constants)}
+    return Page(model.title or model.name, model.source, tuple(sections), _letters(made, closure))
+
+
+def _letters(made: Realization, closure: Closure) -> dict[str, str]:
+    return {name: latex_of(name) for name in (*closure.names, *made.constants)}
+
+
+def defining(definition: Definition, parameters: Any, walk: Walk) -> Page:
+    """What defines a model at some parameters, in a few equations: law, loss, one step.
+
+    Derivatives are left to `page`, which takes minutes where the loss is long.
+
+    Parameters
+    ----------
+    definition : Definition
+    parameters : Parameters
+    walk : Walk
+        The run along which the closure is looked at.
+    """
+    made = definition.realization(parameters)
+    closure, model = made.closure(walk), made.model
+    sections = [_law_of(made, closure)]
+    if closure.scalars:
+        loss, _ = _loss(made, closure)
+        if len(loss.equations) > MOST_EQUATIONS:
+            more = f"{len(loss.equations)} equations, which attdyn derive prints"
+            loss = Section(loss.heading.partition(" (")[0], (more,))
+        sections += [loss, _descent(made, closure, MOST_STEPS)]
+    letters = _letters(made, closure)
     return Page(model.title or model.name, model.source, tuple(sections), letters)
+
+
+def _law_of(made: Realization, closure: Closure) -> Section:
+    """How the expectation is taken, and what training closes on."""
+    if not made.program.has_law:
+        words = "the population risk is given in closed form: nothing is sampled"
+    elif made.only_sampled:
+        words = f"the law can only be drawn from: {closure.samples} draws stand for it"
+    else:
+        words = f"{closure.samples} samples, all of them enumerated"
+        if closure.sample_classes != closure.samples:
+            words += f"; on the scalars below {closure.sample_classes} losses are different"
+    kept = tuple(
+        f"training keeps `{text} = {law.value:.6g}`"
+        for text, law in zip(closure.conserved, closure.laws, strict=True)
+        if law.exact and law.degree == 1
+    )
+    return Section("Data law and reduction", (words, closure.summary(), *kept[:MOST_KEPT]))
 
 
 def _samples(made: Realization, closure: Closure) -> Iterator[Section]:
@@ -80,30 +129,45 @@ def _sample_text(sample: Any) -> str:
     return text if len(text) < 120 else text[:117] + "..."
 
 
-def _recursion(made: Realization, closure: Closure) -> Iterator[Section]:
-    """The loss on the scalars, the risk, and one step."""
+def _loss(made: Realization, closure: Closure) -> tuple[Section, sympy.Expr | None]:
+    """The loss of a sample on the scalars, or the risk, and its expression if there is one."""
     symbols = [sympy.Symbol(name, real=True) for name in closure.names]
     heading, loss = _restricted(made, closure, symbols)
     if loss is None:
-        yield Section(heading, ("it cannot be written in elementary functions here",))
-    else:
-        shared, (short,) = _shared([loss])
-        left = HandWritten("R", "R") if not made.program.has_law else HandWritten("loss", r"\ell")
-        if len(str(short)) + sum(len(str(v)) for _, v in shared) > LONGEST * 4:
-            yield Section(heading, (f"an expression of {len(str(loss))} characters",))
-        else:
-            used = set().union(*(v.free_symbols for v in (short, *dict(shared).values())))
-            letters = _sample_letters(used - set(symbols))
-            yield Section(heading, (), (*shared, (left, short)), (), letters)
-    counts = closure.sizes
+        words = "it cannot be written in elementary functions here"
+        return Section(heading, (words,)), None
+    shared, (short,) = _shared([loss])
+    left = HandWritten("R", "R") if not made.program.has_law else HandWritten("loss", r"\ell")
+    if len(str(short)) + sum(len(str(v)) for _, v in shared) > LONGEST * 4:
+        return Section(heading, (f"an expression of {len(str(loss))} characters",)), loss
+    used = set().union(*(v.free_symbols for v in (short, *dict(shared).values())))
+    letters = _sample_letters(used - set(symbols))
+    return Section(heading, (), (*shared, (left, short)), (), letters), loss
+
+
+def _descent(made: Realization, closure: Closure, most: int) -> Section:
+    """One step of gradient descent, on each of so many scalars; on any of them where more."""
     sentences = []
     if made.program.has_law:
         count = closure.sample_classes
         sentences.append(f"R = sum over the {count} classes c of P_c loss(scalars; s_c)")
         sentences.append("P_c is the probability of class c, s_c one of its samples")
-    steps = [_step(name, n) for name, n in zip(closure.names, counts, strict=True)]
+    steps = [_step(name, n) for name, n in zip(closure.names, closure.sizes, strict=True)]
+    if most < min(len(steps), MOST_SCALARS):
+        sentences.append("theta is any of the scalars, n(theta) the number of its entries")
+        right = r"\theta - \frac{\eta}{n(\theta)} \frac{\partial R}{\partial \theta}"
+        left, any_of = HandWritten("theta'", r"\theta'"), "theta - eta/n(theta) * dR/dtheta"
+        steps = [(left, HandWritten(any_of, right))]
     letters = (("eta", "learning rate"), ("R", "risk"), ("'", "the next step"))
-    yield Section("Gradient descent", tuple(sentences), tuple(steps[:MOST_SCALARS]), (), letters)
+    return Section("Gradient descent", tuple(sentences), tuple(steps[:MOST_SCALARS]), (), letters)
+
+
+def _recursion(made: Realization, closure: Closure) -> Iterator[Section]:
+    """The loss on the scalars, the risk, one step, and the derivatives."""
+    section, loss = _loss(made, closure)
+    yield section
+    yield _descent(made, closure, MOST_SCALARS)
+    symbols = [sympy.Symbol(name, real=True) for name in closure.names]
     if loss is None or len(symbols) > MOST_SCALARS:
         return
     slopes = [sympy.diff(loss, symbol) for symbol in symbols]
@@ -131,7 +195,8 @@ def _sample_letters(used: set[sympy.Basic]) -> tuple[tuple[str, str], ...]:
 def _step(name: str, count: int) -> tuple[HandWritten, HandWritten]:
     """One step of gradient descent on a scalar that stands for some entries."""
     letter, share = latex_of(name), "" if count == 1 else f"/{count}"
-    right = rf"{letter} - \frac{{\eta}}{{{count}}} \frac{{\partial R}}{{\partial {letter}}}"
+    rate = r"\eta" if count == 1 else rf"\frac{{\eta}}{{{count}}}"
+    right = rf"{letter} - {rate} \frac{{\partial R}}{{\partial {letter}}}"
     return HandWritten(f"{name}'", f"{letter}'"), HandWritten(
         f"{name} - eta{share} * dR/d{name}", right
     )

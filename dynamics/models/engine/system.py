@@ -75,6 +75,7 @@ def system_of(model: Model) -> System:
         notation=notation_of(model, named, ()),
         claims=claims,
         derivation=_derivation_of(definition),
+        defining=_defining_of(definition),
         derivations=_no_derivations,
         Parameters=definition.Parameters,
         **kinds,  # type: ignore[arg-type]
@@ -124,6 +125,17 @@ def _derivation_of(definition: Definition) -> Callable[..., Page]:
         return page(definition, selected, definition.walk(eta, steps))
 
     return derivation
+
+
+def _defining_of(definition: Definition) -> Callable[..., Page]:
+    def defining(parameters: Any = None) -> Page:
+        """What defines the model at some parameters (`dynamics.models.engine.derivation`)."""
+        from dynamics.models.engine.derivation import defining as page
+
+        selected = definition.Parameters() if parameters is None else parameters
+        return page(definition, selected, definition.walk())
+
+    return defining
 
 
 def _no_derivations(parameters: Any = None) -> Mapping[str, Any]:

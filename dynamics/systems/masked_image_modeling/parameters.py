@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, model_validator
 from pydantic.dataclasses import dataclass
 
-from dynamics.validation import STRICT, known_word, real, refuse, refusing, whole
+from dynamics.validation import STRICT, Allowed, known_word, real, refuse, refusing, whole
 from theory.systems.masked_image_modeling.symmetry import one_cluster, reference, two_cluster_grid
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
@@ -99,28 +99,29 @@ class Parameters:
     ----------
     family : str
         ``"one_cluster"``: one partition into a global area of C_global patches and local ones of
-        C_local. ``"two_cluster_grid"``: two partitions; b11 patches are global in both, b10 only in
-        the first and as many only in the second (runs of C_local of them are local areas of the
-        other), and T grids of C_local x C_local have rows local in the first, columns in the
-        second. ``"custom"``: any partitions, in ``areas``.
+        C_local. ``"two_cluster_grid"``: two partitions, where b11 patches are global in both, b10
+        only in the first and as many only in the second (runs of C_local of them are local areas
+        of the other), and T grids of C_local x C_local have rows local in the first, columns in
+        the second. ``"custom"``: any partitions, in ``areas``.
     P : int
         Patches.
     C_global, C_local : int
-        Patches of the global area, and of a local one; where areas differ in size, those of
-        `theory.systems.masked_image_modeling.symmetry`, whose row the events are about.
-        No ``C_local`` where no area is local.
+        Patches of the global area, and of a local one (where areas differ in size, those of
+        `theory.systems.masked_image_modeling.symmetry`, whose row the events are about);
+        C_local divides P - C_global, and there is none where no area is local.
     b11, b10, T : int
-        Of ``"two_cluster_grid"``; None elsewhere.
+        Of ``"two_cluster_grid"``; none in other families.
     areas : tuple of tuple of int
-        Of ``"custom"``: for each cluster the area of each patch, 0 the global one; else empty.
+        Of ``"custom"``: for each cluster the area of each patch; numbers from 0, the global one,
+        as 0,0,1,1 and clusters separated by semicolons, empty in other families.
     masked : int
-        Patches that are masked, at least one and not all; half of them by default.
+        Patches that are masked; at least one and not all, half of them by default.
     z : tuple of float
-        Values of the latent of an area, 1e-3 to 1e3; a number, a list, or text with commas.
+        Values of the latent of an area; a number of 1e-3 to 1e3, or a list of them.
     odds : tuple of float
-        Their probabilities, equal by default.
+        Their probabilities; of sum 1, equal by default.
     d : int
-        Dimension of a patch, at least the number of features and positions, the default.
+        Dimension of a patch; at least the number of features and positions, the default.
 
     Raises
     ------
@@ -128,7 +129,7 @@ class Parameters:
         In one line that names parameter, value, what is allowed, the nearest valid.
     """
 
-    family: Annotated[str, BeforeValidator(_family)] = "one_cluster"
+    family: Annotated[str, BeforeValidator(_family), Allowed(", ".join(FAMILIES))] = "one_cluster"
     P: whole(2, optional=True) = None  # type: ignore[valid-type]
     C_global: whole(1, optional=True) = None  # type: ignore[valid-type]
     C_local: whole(1, optional=True) = None  # type: ignore[valid-type]

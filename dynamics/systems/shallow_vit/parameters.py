@@ -27,14 +27,14 @@ class Parameters:
     Attributes
     ----------
     M : int
-        Patterns, at least 3: two that decide the label, the others not.
+        Patterns: two that decide the label, the others not.
     L : int
         Tokens of a sample.
     m : int
         Neurons.
     alpha_star, alpha_confusion : float
-        Shares of tokens with the pattern of the label, and with that of the other label. A sample
-        has ``n_star`` and ``n_confusion`` of them, rounded half up.
+        Shares of tokens with the pattern of the label, and with that of the other label; a sample
+        has n_star and n_confusion of them, rounded half up, more of the first.
     sigma, delta : float
         Errors of the start: lengths of W_V mu_j - p_j, and of W_K mu_j - q_j and W_Q mu_j - r_j.
     xi : float
@@ -43,9 +43,9 @@ class Parameters:
         Standard deviation per coordinate of the noise of a token (c_0).
     data : str
         The other tokens of a sample: ``"fixed"`` as even as possible, ``"fixed_disc"`` drawn
-        uniformly. ``"iid"``: every token drawn with the shares; ties are left out.
+        uniformly. ``"iid"``: every token drawn with the shares, ties being left out.
     output_weights : str
-        ``"shared"``: one sign a_i for each neuron; ``"per_position"``: one for each of its tokens.
+        ``"shared"``: one sign a_i for each neuron, ``"per_position"``: one for each of its tokens.
     margin : float
         gamma, positive: the loss of a sample is max(gamma - y F, 0), reported divided by gamma.
     loss : str
@@ -53,7 +53,7 @@ class Parameters:
     frozen : str
         What is not trained: ``"none"``, ``"attention"`` (W_K, W_Q) or ``"values"`` (W_V).
     d : int
-        Dimension of tokens, keys and values, at least M; by default 10, or M if that is more.
+        Dimension of tokens, keys and values; at least M, by default 10, or M if that is more.
 
     Raises
     ------

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from dynamics.cli import main
-from dynamics.experiments.gallery import from_docstring
+from theory.documentation import from_docstring
 
 PLAIN = """import numpy as np
 

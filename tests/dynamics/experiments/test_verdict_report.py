@@ -8,8 +8,9 @@ import pytest
 import dynamics
 from dynamics.cli import main
 from dynamics.experiments.rules import applied
-from dynamics.experiments.verdict_report import html, markdown
+from dynamics.experiments.verdict_report import markdown
 from dynamics.experiments.verify import Finding
+from dynamics.results.hypertext import html
 from theory.claims import Claim
 
 SYSTEMS = ("positional_attention", "masked_image_modeling", "shallow_vit")

@@ -60,7 +60,8 @@ def page(rows: Mapping[str, Clusters] | None = None, notation: Notation = NOTATI
     """
     clusters = recursion.family_slots() if rows is None else rows
     count = len(next(iter(clusters.values())))
-    sections = [_law(count), _network(), _one_key()]
+    law, network = _law(count), _network()
+    sections = [law, network, _one_key()]
     sections += [_row(name, slots) for name, slots in clusters.items()]
     sections.append(_start())
     return Page(
@@ -70,6 +71,7 @@ def page(rows: Mapping[str, Clusters] | None = None, notation: Notation = NOTATI
         tuple(sections),
         {letter.name: letter.latex for letter in notation.values()} | IMAGES,
         wrapped=True,
+        model=(law, network, _risk_and_step()),
     )
 
 
@@ -151,6 +153,22 @@ def _one_key() -> Section:
         "unmasked patches of the areas, and `W` their probability, which is hypergeometric:",
     )
     return Section("One key, one feature (Lemmas A.8, 5.1, 5.2)", words, tuple(rows))
+
+
+def _risk_and_step() -> Section:
+    """Loss, risk and one step of descent, without their derivatives."""
+    loss_row, _, risk_row, *_ = _one_key().equations
+    step = HandWritten(
+        "Q - eta*d(sum of R over all patches)/dQ",
+        r"Q - \eta \frac{\partial}{\partial Q} \textstyle\sum_p R",
+    )
+    words = (
+        "``A_a`` is the attention to all unmasked patches of area `a`, and ``Sigma`` the sum of "
+        "`z_a**2*A_a**2` over all areas but `m`. Half of the squared distance of the output from "
+        "`X_p` is `loss` (Lemma A.8). ``R`` is the risk of patch `p`.",
+    )
+    rows = (loss_row, risk_row, (sympy.Symbol("Q'"), step))
+    return Section("Risk and gradient descent", words, rows)
 
 
 def push(kind: str, attention: sympy.Expr, latent: sympy.Expr, area: sympy.Expr) -> sympy.Expr:

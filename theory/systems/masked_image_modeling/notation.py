@@ -118,6 +118,12 @@ ROWS: tuple[Row, ...] = (
     ("gap_g", "Lg-L*", r"L_g - L_g^\star", "loss of a global patch above its floor"),
     ("risk", "R", r"\mathcal{L}", "population loss of all patches"),
     ("floor", "L*", r"\mathcal{L}^\star", "unavoidable error of all patches"),
+    (
+        "patch_association",
+        "patch association",
+        r"\mathrm{patch\ association}",
+        "share of the patches with half of their attention on their own unmasked area",
+    ),
     ("u", "u", "u_q", "attention to one key", POSITIVE),
     ("z_m", "zm", "z_m", "latent of the own area", POSITIVE),
     ("z_i", "zi", "z_i", "latent of another area", POSITIVE),

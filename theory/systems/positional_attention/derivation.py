@@ -45,18 +45,23 @@ def page(degree: int | None = None, random_sets: str = data_law.ANY) -> Page:
     random_sets : str
         The law of the random sets: ``"any"`` (Assumption 1) or ``"mixed"``.
     """
+    law, network = _law(random_sets), _network()
     sections: tuple[Section, ...] = (
-        _law(random_sets), _network(), _symmetry(), _attention(), _output(), _descent(),
-        _leading_order(),
+        law, network, _symmetry(), _attention(), _output(), _descent(), _leading_order()
     )  # fmt: skip
+    defining: tuple[Section, ...] = (law, network, _step())
     if degree is not None:
-        sections = tuple(_at_degree(section, sympy.Integer(degree)) for section in sections)
+        p_is = sympy.Integer(degree)
+        sections, defining = (
+            tuple(_at_degree(section, p_is) for section in group) for group in (sections, defining)
+        )
     return Page(
         "Positional attention: gradient descent on the population risk in three scalars",
         "Jelassi, Sander, Li (2022), Lemmas 4.1 to 4.3; every equation is derived by computation.",
         sections,
         {letter.name: letter.latex for letter in NOTATION.values()} | IMAGES,
         wrapped=True,
+        model=defining,
     )
 
 
@@ -130,6 +135,21 @@ def _symmetry() -> Section:
         ("theta", "any of `alpha`, `gamma`, `rho`"),
     )
     return Section("Equal entries (Lemmas 4.1 and 4.2)", words, rows, letters=letters)
+
+
+def _step() -> Section:
+    """Gradient descent on the scalars, without its derivatives."""
+    step = HandWritten(
+        "theta - eta/n(theta)*dR/dtheta",
+        r"\theta - \frac{\eta}{n(\theta)} \frac{\partial R}{\partial \theta}",
+    )
+    rows = (*_symmetry().equations, (sympy.Symbol("theta'"), step))
+    words = (
+        "`v` stays along the feature, `v = alpha*w`, and `A` keeps one entry inside all sets, "
+        "``gamma``, and one between sets, ``rho`` (Lemmas 4.1 and 4.2). ``theta`` is any of the "
+        "three, `n(theta)` the number of entries that it stands for, a prime the next step.",
+    )
+    return Section("Gradient descent, on three scalars", words, rows)
 
 
 def through_softmax(quantity: sympy.Expr, name: sympy.Expr, theta: sympy.Symbol) -> sympy.Expr:

@@ -75,6 +75,37 @@ ROWS: tuple[Row, ...] = (
     ("risk", "R", "R", "population risk: E log(1 + exp(-yF))"),
     ("error", "err", r"P(yF \leq 0)", "population error"),
     ("bayes_error", "err*", r"\mathrm{err}^\star", "irreducible error of the law"),
+    (
+        "test_error",
+        "test err",
+        r"P_{\mathrm{test}}(yF \leq 0)",
+        "error on fresh samples, a margin of 0 counting as one",
+    ),
+    (
+        "patch_association",
+        "patch association",
+        r"\mathrm{patch\ association}",
+        "share of the rows of A with their own set on top (Definition 2.2)",
+    ),
+    ("cosine", "cos", r"\cos(v, w^\star)", "cosine of the angle between v and the feature w*"),
+    (
+        "gamma_spread",
+        "sd γ",
+        r"\mathrm{sd}(\gamma)",
+        "standard deviation of the entries of A inside the sets",
+    ),
+    (
+        "rho_spread",
+        "sd ρ",
+        r"\mathrm{sd}(\rho)",
+        "standard deviation of the entries of A between the sets",
+    ),
+    (
+        "certificate",
+        "certificate",
+        r"\mathrm{certificate}",
+        "bound on the error of the gradient over the gross gradient, largest component",
+    ),
     ("polylog_gamma", "κγ", r"\kappa_\gamma", "the hidden polylog of Lemma 4.3, gamma"),
     ("polylog_rho", "κρ", r"\kappa_\rho", "least constant in Lemma 4.3, rho"),
 )

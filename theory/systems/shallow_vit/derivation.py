@@ -53,7 +53,8 @@ def page(data: str = data_law.DATA[0], loss: str = "hinge", frozen: str = "none"
         only where everything is.
     """
     cost = -y * F if loss == "linear" else sympy.Max(margin - y * F, 0)
-    sections = [_law(data), _network(cost), _slopes(cost), _patterns(FROZEN[frozen])]
+    law, network = _law(data), _network(cost)
+    sections = [law, network, _slopes(cost), _patterns(FROZEN[frozen])]
     sections += [] if FROZEN[frozen] else [_inner(), _classes(), _masses(data)]
     sections.append(_odds())
     return Page(
@@ -63,6 +64,7 @@ def page(data: str = data_law.DATA[0], loss: str = "hinge", frozen: str = "none"
         tuple(sections),
         {letter.name: letter.latex for letter in NOTATION.values()} | IMAGES,
         wrapped=True,
+        model=(law, network, _step(frozen)),
     )
 
 
@@ -145,6 +147,14 @@ def _network(cost: sympy.Expr) -> Section:
     used = " margin" if margin in cost.free_symbols else ""
     letters = _meanings(f"W_O W_V W_K W_Q m a{used} eta")
     return Section("Model, on patterns", words, tuple(rows), (), letters)
+
+
+def _step(frozen: str) -> Section:
+    """Gradient descent on the matrices, without its derivatives."""
+    moving = {"none": "W_O, W_V, W_K, W_Q", "attention": "W_O, W_V", "values": "W_O, W_K, W_Q"}
+    step = HandWritten("W - eta*dR/dW", r"W - \eta \frac{\partial R}{\partial W}")
+    words = (f"``W`` is any of `{moving[frozen]}`, a prime the next step.",)
+    return Section("Gradient descent", words, ((sympy.Symbol("W'"), step),))
 
 
 def entrywise(matrix: Any) -> sympy.Expr:

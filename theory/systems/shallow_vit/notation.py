@@ -56,6 +56,7 @@ ROWS: tuple[Row, ...] = (
     ("time", "τ", r"\tau", "time, eta times steps"),
     ("n_star", "n*", "n_*", "label-relevant tokens of a sample", NATURAL),
     ("n_confusion", "n#", r"n_\#", "confusion tokens of a sample", POSITIVE),
+    ("n_other", "n∘", r"n_\circ", "tokens of each other pattern in a sample", POSITIVE),
     ("y", "y", "y", "label, 1 or -1", INTEGER),
     ("w", "w", "w", "weight of a sample", POSITIVE),
     ("c", "c", "c", "tokens of each pattern in a sample", POSITIVE, "M"),

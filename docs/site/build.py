@@ -1,0 +1,49 @@
+"""Build the site: ``python docs/site/build.py [--out build/html]``; warnings are errors.
+
+The sources are put together in ``build/site`` from the pages of the repository and from what
+`pages` makes of the systems and of the cache; then Sphinx makes HTML of them, which needs neither
+a server nor a network.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from importlib import metadata
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+
+def mathjax() -> Path:
+    """MathJax in one file with its letters, of the package that brings it."""
+    (file,) = (
+        path for path in metadata.files("sphinx-mathjax-offline") or () if path.name == "tex-svg.js"
+    )
+    return Path(str(file.locate()))
+
+
+def main() -> int:
+    """Build; returns the exit code."""
+    from pages import write
+    from sources import ROOT, gather
+    from sphinx.cmd.build import main as sphinx
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", default=str(ROOT / "build" / "html"), metavar="DIR")
+    out = Path(parser.parse_args().out)
+    folder = ROOT / "build" / "site"
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "static").mkdir(parents=True)
+    shutil.copyfile(mathjax(), folder / "static" / "mathjax.js")
+    write(folder)
+    gather(folder)
+    shutil.rmtree(out, ignore_errors=True)
+    words = ["-b", "html", "-c", str(HERE), "-d", str(ROOT / "build" / "doctrees")]
+    return sphinx([*words, "-W", "--keep-going", "--fresh-env", "-q", str(folder), str(out)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,172 @@
+"""The figures and verdicts of the site, made by commands of ``attdyn`` and kept in ``docs/cache``.
+
+``python docs/site/cache.py [NAME ...] [--again]`` runs the commands whose result is missing, of all
+systems or of those named (``NAME`` is a system, or ``system/figure-x``), one after the other; with
+``--again`` those whose result is there too. The build of the site reads the cache and runs none of
+them. Of each result there is the picture, in few colours, and a JSON file with the command that
+made it, its caption and its time; of verdicts, the report as `dynamics.experiments.verdict_report`
+writes it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+CACHE = Path(__file__).resolve().parents[1] / "cache"
+REDUCED = ((1500, 96), (1500, 48), (1300, 48), (1100, 32), (900, 32))
+"""Most pixels across, and colours, of a picture in the cache: the first that is small enough."""
+MOST_BYTES = 95_000
+
+
+@dataclass(frozen=True)
+class Item:
+    """What one command makes for the site.
+
+    Attributes
+    ----------
+    system : str
+    name : str
+        ``"training"``, ``"verdicts"``, or ``"figure-<name>"``.
+    """
+
+    system: str
+    name: str
+
+    @property
+    def words(self) -> list[str]:
+        """The command, without the flags that say where its result goes."""
+        if self.name.startswith("figure-"):
+            return ["attdyn", "figure", self.system, self.name.removeprefix("figure-")]
+        return ["attdyn", {"training": "compare", "verdicts": "verify"}[self.name], self.system]
+
+    @property
+    def record(self) -> Path:
+        """Its JSON file."""
+        return CACHE / self.system / f"{self.name}.json"
+
+    @property
+    def picture(self) -> Path:
+        """Its picture; verdicts have a folder of them."""
+        return self.record.with_suffix(".png")
+
+    def read(self) -> dict[str, Any] | None:
+        """Its record; None where the cache does not hold it, or the command refused."""
+        if not self.record.is_file():
+            return None
+        content: dict[str, Any] = json.loads(self.record.read_text(encoding="utf-8"))
+        return None if "refused" in content else content
+
+
+def items() -> Iterator[Item]:
+    """Everything that the site shows, in the order of the systems."""
+    from dynamics.experiments.figure import figures
+    from dynamics.registry import load_system, system_names
+
+    for name in system_names():
+        system = load_system(name)
+        yield Item(name, "training")
+        yield from (Item(name, f"figure-{figure}") for figure in figures(system))
+        if system.claims:
+            yield Item(name, "verdicts")
+
+
+def make(item: Item) -> str:
+    """Run the command of an item and keep what it made; returns what happened in one line."""
+    with TemporaryDirectory() as folder:
+        words = [*item.words[1:], "--json", *_destination(item, Path(folder))]
+        begin = time.monotonic()
+        done = subprocess.run(
+            [sys.executable, "-m", "dynamics", *words], capture_output=True, text=True, cwd=folder
+        )
+        seconds = round(time.monotonic() - begin, 1)
+        item.record.parent.mkdir(parents=True, exist_ok=True)
+        if done.returncode == 2:
+            refusal = done.stderr.strip().splitlines()[-1].removeprefix("attdyn: ")
+            _write(item.record, {"command": shlex.join(item.words), "refused": refusal})
+            return f"refused: {refusal}"
+        if done.returncode:
+            return f"failed with code {done.returncode}: {done.stderr.strip()[-300:]}"
+        document = json.loads(done.stdout)
+        record = {"command": shlex.join(item.words), "seconds": seconds}
+        record |= _kept(item, Path(folder), document)
+        _write(item.record, record)
+    return f"{seconds:.0f} s"
+
+
+def _destination(item: Item, folder: Path) -> list[str]:
+    if item.name == "verdicts":
+        return ["--report", str(folder / "report"), "--out", str(folder / "out")]
+    return ["--out", str(folder / ("run" if item.name == "training" else "picture.png"))]
+
+
+def _kept(item: Item, folder: Path, document: dict[str, Any]) -> dict[str, Any]:
+    """Put the pictures into the cache; returns what its record says beside the command."""
+    if item.name == "verdicts":
+        report = folder / "report"
+        target = item.record.with_suffix("")
+        for picture in sorted(report.glob("*.png")):
+            _reduce(picture, target / picture.name)
+        text = (report / "verdicts.md").read_text(encoding="utf-8")
+        (target / "verdicts.md").write_text(text, encoding="utf-8")
+        counts: dict[str, int] = {}
+        for claim in document["claims"]:
+            counts[claim["verdict"]] = counts.get(claim["verdict"], 0) + 1
+        return {"counts": counts}
+    if item.name == "training":
+        _reduce(folder / "run" / "training.png", item.picture)
+        return {"parameters": document["parameters"], "eta": document.get("eta")}
+    _reduce(folder / "picture.png", item.picture)
+    return {"caption": document["caption"]}
+
+
+def _reduce(source: Path, target: Path) -> None:
+    """Write a picture in few colours."""
+    from PIL import Image
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with Image.open(source) as image:
+        whole = image.convert("RGB")
+    for widest, colours in REDUCED:
+        plain = whole
+        if whole.width > widest:
+            height = round(whole.height * widest / whole.width)
+            plain = whole.resize((widest, height), Image.Resampling.LANCZOS)
+        few = plain.quantize(colours, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        few.save(target, optimize=True)
+        if target.stat().st_size <= MOST_BYTES:
+            return
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Make what is missing."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a system, or system/item")
+    parser.add_argument("--again", action="store_true", help="make what is there anew, too")
+    options = parser.parse_args()
+    every = list(items())
+    known = {item.system for item in every} | {f"{item.system}/{item.name}" for item in every}
+    for name in options.names:
+        if name not in known:
+            parser.error(f"{name!r} is unknown; known are {', '.join(sorted(known))}")
+    for item in every:
+        wanted = not options.names or {item.system, f"{item.system}/{item.name}"} & {*options.names}
+        if wanted and (options.again or not item.record.is_file()):
+            print(f"{item.system}/{item.name}: {make(item)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

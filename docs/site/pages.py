@@ -1,0 +1,219 @@
+"""The pages that the build makes: models, verdicts, gallery, notebooks, reference.
+
+Models are described by `dynamics.description`, at every build; pictures and verdicts come from the
+cache (`cache`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cache import CACHE, Item, items
+
+from dynamics.experiments.gallery import source_of
+from dynamics.experiments.verdict_report import prose
+from dynamics.registry import System, built_in_names, load_system, system_names, title
+from theory.closure import closure_lines
+
+REFERENCE = {
+    "dynamics": ("Runs, comparisons, sweeps, verdicts", "dynamics", ()),
+    "systems": (
+        "Systems, problems and descriptions",
+        "",
+        (
+            "dynamics.registry.System", "dynamics.problem.Problem", "dynamics.problem.Layout",
+            "dynamics.description.Description", "dynamics.description.Symbol",
+            "dynamics.description.Definition", "dynamics.results.presentation.Presentation",
+        ),
+    ),
+    "plotting": ("Pictures", "dynamics.plotting", ()),
+    "analysis": (
+        "Stability and phase planes",
+        "",
+        (
+            "dynamics.analysis.transverse_stability.transverse",
+            "dynamics.analysis.transverse_stability.transverse_growth",
+            "dynamics.analysis.phase_portrait.plane.portrait",
+            "dynamics.analysis.phase_portrait.plane.Portrait",
+        ),
+    ),
+    "theory": ("Models, symmetry, derivations", "theory", ()),
+    "types": (
+        "Types of the theory",
+        "",
+        (
+            "theory.closure.Closure", "theory.reduction.ReducedSystem", "theory.page.Page",
+            "theory.notation.Notation", "theory.claims.Claim", "theory.events.Crossing",
+            "theory.events.ExceedsRunMaximum", "theory.events.RisesAgain",
+        ),
+    ),
+}  # fmt: skip
+"""Page of the reference -> heading, package whose public names are on it, further names."""
+
+
+def write(folder: Path) -> None:
+    """Make every page.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the sources of the site.
+    """
+    cached = list(items())
+    for name in system_names():
+        system = load_system(name)
+        own = [item for item in cached if item.system == name]
+        _write(folder / "models" / f"{name}.md", _model(system, own, folder))
+    names = [f"{_short(name)} <{name}>" for name in system_names()]
+    _write(folder / "models" / "index.md", _listed(names, "Pages"))
+    verdicts = [item for item in cached if item.name == "verdicts" and item.read()]
+    for item in verdicts:
+        _write(folder / "verdicts" / f"{item.system}.md", _verdicts(item, folder))
+    _write(folder / "verdicts" / "index.md", _verdict_index(verdicts))
+    _write(folder / "gallery.md", "\n\n".join(_gallery(cached, folder)))
+    _write(folder / "notebooks" / "index.md", _notebooks())
+    _reference(folder / "api")
+
+
+def _short(name: str) -> str:
+    """The title of a system without its authors."""
+    return re.sub(r"\s*\(.*", "", title(name))
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text.rstrip() + "\n", encoding="utf-8")
+
+
+def _listed(names: Sequence[str], caption: str) -> str:
+    """A table of contents that is seen."""
+    return "\n".join([f"## {caption}", "", "```{toctree}", ":maxdepth: 1", "", *names, "```"])
+
+
+def _picture(item: Item, folder: Path, page: str) -> str:
+    """The path of the picture of an item, from a page, copied into the sources."""
+    target = folder / "pictures" / item.system / item.picture.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(item.picture, target)
+    return "../" * page.count("/") + target.relative_to(folder).as_posix()
+
+
+def _model(system: System, own: Sequence[Item], folder: Path) -> str:
+    """Description, training, figures, the file and the verdicts of a system."""
+    page, name = f"models/{system.name}", system.name
+    parts = [system.describe().as_markdown().rstrip()]
+    claims = parts[0].find("\n## Claims\n")
+    parts[0] = parts[0][: claims if claims > 0 else None].rstrip()
+    if system.claims:
+        parts.append(
+            f"## Claims\n\n{len(system.claims)} statements of the paper are measured: "
+            f"[verdicts](../verdicts/{name}.md)."
+        )
+    if system.closure is not None:
+        closure = system.closure(system.Parameters()).document()
+        parts.append("\n".join(["## What closes", "", "```text", *closure_lines(closure), "```"]))
+    for item in own:
+        record = item.read()
+        if record is None or item.name == "verdicts":
+            continue
+        heading = "Training" if item.name == "training" else item.name.replace("figure-", "Figure ")
+        caption = prose(record.get("caption", "")) or _training_words(system)
+        parts.append(f"## {heading}\n\n![{heading} of {name}]({_picture(item, folder, page)})")
+        parts.append(f"```sh\n{record['command']}\n```\n\n{caption}")
+    if system.model is not None:
+        parts.append(f"## The file\n\n```python\n{source_of(system)[1]}\n```")
+    return "\n\n".join(parts)
+
+
+def _training_words(system: System) -> str:
+    run = system.default_runs["compare"]
+    given = ", ".join(f"{name}={value}" for name, value in run.parameters.items())
+    return (
+        f"Lines are the reduced problem, markers the full one: gradient descent at learning rate "
+        f"{run.eta:g}, {run.steps:,} steps{', ' + given if given else ''}."
+    )
+
+
+def _verdicts(item: Item, folder: Path) -> str:
+    """The report of a paper, with the pictures of its evidence."""
+    source = item.record.with_suffix("")
+    target = folder / "verdicts" / item.system
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.md"), dirs_exist_ok=True)
+    text = (source / "verdicts.md").read_text(encoding="utf-8")
+    text = re.sub(r"(?<=\]\()(?=[\w-]+\.png\))", f"{item.system}/", text)
+    record = item.read() or {}
+    command = f"```sh\n{record['command']} --report report\n```"
+    heading, _, rest = text.partition("\n")
+    model = f"The model: [{item.system}](../models/{item.system}.md)."
+    return f"{heading}\n\n{model}\n\n{command}\n{rest}"
+
+
+def _verdict_index(verdicts: Sequence[Item]) -> str:
+    """How many claims of which paper have which verdict."""
+    rows = ["## Papers", "", "| paper | claims | verdicts |", "|---|---|---|"]
+    for item in verdicts:
+        counts = (item.read() or {})["counts"]
+        words = "; ".join(f"{count} {word}" for word, count in counts.items())
+        link = f"[{prose(title(item.system))}]({item.system}.md)"
+        rows.append(f"| {link} | {sum(counts.values())} | {words} |")
+    entries = [f"{_short(item.system)} <{item.system}>" for item in verdicts]
+    contents = ["", "```{toctree}", ":hidden:", "", *entries, "```"]
+    return "\n".join([*rows, *contents])
+
+
+def _gallery(cached: Sequence[Item], folder: Path) -> Iterator[str]:
+    """Every picture with the command below it, system by system."""
+    yield "# Gallery"
+    yield "Every picture was made by the command below it, which makes it again."
+    papers = built_in_names()
+    for name in (*papers, *(n for n in system_names() if n not in papers)):
+        cards = [item for item in cached if item.system == name and item.name != "verdicts"]
+        cards = [item for item in cards if item.read()]
+        yield f"## {prose(_short(name))}\n\n[The model](models/{name}.md)"
+        yield "\n".join(["::::{grid} 1 2 2 2", ":gutter: 3", ""])
+        for item in cards:
+            record = item.read() or {}
+            picture = _picture(item, folder, "gallery")
+            caption = prose(record.get("caption", "")) or _training_words(load_system(name))
+            lines = [":::{grid-item-card}", f":img-top: {picture}"]
+            lines += [f":img-alt: {item.name} of {name}", "", f"```sh\n{record['command']}\n```"]
+            yield "\n".join([*lines, "", caption, ":::"])
+        yield "::::"
+
+
+def _notebooks() -> str:
+    names = sorted(path.stem for path in (CACHE.parents[1] / "notebooks").glob("*.ipynb"))
+    return "# Notebooks\n\nWith the outputs of the committed code.\n\n" + _listed(names, "Stories")
+
+
+def _reference(folder: Path) -> None:
+    """The pages of the reference: public names with their docstrings, by package."""
+    name = "Reference"
+    contents = ["", ".. toctree::", "   :maxdepth: 1", "", *(f"   {name}" for name in REFERENCE)]
+    _write(folder / "index.rst", "\n".join([name, "=" * len(name), *contents]))
+    for page, (heading, package, names) in REFERENCE.items():
+        objects = _public(package) if package else list(names)
+        lines = [heading, "=" * len(heading), ""]
+        if package:
+            lines += [f".. automodule:: {package}", "   :no-members:", ""]
+        lines += [".. autosummary::", "", *(f"   {name}" for name in objects), ""]
+        for name in objects:
+            whole = f"{package}.{name}" if package else name
+            kind = "autoclass" if inspect.isclass(_object(whole)) else "autofunction"
+            lines += [f".. {kind}:: {name}", ""]
+        _write(folder / f"{page}.rst", "\n".join(lines))
+
+
+def _public(package: str) -> list[str]:
+    module = importlib.import_module(package)
+    return [name for name in module.__all__ if callable(getattr(module, name))]
+
+
+def _object(name: str) -> object:
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)

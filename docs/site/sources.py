@@ -1,0 +1,129 @@
+"""The sources of the site, put together in one folder: pages of the repository, and made ones.
+
+Pages of the repository are taken as they are, with their links led to where their targets are in
+the site: ``README.md`` is the first page. A link that leads nowhere is an error. `pages` makes the
+others.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LINK = re.compile(r"(?<=\]\()([^)#\s]+)(?=(?:#[\w-]*)?\))")
+NAMED = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "CITATION.cff": "citation.md",
+    "LICENSE": "license.md",
+    "docs/verdicts.md": "verdicts/index.md",
+    "docs/library.md": "models/index.md",
+}
+"""File of the repository -> page, where the name is another."""
+CONTENTS = {
+    "Start": ("python", "command_line", "own_models", "models/index", "explorers"),
+    "Concepts": ("reduction", "expectations", "events", "stability", "empirical_runs"),
+    "How to": ("sweeps", "cluster", "phase_diagrams", "attention_maps", "latex"),
+    "Results": (
+        "verdicts/index", "gallery", "masked_image_modeling", "shallow_vit", "notebooks/index",
+    ),
+    "Reference": ("api/index", "proofs", "follow_one_gradient", "glossary"),
+    "Project": ("contributing", "changelog", "citation"),
+}  # fmt: skip
+"""Caption -> pages, in the order of the side bar; what the site does not have is left out."""
+
+
+class BrokenLink(Exception):
+    """A link of a page of the repository that leads to nothing in the site."""
+
+
+def pages_of_repository() -> Mapping[str, str]:
+    """Every file of the repository that is a page -> its place in the site."""
+    files = [
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("notebooks/*.ipynb"),
+        *ROOT.glob("notebooks/*.png"),
+    ]
+    paths = [path.relative_to(ROOT).as_posix() for path in sorted(files)]
+    return {path: path.removeprefix("docs/") for path in paths} | NAMED
+
+
+def led(text: str, path: str, places: Mapping[str, str]) -> str:
+    """A page with its links led to where their targets are in the site.
+
+    Parameters
+    ----------
+    text : str
+        Markdown.
+    path : str
+        Of the page in the repository.
+    places : mapping
+        File of the repository -> place in the site.
+
+    Raises
+    ------
+    BrokenLink
+        For a link to what is no page.
+    """
+    depth = places[path].count("/")
+
+    def target(match: re.Match[str]) -> str:
+        link = match[1]
+        if "://" in link:
+            return link
+        file = ((ROOT / path).parent / link).resolve()
+        name = file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else ""
+        if name not in places:
+            raise BrokenLink(f"{path} links to {link}, which is no page of the site")
+        return "../" * depth + places[name]
+
+    return LINK.sub(target, text)
+
+
+def gather(folder: Path) -> None:
+    """Write the pages of the repository, and the table of contents, into a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where `pages.write` has put what it makes.
+    """
+    places = pages_of_repository()
+    for path, place in places.items():
+        target = folder / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if path.endswith(".md"):
+            text = led((ROOT / path).read_text(encoding="utf-8"), path, places)
+            more = target.read_text(encoding="utf-8") if target.is_file() else ""
+            target.write_text(f"{text.rstrip()}\n\n{more}", encoding="utf-8")
+        elif path.endswith((".ipynb", ".png")):
+            shutil.copyfile(ROOT / path, target)
+        else:
+            text = (ROOT / path).read_text(encoding="utf-8")
+            heading = {"CITATION.cff": "How to cite"}.get(path, "Licence")
+            target.write_text(f"# {heading}\n\n```text\n{text}```\n", encoding="utf-8")
+    with (folder / "index.md").open("a", encoding="utf-8") as file:
+        file.write(_contents(folder))
+    (folder / "license.md").write_text(
+        f"---\norphan: true\n---\n\n{(folder / 'license.md').read_text(encoding='utf-8')}",
+        encoding="utf-8",
+    )
+
+
+def _contents(folder: Path) -> str:
+    """The side bar as hidden tables of contents."""
+    parts = []
+    for caption, names in CONTENTS.items():
+        there = [
+            name
+            for name in names
+            if any((folder / f"{name}{end}").is_file() for end in (".md", ".rst"))
+        ]
+        parts.append(
+            "\n".join(["```{toctree}", ":hidden:", f":caption: {caption}", "", *there, "```"])
+        )
+    return "\n\n".join(parts) + "\n"

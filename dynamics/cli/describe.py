@@ -1,0 +1,32 @@
+"""``attdyn describe``: what a system or a model file is, its symbols, events and claims."""
+
+from __future__ import annotations
+
+from dynamics.cli.arguments import CommandRequest, Parser
+from dynamics.cli.files import json_text
+from dynamics.validation import InvalidRequest
+
+
+def add_flags(parser: Parser) -> None:
+    """Add the flags beside the parameters."""
+    parser.add_switches({
+        "latex": "LaTeX instead of plain text",
+        "standalone": "a whole LaTeX document, not its body alone",
+    })  # fmt: skip
+
+
+def execute(request: CommandRequest) -> int:
+    """Print the description, at the parameters that are given; returns the exit code."""
+    flags, system = request.flags, request.system
+    latex = flags.get("latex") or flags.get("standalone")
+    if latex and flags.get("json"):
+        raise InvalidRequest("latex and json are two forms; describe prints one of them")
+    parameters = request.parameters() if request.given_parameters else None
+    description = system.describe(parameters)
+    if flags.get("json"):
+        print(json_text(description.document()))
+    elif latex:
+        print(description.as_latex(bool(flags.get("standalone"))))
+    else:
+        print(description)
+    return 0

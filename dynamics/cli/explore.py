@@ -1,0 +1,29 @@
+"""``attdyn explore``: a page that trains the reduced problem in a browser."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from dynamics.cli.arguments import CommandRequest, Parser
+from dynamics.cli.files import print_result, writable, write_whole
+
+
+def add_flags(parser: Parser) -> None:
+    """Add the flags beside the parameters, where the sliders stand at first."""
+    parser.add_flags({"out": "file of the page (default explore-NAME.html)"}, metavar="FILE")
+
+
+def execute(request: CommandRequest) -> int:
+    """Write the page; returns the exit code."""
+    from dynamics.explorer import write_page
+
+    flags, system = request.flags, request.system
+    path = writable(flags.get("out", f"explore-{system.name}.html"), (".html",))
+    given = request.given_parameters
+    parameters: Any = request.parameters() if given else None
+    write_whole(path, partial(write_page, system, parameters=parameters))
+    size = path.stat().st_size
+    document = {"system": system.name, "page": str(path), "bytes": size}
+    print_result(flags, document, f"page     {path} ({size / 1e3:.0f} kB; opens in a browser)")
+    return 0

@@ -1,0 +1,193 @@
+"""What a system is, gathered from where it is written once.
+
+The law, the network and the step come from the derivation (`theory.page.Page.model`); letters and
+meanings from the notation table; defaults and limits from ``Parameters``, its types and its
+docstring; events from their rules; observables from the problem that reports them, their formulas
+from the derivation; claims from the paper's list. Of a model file they come from its functions and
+its docstring (`dynamics.description.model_file`). Nothing is typed here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dynamics.description import model_file
+from dynamics.description.page import (
+    KINDS,
+    RATE,
+    Definition,
+    Description,
+    Statement,
+    Symbol,
+    sought,
+)
+from dynamics.validation import allowed_values, check_parameters
+from theory.events import Crossing
+
+if TYPE_CHECKING:
+    from dynamics.registry import System
+    from theory.events import EventRule
+    from theory.notation import Notation
+    from theory.page import Page
+
+__all__ = ["KINDS", "Definition", "Description", "Statement", "Symbol", "describe"]
+
+CONSTANT, ARRAY, SCALAR, OTHER = KINDS
+ATTRIBUTE = re.compile(r"^(\w[\w, ]*) : .*\n((?:[ \t]+.*\n?|\n)*)", re.MULTILINE)
+"""A row of the Attributes section of a docstring: names, and the indented text below."""
+ATTRIBUTES = re.compile(r"Attributes\s*-+\n(.*?)(?:\n\s*Raises\s*-+|\Z)", re.DOTALL)
+MOST_RATES = 6
+"""Rates that have a row each."""
+
+
+def describe(system: System, parameters: Any = None) -> Description:
+    """What a system is: model, symbols, observables, events, claims.
+
+    Parameters
+    ----------
+    system : System
+    parameters : Parameters, optional
+        Where the model is described; its defaults by default.
+
+    Raises
+    ------
+    InvalidRequest
+        For parameters of another system, and for whatever is wrong with a model file.
+    """
+    if parameters is not None:
+        check_parameters(parameters, system.Parameters, system.name)
+    selected = system.Parameters() if parameters is None else parameters
+    problem = system.ReducedPopulation(selected)
+    notation = problem.presentation.notation
+    constants = tuple(_constants(system, notation))
+    claims = tuple(Statement(c.source, c.statement, c.hypothesis) for c in system.claims)
+    if system.model is not None and system.defining is not None:
+        model, page = system.model, system.defining(parameters)
+        return Description(
+            system.name,
+            system.title,
+            model.source,
+            model.documented.markdown,
+            page,
+            (*constants, *model_file.symbols(model, problem)),
+            tuple(model_file.observables(model, problem)),
+            tuple(model_file.events(model, problem.events)),
+            claims,
+        )
+    derivation = system.derivation(parameters)
+    page = dataclasses.replace(derivation, sections=derivation.model)
+    reported = _reported(problem)
+    formulas = _formulas(system, parameters, page, notation)
+    observables = tuple(
+        Definition(name, entry.latex, entry.meaning, formulas.get(name, ""))
+        for name in reported
+        for entry in [notation[name]]
+    )
+    symbols = (*constants, *_letters(problem, reported, constants))
+    events = tuple(_event(rule, page) for rule in problem.events)
+    return Description(
+        system.name, system.title, notation.source, "", page, symbols, observables, events, claims
+    )
+
+
+def _constants(system: System, notation: Notation) -> Iterator[Symbol]:
+    """The fields of ``Parameters``: meaning, default, and what they can be."""
+    allowed, remarks = allowed_values(system.Parameters), _remarks(system.Parameters)
+    default = system.Parameters()
+    limits = getattr(system.model, "limits", None) or ()
+    for field in dataclasses.fields(system.Parameters):
+        name, value = field.name, getattr(default, field.name)
+        text = "none" if value is None else _value(value)
+        joint = [limit for limit in limits if re.search(rf"\b{name}\b", limit)]
+        can_be = [allowed[name], remarks.get(name, ""), *joint]
+        entry = notation[name]
+        yield Symbol(
+            name, entry.latex, CONSTANT, entry.meaning, text, "; ".join(filter(None, can_be))
+        )
+
+
+def _value(value: Any) -> str:
+    """A default as it is typed on the command line."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, tuple):
+        return ",".join(map(_value, value)) or "none"
+    return str(value)
+
+
+def _remarks(parameters: type) -> dict[str, str]:
+    """What the docstring of ``Parameters`` says of each field behind its first semicolon.
+
+    Limits that fields have together, and defaults that follow from others, stand there.
+    """
+    section = ATTRIBUTES.search(parameters.__doc__ or "")
+    result: dict[str, str] = {}
+    if section is None:
+        return result
+    indent = len(section[1]) - len(section[1].lstrip())
+    text = "\n".join(line[indent:] for line in section[1].splitlines()) + "\n"
+    for names, words in ATTRIBUTE.findall(text):
+        _, semicolon, remark = " ".join(words.split()).partition("; ")
+        if semicolon:
+            result |= dict.fromkeys(re.split(r",\s*", names), remark.rstrip(".").replace("``", "`"))
+    return result
+
+
+def _reported(problem: Any) -> tuple[str, ...]:
+    """What the reduced problem reports beside its state and rates."""
+    names = problem.observables(problem.initial_state)
+    return tuple(
+        name for name in names if name not in problem.state_names and not name.startswith("d_")
+    )
+
+
+def _letters(
+    problem: Any, reported: tuple[str, ...], constants: tuple[Symbol, ...]
+) -> Iterator[Symbol]:
+    """The rows of the notation table that are neither constants nor observables."""
+    table = problem.presentation.notation
+    listed = {*reported, *(symbol.name for symbol in constants)}
+    rates = [name for name in table if name.startswith("d_")]
+    listed |= {*rates} if len(rates) > MOST_RATES else set()
+    for name, entry in table.items():
+        if name not in listed:
+            shape = f" ({entry.shape})" if entry.shape != "scalar" else ""
+            kind = SCALAR if name in problem.state_names else OTHER
+            yield Symbol(name, entry.latex, kind, entry.meaning + shape)
+    if len(rates) > MOST_RATES:
+        yield RATE
+
+
+def _formulas(system: System, parameters: Any, page: Page, notation: Notation) -> Mapping[str, str]:
+    """Observable -> its formula, where the model or what is compiled of it has one."""
+    rows = [row for section in page.sections for row in section.equations]
+    defined = {page.formula(left): page.formula(right) for left, right, *_ in reversed(rows)}
+    formulas = {
+        name: defined[entry.latex] for name, entry in notation.items() if entry.latex in defined
+    }
+    for reduction in system.derivations(parameters).values():
+        for table in (reduction.definitions, reduction.order_parameters, reduction.observables):
+            for name, value in table.items():
+                written = _in_letters(value, reduction.definitions, notation)
+                if written is not None and str(name) != str(written):
+                    formulas.setdefault(str(name), page.formula(written))
+    return formulas
+
+
+def _in_letters(value: Any, definitions: Mapping[Any, Any], notation: Notation) -> Any:
+    """A formula without the auxiliary names of what is compiled; None where some are left."""
+    auxiliary = {name: of for name, of in definitions.items() if str(name) not in notation}
+    while auxiliary.keys() & value.free_symbols:
+        value = value.subs(auxiliary)
+    return value if all(str(symbol) in notation for symbol in value.free_symbols) else None
+
+
+def _event(rule: EventRule, page: Page) -> Definition:
+    """An event in words and as a formula."""
+    words = f"{rule.meaning}; {sought(rule)}"
+    if isinstance(rule, Crossing) and rule.guard.free_symbols:
+        words += f", while ${page.formula(rule.guard)} > 0$"
+    return Definition(rule.name, "", words, rule.latex, note=rule.note)

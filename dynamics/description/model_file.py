@@ -1,0 +1,163 @@
+"""What a model file says of its symbols: its docstring, its functions, and what training closes on.
+
+A symbol without a field in the docstring (`theory.documentation`) is told by what can be found: a
+constant by the functions that take it, a scalar by the entries that it stands for, an observable by
+the line of Python that computes it.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynamics.description.page import KINDS, RATE, Definition, Symbol, sought
+from theory.notation import latex_of
+
+if TYPE_CHECKING:
+    from theory.events import EventRule
+    from theory.model import Model
+
+_, ARRAY, SCALAR, OTHER = KINDS
+LISTED = 24
+"""Scalars up to which each has a row; of more, those of one array that have no names share one."""
+OUTSIDE = r"\mathrm{outside}"
+LETTERS = (
+    Symbol("eta", r"\eta", OTHER, "learning rate"),
+    Symbol("time", r"\tau", OTHER, "time, eta times steps"),
+    RATE,
+    Symbol("outside", OUTSIDE, OTHER, "largest distance of a full run from the closed space"),
+)
+"""What every model file has."""
+
+
+def symbols(model: Model, problem: Any) -> Iterator[Symbol]:
+    """Trained arrays, arrays that are not trained, and the scalars of the reduction.
+
+    Parameters
+    ----------
+    model : Model
+    problem : ReducedPopulation
+        Of the model.
+    """
+    realization, documented = problem.realization, model.documented
+    moving = problem.closure.classes.labels
+    for name, shape in realization.shapes.items():
+        entries = realization.entry_number(name, *(0,) * len(shape))
+        size = int(np.prod(shape, dtype=int))
+        still = int((moving[entries : entries + size] < 0).sum())
+        words = documented.meaning(name) or "trained array"
+        words += f" ({_shape(shape)})"
+        words += f"; {still} of {size} entries never move" if still else ""
+        yield Symbol(name, latex_of(name), ARRAY, words)
+    for name, array in model.fixed_arrays(realization.constants).items():
+        words = documented.meaning(name) or "array"
+        yield Symbol(
+            name, latex_of(name), ARRAY, f"{words} ({_shape(np.shape(array))}, not trained)"
+        )
+    yield from _scalars(model, problem)
+    yield from LETTERS
+
+
+def _scalars(model: Model, problem: Any) -> Iterator[Symbol]:
+    """The scalars; unnamed ones of one array in a row where there are many."""
+    closure, realization = problem.closure, problem.realization
+    named = set(model.table("names", realization.constants))
+    listed = closure.scalars <= LISTED
+    groups: dict[str, list[str]] = {}
+    for number, name in enumerate(closure.names):
+        first = int(closure.classes.first[number])
+        if listed or name in named:
+            words = model.documented.meaning(name)
+            place = _place(realization.entry_name(first), closure.sizes[number])
+            yield Symbol(name, latex_of(name), SCALAR, f"{words}; {place}" if words else place)
+        else:
+            groups.setdefault(realization.entry_position(first)[0], []).append(name)
+    for array, names in groups.items():
+        some = f"{names[0]}, ..., {names[-1]}" if len(names) > 1 else names[0]
+        letters = rf"{latex_of(names[0])}, \dots, {latex_of(names[-1])}"
+        words = f"{len(names)} scalars, named by the entries of {array} that they are the first of"
+        yield Symbol(some, letters, SCALAR, words)
+
+
+def _place(entry: str, count: int) -> str:
+    if count == 1:
+        return f"stands for {entry}"
+    return f"stands for {entry} and {count - 1} equal entr{'y' if count == 2 else 'ies'}"
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape)) or "a number"
+
+
+def observables(model: Model, problem: Any) -> Iterator[Definition]:
+    """What the model reports, with the Python that computes it.
+
+    Parameters
+    ----------
+    model : Model
+    problem : ReducedPopulation
+        Of the model.
+    """
+    latex = r"R"
+    how = "in closed form" if model.risk is not None else "mean of the loss over the law"
+    yield Definition("risk", latex, f"population risk, {how}")
+    codes = {}
+    for role in ("observables", "observe"):
+        function = getattr(model, role)
+        if function is not None:
+            codes[role] = returned(function)
+    for name in problem.realization.observable_names:
+        role = next((role for key in (name, "") for role in codes if key in codes[role]), "")
+        words = model.documented.meaning(name) or "observable"
+        mean = ", averaged over the law" if role == "observe" else ""
+        code = codes[role].get(name, codes[role].get("", "")) if role else ""
+        yield Definition(name, latex_of(name), words + mean, code=code)
+
+
+def events(model: Model, rules: Sequence[EventRule]) -> Iterator[Definition]:
+    """The events, each by the rule of the file.
+
+    Parameters
+    ----------
+    model : Model
+    rules : sequence of EventRule
+    """
+    for rule in rules:
+        meaning = model.documented.meaning(rule.name)
+        words = f"{meaning}; {sought(rule)}" if meaning else sought(rule)
+        yield Definition(rule.name, "", words, code=rule.meaning, note=rule.note)
+
+
+def returned(function: Callable[..., Any]) -> dict[str, str]:
+    """Key of the dict that a function returns -> its Python; of another form, the whole under "".
+
+    Parameters
+    ----------
+    function : callable
+        Its source is read; without it nothing is returned.
+
+    Examples
+    --------
+    >>> import statistics
+    >>> returned(statistics.mean) != {}
+    True
+    """
+    try:
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return {}
+    *before, last = getattr(definition, "body", [None])
+    if not isinstance(last, ast.Return):
+        return {}
+    local = [ast.unparse(line) for line in before if isinstance(line, ast.Assign)]
+    where = f", where {', '.join(local)}" if local else ""
+    value = last.value
+    if isinstance(value, ast.Dict) and all(isinstance(key, ast.Constant) for key in value.keys):
+        pairs = zip(value.keys, value.values, strict=True)
+        return {str(key.value): ast.unparse(part) + where for key, part in pairs}  # type: ignore[union-attr]
+    return {"": "" if value is None else ast.unparse(value) + where}

@@ -1,0 +1,391 @@
+"""What a system is, as a page: its model, its symbols, events, observables and claims.
+
+A `Description` is made by `dynamics.description.describe` and written as text, Markdown, LaTeX,
+HTML or plain values. Formulas are LaTeX, names are those of the code.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dynamics.results.formulas import FORMULA, plain, plain_text
+from theory.events import EventRule, ExceedsRunMaximum, RisesAgain
+
+if TYPE_CHECKING:
+    from theory.page import Page
+
+WIDTH = 100
+"""Columns of the text."""
+LONGEST_NAME = 26
+"""Columns of a name beside which its meaning begins."""
+KINDS = ("Constants", "Trained arrays", "Scalars of the reduction", "Other letters")
+"""Kinds of symbols, in the order of the page."""
+SPECIAL = {sign: "\\" + sign for sign in "&%#_{}"}
+SPECIAL |= {"^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"}
+"""Sign -> how LaTeX writes it."""
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A letter of a model.
+
+    Attributes
+    ----------
+    name, latex : str
+        Code name, and the letter.
+    kind : str
+        One of `KINDS`.
+    meaning : str
+        One line.
+    default, allowed : str
+        Of a constant: its value where none is given, and what it can be.
+    """
+
+    name: str
+    latex: str
+    kind: str
+    meaning: str
+    default: str = ""
+    allowed: str = ""
+
+
+RATE = Symbol("d_x", r"\dot{x}", KINDS[-1], "rate of a scalar or an observable x, per unit of time")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """An event or an observable.
+
+    Attributes
+    ----------
+    name, latex : str
+        Code name, and the letter; no letter of an event.
+    words : str
+        What it is; of an event also how it is sought.
+    formula : str
+        LaTeX; "" where there is none.
+    code : str
+        Its Python, where a model file computes it.
+    note : str
+        What a reader should know beside.
+    """
+
+    name: str
+    latex: str
+    words: str
+    formula: str = ""
+    code: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A claim: where it stands, its words, and what it assumes, formulas between dollar signs."""
+
+    source: str
+    words: str
+    hypothesis: str
+
+
+@dataclass(frozen=True, repr=False)
+class Description:
+    """A system, described.
+
+    Attributes
+    ----------
+    name, title, source : str
+        Code name, title, and the paper.
+    prose : str
+        What the docstring of a model file says, Markdown; "" of other systems.
+    page : Page
+        The law, the network, the risk and the step, in about five equations.
+    symbols : tuple of Symbol
+    observables, events : tuple of Definition
+    claims : tuple of Statement
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> description = dynamics.load_system("positional_attention").describe()
+    >>> next(symbol for symbol in description.symbols if symbol.name == "q").allowed
+    'a finite number above 0 and at most 1'
+    >>> [event.name for event in description.events][:2]
+    ['T0', 'T1']
+    >>> print(description)  # doctest: +ELLIPSIS
+    Positional attention and patch association (Jelassi, Sander, Li 2022)
+    ...
+    """
+
+    name: str
+    title: str
+    source: str
+    prose: str
+    page: Page
+    symbols: tuple[Symbol, ...]
+    observables: tuple[Definition, ...]
+    events: tuple[Definition, ...]
+    claims: tuple[Statement, ...]
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.symbols)} symbols, {len(self.observables)} observables"
+        return f"Description({self.name}: {counts}, {len(self.events)} events)"
+
+    def _repr_html_(self) -> str:
+        from dynamics.results.hypertext import fragment
+
+        return fragment(self.as_markdown(level=3))
+
+    def __str__(self) -> str:
+        return self.as_text()
+
+    def of_kind(self, kind: str) -> tuple[Symbol, ...]:
+        """The symbols of a kind, one of `KINDS`."""
+        return tuple(symbol for symbol in self.symbols if symbol.kind == kind)
+
+    def as_text(self) -> str:
+        """Plain text without LaTeX, at most `WIDTH` columns where words allow it."""
+        lines = [self.title, "=" * len(self.title), ""]
+        for paragraph in plain_text(self.prose).split("\n\n"):
+            lines += [*textwrap.wrap(paragraph, WIDTH), ""] if paragraph else []
+        body = replace(self.page, title="", source=self.source, wrapped=True).as_text()
+        lines += [*body.lstrip("\n").splitlines(), ""]
+        for kind in KINDS:
+            rows = [_symbol_row(symbol) for symbol in self.of_kind(kind)]
+            lines += _table(kind, rows)
+        lines += _table("Observables", [_definition_row(one) for one in self.observables])
+        lines += _table("Events", [_definition_row(one) for one in self.events])
+        if self.claims:
+            lines.append("Claims")
+        for claim in self.claims:
+            words = f"{claim.source}: {plain_text(claim.words)}"
+            lines += _folded(words, "    ", " " * 8)
+        return "\n".join(lines).rstrip("\n")
+
+    def as_markdown(self, level: int = 2) -> str:
+        """Markdown, formulas between dollar signs.
+
+        Parameters
+        ----------
+        level : int
+            Of the headings below the title.
+        """
+        head = "#" * level
+        parts = [f"{head[1:]} {self.title}"] if level > 1 else []
+        parts += [f"*{self.source}*"] if self.source else []
+        parts += [self.prose] if self.prose else []
+        parts.append(self.page.as_markdown(level).rstrip())
+        for kind in KINDS:
+            if rows := self.of_kind(kind):
+                parts += [f"{head} {kind}", _symbols_in_markdown(rows)]
+        for heading, definitions in (("Observables", self.observables), ("Events", self.events)):
+            if definitions:
+                parts += [f"{head} {heading}", *map(_definition_in_markdown, definitions)]
+        if self.claims:
+            parts.append(f"{head} Claims")
+            parts += [f"- **{claim.source}.** {_marked(claim.words)}" for claim in self.claims]
+        return "\n\n".join(parts) + "\n"
+
+    def as_latex(self, standalone: bool = False) -> str:
+        """LaTeX, to be taken into a paper.
+
+        Parameters
+        ----------
+        standalone : bool
+            A whole document, which needs amsmath, amssymb and geometry.
+        """
+        from theory.page import PREAMBLE
+
+        lines = [replace(self.page, title=self.title, source=self.source).as_latex()]
+        if self.prose:
+            lines.insert(1, "")
+            head, *rest = lines[0].split("\n\\paragraph", 1)
+            prose = "\n\n".join(map(_paragraph_in_latex, self.prose.split("\n\n")))
+            lines[0] = "\n".join([head, prose, *[f"\\paragraph{part}" for part in rest]])
+        for kind in KINDS:
+            rows = [
+                (f"${one.latex}$", _in_latex("; ".join(_told(one)))) for one in self.of_kind(kind)
+            ]
+            lines += _items(kind, rows)
+        for heading, definitions in (("Observables", self.observables), ("Events", self.events)):
+            rows = [(f"${one.latex}$", _definition_in_latex(one)) for one in definitions]
+            lines += _items(heading, rows)
+        claims = [(_in_latex(one.source), _in_latex(one.words)) for one in self.claims]
+        lines += _items("Claims", claims)
+        if standalone:
+            lines = [PREAMBLE, *lines, r"\end{document}"]
+        return "\n".join(lines)
+
+    def document(self) -> dict[str, Any]:
+        """Plain values, as JSON has them."""
+        sections = [
+            {
+                "heading": section.heading,
+                "sentences": list(section.sentences),
+                "equations": [
+                    {
+                        "left": self.page.formula(left),
+                        "relation": "".join(relation) or "=",
+                        "right": self.page.formula(right),
+                    }
+                    for left, right, *relation in section.equations
+                ],
+            }
+            for section in self.page.sections
+        ]
+        texts = {"name": self.name, "title": self.title, "source": self.source}
+        return texts | {
+            "prose": self.prose,
+            "model": sections,
+            "symbols": [asdict(one) for one in self.symbols],
+            "observables": [asdict(one) for one in self.observables],
+            "events": [asdict(one) for one in self.events],
+            "claims": [asdict(one) for one in self.claims],
+        }
+
+
+def sought(rule: EventRule) -> str:
+    """How an event is sought along a run, in words."""
+    since = f", sought from `{rule.after}` on" if rule.after else ""
+    if isinstance(rule, RisesAgain):
+        return (
+            f"least value before a rise to {rule.relative:.0%} above that at the beginning of the "
+            f"search, which lasts to the end of the run{since}"
+        )
+    if isinstance(rule, ExceedsRunMaximum):
+        return f"first step beyond the maximum over the whole run{since}"
+    return f"first step at which it holds{since}"
+
+
+def _told(symbol: Symbol) -> list[str]:
+    """Meaning, default and limits of a symbol, in that order."""
+    meaning = symbol.meaning
+    told = [meaning, f"default {symbol.default}" if symbol.default else "", symbol.allowed]
+    return [part for part in told if part]
+
+
+def _headed(name: str, latex: str) -> str:
+    """A name, with its letter where that is another."""
+    letter = plain(latex) if latex else ""
+    return name if letter in ("", name, name.replace("_", " ")) else f"{name}  {letter}"
+
+
+def _symbol_row(symbol: Symbol) -> tuple[str, str]:
+    return _headed(symbol.name, symbol.latex), "; ".join(map(plain_text, _told(symbol)))
+
+
+def _definition_row(one: Definition) -> tuple[str, str]:
+    """Name, then words, formula and note; what is code stays as it is."""
+    formula = plain(one.formula) if one.formula else one.code
+    note = f". {one.note[:1].upper()}{one.note[1:]}" if one.note else ""
+    name = _headed(one.name, one.latex)
+    return name, plain_text(one.words) + (f": {formula}" if formula else "") + plain_text(note)
+
+
+def _table(heading: str, rows: Sequence[tuple[str, str]]) -> list[str]:
+    """Names with what they mean beside them."""
+    if not rows:
+        return []
+    wide = min(max(len(name) for name, _ in rows), LONGEST_NAME) + 2
+    lines = [heading]
+    for name, words in rows:
+        if len(name) > wide - 2:
+            lines.append(f"    {name}")
+            lines += _folded(words, " " * (4 + wide), " " * (4 + wide))
+        else:
+            lines += _folded(f"{name:<{wide}}{words}", "    ", " " * (4 + wide))
+    return [*lines, ""]
+
+
+def _folded(text: str, first: str, others: str) -> list[str]:
+    # What stands behind a name in its column stays there: wrap keeps the spaces of the first line.
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=others,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|").replace("\n", " ")
+
+
+def _marked(text: str) -> str:
+    """Words in Markdown: formulas and code stay, and nothing else means anything."""
+    parts = re.split(r"(\$[^$]+\$|`[^`]+`)", text)
+    return "".join(
+        part if k % 2 else re.sub(r"([\\*_\[\]<>#])", r"\\\1", part) for k, part in enumerate(parts)
+    )
+
+
+def _symbols_in_markdown(symbols: Sequence[Symbol]) -> str:
+    """A table; with defaults and limits where there are any."""
+    columns = ["symbol", "name", "meaning"]
+    columns += ["default", "can be"] if any(one.default or one.allowed for one in symbols) else []
+    lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
+    for one in symbols:
+        # A bar would end the cell.
+        letter = one.latex.replace(r"\|", r"\Vert ").replace("|", r"\vert ")
+        words = map(_marked, (one.meaning, one.default, one.allowed))
+        cells = [f"${letter}$", f"`{one.name}`", *words]
+        lines.append("| " + " | ".join(map(_cell, cells[: len(columns)])) + " |")
+    return "\n".join(lines)
+
+
+def _definition_in_markdown(one: Definition) -> str:
+    letter = f" ${one.latex}$" if one.latex else ""
+    parts = [f"- **`{one.name}`**{letter}: {_marked(one.words)}."]
+    parts += [f"  $${one.formula}$$"] if one.formula else []
+    parts += [f"  ```python\n  {one.code}\n  ```"] if one.code and not one.formula else []
+    parts += [f"  {_marked(one.note)}."] if one.note else []
+    return "\n\n".join(parts)
+
+
+def _definition_in_latex(one: Definition) -> str:
+    formula = f": ${one.formula}$" if one.formula else ""
+    if one.code and not one.formula:
+        formula = f": {_code(one.code)}"
+    return _in_latex(one.words) + formula + (_in_latex(f". {one.note}") if one.note else "")
+
+
+def _items(heading: str, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """A list of descriptions in LaTeX."""
+    if rows:
+        yield rf"\paragraph{{{heading}}}"
+        yield r"\begin{description}"
+        yield from (rf"  \item[{{{name}}}] {words}" for name, words in rows)
+        yield r"\end{description}"
+
+
+def _paragraph_in_latex(paragraph: str) -> str:
+    """A paragraph of Markdown, or a displayed formula."""
+    display = re.fullmatch(r"\$\$(.+)\$\$", paragraph.strip(), re.DOTALL)
+    return rf"\[{display[1].strip()}\]" if display else _in_latex(paragraph)
+
+
+def _in_latex(text: str) -> str:
+    """Words of Markdown in LaTeX: formulas stay, code is in a typewriter face."""
+    parts, last = [], 0
+    for match in FORMULA.finditer(text):
+        parts += [_words(text[last : match.start()]), f"${(match[1] or match[2]).strip()}$"]
+        last = match.end()
+    return "".join([*parts, _words(text[last:])])
+
+
+def _words(text: str) -> str:
+    pieces = text.split("`")
+    return "".join(_code(piece) if k % 2 else _escaped(piece) for k, piece in enumerate(pieces))
+
+
+def _code(text: str) -> str:
+    return rf"\texttt{{{_escaped(text)}}}"
+
+
+def _escaped(text: str) -> str:
+    return "".join(SPECIAL.get(sign, sign) for sign in text)

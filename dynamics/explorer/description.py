@@ -1,0 +1,115 @@
+"""What a page says of a system, as JSON: constants, letters, panels, events, equations.
+
+Words, letters and limits come from `dynamics.description`, panels from the presentation of the
+problem; formulas are MathML.
+"""
+
+from __future__ import annotations
+
+from importlib import metadata
+from math import ceil, log10
+from typing import Any
+
+from dynamics.description.page import Symbol
+from dynamics.explorer.page_model import PageModel, Slider
+from dynamics.problem import Problem
+from dynamics.registry import System
+from dynamics.results.formulas import mathml, plain_text
+from dynamics.results.hypertext import fragment
+from dynamics.results.presentation import Presentation
+
+LEAST_TIME = 1e-2
+"""First time that is shown."""
+
+
+def page_description(system: System, model: PageModel) -> dict[str, Any]:
+    """Everything that a page says.
+
+    Parameters
+    ----------
+    system : System
+    model : PageModel
+    """
+    problem, presentation = model.problem, model.problem.presentation
+    description = system.describe(problem.parameters)
+    symbols = {symbol.name: symbol for symbol in description.symbols}
+    observables = {one.name: one for one in description.observables}
+    groups = problem.layout.group_names
+    run = system.default_runs["compare"]
+    horizon = 10.0 ** ceil(log10(run.eta * run.steps))
+    return {
+        "name": system.name,
+        "title": system.title,
+        "source": description.source,
+        "summary": plain_text(description.prose.split("\n\n")[0]) if description.prose else "",
+        "command": f"attdyn run {system.reference}",
+        "constants": [_constant(slider, symbols, problem) for slider in model.sliders],
+        "states": [
+            _letter(name, presentation, symbols) | {"group": groups.index(group)}
+            for name, group in zip(problem.layout.names, problem.layout.groups, strict=True)
+        ],
+        "groups": list(groups),
+        "observables": [_letter(name, presentation, observables) for name in model.observables],
+        "events": [
+            {"name": rule.name, "mathml": mathml(rule.latex), "meaning": plain_text(rule.meaning)}
+            for rule in problem.events
+        ],
+        "panels": _panels(problem, model.observables),
+        "matrices": list(model.matrices),
+        "plane": _plane(problem),
+        "derivation": fragment(system.derivation(problem.parameters).as_markdown(3)),
+        "run": {
+            "eta": run.eta,
+            "steps": run.steps,
+            "horizon": horizon,
+            "least_time": min(LEAST_TIME, run.eta),
+        },
+        "version": metadata.version("attdyn"),
+    }
+
+
+def _constant(slider: Slider, symbols: dict[str, Symbol], problem: Problem) -> dict[str, Any]:
+    symbol, value = symbols[slider.name], getattr(problem.parameters, slider.name)
+    word = isinstance(value, str)
+    kind = "word" if word else "whole" if isinstance(value, int) else "real"
+    return {
+        "name": slider.name,
+        "mathml": mathml(symbol.latex),
+        "meaning": plain_text(symbol.meaning),
+        "allowed": plain_text(symbol.allowed),
+        "kind": kind,
+        "default": value,
+        "minimum": slider.minimum,
+        "maximum": slider.maximum,
+        "open_minimum": slider.open_minimum,
+        "open_maximum": False,
+        "values": list(slider.values) or None,
+        "logarithmic": slider.logarithmic,
+        "ends": slider.ends,
+    }
+
+
+def _letter(name: str, presentation: Presentation, known: Any) -> dict[str, str]:
+    meaning = known[name].words if hasattr(known.get(name), "words") else ""
+    if not meaning and name in presentation.notation:
+        meaning = presentation.notation[name].meaning
+    latex = presentation.notation.latex(name)
+    return {"name": name, "mathml": mathml(latex), "meaning": plain_text(meaning)}
+
+
+def _panels(problem: Problem, observables: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Panels with the curves that the page has."""
+    known = {*problem.layout.names, *observables}
+    panels = []
+    for panel in problem.presentation.plot.panels:
+        names = [name for name in panel.names if name in known]
+        if names:
+            panels.append(
+                {"names": names, "logarithmic": panel.logarithmic, "title": ", ".join(names)}
+            )
+    return panels
+
+
+def _plane(problem: Problem) -> dict[str, str] | None:
+    names = problem.layout.names
+    return {"x": names[-2], "y": names[-1]} if len(names) > 1 else None

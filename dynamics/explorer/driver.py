@@ -1,0 +1,122 @@
+"""The script of a page's worker: loops and events of training around a model.
+
+The loop of gradient descent and the integrator of the flow are those of `dynamics.codegen.kernels`,
+printed; the rules of the events are printed from `theory.events`, and what they mean on a path and
+on a run is in `assets/events.js`, beside `dynamics.training.event_location` and
+`dynamics.training.event_detection`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import sympy
+
+from dynamics import codegen
+from dynamics.codegen.kernels import advance as descent
+from dynamics.codegen.kernels import extrapolation, path_values
+from dynamics.codegen.kernels.extrapolation import DONE, FULL, STUCK, Control, Path, Room
+from dynamics.codegen.kernels.extrapolation_table import ROWS
+from dynamics.explorer.javascript import Kernels
+from dynamics.explorer.kinds import MATRIX, NUMBER, OPAQUE, VECTOR, Array, Kind, Tuple
+from dynamics.explorer.printing import asset, expression, script
+from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
+
+BY_MODEL = {
+    "gradient": "function gradient(state, model, out) {\n  model.gradient(state, out);\n}",
+    "hessian": "function hessian(state, model, out) {\n  model.jacobian(state, out.data);\n}",
+    "has_hessian": "function has_hessian(model) {\n  return model.jacobian !== undefined;\n}",
+    "order_parameters": "function order_parameters(state, slope, model, out) {\n"
+    "  model.order_parameters(state, slope, out);\n}",
+}
+"""What the loops call of a model: see MODEL in `assets/driver.js`."""
+
+
+@cache
+def loops() -> str:
+    """The loops as one object of JavaScript."""
+    entries = (descent.advance, extrapolation.integrate, path_values.along)
+    kernels = Kernels(codegen.kernel_source(*entries), BY_MODEL, (Room,))
+    steps = Array(1, whole=True)
+    buffers = Tuple((OPAQUE, VECTOR, VECTOR, NUMBER, MATRIX, steps, MATRIX))
+    control = Tuple((VECTOR, NUMBER, VECTOR, VECTOR), Control._fields)
+    path = Tuple((VECTOR, Array(3)), Path._fields)
+    arguments: dict[str, Sequence[Kind]] = {
+        "advance": (VECTOR, VECTOR, NUMBER, NUMBER, buffers),
+        "integrate": (VECTOR, OPAQUE, control, path),
+        "along": (VECTOR, VECTOR, Array(3), MATRIX, MATRIX),
+    }
+    names = [kernels.function(name, kinds) for name, kinds in arguments.items()]
+    numbers = f"DONE: {DONE}, FULL: {FULL}, STUCK: {STUCK}, ROWS: {ROWS}"
+    result = f"return {{ {', '.join(names)}, {numbers} }};"
+    return f"const LOOPS = (() => {{\n{kernels.text()}\n\n{result}\n}})();"
+
+
+def rules(events: Sequence[EventRule], order_names: Sequence[str], rates: Sequence[str]) -> str:
+    """The rules of events as a list of JavaScript.
+
+    Parameters
+    ----------
+    events : sequence of EventRule
+    order_names, rates : sequence of str
+        Order parameters, and those that are read off the gradient.
+    """
+
+    def function(value: sympy.Expr) -> str:
+        named = {
+            symbol: sympy.Symbol(
+                f"row[{order_names.index(symbol.name)}]"
+                if symbol.name in order_names
+                else f"constants.{symbol.name}"
+            )
+            for symbol in value.free_symbols
+        }
+        return f"(row, constants) => {expression(value.xreplace(named))}"
+
+    printed = []
+    for rule in events:
+        used = {s.name for value in rule.expressions for s in value.free_symbols}
+        fields = {
+            "name": script(rule.name),
+            "after": script(rule.after),
+            "rates": script(bool(used & set(rates))),
+        }
+        match rule:
+            case Crossing():
+                fields |= {
+                    "shape": '"crossing"',
+                    "strict": script(rule.strict),
+                    "resolution": repr(rule.resolution),
+                    "expression": function(rule.expression),
+                    "guard": function(sympy.sympify(rule.guard)),
+                }
+            case ExceedsRunMaximum():
+                fields |= {
+                    "shape": '"exceeds"',
+                    "quantity": function(rule.quantity),
+                    "bound": function(rule.bound),
+                }
+            case RisesAgain():
+                fields |= {
+                    "shape": '"rises"',
+                    "quantity": function(rule.quantity),
+                    "relative": repr(rule.relative),
+                }
+        printed.append(f"  {{ {', '.join(f'{name}: {text}' for name, text in fields.items())} }}")
+    return "const RULES = [\n" + ",\n".join(printed) + ",\n];"
+
+
+def worker_script(model: str, problem: object) -> str:
+    """The whole script of a worker.
+
+    Parameters
+    ----------
+    model : str
+        JavaScript that defines ``MODEL``.
+    problem : Problem
+        A reduced problem of the system, for its rules.
+    """
+    events = rules(problem.events, problem.order_names, problem.rates)  # type: ignore[attr-defined]
+    parts = [asset("arrays.js"), loops(), events, model, asset("events.js"), asset("driver.js")]
+    return '"use strict";\n\n' + "\n\n".join(parts)

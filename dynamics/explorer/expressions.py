@@ -1,0 +1,366 @@
+"""Expressions of kernels as JavaScript, with the kind of what they give."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Protocol
+
+from dynamics.explorer.kinds import NOTHING, NUMBER, Array, Kind, Rows, Tuple
+
+RESERVED = frozenset((
+    "arguments", "await", "break", "case", "catch", "class", "const", "continue", "debugger",
+    "default", "delete", "do", "else", "enum", "eval", "export", "extends", "finally", "for",
+    "function", "if", "implements", "import", "in", "instanceof", "interface", "let", "new",
+    "null", "package", "private", "protected", "public", "return", "static", "super", "switch",
+    "this", "throw", "try", "typeof", "var", "void", "while", "with", "yield", "row", "part",
+    "parts", "zeros", "larger", "smaller", "copysign", "modulo",
+))  # fmt: skip
+"""Names that a variable cannot have."""
+FUNCTIONS = {
+    "abs": "Math.abs", "ceil": "Math.ceil", "copysign": "copysign", "cos": "Math.cos",
+    "cosh": "Math.cosh", "exp": "Math.exp", "expm1": "Math.expm1", "float": "",
+    "floor": "Math.floor", "int": "Math.trunc", "isfinite": "Number.isFinite",
+    "log": "Math.log", "log1p": "Math.log1p", "sin": "Math.sin", "sinh": "Math.sinh",
+    "sqrt": "Math.sqrt", "tan": "Math.tan", "tanh": "Math.tanh",
+}  # fmt: skip
+"""Function of Python -> of JavaScript."""
+CONSTANTS = {"nan": "NaN", "inf": "Infinity", "pi": "Math.PI"}
+BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+COMPARED = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "===", ast.NotEq: "!==",
+    ast.Is: "===", ast.IsNot: "!==",
+}  # fmt: skip
+ENTRIES = {"int64": "Int32Array", "int32": "Int32Array", "float64": "Float64Array"}
+LARGEST_POWER = 4
+"""Whole powers up to which a power of a name is a product."""
+
+Printed = tuple[str, Kind]
+"""Text, and the kind of what it gives."""
+
+
+class NotPrinted(ValueError):
+    """What a kernel does that has no text in JavaScript here."""
+
+
+class Callees(Protocol):
+    """What an expression may call and name."""
+
+    @property
+    def definitions(self) -> Mapping[str, ast.FunctionDef]:
+        """Functions of the source."""
+
+    @property
+    def supplied(self) -> Mapping[str, str]:
+        """Functions that have a text of their own."""
+
+    @property
+    def records(self) -> Mapping[str, tuple[str, ...]]:
+        """Named tuples that are made, and their fields."""
+
+    @property
+    def numbers(self) -> Mapping[str, float]:
+        """Constants of the source."""
+
+    def called(self, name: str, kinds: tuple[Kind, ...]) -> Printed:
+        """Name in JavaScript of a function for arguments of these kinds, and what it returns."""
+
+
+def spelled(name: str) -> str:
+    """A name as JavaScript allows it."""
+    return f"{name}_" if name in RESERVED else name
+
+
+class Expressions:
+    """Prints the expressions of one function for arguments of given kinds.
+
+    Parameters
+    ----------
+    kernels : Callees
+        What it may call.
+    definition : ast.FunctionDef
+    kinds : tuple of Kind
+        Of its arguments.
+    """
+
+    def __init__(
+        self, kernels: Callees, definition: ast.FunctionDef, kinds: tuple[Kind, ...]
+    ) -> None:
+        self.kernels, self.definition = kernels, definition
+        self.arguments = [argument.arg for argument in definition.args.args]
+        if len(self.arguments) != len(kinds):
+            raise self.refused(definition, f"is called with {len(kinds)} arguments")
+        self.kinds: dict[str, Kind] = dict(zip(self.arguments, kinds, strict=True))
+        self.result: Kind = NOTHING
+        self.lines: list[str] = []
+        self.companions: dict[str, None] = {}
+        self.depth = 1
+        self.temporaries = 0
+
+    def line(self, text: str) -> None:
+        """Add a line at the current depth."""
+        self.lines.append("  " * self.depth + text)
+
+    def refused(self, node: ast.AST, why: str) -> NotPrinted:
+        """The error that names the line."""
+        text = ast.unparse(node).splitlines()[0]
+        return NotPrinted(f"{self.definition.name}: {text}: {why}")
+
+    def temporary(self, text: str) -> str:
+        """A constant that holds a value."""
+        self.temporaries += 1
+        name = f"${self.temporaries}"
+        self.line(f"const {name} = {text};")
+        return name
+
+    def condition(self, node: ast.expr) -> str:
+        """Text of a condition, without its outer parentheses."""
+        text = self.number(node)
+        return text[1:-1] if text.startswith("(") and _encloses(text) else text
+
+    def number(self, node: ast.expr) -> str:
+        """Text of an expression that is a number.
+
+        Raises
+        ------
+        NotPrinted
+            If it is none.
+        """
+        text, kind = self.value(node)
+        if kind != NUMBER:
+            raise self.refused(node, "is no number")
+        return text
+
+    def value(self, node: ast.expr) -> Printed:
+        """Text and kind of an expression."""
+        method = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if method is None:
+            raise self.refused(node, "is not covered")
+        printed: Printed = method(node)
+        return printed
+
+    def _constant(self, node: ast.Constant) -> Printed:
+        if node.value is None:
+            return "null", NOTHING
+        if isinstance(node.value, bool):
+            return str(node.value).lower(), NUMBER
+        if isinstance(node.value, int | float):
+            whole = isinstance(node.value, float) and node.value.is_integer()
+            value = int(node.value) if whole and abs(node.value) < 1e15 else node.value
+            return repr(value), NUMBER
+        raise self.refused(node, "is no number")
+
+    def _name(self, node: ast.Name) -> Printed:
+        if node.id in self.kinds:
+            return spelled(node.id), self.kinds[node.id]
+        if node.id in self.kernels.numbers:
+            return repr(self.kernels.numbers[node.id]), NUMBER
+        if node.id in CONSTANTS:
+            return CONSTANTS[node.id], NUMBER
+        raise self.refused(node, "is unknown")
+
+    def _tuple(self, node: ast.Tuple) -> Printed:
+        printed = [self.value(each) for each in node.elts]
+        return f"[{', '.join(text for text, _ in printed)}]", Tuple(tuple(k for _, k in printed))
+
+    def _unaryop(self, node: ast.UnaryOp) -> Printed:
+        sign = {ast.USub: "-", ast.UAdd: "+", ast.Not: "!"}.get(type(node.op))
+        if sign is None:
+            raise self.refused(node, "is not covered")
+        text, kind = self.value(node.operand)
+        if sign == "-" and kind == Array(1):
+            return f"{text}.map((x) => -x)", kind
+        return f"({sign}{self.number(node.operand)})", NUMBER
+
+    def _binop(self, node: ast.BinOp) -> Printed:
+        left, right = self.number(node.left), self.number(node.right)
+        if type(node.op) in BINARY:
+            return f"({left} {BINARY[type(node.op)]} {right})", NUMBER
+        if isinstance(node.op, ast.FloorDiv):
+            return f"Math.floor({left} / {right})", NUMBER
+        if isinstance(node.op, ast.Mod):
+            return f"modulo({left}, {right})", NUMBER
+        if isinstance(node.op, ast.Pow):
+            power = node.right.value if isinstance(node.right, ast.Constant) else None
+            if isinstance(power, int) and 1 < power <= LARGEST_POWER and left.isidentifier():
+                return f"({' * '.join([left] * power)})", NUMBER
+            return f"Math.pow({left}, {right})", NUMBER
+        raise self.refused(node, "is not covered")
+
+    def _boolop(self, node: ast.BoolOp) -> Printed:
+        sign = " && " if isinstance(node.op, ast.And) else " || "
+        return f"({sign.join(map(self.number, node.values))})", NUMBER
+
+    def _compare(self, node: ast.Compare) -> Printed:
+        sides = [self.value(side)[0] for side in (node.left, *node.comparators)]
+        signs = [COMPARED[type(sign)] for sign in node.ops]
+        pairs = zip(sides, signs, sides[1:], strict=False)
+        return f"({' && '.join(f'{a} {sign} {b}' for a, sign, b in pairs)})", NUMBER
+
+    def _ifexp(self, node: ast.IfExp) -> Printed:
+        text, kind = self.value(node.body)
+        other = self.value(node.orelse)[0]
+        return f"({self.number(node.test)} ? {text} : {other})", kind
+
+    def _attribute(self, node: ast.Attribute) -> Printed:
+        if isinstance(node.value, ast.Name) and node.value.id == "np":
+            if node.attr in CONSTANTS:
+                return CONSTANTS[node.attr], NUMBER
+            raise self.refused(node, "is not covered")
+        text, kind = self.value(node.value)
+        if isinstance(kind, Tuple) and node.attr in kind.names:
+            return f"{text}.{node.attr}", kind.entries[kind.names.index(node.attr)]
+        if isinstance(kind, Rows) and node.attr == "size":
+            return f"{text}.length", NUMBER
+        if isinstance(kind, Array) and node.attr == "size":
+            return f"{text}.length" if kind.axes == 1 else f"{text}.data.length", NUMBER
+        if isinstance(kind, Array) and node.attr == "shape":
+            shape = f"[{text}.length]" if kind.axes == 1 else f"{text}.shape"
+            return shape, Tuple((NUMBER,) * kind.axes)
+        raise self.refused(node, "is not covered")
+
+    def _subscript(self, node: ast.Subscript) -> Printed:
+        shape = isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+        text, kind = self.value(node.value)
+        if shape and text.endswith(".length]"):
+            return text[1:-1], NUMBER
+        if isinstance(kind, Tuple):
+            return self._of_tuple(node, text, kind)
+        if isinstance(kind, Rows):
+            of_numbers = Tuple((NUMBER,) * len(kind.names), kind.names)
+            return f"{text}[{self.number(node.slice)}]", of_numbers
+        if not isinstance(kind, Array):
+            raise self.refused(node, "is no array")
+        indices = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if any(isinstance(index, ast.Slice) for index in indices):
+            return self._slice(node, text, kind, indices)
+        numbers = [self._position(text, kind, axis, i) for axis, i in enumerate(indices)]
+        left = kind.axes - len(numbers)
+        if kind.axes == 1:
+            return f"{text}[{numbers[0]}]", NUMBER
+        flat = numbers[0]
+        for axis, number in enumerate(numbers[1:], 1):
+            length = f"{text}${axis}" if f"{text}$" in self.companions else f"{text}.shape[{axis}]"
+            flat = f"({flat} * {length} + {number})"
+        if left == 0:
+            entries = f"{text}$" if f"{text}$" in self.companions else f"{text}.data"
+            return f"{entries}[{flat[1:-1]}]", NUMBER
+        if len(numbers) > 1 and left == 1:
+            width, first = f"{text}.shape[{kind.axes - 1}]", self.temporary(flat)
+            rows = f"{text}.data.subarray({first} * {width}, ({first} + 1) * {width})"
+            return rows, Array(1, kind.whole)
+        for number in numbers:
+            kind = Array(kind.axes - 1, kind.whole)
+            text = f"{'row' if kind.axes == 1 else 'part'}({text}, {number})"
+        return text, kind
+
+    def _position(self, text: str, kind: Array, axis: int, index: ast.expr) -> str:
+        """An index, a negative constant counted from the end."""
+        number = self.number(index)
+        if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub):
+            length = f"{text}.length" if kind.axes == 1 else f"{text}.shape[{axis}]"
+            return f"{length} - {self.number(index.operand)}"
+        return number
+
+    def _of_tuple(self, node: ast.Subscript, text: str, kind: Tuple) -> Printed:
+        index = node.slice
+        if isinstance(index, ast.Slice) and isinstance(index.lower, ast.Constant):
+            first = int(index.lower.value)  # type: ignore[arg-type]
+            if index.upper is None and not kind.names:
+                return f"{text}.slice({first})", Tuple(kind.entries[first:])
+        if isinstance(index, ast.Constant) and isinstance(index.value, int):
+            at = f".{kind.names[index.value]}" if kind.names else f"[{index.value}]"
+            return text + at, kind.entries[index.value]
+        raise self.refused(node, "tuples have constant indices")
+
+    def _slice(
+        self, node: ast.Subscript, text: str, kind: Array, indices: list[ast.expr]
+    ) -> Printed:
+        *leading, last = indices
+        whole = not isinstance(last, ast.Slice) or last.step is not None
+        if whole or any(isinstance(index, ast.Slice) for index in leading):
+            raise self.refused(node, "is not contiguous")
+        assert isinstance(last, ast.Slice)
+        if leading:
+            rows = ast.Subscript(node.value, ast.Tuple(leading), ast.Load())
+            text, inner = self.value(rows)
+            assert isinstance(inner, Array)
+            kind = inner
+        ends = [self.number(end) if end else "" for end in (last.lower, last.upper)]
+        if not any(ends):
+            return text, kind
+        first, stop = ends[0] or "0", f", {ends[1]}" if ends[1] else ""
+        if kind.axes == 1:
+            return f"{text}.subarray({first}{stop})", kind
+        return f"parts({text}, {first}{stop})", kind
+
+    def _call(self, node: ast.Call) -> Printed:
+        if isinstance(node.func, ast.Attribute):
+            return self._method(node, node.func)
+        if not isinstance(node.func, ast.Name):
+            raise self.refused(node, "is not covered")
+        name = node.func.id
+        printed = [self.value(argument) for argument in node.args]
+        texts = [text for text, _ in printed]
+        if name in self.kernels.records:
+            names = self.kernels.records[name]
+            fields = [f"{n}: {text}" for n, text in zip(names, texts, strict=True)]
+            return f"{{ {', '.join(fields)} }}", Tuple(tuple(k for _, k in printed), names)
+        if name in ("min", "max"):
+            chosen = "smaller" if name == "min" else "larger"
+            text = texts[0]
+            for other in texts[1:]:
+                text = f"{chosen}({text}, {other})"
+            return text, NUMBER
+        if name == "len" and isinstance(printed[0][1], Tuple):
+            return str(len(printed[0][1].entries)), NUMBER
+        if name in FUNCTIONS and name not in self.kernels.definitions:
+            return f"{FUNCTIONS[name]}({', '.join(texts)})", NUMBER
+        if name not in self.kernels.definitions and name not in self.kernels.supplied:
+            raise self.refused(node, "is unknown")
+        own, kind = self.kernels.called(name, tuple(k for _, k in printed))
+        return f"{own}({', '.join(texts)})", kind
+
+    def _method(self, node: ast.Call, function: ast.Attribute) -> Printed:
+        if isinstance(function.value, ast.Name) and function.value.id == "np":
+            return self._of_numpy(node, function.attr)
+        if ast.unparse(function).endswith(".dtype.type"):
+            return self.number(node.args[0]), NUMBER
+        text, kind = self.value(function.value)
+        if not isinstance(kind, Array):
+            raise self.refused(node, "is not covered")
+        flat = text if kind.axes == 1 else f"{text}.data"
+        if function.attr == "reshape":
+            if ast.unparse(node.args[0]) == "-1" and len(node.args) == 1:
+                return flat, Array(1, kind.whole)
+            shape = ", ".join(map(self.number, node.args))
+            return f"{{ data: {flat}, shape: [{shape}] }}", Array(len(node.args), kind.whole)
+        raise self.refused(node, "is not covered")
+
+    def _of_numpy(self, node: ast.Call, name: str) -> Printed:
+        if name in ("empty", "zeros", "ones"):
+            text, kind = self.value(node.args[0])
+            axes = len(kind.entries) if isinstance(kind, Tuple) else 1
+            given = [*node.args[1:], *(word.value for word in node.keywords)]
+            dtype = given[0].attr if given and isinstance(given[0], ast.Attribute) else "float64"
+            if dtype not in ENTRIES:
+                raise self.refused(node, "has entries that are not covered")
+            filled = f"zeros({text}, {ENTRIES[dtype]})"
+            if name == "ones":
+                filled += ".fill(1)" if axes == 1 else ""
+                if axes > 1:
+                    raise self.refused(node, "is not covered")
+            return filled, Array(axes, dtype.startswith("int"))
+        if name in FUNCTIONS:
+            return f"{FUNCTIONS[name]}({', '.join(map(self.number, node.args))})", NUMBER
+        raise self.refused(node, "is not covered")
+
+
+def _encloses(text: str) -> bool:
+    """Whether the first parenthesis closes with the last."""
+    depth = 0
+    for k, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return k == len(text) - 1
+    return False

@@ -1,0 +1,115 @@
+"""What a value of a kernel is, as far as its text in JavaScript depends on it.
+
+Python's ``a[i]`` is a number, a row or an entry of a tuple, and JavaScript has a different text for
+each. So kernels are printed for arguments of given kinds, as numba compiles them for given types.
+
+An array of one axis is a typed array; one of more axes is ``{data, shape}`` with its entries in one
+typed array, the last axis running fastest. Every array is contiguous.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Base of all kinds."""
+
+
+@dataclass(frozen=True)
+class Number(Kind):
+    """A number or a truth value."""
+
+
+@dataclass(frozen=True)
+class Nothing(Kind):
+    """None."""
+
+
+@dataclass(frozen=True)
+class Opaque(Kind):
+    """What is only handed on."""
+
+
+@dataclass(frozen=True)
+class Array(Kind):
+    """An array.
+
+    Attributes
+    ----------
+    axes : int
+        At least 1.
+    whole : bool
+        Whether its entries are whole numbers.
+    """
+
+    axes: int
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Tuple(Kind):
+    """A tuple.
+
+    Attributes
+    ----------
+    entries : tuple of Kind
+    names : tuple of str
+        Fields of a named tuple, which is an object of JavaScript; else empty.
+    """
+
+    entries: tuple[Kind, ...]
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rows(Kind):
+    """A list of rows, each an object with numbers: a structured array of numpy.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Its fields.
+    """
+
+    names: tuple[str, ...]
+
+
+NUMBER, NOTHING, OPAQUE = Number(), Nothing(), Opaque()
+VECTOR, MATRIX = Array(1), Array(2)
+
+
+def kind_of(value: Any) -> Kind:
+    """The kind of a value of Python.
+
+    Parameters
+    ----------
+    value : number, array, None, or tuple of these
+
+    Raises
+    ------
+    TypeError
+        If it is something else.
+
+    Examples
+    --------
+    >>> kind_of((1.0, np.zeros((2, 3))))
+    Tuple(entries=(Number(), Array(axes=2, whole=False)), names=())
+    """
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool | int | float | np.number):
+        return NUMBER
+    if isinstance(value, np.ndarray) and value.dtype.names:
+        return Rows(value.dtype.names)
+    if isinstance(value, np.ndarray) and value.dtype.kind == "c":
+        return OPAQUE  # a branch that reads it cannot be printed
+    if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiub":
+        return Array(value.ndim, value.dtype.kind in "iub")
+    if isinstance(value, tuple):
+        return Tuple(tuple(map(kind_of, value)), getattr(value, "_fields", ()))
+    raise TypeError(f"{type(value).__name__} is no value of a kernel")

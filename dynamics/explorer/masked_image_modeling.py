@@ -1,0 +1,67 @@
+"""Masked image modelling in a browser: partitions and masks near those of a start.
+
+The counts of masked patches are listed in Python; see `prepared`. Where they are too many, and the
+law is a contour integral instead, there is no page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dynamics.explorer.page_model import PageModel, Slider
+from dynamics.explorer.prepared import model_script, problems
+from dynamics.registry import System
+from dynamics.systems.masked_image_modeling.parameters import Parameters
+from dynamics.validation import InvalidRequest
+from theory.systems.masked_image_modeling.notation import CONSTANTS
+
+SHARES = (1 / 8, 1 / 4, 3 / 8, 1 / 2, 5 / 8, 3 / 4, 7 / 8)
+"""Of the patches: sizes of the global area, and numbers of masked patches."""
+CONTOUR = {
+    "contour_block": """function contour_block() {
+  throw new Error("the counts are too many to be listed");
+}"""
+}
+
+
+def page_model(system: System, parameters: Parameters) -> PageModel:
+    """What a page needs of the system.
+
+    Parameters
+    ----------
+    system : System
+    parameters : Parameters
+        Where the sliders stand at first.
+
+    Raises
+    ------
+    InvalidRequest
+        Where the counts are not listed.
+    """
+    made = problems(system, parameters, _grid(parameters))
+    listed = [pair for pair in made if pair[1].settings.get("expectation") == "counts"]
+    at_start = system.ReducedPopulation(parameters)
+    if at_start.settings.get("expectation") != "counts":
+        raise InvalidRequest(
+            "a page has no contour integrals; explore can be at fewer patches; nearest: P=64"
+        )
+    sliders = tuple(
+        Slider(name, values=tuple(values), ends="a page has the data of these values")
+        for name, values in _grid(parameters).items()
+    )
+    text = model_script(listed, CONSTANTS, CONTOUR, f"attdyn explore {system.name}")
+    observables = (*at_start.order_names, "risk")
+    return PageModel(text, at_start, sliders, observables)
+
+
+def _grid(parameters: Parameters) -> Mapping[str, Sequence[Any]]:
+    """Values of the constants that have sliders, the given ones among them."""
+    P = parameters.P
+    masked = sorted({parameters.masked, *(max(1, round(share * P)) for share in SHARES)} - {P})
+    if parameters.family != "one_cluster":
+        return {"masked": masked}
+    step = parameters.C_local
+    sizes = {step * round(share * P / step) for share in SHARES}
+    sizes = {size for size in sizes if step <= size < P and (P - size) % step == 0}
+    return {"C_global": sorted({parameters.C_global, *sizes}), "masked": masked}

@@ -1,0 +1,61 @@
+"""What a page needs of a system: the script of its model, its sliders, what it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dynamics.problem import Problem
+
+
+@dataclass(frozen=True)
+class Slider:
+    """The control of one constant.
+
+    Attributes
+    ----------
+    name : str
+    minimum, maximum : float or None
+        Ends of the slider; None for a choice of words.
+    open_minimum : bool
+        Whether the minimum itself is refused.
+    values : tuple
+        The only values of it in the page; empty for all.
+    logarithmic : bool
+        Whether equal distances are equal factors.
+    ends : str
+        Why it ends where it does, if the constant could go on.
+    """
+
+    name: str
+    minimum: float | None = None
+    maximum: float | None = None
+    open_minimum: bool = False
+    values: tuple[Any, ...] = ()
+    logarithmic: bool = False
+    ends: str = ""
+
+
+@dataclass(frozen=True)
+class PageModel:
+    """A system as its page has it.
+
+    Attributes
+    ----------
+    script : str
+        JavaScript that defines ``MODEL``; see `assets/driver.js`.
+    problem : Problem
+        The reduced problem where the sliders stand at first.
+    sliders : tuple of Slider
+    observables : tuple of str
+        What the model in the page reports, in its order.
+    matrices : tuple of mapping
+        Matrices by class: name, title, meaning, classes with their labels and values.
+    """
+
+    script: str
+    problem: Problem
+    sliders: tuple[Slider, ...]
+    observables: tuple[str, ...]
+    matrices: tuple[Mapping[str, Any], ...] = ()

@@ -1,0 +1,105 @@
+"""Positional attention in a browser: its kernels for some degrees, and the law in symbols.
+
+The configurations of the random sets are listed in the browser (`assets/positional_attention.js`),
+so D, C, q and the rest move freely; their probabilities, the constants and the shares are printed
+from the same expressions as the derivation. A degree p has kernels of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import sympy
+
+from dynamics.explorer.kinds import MATRIX, VECTOR, kind_of
+from dynamics.explorer.page_model import PageModel, Slider
+from dynamics.explorer.printing import asset, closure, expression, function_of, script
+from dynamics.registry import System
+from dynamics.systems.positional_attention.parameters import Parameters
+from dynamics.systems.positional_attention.reduced.population import ReducedPopulation
+from theory.systems.positional_attention import recursion
+from theory.systems.positional_attention.data_law import RANDOM_SETS, type_probability
+
+DEGREES = (3, 5, 7, 9)
+MOST_CONFIGURATIONS = 20_000
+"""Configurations that a browser sums while a slider is dragged."""
+
+
+SLIDERS = (
+    Slider("D", minimum=4, maximum=64, ends="sizes end where {most:,} configurations do"),
+    Slider("C", minimum=2, maximum=16),
+    Slider("q", minimum=0.0, maximum=1.0, open_minimum=True),
+    Slider("p", minimum=3, maximum=DEGREES[-1], values=DEGREES, ends="a page has these degrees"),
+    Slider("nu", minimum=1e-8, maximum=1.0, logarithmic=True),
+    Slider("beta", minimum=-5.0, maximum=5.0),
+    Slider("scale", minimum=0.01, maximum=10.0, logarithmic=True),
+    Slider("random_sets", values=RANDOM_SETS),
+)
+"""The constants of the reduced problem. The others are of samples (d, sigma, omega), or follow from
+these (alpha0)."""
+ATTENTION = {
+    "name": "S",
+    "title": "attention after the softmax",
+    "meaning": "row i: where patch i looks; patches are ordered by their sets",
+    "classes": [
+        {"label": "itself", "value": "Lambda"},
+        {"label": "its set", "value": "Gamma"},
+        {"label": "other sets", "value": "Xi"},
+    ],
+}
+
+
+def page_model(system: System, parameters: Parameters) -> PageModel:
+    """What a page needs of the system.
+
+    Parameters
+    ----------
+    system : System
+    parameters : Parameters
+        Where the sliders stand at first.
+    """
+    problem = ReducedPopulation(parameters)
+    sliders = tuple(
+        replace(slider, ends=slider.ends.format(most=MOST_CONFIGURATIONS)) for slider in SLIDERS
+    )
+    observables = (*recursion.derive(DEGREES[0]).observables, "risk", "error")
+    return PageModel(model_script(), problem, sliders, observables, (ATTENTION,))
+
+
+def model_script() -> str:
+    """JavaScript that defines ``MODEL`` for the worker of a page."""
+    reduction = recursion.derive(DEGREES[0])
+    letters = [s.name for s in reduction.parameters]
+    shares = [1 / sympy.sympify(reduction.multiplicity[s]) for s in reduction.state]
+    laws = ",\n".join(
+        f"  {name}: (a, b, C, q) => {expression(type_probability(name))}" for name in RANDOM_SETS
+    )
+    parts = [
+        f"const KERNELS = {{\n{_kernels()}\n}};",
+        f"const typeProbability = {{\n{laws},\n}};",
+        f"const constantsOf = {function_of(letters, reduction.parameters)};",
+        f"const sharesOf = {function_of(['D', 'C'], shares)};",
+        "const startOf = ({ nu, p }) => Math.pow(nu, 1 / (p - 1));",
+        f"const LIMITS = {script({'configurations': MOST_CONFIGURATIONS})};",
+        f"const OBSERVABLES = {script(list(reduction.observables))};",
+        f"const ORDER = {script(list(reduction.order_parameters))};",
+        asset("positional_attention.js"),
+    ]
+    return "\n\n".join(parts)
+
+
+def _kernels() -> str:
+    """The printed functions of each degree."""
+    printed = []
+    for degree in DEGREES:
+        problem = ReducedPopulation(Parameters(D=8, C=2, p=degree), expectation="exact")
+        data = kind_of(problem.expectation.data)
+        functions = {
+            "gradient": (VECTOR, data, VECTOR),
+            "hessian": (VECTOR, data, MATRIX),
+            "order_parameters": (VECTOR, VECTOR, data, VECTOR),
+            "summary": (VECTOR, data, VECTOR),
+            "reported": (VECTOR, VECTOR, VECTOR, VECTOR),
+        }
+        printed.append(f"  {degree}: {closure(problem.source, functions)}")
+    return ",\n".join(printed)

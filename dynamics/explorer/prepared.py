@@ -1,0 +1,135 @@
+"""A system whose data are laid out in Python, for each of some values of its constants.
+
+Where a browser could not list what an expectation sums over, the page holds the data of the kernels
+for every combination of the values that its sliders have, and the kernels themselves once.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dynamics.explorer.kinds import MATRIX, VECTOR, Kind, kind_of
+from dynamics.explorer.printing import asset, closure, script
+from dynamics.problem import CompiledProblem
+from dynamics.registry import System
+from dynamics.validation import InvalidRequest
+
+Point = dict[str, Any]
+
+
+def encoded(value: Any) -> Any:
+    """A value of a kernel as JSON that `decoded` of `assets/prepared.js` reads.
+
+    Parameters
+    ----------
+    value : number, array, None, or tuple of these
+    """
+    if isinstance(value, np.ndarray) and value.dtype.names:
+        return {"rows": [dict(zip(value.dtype.names, row, strict=True)) for row in value.tolist()]}
+    if isinstance(value, np.ndarray) and value.dtype.kind == "c":
+        return None
+    if isinstance(value, np.ndarray):
+        whole = value.dtype.kind in "iub"
+        numbers = np.ascontiguousarray(value, dtype=np.int32 if whole else np.float64)
+        text = base64.b64encode(numbers.tobytes()).decode()
+        return {"whole" if whole else "real": text, "shape": list(value.shape)}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        entries = map(encoded, value)
+        return {"fields": dict(zip(value._fields, entries, strict=True))}
+    if isinstance(value, tuple):
+        return {"tuple": [encoded(entry) for entry in value]}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def problems(
+    system: System, parameters: Any, grid: Mapping[str, Sequence[Any]]
+) -> list[tuple[Point, CompiledProblem]]:
+    """The reduced problem at each combination of values that is valid.
+
+    Parameters
+    ----------
+    system : System
+    parameters : Parameters
+        The values of what the grid does not have.
+    grid : mapping
+        Constant -> its values.
+    """
+    usual = {name: getattr(parameters, name) for name in parameters.__dataclass_fields__}
+    made = []
+    for values in itertools.product(*grid.values()):
+        point = dict(zip(grid, values, strict=True))
+        try:
+            made.append((point, system.ReducedPopulation(system.Parameters(**usual | point))))
+        except InvalidRequest:
+            continue
+    return made
+
+
+def model_script(
+    made: Sequence[tuple[Point, CompiledProblem]],
+    constants: Sequence[str],
+    native: Mapping[str, str],
+    prefix: str,
+) -> str:
+    """JavaScript that defines ``MODEL``.
+
+    Parameters
+    ----------
+    made : sequence of (values, problem)
+    constants : sequence of str
+        Symbols of the rules of events: attributes of the parameters.
+    native : mapping
+        Kernels that have a text of their own.
+    prefix : str
+        Of the command that writes another page: ``attdyn explore NAME``.
+    """
+    sources: dict[str, int] = {}
+    kernels: list[str] = []
+    points: list[Any] = []
+    for point, problem in made:
+        if problem.source not in sources:
+            sources[problem.source] = len(kernels)
+            kernels.append(closure(problem.source, _functions(problem), native))
+        parameters = problem.parameters
+        points.append(
+            {
+                "at": point,
+                "kernels": sources[problem.source],
+                "start": encoded(problem.initial_state),
+                "constants": {name: float(getattr(parameters, name)) for name in constants},
+                "data": encoded(problem._data),
+            }
+        )
+    first = made[0][1]
+    groups = first.layout.group_names
+    fixed = {
+        "state_names": first.layout.names,
+        "order_names": first.order_names,
+        "groups": [groups.index(group) for group in first.layout.groups],
+        "reads_pass": first.reads_pass,
+        "command": prefix,
+    }
+    parts = [
+        f"const KERNELS = [{', '.join(kernels)}];",
+        f"const POINTS = {script(points)};",
+        f"const FIXED = {script(fixed)};",
+        asset("prepared.js"),
+    ]
+    return "\n\n".join(parts)
+
+
+def _functions(problem: CompiledProblem) -> dict[str, tuple[Kind, ...]]:
+    data = kind_of(problem._data)
+    functions: dict[str, tuple[Kind, ...]] = {
+        "gradient": (VECTOR, data, VECTOR),
+        "order_parameters": (VECTOR, VECTOR, data, VECTOR),
+        "summary": (VECTOR, data, VECTOR),
+    }
+    if problem.has_jacobian:
+        functions["hessian"] = (VECTOR, data, MATRIX)
+    return functions

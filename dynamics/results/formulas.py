@@ -1,0 +1,145 @@
+r"""Formulas in LaTeX as readers see them: MathML in a browser, plain text in a terminal.
+
+`plain` walks the MathML of a formula: ``\frac{a}{b}`` is ``a/b``, indices are ``a_i``, powers
+``a^2``; accents are combining characters. In a text, formulas stand between dollar signs.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from xml.etree import ElementTree
+
+FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$]+)\$", re.DOTALL)
+ACCENTS = {"^": "\u0302", "~": "\u0303", "¯": "\u0304", "˙": "\u0307", "¨": "\u0308", "→": "\u20d7"}
+"""Sign above a letter -> combining character."""
+SPACED = {*"=<>≤≥≈∝→∈≫≪≠≡∼+-−×⋅·∀∃∧∨⟹⟶←⇒⇔:"}
+"""Operators with a space on both sides."""
+FUNCTIONS = {"exp", "log", "ln", "max", "min", "sup", "inf", "sin", "cos", "tanh", "arg", "lim"}
+UPRIGHT = re.compile(r'(?<=\w)</mi><mi mathvariant="normal">(?=\w)')
+"""Between two letters of an upright word, each of which is an element of its own."""
+SHORT = 12
+"""Letters of an index that is written without spaces."""
+SINGLE = re.compile(
+    r"\w+(?:\.\d+)?['′\u0300-\u036f]*|[^\W\d_]+_\w|\([^()]*\)|⟨[^⟨⟩]*⟩|‖[^‖]*‖|\|[^|]*\|"
+)
+"""What needs no brackets in a fraction or an index."""
+
+
+def mathml(latex: str, display: bool = False) -> str:
+    """A formula as a MathML element.
+
+    Parameters
+    ----------
+    latex : str
+        Without dollar signs.
+    display : bool
+        A line of its own.
+    """
+    from latex2mathml.converter import convert
+
+    for name in ("aligned", "split"):  # which the converter does not know by these names
+        latex = latex.replace(f"{{{name}}}", "{align*}")
+    made = str(convert(latex, display="block" if display else "inline"))
+    return UPRIGHT.sub("", made)
+
+
+def plain(latex: str) -> str:
+    r"""A formula as text.
+
+    Examples
+    --------
+    >>> plain(r"\frac{d \log G}{d\tau} \geq \alpha_{ij}^2")
+    '(d log G)/(d τ) ≥ α_(i j)^2'
+    >>> plain(r"\hat y = \sum_h u_h\, \beta^T U_h x_q")
+    'ŷ = ∑_h u_h β^T U_h x_q'
+    """
+    try:
+        tree = ElementTree.fromstring(mathml(latex))
+    except Exception:  # a user's own LaTeX, for which the converter raises whatever goes wrong
+        return latex
+    text = re.sub(r"\s+", " ", _written(tree)).strip()
+    text = re.sub(r"(?<=[(\[{]) | (?=[)\]}])|;(?= ?[})\]])", "", text)
+    return unicodedata.normalize("NFC", text)
+
+
+def plain_text(text: str) -> str:
+    r"""A text with formulas between dollar signs, and code between backticks, as plain text.
+
+    Examples
+    --------
+    >>> plain_text("the ``risk`` is $R \\leq 1$")
+    'the risk is R ≤ 1'
+    """
+    return FORMULA.sub(lambda match: plain(match[1] or match[2]), text).replace("`", "")
+
+
+def _written(node: ElementTree.Element) -> str:
+    """A MathML element as text."""
+    kind, parts = node.tag.rpartition("}")[2], list(node)
+    if kind == "mtext":
+        return f" {(node.text or '').replace(chr(160), ' ')} "
+    if kind == "mspace":
+        return " "
+    if kind in ("mi", "mn", "mo", "ms"):
+        return _token(kind, (node.text or "").strip())
+    if kind == "mfrac":
+        return "/".join(_whole(part) for part in parts)
+    if kind in ("msub", "munder"):
+        return f"{_whole(parts[0])}_{_script(parts[1])}"
+    if kind in ("msup", "mover"):
+        return _above(*parts)
+    if kind in ("msubsup", "munderover"):
+        return f"{_whole(parts[0])}_{_script(parts[1])}^{_script(parts[2])}"
+    if kind == "msqrt":
+        return f"√{_whole(node, inside=parts)}"
+    if kind == "mtr":
+        return _joined(parts).strip() + "; "
+    return _joined(parts)
+
+
+def _joined(parts: list[ElementTree.Element]) -> str:
+    """Elements after each other; letters that would run together stand apart."""
+    text = ""
+    for part in parts:
+        piece = _written(part)
+        sign = text.rstrip()[-1:]
+        if piece in (" − ", " + ", " ± ") and (not sign or sign in "([{,;=≤≥<>→^/∈"):
+            piece = piece.strip()  # of a number, not between two
+        after = re.search(r"[^\W_]['′)\]]*$", text) or re.search(r"[_^]\S*[\w)′*]$", text)
+        numbers = re.search(r"[\d.]$", text) and re.match(r"[\d.]", piece)
+        apart = after and not numbers and re.match(r"\w|√|∑|∏", piece)
+        text += (" " if apart else "") + piece
+    return text
+
+
+def _token(kind: str, text: str) -> str:
+    """A letter, a number or an operator."""
+    if text in SPACED or (text in FUNCTIONS and kind in ("mi", "mo")):
+        return f" {text} "
+    if kind == "mo" and text in (",", ";"):
+        return f"{text} "
+    return "" if text in ("\u2061", "\u2062") else text
+
+
+def _whole(node: ElementTree.Element, inside: list[ElementTree.Element] | None = None) -> str:
+    """An element in brackets where it has several parts."""
+    made = _written(node) if inside is None else _joined(inside)
+    text = re.sub(r"\s+", " ", made).strip()
+    return text if len(text) < 2 or SINGLE.fullmatch(text) else f"({text})"
+
+
+def _script(node: ElementTree.Element) -> str:
+    """An index or an exponent, without spaces around its operators."""
+    text = _whole(node)
+    return re.sub(r" ?([^\w\s()]) ?", r"\1", text) if len(text) < SHORT else text
+
+
+def _above(base: ElementTree.Element, upper: ElementTree.Element) -> str:
+    """A power, an accent, or a prime."""
+    text, sign = re.sub(r"\s+", " ", _written(base)).strip(), _written(upper).strip()
+    if sign in ACCENTS and upper.tag.rpartition("}")[2] == "mo" and len(text) == 1:
+        return text + ACCENTS[sign]
+    if sign and set(sign) <= {"′", "'"}:
+        return text + sign
+    return f"{_whole(base)}^{_script(upper)}"

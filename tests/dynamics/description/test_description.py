@@ -1,0 +1,178 @@
+"""``attdyn describe`` and ``system.describe()``: every symbol of every system has a meaning."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import dynamics
+from dynamics.cli import main
+from dynamics.description.model_file import LISTED
+from dynamics.registry import library_names
+from dynamics.validation import InvalidRequest
+
+MODELS = Path(__file__).parents[2] / "support" / "models"
+AUTOMATIC = re.compile(r"^(constant of|trained array|array \(|stands for|observable$|observable,)")
+"""What stands for a meaning where a model file gives none."""
+OWN = '''"""A net of two weights.
+
+Its risk is :math:`R = (w^2 - t)^2`.
+
+:target: product of the weights
+:w: weights
+"""
+
+
+def start(w0=0.1):
+    return {"w": [w0, w0]}
+
+
+def risk(theta, xp, target=1.0):
+    return (theta["w"][0] * theta["w"][1] - target) ** 2 / 2
+
+
+limits = ("w0 > 0",)
+events = {"half": "w_0 >= target/2", "still": "w_0 stops growing after half"}
+
+
+def observables(theta, xp):
+    return {"product": theta["w"][0] * theta["w"][1]}
+'''
+
+
+@pytest.fixture(scope="module")
+def described():
+    return {name: dynamics.load_system(name).describe() for name in dynamics.system_names()}
+
+
+@pytest.fixture
+def own(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(OWN)
+    return path
+
+
+@pytest.mark.parametrize("name", dynamics.system_names())
+def test_no_symbol_is_without_a_meaning(name, described):
+    """All that a run can report, all that a rule speaks of, and all that a page uses, is told."""
+    system, description = dynamics.load_system(name), described[name]
+    told = {one.name: one.meaning for one in description.symbols}
+    told |= {one.name: one.words for one in (*description.observables, *description.events)}
+    assert all(told.values())
+    constants = {field.name for field in dataclasses.fields(system.Parameters)}
+    problem = system.ReducedPopulation(system.Parameters())
+    reported = set(problem.observables(problem.initial_state))
+    if system.model is None or problem.closure.scalars <= LISTED:
+        reported |= set(problem.state_names)
+    rates = {entry for entry in reported if entry.startswith("d_")}
+    assert constants | (reported - rates) | {rule.name for rule in problem.events} <= set(told)
+    spoken = {str(s) for rule in problem.events for e in rule.expressions for s in e.free_symbols}
+    assert {s for s in spoken if not s.startswith("d_")} <= set(told)
+
+
+@pytest.mark.parametrize("name", library_names())
+def test_models_of_the_library_say_what_their_symbols_mean(name, described):
+    description = described[name]
+    for symbol in description.symbols:
+        several = ", ..., " in symbol.name  # unnamed scalars, told by their array
+        assert several or not AUTOMATIC.match(symbol.meaning), symbol
+    for one in (*description.observables, *description.events):
+        assert not AUTOMATIC.match(one.words), one
+    for event in description.events:
+        assert not event.words.startswith("first step"), event
+    fields = dynamics.load_system(name).model.documented.fields
+    names = {one.name for one in (*description.symbols, *description.observables)}
+    names |= {event.name for event in description.events}
+    model = dynamics.load_system(name).model
+    others = {*model.start(D=2, rank=1)} if name == "linear_icl" else {"c*"}
+    for key in set(fields) - others:
+        beginning = key.rstrip("*")
+        assert any(n == key or (key != beginning and n.startswith(beginning)) for n in names), key
+
+
+def test_a_constant_without_a_row_in_the_table_is_seen(described, monkeypatch):
+    from theory.notation import Notation
+
+    system = dynamics.load_system("positional_attention")
+    rows = [row for row in system.notation.values() if row.name != "G"]
+    table = Notation("short", rows)
+    changed = dataclasses.replace(system.ReducedPopulation.presentation, notation=table)
+    monkeypatch.setattr(system.ReducedPopulation, "presentation", changed)
+    with pytest.raises(KeyError, match="G"):
+        system.describe()
+
+
+def test_the_text_has_no_latex_and_fits(described):
+    for description in described.values():
+        text = str(description)
+        assert "\\" not in text.replace("\\dagger", "")
+        assert "$" not in text
+        assert max(map(len, text.splitlines())) <= 130
+
+
+def test_formulas_of_observables_are_those_of_the_derivation(described):
+    """G of the page is G of the kernels, by its value at a state."""
+    import sympy
+
+    table = {one.name: one.formula for one in described["positional_attention"].observables}
+    assert table["G"] == r"D \left(\Gamma \left(C - 1\right) + \Lambda\right)"
+    assert "N" not in table["Lambda"]
+    system = dynamics.load_system("positional_attention")
+    problem = system.ReducedPopulation(system.Parameters())
+    values = problem.observables((0.2, 0.3, -0.1))
+    C, Gamma, Lambda, D = sympy.symbols("C Gamma Lambda D")
+    formula = D * (Gamma * (C - 1) + Lambda)
+    at = {C: 4, D: 16, Gamma: values["Gamma"], Lambda: values["Lambda"]}
+    assert float(formula.subs(at)) == pytest.approx(values["G"], rel=1e-14)
+
+
+def test_a_file_of_ones_own_is_described(own):
+    description = dynamics.load_system(own).describe()
+    rows = {one.name: one for one in description.symbols}
+    assert rows["target"].meaning == "product of the weights"
+    assert rows["w0"].meaning == "constant of start"
+    assert rows["w0"].allowed == "a finite number; w0 > 0"
+    assert rows["w0"].default == "0.1"
+    assert rows["w_0"].meaning == "stands for w[0] and 1 equal entry"
+    (_, product) = description.observables
+    assert product.code == "theta['w'][0] * theta['w'][1]"
+    half, still = description.events
+    assert (half.code, half.words) == ("w_0 >= target/2", "first step at which it holds")
+    assert still.words.endswith("sought from `half` on")
+    assert "Its risk is R = (w^2 − t)^2." in str(description)
+
+
+def test_described_at_other_parameters(own):
+    system = dynamics.load_system("softmax_icl")
+    several = system.describe(system.Parameters(p1=0.8))
+    assert len(several.of_kind("Scalars of the reduction")) == 5
+    with pytest.raises(InvalidRequest, match="are not of softmax_icl"):
+        system.describe(dynamics.load_system("linear_icl").Parameters())
+
+
+def test_a_notebook_shows_formulas_as_mathml(described):
+    html = described["linear_icl"]._repr_html_()
+    assert html.count("<math") > 20
+    assert "$" not in re.sub(r"<code.*?</code>", "", html, flags=re.DOTALL)
+    assert "<h3" in html
+
+
+def test_latex_and_json_and_wrong_requests(own, capsys):
+    assert main(["describe", str(own), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [event["name"] for event in document["events"]] == ["half", "still"]
+    assert document["model"][-1]["equations"][0]["right"].startswith("w_{0} - \\frac{\\eta}{2}")
+    assert main(["describe", "shallow_vit", "--standalone"]) == 0
+    latex = capsys.readouterr().out
+    assert latex.startswith("\\documentclass")
+    for name in ("align*", "description", "document"):
+        assert latex.count(rf"\begin{{{name}}}") == latex.count(rf"\end{{{name}}}") > 0
+    assert latex.count("$") % 2 == 0
+    assert main(["describe", str(own), "--json", "--latex"]) == 2
+    assert main(["describe", str(own), "--w0", "-1"]) == 2
+    assert main(["describe", "positional"]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert len(errors) == 3
+    assert "w0 > 0" in errors[1]

@@ -1,0 +1,180 @@
+"""The driver of a page: flow, descent and events are those of `dynamics.flow` and `descend`."""
+
+import numpy as np
+import pytest
+import sympy
+from node import needs_node, run_script
+
+import dynamics
+from dynamics.explorer.driver import rules, worker_script
+from dynamics.explorer.positional_attention import model_script
+from dynamics.explorer.printing import asset
+from dynamics.training.event_detection import Detector
+from theory.events import event_rules
+
+SYSTEM = dynamics.load_system("positional_attention")
+CONSTANTS = {"D": 9, "C": 3, "q": 0.5, "p": 3, "nu": 1e-3, "beta": 1.0, "scale": 1.0}
+ASK = """
+  const replies = [];
+  for (const request of given) await answer(request, (reply) => replies.push(reply));
+  return replies.filter((reply) => reply.kind !== "progress");
+"""
+
+
+@pytest.fixture(scope="module")
+def script():
+    problem = SYSTEM.ReducedPopulation(SYSTEM.Parameters(D=9, C=3))
+    return worker_script(model_script(), problem)
+
+
+def problem_at(**changes):
+    return SYSTEM.ReducedPopulation(SYSTEM.Parameters(**CONSTANTS | changes), expectation="exact")
+
+
+def times(reply, key="time"):
+    return {event["name"]: event[key] for event in reply["events"]}
+
+
+@needs_node
+@pytest.mark.parametrize("q", [0.3, 0.5])
+def test_events_of_the_flow_are_those_of_python(script, q):
+    changes = {"random_sets": "mixed", "q": q}
+    request = {
+        "id": 1, "kind": "flow", "constants": CONSTANTS | changes, "horizon": 1e4,
+        "records": 40, "least_time": 0.01, "precise": True,
+    }  # fmt: skip
+    (reply,) = run_script(script, ASK, [request])
+    run = dynamics.flow(problem_at(**changes), time=1e4, record=np.array(reply["times"]))
+    assert reply["outcome"] == "horizon"
+    for name in ("T0", "T1", "T1_paper", "event_III"):
+        event, shown = run.events[name], next(e for e in reply["events"] if e["name"] == name)
+        margin = 1e-6 * event.time + event.uncertainty + shown["uncertainty"]
+        assert shown["time"] == pytest.approx(event.time, abs=margin), name
+    assert times(reply)["T1"] == pytest.approx(run.events["T1"].time, rel=1e-8)
+    for k, name in enumerate(("alpha", "gamma", "rho")):
+        assert reply["states"][name] == pytest.approx(run.states[:, k], rel=1e-6, abs=1e-9)
+    assert reply["observables"]["risk"] == pytest.approx(run.observables["risk"], rel=1e-6)
+
+
+@needs_node
+def test_descent_takes_the_steps_of_python(script):
+    changes = {"random_sets": "mixed"}
+    request = {
+        "id": 2, "kind": "descent", "constants": CONSTANTS | changes, "eta": 0.03,
+        "steps": 25000, "records": 30,
+    }  # fmt: skip
+    (reply,) = run_script(script, ASK, [request])
+    steps = [int(step) for step in reply["steps"]]
+    run = dynamics.descend(problem_at(**changes), eta=0.03, steps=25000, record=steps)
+    own = {name: event.step for name, event in run.events.items()}
+    assert own == times(reply, "step")
+    assert times(reply)["T1"] == pytest.approx(0.03 * own["T1"])
+    states = np.array([reply["states"][name] for name in ("alpha", "gamma", "rho")]).T
+    recorded = np.isin(run.steps, steps)
+    assert states == pytest.approx(run.states[recorded], rel=1e-9, abs=1e-12)
+
+
+@needs_node
+def test_a_step_that_is_too_large_is_said(script):
+    request = {"kind": "descent", "constants": CONSTANTS | {"random_sets": "any"}, "records": 10}
+    requests = [
+        {"id": 1, **request, "eta": 30.0, "steps": 3000},
+        {"id": 2, **request, "eta": -1.0, "steps": 10},
+        {"id": 3, **request, "eta": 0.1, "steps": 10**8},
+        {"id": 4, "kind": "check", "constants": CONSTANTS | {"random_sets": "any", "C": 4}},
+        {"id": 5, "kind": "flow", "constants": CONSTANTS | {"random_sets": "any", "C": 4}},
+    ]
+    wild, negative, long, check, refused = run_script(script, ASK, requests)
+    own = dynamics.descend(problem_at(random_sets="any"), eta=30.0, steps=3000)
+    assert wild["outcome"] == own.outcome.kind
+    assert "try a smaller eta" in wild["message"]
+    assert negative["error"].startswith("eta=-1 is not positive")
+    assert long["error"].startswith("steps=100000000 is too long for a page")
+    assert not check["ok"]
+    assert check["nearest"] == {"C": 3}
+    assert refused["error"] == check["message"]
+
+
+@needs_node
+def test_a_newer_descent_ends_the_one_under_way(script):
+    body = """
+      const replies = [], post = (reply) => replies.push(reply);
+      const first = answer({ ...given, id: 1 }, post);
+      const second = answer({ ...given, id: 2 }, post);
+      await Promise.all([first, second]);
+      return replies.filter((reply) => reply.kind !== "progress");
+    """
+    given = {
+        "kind": "descent", "constants": CONSTANTS | {"random_sets": "any"}, "eta": 0.03,
+        "steps": 20000, "records": 10,
+    }  # fmt: skip
+    replies = {reply["id"]: reply for reply in run_script(script, body, given)}
+    assert replies[1]["outcome"] == "interrupted"
+    assert replies[2]["outcome"] == "horizon"
+
+
+@needs_node
+def test_rates_on_a_plane_are_those_of_the_gradient(script):
+    state = {"alpha": 0.2, "gamma": 0.0, "rho": 0.0}
+    request = {
+        "id": 1, "kind": "plane", "constants": CONSTANTS | {"random_sets": "any"}, "state": state,
+        "x": {"name": "gamma", "from": -1, "to": 2, "count": 3},
+        "y": {"name": "rho", "from": -2, "to": 0, "count": 2},
+    }  # fmt: skip
+    (reply,) = run_script(script, ASK, [request])
+    problem = problem_at(random_sets="any")
+    grid = [(gamma, rho) for rho in (-2.0, 0.0) for gamma in (-1.0, 0.5, 2.0)]
+    slopes = np.array([-problem.gradient(np.array([0.2, *at])) for at in grid])
+    assert reply["dx"] == pytest.approx(slopes[:, 1], rel=1e-12)
+    assert reply["dy"] == pytest.approx(slopes[:, 2], rel=1e-12)
+
+
+def bumpy(seed, count=400):
+    """Order parameters u, v and the rate of u of a run with turns, rests and zeros."""
+    generator = np.random.default_rng(seed)
+    u = np.cumsum(generator.normal(size=count)) + 0.02 * seed * np.arange(count)
+    v = np.cumsum(generator.normal(size=count))
+    rate = np.gradient(u) * np.exp(-np.arange(count) / (5 + 3 * seed))
+    rate[generator.integers(0, count, 3)] = 0.0
+    return np.stack([u, v, rate], axis=1)
+
+
+@needs_node
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_rules_find_the_steps_of_the_detector(first):
+    texts = {
+        "high": "u >= 2",
+        "low": "v < -1 while u > 0",
+        "stops": "u stops growing",
+        "starts": "u starts growing after stops",
+        "above": "u exceeds the maximum of v",
+        "again": "u rises again after high",
+        "linear": "3*u - abs(v) > c after low",
+    }
+    names = ("u", "v", "d_u")
+    found = event_rules(texts, [*names, "c"])
+    script = asset("events.js") + rules(found, names, ("d_u",))
+    seeds = range(first, first + 20)
+    runs = [bumpy(seed) for seed in seeds]
+    body = """
+      return given.map((rows) =>
+        eventsOfDescent(Float64Array.from(rows.flat()), 3, rows.length, { c: 1 }, 1, ""));
+    """
+    printed = run_script(script, body, [rows.tolist() for rows in runs])
+    reached = 0
+    for rows, steps in zip(runs, printed, strict=True):
+        detector = Detector(found, names, type("Parameters", (), {"c": 1}), 1.0)
+        detector.feed(0, rows, np.zeros(1))
+        detector.finish(len(rows) - 1, "", lambda state, a, b, rows=rows: rows[a : b + 1].copy())
+        own = {name: detection.step for name, detection in detector.detections.items()}
+        assert own == {name: each["step"] for name, each in steps.items()}
+        reached += sum(step is not None for step in own.values())
+    assert reached > 60  # most are found
+
+
+def test_rules_print_the_constants_that_they_use():
+    (rule,) = event_rules({"half": "G >= D/2"}, ["G", "D"])
+    printed = rules([rule], ["alpha", "G"], ["d_alpha"])
+    for part in ("row[1]", "constants.D", 'shape: "crossing"'):
+        assert part in printed
+    assert sympy.Symbol("D", real=True) in rule.expression.free_symbols

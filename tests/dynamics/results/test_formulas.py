@@ -1,0 +1,39 @@
+"""Formulas as text and as MathML."""
+
+import pytest
+
+from dynamics.results.formulas import mathml, plain, plain_text
+
+
+@pytest.mark.parametrize(
+    ("latex", "text"),
+    [
+        (r"G \geq D/2", "G ≥ D/2"),
+        (r"\frac{a + b}{c}", "(a + b)/c"),
+        (r"\frac12 E", "1/2 E"),
+        (r"M^{-1}", "M^(−1)"),
+        (r"\gamma > \max_t |\rho|", "γ > max_t|ρ|"),
+        (r"\mathrm{softmax}_l(X k)", "softmax_l(X k)"),
+        (r"\sqrt{D}", "√D"),
+        (r"e^{2st}", "e^(2 s t)"),
+        (r"W_{l+1}^T", "W_(l+1)^T"),
+        (r"\dot\alpha", "α̇"),
+        (r"\alpha \text{ rises again}", "α rises again"),
+        (r"\{-1, 1\}^D", "{−1, 1}^D"),
+    ],
+)
+def test_a_formula_as_text(latex, text):
+    assert plain(latex) == text
+
+
+def test_what_is_no_latex_stays_as_it_is():
+    assert plain(r"\left(") == r"\left("
+    assert plain("a & b") == "a & b"
+
+
+def test_formulas_in_words():
+    assert plain_text("of $D$ patches, ``risk`` and `G`") == "of D patches, risk and G"
+
+
+def test_upright_words_are_one_element():
+    assert '<mi mathvariant="normal">diag</mi>' in mathml(r"\mathrm{diag}(s)")

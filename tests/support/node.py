@@ -1,0 +1,59 @@
+"""Running JavaScript of the explorer by node, with numbers in and out exactly."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NODE = shutil.which("node")
+needs_node = pytest.mark.skipif(NODE is None, reason="there is no node to run JavaScript")
+
+HARNESS = """
+const written = (key, value) => {
+  if (ArrayBuffer.isView(value)) return Array.from(value, (x) => written(key, x));
+  if (typeof value === "number" && !Number.isFinite(value)) return `#${value}`;
+  return value;
+};
+(async () => {
+  const given = JSON.parse(require("fs").readFileSync(0));
+  const result = await (async (given) => { %s })(given);
+  process.stdout.write(JSON.stringify(result ?? null, written));
+})();
+"""
+
+
+def run_script(script: str, body: str, given: Any = None) -> Any:
+    """What the body of a function gives after a script.
+
+    Parameters
+    ----------
+    script, body : str
+        JavaScript; the body returns a value that JSON can hold.
+    given : object
+        Its argument ``given``, as JSON.
+    """
+    assert NODE is not None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "script.cjs"
+        path.write_text(f"{script}\n{HARNESS % body}", encoding="utf-8")
+        ran = subprocess.run(
+            [NODE, str(path)], input=json.dumps(given), capture_output=True, text=True, check=False
+        )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return _numbers(json.loads(ran.stdout))
+
+
+def _numbers(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_numbers(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _numbers(each) for name, each in value.items()}
+    if isinstance(value, str) and value in ("#NaN", "#Infinity", "#-Infinity"):
+        return float(value[1:].replace("Infinity", "inf").lower())
+    return value

@@ -1,0 +1,93 @@
+r"""Docstrings of model files: a title, paragraphs with formulas, and what each symbol means.
+
+A docstring is reStructuredText as it is written elsewhere here: formulas are
+``:math:`R(\theta)``` or displayed by ``.. math::``. Symbols have a list of fields::
+
+    :D: dimension of the inputs
+    :s, u: entries of the two layers that are not zero
+    :w*: entry of a mode, largest first
+
+A name that ends with ``*`` stands for all that begin so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import cleandoc
+
+MATH = re.compile(r":math:`([^`]+)`")
+DISPLAYED = re.compile(r"^\.\. math::(.*\n(?:[ \t]+\S.*\n)*)", re.MULTILINE)
+FIELD = re.compile(r"^:([A-Za-z_][\w, *]*):[ \t]+(\S.*(?:\n[ \t]+\S.*)*)(?:\n|\Z)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Documentation:
+    r"""The docstring of a model.
+
+    Attributes
+    ----------
+    text : str
+        As it is written.
+
+    Examples
+    --------
+    >>> documentation = Documentation("A net.\n\nIts risk is :math:`R`.\n\n:D: inputs\n")
+    >>> documentation.title, documentation.markdown
+    ('A net', 'Its risk is $R$.')
+    >>> documentation.meaning("D"), documentation.meaning("E")
+    ('inputs', '')
+    """
+
+    text: str
+
+    @property
+    def title(self) -> str:
+        """Its first line."""
+        return (cleandoc(self.text).splitlines() or [""])[0].rstrip(".")
+
+    @property
+    def markdown(self) -> str:
+        """Its other paragraphs as Markdown, without the fields."""
+        text = FIELD.sub("", cleandoc(self.text) + "\n")
+        return from_docstring(text.partition("\n")[2])
+
+    @cached_property
+    def fields(self) -> Mapping[str, str]:
+        """Name, or beginning of names with a ``*``, -> meaning, formulas between dollar signs."""
+        return dict(self._fields())
+
+    def _fields(self) -> Iterator[tuple[str, str]]:
+        for names, meaning in FIELD.findall(cleandoc(self.text) + "\n"):
+            for name in names.split(","):
+                yield name.strip(), from_docstring(_joined(meaning))
+
+    def meaning(self, name: str) -> str:
+        """What a symbol means; "" where the docstring does not say so."""
+        if name in self.fields:
+            return self.fields[name]
+        begun = [key for key in self.fields if key.endswith("*") and name.startswith(key[:-1])]
+        return self.fields[max(begun, key=len)] if begun else ""
+
+
+def from_docstring(text: str) -> str:
+    """Paragraphs of a docstring as Markdown, with formulas between dollar signs.
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> from_docstring("The risk :math:`R`.")
+    'The risk $R$.'
+    """
+    text = DISPLAYED.sub(lambda match: f"$$\n{_joined(match[1])}\n$$\n", text + "\n")
+    text = MATH.sub(lambda match: f"${_joined(match[1])}$", text)
+    return text.replace("``", "`").strip()
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.split())
