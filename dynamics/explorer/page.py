@@ -48,8 +48,8 @@ def page(description: Mapping[str, Any], worker: str) -> str:
     description : mapping
         What the page says of the model: ``name``, ``title``, ``source``, ``summary``, ``version``,
         ``command``, ``constants``, ``states``, ``observables``, ``events``, ``panels``,
-        ``matrices``, ``plane``, ``derivation`` and ``run``, all of them plain values. ``mathml`` of the letters is
-        MathML, the derivation is HTML with formulas.
+        ``matrices``, ``plane``, ``derivation`` and ``run``, all of them plain values. ``mathml`` of
+        the letters is MathML, the derivation is HTML with formulas.
     worker : str
         The script of the worker, which answers the requests ``check``, ``flow``, ``descent``,
         ``plane`` and ``matrix``.
@@ -62,8 +62,8 @@ def page(description: Mapping[str, Any], worker: str) -> str:
     Raises
     ------
     ValueError
-        If a formula is no MathML, the derivation has elements that do more than be read, or a number of the description is infinite or not a number,
-        which JSON has no word for.
+        If a formula is no MathML, the derivation has elements that do more than be read, or a
+        number of the description is infinite or not a number, which JSON has no word for.
     """
     for formula in _formulas(description):
         _check_formula(formula)

@@ -6,7 +6,13 @@ function fill_event_table(body, events, flow, descent) {
   body.replaceChildren(...events.map((event) => {
     const row = make("tr", { "data-event": event.name });
     const head = make("th", { scope: "row" });
-    head.append(formula(event.mathml, event.name), make("span", { class: "meaning" }, event.meaning));
+    head.append(as_element(event_mark(event)));
+    if (event.mathml && !is_letter(event.mathml)) {
+      const condition = formula(event.mathml, "");
+      condition.classList.add("condition");
+      head.append(condition);
+    }
+    head.append(make("span", { class: "meaning" }, event.meaning));
     row.append(head, ...flow_cells(found(flow, event.name)), ...descent_cells(found(descent, event.name), Boolean(descent)));
     return row;
   }));

@@ -67,6 +67,39 @@ function accented(runs, accent) {
   return runs.map((run, k) => (k === runs.length - 1 ? { ...run, text: run.text + mark } : run));
 }
 
+const NUMBERED = /^([A-Za-z]+?)_?(\d+)(?:_(\w+))?$/;
+
+/**
+ * The short mark of an event on charts: its formula where that is a letter, else its name.
+ * @param {{name: string, mathml: string}} event
+ * @returns {Run[]} of "T1_paper" a T with a lowered 1, and "paper"
+ */
+function event_mark({ name, mathml }) {
+  const runs = letters(mathml, name);
+  if (mathml && is_letter(mathml)) return runs;
+  const [, letter, index, rest] = NUMBERED.exec(name) || [];
+  if (!letter) return as_runs(name.replace(/_/g, " "));
+  const mark = [{ text: letter, level: 0, italic: letter.length === 1 }, { text: index, level: -1, italic: false }];
+  return rest ? [...mark, ...as_runs(` ${rest.replace(/_/g, " ")}`)] : mark;
+}
+
+/** Whether a formula is one letter, with or without an index. */
+function is_letter(mathml) {
+  const runs = letters(mathml, "");
+  return runs.filter(({ level }) => level === 0).length === 1 && [...spoken(runs)].length <= 4;
+}
+
+/** Runs as an element of the page. */
+function as_element(runs) {
+  const element = make("span", { class: "formula" });
+  for (const { text, level, italic } of runs) {
+    const part = make(level > 0 ? "sup" : level < 0 ? "sub" : italic ? "i" : "span");
+    part.textContent = text;
+    element.append(part);
+  }
+  return element;
+}
+
 /** Runs as one plain text, for readers of screens. */
 function spoken(runs) {
   return runs.map((run) => run.text).join("").trim();

@@ -45,7 +45,7 @@ function brief(value, digits = 4) {
  * @returns {string} such as "117.45 ± 0.02"
  */
 function measured(value, uncertainty) {
-  if (!(uncertainty > 0) || !Number.isFinite(value)) return brief(value, 6);
+  if (!(uncertainty > 0) || !Number.isFinite(value)) return brief(value);
   const last = Math.floor(Math.log10(uncertainty));
   const first = value === 0 ? last : Math.floor(Math.log10(Math.abs(value)));
   const digits = Math.min(Math.max(first - last + 1, 1), MOST_DIGITS);

@@ -48,6 +48,7 @@ const requests = new Requests(started_worker(), alert_line);
 const results = new Results(description, requests, at("figures"));
 const training = new Training(requests, description.run.least_time, {
   refused: show_refusal, flow: show_flow, descent: show_descent, progress: show_progress, failed: show_failure,
+  no_descent: show_no_descent,
 });
 
 /** Values of the constants as the controls have them. */
@@ -141,6 +142,12 @@ function show_descent(run, asked) {
   show_numbers();
   at("events").setAttribute("aria-busy", "false");
   at("status").textContent += `; descent: ${brief(run.milliseconds, 2)} ms`;
+}
+
+function show_no_descent(line) {
+  at("progress").hidden = true;
+  at("events").setAttribute("aria-busy", "false");
+  at("outcome").textContent = `Gradient descent: ${line}`;
 }
 
 function show_progress(done, total) {

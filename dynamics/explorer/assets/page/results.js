@@ -9,14 +9,15 @@ class Results {
   constructor(description, requests, place) {
     this.description = description;
     this.letters = {};
-    for (const each of [...description.states, ...description.observables, ...description.events]) {
+    for (const each of [...description.states, ...description.observables]) {
       this.letters[each.name] = letters(each.mathml, each.name);
     }
+    this.marks = Object.fromEntries(description.events.map((event) => [event.name, event_mark(event)]));
     this.flow = null;
     this.descent = null;
     this.view = { time: null, linear: false, horizon: description.run.horizon };
     this.figures = description.panels.map((panel) => this.time_figure(panel));
-    this.matrices = description.matrices.map((matrix) => new MatrixCard(matrix, requests));
+    this.matrices = description.matrices.map((matrix) => new MatrixCard(matrix, requests, this.letters));
     this.plane = description.plane && description.states.length > 1
       ? new PlaneCard(description, requests, this.letters) : null;
     place.append(...this.figures.map(({ element }) => element), ...this.matrices.map(({ figure }) => figure.element));
@@ -27,8 +28,9 @@ class Results {
     const draw = (surface, width, height, colours) => {
       if (this.flow) draw_time_chart(surface, width, height, colours, this.chart(panel));
     };
-    const figure = new Figure(panel.names.join("-"), panel.title || panel.names.join(", "), draw,
-      (width) => Math.min(Math.max(0.62 * width, 230), 330));
+    const names = panel.names.map((name) => spoken(this.letters[name] || as_runs(name))).join(", ");
+    const title = !panel.title || panel.title === panel.names.join(", ") ? names : panel.title;
+    const figure = new Figure(panel.names.join("-"), title, draw, (width) => Math.min(Math.max(0.7 * width, 260), 360));
     figure.panel = panel;
     figure.canvas.addEventListener("pointermove", (event) => this.point_at(figure, event));
     figure.canvas.addEventListener("pointerdown", (event) => this.point_at(figure, event));
@@ -52,7 +54,7 @@ class Results {
       range: [this.description.run.least_time, this.view.horizon],
       flow: this.flow,
       descent: this.descent,
-      events: this.events().map((event) => ({ letter: this.letters[event.name], time: event.time })),
+      events: this.events().map((event) => ({ letter: this.marks[event.name], time: event.time })),
       cursor: this.view.time,
     };
   }
@@ -94,7 +96,7 @@ class Results {
 
   words(panel) {
     const names = panel.names.map((name) => spoken(this.letters[name] || as_runs(name))).join(", ");
-    const events = this.events().map(({ name, time }) => `${spoken(this.letters[name])} at ${brief(time)}`);
+    const events = this.events().map(({ name, time }) => `${spoken(this.marks[name])} at ${brief(time)}`);
     return `${names} against time up to ${brief(this.view.horizon)}; events: ${events.join(", ") || "none"}`;
   }
 
@@ -107,7 +109,8 @@ class Results {
 
 /** The card of a matrix, with the values of its classes. */
 class MatrixCard {
-  constructor(matrix, requests) {
+  constructor(matrix, requests, letter) {
+    this.letters = letter;
     this.name = matrix.name;
     this.classes = matrix.classes;
     this.channel = new Newest(requests);
@@ -128,7 +131,9 @@ class MatrixCard {
         const item = make("li");
         const swatch = make("span", { class: "swatch" });
         swatch.style.background = colour;
-        item.append(swatch, `${label}: ${value ? `${value} = ` : ""}${brief(number)}`);
+        item.append(swatch, `${label}: `);
+        if (value) item.append(as_element(this.letters[value] || as_runs(value)), " = ");
+        item.append(brief(number));
         return item;
       }));
       this.figure.describe(`${this.figure.title}, ${reply.rows} × ${reply.columns}: ` +
@@ -171,7 +176,7 @@ class PlaneCard {
       x, y, dx: null, dy: null,
       run: { x: results.flow.states[x.name], y: results.flow.states[y.name] },
       events: results.events().filter((event) => event.state).map((event) =>
-        ({ letter: this.letters[event.name], x: event.state[x.name], y: event.state[y.name] })),
+        ({ letter: results.marks[event.name], x: event.state[x.name], y: event.state[y.name] })),
       point: [state[x.name], state[y.name]],
     };
     this.describe(Object.keys(state).length, plane);

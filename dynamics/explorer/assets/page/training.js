@@ -14,7 +14,7 @@ class Training {
    * @param {Requests} requests
    * @param {number} least_time  first record of the flow
    * @param {object} listener  with refused(check), flow(run, request), descent(run, request),
-   *   progress(done, total), failed(line)
+   *   progress(done, total), failed(line), no_descent(line)
    */
   constructor(requests, least_time, listener) {
     this.least_time = least_time;
@@ -42,7 +42,8 @@ class Training {
 
   ask_flow(asked) {
     const { constants, horizon } = asked;
-    const request = { kind: "flow", constants, horizon, records: RECORDS.flow, least_time: this.least_time };
+    const request = { kind: "flow", constants, horizon, records: RECORDS.flow,
+      least_time: this.least_time, precise: asked.done };
     this.flows.ask(request, (run) => {
       if (run.error) {
         this.listener.failed(run.error);
@@ -58,7 +59,7 @@ class Training {
     const request = { kind: "descent", constants, eta, steps, records: RECORDS.descent };
     this.descents.ask(request, (run) => {
       if (run.kind === "progress") this.listener.progress(run.done, run.total);
-      else if (run.error) this.listener.failed(run.error);
+      else if (run.error) this.listener.no_descent(run.error);
       else if (asked === this.newest) {
         this.listener.descent({ ...run, series: { ...run.states, ...run.observables } }, asked);
       }
