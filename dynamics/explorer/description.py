@@ -11,7 +11,7 @@ from math import ceil, log10
 from typing import Any
 
 from dynamics.description.page import Symbol
-from dynamics.explorer.page_model import PageModel, Slider
+from dynamics.explorer.page_model import PageModel, Slider, scalars
 from dynamics.problem import Problem
 from dynamics.registry import System
 from dynamics.results.formulas import mathml, plain_text
@@ -35,7 +35,6 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
     description = system.describe(problem.parameters)
     symbols = {symbol.name: symbol for symbol in description.symbols}
     observables = {one.name: one for one in description.observables}
-    groups = problem.layout.group_names
     run = system.default_runs["compare"]
     horizon = 10.0 ** ceil(log10(run.eta * run.steps))
     return {
@@ -45,11 +44,7 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
         "summary": plain_text(description.prose.split("\n\n")[0]) if description.prose else "",
         "command": f"attdyn run {system.reference}",
         "constants": [_constant(slider, symbols, problem) for slider in model.sliders],
-        "states": [
-            _letter(name, presentation, symbols) | {"group": groups.index(group)}
-            for name, group in zip(problem.layout.names, problem.layout.groups, strict=True)
-        ],
-        "groups": list(groups),
+        "states": [_letter(name, presentation, symbols) for name in scalars(problem)],
         "observables": [_letter(name, presentation, observables) for name in model.observables],
         "events": [_event(rule, presentation) for rule in problem.events],
         "panels": _panels(problem, model.observables),
@@ -59,7 +54,7 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
         "run": {
             "eta": run.eta,
             "steps": run.steps,
-            "horizon": horizon,
+            "horizon": horizon if system.flows else None,
             "least_time": min(LEAST_TIME, run.eta),
         },
         "version": metadata.version("attdyn"),
@@ -123,5 +118,5 @@ def _panels(problem: Problem, observables: tuple[str, ...]) -> list[dict[str, An
 
 
 def _plane(problem: Problem) -> dict[str, str] | None:
-    names = problem.layout.names
+    names = scalars(problem)
     return {"x": names[-2], "y": names[-1]} if len(names) > 1 else None

@@ -91,7 +91,7 @@ class Path {
   }
 }
 
-/** States as columns by name, and observables of each. */
+/** States as columns by name, and observables of each; a state of arrays has no names. */
 function columnsOf(problem, states) {
   const of = { states: {}, observables: {} }, out = new Float64Array(problem.observable_names.length);
   problem.state_names.forEach((name, i) => {
