@@ -1,9 +1,10 @@
 // The table of events: times of the flow with their uncertainty, steps of gradient descent.
 
-/** Fill the table; `descent` is null where none belongs to the flow that is shown. */
-function fill_event_table(body, events, flow, descent) {
-  const found = (run, name) => (run ? run.events.find((event) => event.name === name) : null);
-  body.replaceChildren(...events.map((event) => {
+const AT_START = 1e-12;
+
+/** Rows of the table with their heads; returns them by the name of the event. */
+function build_event_table(body, events) {
+  return Object.fromEntries(events.map((event) => {
     const row = make("tr", { "data-event": event.name });
     const head = make("th", { scope: "row" });
     head.append(as_element(event_mark(event)));
@@ -13,9 +14,19 @@ function fill_event_table(body, events, flow, descent) {
       head.append(condition);
     }
     head.append(make("span", { class: "meaning" }, event.meaning));
-    row.append(head, ...flow_cells(found(flow, event.name)), ...descent_cells(found(descent, event.name), Boolean(descent)));
-    return row;
+    row.append(head);
+    body.append(row);
+    return [event.name, row];
   }));
+}
+
+/** Fill the rows; `descent` is null where none belongs to the flow that is shown. */
+function fill_event_table(rows, flow, descent) {
+  const found = (run, name) => (run ? run.events.find((event) => event.name === name) : null);
+  for (const [name, row] of Object.entries(rows)) {
+    row.replaceChildren(row.firstChild, ...flow_cells(found(flow, name)),
+      ...descent_cells(found(descent, name), Boolean(descent)));
+  }
 }
 
 function has_time(event) {
@@ -24,7 +35,8 @@ function has_time(event) {
 
 function flow_cells(event) {
   if (has_time(event)) {
-    return [make("td", { "data-value": event.time, "data-label": "flow" }, measured(event.time, event.uncertainty))];
+    return [make("td", { "data-value": event.time, "data-label": "flow" }, 
+      event.time < AT_START ? "at the start" : measured(event.time, event.uncertainty))];
   }
   return [make("td", { class: "reason", "data-label": "flow" }, (event && event.reason) || "not reached")];
 }

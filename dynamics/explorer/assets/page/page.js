@@ -21,6 +21,8 @@ function run_controls({ eta, steps, horizon, least_time }) {
 const runs = run_controls(description.run);
 const controls = {};
 const usual = { "view.linear": 0, "view.time": description.run.horizon };
+const event_rows = build_event_table(at("events").querySelector("tbody"), description.events);
+const value_places = build_values();
 let last_moved = null;
 let settled = null;
 let descent_after = null;
@@ -99,6 +101,7 @@ function train(done, rest = false) {
     });
   }
   if (!run_is_valid() || unread) {
+    training.stop();
     at("results").classList.add("stale");
     return;
   }
@@ -131,7 +134,7 @@ function show_flow(run, asked) {
   results.show(run, null, asked.constants, !asked.done);
   show_numbers();
   const whole = performance.now() - asked.begun;
-  at("status").dataset.frame = whole.toFixed(1);
+  Object.assign(at("status").dataset, { frame: whole.toFixed(1), flow: run.milliseconds.toFixed(1) });
   at("status").textContent = `flow: ${brief(run.milliseconds, 2)} ms, with its pictures ${brief(whole, 2)} ms`;
 }
 
@@ -171,7 +174,7 @@ function alert_line(line) {
 /** Table, outcomes, commands and clock of what is shown. */
 function show_numbers() {
   const { flow, descent, asked } = settled;
-  fill_event_table(at("events").querySelector("tbody"), description.events, flow, descent);
+  fill_event_table(event_rows, flow, descent);
   const outcome = (name, run) => (run && run.outcome !== "horizon" && run.outcome !== "completed"
     ? `${name}: ${run.outcome}${run.message ? ` (${run.message})` : ""}. ` : "");
   at("outcome").textContent = outcome("Flow", flow) + outcome("Gradient descent", descent);
@@ -188,12 +191,19 @@ function show_clock() {
   at("time").value = Math.round(axis.at(time));
   at("moment").textContent = brief(time);
   at("time").setAttribute("aria-valuetext", `time ${brief(time)}`);
-  const named = [...description.states, ...description.observables];
-  at("values").replaceChildren(...named.map((each) => {
-    const item = make("span");
-    const series = results.flow.series[each.name];
-    item.append(formula(each.mathml, each.name), ` = ${series ? brief(value_at(results.flow.times, series, time)) : "none"}`);
-    return item;
+  for (const [name, place] of Object.entries(value_places)) {
+    const series = results.flow.series[name];
+    place.textContent = ` = ${series ? brief(value_at(results.flow.times, series, time)) : "none"}`;
+  }
+}
+
+/** Letters of all scalars and observables with places for their values; the places by name. */
+function build_values() {
+  return Object.fromEntries([...description.states, ...description.observables].map((each) => {
+    const [item, place] = [make("span"), make("span")];
+    item.append(formula(each.mathml, each.name), place);
+    at("values").append(item);
+    return [each.name, place];
   }));
 }
 
