@@ -17,6 +17,7 @@ from dynamics.registry import System
 from dynamics.results.formulas import mathml, plain_text
 from dynamics.results.hypertext import fragment
 from dynamics.results.presentation import Presentation
+from dynamics.validation import InvalidRequest
 from theory.events import EventRule
 
 LEAST_TIME = 1e-2
@@ -42,7 +43,7 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
         "title": system.title,
         "source": description.source,
         "summary": plain_text(description.prose.split("\n\n")[0]) if description.prose else "",
-        "command": f"attdyn run {system.reference}",
+        "command": _command(system, model),
         "constants": [_constant(slider, symbols, problem) for slider in model.sliders],
         "states": [_letter(name, presentation, symbols) for name in scalars(problem)],
         "observables": [_letter(name, presentation, observables) for name in model.observables],
@@ -59,6 +60,30 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
         },
         "version": metadata.version("attdyn"),
     }
+
+
+def _command(system: System, model: PageModel) -> str:
+    """The command that trains it, with what has no slider and does not follow from those."""
+    parameters, moved = model.problem.parameters, [slider.name for slider in model.sliders]
+    at_sliders = {name: getattr(parameters, name) for name in moved}
+    try:
+        usual = system.Parameters(**at_sliders)
+    except InvalidRequest:
+        usual = system.Parameters()
+    words = ["attdyn run", system.reference]
+    for name in parameters.__dataclass_fields__:
+        value = getattr(parameters, name)
+        if name not in moved and value != getattr(usual, name):
+            words.append(f"--{name} {_flag(value)}")
+    return " ".join(words)
+
+
+def _flag(value: Any) -> str:
+    """A value as the command line takes it."""
+    if not isinstance(value, tuple):
+        return f"{value:.17g}" if isinstance(value, float) else str(value)
+    nested = any(isinstance(entry, tuple) for entry in value)
+    return f"'{';'.join(map(_flag, value))}'" if nested else ",".join(map(_flag, value))
 
 
 def _event(rule: EventRule, presentation: Presentation) -> dict[str, str]:

@@ -50,7 +50,9 @@ def page_model(system: System, parameters: Parameters) -> PageModel:
         Slider(name, values=tuple(values), ends="a page has the data of these values")
         for name, values in _grid(parameters).items()
     )
-    text = model_script(listed, CONSTANTS, CONTOUR, f"attdyn explore {system.name}")
+    text = model_script(
+        listed, CONSTANTS, ("sums", "room"), CONTOUR, f"attdyn explore {system.name}"
+    )
     return PageModel(text, at_start, sliders, observables(at_start))
 
 

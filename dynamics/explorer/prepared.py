@@ -35,21 +35,28 @@ class Tables:
     def __init__(self) -> None:
         self.texts: dict[str, int] = {}
 
-    def encoded(self, value: Any) -> Any:
+    def encoded(self, value: Any, scratch: Sequence[str] = ()) -> Any:
         """A value of a kernel as JSON that `decoded` of `assets/prepared.js` reads.
 
         Parameters
         ----------
         value : number, array, None, or tuple of these
+        scratch : sequence of str
+            Fields of a named tuple whose real numbers the kernels write before they read them.
         """
         if isinstance(value, np.ndarray):
             return self._array(value)
         if isinstance(value, tuple):
-            entries = [self.encoded(entry) for entry in value]
             names = getattr(value, "_fields", None)
             if names is None:
-                return {"tuple": entries}
-            return {"fields": dict(zip(names, entries, strict=True))}
+                return {"tuple": [self.encoded(entry) for entry in value]}
+            pairs = zip(names, value, strict=True)
+            return {
+                "fields": {
+                    name: self.encoded(_blank(entry) if name in scratch else entry)
+                    for name, entry in pairs
+                }
+            }
         return value.item() if isinstance(value, np.generic) else value
 
     def _array(self, value: np.ndarray) -> Any:
@@ -63,6 +70,16 @@ class Tables:
         text = base64.b64encode(numbers.tobytes()).decode()
         number = self.texts.setdefault(text, len(self.texts))
         return {"whole" if whole else "real": number, "shape": list(value.shape)}
+
+
+def _blank(value: Any) -> Any:
+    """A value with NaN in place of its real numbers: memory holds whatever was there before."""
+    if isinstance(value, tuple):
+        entries = map(_blank, value)
+        return type(value)(*entries) if hasattr(value, "_fields") else tuple(entries)
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return np.full_like(value, np.nan)
+    return value
 
 
 def problems(
@@ -92,6 +109,7 @@ def problems(
 def model_script(
     made: Sequence[tuple[Point, CompiledProblem]],
     constants: Sequence[str],
+    scratch: Sequence[str],
     native: Mapping[str, str],
     prefix: str,
 ) -> str:
@@ -102,6 +120,8 @@ def model_script(
     made : sequence of (values, problem)
     constants : sequence of str
         Symbols of the rules of events: attributes of the parameters.
+    scratch : sequence of str
+        Fields of the data that are memory of the kernels.
     native : mapping
         Kernels that have a text of their own.
     prefix : str
@@ -121,7 +141,7 @@ def model_script(
                 "kernels": sources[problem.source],
                 "start": tables.encoded(problem.initial_state),
                 "constants": {name: float(getattr(parameters, name)) for name in constants},
-                "data": tables.encoded(problem._data),
+                "data": tables.encoded(problem._data, scratch),
             }
         )
     first = made[0][1]

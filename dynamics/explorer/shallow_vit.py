@@ -17,6 +17,8 @@ from dynamics.validation import InvalidRequest
 
 MOST_ENTRIES = 4000
 """Trained entries of a page: a step of so many takes milliseconds."""
+MEMORY = ("layer", "column", "sums", "memory")
+"""Fields of the data that are memory of the kernels."""
 SHARES = (0.3, 0.4, 0.5, 0.6, 0.7)
 """Relevant tokens of a sample."""
 MARGINS = (0.5, 1.0, 2.0)
@@ -45,7 +47,7 @@ def page_model(system: System, parameters: Parameters) -> PageModel:
         )
     grid = _grid(parameters)
     made = problems(system, parameters, grid)
-    text = model_script(made, (), {}, f"attdyn explore {system.name}")
+    text = model_script(made, (), MEMORY, {}, f"attdyn explore {system.name}")
     sliders = tuple(
         Slider(name, values=tuple(values), ends="a page has the data of these values")
         for name, values in grid.items()
