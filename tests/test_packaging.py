@@ -24,7 +24,7 @@ def test_make_run_installs_only_what_the_product_needs():
     extras = {name: requirements(text) for name, text in config["options.extras_require"].items()}
     assert not needed & set.union(*extras.values())
     assert {name for name, packages in extras.items() if "jax" in packages} == {
-        "test", "models", "compare", "docs",
+        "test", "models", "images", "compare", "docs",
     }  # fmt: skip
     recipe = (ROOT / "Makefile").read_text().split(".venv/run.stamp:")[1].split("@touch")[0]
     assert recipe.rstrip().endswith("--editable .")

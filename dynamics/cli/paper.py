@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
+import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,8 +56,12 @@ def add_flags(parser: Parser) -> None:
         parser.add_flags({"report": "folder for a page to read, HTML and Markdown"}, metavar="DIR")
         out = {"out": "folder of the evidence (default results/verify-SYSTEM)"}
     else:
-        from dynamics.experiments.figure import figures
+        from dynamics.experiments.figure import figures, flags_of
 
+        for name, figure in figures(system).items():
+            switches, own = flags_of(figure)
+            parser.add_switches(switches, group=f"figure {name}")
+            parser.add_flags(own, metavar="X", group=f"figure {name}")
         parser.add_argument(
             "name", nargs="?", metavar="NAME", help=f"one of {', '.join(figures(system))}"
         )
@@ -351,22 +356,67 @@ def _figure(request: CommandRequest) -> int:
     if name not in names:
         raise unknown("figure", str(name), names)
     out = writable(options.get("out", f"results/figure-{system.name}-{name}.png"), PICTURES)
-    seed = _seed(request)
-    thorough, settings = options.get("thorough", False), _options(options.get("option", []))
+    seed, thorough = _seed(request), options.get("thorough", False)
+    settings = _options(options.get("option", [])) | _flags_of_figure(request, name)
+    kept = out.parent / f".{out.stem}.checkpoints" if _resumes(system, name) else None
+    if kept is not None:
+        settings["checkpoints"] = str(kept)
     with interruption() as interrupted:
         try:
             drawing = draw(system, name, None, seed, thorough, settings, request.given_parameters)
-        except Exception:
+        except (Exception, KeyboardInterrupt):
             if not interrupted.is_set():
                 raise
         if interrupted.is_set():
-            print("attdyn: interrupted, nothing is written", file=sys.stderr)
+            rest = "" if kept is None else "; the same command with --resume goes on"
+            print(f"attdyn: interrupted, nothing is written{rest}", file=sys.stderr)
             return 130
     files, code = write_files(out, lambda: drawing.axes, {})
+    if kept is not None and code == 0:
+        shutil.rmtree(kept, ignore_errors=True)
     document = {"figure": name, "caption": drawing.caption, "file": str(out) if files else None}
-    text = "\n".join([drawing.caption, *(f"picture  {file}" for file in files)])
-    print_result(options, document | {"data": dict(drawing.data)}, text)
+    document |= {"table": [*map(dict, drawing.table)]} if drawing.table else {}
+    lines = [drawing.caption, *_columns(drawing.table), *(f"picture  {file}" for file in files)]
+    print_result(options, document | {"data": dict(drawing.data)}, "\n".join(lines))
     return code
+
+
+def _resumes(system: System, name: str) -> bool:
+    """Whether a figure keeps its runs until it is written."""
+    from dynamics.experiments.figure import figures, flags_of
+
+    return "resume" in flags_of(figures(system)[name])[0]
+
+
+def _flags_of_figure(request: CommandRequest, name: str) -> dict[str, Any]:
+    """The options of a figure that were given as flags; those of another figure are refused."""
+    from dynamics.experiments.figure import figures, flags_of
+
+    every = {each: flags_of(figure) for each, figure in figures(request.system).items()}
+    settings: dict[str, Any] = {}
+    for each, (switches, others) in every.items():
+        for flag in (flag for flag in (*switches, *others) if flag in request.flags):
+            if flag not in {**every[name][0], **every[name][1]}:
+                raise InvalidRequest(f"--{flag} is of figure {each}, not of {name}")
+            settings[flag] = 1 if flag in switches else request.flags[flag]
+    return settings
+
+
+def _columns(table: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A table as lines, numbers with four digits."""
+    if not table:
+        return []
+    names = list(dict.fromkeys(name for row in table for name in row))
+    rows = [names, *([_written_cell(row.get(name)) for name in names] for row in table)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(f"{c:<{w}}" for c, w in zip(row, widths, strict=True)) for row in rows]
+    return ["", *map(str.rstrip, lines), ""]
+
+
+def _written_cell(entry: Any) -> str:
+    if entry is None:
+        return ""
+    return f"{entry:.4g}" if isinstance(entry, float) else str(entry)
 
 
 def _options(words: list[str]) -> dict[str, Any]:

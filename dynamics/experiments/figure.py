@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import matplotlib as mpl
 import numpy as np
@@ -231,11 +231,44 @@ class Drawing:
         What was drawn, as plain values and arrays.
     caption : str
         How it was made and what it shows, with the numbers that matter.
+    table : sequence of mapping
+        Rows of the numbers, by column, where the picture shows only some of them.
     """
 
     axes: Any
     data: Mapping[str, Any]
     caption: str
+    table: Sequence[Mapping[str, Any]] = ()
+
+
+Drawn = TypeVar("Drawn", bound=Callable[..., Drawing])
+
+
+def with_flags(switches: Mapping[str, str], **values: str) -> Callable[[Drawn], Drawn]:
+    """Decorate a figure some of whose options are flags of the command line too.
+
+    A figure with the switch ``resume`` has the option ``checkpoints``: the folder where its runs
+    are kept until it is written.
+
+    Parameters
+    ----------
+    switches : mapping
+        Name -> help text of the flags without a value: options that are 0 or 1.
+    **values : str
+        Help texts of the others.
+    """
+
+    def decorate(figure: Drawn) -> Drawn:
+        figure.__dict__["flags"] = (dict(switches), values)
+        return figure
+
+    return decorate
+
+
+def flags_of(figure: Callable[..., Drawing]) -> tuple[dict[str, str], dict[str, str]]:
+    """Switches and other flags of a figure, name -> help text; see `with_flags`."""
+    none: tuple[dict[str, str], dict[str, str]] = ({}, {})
+    return getattr(figure, "flags", none)
 
 
 Figure = Callable[["System", FigureRequest], Drawing]

@@ -13,10 +13,12 @@ from dynamics.experiments.positional_attention import (
     convolution,
     figures,
     finite_samples,
+    image_claims,
     learned_attention,
     linear,
     phases,
     population,
+    real_images,
     realistic,
     third_event,
     transverse,
@@ -63,6 +65,10 @@ _CHECKS: Mapping[str, Check] = {
     "Section 4.2": transverse.check,
     "Theorem 5.1": learned_attention.theorem_5_1,
     "Theorem 5.2": unknown_partition.theorem_5_2,
+    "Figure 1a": image_claims.figure_1a,
+    "Figure 5a": image_claims.figure_5a,
+    "Figure 5c": image_claims.figure_5c,
+    "Figure 7": image_claims.figure_7,
     "Zero error": third_event.zero_error,
 }
 CHECKS: Mapping[str, Check] = {
@@ -81,4 +87,5 @@ FIGURES: Mapping[str, Figure] = {
     "omega": transverse.omega_figure,
     "plane": figures.plane,
     "event_III": third_event.event_III,
+    "images": real_images.images_figure,
 }

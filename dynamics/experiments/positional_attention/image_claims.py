@@ -1,0 +1,136 @@
+"""What Section 6 says of real images, measured on the digits by small networks.
+
+By default 500 steps; thorough is the protocol of the figure ``images``. One learning rate is one
+case: what it contradicts is not decided.
+"""
+
+from __future__ import annotations
+
+from dynamics.experiments.measurement import Measurement, Study, Undecided, measures
+from dynamics.experiments.positional_attention import real_images
+from dynamics.experiments.positional_attention.real_images import Plan, Trials, name_of
+from dynamics.experiments.verify import Finding
+from dynamics.experiments.wording import listed
+from dynamics.images import protocol
+from dynamics.images.networks import CONTROL, POSITIONAL, VANILLA
+from dynamics.validation import InvalidRequest
+
+SMALL = 0.02
+"""Spread of the positions at the start from which association is looked for."""
+ERRORS = 5.0
+"""Standard errors by which an accuracy differs."""
+LEVEL = 0.01
+"""P-value over all seeds below which there is association."""
+BEHIND = 0.03
+"""Accuracy by which the paper has positional attention behind on ImageNet, and competing."""
+QUICK_STEPS = (250, 500)
+SINGLE = ("step size",)
+
+
+def _trials(study: Study) -> Trials:
+    """The runs that all claims on images share."""
+    if study.parameters is not None:
+        raise Undecided("the claim is of networks on real images, which have no such parameters")
+    seeds = tuple(study.seeds(real_images.SEEDS, real_images.SEEDS))
+    steps = real_images.STEPS if study.thorough else QUICK_STEPS
+    try:
+        return real_images.train_once(Plan(steps=steps, seeds=seeds))
+    except InvalidRequest as refusal:
+        raise Undecided(str(refusal), "measurement") from refusal
+
+
+def _made(trials: Trials) -> str:
+    plan = trials.plan
+    return f"{len(plan.seeds)} seeds, {plan.steps[-1]:,} steps, digits"
+
+
+def _association(study: Study, moved: bool, shown: bool) -> tuple[Trials, dict[str, float]]:
+    """P-values over all seeds of both kinds of attention from the small start, in the table."""
+    trials = _trials(study)
+    found = {}
+    for kind in (VANILLA, POSITIONAL):
+        name = name_of(kind, SMALL)
+        series = [
+            trials.p_values(name, moved, "gram", record, shown)
+            for record in range(len(trials.plan.records))
+        ]
+        found[kind] = protocol.combined(series[-1])
+        study.curve(f"{kind}{', as shown' if shown else ''}", trials.plan.records[1:],
+                    [protocol.combined(values) for values in series[1:]])  # fmt: skip
+        study.row({"attention": kind, "shuffled": moved, "as shown": shown},
+                  p_start=protocol.combined(series[0]), p_end=found[kind],
+                  p_seeds=series[-1])  # fmt: skip
+    study.draw("steps", "p-value of association, all seeds", {f"{LEVEL:g}": LEVEL})
+    return trials, found
+
+
+@measures("largest p-value that neighbours have more similar positions", "<", LEVEL, single=SINGLE)
+def figure_1a(study: Study) -> Finding:
+    """Neighbours against others in the Gram matrix of learned positions."""
+    trials, found = _association(study, moved=False, shown=False)
+    starts = listed(study.column("p_start"), 2)
+    other = name_of(VANILLA, max(trials.plan.spreads))
+    large = protocol.combined(trials.p_values(other, False, "gram"))
+    reason = (
+        f"p-values over {_made(trials)}: vanilla {found[VANILLA]:.2g}, positional "
+        f"{found[POSITIONAL]:.2g}, before training {starts}; where positions start at spread "
+        f"{max(trials.plan.spreads):g} they hardly move, and vanilla has {large:.2g}"
+    )
+    return study.conclude(max(found.values()), reason)
+
+
+@measures("largest p-value that original neighbours are associated", "<", LEVEL, single=SINGLE)
+def figure_5c(study: Study) -> Finding:
+    """Neighbours of the original image and of the shuffled one, in networks on shuffled pixels."""
+    _, shown = _association(study, moved=True, shown=True)
+    trials, original = _association(study, moved=True, shown=False)
+    least = min(shown.values())
+    reason = (
+        f"p-values over {_made(trials)}, on shuffled pixels: neighbours of the original image "
+        f"vanilla {original[VANILLA]:.2g}, positional {original[POSITIONAL]:.2g}; neighbours of "
+        f"the image as shown {shown[VANILLA]:.2g} and {shown[POSITIONAL]:.2g}"
+    )
+    also = Measurement("least p-value that shown neighbours are associated", least, ">=", LEVEL)
+    return study.conclude(max(original.values()), reason, also)
+
+
+@measures("drop of the convolution by shuffling, in standard errors", ">", ERRORS, single=SINGLE)
+def figure_5a(study: Study) -> Finding:
+    """Accuracy on original minus that on shuffled pixels, in pairs of one seed."""
+    trials = _trials(study)
+    last, drops = trials.plan.steps[-1], {}
+    for name in trials.names:
+        pairs = [((name, False), (name, True), steps) for steps in trials.plan.steps]
+        drops[name] = trials.difference(*pairs[-1])
+        values = [100 * trials.difference(*pair).mean for pair in pairs]
+        study.curve(name, trials.plan.steps, values)
+        study.row({"network": name}, drop=drops[name].mean, standard_error=drops[name].error,
+                  errors=drops[name].errors)  # fmt: skip
+    study.draw("steps", "drop of accuracy by shuffling (points)", {"0": 0.0}, y_scale="linear")
+    attention = max(abs(drop.errors) for name, drop in drops.items() if name != CONTROL)
+    words = "; ".join(f"{name} {drop}" for name, drop in drops.items())
+    also = Measurement(
+        "drop of a transformer by shuffling, in standard errors", attention, "<", ERRORS
+    )
+    reason = f"drop of the accuracy over {_made(trials)}: {words}"
+    return study.conclude(drops[CONTROL].errors, reason, also, steps=last)
+
+
+@measures("largest accuracy of vanilla minus positional attention", "<=", BEHIND, single=SINGLE)
+def figure_7(study: Study) -> Finding:
+    """The gap between both attentions on original pixels, in pairs of one seed."""
+    trials = _trials(study)
+    plan, last = trials.plan, {}
+    for spread in plan.spreads:
+        vanilla, positional = ((name_of(kind, spread), False) for kind in (VANILLA, POSITIONAL))
+        gaps = [trials.difference(vanilla, positional, steps) for steps in plan.steps]
+        last[spread] = gaps[-1]
+        study.curve(f"start {spread:g}", plan.steps, [100 * gap.mean for gap in gaps])
+        for steps, gap in zip(plan.steps, gaps, strict=True):
+            study.row({"start": spread, "steps": steps}, gap=gap.mean, standard_error=gap.error)
+    study.draw(
+        "steps", "vanilla - positional (points)", {"3 points": 100 * BEHIND}, y_scale="linear"
+    )
+    words = "; ".join(f"start {spread:g}: {gap}" for spread, gap in last.items())
+    reason = f"vanilla minus positional over {_made(trials)}: {words}"
+    return study.conclude(max(gap.mean for gap in last.values()), reason)

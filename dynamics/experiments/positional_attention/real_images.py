@@ -1,0 +1,341 @@
+r"""Section 6 on real images: accuracy, patch association, and both after the pixels are permuted.
+
+Three networks (`dynamics.images.networks`): a transformer with vanilla and one with positional
+attention, which differ in nothing else, and a convolutional control. Each is trained by Adam at one
+rate, on original images and on images whose blocks of s x s pixels were moved, the same way in all
+(the paper's grid shuffle size s), from several seeds, and is looked at at two lengths at least.
+There is no augmentation: shifts and flips would mean other things after the permutation.
+
+Positions start as :math:`N(0, s_P^2)`. At the usual 0.02 they must be learned before vanilla
+attention can tell patches apart; at 1 they tell patches apart from the start, and hardly move. Both
+starts are trained, because the first is where association can be seen, and the second where vanilla
+attention is at its best within the steps of the protocol.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynamics.experiments.figure import Drawing, FigureRequest, with_flags
+from dynamics.experiments.positional_attention import image_pictures
+from dynamics.images import datasets, protocol
+from dynamics.images.datasets import Images
+from dynamics.images.networks import CONTROL, POSITIONAL, VANILLA, Convolution, Transformer
+from dynamics.images.protocol import Estimate, Trained, Trial, estimate
+from dynamics.registry import System
+from dynamics.training.progress import bar
+from dynamics.validation import InvalidRequest
+
+PATCHES = {8: 1, 28: 4, 32: 4}
+"""Side of an image -> side of its patches, where it is not said."""
+EARLY = (0, 20, 50, 100, 200)
+"""Steps at which association is looked at, beside the lengths of the runs."""
+STEPS, SPREADS, SEEDS = (500, 2000), (0.02, 1.0), 5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which runs a figure or a claim rests on.
+
+    Attributes
+    ----------
+    data : str
+        As of `datasets.load`.
+    patch, shuffle : int
+        Sides in pixels; 0 for the patch of `PATCHES`, and for one patch.
+    steps : tuple of int
+        Lengths of the runs, ascending.
+    spreads : tuple of float
+        Of the positions at the start.
+    seeds : tuple of int
+    pixels : tuple of bool
+        Whether they are shuffled: False, True or both.
+    samples, tests : int
+        Images; 0 for all up to a bound (`datasets.split`).
+    """
+
+    data: str = "digits"
+    patch: int = 0
+    shuffle: int = 0
+    steps: tuple[int, ...] = STEPS
+    spreads: tuple[float, ...] = SPREADS
+    seeds: tuple[int, ...] = tuple(range(SEEDS))
+    pixels: tuple[bool, ...] = (False, True)
+    samples: int = 0
+    tests: int = 0
+
+    @property
+    def records(self) -> tuple[int, ...]:
+        """Steps at which a network is looked at."""
+        return tuple(sorted({*(n for n in EARLY if n < self.steps[-1]), *self.steps}))
+
+    def networks(self, patch: int) -> dict[str, Transformer | Convolution]:
+        """Name -> network."""
+        transformers: dict[str, Transformer | Convolution] = {
+            name_of(kind, spread): Transformer(kind, patch, spread=spread)
+            for spread in self.spreads
+            for kind in (VANILLA, POSITIONAL)
+        }
+        return transformers | {CONTROL: Convolution()}
+
+
+def name_of(kind: str, spread: float) -> str:
+    """Name of a transformer.
+
+    Parameters
+    ----------
+    kind : str
+    spread : float
+        Of the positions at the start.
+
+    Examples
+    --------
+    >>> name_of("vanilla", 0.02)
+    'vanilla, start 0.02'
+    """
+    return f"{kind}, start {spread:g}"
+
+
+@dataclass(frozen=True)
+class Trials:
+    """All runs of a plan.
+
+    Attributes
+    ----------
+    plan : Plan
+    patch, shuffle : int
+        Those that were used.
+    images : Images
+    runs : mapping
+        (name of the network, whether shuffled) -> one run a seed.
+    """
+
+    plan: Plan
+    patch: int
+    shuffle: int
+    images: Images
+    runs: Mapping[tuple[str, bool], Sequence[Trained]]
+
+    @property
+    def names(self) -> list[str]:
+        """The networks."""
+        return list(dict.fromkeys(name for name, _ in self.runs))
+
+    def accuracies(self, name: str, moved: bool, steps: int) -> list[float]:
+        """Accuracy of every seed after so many steps."""
+        at = self.plan.records.index(steps)
+        return [float(run.accuracy[at]) for run in self.runs[name, moved]]
+
+    def difference(self, first: tuple[str, bool], second: tuple[str, bool], steps: int) -> Estimate:
+        """Accuracy of the first minus that of the second, in pairs of one seed."""
+        pairs = (np.array(self.accuracies(*one, steps)) for one in (first, second))
+        return estimate(next(pairs) - next(pairs))
+
+    def p_values(
+        self, name: str, moved: bool, which: str, record: int = -1, shown: bool = False
+    ) -> list[float]:
+        """P-values of association of every seed: of the scores for either sign."""
+        found = [run.association(which, record, shown) for run in self.runs[name, moved]]
+        return [each.p_value if which == "gram" else each.either for each in found]
+
+
+def train_all(plan: Plan, folder: Path | None = None) -> Trials:
+    """Train all networks of a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+    folder : Path, optional
+        Where runs are kept; those that are there go on, or are done.
+    """
+    images = datasets.load(plan.data)
+    patch = plan.patch or PATCHES.get(images.side, 1)
+    shuffle = plan.shuffle or patch
+    protocol.check_shuffle(images, Transformer(patch=patch), shuffle)
+    networks = plan.networks(patch)
+    total = len(networks) * len(plan.pixels) * len(plan.seeds) * plan.steps[-1]
+    runs: dict[tuple[str, bool], list[Trained]] = {}
+    with bar(f"networks on {Path(images.name).name}", total) as progress:
+        # Seed by seed, so that a protocol that is interrupted has whole seeds.
+        for seed in plan.seeds:
+            for name, network in networks.items():
+                for moved in plan.pixels:
+                    trial = Trial(
+                        network, seed, shuffle if moved else 0, plan.records, plan.samples,
+                        plan.tests,
+                    )  # fmt: skip
+                    run = protocol.trained(images, trial, folder, progress.update)
+                    runs.setdefault((name, moved), []).append(run)
+    return Trials(plan, patch, shuffle, images, runs)
+
+
+@lru_cache(maxsize=4)
+def train_once(plan: Plan) -> Trials:
+    """The same without a folder; claims share runs."""
+    return train_all(plan)
+
+
+def rows(trials: Trials) -> Iterator[dict[str, Any]]:
+    """Yield the table: a row for each network before training and at each length.
+
+    Parameters
+    ----------
+    trials : Trials
+    """
+    plan = trials.plan
+    for name in trials.names:
+        for steps in (0, *plan.steps):
+            row: dict[str, Any] = {"network": name, "steps": steps}
+            for moved in plan.pixels:
+                key = "shuffled" if moved else "original"
+                row[key] = str(estimate(trials.accuracies(name, moved, steps)))
+            if len(plan.pixels) == 2:
+                row["drop"] = str(trials.difference((name, False), (name, True), steps))
+            if name != CONTROL:
+                row |= _gap(trials, name, steps) | _associations(trials, name, steps)
+            yield row
+
+
+def _gap(trials: Trials, name: str, steps: int) -> dict[str, str]:
+    """How far positional attention is behind vanilla attention from the same start."""
+    if not name.startswith(POSITIONAL):
+        return {}
+    vanilla, moved = name.replace(POSITIONAL, VANILLA), trials.plan.pixels[0]
+    gap = trials.difference((vanilla, moved), (name, moved), steps)
+    return {"vanilla - positional": str(gap)}
+
+
+def _associations(trials: Trials, name: str, steps: int) -> dict[str, float]:
+    """P-values over all seeds of <p_i, p_j>, and of the scores, for the last pixels of the plan."""
+    record, moved = trials.plan.records.index(steps), trials.plan.pixels[-1]
+    found = {"p <p,p>": protocol.combined(trials.p_values(name, moved, "gram", record))}
+    if moved:
+        shown = trials.p_values(name, moved, "gram", record, shown=True)
+        found["p <p,p> as shown"] = protocol.combined(shown)
+    if name.startswith(POSITIONAL):
+        values = trials.p_values(name, moved, "scores", record)
+        found["p A, either sign"] = protocol.combined(values)
+    return found
+
+
+@with_flags(
+    {"permuted": "train on images with permuted blocks alone", "resume": "go on after a break"},
+    data="digits, fashion, or a folder of MNIST, CIFAR or SVHN (default digits)",
+)
+def images_figure(system: System, request: FigureRequest) -> Drawing:
+    """Section 6 on real images. Options beside the flags: see `Plan`, and ``seeds`` their number.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    quick = {
+        "data": "digits", "permuted": 0, "resume": 0, "checkpoints": "", "patch": 0, "shuffle": 0,
+        "steps": STEPS, "spreads": SPREADS, "seeds": SEEDS, "samples": 0, "tests": 0,
+    }  # fmt: skip
+    options = request.options(quick, {"steps": (500, 2000, 8000)})
+    if request.parameters is not None or request.user_parameters:
+        raise InvalidRequest(f"figure images has no parameters of {system.name}; it has options")
+    folder = Path(options["checkpoints"]) if options["checkpoints"] else None
+    if folder is not None and not options["resume"]:
+        shutil.rmtree(folder, ignore_errors=True)
+    several = {name: _several(options[name]) for name in ("steps", "spreads")}
+    plan = Plan(
+        options["data"], options["patch"], options["shuffle"],
+        tuple(sorted(set(several["steps"]))), tuple(sorted(set(several["spreads"]))),
+        tuple(request.seeds(options["seeds"])),
+        (True,) if options["permuted"] else (False, True), options["samples"], options["tests"],
+    )  # fmt: skip
+    trials = train_all(plan, folder)
+    table = list(rows(trials))
+    return Drawing(
+        image_pictures.draw(trials), {"plan": vars(plan), **data_of(trials)}, caption(trials), table
+    )
+
+
+def _several(entry: Any) -> list[Any]:
+    return list(entry) if isinstance(entry, list | tuple) else [entry]
+
+
+def data_of(trials: Trials) -> dict[str, Any]:
+    """What is drawn, as plain values: network, pixels -> every seed along the steps.
+
+    Parameters
+    ----------
+    trials : Trials
+    """
+    content: dict[str, Any] = {"records": list(trials.plan.records)}
+    for (name, moved), runs in trials.runs.items():
+        entry: dict[str, Any] = {"accuracy": [run.accuracy.tolist() for run in runs]}
+        if name != CONTROL:
+            entry |= {f"gram{end}": _series(runs, "gram", bool(end)) for end in _views(moved)}
+        if name.startswith(POSITIONAL):
+            entry["scores"] = _series(runs, "scores", False)
+        content[f"{name}, {'shuffled' if moved else 'original'}"] = entry
+    return content
+
+
+def _views(moved: bool) -> tuple[str, ...]:
+    return ("", " as shown") if moved else ("",)
+
+
+def _series(runs: Sequence[Trained], which: str, shown: bool) -> list[dict[str, list[Any]]]:
+    """Contrast of each head and p-values at every record, a seed each."""
+    found = [
+        [run.association(which, record, shown) for record in range(len(run.run.steps))]
+        for run in runs
+    ]
+    return [
+        {
+            "contrast": [each.contrast.tolist() for each in series],
+            "p_value": [each.p_value for each in series],
+            "either": [each.either for each in series],
+        }
+        for series in found
+    ]
+
+
+def caption(trials: Trials) -> str:
+    """How the figure was made and what it shows.
+
+    Parameters
+    ----------
+    trials : Trials
+    """
+    plan, images = trials.plan, trials.images
+    last, adam = plan.steps[-1], trials.runs[CONTROL, plan.pixels[0]][0].trial.adam
+    made = (
+        f"Section 6 on {images.name}: {images.side} x {images.side} pixels, patches of "
+        f"{trials.patch}, shuffled in blocks of {trials.shuffle}; two layers of width 32, 4 heads; "
+        f"Adam at {adam.eta:g} after {adam.warmup} steps, {adam.batch} images a step, "
+        f"{len(plan.seeds)} seeds; mean and standard error over seeds, differences in pairs."
+    )
+    parts = []
+    if len(plan.pixels) == 2:
+        drops = {
+            name: trials.difference((name, False), (name, True), last) for name in trials.names
+        }
+        listed = "; ".join(f"{name} {drop} ({drop.errors:.1f})" for name, drop in drops.items())
+        parts.append(f"Drop by shuffling after {last:,} steps (in standard errors): {listed}.")
+    moved = plan.pixels[-1]
+    before, after = (
+        "; ".join(
+            f"{name} {protocol.combined(trials.p_values(name, moved, 'gram', record)):.2g}"
+            for name in trials.names
+            if name != CONTROL
+        )
+        for record in (0, -1)
+    )
+    parts.append(
+        "P-value that neighbours of the original image have more similar positions, all seeds "
+        f"together, before training: {before}; after: {after}."
+    )
+    return " ".join([made, *parts])

@@ -1,0 +1,125 @@
+r"""Patch association: whether positions of neighbouring patches belong together more than others.
+
+Of a matrix M over pairs of patches, as :math:`\langle p_i, p_j \rangle` (Definition 2.2 of Jelassi,
+Sander, Li 2022) or the scores A, every row is centred over the other patches and all entries off
+the diagonal are divided by their root mean square. The contrast is the mean over pairs of
+neighbours minus the mean over all other pairs: 0 where neighbours are like any others.
+
+The p-value is that of a permutation test: the share of random relabellings of the patches, itself
+included, whose contrast is at least as great. Positions that are independent draws of one law have
+no place, so before training it is uniform on 1/(n+1), ..., 1.
+
+Heads may look at neighbours or away from them. ``either`` is the p-value of the mean over heads of
+the squared contrast, which sees both; all heads are relabelled alike.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dynamics.problem import FloatArray
+
+RELABELLINGS = 999
+ROUNDING = 1e-12
+"""Of contrasts that count as equal."""
+
+
+class Association(NamedTuple):
+    """What neighbours have that others have not.
+
+    Attributes
+    ----------
+    contrast : float array, shape (heads,)
+        Neighbours minus others, in units of the spread of the entries.
+    p_value : float
+        That the mean over heads is at least as great by chance.
+    either : float
+        That the mean of its square is.
+    """
+
+    contrast: FloatArray
+    p_value: float
+    either: float
+
+
+def neighbours(rows: int, columns: int) -> NDArray[np.bool_]:
+    """Whether two squares of a grid have a side in common, shape (D, D).
+
+    Parameters
+    ----------
+    rows, columns : int
+
+    Examples
+    --------
+    >>> neighbours(2, 2).sum(axis=1).tolist()
+    [2, 2, 2, 2]
+    """
+    y, x = np.divmod(np.arange(rows * columns), columns)
+    return np.abs(y[:, None] - y) + np.abs(x[:, None] - x) == 1
+
+
+def association(
+    scores: ArrayLike, near: NDArray[np.bool_], seed: int = 0, relabellings: int = RELABELLINGS
+) -> Association:
+    """Contrast of neighbours with all others, and how often chance does as well.
+
+    Parameters
+    ----------
+    scores : float array, shape (heads, D, D) or (D, D)
+    near : bool array, shape (D, D)
+        Pairs of neighbours, none on the diagonal.
+    seed : int
+        Of the relabellings.
+    relabellings : int
+        How many are drawn.
+
+    Returns
+    -------
+    Association
+
+    Examples
+    --------
+    >>> near = neighbours(4, 4)
+    >>> found = association(near.astype(float), near)
+    >>> found.p_value, bool(found.contrast[0] > 1)
+    (0.001, True)
+    """
+    array = np.asarray(scores, np.float64)
+    matrices = standardized(array[None] if array.ndim == 2 else array)
+    first, second = np.nonzero(near)
+    count, random = len(near), np.random.default_rng(seed)
+    share = len(first) / (count * (count - 1) - len(first))
+
+    def contrasts(labels: NDArray[np.int64]) -> FloatArray:
+        # All entries sum to zero, so the others have the opposite of the neighbours' sum.
+        mean = matrices[:, labels[first], labels[second]].mean(axis=1)
+        return np.asarray(mean * (1 + share))
+
+    own = contrasts(np.arange(count))
+    drawn = np.array([contrasts(random.permutation(count)) for _ in range(relabellings)])
+    return Association(
+        own,
+        _share(drawn.mean(axis=1), float(own.mean())),
+        _share((drawn**2).mean(axis=1), float((own**2).mean())),
+    )
+
+
+def standardized(matrices: FloatArray) -> FloatArray:
+    """Rows without their mean over the others, by the root mean square; zero on the diagonal.
+
+    A matrix of equal rows, such that nothing is left, is zero.
+    """
+    heads, count, _ = matrices.shape
+    off = ~np.eye(count, dtype=bool)
+    means = matrices[:, off].reshape(heads, count, count - 1).mean(axis=2)
+    centred = np.where(off, matrices - means[:, :, None], 0.0)
+    size = np.sqrt((centred[:, off] ** 2).mean(axis=1))[:, None, None]
+    return np.asarray(centred / np.where(size > 0, size, 1.0))
+
+
+def _share(drawn: FloatArray, own: float) -> float:
+    """Share of values that are at least as great, the own included."""
+    return float((1 + (drawn >= own - ROUNDING).sum()) / (1 + len(drawn)))

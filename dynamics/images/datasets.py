@@ -1,0 +1,322 @@
+"""Data sets of images: those that packages ship, and folders as torchvision lays them.
+
+============== ============================================ =================================
+name or folder where it comes from                          images
+============== ============================================ =================================
+``digits``     in the wheel of scikit-learn                 1797 of 8 x 8, no test set
+``fashion``    Debian's package ``dataset-fashion-mnist``   60,000 + 10,000 of 28 x 28
+a folder       ``train-images-idx3-ubyte`` and so on, also  as the files say
+               ``.gz``, or below ``MNIST/raw``
+a folder       ``cifar-10-batches-py/data_batch_1`` ...,    50,000 + 10,000 of 32 x 32 x 3
+               ``cifar-100-python/train``
+a folder       ``train_32x32.mat``, ``test_32x32.mat``      SVHN: 73,257 + 26,032
+============== ============================================ =================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.io import loadmat
+
+from dynamics.images import cifar_files, idx_files, require
+from dynamics.validation import InvalidRequest, integer, path_of, refuse
+
+Floats = NDArray[np.float32]
+Labels = NDArray[np.int32]
+
+FASHION = Path("/usr/share/datasets/fashion-mnist")
+"""Where Debian's package has its files."""
+SHIPPED = ("digits", "fashion")
+TEST_DIGITS = 500
+"""Test images that are drawn from a set that has none of its own, as a part of 1797."""
+TRAIN, TESTS = 10_000, 2_000
+"""Images that are drawn where it is not said how many: at most so many."""
+
+
+class Part(NamedTuple):
+    """Images with their labels: shapes (N, height, width, channels) and (N,)."""
+
+    pixels: NDArray[Any]
+    labels: Labels
+
+
+@dataclass(frozen=True)
+class Images:
+    """A data set.
+
+    Attributes
+    ----------
+    name : str
+    train : Part
+    test : Part or None
+        None where the set has no test images: then they are drawn from ``train``.
+    """
+
+    name: str
+    train: Part
+    test: Part | None = None
+
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        return int(self.train.labels.max()) + 1
+
+    @property
+    def side(self) -> int:
+        """Height of an image, which is its width."""
+        return int(self.train.pixels.shape[1])
+
+    @property
+    def channels(self) -> int:
+        """Numbers of a pixel."""
+        return int(self.train.pixels.shape[3])
+
+    def digest(self) -> str:
+        """A short name of the content."""
+        content = hashlib.sha256()
+        for part in filter(None, (self.train, self.test)):
+            content.update(np.ascontiguousarray(part.pixels).tobytes())
+            content.update(part.labels.tobytes())
+        return content.hexdigest()[:12]
+
+
+class Split(NamedTuple):
+    """Training and test images, by the mean and the spread of the training pixels; float32."""
+
+    pixels: Floats
+    labels: Labels
+    test_pixels: Floats
+    test_labels: Labels
+
+
+def load(data: str | os.PathLike[str] = "digits") -> Images:
+    """A data set by its name, or that of a folder.
+
+    Parameters
+    ----------
+    data : str or path-like
+        ``"digits"``, ``"fashion"``, or a folder with files of MNIST, CIFAR or SVHN.
+
+    Returns
+    -------
+    Images
+
+    Raises
+    ------
+    InvalidRequest
+        Where it is not installed, or the folder has no such files, or they are damaged.
+    """
+    if data == "digits":
+        bunch = require("sklearn.datasets", "scikit-learn").load_digits()
+        return _images("digits", _part(bunch.images[..., None], bunch.target, "digits"))
+    folder = path_of("data", FASHION if data == "fashion" else data)
+    if data == "fashion" and not folder.is_dir():
+        raise InvalidRequest(
+            f"data='fashion' is in {str(FASHION)!r}, where the package dataset-fashion-mnist of "
+            "Debian puts it, and is not there; install it, or name a folder"
+        )
+    if not folder.is_dir():
+        nearest = "digits"
+        refuse("data", str(data), "is no folder", f"{', '.join(SHIPPED)}, or a folder", nearest)
+    for found in (_idx, _cifar, _svhn):
+        images = found(folder)
+        if images is not None:
+            return images
+    allowed = "train-images-idx3-ubyte[.gz], cifar-10-batches-py, cifar-100-python or train_32x32"
+    raise InvalidRequest(f"data={str(data)!r} has none of {allowed}.mat; nearest: digits")
+
+
+def split(images: Images, samples: int = 0, tests: int = 0, seed: int = 0) -> Split:
+    """Training and test images that a seed draws, none of them twice.
+
+    Parameters
+    ----------
+    images : Images
+    samples, tests : int
+        How many; 0 for the most of both that there are, up to 10,000 and 2,000.
+    seed : int
+
+    Returns
+    -------
+    Split
+        Each channel of the training pixels has mean 0 and variance 1.
+
+    Raises
+    ------
+    InvalidRequest
+        Where there are not so many.
+    """
+    random = np.random.default_rng([seed, 0])
+    order = random.permutation(len(images.train.labels))
+    if images.test is None:
+        tests = tests or min(TESTS, max(1, len(order) * TEST_DIGITS // 1797))
+        tests = integer("tests", tests, 1, len(order) - 1)
+        order, rest = order[:-tests], order[-tests:]
+        source = images.train
+    else:
+        tests = integer("tests", tests or min(TESTS, len(images.test.labels)), 1, 10**6)
+        tests = integer("tests", tests, 1, len(images.test.labels))
+        rest, source = random.permutation(len(images.test.labels))[:tests], images.test
+    samples = integer("samples", samples or min(TRAIN, len(order)), 1, len(order))
+    order = order[:samples]
+    pixels = images.train.pixels[order].astype(np.float32)
+    mean, spread = pixels.mean(axis=(0, 1, 2)), pixels.std(axis=(0, 1, 2))
+    spread = np.where(spread > 0, spread, 1).astype(np.float32)
+    return Split(
+        (pixels - mean) / spread,
+        images.train.labels[order],
+        (source.pixels[rest].astype(np.float32) - mean) / spread,
+        source.labels[rest],
+    )
+
+
+def shuffled(pixels: Floats, order: NDArray[np.int64], size: int) -> Floats:
+    """Images whose blocks of size x size pixels are moved: block k of the result is order[k].
+
+    Parameters
+    ----------
+    pixels : float array, shape (N, height, width, channels)
+    order : int array, shape (height // size * width // size,)
+        A permutation of the blocks, which are counted row by row.
+    size : int
+        The grid size s; divides height and width.
+
+    Examples
+    --------
+    >>> image = np.arange(4.0).reshape(1, 2, 2, 1)
+    >>> shuffled(image, np.array([3, 2, 1, 0]), 1).ravel().tolist()
+    [3.0, 2.0, 1.0, 0.0]
+    """
+    count, height, width, channels = pixels.shape
+    rows, columns = height // size, width // size
+    blocks = pixels.reshape(count, rows, size, columns, size, channels).swapaxes(2, 3)
+    blocks = blocks.reshape(count, rows * columns, size, size, channels)[:, order]
+    blocks = blocks.reshape(count, rows, columns, size, size, channels).swapaxes(2, 3)
+    return blocks.reshape(pixels.shape)
+
+
+def _part(pixels: NDArray[Any], labels: Any, name: str) -> Part:
+    """Images with labels, checked against each other."""
+    array = np.asarray(labels)
+    if pixels.ndim != 4 or array.ndim != 1 or array.dtype.kind not in "iu" or not array.size:
+        raise InvalidRequest(
+            f"data={name!r}: pixels of shape {pixels.shape} and labels of shape {array.shape} are "
+            "no images with a class each"
+        )
+    if len(pixels) != len(array):
+        raise InvalidRequest(f"data={name!r} has {len(pixels)} images and {len(array)} labels")
+    if pixels.shape[1] != pixels.shape[2]:
+        raise InvalidRequest(f"data={name!r}: images of {pixels.shape[1:3]} pixels are not square")
+    if array.min() < 0 or array.max() >= 1000:
+        raise InvalidRequest(f"data={name!r}: labels can be 0 to 999, not {array.max()}")
+    return Part(pixels, array.astype(np.int32))
+
+
+def _images(name: str, train: Part, test: Part | None = None) -> Images:
+    if test is not None and test.pixels.shape[1:] != train.pixels.shape[1:]:
+        raise InvalidRequest(
+            f"data={name!r}: training images of {train.pixels.shape[1:]} and test images of "
+            f"{test.pixels.shape[1:]}"
+        )
+    return Images(name, train, test)
+
+
+def _first(folder: Path, *names: str) -> Path | None:
+    """The first of some files that is there."""
+    return next((folder / name for name in names if (folder / name).is_file()), None)
+
+
+def _both(folder: Path, read: Callable[[Path, str], Part | None]) -> tuple[Part, Part] | None:
+    """Training and test part; None where the folder has neither, an error where it lacks one."""
+    train, test = read(folder, "train"), read(folder, "test")
+    if (train is None) != (test is None):
+        absent = "test" if test is None else "training"
+        raise InvalidRequest(f"data={str(folder)!r} has no {absent} images; it can have both")
+    return None if train is None or test is None else (train, test)
+
+
+def _idx(folder: Path) -> Images | None:
+    """MNIST and the like: in the folder, or below as torchvision lays them."""
+    below = [folder / name / "raw" for name in ("MNIST", "FashionMNIST", "KMNIST")]
+    for place in (folder, folder / "raw", *below):
+        parts = _both(place, _idx_part) if place.is_dir() else None
+        if parts is not None:
+            return _images(str(folder), *parts)
+    return None
+
+
+def _idx_part(folder: Path, which: str) -> Part | None:
+    first = "train" if which == "train" else "t10k"
+    files = [
+        _first(folder, *(f"{first}-{name}{end}" for end in ("", ".gz")))
+        for name in ("images-idx3-ubyte", "labels-idx1-ubyte")
+    ]
+    if files[0] is None:
+        return None
+    if files[1] is None:
+        raise InvalidRequest(f"data={str(folder)!r} has no {first}-labels-idx1-ubyte")
+    pixels, labels = (idx_files.read(file) for file in files if file is not None)
+    return _part(pixels[..., None], labels, str(files[0]))
+
+
+def _cifar(folder: Path) -> Images | None:
+    """CIFAR-10 and CIFAR-100, the "python version"."""
+    ten, hundred = [f"data_batch_{k}" for k in range(1, 6)], ["train"]
+    for below, train, tests in (
+        ("cifar-10-batches-py", ten, ["test_batch"]),
+        ("cifar-100-python", hundred, ["test"]),
+    ):
+        for place in (folder / below, folder):
+            if (place / train[0]).is_file() and (place / tests[0]).is_file():
+                parts = [_cifar_part(place, names) for names in (train, tests)]
+                return _images(str(folder), *parts)
+    return None
+
+
+def _cifar_part(folder: Path, names: Sequence[str]) -> Part:
+    """The batches of a folder one after the other; the first must be there."""
+    pixels: list[NDArray[Any]] = []
+    labels: list[int] = []
+    for path in (folder / name for name in names):
+        if not path.is_file():
+            raise InvalidRequest(f"data={str(folder)!r} has no {path.name}")
+        batch = cifar_files.read(path)
+        stored, own = batch.get("data"), batch.get("labels", batch.get("fine_labels"))
+        data = stored if isinstance(stored, np.ndarray) else np.empty(0)
+        numbers = isinstance(own, list) and all(type(n) is int for n in own)
+        if data.shape[1:] != (3072,) or not numbers:
+            raise InvalidRequest(f"file={str(path)!r} lacks rows of 3072 numbers, or labels")
+        pixels.append(data.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
+        labels += own or []
+    return _part(np.concatenate(pixels), labels, str(folder))
+
+
+def _svhn(folder: Path) -> Images | None:
+    """SVHN, format 2, where the class 0 is labelled 10."""
+    parts = _both(folder, _svhn_part)
+    return None if parts is None else _images(str(folder), *parts)
+
+
+def _svhn_part(folder: Path, which: str) -> Part | None:
+    path = folder / f"{which}_32x32.mat"
+    if not path.is_file():
+        return None
+    try:
+        content = loadmat(path, variable_names=("X", "y"))
+        pixels, labels = content["X"], content["y"].ravel()
+    except KeyError as error:
+        raise InvalidRequest(f"file={str(path)!r} has no array {error.args[0]!r}") from None
+    except Exception as error:  # scipy raises many kinds for a file that is damaged
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InvalidRequest(f"file={str(path)!r} cannot be read ({reason})") from None
+    if pixels.dtype != np.uint8 or pixels.ndim != 4 or labels.dtype.kind not in "iu":
+        raise InvalidRequest(f"file={str(path)!r} has no images X (32, 32, 3, N) with labels y")
+    return _part(np.moveaxis(pixels, 3, 0), labels.astype(np.int64) % 10, str(path))

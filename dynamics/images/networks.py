@@ -1,0 +1,265 @@
+r"""Small networks on images: a transformer with two kinds of attention, and a convolution.
+
+The transformer cuts an image into D square patches and embeds each linearly to a token :math:`X_j`
+of ``width`` numbers. Every layer adds attention and then a perceptron to the tokens, each behind a
+layer normalization, and the class is read linearly from the mean of the tokens. With several heads,
+each has its own part of the width d. Attention is, in the words of Jelassi, Sander, Li (2022),
+
+- ``vanilla`` (Definition 3.1): :math:`Q, K, V` of tokens to which the positions were added,
+- ``positional`` (Definition 3.2): :math:`A = Q K^T` with :math:`Q = P^T W_Q` and :math:`K = P^T
+  W_K` of the positions P alone, and V of tokens to which they were never added,
+
+and :math:`S = \mathrm{softmax}(A / \sqrt d)`. Entries of P start as :math:`N(0, s^2)`, ``spread``
+s.
+
+The convolutional network has layers of 3 x 3 filters, ReLU, and maxima over 2 x 2 pixels between
+layers while the image has eight on a side; the class is read from the mean over what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+
+from dynamics.images import require
+from dynamics.images.datasets import Floats
+from dynamics.validation import refuse
+
+Theta = Mapping[str, Any]
+"""Name -> trained array, of numpy or of JAX."""
+VANILLA, POSITIONAL = "vanilla", "positional"
+CONTROL = "convolution"
+EPSILON = 1e-5
+"""Added to the variance that a layer normalization divides by."""
+POOLED = 8
+"""Least side of an image that maxima halve."""
+
+
+@dataclass(frozen=True)
+class Transformer:
+    """A vision transformer.
+
+    Attributes
+    ----------
+    attention : str
+        ``"vanilla"`` or ``"positional"``.
+    patch : int
+        Side of a patch in pixels.
+    width, layers, heads : int
+        The width is a multiple of the heads.
+    spread : float
+        Of the positions at the start. Networks that differ in nothing else are equal, and compiled
+        once.
+    """
+
+    attention: str = VANILLA
+    patch: int = 1
+    width: int = 32
+    layers: int = 2
+    heads: int = 4
+    spread: float = field(default=0.02, compare=False)
+    name: ClassVar[str] = "transformer"
+
+    def grid(self, side: int) -> int:
+        """Patches along the side of an image.
+
+        Raises
+        ------
+        InvalidRequest
+            Where they do not fill it.
+        """
+        if side % self.patch:
+            sizes = [n for n in range(1, side + 1) if side % n == 0]
+            nearest = min(sizes, key=lambda n: abs(n - self.patch))
+            allowed = f"one of {', '.join(map(str, sizes))}"
+            refuse("patch", self.patch, f"does not divide {side} pixels", allowed, nearest)
+        return side // self.patch
+
+    def start(self, side: int, channels: int, outputs: int, seed: int) -> dict[str, Floats]:
+        """Every trained array at step 0.
+
+        Parameters
+        ----------
+        side, channels : int
+            Of an image.
+        outputs : int
+            Numbers that are read from a token.
+        seed : int
+        """
+        random = np.random.default_rng([seed, 1])
+        count, w, layers = self.grid(side) ** 2, self.width, self.layers
+        zeros, ones = _constant(0.0), _constant(1.0)
+        square = {name: _normal(random, layers, w, w) for name in ("query", "key", "value", "out")}
+        position = self.spread * random.normal(size=(count, w)).astype(np.float32)
+        return {
+            "embed": _normal(random, self.patch**2 * channels, w), "embed_bias": zeros(w),
+            "position": position, **square,
+            "attention_scale": ones(layers, w), "perceptron_scale": ones(layers, w),
+            "wide": _normal(random, layers, w, 2 * w), "wide_bias": zeros(layers, 2 * w),
+            "narrow": _normal(random, layers, 2 * w, w), "narrow_bias": zeros(layers, w),
+            "end_scale": ones(w), "head": zeros(w, outputs), "head_bias": zeros(outputs),
+        }  # fmt: skip
+
+    def outputs(self, theta: Theta, pixels: Any, present: Any = None) -> Any:
+        """What is read from the mean of the tokens, shape (N, outputs).
+
+        Parameters
+        ----------
+        theta : mapping
+        pixels : float array, shape (N, side, side, channels)
+        present : bool array, shape (N, D), optional
+            Patches that are there; the others are neither attended to nor part of the mean.
+        """
+        tokens, _ = self.forward(theta, self.embedded(theta, pixels), present)
+        if present is None:
+            mean = tokens.mean(axis=1)
+        else:
+            weights = present.astype(tokens.dtype)[..., None]
+            mean = (tokens * weights).sum(axis=1) / weights.sum(axis=1)
+        return mean @ theta["head"] + theta["head_bias"]
+
+    def embedded(self, theta: Theta, pixels: Any) -> Any:
+        """Tokens without positions, shape (N, D, width)."""
+        return cut(pixels, self.patch) @ theta["embed"] + theta["embed_bias"]
+
+    def forward(self, theta: Theta, tokens: Any, present: Any = None) -> tuple[Any, Any]:
+        """Tokens after all layers, shape (N, D, width), and attention, (layers, N, heads, D, D).
+
+        The attention of positional layers is the same for all images: there N is 1.
+
+        Parameters
+        ----------
+        theta : mapping
+        tokens : float array, shape (N, D, width)
+            Without positions.
+        present : bool array, shape (N, D), optional
+        """
+        jax = require("jax", "JAX")
+        jnp, maps = jax.numpy, []
+        own = self.attention == VANILLA
+        tokens = tokens + theta["position"] if own else tokens
+        for layer in range(self.layers):
+            inner = _normalized(tokens) * theta["attention_scale"][layer]
+            scores = self.scores(theta, layer, inner if own else theta["position"][None])
+            if present is not None:
+                scores = jnp.where(present[:, None, None, :], scores, -jnp.inf)
+            weights = jax.nn.softmax(scores, axis=-1)
+            values = self._heads(inner @ theta["value"][layer])
+            if own or present is not None:
+                pooled = jnp.einsum("nhij,njhk->nihk", weights, values)
+            else:
+                pooled = jnp.einsum("hij,njhk->nihk", weights[0], values)
+            tokens = tokens + pooled.reshape(tokens.shape) @ theta["out"][layer]
+            inner = _normalized(tokens) * theta["perceptron_scale"][layer]
+            wide = jax.nn.gelu(inner @ theta["wide"][layer] + theta["wide_bias"][layer])
+            tokens = tokens + wide @ theta["narrow"][layer] + theta["narrow_bias"][layer]
+            maps.append(weights)
+        return _normalized(tokens) * theta["end_scale"], jnp.stack(maps)
+
+    def scores(self, theta: Theta, layer: int, tokens: Any) -> Any:
+        """A of a layer over the root of the size of a head, shape (N, heads, D, D).
+
+        Parameters
+        ----------
+        theta : mapping
+        layer : int
+        tokens : float array, shape (N, D, width)
+            Of positional attention the positions, shape (1, D, width).
+        """
+        query, key = (self._heads(tokens @ theta[name][layer]) for name in ("query", "key"))
+        rows = query.transpose(0, 2, 1, 3)
+        columns = key.transpose(0, 2, 3, 1)
+        return rows @ columns / (self.width / self.heads) ** 0.5
+
+    def _heads(self, tokens: Any) -> Any:
+        return tokens.reshape(*tokens.shape[:2], self.heads, self.width // self.heads)
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A convolutional network.
+
+    Attributes
+    ----------
+    channels : tuple of int
+        Filters of each layer.
+    """
+
+    channels: tuple[int, ...] = (16, 32, 32)
+    name: ClassVar[str] = CONTROL
+
+    def start(self, side: int, channels: int, outputs: int, seed: int) -> dict[str, Floats]:
+        """Every trained array at step 0; parameters as of `Transformer.start`."""
+        del side
+        random, theta, before = np.random.default_rng([seed, 1]), {}, channels
+        for layer, count in enumerate(self.channels):
+            theta[f"filters_{layer}"] = 2**0.5 * _normal(random, 9 * before, count)
+            theta[f"bias_{layer}"] = np.zeros(count, np.float32)
+            before = count
+        zeros = _constant(0.0)
+        return theta | {"head": zeros(before, outputs), "head_bias": zeros(outputs)}
+
+    def outputs(self, theta: Theta, pixels: Any) -> Any:
+        """What is read from the mean over the pixels that are left, shape (N, outputs)."""
+        jax = require("jax", "JAX")
+        for layer in range(len(self.channels)):
+            filtered = _surroundings(jax.numpy, pixels) @ theta[f"filters_{layer}"]
+            pixels = jax.nn.relu(filtered + theta[f"bias_{layer}"])
+            if layer + 1 < len(self.channels) and pixels.shape[1] >= POOLED:
+                pixels = _maxima(pixels)
+        return pixels.mean(axis=(1, 2)) @ theta["head"] + theta["head_bias"]
+
+
+def cut(pixels: Any, patch: int) -> Any:
+    """The patches of images, row by row, shape (N, D, patch * patch * channels).
+
+    Parameters
+    ----------
+    pixels : array, shape (N, side, side, channels)
+    patch : int
+        Divides the side.
+
+    Examples
+    --------
+    >>> cut(np.arange(4).reshape(1, 2, 2, 1), 1).tolist()
+    [[[0], [1], [2], [3]]]
+    """
+    count, side, _, channels = pixels.shape
+    grid = side // patch
+    blocks = pixels.reshape(count, grid, patch, grid, patch, channels).swapaxes(2, 3)
+    return blocks.reshape(count, grid**2, patch**2 * channels)
+
+
+def _surroundings(xp: Any, pixels: Any) -> Any:
+    """Every pixel with its eight neighbours, zero outside, shape (N, side, side, 9 channels)."""
+    side = pixels.shape[1]
+    wide = xp.pad(pixels, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    parts = [wide[:, y : y + side, x : x + side] for y in range(3) for x in range(3)]
+    return xp.concatenate(parts, axis=-1)
+
+
+def _maxima(pixels: Any) -> Any:
+    """Maxima over squares of 2 x 2 pixels; a last row or column that is alone is left out."""
+    count, side, _, channels = pixels.shape
+    half = side // 2
+    even = pixels[:, : 2 * half, : 2 * half].reshape(count, half, 2, half, 2, channels)
+    return even.max(axis=(2, 4))
+
+
+def _normalized(tokens: Any) -> Any:
+    """Tokens with mean 0 and variance 1 each."""
+    centred = tokens - tokens.mean(axis=-1, keepdims=True)
+    return centred / ((centred**2).mean(axis=-1, keepdims=True) + EPSILON) ** 0.5
+
+
+def _normal(random: Generator, *shape: int) -> Floats:
+    """Normal entries with variance one over the number of inputs."""
+    return (random.normal(size=shape) / shape[-2] ** 0.5).astype(np.float32)
+
+
+def _constant(value: float) -> Any:
+    return lambda *shape: np.full(shape, value, np.float32)

@@ -1,0 +1,263 @@
+"""One network on one data set with original or shuffled pixels, and statistics over seeds.
+
+A seed decides the split into training and test images, the order of the shuffled blocks, the start
+and the mini-batches; networks of one seed share all of these, so that their differences are paired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from math import isqrt, nan
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import combine_pvalues
+
+from dynamics.images import datasets, training
+from dynamics.images.association import Association, association, neighbours
+from dynamics.images.datasets import Images
+from dynamics.images.networks import Convolution, Transformer
+from dynamics.images.training import Adam, Classification, Run
+from dynamics.problem import FloatArray
+from dynamics.results.storage import versions
+from dynamics.training.checkpoint import Checkpoint
+from dynamics.validation import refuse
+
+
+class Estimate(NamedTuple):
+    """A mean over seeds and its standard error; NaN for one seed."""
+
+    mean: float
+    error: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} ± {self.error:.4f}"
+
+    @property
+    def errors(self) -> float:
+        """The mean in standard errors; infinite where all seeds agree on another number than 0."""
+        if self.mean == 0 or np.isnan(self.error):
+            return 0.0 if self.mean == 0 else nan
+        return self.mean / self.error if self.error else float(np.copysign(np.inf, self.mean))
+
+
+def estimate(values: ArrayLike) -> Estimate:
+    """Mean and standard error over seeds.
+
+    Parameters
+    ----------
+    values : float array, shape (seeds,)
+
+    Examples
+    --------
+    >>> print(estimate([0.9, 0.92, 0.94]))
+    0.9200 ± 0.0115
+    """
+    array = np.asarray(values, np.float64)
+    error = float(array.std(ddof=1) / len(array) ** 0.5) if len(array) > 1 else nan
+    return Estimate(float(array.mean()), error)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is trained and how.
+
+    Attributes
+    ----------
+    network : Transformer or Convolution
+    seed : int
+    shuffle : int
+        Side of the blocks that are moved; 0 for original images.
+    records : tuple of int
+        Ascending steps at which the network is looked at.
+    samples, tests : int
+        Of `datasets.split`.
+    adam : Adam
+    """
+
+    network: Transformer | Convolution
+    seed: int = 0
+    shuffle: int = 0
+    records: tuple[int, ...] = (0, 500)
+    samples: int = 0
+    tests: int = 0
+    adam: Adam = field(default_factory=Adam)
+
+    @property
+    def name(self) -> str:
+        """A short name: of a file."""
+        network, kind = self.network, self.network.name
+        if isinstance(network, Transformer):
+            kind = f"{network.attention}-patch-{network.patch}-spread-{network.spread:g}"
+        return f"{kind}-shuffle-{self.shuffle}-seed-{self.seed}"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A network along its training.
+
+    Attributes
+    ----------
+    trial : Trial
+    run : Run
+    accuracy : float array, shape (records,)
+        On test images.
+    order : int array, shape (blocks,)
+        Block k of a shuffled image is block ``order[k]`` of the original; empty without.
+    side : int
+        Of an image in pixels.
+    """
+
+    trial: Trial
+    run: Run
+    accuracy: FloatArray
+    order: NDArray[np.int64]
+    side: int
+
+    def gram(self, record: int = -1) -> FloatArray:
+        """The Gram matrix of the positions at a record, shape (D, D)."""
+        positions = np.asarray(self.run.thetas["position"][record], np.float64)
+        return positions @ positions.T
+
+    def scores(self, record: int = -1) -> FloatArray:
+        """Scores A of positional attention at a record, shape (layers * heads, D, D)."""
+        network, theta = self.trial.network, self.run.theta(record)
+        assert isinstance(network, Transformer)
+        heads = [
+            np.asarray(network.scores(theta, layer, theta["position"][None])[0], np.float64)
+            for layer in range(network.layers)
+        ]
+        return np.concatenate(heads)
+
+    def near(self, shown: bool = False) -> NDArray[np.bool_]:
+        """Pairs of patches that are neighbours, shape (D, D).
+
+        Parameters
+        ----------
+        shown : bool
+            In the images that the network sees; else in the original ones.
+        """
+        places = self.places(shown)
+        grid = isqrt(len(places))
+        return neighbours(grid, grid)[np.ix_(places, places)]
+
+    def places(self, shown: bool = False) -> NDArray[np.int64]:
+        """Where each patch is, counted row by row, shape (D,); ``shown`` as of `near`."""
+        network = self.trial.network
+        assert isinstance(network, Transformer)
+        if shown or not len(self.order):
+            return np.arange(network.grid(self.side) ** 2)
+        return patch_order(self.order, self.trial.shuffle // network.patch)
+
+    def association(self, which: str, record: int = -1, shown: bool = False) -> Association:
+        """Patch association at a record.
+
+        Parameters
+        ----------
+        which : str
+            ``"gram"`` or ``"scores"``.
+        record : int
+        shown : bool
+            As of `near`.
+        """
+        matrices = self.gram(record) if which == "gram" else self.scores(record)
+        return association(matrices, self.near(shown), self.trial.seed)
+
+
+def patch_order(order: NDArray[np.int64], across: int) -> NDArray[np.int64]:
+    """The original place of every patch, where blocks of several patches were moved.
+
+    Parameters
+    ----------
+    order : int array, shape (blocks,)
+        Of the blocks.
+    across : int
+        Patches along the side of a block.
+
+    Examples
+    --------
+    >>> patch_order(np.array([1, 0, 2, 3]), 2).reshape(4, 4)[0].tolist()
+    [2, 3, 0, 1]
+    """
+    grid = isqrt(len(order)) * across
+    places = np.arange(grid**2, dtype=np.float32).reshape(1, grid, grid, 1)
+    return np.asarray(datasets.shuffled(places, order, across).ravel(), np.int64)
+
+
+def check_shuffle(images: Images, network: Transformer, shuffle: int) -> None:
+    """Refuse a grid size that does not divide an image, or does not hold whole patches.
+
+    Parameters
+    ----------
+    images : Images
+    network : Transformer
+    shuffle : int
+    """
+    network.grid(images.side)
+    sizes = [n for n in range(network.patch, images.side) if images.side % n == 0]
+    sizes = [n for n in sizes if n % network.patch == 0]
+    if shuffle not in sizes:
+        allowed = f"one of {', '.join(map(str, sizes))}: whole patches, and less than an image"
+        nearest = min(sizes, key=lambda n: abs(n - shuffle), default=network.patch)
+        refuse("shuffle", shuffle, f"cannot be at patch={network.patch}", allowed, nearest)
+
+
+def trained(
+    images: Images,
+    trial: Trial,
+    folder: Path | None = None,
+    progress: Callable[[int], Any] = lambda steps: None,
+) -> Trained:
+    """Train a network and look at it along the way.
+
+    Parameters
+    ----------
+    images : Images
+    trial : Trial
+    folder : Path, optional
+        Where the run is kept, under the name of the trial; one that is there goes on.
+    progress : function, optional
+        Called with the number of steps that were made.
+    """
+    split = datasets.split(images, trial.samples, trial.tests, trial.seed)
+    order = np.empty(0, np.int64)
+    pixels, tests = split.pixels, split.test_pixels
+    if trial.shuffle:
+        blocks = (images.side // trial.shuffle) ** 2
+        order = np.random.default_rng([trial.seed, 3]).permutation(blocks)
+        pixels, tests = (datasets.shuffled(part, order, trial.shuffle) for part in (pixels, tests))
+    start = trial.network.start(images.side, images.channels, images.classes, trial.seed)
+    checkpoint = Checkpoint(folder / f"{trial.name}.checkpoint", keep=True) if folder else None
+    request = {
+        "data": f"{images.name} ({images.digest()})",
+        "network": asdict(trial.network) | {"kind": trial.network.name},
+        "shuffle": trial.shuffle, "samples": len(pixels), "tests": len(tests),
+        "versions": versions(),
+    }  # fmt: skip
+    run = training.train(
+        Classification(trial.network), start, (pixels, split.labels), trial.records, trial.seed,
+        trial.adam, checkpoint, request, progress,
+    )  # fmt: skip
+    accuracy = [
+        training.accuracy(trial.network, run.theta(record), (tests, split.test_labels))
+        for record in range(len(run.steps))
+    ]
+    return Trained(trial, run, np.array(accuracy), order, images.side)
+
+
+def combined(p_values: Sequence[float]) -> float:
+    """The p-value of several independent ones together (Fisher).
+
+    Parameters
+    ----------
+    p_values : sequence of float
+
+    Examples
+    --------
+    >>> round(combined([0.5]), 6), round(combined([0.01, 0.02, 0.03]), 6)
+    (0.5, 0.000512)
+    """
+    return float(combine_pvalues(list(p_values), method="fisher").pvalue)

@@ -1,0 +1,281 @@
+r"""Adam on mini-batches, with records along the way, and checkpoints that resume exactly.
+
+The gradient g of the mean loss of a mini-batch moves the averages :math:`m \leftarrow b_1 m + (1 -
+b_1) g` and :math:`v \leftarrow b_2 v + (1 - b_2) g^2`, and the t-th step is :math:`\theta
+\leftarrow \theta - \eta_t\, \hat m / (\sqrt{\hat v} + 10^{-8})` with :math:`\hat m = m / (1 -
+b_1^t)`, :math:`\hat v = v / (1 - b_2^t)`, :math:`b_1 = 0.9`, :math:`b_2 = 0.999` (Kingma and Ba
+2015). The rate rises linearly over the first steps and is constant afterwards, so that a run is the
+begin of every longer one.
+
+Which images a step is on follows from the seed and the number of the step alone, and so do random
+masks: a run that goes on from a checkpoint ends bitwise as one that was not interrupted, on one
+kind of machine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.images import require
+from dynamics.images.networks import Convolution, Theta, Transformer
+from dynamics.problem import FloatArray
+from dynamics.training.checkpoint import Checkpoint
+from dynamics.training.progress import interruption
+
+CHUNK = 100
+"""Steps between looks at checkpoints and interruptions, at most."""
+DECAY_1, DECAY_2, SMALL = 0.9, 0.999, 1e-8
+BATCH_AT_ONCE = 500
+"""Images of an evaluation at once."""
+
+
+class Task(Protocol):
+    """What is trained; equal tasks are compiled once."""
+
+    def loss(self, theta: Theta, batch: tuple[Any, ...], key: Any) -> Any:
+        """Mean loss of a mini-batch; ``key`` is for what it draws."""
+
+
+@dataclass(frozen=True)
+class Classification:
+    """Mean cross-entropy of the classes of images.
+
+    Attributes
+    ----------
+    network : Transformer or Convolution
+    """
+
+    network: Transformer | Convolution
+
+    def loss(self, theta: Theta, batch: tuple[Any, ...], key: Any) -> Any:
+        """Mean cross-entropy; a batch is pixels, labels and, where some are dropped, patches."""
+        del key
+        jax = require("jax", "JAX")
+        pixels, labels, *present = batch
+        scores = jax.nn.log_softmax(self.network.outputs(theta, pixels, *present))
+        return -jax.numpy.take_along_axis(scores, labels[:, None], axis=1).mean()
+
+
+@dataclass(frozen=True)
+class Adam:
+    """How a network is trained.
+
+    Attributes
+    ----------
+    eta : float
+        Learning rate.
+    batch : int
+        Images of a mini-batch; each image once before any again, a last part left out.
+    warmup : int
+        Steps over which the rate rises.
+    """
+
+    eta: float = 2e-3
+    batch: int = 32
+    warmup: int = 100
+
+
+@dataclass(frozen=True)
+class Run:
+    """A network along its training.
+
+    Attributes
+    ----------
+    steps : int array, shape (records,)
+    loss : float array, shape (records,)
+        Mean over the steps since the record before; NaN at step 0.
+    thetas : mapping
+        Name -> trained arrays at the records, shape (records, ...).
+    """
+
+    steps: NDArray[np.int64]
+    loss: FloatArray
+    thetas: Mapping[str, NDArray[np.float32]]
+
+    def theta(self, record: int = -1) -> dict[str, NDArray[np.float32]]:
+        """Every trained array at one record."""
+        return {name: array[record] for name, array in self.thetas.items()}
+
+
+def train(
+    task: Task,
+    start: Theta,
+    data: tuple[NDArray[Any], ...],
+    records: Sequence[int],
+    seed: int = 0,
+    adam: Adam | None = None,
+    checkpoint: Checkpoint | None = None,
+    request: Mapping[str, Any] | None = None,
+    progress: Callable[[int], Any] = lambda steps: None,
+) -> Run:
+    """Train a network.
+
+    Parameters
+    ----------
+    task : Task
+    start : mapping
+        Every trained array at step 0.
+    data : tuple of arrays
+        Of as many images each; mini-batches are of the same rows of all.
+    records : sequence of int
+        Ascending steps at which the network is kept; the last ends the run.
+    seed : int
+        Of mini-batches and of what the loss draws.
+    adam : Adam, optional
+    checkpoint : Checkpoint, optional
+        Where the run is kept while it goes on, and afterwards.
+    request : mapping, optional
+        What else decides the run, as plain values; another one's checkpoint is refused.
+    progress : function, optional
+        Called with the number of steps that were made.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    InvalidRequest
+        If the checkpoint is of another run.
+    KeyboardInterrupt
+        At Ctrl-C and SIGTERM, after the checkpoint was written.
+    """
+    jax, adam = require("jax", "JAX"), adam or Adam()
+    wanted = [*map(int, records)]
+    own = {"adam": asdict(adam), "seed": seed, "records": wanted, "jax": jax.__version__}
+    request = json.loads(json.dumps({**(request or {}), **own}))
+    stored = checkpoint.read(request) if checkpoint else None
+    state = stored or _at_start(start, wanted)
+    progress(state["step"])
+    order = _Order(len(data[0]), min(adam.batch, len(data[0])), seed)
+    on_device = tuple(map(jax.numpy.asarray, data))
+    advance, key = _compiled(), jax.random.key(seed)
+    moments = {name: state[name] for name in ("theta", "first", "second")}
+    with interruption() as interrupted:
+        while state["step"] < wanted[-1]:
+            step = state["step"]
+            stop = min([step + CHUNK, *(record for record in wanted if record > step)])
+            rates = np.array([adam.eta, adam.warmup], np.float32)
+            rows = order.rows(step, stop)
+            moments, loss = advance(task, moments, on_device, rows, step, stop - step, rates, key)
+            state["total"] += float(loss)
+            state["step"] = stop
+            progress(stop - step)
+            if stop in wanted:
+                last = state["steps"][-1] if state["steps"] else 0
+                _record(state, moments["theta"], state["total"] / (stop - last))
+            if checkpoint and (interrupted.is_set() or stop == wanted[-1] or checkpoint.due()):
+                host = {part: _on_host(values) for part, values in moments.items()}
+                checkpoint.write(request, {**state, **host})
+            if interrupted.is_set():
+                raise KeyboardInterrupt
+    thetas = {name: np.stack([each[name] for each in state["thetas"]]) for name in start}
+    return Run(np.array(state["steps"]), np.array(state["loss"]), thetas)
+
+
+def _at_start(start: Theta, records: Sequence[int]) -> dict[str, Any]:
+    theta = {name: np.asarray(array, np.float32) for name, array in start.items()}
+    zeros = {name: np.zeros_like(array) for name, array in theta.items()}
+    state = {"step": 0, "total": 0.0, "theta": theta, "first": zeros, "second": zeros}
+    state |= {"steps": [], "loss": [], "thetas": []}
+    if records[0] == 0:
+        _record(state, theta, float("nan"))
+    return state
+
+
+def _record(state: dict[str, Any], theta: Theta, loss: float) -> None:
+    state["steps"].append(state["step"])
+    state["loss"].append(loss)
+    state["thetas"].append(_on_host(theta))
+    state["total"] = 0.0
+
+
+def _on_host(theta: Theta) -> dict[str, NDArray[np.float32]]:
+    return {name: np.asarray(array) for name, array in theta.items()}
+
+
+class _Order:
+    """Which images each step is on: every image once in an epoch, in an order of its own."""
+
+    def __init__(self, count: int, batch: int, seed: int) -> None:
+        self.count, self.batch, self.seed = count, batch, seed
+        self._epoch, self._order = -1, np.empty(0, np.int64)
+
+    def rows(self, first: int, last: int) -> NDArray[np.int32]:
+        """Rows of the steps from first to last, shape (CHUNK, batch); what is beyond is zero."""
+        rows, steps = np.zeros((CHUNK, self.batch), np.int32), self.count // self.batch
+        for step in range(first, last):
+            epoch, at = divmod(step, steps)
+            if epoch != self._epoch:
+                random = np.random.default_rng([self.seed, 2, epoch])
+                self._epoch, self._order = epoch, random.permutation(self.count)
+            rows[step - first] = self._order[at * self.batch : (at + 1) * self.batch]
+        return rows
+
+
+@cache
+def _compiled() -> Any:
+    """The loop over the steps of a chunk, compiled for each task and shape of its data."""
+    jax = require("jax", "JAX")
+
+    def advance(
+        task: Task, moments: Any, data: Any, rows: Any, first: Any, count: Any, rates: Any, key: Any
+    ) -> Any:
+        def step(at: Any, carried: Any) -> Any:
+            (theta, mean, square), total = carried
+            batch = tuple(array[rows[at]] for array in data)
+            own = jax.random.fold_in(key, first + at)
+            loss, slope = jax.value_and_grad(task.loss)(theta, batch, own)
+            mean = {n: DECAY_1 * mean[n] + (1 - DECAY_1) * slope[n] for n in theta}
+            square = {n: DECAY_2 * square[n] + (1 - DECAY_2) * slope[n] ** 2 for n in theta}
+            done = (first + at + 1).astype(rates.dtype)
+            rate = rates[0] * jax.numpy.minimum(1, done / jax.numpy.maximum(rates[1], 1))
+            mean_part, square_part = 1 - DECAY_1**done, 1 - DECAY_2**done
+            theta = {
+                n: theta[n]
+                - rate * (mean[n] / mean_part) / ((square[n] / square_part) ** 0.5 + SMALL)
+                for n in theta
+            }
+            return (theta, mean, square), total + loss
+
+        begin = (moments["theta"], moments["first"], moments["second"])
+        zero = rates[0] * 0
+        (theta, mean, square), total = jax.lax.fori_loop(0, count, step, (begin, zero))
+        return {"theta": theta, "first": mean, "second": square}, total
+
+    return jax.jit(advance, static_argnums=0)
+
+
+@cache
+def _evaluating() -> Any:
+    return require("jax", "JAX").jit(
+        lambda network, theta, *data: network.outputs(theta, *data), static_argnums=0
+    )
+
+
+def accuracy(
+    network: Transformer | Convolution, theta: Theta, data: tuple[NDArray[Any], ...]
+) -> float:
+    """Share of images whose class is found.
+
+    Parameters
+    ----------
+    network : Transformer or Convolution
+    theta : mapping
+    data : tuple of arrays
+        Pixels, labels and, where some are dropped, the patches that are there.
+    """
+    pixels, labels, *present = data
+    right = 0
+    for first in range(0, len(labels), BATCH_AT_ONCE):
+        rows = slice(first, first + BATCH_AT_ONCE)
+        scores = _evaluating()(network, theta, pixels[rows], *(part[rows] for part in present))
+        right += int((np.asarray(scores).argmax(axis=1) == labels[rows]).sum())
+    return right / len(labels)

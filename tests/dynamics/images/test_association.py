@@ -1,0 +1,71 @@
+"""Patch association: uniform p-values where there is none, small ones where there is."""
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+from dynamics.images.association import association, neighbours
+from dynamics.images.networks import Transformer
+
+GRID = 6
+NEAR = neighbours(GRID, GRID)
+STARTS = 50
+
+
+def test_neighbours_share_a_side():
+    assert NEAR.sum() == 2 * 2 * GRID * (GRID - 1)
+    assert NEAR[0].nonzero()[0].tolist() == [1, GRID]
+    assert not NEAR.diagonal().any()
+    np.testing.assert_array_equal(NEAR, NEAR.T)
+
+
+def scores(seed, learned=False):
+    """Gram matrix of the positions and scores of all heads, of a network at its start.
+
+    Learned positions are stood for by those of the start, each with a part of its neighbours'.
+    """
+    model = Transformer("positional", width=16, heads=4, layers=2)
+    theta = model.start(GRID, 1, 10, seed)
+    if learned:
+        theta["position"] = theta["position"] + 0.4 * NEAR @ theta["position"]
+    P = theta["position"]
+    heads = [np.asarray(model.scores(theta, layer, P[None])[0]) for layer in range(2)]
+    return {"gram": P @ P.T, "scores": np.concatenate(heads)}
+
+
+@pytest.mark.parametrize("which", ["gram", "scores"])
+@pytest.mark.parametrize("kind", ["p_value", "either"])
+def test_p_values_of_starts_are_uniform(which, kind):
+    found = [association(scores(seed)[which], NEAR, seed, 199) for seed in range(STARTS)]
+    values = np.array([getattr(each, kind) for each in found])
+    assert kstest(values, "uniform").pvalue > 0.01
+    assert 0.3 < values.mean() < 0.7
+
+
+def test_p_values_of_associated_positions_are_not_uniform():
+    found = [association(scores(seed, learned=True)["gram"], NEAR, seed, 199) for seed in range(50)]
+    assert kstest([each.p_value for each in found], "uniform").pvalue < 1e-6
+    assert max(each.p_value for each in found) < 0.05
+
+
+def test_the_contrast_is_a_difference_of_means():
+    matrices = np.random.default_rng(0).normal(size=(3, GRID**2, GRID**2))
+    others = ~NEAR & ~np.eye(GRID**2, dtype=bool)
+    found = association(matrices, NEAR, relabellings=9)
+    for matrix, contrast in zip(matrices, found.contrast, strict=True):
+        rows = [matrix[i] - np.delete(matrix[i], i).mean() for i in range(GRID**2)]
+        spread = np.sqrt((np.array(rows)[~np.eye(GRID**2, dtype=bool)] ** 2).mean())
+        expected = (np.array(rows)[NEAR].mean() - np.array(rows)[others].mean()) / spread
+        assert contrast == pytest.approx(expected)
+
+
+def test_heads_that_look_away_are_seen_by_the_square():
+    random = np.random.default_rng(1)
+    noise = random.normal(size=(2, GRID**2, GRID**2))
+    mixed = association(noise + np.array([1.0, -1.0])[:, None, None] * NEAR, NEAR)
+    assert mixed.either == 0.001
+    assert mixed.p_value > 0.05
+    away = association(-1.0 * NEAR, NEAR)
+    assert (away.p_value, away.either) == (1.0, 0.001)
+    equal = association(np.ones((GRID**2, GRID**2)), NEAR)
+    assert (equal.p_value, equal.contrast[0]) == (1.0, 0.0)

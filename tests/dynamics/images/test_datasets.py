@@ -1,0 +1,290 @@
+"""Data sets: what is written in a layout is read back; other files are refused in one line."""
+
+import gzip
+import io
+import os
+import pickle
+import struct
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+from small_images import idx_bytes
+
+from dynamics.images import cifar_files, datasets, idx_files
+from dynamics.validation import LONGEST, InvalidRequest
+
+
+def refusal(function, *words):
+    with pytest.raises(InvalidRequest) as refused:
+        function(*words)
+    message = str(refused.value)
+    assert "\n" not in message
+    assert len(message) <= LONGEST
+    return message
+
+
+def pictures(count, side, channels=1, seed=0):
+    random = np.random.default_rng(seed)
+    shape = (count, side, side, channels)
+    labels = np.arange(count) % 10
+    return random.integers(256, size=shape, dtype=np.uint8), labels.astype(np.uint8)
+
+
+def write_mnist(folder, end=""):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, count in (("train", 30), ("t10k", 20)):
+        pixels, labels = pictures(count, 6, seed=count)
+        contents = {"images-idx3": pixels[..., 0], "labels-idx1": labels}
+        for kind, array in contents.items():
+            content = idx_bytes(array)
+            content = gzip.compress(content) if end else content
+            (folder / f"{name}-{kind}-ubyte{end}").write_bytes(content)
+
+
+def write_cifar(folder, names, key="labels", protocol=2):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        pixels, labels = pictures(10, 32, 3, seed=len(name))
+        rows = pixels.transpose(0, 3, 1, 2).reshape(10, 3072)
+        batch = {"batch_label": name, "data": rows, key: labels.tolist(), "filenames": ["a"] * 10}
+        (folder / name).write_bytes(pickle.dumps(batch, protocol=protocol))
+
+
+CIFAR = [*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"]
+
+
+@pytest.mark.parametrize("kind", ["u1", "i4", "f4"])
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_idx_files_round_trip(kind, compress, tmp_path):
+    array = np.random.default_rng(1).normal(60, 9, size=(3, 4, 5)).astype(kind)
+    (tmp_path / "file").write_bytes(compress(idx_bytes(array)))
+    np.testing.assert_array_equal(idx_files.read(tmp_path / "file"), array)
+
+
+def test_idx_files_that_are_cut_or_wrong_are_refused(tmp_path):
+    path, whole = tmp_path / "file", idx_bytes(np.zeros((4, 5), "u1"))
+    huge = bytes([0, 0, 8, 3]) + struct.pack(">3I", 2**31, 2**31, 2**31)
+    for content, word in (
+        (whole[:-1], "cut short"),
+        (whole + b"\0", "after its end"),
+        (whole[:6], "header"),
+        (b"", "no IDX file"),
+        (b"\x89PNG....", "no IDX file"),
+        (gzip.compress(whole)[:-12], "cannot be read"),
+        (gzip.compress(b"")[:5], "cannot be read"),
+        (huge, "at most"),
+    ):
+        path.write_bytes(content)
+        assert word in refusal(idx_files.read, path)
+    assert "cannot be read" in refusal(idx_files.read, tmp_path / "none")
+
+
+@pytest.mark.parametrize("below", ["", "raw", "MNIST/raw", "FashionMNIST/raw"])
+@pytest.mark.parametrize("end", ["", ".gz"])
+def test_a_folder_as_of_mnist(below, end, tmp_path):
+    write_mnist(tmp_path / below, end)
+    images = datasets.load(tmp_path)
+    pixels, labels = pictures(30, 6, seed=30)
+    np.testing.assert_array_equal(images.train.pixels, pixels)
+    np.testing.assert_array_equal(images.train.labels, labels)
+    assert images.test.pixels.shape == (20, 6, 6, 1)
+    assert (images.classes, images.side, images.channels) == (10, 6, 1)
+
+
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+def test_a_folder_as_of_cifar_10(protocol, tmp_path):
+    write_cifar(tmp_path / "cifar-10-batches-py", CIFAR, protocol=protocol)
+    images = datasets.load(tmp_path)
+    assert images.train.pixels.shape == (50, 32, 32, 3)
+    np.testing.assert_array_equal(images.train.pixels[:10], pictures(10, 32, 3, seed=12)[0])
+    np.testing.assert_array_equal(images.test.pixels, pictures(10, 32, 3, seed=10)[0])
+    np.testing.assert_array_equal(images.test.labels, np.arange(10))
+    assert datasets.load(tmp_path / "cifar-10-batches-py").digest() == images.digest()
+
+
+def test_a_folder_as_of_cifar_100(tmp_path):
+    write_cifar(tmp_path / "cifar-100-python", ["train", "test"], key="fine_labels")
+    assert datasets.load(tmp_path).train.pixels.shape == (10, 32, 32, 3)
+
+
+def test_a_batch_as_python_2_wrote_it(tmp_path):
+    """Text and raw bytes are of one kind there: cPickle, protocol 2."""
+    rows = np.arange(2 * 3072, dtype=np.uint8).reshape(2, 3072)
+    (tmp_path / "batch").write_bytes(python_2_batch(rows, [3, 8]))
+    batch = cifar_files.read(tmp_path / "batch")
+    np.testing.assert_array_equal(batch["data"], rows)
+    assert batch["labels"] == [3, 8]
+
+
+def python_2_batch(rows, labels):
+    """What cPickle of Python 2 writes of a dict with an array and a list of whole numbers."""
+    text = lambda word: b"U" + bytes([len(word)]) + word  # noqa: E731 (an opcode)
+    raw = rows.tobytes()
+    shape = b"".join(b"M" + struct.pack("<H", n) for n in rows.shape) + b"\x86"
+    kind = b"cnumpy\ndtype\n" + text(b"u1") + b"K\x00K\x01\x87R(K\x03U\x01|NNNJ\xff\xff\xff\xff"
+    kind += b"J\xff\xff\xff\xffK\x00tb"
+    array = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R"
+    array += b"(K\x01" + shape + kind + b"\x89T" + struct.pack("<I", len(raw)) + raw + b"tb"
+    numbers = b"](" + b"".join(b"K" + bytes([n]) for n in labels) + b"e"
+    return b"\x80\x02}(" + text(b"data") + array + text(b"labels") + numbers + b"u."
+
+
+def test_the_batch_of_python_2_is_one_that_pickle_reads():
+    rows = np.arange(2 * 3072, dtype=np.uint8).reshape(2, 3072)
+    batch = pickle.loads(python_2_batch(rows, [3, 8]), encoding="bytes")
+    np.testing.assert_array_equal(batch[b"data"], rows)
+
+
+class Runs:
+    """What a hostile pickle is made of: reading it makes a folder."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def test_a_hostile_pickle_is_not_run(tmp_path):
+    made = tmp_path / "made"
+    content = pickle.dumps({"data": Runs(made), "labels": [0]})
+    (tmp_path / "batch").write_bytes(content)
+    assert "mkdir" in refusal(cifar_files.read, tmp_path / "batch")
+    assert not made.exists()
+    pickle.loads(content)  # it is hostile indeed
+    assert made.exists()
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        b"cbuiltins\neval\n(S'1'\ntR.",
+        b"cos\nsystem\n(S'true'\ntR.",
+        b"(ios\nsystem\n.",
+        b"cnumpy\nload\n(S'x'\ntR.",
+        b"cnumpy.core.multiarray\nscalar\n.",
+        b"\x80\x04\x8c\x05numpy\x8c\x10ndarray.__init__\x93.",
+        b"Pmine\n.",
+        b"\x82\x01.",
+        b"c_codecs\nencode\n(S'x'\nS'zlib'\ntR.",
+        b"c_codecs\nencode\n}S'a'\nK\x01sb.",
+        b"c_codecs\nencode\n(N}S'array'\nK\x01stb.",
+        b"}S'data'\ncnumpy\nndarray\ns.",
+        b"]K\x01a.",
+        b"\x80\x02}",
+        b"",
+        b"(" * 10**4,
+        b"\x80\x04\x8e" + struct.pack("<Q", 2**60) + b".",
+    ],
+)
+def test_other_pickles_are_refused_in_one_line(program, tmp_path):
+    path = tmp_path / "batch"
+    path.write_bytes(program)
+    assert "no batch of CIFAR" in refusal(cifar_files.read, path)
+
+
+def test_arrays_that_lie_about_their_size_are_refused(tmp_path):
+    rows, path = np.zeros((2, 3072), np.uint8), tmp_path / "batch"
+    good = python_2_batch(rows, [1])
+    path.write_bytes(good.replace(struct.pack("<H", 3072), struct.pack("<H", 60_000), 1))
+    assert "shape" in refusal(cifar_files.read, path)
+    buffer = io.BytesIO()
+    pickle.dump({"data": np.array([None, "x"], dtype=object), "labels": [1]}, buffer, protocol=2)
+    path.write_bytes(buffer.getvalue())
+    assert "none of numbers" in refusal(cifar_files.read, path)
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        {"labels": [1]},
+        {"data": [[1, 2], [3]], "labels": [1]},
+        {"data": np.zeros((1, 3071), np.uint8), "labels": [1]},
+        {"data": np.zeros((1, 3072), np.uint8), "labels": ["cat"]},
+        {"data": np.zeros((1, 3072), np.uint8)},
+    ],
+)
+def test_batches_without_images_or_labels_are_refused(batch, tmp_path):
+    write_cifar(tmp_path, CIFAR)
+    (tmp_path / "data_batch_2").write_bytes(pickle.dumps(batch))
+    assert "lacks rows of 3072 numbers, or labels" in refusal(datasets.load, tmp_path)
+
+
+def test_a_folder_as_of_svhn(tmp_path):
+    for name, count in (("train", 12), ("test", 11)):
+        pixels, labels = pictures(count, 32, 3, seed=count)
+        labels = np.where(labels == 0, 10, labels)[:, None]
+        savemat(tmp_path / f"{name}_32x32.mat", {"X": np.moveaxis(pixels, 0, 3), "y": labels})
+    images = datasets.load(tmp_path)
+    np.testing.assert_array_equal(images.train.pixels, pictures(12, 32, 3, seed=12)[0])
+    np.testing.assert_array_equal(images.train.labels, np.arange(12) % 10)
+    whole = (tmp_path / "test_32x32.mat").read_bytes()
+    for content in (whole[: len(whole) // 2], b"", b"no mat file" * 40):
+        (tmp_path / "test_32x32.mat").write_bytes(content)
+        assert "cannot be read" in refusal(datasets.load, tmp_path)
+    savemat(tmp_path / "test_32x32.mat", {"Z": np.zeros(3)})
+    assert "no array 'X'" in refusal(datasets.load, tmp_path)
+
+
+def test_folders_that_are_none_or_lack_a_part(tmp_path):
+    assert "has none of" in refusal(datasets.load, tmp_path)
+    assert "no folder" in refusal(datasets.load, "digitz")
+    write_mnist(tmp_path / "mnist")
+    (tmp_path / "mnist" / "t10k-images-idx3-ubyte").unlink()
+    assert "no test images" in refusal(datasets.load, tmp_path / "mnist")
+    write_mnist(tmp_path / "mnist")
+    (tmp_path / "mnist" / "t10k-labels-idx1-ubyte").write_bytes(idx_bytes(np.zeros(7, "u1")))
+    assert "20 images and 7 labels" in refusal(datasets.load, tmp_path / "mnist")
+    write_cifar(tmp_path / "cifar", CIFAR)
+    (tmp_path / "cifar" / "data_batch_3").unlink()
+    assert "data_batch_3" in refusal(datasets.load, tmp_path / "cifar")
+
+
+def test_a_package_that_is_not_there_is_named(tmp_path, monkeypatch):
+    import sys
+
+    monkeypatch.setattr(datasets, "FASHION", tmp_path / "none")
+    assert "dataset-fashion-mnist" in refusal(datasets.load, "fashion")
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    assert "pip install -e '.[images]'" in refusal(datasets.load, "digits")
+
+
+def test_the_digits_are_those_of_the_wheel():
+    pytest.importorskip("sklearn")
+    images = datasets.load()
+    assert images.train.pixels.shape == (1797, 8, 8, 1)
+    assert images.train.pixels.max() == 16
+    assert images.classes == 10
+
+
+def small(count=40, tests=0):
+    pixels, labels = pictures(count, 6)
+    test = datasets.Part(*pictures(tests, 6, seed=1)) if tests else None
+    return datasets.Images("small", datasets.Part(pixels, labels.astype(np.int32)), test)
+
+
+def test_a_split_repeats_no_image_and_is_standardized():
+    first, again, other = (datasets.split(small(), 25, 10, seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first.pixels, again.pixels)
+    assert not np.array_equal(first.labels, other.labels)
+    every = np.concatenate([first.pixels, first.test_pixels]).reshape(35, -1)
+    assert len(np.unique(every.round(4), axis=0)) == 35
+    assert abs(first.pixels.mean()) < 1e-5
+    assert abs(first.pixels.std() - 1) < 1e-5
+    assert datasets.split(small(40, 12)).test_labels.shape == (12,)
+    assert "too large" in refusal(datasets.split, small(), 31, 10)
+    assert "too large" in refusal(datasets.split, small(40, 12), 0, 13)
+
+
+def test_shuffled_blocks_are_moved_whole():
+    pixels = small(5).train.pixels.astype(np.float32)
+    order = np.random.default_rng(3).permutation(9)
+    moved = datasets.shuffled(pixels, order, 2)
+    for block, source in enumerate(order):
+        (row, column), (y, x) = divmod(block, 3), divmod(int(source), 3)
+        np.testing.assert_array_equal(
+            moved[:, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2],
+            pixels[:, 2 * y : 2 * y + 2, 2 * x : 2 * x + 2],
+        )
+    np.testing.assert_array_equal(datasets.shuffled(moved, np.argsort(order), 2), pixels)

@@ -1,0 +1,120 @@
+"""Networks on images: what they see, and what they cannot see."""
+
+import numpy as np
+import pytest
+from scipy.signal import correlate2d
+
+from dynamics.images.datasets import shuffled
+from dynamics.images.networks import Convolution, Transformer, cut
+from dynamics.validation import InvalidRequest
+
+SIDE, CHANNELS = 4, 2
+KINDS = ("vanilla", "positional")
+
+
+def pixels(count=3, side=SIDE, seed=0):
+    return np.random.default_rng(seed).normal(size=(count, side, side, CHANNELS)).astype("f4")
+
+
+def network(attention, **options):
+    return Transformer(attention, width=8, heads=2, spread=1.0, **options)
+
+
+def started(model, seed=1, side=SIDE):
+    theta = model.start(side, CHANNELS, 5, seed)
+    theta["head"] = np.random.default_rng(seed).normal(size=theta["head"].shape).astype("f4")
+    return theta
+
+
+def test_patches_are_cut_row_by_row():
+    image = np.arange(16).reshape(1, 4, 4, 1)
+    assert cut(image, 2)[0].tolist() == [
+        [0, 1, 4, 5],
+        [2, 3, 6, 7],
+        [8, 9, 12, 13],
+        [10, 11, 14, 15],
+    ]
+    with pytest.raises(InvalidRequest, match="patch=3 does not divide 8 pixels"):
+        Transformer(patch=3).grid(8)
+
+
+@pytest.mark.parametrize("attention", KINDS)
+@pytest.mark.parametrize("patch", [1, 2])
+def test_shuffled_images_are_images_at_other_positions(attention, patch):
+    """Exactly indifferent: blocks in another order are positions in another order."""
+    model = network(attention, patch=patch)
+    theta, images = started(model), pixels()
+    order = np.random.default_rng(2).permutation((SIDE // patch) ** 2)
+    moved = dict(theta, position=theta["position"][order])
+    before = np.asarray(model.outputs(theta, images))
+    after = np.asarray(model.outputs(moved, shuffled(images, order, patch)))
+    np.testing.assert_allclose(after, before, atol=1e-5)
+    unmoved = np.asarray(model.outputs(theta, shuffled(images, order, patch)))
+    assert np.abs(unmoved - before).max() > 1e-2
+
+
+def test_a_convolution_is_not_indifferent():
+    model = Convolution((4, 6))
+    theta, images = started(model, side=8), pixels(side=8)
+    order = np.random.default_rng(2).permutation(64)
+    moved = model.outputs(theta, shuffled(images, order, 1))
+    assert np.abs(moved - model.outputs(theta, images)).max() > 1e-2
+
+
+@pytest.mark.parametrize("attention", KINDS)
+def test_attention_is_stochastic_and_positional_attention_sees_no_pixels(attention):
+    model = network(attention)
+    theta = started(model)
+    maps = [model.forward(theta, model.embedded(theta, pixels(seed=s)))[1] for s in (0, 1)]
+    first, second = map(np.asarray, maps)
+    assert first.shape == (2, 3 if attention == "vanilla" else 1, 2, 16, 16)
+    np.testing.assert_allclose(first.sum(axis=-1), 1, atol=1e-5)
+    assert (np.abs(first - second).max() < 1e-7) == (attention == "positional")
+
+
+def test_positional_scores_are_those_of_definition_3_2():
+    model = network("positional")
+    theta = started(model)
+    P, weights = theta["position"], [theta[name][1][:, :4] for name in ("query", "key")]
+    scores = (P @ weights[0]) @ (P @ weights[1]).T / 2.0
+    np.testing.assert_allclose(model.scores(theta, 1, P[None])[0, 0], scores, rtol=1e-4, atol=1e-5)
+
+
+def test_values_of_positional_attention_hold_no_positions():
+    """With equal scores of all pairs nothing is left of the positions."""
+    model = network("positional")
+    theta = started(model)
+    theta["query"] = np.zeros_like(theta["query"])
+    other = dict(theta, position=-2 * theta["position"])
+    np.testing.assert_array_equal(model.outputs(theta, pixels()), model.outputs(other, pixels()))
+
+
+@pytest.mark.parametrize("attention", KINDS)
+def test_patches_that_are_dropped_are_not_seen(attention):
+    model = network(attention)
+    theta, images = started(model), pixels()
+    present = np.random.default_rng(3).random((3, 16)) < 0.5
+    present[:, 0] = True
+    changed = np.where(present.reshape(3, SIDE, SIDE)[..., None], images, 7.0)
+    before = model.outputs(theta, images, present)
+    np.testing.assert_allclose(model.outputs(theta, changed, present), before, atol=1e-6)
+    assert np.abs(model.outputs(theta, changed) - model.outputs(theta, images)).max() > 1e-2
+    whole = model.outputs(theta, images, np.ones((3, 16), bool))
+    np.testing.assert_allclose(whole, model.outputs(theta, images), atol=1e-5)
+
+
+def test_a_layer_of_filters_is_a_correlation():
+    model = Convolution((3,))
+    theta, images = started(model), pixels(1)
+    filters = theta["filters_0"].reshape(3, 3, CHANNELS, 3)
+    expected = [
+        sum(
+            correlate2d(images[0, :, :, c], filters[:, :, c, k], mode="same")
+            for c in range(CHANNELS)
+        )
+        for k in range(3)
+    ]
+    mean = np.maximum(expected, 0).mean(axis=(1, 2))
+    np.testing.assert_allclose(
+        model.outputs(theta, images)[0], mean @ theta["head"], rtol=1e-4, atol=1e-5
+    )
