@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cache import CACHE, Item, items
+from explorers import frame, listed, write_explorers
 
 from dynamics.experiments.gallery import source_of
 from dynamics.experiments.verdict_report import prose
@@ -26,7 +27,7 @@ REFERENCE = {
         "Systems, problems and descriptions",
         "",
         (
-            "dynamics.registry.System", "dynamics.problem.Problem", "dynamics.problem.Layout",
+            "dynamics.problem.Problem", "dynamics.problem.Layout",
             "dynamics.description.Description", "dynamics.description.Symbol",
             "dynamics.description.Definition", "dynamics.results.presentation.Presentation",
         ),
@@ -43,6 +44,14 @@ REFERENCE = {
         ),
     ),
     "theory": ("Models, symmetry, derivations", "theory", ()),
+    "errors": (
+        "Errors",
+        "",
+        (
+            "dynamics.validation.InvalidRequest", "dynamics.sweep.store.StoreError",
+            "dynamics.sweep.cluster.SchedulerGone", "dynamics.results.checksums.DamageError",
+        ),
+    ),
     "types": (
         "Types of the theory",
         "",
@@ -64,11 +73,15 @@ def write(folder: Path) -> None:
     folder : Path
         Of the sources of the site.
     """
-    cached = list(items())
+    cached, explored = list(items()), write_explorers(folder / "extra")
     for name in system_names():
-        system = load_system(name)
         own = [item for item in cached if item.system == name]
-        _write(folder / "models" / f"{name}.md", _model(system, own, folder))
+        more = [frame(name)] if name in explored else []
+        text = _model(load_system(name), own, folder, more)
+        _write(folder / "models" / f"{name}.md", text)
+    if explored:
+        titles = [prose(_short(name)) for name in explored]
+        _write(folder / "explorers.md", listed(explored, titles))
     names = [f"{_short(name)} <{name}>" for name in system_names()]
     _write(folder / "models" / "index.md", _listed(names, "Pages"))
     verdicts = [item for item in cached if item.name == "verdicts" and item.read()]
@@ -103,12 +116,13 @@ def _picture(item: Item, folder: Path, page: str) -> str:
     return "../" * page.count("/") + target.relative_to(folder).as_posix()
 
 
-def _model(system: System, own: Sequence[Item], folder: Path) -> str:
-    """Description, training, figures, the file and the verdicts of a system."""
+def _model(system: System, own: Sequence[Item], folder: Path, more: Sequence[str]) -> str:
+    """Description, further sections, training, figures, the file and the verdicts of a system."""
     page, name = f"models/{system.name}", system.name
     parts = [system.describe().as_markdown().rstrip()]
     claims = parts[0].find("\n## Claims\n")
     parts[0] = parts[0][: claims if claims > 0 else None].rstrip()
+    parts += more
     if system.claims:
         parts.append(
             f"## Claims\n\n{len(system.claims)} statements of the paper are measured: "
