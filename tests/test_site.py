@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+from dynamics.registry import load_system
 from dynamics.validation import InvalidRequest
 
 SITE = Path(__file__).resolve().parents[1] / "docs" / "site"
@@ -75,24 +76,39 @@ def test_links_of_the_repository_are_led_to_pages(site):
         sources.led("[s](../setup.cfg)", "docs/events.md", places)
 
 
-def test_the_cache_has_every_figure_and_nothing_else(site):
+def test_the_cache_is_of_what_there_is_and_small(site):
     cache = site("cache")
-    items = list(cache.items())
-    missing = [f"{item.system}/{item.name}" for item in items if not item.record.is_file()]
-    assert not missing, "make docs-cache"
-    assert {item.record for item in items} == {*cache.CACHE.glob("*/*.json")}
-    for item in items:
-        record = json.loads(item.record.read_text(encoding="utf-8"))
-        assert record["command"].split() == item.words
+    items = {item.record: item for item in cache.items()}
+    assert {*cache.CACHE.glob("*/*.json")} <= {*items}
+    for record, item in items.items():
+        if not record.is_file():
+            continue
+        content = json.loads(record.read_text(encoding="utf-8"))
+        assert content["command"].split() == item.words
         if item.name == "verdicts":
-            text = (item.record.with_suffix("") / "verdicts.md").read_text(encoding="utf-8")
-            assert sum(record["counts"].values()) > 0
-            names = {path.name for path in item.record.with_suffix("").glob("*.png")}
+            text = (record.with_suffix("") / "verdicts.md").read_text(encoding="utf-8")
+            assert sum(content["counts"].values()) == text.count("\n## ")
+            names = {path.name for path in record.with_suffix("").glob("*.png")}
             assert names == {name for name in names if f"({name})" in text}
-        elif "refused" not in record:
+        elif "refused" not in content:
             assert item.picture.stat().st_size < 2 * cache.MOST_BYTES
-    total = sum(path.stat().st_size for path in cache.CACHE.rglob("*") if path.is_file())
-    assert total < 10e6
+    assert sum(path.stat().st_size for path in cache.CACHE.rglob("*.*")) < 10e6
+
+
+def test_claims_without_a_verdict_are_named(site, tmp_path, monkeypatch):
+    cache = site("cache")
+    item = cache.Item("deep_linear", "verdicts")
+    first, *others = (claim.source for claim in load_system("deep_linear").claims)
+    monkeypatch.setattr(cache, "CACHE", tmp_path)
+    assert not item.is_current()
+    report = tmp_path / "deep_linear" / "verdicts" / "verdicts.md"
+    report.parent.mkdir(parents=True)
+    (tmp_path / "deep_linear" / "verdicts.json").write_text("{}")
+    report.write_text(f"# Title\n\n## {first}\n")
+    assert item.unmeasured() == others
+    assert not item.is_current()
+    report.write_text("\n".join(f"## {source}" for source in (first, *others)))
+    assert item.is_current()
 
 
 def test_pages_to_explore_are_written_where_there_is_what_writes_them(site, tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ from cache import CACHE, Item, items
 from explorers import frame, listed, write_explorers
 
 from dynamics.experiments.gallery import source_of
-from dynamics.experiments.verdict_report import prose
+from dynamics.experiments.verdict_report import counted, prose
 from dynamics.registry import System, built_in_names, load_system, system_names, title
 from theory.closure import closure_lines
 
@@ -74,6 +74,9 @@ def write(folder: Path) -> None:
         Of the sources of the site.
     """
     cached, explored = list(items()), write_explorers(folder / "extra")
+    for item in cached:
+        if not item.is_current():
+            print(f"{item.system}/{item.name} is not in the cache, or out of date: make docs-cache")
     for name in system_names():
         own = [item for item in cached if item.system == name]
         more = [frame(name)] if name in explored else []
@@ -164,6 +167,8 @@ def _verdicts(item: Item, folder: Path) -> str:
     command = f"```sh\n{record['command']} --report report\n```"
     heading, _, rest = text.partition("\n")
     model = f"The model: [{item.system}](../models/{item.system}.md)."
+    if added := item.unmeasured():
+        model += f" Without a verdict here, because they were added since: {'; '.join(added)}."
     return f"{heading}\n\n{model}\n\n{command}\n{rest}"
 
 
@@ -172,9 +177,8 @@ def _verdict_index(verdicts: Sequence[Item]) -> str:
     rows = ["## Papers", "", "| paper | claims | verdicts |", "|---|---|---|"]
     for item in verdicts:
         counts = (item.read() or {})["counts"]
-        words = "; ".join(f"{count} {word}" for word, count in counts.items())
         link = f"[{prose(title(item.system))}]({item.system}.md)"
-        rows.append(f"| {link} | {sum(counts.values())} | {words} |")
+        rows.append(f"| {link} | {sum(counts.values())} | {counted(counts)} |")
     entries = [f"{_short(item.system)} <{item.system}>" for item in verdicts]
     contents = ["", "```{toctree}", ":hidden:", "", *entries, "```"]
     return "\n".join([*rows, *contents])
