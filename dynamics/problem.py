@@ -176,6 +176,10 @@ class Problem(ABC):
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Numbers that describe a state, by name."""
 
+    def observables_along(self, states: FloatArray) -> list[dict[str, float]]:
+        """`observables` of every state, shape (records, n)."""
+        return [self.observables(state) for state in states]
+
     @abstractmethod
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:
         """Order parameters at a state, in the order of `order_names`."""

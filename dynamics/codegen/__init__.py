@@ -69,7 +69,9 @@ FLAGS = {{"contract", "arcp", "nsz", "reassoc"}}
 # Every entry holds all that it calls: of a function that were compiled for itself and again inside
 # its caller, roundings would depend on which of the two a process had loaded first.
 kernel = njit(cache=True, error_model="numpy", fastmath=FLAGS, forceinline=True)
-exact_kernel = njit(cache=True, error_model="numpy", fastmath=False, forceinline=True)
+exact_kernel = njit(
+    cache=True, error_model="numpy", fastmath=False, nogil=True
+)
 parallel_kernel = njit(cache=True, error_model="numpy", fastmath=FLAGS, parallel=True)
 '''
 

@@ -8,7 +8,9 @@ functions alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from dynamics.codegen.addresses import (
     AddressedModel,
 )
 from dynamics.codegen.kernels import advance as descent
-from dynamics.codegen.kernels import extrapolation, path_values
+from dynamics.codegen.kernels import carried_gradient, extrapolation, path_values
 from dynamics.codegen.kernels.extrapolation import DONE, FULL, STUCK, Control, Path, Room
 from dynamics.codegen.kernels.extrapolation_table import ROWS
 
@@ -37,6 +39,7 @@ __all__ = [
     "Path",
     "advance",
     "along",
+    "carry_gradient",
     "gradient",
     "hessian",
     "order_along",
@@ -44,6 +47,7 @@ __all__ = [
     "order_rows",
     "proceed_together",
     "summary",
+    "summary_rows",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -79,20 +83,8 @@ def summary(state, model, out):
 """
 """The functions that the loops call; ``model`` is the table of an `AddressedModel`."""
 
-TOGETHER = """
-@njit(cache=True, error_model="numpy", fastmath=False, parallel=True)
-def integrate_together(states, models, control, path, ends):
-    for k in prange(states.shape[0]):
-        own = Control(control.now[k], control.relative, control.floor[k], control.refused[k])
-        part = Path(path.nodes[k], path.coefficients[k])
-        ends[k, 0], ends[k, 1] = integrate(states[k], models[k], own, part)
-"""
-"""Integrations in threads: each is made by one of them, and knows of no other."""
-
 FIRST_STEPS, MOST_STEPS = 8, 256
 """Steps of an integration from one call of compiled code to the next: in the first, and later."""
-STEPS_TOGETHER = 64
-"""The same of several integrations."""
 FIRST_ROWS = 4.0
 
 
@@ -100,24 +92,23 @@ FIRST_ROWS = 4.0
 def _module() -> codegen.CompiledModule:
     functions = (
         descent.advance,
+        carried_gradient.carry_gradient,
         extrapolation.integrate,
         path_values.order_along,
         path_values.order_rows,
+        path_values.summary_rows,
     )
     source = codegen.kernel_source(*functions, data=(Control, Path, Room))
-    return codegen.build(
-        "Loops over steps of any model.", (), [BY_ADDRESS, source, TOGETHER], False
-    )
+    return codegen.build("Loops over steps of any model.", (), [BY_ADDRESS, source], False)
 
 
 @cache
 def _compiled(name: str) -> Callable[..., Any]:
     """A loop, compiled for the arrays that it is always given."""
     one, two, three = np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1, 1))
-    table, steps, tables = (np.zeros(shape, dtype=np.int64) for shape in (1, 1, (1, 1)))
+    table, steps = np.zeros((2, 1), dtype=np.int64)
     control, path = Control(one, 0.0, one, one), Path(one, three)
     buffers = (table, one, one, True, two, steps, two)
-    several = (Control(two, 0.0, two, two), Path(two, np.zeros((1, 1, 1, 1))))
     arguments: dict[str, tuple[Any, ...]] = {
         "gradient": (one, table, one),
         "hessian": (one, table, two),
@@ -125,9 +116,10 @@ def _compiled(name: str) -> Callable[..., Any]:
         "order_parameters": (one, one, table, one),
         "advance": (one, one, 0, 1, buffers),
         "integrate": (one, table, control, path),
-        "integrate_together": (two, tables, *several, tables),
         "along": (one, one, three, two, two),
+        "carry_gradient": (one, one, three, table, two),
         "order_along": (one, one, three, table, two),
+        "summary_rows": (two, table, two, two),
         "order_rows": (two, table, True, two),
     }
     return _module().entry_point(name, *arguments[name])
@@ -175,6 +167,20 @@ def summary(model: AddressedModel, state: FloatArray) -> FloatArray:
     out = np.empty(2)
     _compiled("summary")(_floats(state), model.table("summary"), out)
     return out
+
+
+def summary_rows(model: AddressedModel, states: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Gradients of many states, shape (rows, n), and risk and error of each, shape (rows, 2).
+
+    Parameters
+    ----------
+    model : AddressedModel
+    states : float array, shape (rows, n)
+    """
+    slopes, out = np.empty(states.shape), np.empty((len(states), 2))
+    table = model.table("gradient", "summary")
+    _compiled("summary_rows")(_floats(states), table, slopes, out)
+    return slopes, out
 
 
 def order_parameters(
@@ -259,8 +265,29 @@ def along(path: Path, times: FloatArray) -> tuple[FloatArray, FloatArray]:
     times : float array, shape (T,)
     """
     states, rates = np.empty((2, times.size, path.coefficients.shape[2]))
-    _compiled("along")(times, *path, states, rates)
+    _compiled("along")(_floats(times), *path, states, rates)
     return states, rates
+
+
+def carry_gradient(
+    model: AddressedModel, path: Path, times: FloatArray, slope: FloatArray
+) -> FloatArray:
+    """Gradients at times of a path from that at the first of them, shape (T, n).
+
+    Parameters
+    ----------
+    model : AddressedModel
+        With a Hessian.
+    path : Path
+    times : float array, shape (T,)
+        Ascending; see `dynamics.codegen.kernels.carried_gradient`.
+    slope : float array, shape (n,)
+        The gradient at the first.
+    """
+    slopes = np.empty((times.size, slope.size))
+    slopes[0] = slope
+    _compiled("carry_gradient")(_floats(times), *path, model.table("hessian"), slopes)
+    return slopes
 
 
 def order_along(model: AddressedModel, path: Path, times: FloatArray, count: int) -> FloatArray:
@@ -274,7 +301,7 @@ def order_along(model: AddressedModel, path: Path, times: FloatArray, count: int
     count : int
     """
     out = np.empty((times.size, count))
-    _compiled("order_along")(times, *path, model.table("order_parameters"), out)
+    _compiled("order_along")(_floats(times), *path, model.table("order_parameters"), out)
     return out
 
 
@@ -321,8 +348,13 @@ class Integration:
         """How far it has come."""
         return float(self.control.now[0])
 
+    def prepare(self) -> None:
+        """Compile what `proceed` calls."""
+        _compiled("integrate")
+        self.model.table("gradient", "hessian")
+
     def proceed(self) -> None:
-        """Go on for some steps."""
+        """Go on for some steps; other threads of Python run meanwhile."""
         size = self.state.size
         most = min(MOST_STEPS, max(FIRST_STEPS, self.steps))
         path = Path(np.empty(most + 1), np.empty((most, ROWS + 2, size)))
@@ -343,32 +375,30 @@ class Integration:
         return Path(np.concatenate([first, *nodes]), np.concatenate(coefficients))
 
 
-def proceed_together(integrations: Sequence[Integration]) -> None:
-    """Go on with several of one size and tolerance for some steps, in as many threads as numba has.
+def proceed_together(integrations: Sequence[Integration], most: int, stop: Event) -> None:
+    """Integrate several flows until they end, each in one of as many threads as numba has.
 
     Parameters
     ----------
     integrations : sequence of Integration
         Of models that use no threads themselves.
+    most : int
+        Steps after which one ends in any case.
+    stop : Event
+        Ends all between two calls of compiled code once it is set.
     """
-    controls = [integration.control for integration in integrations]
-    count, size = len(integrations), integrations[0].state.size
-    several = Control(
-        np.array([control.now for control in controls]),
-        controls[0].relative,
-        np.array([control.floor for control in controls]),
-        np.array([control.refused for control in controls]),
-    )
-    path = Path(
-        np.empty((count, STEPS_TOGETHER + 1)), np.empty((count, STEPS_TOGETHER, ROWS + 2, size))
-    )
-    states = np.array([integration.state for integration in integrations])
-    models = np.array([each.model.table("gradient", "hessian") for each in integrations])
-    ends = np.empty((count, 2), dtype=np.int64)
-    _compiled("integrate_together")(states, models, several, path, ends)
-    for k, integration in enumerate(integrations):
-        integration.state[:] = states[k]
-        integration.control.now[:] = several.now[k]
-        integration.control.refused[:] = several.refused[k]
-        own = Path(path.nodes[k].copy(), path.coefficients[k, : ends[k, 0]].copy())
-        integration._add(own, (ends[k, 0], ends[k, 1]))
+    import numba
+
+    def finish(integration: Integration) -> None:
+        while integration.outcome == FULL and integration.steps <= most and not stop.is_set():
+            integration.proceed()
+
+    threads = min(numba.get_num_threads(), len(integrations))
+    if threads <= 1:
+        for integration in integrations:
+            finish(integration)
+        return
+    if integrations:
+        integrations[0].prepare()  # one thread compiles
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(finish, integrations))

@@ -29,7 +29,7 @@ from dynamics.sweep.point_runner import PointRunner
 from dynamics.training import progress
 from dynamics.validation import InvalidRequest, brief, integer, refuse
 
-BLOCKS, MOST_IN_BLOCK = 64, 256
+BLOCKS, MOST_IN_BLOCK = 32, 256
 """About how many blocks a sweep has, and the most points of a block."""
 LOOKED_AT = 4096
 """Points of a grid that are all looked at before it is run; a larger one is, block by block."""

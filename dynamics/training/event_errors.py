@@ -51,12 +51,26 @@ class EventTime:
     @property
     def resolved(self) -> bool:
         """Whether the errors of the integration change the time by less than itself."""
+        return self.is_within(1.0)
+
+    def is_within(self, part: float) -> bool:
+        """Whether the errors of the integration change the time by less than a part of it."""
         error = self.uncertainty if self.of_path is None else self.of_path
-        return self.time is not None and error < self.time
+        return self.time is not None and error < part * self.time
 
 
 def path_noise(path: FlowPath, value: Column, time: float, steps: float = ACCUMULATED) -> float:
-    """What so many times the error of one step may change in a value; the start has none."""
+    """What so many times the error of one step may change in a value; the start has none.
+
+    Parameters
+    ----------
+    path : FlowPath
+    value : callable
+        Rows of order parameters -> value.
+    time : float
+    steps : float
+        How many times.
+    """
     if time == 0.0:
         return 0.0
     state = path.at(time)
@@ -64,29 +78,63 @@ def path_noise(path: FlowPath, value: Column, time: float, steps: float = ACCUMU
 
 
 def accumulated_walk(path: FlowPath, time: float) -> float:
-    """Error of a state over that of one step, with the number of steps up to a time."""
+    """Error of a state over that of one step, with the number of steps up to a time.
+
+    Parameters
+    ----------
+    path : FlowPath
+    time : float
+    """
     return WALK * float(np.sqrt(np.searchsorted(path.nodes, time)))
 
 
 def state_noise(problem: Problem, value: Column, state: FloatArray, error: FloatArray) -> float:
-    """What an error of the state may change in a value: the sum over the entries.
+    """What an error of the state may change in a value.
+
+    Parameters
+    ----------
+    problem : Problem
+    value : callable
+        Rows of order parameters -> value.
+    state, error : float arrays, shape (n,)
+    """
+    rows = lambda moves: value(order_rows(problem, state + moves, rates=True))  # noqa: E731
+    return float(total_change(rows, error))
+
+
+def total_change(function: Callable[[FloatArray], FloatArray], error: FloatArray) -> FloatArray:
+    """What an error may change in a function of moves: the sum over the entries.
 
     Of many entries, whose sum costs a gradient each, the largest over a few moves of all of them.
+
+    Parameters
+    ----------
+    function : callable
+        Moves, shape (moves, n), -> values, shape (moves, ...).
+    error : float array, shape (n,)
     """
-    if state.size <= SMALL:
-        moves = np.diag(error)
-    else:
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(FEW, state.size))
-        moves = error * signs
-    values = value(order_rows(problem, state + np.array([0.0 * error, *moves]), rates=True))
-    changes = np.abs(values[1:] - values[0])
-    return float(changes.sum() if state.size <= SMALL else changes.max())
+    moves = np.diag(error)
+    if error.size > SMALL:
+        moves = error * np.random.default_rng(0).choice([-1.0, 1.0], size=(FEW, error.size))
+    values = function(np.array([0.0 * error, *moves]))
+    changes: FloatArray = np.abs(values[1:] - values[0])
+    return changes.sum(axis=0) if error.size <= SMALL else changes.max(axis=0)
 
 
 def gradient_noise(
     problem: Problem, value: Column, at: tuple[FloatArray, FloatArray], error: FloatArray
 ) -> float:
-    """What an error of the gradient may change in a value at a state and a gradient."""
+    """What an error of the gradient may change in a value at a state and a gradient.
+
+    Parameters
+    ----------
+    problem : Problem
+    value : callable
+        Rows of order parameters -> value.
+    at : (float array, float array), shape (n,) each
+        State and gradient.
+    error : float array, shape (n,)
+    """
     state, slope = at
     moves = [0.0 * error, *np.diag(error)]
     rows = np.array([problem.order_parameters(state, slope + move) for move in moves])
@@ -95,7 +143,15 @@ def gradient_noise(
 
 
 def bound_noise(problem: Problem, value: Column, state: FloatArray) -> float:
-    """What the known error of the gradient may change in a value."""
+    """What the known error of the gradient may change in a value.
+
+    Parameters
+    ----------
+    problem : Problem
+    value : callable
+        Rows of order parameters -> value.
+    state : float array, shape (n,)
+    """
     gradient_bound = getattr(problem, "gradient_bound", None)
     if gradient_bound is None or (bound := gradient_bound(state)) is None:
         return 0.0
@@ -103,7 +159,17 @@ def bound_noise(problem: Problem, value: Column, state: FloatArray) -> float:
 
 
 def time_width(path: FlowPath, value: Column, root: float, rates: bool = False) -> float:
-    """What the error of the integrated state may change in a time that is a root on the path."""
+    """What the error of the integrated state may change in a time that is a root on the path.
+
+    Parameters
+    ----------
+    path : FlowPath
+    value : callable
+        Rows of order parameters -> value.
+    root : float
+    rates : bool
+        Whether the value depends on rates.
+    """
     low, high = (1 - NARROW) * root, min((1 + NARROW) * root, float(path.nodes[-1]))
     change = [float(value(path.order(t, rates))[0]) for t in (low, high)]
     slope = (change[1] - change[0]) / max(high - low, 1e-300)
@@ -111,12 +177,28 @@ def time_width(path: FlowPath, value: Column, root: float, rates: bool = False) 
 
 
 def root_change(error: float, slope: float) -> float:
-    """The change of a root whose value has an error; infinite where the value does not rise."""
+    """The change of a root whose value has an error; infinite where the value does not rise.
+
+    Parameters
+    ----------
+    error : float
+        Of the value.
+    slope : float
+        Of the value, by the time.
+    """
     return error / slope if slope > 0 else np.inf if error else 0.0
 
 
 def root_between(function: Callable[[float], float], low: float, high: float) -> float:
-    """The time at which a function becomes positive, between one where it is not and one more."""
+    """The time at which a function becomes positive, between one where it is not and one more.
+
+    Parameters
+    ----------
+    function : callable
+        Time -> value.
+    low, high : float
+        Times.
+    """
     from scipy.optimize import brentq
 
     if low == high or function(low) > 0:

@@ -12,7 +12,7 @@ from dataclasses import asdict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.problem import Problem, check_problem
+from dynamics.problem import FloatArray, Problem, check_problem
 from dynamics.results import outcome as ends
 from dynamics.results.event import Event, Events
 from dynamics.results.outcome import SMALLER, Outcome, first_not_finite, undefined
@@ -120,6 +120,13 @@ def flows(
     return [trajectory_of(each, time, record) for each in made]
 
 
+def _observed(problem: Problem, states: FloatArray) -> list[dict[str, float]]:
+    """Observables of every state; a problem of a caller's own may know them of one at a time."""
+    if hasattr(problem, "observables_along"):
+        return problem.observables_along(states)
+    return [problem.observables(state) for state in states]
+
+
 def trajectory_of(
     made: IntegratedFlow, time: float, record: int | ArrayLike | None = None
 ) -> Trajectory:
@@ -138,7 +145,7 @@ def trajectory_of(
     times = record_times(nodes, record, time)
     states = path.states(times)
     located = locate_events(path)
-    observables = [problem.observables(state) for state in states]
+    observables = _observed(problem, states)
     end = float(nodes[-1])
     if (broken := first_not_finite(states, observables)) is not None and kind == ends.HORIZON:
         kind, end = ends.DIVERGED, float(times[broken])

@@ -58,6 +58,37 @@ class Polynomials:
 
 
 @dataclass(frozen=True)
+class CarriedRates(Polynomials):
+    """States of a path whose steps are polynomials, and rates that are carried along it.
+
+    Parameters
+    ----------
+    times : float array, shape (T,)
+        Ascending, from the beginning of the path.
+    slopes : float array, shape (T, n)
+        The gradient at each, of a small relative error; see
+        `dynamics.codegen.kernels.carried_gradient`.
+    """
+
+    times: FloatArray
+    slopes: FloatArray
+
+    def rate(self, time: float) -> FloatArray:
+        """Derivative of the state by the time, shape (n,)."""
+        k = max(int(np.searchsorted(self.times, time, side="right")) - 1, 0)
+        pair = np.array([self.times[k], time])
+        return -loops.carry_gradient(self.model, self.path, pair, self.slopes[k])[1]
+
+    def order_rows(self, times: FloatArray, count: int) -> FloatArray:
+        """So many order parameters at times, shape (T, count)."""
+        rows = [
+            loops.order_parameters(self.model, self(time), -self.rate(time), count)
+            for time in times
+        ]
+        return np.array(rows)
+
+
+@dataclass(frozen=True)
 class FlowPath:
     """A flow that has been integrated.
 
@@ -73,7 +104,7 @@ class FlowPath:
     rtol : float
         Relative tolerance of the path.
     derivatives : bool
-        Whether rates are derivatives of the polynomials; they are gradients otherwise.
+        Whether rates are those of `at`; they are gradients at its states otherwise.
     rows : dict
         Order parameters that have been computed.
     """
@@ -89,7 +120,7 @@ class FlowPath:
     def states(self, times: FloatArray) -> FloatArray:
         """States at times, shape (T, n)."""
         if isinstance(self.at, Polynomials):
-            return self.at.along(np.ascontiguousarray(times, dtype=np.float64))
+            return self.at.along(times)
         return np.array([self.at(time) for time in times])
 
     def order(self, time: float, rates: bool) -> FloatArray:

@@ -112,21 +112,15 @@ def integrate_flows(
     time, rtol : float
     """
     running: dict[int, loops.Integration] = {}
-    groups: dict[int, list[loops.Integration]] = {}
+    models: set[AddressedModel] = set()
     for k, problem in enumerate(problems):
         model = implicit_model(problem)
-        if model is not None and not model.threaded:
+        # A gradient writes into the data of its model: one thread at a time.
+        if model is not None and not model.threaded and model not in models:
+            models.add(model)
             running[k] = _integration(model, starts[k], time, rtol)
-            groups.setdefault(problem.layout.size, []).append(running[k])
     with interruption() as interrupted:
-        for waiting in groups.values():
-            while waiting and not interrupted.is_set():
-                loops.proceed_together(waiting)
-                waiting = [
-                    each
-                    for each in waiting
-                    if each.outcome == loops.FULL and each.steps <= MAX_STEPS
-                ]
+        loops.proceed_together(list(running.values()), MAX_STEPS, interrupted)
     return [
         (k in running and _ended(problem, start, running[k], rtol))
         or integrate_flow(problem, start, time, rtol, compiled=k not in running)

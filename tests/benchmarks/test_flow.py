@@ -95,7 +95,7 @@ def draw(results):
         axes.loglog(rows[:, 1], 1e3 * rows[:, 2], marker=marker, label=name)
     axes.set(xlabel="largest relative error of a state", ylabel="time of a flow (ms)")
     axes.set_title("D = 16, C = 4, q = 0.5, to time $10^5$, one core", fontsize="medium")
-    axes.legend(fontsize="small")
+    figure.legend(loc="outside lower center", ncols=2, fontsize="small")
     PLOT.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(PLOT, dpi=200)
 

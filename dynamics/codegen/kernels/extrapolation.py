@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dynamics.codegen.kernels import exact
 from dynamics.codegen.kernels.extrapolation_table import FIRST, ROWS, interpolate, neville
-from dynamics.codegen.kernels.linear_systems import factorize, solve
+from dynamics.codegen.kernels.linear_algebra import all_finite, copy, factorize, solve
 
 gradient: Any = None  # supplied by the generated file
 hessian: Any = None  # supplied by the generated file
@@ -129,7 +129,7 @@ def integrate(state, model, control, path):  # type: ignore[no-untyped-def]
     path.nodes[0] = now[0]
     gradient(state, model, room.rate)
     if not all_finite(room.rate):
-        control.refused[:] = state
+        copy(state, control.refused)
         return steps, STUCK
     if now[2] <= 0.0:
         now[2] = first_width(state, control, room)
@@ -151,12 +151,12 @@ def integrate(state, model, control, path):  # type: ignore[no-untyped-def]
             gradient(room.ending, model, room.slope)
             fresh = all_finite(room.slope)
             if not fresh:
-                control.refused[:] = room.ending
+                copy(room.ending, control.refused)
                 now[2] = 0.25 * width
         if fresh:
             interpolate(width, rows, room, path.coefficients[steps])
-            state[:] = room.ending
-            room.rate[:] = room.slope
+            copy(room.ending, state)
+            copy(room.slope, room.rate)
             steps += 1
             now[0] = now[1] if width == now[1] - now[0] else now[0] + width
             path.nodes[steps] = now[0]
@@ -178,15 +178,6 @@ def new_room(size):  # type: ignore[no-untyped-def]
         np.empty((2, ROWS, size)),
         np.empty((2, ROWS)),
     )
-
-
-@exact
-def all_finite(values):  # type: ignore[no-untyped-def]
-    """Whether all entries are."""
-    finite = True
-    for k in range(values.size):
-        finite = finite and isfinite(values[k])
-    return finite
 
 
 @exact
@@ -238,12 +229,13 @@ def differentiate(state, model, control, room):  # type: ignore[no-untyped-def]
         hessian(state, model, room.jacobian)
         return
     inner = room.inner
-    inner[:] = state
+    copy(state, inner)
     for k in range(state.size):
         width = 1e-5 * max(abs(state[k]), 1e-2)
         inner[k] = state[k] + width
         gradient(inner, model, room.slope)
-        room.jacobian[:, k] = room.slope
+        for i in range(state.size):
+            room.jacobian[i, k] = room.slope[i]
         inner[k] = state[k] - width
         gradient(inner, model, room.slope)
         for i in range(state.size):
@@ -351,7 +343,8 @@ def substeps(state, width, row, model, control, room):  # type: ignore[no-untype
     if not factorize(room.factors, room.pivots):
         return False
     total = room.table[row % 2, 0]
-    total[:] = 0.0
+    for k in range(size):
+        total[k] = 0.0
     slope = room.rate
     for step in range(count):
         if step > 0:
@@ -364,7 +357,7 @@ def substeps(state, width, row, model, control, room):  # type: ignore[no-untype
             increment[k] = -part * slope[k]
         solve(room.factors, room.pivots, increment)
         if not all_finite(increment):
-            control.refused[:] = room.inner
+            copy(room.inner, control.refused)
             return False
         if step == 1 and row == 0 and grows(room.increments[0]):
             return False

@@ -14,7 +14,7 @@ Source: E. Hairer and A. Ostermann, Dense output for extrapolation methods, Nume
 """
 
 from dynamics.codegen.kernels import exact
-from dynamics.codegen.kernels.linear_systems import largest_sum
+from dynamics.codegen.kernels.linear_algebra import copy, largest_sum
 
 ROWS = 10
 """Most rows of the scheme: the order is at most so large."""
@@ -57,10 +57,12 @@ def interpolate(width, rows, room, coefficients):  # type: ignore[no-untyped-def
     coefficients : float array, shape (ROWS + 2, n)
     """
     last, size = (rows - 1) % 2, room.ending.size
-    whole = room.table[last, rows - 1].copy()  # the change over the step
+    whole = room.inner  # the change over the step
+    copy(room.table[last, rows - 1], whole)
     new = room.table[0]
-    coefficients[:] = 0.0
-    coefficients[0] = room.ending
+    for order in range(coefficients.shape[0]):
+        for k in range(size):
+            coefficients[order, k] = room.ending[k] if order == 0 else 0.0
     factorial = 1.0
     for order in range(1, rows):
         factorial *= order

@@ -1,4 +1,4 @@
-"""States on a path of polynomials, and order parameters of many states, in one call."""
+"""States on a path of polynomials, and what is read off many states, in one call."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ from dynamics.codegen.kernels import exact
 
 gradient: Any = None  # supplied by the generated file
 order_parameters: Any = None  # supplied by the generated file
+summary: Any = None  # supplied by the generated file
 
 
 @exact
@@ -84,3 +85,20 @@ def order_rows(states, model, with_gradient, out):  # type: ignore[no-untyped-de
         if with_gradient:
             gradient(states[row], model, slope)
         order_parameters(states[row], slope, model, out[row])
+
+
+@exact
+def summary_rows(states, model, slopes, out):  # type: ignore[no-untyped-def]
+    """Gradient and summary of each state.
+
+    Parameters
+    ----------
+    states : float array, shape (rows, n)
+    model
+        What gradient and summary need beside the state.
+    slopes, out : float arrays, shapes (rows, n) and (rows, 2)
+        Filled.
+    """
+    for row in range(states.shape[0]):
+        gradient(states[row], model, slopes[row])
+        summary(states[row], model, out[row])

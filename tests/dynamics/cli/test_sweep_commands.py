@@ -44,10 +44,10 @@ def test_sweep_tells_what_was_swept_and_left_out(store, capsys):
 def test_status(store, capsys):
     code, out, _ = said(capsys, ["status", store])
     assert code == 0
-    assert "blocks   36 of 36 done" in out
+    assert "blocks   24 of 24 done" in out
     code, out, _ = said(capsys, ["status", store, "--json"])
     found = json.loads(out)
-    assert (found["blocks"], found["done"], found["diverged"]) == (36, 36, 0)
+    assert (found["blocks"], found["done"], found["diverged"]) == (24, 24, 0)
 
 
 def test_formulas_letters_and_files(tmp_path, capsys):

@@ -12,6 +12,7 @@ import dynamics
 from dynamics.training.event_errors import WALK
 from dynamics.training.event_location import locate_events as locate
 from dynamics.training.flow_path import FlowPath
+from dynamics.training.rate_events import SENSITIVITY
 from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
 
 TINY = 1e-300
@@ -238,7 +239,7 @@ def test_a_stretch_that_is_integrated_again_starts_from_what_the_path_knows(root
     found = locate(FlowPath(made.problem, made.nodes, made.at, made.error, rtol=1e-6))["T"]
     assert found.time == pytest.approx(root, rel=1e-12)
     assert found.uncertainty == pytest.approx(
-        WALK * np.sqrt(steps) * 1e-6 * root, rel=1e-6, abs=1e-9
+        SENSITIVITY * WALK * np.sqrt(steps) * 1e-6 * root, rel=1e-6, abs=1e-9
     )
 
 

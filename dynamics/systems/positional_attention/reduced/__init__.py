@@ -50,8 +50,11 @@ class Expectation(ABC):
         return self.module.addressed(self.data)
 
     @abstractmethod
-    def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
-        """Per-entry gradient, and what else is known there: risk, error, certificate."""
+    def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
+        """Per-entry gradients at states, both (n, 3), and what else is known at each.
+
+        That is risk, error, certificate, by name; shape (n,) each.
+        """
 
     @abstractmethod
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:

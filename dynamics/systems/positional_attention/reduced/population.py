@@ -117,20 +117,24 @@ class ReducedPopulation(PositionalProblem):
 
         ``certificate`` is the largest bound on a component of the gradient, relative to its gross.
         """
-        flat = self.layout.flatten(state)
-        alpha, gamma, rho = flat
-        slope, measured = self.expectation.observe(flat)
-        out = np.empty(len(self.reduction.observables))
-        self._reported(flat, -slope, self._data.constants, out)
-        return (
-            dict(zip(self.reduction.observables, map(float, out), strict=True))
-            | measured
-            | {
-                "bayes_error": self.bayes_error,
-                "patch_association": float(min(self.parameters.beta, gamma) > rho),
-                "cosine": float(np.sign(alpha)),
-            }
-        )
+        return self.observables_along(self.layout.flatten(state)[None, :])[0]
+
+    def observables_along(self, states: FloatArray) -> list[dict[str, float]]:
+        """`observables` of every state, shape (records, 3)."""
+        states = np.ascontiguousarray(states)
+        slopes, measured = self.expectation.observe(states)
+        reported = np.empty((len(states), len(self.reduction.observables)))
+        for state, slope, out in zip(states, slopes, reported, strict=True):
+            self._reported(state, -slope, self._data.constants, out)
+        alpha, gamma, rho = states.T
+        values = dict(zip(self.reduction.observables, reported.T, strict=True)) | measured
+        values |= {
+            "bayes_error": np.full(len(states), self.bayes_error),
+            "patch_association": (np.minimum(self.parameters.beta, gamma) > rho).astype(float),
+            "cosine": np.sign(alpha),
+        }
+        rows = zip(*(column.tolist() for column in values.values()), strict=True)
+        return [dict(zip(values, row, strict=True)) for row in rows]
 
     @cached_property
     def _reported(self) -> Callable[..., Any]:

@@ -98,11 +98,12 @@ class Spectral(Expectation):
 
     parameters: Parameters
 
-    def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
-        """Gradient, risk, and the bound relative to the gross."""
-        certified = self.certify(state)
-        value, ratio = certified["value"], rounding.relative(certified["bound"], certified["gross"])
-        return value[:3], {"risk": float(value[3]), "certificate": ratio}
+    def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
+        """Gradients, risk, and the bound relative to the gross."""
+        known = [self.certify(state) for state in states]
+        values = np.array([each["value"] for each in known])
+        ratios = [rounding.relative(each["bound"], each["gross"]) for each in known]
+        return values[:, :3], {"risk": values[:, 3], "certificate": np.array(ratios)}
 
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross and bound, from one set of weights: of the integrals, and of rounding."""

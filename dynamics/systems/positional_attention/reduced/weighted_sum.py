@@ -72,16 +72,16 @@ class WeightedSum(Expectation):
         """The configurations and their weights."""
         return self.data.configurations
 
-    def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
-        """Gradient, risk, population error; of samples the largest standard error over gross."""
-        slope = loops.gradient(self.addressed, state)
-        out = loops.summary(self.addressed, state)
-        reported = {"risk": float(out[0]), "error": float(out[1])}
+    def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
+        """Gradients, risk, population error; of samples the largest standard error over gross."""
+        slopes, out = loops.summary_rows(self.addressed, states)
+        measured = {"risk": out[:, 0], "error": out[:, 1]}
         if self.samples is not None:
-            estimate = self.certify(state)
-            spread = rounding.relative(estimate["standard_error"], estimate["gross"])
-            reported["standard_error"] = spread
-        return slope, reported
+            estimates = [self.certify(state) for state in states]
+            measured["standard_error"] = np.array(
+                [rounding.relative(each["standard_error"], each["gross"]) for each in estimates]
+            )
+        return slopes, measured
 
     @IN_SILENCE
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
@@ -148,12 +148,12 @@ class WeightedSum(Expectation):
 class Truncated(WeightedSum):
     """A sum over the most probable configurations, with a bound on what the others may add."""
 
-    def observe(self, state: FloatArray) -> tuple[FloatArray, dict[str, float]]:
-        """Gradient, risk and error of the sum, and the bound relative to the gross."""
-        slope, reported = super().observe(state)
-        known = self.certify(state)
-        reported["certificate"] = rounding.relative(known["bound"], known["gross"])
-        return slope, reported
+    def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
+        """Gradients, risk and error of the sum, and the bound relative to the gross."""
+        slopes, measured = super().observe(states)
+        known = [self.certify(state) for state in states]
+        ratios = [rounding.relative(each["bound"], each["gross"]) for each in known]
+        return slopes, measured | {"certificate": np.array(ratios)}
 
     @IN_SILENCE
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:

@@ -1,8 +1,32 @@
-"""Linear systems of few unknowns, with memory of the caller."""
+"""Vectors and linear systems of few unknowns, in memory of the caller.
+
+Loops over numbers: the compiler takes longer for one assignment of a slice than for all of these.
+"""
 
 from math import isfinite
 
 from dynamics.codegen.kernels import exact
+
+
+@exact
+def copy(source, target):  # type: ignore[no-untyped-def]
+    """Copy a vector into another.
+
+    Parameters
+    ----------
+    source, target : float arrays, shape (n,)
+    """
+    for k in range(source.size):
+        target[k] = source[k]
+
+
+@exact
+def all_finite(values):  # type: ignore[no-untyped-def]
+    """Whether all entries are."""
+    finite = True
+    for k in range(values.size):
+        finite = finite and isfinite(values[k])
+    return finite
 
 
 @exact
