@@ -8,8 +8,8 @@ function build_event_table(body, events) {
     const row = make("tr", { "data-event": event.name });
     const head = make("th", { scope: "row" });
     head.append(as_element(event_mark(event)));
-    if (event.mathml && !is_letter(event.mathml)) {
-      const condition = formula(event.mathml, "");
+    if (event.condition || (event.mathml && !is_letter(event.mathml))) {
+      const condition = formula(event.condition || event.mathml, "");
       condition.classList.add("condition");
       head.append(condition);
     }
@@ -20,11 +20,12 @@ function build_event_table(body, events) {
   }));
 }
 
-/** Fill the rows; `descent` is null where none belongs to the flow that is shown. */
+/** Fill the rows; `flow` is null where there is none, `descent` where none belongs to the flow. */
 function fill_event_table(rows, flow, descent) {
   const found = (run, name) => (run ? run.events.find((event) => event.name === name) : null);
   for (const [name, row] of Object.entries(rows)) {
-    row.replaceChildren(row.firstChild, ...flow_cells(found(flow, name)),
+    const cells = flow ? flow_cells(found(flow, name)) : [make("td", { class: "reason", "data-label": "flow" }, "no flow")];
+    row.replaceChildren(row.firstChild, ...cells,
       ...descent_cells(found(descent, name), Boolean(descent)));
   }
 }

@@ -62,7 +62,8 @@ class Results {
       linear_time: this.view.linear,
       range: [this.description.run.least_time, this.view.horizon],
       flow: this.flow,
-      descent: this.descent,
+      flows: this.description.run.horizon !== null,
+      descent: this.description.run.horizon === null ? null : this.descent,
       events: this.events().map((event) => ({ letter: this.marks[event.name], time: event.time })),
       cursor: this.view.time,
     };

@@ -16,11 +16,13 @@ class Training {
   /**
    * @param {Requests} requests
    * @param {number} least_time  first record of the flow
+   * @param {boolean} flows  whether there is a flow; without one descent is asked for in its place
    * @param {object} listener  with refused(check), flow(run, request), descent(run, request),
    *   progress(done, total), failed(line), no_descent(line)
    */
-  constructor(requests, least_time, listener) {
+  constructor(requests, least_time, flows, listener) {
     this.least_time = least_time;
+    this.flows = flows;
     this.listener = listener;
     this.requests = requests;
     this.busy = false;
@@ -68,18 +70,24 @@ class Training {
     else if (this.newest && found && asked.done) this.ask_descent(asked);
   }
 
+  /** The run that is drawn as lines: the flow, or descent where there is none. */
   ask_flow(asked) {
-    const { constants, horizon } = asked;
-    const request = { kind: "flow", constants, horizon, least_time: this.least_time,
-      records: asked.done ? RECORDS.still : RECORDS.moving, precise: asked.done };
+    const { constants, horizon, eta, steps } = asked;
+    const records = asked.done ? RECORDS.still : RECORDS.moving;
+    const request = this.flows
+      ? { kind: "flow", constants, horizon, least_time: this.least_time, records, precise: asked.done }
+      : { kind: "descent", constants, eta, steps, records };
     this.requests.send(request, (run) => {
+      if (run.kind === "progress") return;
       if (!this.newest) this.end_frame(asked);
       else if (run.error) {
         if (asked === this.newest) this.listener.failed(run.error);
         this.end_frame(asked);
       } else {
-        this.listener.flow({ ...run, series: { ...run.states, ...run.observables } }, asked);
-        this.end_frame(asked, true);
+        const drawn = { ...run, series: { ...run.states, ...run.observables } };
+        this.listener.flow(drawn, asked);
+        if (!this.flows) this.listener.descent(drawn, asked);
+        this.end_frame(asked, this.flows);
       }
     });
   }
