@@ -69,6 +69,18 @@ def test_the_flow_follows_a_dragged_slider_and_descent_its_release(tab):
     assert f"--q {q}" in tab.page.locator("#command-flow").inner_text()
 
 
+def test_a_slider_that_is_dragged_to_and_fro_is_let_go_too(tab):
+    before = tab.cell("T1", 1)
+    tab.press_on("q", 0.5)
+    tab.move_to(0.8)
+    tab.expect('tr[data-event="T1"]').to_contain_text("on release")
+    tab.move_to(0.5)
+    tab.expect("#control-q-number").to_have_value("0.5")
+    tab.page.mouse.up()
+    tab.rests()
+    assert tab.cell("T1", 1) == before
+
+
 def test_a_refused_value_is_explained_beside_its_control_and_mended_by_a_button(tab):
     before = tab.cell("T1", 0)
     tab.type_into("C", "5")

@@ -50,7 +50,7 @@ function draw_time_chart(surface, width, height, colours, chart) {
   const y = scale(bounds[0], bounds[1], area.bottom, area.top, chart.logarithmic);
   draw_axes(surface, area, x, y, colours, "time τ = η × steps");
   draw_events(surface, area, events, colours, legend);
-  surface.clip(area.left, area.top - 1, area.width, area.height + 2, () => {
+  surface.clip(area.left, area.top - 2, area.width + 5, area.height + 4, () => {
     heights(chart.flow).forEach((list, k) => draw_curve(surface, x, y, chart.flow.times, list, look(k, colours)));
     if (chart.descent) {
       heights(chart.descent).forEach((list, k) =>
@@ -123,8 +123,10 @@ function placed_labels(chart, width) {
 }
 
 function draw_events(surface, area, events, colours, legend) {
-  for (const { at, middle, row, letter } of events) {
+  for (const { at, row } of events) {
     surface.line([[at, legend + 15 * row + 14], [at, area.bottom]], { colour: colours.muted, width: 1, dash: [4, 3] });
+  }
+  for (const { middle, row, letter } of events) {
     const half = text_width(letter, 12) / 2;
     surface.rectangle(middle - half - 2, legend + 15 * row, 2 * half + 4, 14, colours.paper);
     surface.text(middle, legend + 15 * row + 11, letter, { colour: colours.ink, align: "center" });
@@ -150,7 +152,7 @@ function draw_axes(surface, area, x, y, colours, label) {
     surface.text(Math.min(at, area.right + MARGIN.right - half - 1), area.bottom + 16, text,
       { colour: colours.muted, size: 11, align: "center" });
   }
-  for (const { value, label: text } of y ? y.ticks(30) : []) {
+  for (const { value, label: text } of y ? y.ticks(24) : []) {
     const at = y.at(value);
     surface.line([[area.left - 4, at], [area.left, at]], { colour: colours.muted });
     surface.text(area.left - 7, at + 4, text, { colour: colours.muted, size: 11, align: "right" });

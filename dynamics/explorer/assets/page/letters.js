@@ -70,13 +70,13 @@ function accented(runs, accent) {
 const NUMBERED = /^([A-Za-z]+?)_?(\d+)(?:_(\w+))?$/;
 
 /**
- * The short mark of an event on charts: its formula where that is a letter, else its name.
- * @param {{name: string, mathml: string}} event
+ * The short mark of an event on charts: its formula where that is no condition, else its name.
+ * @param {{name: string, mathml: string, condition?: string}} event
  * @returns {Run[]} of "T1_paper" a T with a lowered 1, and "paper"
  */
-function event_mark({ name, mathml }) {
+function event_mark({ name, mathml, condition }) {
   const runs = letters(mathml, name);
-  if (mathml && is_letter(mathml)) return runs;
+  if (mathml && (condition || is_letter(mathml))) return runs;
   const [, letter, index, rest] = NUMBERED.exec(name) || [];
   if (!letter) return as_runs(name.replace(/_/g, " "));
   const mark = [{ text: letter, level: 0, italic: letter.length === 1 }, { text: index, level: -1, italic: false }];

@@ -26,6 +26,7 @@ const event_rows = build_event_table(at("events").querySelector("tbody"), descri
 const value_places = build_values();
 let last_moved = null;
 let settled = null;
+let frames = 0;
 let descent_after = null;
 
 function build_controls() {
@@ -136,7 +137,8 @@ function show_flow(run, asked) {
   results.show(run, null, asked.constants, !asked.done);
   show_numbers();
   const whole = performance.now() - asked.begun;
-  Object.assign(at("status").dataset, { frame: whole.toFixed(1), flow: run.milliseconds.toFixed(1) });
+  frames += 1;
+  Object.assign(at("status").dataset, { frame: whole.toFixed(1), count: frames });
   at("status").textContent = `${flows ? "flow" : "descent"}: ${brief(run.milliseconds, 2)} ms, with its pictures ${brief(whole, 2)} ms`;
 }
 

@@ -29,7 +29,7 @@ class Results {
     const draw = (surface, width, height, colours) => {
       if (this.flow) draw_time_chart(surface, width, height, colours, this.chart(panel));
     };
-    const figure = new Figure(panel.names.join("-"), this.title(panel), draw, (width) => Math.min(Math.max(0.7 * width, 260), 360));
+    const figure = new Figure(panel.names.join("-"), this.title(panel), draw, (width) => Math.min(Math.max(0.7 * width, 300), 360));
     figure.panel = panel;
     figure.canvas.addEventListener("pointermove", (event) => this.point_at(figure, event));
     figure.canvas.addEventListener("pointerdown", (event) => this.point_at(figure, event));

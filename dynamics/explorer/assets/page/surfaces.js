@@ -95,7 +95,8 @@ class CanvasSurface {
       this.context.font = font(place.run, size);
       if (halo) {
         this.context.strokeStyle = halo;
-        this.context.lineWidth = 3;
+        this.context.lineWidth = 4;
+        this.context.lineJoin = "round";
         this.context.strokeText(place.run.text, x + place.x, y + place.y);
       }
       this.context.fillStyle = colour;
@@ -143,11 +144,12 @@ class SvgSurface {
       : `<circle cx="${dot(x)}" cy="${dot(y)}" r="${radius}" ${look}/>`);
   }
 
-  text(x, y, text, { colour, size = 12, align = "left" }) {
+  text(x, y, text, { colour, size = 12, align = "left", halo = null }) {
+    const around = halo ? ` stroke="${halo}" stroke-width="4" stroke-linejoin="round" paint-order="stroke"` : "";
     for (const place of laid_out(text, size, align)) {
       const [family, style] = place.run.italic ? [SERIF, ' font-style="italic"'] : [FONT, ""];
       this.parts.push(`<text x="${dot(x + place.x)}" y="${dot(y + place.y)}" fill="${colour}" xml:space="preserve"` +
-        ` font-family="${escaped(family)}" font-size="${dot(place.run.level ? size * 0.74 : size)}"${style}>` +
+        ` font-family="${escaped(family)}" font-size="${dot(place.run.level ? size * 0.74 : size)}"${style}${around}>` +
         `${escaped(place.run.text)}</text>`);
     }
   }
