@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from dynamics.explorer.loop_nests import Term, Value, View, literal, varies
-from dynamics.explorer.traced_primitives import PRIMITIVES, Arrays, Printed
+from dynamics.explorer.traced_arrays import Arrays
+from dynamics.explorer.traced_primitives import PRIMITIVES, Printed, Printer
 from dynamics.explorer.traced_steps import Step
 from theory.tracing import UntracedPrimitive
 from theory.tracing.primitives import MOVEMENTS, SCATTERS, destinations, gather
@@ -247,7 +248,7 @@ def _index_of_extreme(arrays: Arrays, step: Step, value: Value) -> Printed:
     return result
 
 
-INDEXING = {
+INDEXING: dict[str, Printer] = {
     "gather": _gather,
     **dict.fromkeys(SCATTERS, _scatter),
     "dynamic_slice": _dynamic_slice,

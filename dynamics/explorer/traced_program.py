@@ -35,8 +35,8 @@ from dynamics.explorer.loop_nests import (
     strides_of,
     varies,
 )
+from dynamics.explorer.traced_arrays import Arrays, Tables
 from dynamics.explorer.traced_indexing import PRINTERS
-from dynamics.explorer.traced_primitives import Arrays, Tables
 from dynamics.explorer.traced_steps import Body, Operand, Step, kind_of, steps_of
 from theory.tracing import UntracedPrimitive
 
