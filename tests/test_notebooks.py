@@ -44,8 +44,15 @@ SMALL = {
         "curve_options": {"seeds": 1, "workers": 0},
     },
     "08_your_own_model": {"steps": 100, "times": 50.0, "etas": [0.04, 0.02], "head_time": 5.0},
+    "09_real_images": {
+        "starts": 3, "shuffled": {"seeds": 2, "steps": (1, 2), "samples": 64, "tests": 20},
+        "textured": {"seeds": 2, "samples": (32, 64), "tests": 20, "steps": 2},
+        "masked": {"seeds": 2, "steps": 2, "shown": 2, "layers": 1},
+    },
 }  # fmt: skip
 """Notebook -> name in its cell of sizes -> a smaller one."""
+PACKAGES = {"09_real_images": ("sklearn", "skimage")}
+"""Notebook -> packages of an extra without which it is left out."""
 
 
 def cells(name):
@@ -63,6 +70,8 @@ def test_every_notebook_has_small_sizes():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted(SMALL))
 def test_a_notebook_runs_at_small_sizes(name, tmp_path, monkeypatch):
+    for package in PACKAGES.get(name, ()):
+        pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
     for number, text, tags in cells(name):

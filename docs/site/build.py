@@ -2,7 +2,7 @@
 
 The sources are put together in ``build/site`` from the pages of the repository and from what
 `pages` makes of the systems and of the cache; then Sphinx makes HTML of them, which needs neither
-a server nor a network.
+a server nor a network, and `links` follows every link of it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ def mathjax() -> Path:
 
 def main() -> int:
     """Build; returns the exit code."""
+    from links import check
     from pages import write
     from sources import ROOT, gather
     from sphinx.cmd.build import main as sphinx
@@ -36,13 +37,15 @@ def main() -> int:
     out = Path(parser.parse_args().out)
     folder = ROOT / "build" / "site"
     shutil.rmtree(folder, ignore_errors=True)
-    (folder / "static").mkdir(parents=True)
+    for name in ("static", "extra"):
+        (folder / name).mkdir(parents=True)
     shutil.copyfile(mathjax(), folder / "static" / "mathjax.js")
     write(folder)
     gather(folder)
     shutil.rmtree(out, ignore_errors=True)
     words = ["-b", "html", "-c", str(HERE), "-d", str(ROOT / "build" / "doctrees")]
-    return sphinx([*words, "-W", "--keep-going", "--fresh-env", "-q", str(folder), str(out)])
+    code = sphinx([*words, "-W", "--keep-going", "--fresh-env", "-q", str(folder), str(out)])
+    return code or check(out)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """The figures and verdicts of the site, made by commands of ``attdyn`` and kept in ``docs/cache``.
 
-``python docs/site/cache.py [NAME ...] [--again]`` runs the commands whose result is missing, of all
-systems or of those named (``NAME`` is a system, or ``system/figure-x``), one after the other; with
-``--again`` those whose result is there too. The build of the site reads the cache and runs none of
-them. Of each result there is the picture, in few colours, and a JSON file with the command that
-made it, its caption and its time; of verdicts, the report as `dynamics.experiments.verdict_report`
-writes it.
+``python docs/site/cache.py [NAME ...] [--again]`` runs the commands whose result is missing, or has
+no verdict on a claim that was added, one after the other: of all systems or of those named, where
+``NAME`` is a system or ``system/figure-x``. With ``--again`` it runs those whose result is there
+too. The build of the site reads the cache and runs none of them. Of each result there is the
+picture, in few colours, and a JSON file with the command that made it, its caption and its time; of
+verdicts, the report as `dynamics.experiments.verdict_report` writes it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -21,6 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from dynamics.experiments.figure import figures
+from dynamics.experiments.verdict_report import prose
+from dynamics.registry import load_system, system_names
 
 CACHE = Path(__file__).resolve().parents[1] / "cache"
 REDUCED = ((1500, 96), (1500, 48), (1300, 48), (1100, 32), (900, 32))
@@ -66,12 +71,22 @@ class Item:
         content: dict[str, Any] = json.loads(self.record.read_text(encoding="utf-8"))
         return None if "refused" in content else content
 
+    def unmeasured(self) -> list[str]:
+        """Claims of its system on which it has no verdict; none of what is no report."""
+        if self.name != "verdicts" or not self.record.is_file():
+            return []
+        text = (self.record.with_suffix("") / "verdicts.md").read_text(encoding="utf-8")
+        headings = {line.removeprefix("## ") for line in text.splitlines()}
+        sources = [prose(claim.source) for claim in load_system(self.system).claims]
+        return [source for source in sources if source not in headings]
+
+    def is_current(self) -> bool:
+        """Whether the cache holds it, with a verdict on every claim there is."""
+        return self.record.is_file() and not self.unmeasured()
+
 
 def items() -> Iterator[Item]:
     """Everything that the site shows, in the order of the systems."""
-    from dynamics.experiments.figure import figures
-    from dynamics.registry import load_system, system_names
-
     for name in system_names():
         system = load_system(name)
         yield Item(name, "training")
@@ -92,6 +107,8 @@ def make(item: Item) -> str:
         item.record.parent.mkdir(parents=True, exist_ok=True)
         if done.returncode == 2:
             refusal = done.stderr.strip().splitlines()[-1].removeprefix("attdyn: ")
+            if "pip install" in refusal:  # of this environment, and not of the figure
+                return f"failed: {refusal}"
             _write(item.record, {"command": shlex.join(item.words), "refused": refusal})
             return f"refused: {refusal}"
         if done.returncode:
@@ -114,9 +131,11 @@ def _kept(item: Item, folder: Path, document: dict[str, Any]) -> dict[str, Any]:
     if item.name == "verdicts":
         report = folder / "report"
         target = item.record.with_suffix("")
+        shutil.rmtree(target, ignore_errors=True)  # claims that were, too
         for picture in sorted(report.glob("*.png")):
             _reduce(picture, target / picture.name)
         text = (report / "verdicts.md").read_text(encoding="utf-8")
+        target.mkdir(parents=True, exist_ok=True)
         (target / "verdicts.md").write_text(text, encoding="utf-8")
         counts: dict[str, int] = {}
         for claim in document["claims"]:
@@ -164,7 +183,7 @@ def main() -> None:
             parser.error(f"{name!r} is unknown; known are {', '.join(sorted(known))}")
     for item in every:
         wanted = not options.names or {item.system, f"{item.system}/{item.name}"} & {*options.names}
-        if wanted and (options.again or not item.record.is_file()):
+        if wanted and (options.again or not item.is_current()):
             print(f"{item.system}/{item.name}: {make(item)}", flush=True)
 
 

@@ -1,6 +1,7 @@
 """Configuration of Sphinx; `build.py` puts the sources together and calls it."""
 
 from importlib import metadata
+from typing import Any
 
 project = "attdyn"
 author = "The attdyn developers"
@@ -17,7 +18,7 @@ extensions = [
     "sphinx.ext.mathjax",
 ]
 root_doc = "index"
-exclude_patterns = ["static"]
+exclude_patterns = ["static", "extra"]
 
 # Markdown as GitHub has it, with formulas between dollar signs, anchors of headings, and figures.
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
@@ -35,13 +36,46 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 suppress_warnings = ["ref.python"]  # names of fields that several classes have
+nitpicky = True
+nitpick_ignore_regex = [
+    ("py:class", ".*"),  # types of parameters are words, some of which are names
+    ("py:obj", ".*"),  # what stands between backticks has no page where it is not public
+]
 
 html_theme = "furo"
 html_title = "attdyn"
 html_static_path = ["_static", "../../build/site/static"]
+html_extra_path = ["../../build/site/extra"]  # pages to explore, as they are
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 mathjax_path = "mathjax.js"  # in one file, which `build.py` puts there: no network
 html_theme_options = {"navigation_with_keys": True}
 pygments_style = "friendly"
+
+
+def named(app: Any, env: Any, node: Any, contnode: Any) -> Any:
+    """The reference of a name without its package, where one object alone is called so.
+
+    Parameters
+    ----------
+    app, env, node, contnode
+        As Sphinx calls what answers a reference that it cannot resolve.
+    """
+    if node.get("refdomain") != "py":
+        return None
+    objects = env.domains["py"].objects
+    found = {name for name in objects if f".{name}".endswith(f".{node['reftarget']}")}
+    if len(found) != 1:
+        return None
+    from sphinx.util.nodes import make_refnode
+
+    (name,) = found
+    entry = objects[name]
+    page = node.get("refdoc", env.docname)
+    return make_refnode(app.builder, page, entry.docname, entry.node_id, contnode, name)
+
+
+def setup(app: Any) -> None:
+    """Let Sphinx ask `named`."""
+    app.connect("missing-reference", named)

@@ -14,9 +14,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cache import CACHE, Item, items
+from explorers import frame, listed, write_explorers
 
 from dynamics.experiments.gallery import source_of
-from dynamics.experiments.verdict_report import prose
+from dynamics.experiments.verdict_report import counted, prose
 from dynamics.registry import System, built_in_names, load_system, system_names, title
 from theory.closure import closure_lines
 
@@ -26,7 +27,7 @@ REFERENCE = {
         "Systems, problems and descriptions",
         "",
         (
-            "dynamics.registry.System", "dynamics.problem.Problem", "dynamics.problem.Layout",
+            "dynamics.problem.Problem", "dynamics.problem.Layout",
             "dynamics.description.Description", "dynamics.description.Symbol",
             "dynamics.description.Definition", "dynamics.results.presentation.Presentation",
         ),
@@ -43,6 +44,14 @@ REFERENCE = {
         ),
     ),
     "theory": ("Models, symmetry, derivations", "theory", ()),
+    "errors": (
+        "Errors",
+        "",
+        (
+            "dynamics.validation.InvalidRequest", "dynamics.sweep.store.StoreError",
+            "dynamics.sweep.cluster.SchedulerGone", "dynamics.results.checksums.DamageError",
+        ),
+    ),
     "types": (
         "Types of the theory",
         "",
@@ -64,11 +73,18 @@ def write(folder: Path) -> None:
     folder : Path
         Of the sources of the site.
     """
-    cached = list(items())
+    cached, explored = list(items()), write_explorers(folder / "extra")
+    for item in cached:
+        if not item.is_current():
+            print(f"{item.system}/{item.name} is not in the cache, or out of date: make docs-cache")
     for name in system_names():
-        system = load_system(name)
         own = [item for item in cached if item.system == name]
-        _write(folder / "models" / f"{name}.md", _model(system, own, folder))
+        more = [frame(name)] if name in explored else []
+        text = _model(load_system(name), own, folder, more)
+        _write(folder / "models" / f"{name}.md", text)
+    if explored:
+        titles = [prose(_short(name)) for name in explored]
+        _write(folder / "explorers.md", listed(explored, titles))
     names = [f"{_short(name)} <{name}>" for name in system_names()]
     _write(folder / "models" / "index.md", _listed(names, "Pages"))
     verdicts = [item for item in cached if item.name == "verdicts" and item.read()]
@@ -103,12 +119,13 @@ def _picture(item: Item, folder: Path, page: str) -> str:
     return "../" * page.count("/") + target.relative_to(folder).as_posix()
 
 
-def _model(system: System, own: Sequence[Item], folder: Path) -> str:
-    """Description, training, figures, the file and the verdicts of a system."""
+def _model(system: System, own: Sequence[Item], folder: Path, more: Sequence[str]) -> str:
+    """Description, further sections, training, figures, the file and the verdicts of a system."""
     page, name = f"models/{system.name}", system.name
     parts = [system.describe().as_markdown().rstrip()]
     claims = parts[0].find("\n## Claims\n")
     parts[0] = parts[0][: claims if claims > 0 else None].rstrip()
+    parts += more
     if system.claims:
         parts.append(
             f"## Claims\n\n{len(system.claims)} statements of the paper are measured: "
@@ -150,6 +167,8 @@ def _verdicts(item: Item, folder: Path) -> str:
     command = f"```sh\n{record['command']} --report report\n```"
     heading, _, rest = text.partition("\n")
     model = f"The model: [{item.system}](../models/{item.system}.md)."
+    if added := item.unmeasured():
+        model += f" Without a verdict here, because they were added since: {'; '.join(added)}."
     return f"{heading}\n\n{model}\n\n{command}\n{rest}"
 
 
@@ -158,9 +177,8 @@ def _verdict_index(verdicts: Sequence[Item]) -> str:
     rows = ["## Papers", "", "| paper | claims | verdicts |", "|---|---|---|"]
     for item in verdicts:
         counts = (item.read() or {})["counts"]
-        words = "; ".join(f"{count} {word}" for word, count in counts.items())
         link = f"[{prose(title(item.system))}]({item.system}.md)"
-        rows.append(f"| {link} | {sum(counts.values())} | {words} |")
+        rows.append(f"| {link} | {sum(counts.values())} | {counted(counts)} |")
     entries = [f"{_short(item.system)} <{item.system}>" for item in verdicts]
     contents = ["", "```{toctree}", ":hidden:", "", *entries, "```"]
     return "\n".join([*rows, *contents])

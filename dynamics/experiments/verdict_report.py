@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -40,19 +41,28 @@ def markdown(
     str
         Formulas between dollar signs.
     """
-    counts: dict[str, int] = {}
-    for verdict in verdicts:
-        counts[verdict.word] = counts.get(verdict.word, 0) + 1
+    counts = Counter(verdict.word for verdict in verdicts)
     lines = [
         f"# {_plain(title)}",
         f"Claims of the paper with what was measured of them, {len(verdicts)} here: "
-        + ", ".join(f"{count} {word}" for word, count in counts.items())
-        + ". Each section ends with the command that repeats it.",
+        f"{counted(counts)}. Each section ends with the command that repeats it.",
         "\n".join(summary(verdicts)),
     ]
     for verdict in verdicts:
         lines += _section(verdict, command, pictures.get(verdict.claim.source))
     return "\n\n".join(lines) + "\n"
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """How many claims have which verdict, the most frequent first.
+
+    Examples
+    --------
+    >>> counted({"holds": 4, "does not hold here": 5})
+    '5 *does not hold here*; 4 *holds*'
+    """
+    ordered = sorted(counts.items(), key=lambda pair: -pair[1])
+    return "; ".join(f"{count} *{word}*" for word, count in ordered)
 
 
 def summary(verdicts: Sequence[Verdict]) -> list[str]:

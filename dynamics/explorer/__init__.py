@@ -19,7 +19,6 @@ from dynamics.explorer.driver import worker_script
 from dynamics.explorer.page import page
 from dynamics.explorer.page_model import PageModel
 from dynamics.registry import System, load_system
-from dynamics.validation import InvalidRequest
 
 __all__ = ["explorer_page", "write_page"]
 
@@ -67,17 +66,7 @@ def page_model_of(system: System, parameters: Any) -> PageModel:
     ----------
     system : System
     parameters : Parameters
-
-    Raises
-    ------
-    InvalidRequest
-        If training has no flow.
     """
-    if not system.flows:
-        raise InvalidRequest(
-            f"{system.name} has no gradient flow, of which a page is made; "
-            f"attdyn compare {system.name} trains it"
-        )
     module = "own_model" if system.model is not None else system.name
     made: PageModel = importlib.import_module(f"dynamics.explorer.{module}").page_model(
         system, parameters

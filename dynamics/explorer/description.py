@@ -11,12 +11,13 @@ from math import ceil, log10
 from typing import Any
 
 from dynamics.description.page import Symbol
-from dynamics.explorer.page_model import PageModel, Slider
+from dynamics.explorer.page_model import PageModel, Slider, scalars
 from dynamics.problem import Problem
 from dynamics.registry import System
 from dynamics.results.formulas import mathml, plain_text
 from dynamics.results.hypertext import fragment
 from dynamics.results.presentation import Presentation
+from dynamics.validation import InvalidRequest
 from theory.events import EventRule
 
 LEAST_TIME = 1e-2
@@ -35,7 +36,6 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
     description = system.describe(problem.parameters)
     symbols = {symbol.name: symbol for symbol in description.symbols}
     observables = {one.name: one for one in description.observables}
-    groups = problem.layout.group_names
     run = system.default_runs["compare"]
     horizon = 10.0 ** ceil(log10(run.eta * run.steps))
     return {
@@ -43,13 +43,9 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
         "title": system.title,
         "source": description.source,
         "summary": plain_text(description.prose.split("\n\n")[0]) if description.prose else "",
-        "command": f"attdyn run {system.reference}",
+        "command": _command(system, model),
         "constants": [_constant(slider, symbols, problem) for slider in model.sliders],
-        "states": [
-            _letter(name, presentation, symbols) | {"group": groups.index(group)}
-            for name, group in zip(problem.layout.names, problem.layout.groups, strict=True)
-        ],
-        "groups": list(groups),
+        "states": [_letter(name, presentation, symbols) for name in scalars(problem)],
         "observables": [_letter(name, presentation, observables) for name in model.observables],
         "events": [_event(rule, presentation) for rule in problem.events],
         "panels": _panels(problem, model.observables),
@@ -59,11 +55,35 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
         "run": {
             "eta": run.eta,
             "steps": run.steps,
-            "horizon": horizon,
+            "horizon": horizon if system.flows else None,
             "least_time": min(LEAST_TIME, run.eta),
         },
         "version": metadata.version("attdyn"),
     }
+
+
+def _command(system: System, model: PageModel) -> str:
+    """The command that trains it, with what has no slider and does not follow from those."""
+    parameters, moved = model.problem.parameters, [slider.name for slider in model.sliders]
+    at_sliders = {name: getattr(parameters, name) for name in moved}
+    try:
+        usual = system.Parameters(**at_sliders)
+    except InvalidRequest:
+        usual = system.Parameters()
+    words = ["attdyn run", system.reference]
+    for name in parameters.__dataclass_fields__:
+        value = getattr(parameters, name)
+        if name not in moved and value != getattr(usual, name):
+            words.append(f"--{name} {_flag(value)}")
+    return " ".join(words)
+
+
+def _flag(value: Any) -> str:
+    """A value as the command line takes it."""
+    if not isinstance(value, tuple):
+        return f"{value:.17g}" if isinstance(value, float) else str(value)
+    nested = any(isinstance(entry, tuple) for entry in value)
+    return f"'{';'.join(map(_flag, value))}'" if nested else ",".join(map(_flag, value))
 
 
 def _event(rule: EventRule, presentation: Presentation) -> dict[str, str]:
@@ -123,5 +143,5 @@ def _panels(problem: Problem, observables: tuple[str, ...]) -> list[dict[str, An
 
 
 def _plane(problem: Problem) -> dict[str, str] | None:
-    names = problem.layout.names
+    names = scalars(problem)
     return {"x": names[-2], "y": names[-1]} if len(names) > 1 else None

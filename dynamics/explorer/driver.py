@@ -98,9 +98,11 @@ def rules(events: Sequence[EventRule], order_names: Sequence[str], rates: Sequen
                     "bound": function(rule.bound),
                 }
             case RisesAgain():
+                rate = sympy.Symbol(f"d_{rule.quantity}")
                 fields |= {
                     "shape": '"rises"',
                     "quantity": function(rule.quantity),
+                    "rate": function(rate) if rate.name in rates else "null",
                     "relative": repr(rule.relative),
                 }
         printed.append(f"  {{ {', '.join(f'{name}: {text}' for name, text in fields.items())} }}")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dynamics.explorer.page_model import PageModel, Slider
-from dynamics.explorer.prepared import model_script, problems
+from dynamics.explorer.prepared import model_script, observables, problems
 from dynamics.registry import System
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.validation import InvalidRequest
@@ -50,9 +50,10 @@ def page_model(system: System, parameters: Parameters) -> PageModel:
         Slider(name, values=tuple(values), ends="a page has the data of these values")
         for name, values in _grid(parameters).items()
     )
-    text = model_script(listed, CONSTANTS, CONTOUR, f"attdyn explore {system.name}")
-    observables = (*at_start.order_names, "risk")
-    return PageModel(text, at_start, sliders, observables)
+    text = model_script(
+        listed, CONSTANTS, ("sums", "room"), CONTOUR, f"attdyn explore {system.name}"
+    )
+    return PageModel(text, at_start, sliders, observables(at_start))
 
 
 def _grid(parameters: Parameters) -> Mapping[str, Sequence[Any]]:

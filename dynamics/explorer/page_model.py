@@ -59,3 +59,13 @@ class PageModel:
     sliders: tuple[Slider, ...]
     observables: tuple[str, ...]
     matrices: tuple[Mapping[str, Any], ...] = ()
+
+
+def scalars(problem: Problem) -> tuple[str, ...]:
+    """Parts of the state that are drawn as curves: all, or none where some are arrays.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+    return problem.layout.names if set(problem.layout.shapes) == {()} else ()

@@ -32,7 +32,7 @@ from dynamics.training.progress import interruption
 CHUNK = 100
 """Steps between looks at checkpoints and interruptions, at most."""
 DECAY_1, DECAY_2, SMALL = 0.9, 0.999, 1e-8
-BATCH_AT_ONCE = 500
+AT_ONCE = 250
 """Images of an evaluation at once."""
 
 
@@ -155,7 +155,6 @@ def train(
     state = stored or _at_start(start, wanted)
     progress(state["step"])
     order = _Order(len(data[0]), min(adam.batch, len(data[0])), seed)
-    on_device = tuple(map(jax.numpy.asarray, data))
     advance, key = _compiled(), jax.random.key(seed)
     moments = {name: state[name] for name in ("theta", "first", "second")}
     with interruption() as interrupted:
@@ -164,7 +163,9 @@ def train(
             stop = min([step + CHUNK, *(record for record in wanted if record > step)])
             rates = np.array([adam.eta, adam.warmup], np.float32)
             rows = order.rows(step, stop)
-            moments, loss = advance(task, moments, on_device, rows, step, stop - step, rates, key)
+            # Gathered here, the images of a chunk have one shape however many there are in all.
+            batches = tuple(array[rows] for array in data)
+            moments, loss = advance(task, moments, batches, step, stop - step, rates, key)
             state["total"] += float(loss)
             state["step"] = stop
             progress(stop - step)
@@ -226,11 +227,11 @@ def _compiled() -> Any:
     jax = require("jax", "JAX")
 
     def advance(
-        task: Task, moments: Any, data: Any, rows: Any, first: Any, count: Any, rates: Any, key: Any
+        task: Task, moments: Any, batches: Any, first: Any, count: Any, rates: Any, key: Any
     ) -> Any:
         def step(at: Any, carried: Any) -> Any:
             (theta, mean, square), total = carried
-            batch = tuple(array[rows[at]] for array in data)
+            batch = tuple(array[at] for array in batches)
             own = jax.random.fold_in(key, first + at)
             loss, slope = jax.value_and_grad(task.loss)(theta, batch, own)
             mean = {n: DECAY_1 * mean[n] + (1 - DECAY_1) * slope[n] for n in theta}
@@ -260,10 +261,10 @@ def _evaluating() -> Any:
     )
 
 
-def accuracy(
+def correct(
     network: Transformer | Convolution, theta: Theta, data: tuple[NDArray[Any], ...]
-) -> float:
-    """Share of images whose class is found.
+) -> NDArray[np.bool_]:
+    """Whether the class of each image is found, shape (N,).
 
     Parameters
     ----------
@@ -273,9 +274,22 @@ def accuracy(
         Pixels, labels and, where some are dropped, the patches that are there.
     """
     pixels, labels, *present = data
-    right = 0
-    for first in range(0, len(labels), BATCH_AT_ONCE):
-        rows = slice(first, first + BATCH_AT_ONCE)
+    found = []
+    for first in range(0, len(labels), AT_ONCE):
+        # The last images again and again, so that all evaluations have one shape.
+        rows = np.minimum(np.arange(first, first + AT_ONCE), len(labels) - 1)
         scores = _evaluating()(network, theta, pixels[rows], *(part[rows] for part in present))
-        right += int((np.asarray(scores).argmax(axis=1) == labels[rows]).sum())
-    return right / len(labels)
+        found.append(np.asarray(scores).argmax(axis=1))
+    return np.asarray(np.concatenate(found)[: len(labels)] == labels)
+
+
+def accuracy(
+    network: Transformer | Convolution, theta: Theta, data: tuple[NDArray[Any], ...]
+) -> float:
+    """Share of images whose class is found; parameters as of `correct`.
+
+    Parameters
+    ----------
+    network, theta, data
+    """
+    return float(correct(network, theta, data).mean())

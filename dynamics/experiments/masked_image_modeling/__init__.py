@@ -14,6 +14,7 @@ from dynamics.experiments.masked_image_modeling import (
     masks,
     phases,
     positions,
+    real_images,
     significance,
     vectors,
 )
@@ -49,11 +50,13 @@ CHECKS: Mapping[str, Check] = {
     "Lemma A.10": masks.lemma_a_10,
     "Lemma A.9": masks.lemma_a_9,
     "Section 6": maps.section_6,
+    "Figure 3": real_images.figure_3,
 }
 
 FIGURES: Mapping[str, Figure] = {
     "phases": phases.phases_figure,
     "gap": figures.gap_figure,
     "diversity": maps.diversity_figure,
+    "digits": real_images.digits_figure,
     "scaling": figures.scaling_figure,
 }

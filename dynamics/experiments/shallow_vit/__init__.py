@@ -17,13 +17,14 @@ from dynamics.experiments.shallow_vit import (
     neurons,
     samples,
     sparsification,
+    textured_images,
 )
 from dynamics.experiments.verify import Check, Finding, Protocol
 from dynamics.registry import System
 
 NOISY = {
     "Remark 2", "Figure 4", "Figure 5", "Figures 7 and 8", "Section 4.1, initialization", "Lemma 1",
-    "Equation (70)",
+    "Equation (70)", "Figure 6a", "Figure 6b", "Figure 6c",
 }  # fmt: skip
 """Claims that are measured on noisy tokens, or on none."""
 FREEZING = {"Theorem 1, samples", "Proposition 1", "Remark 1", "Figure 3"}
@@ -79,6 +80,9 @@ _MEASURED: Mapping[str, Check] = {
     "Lemma 3": neurons.lemma_3,
     "Lemma 4": neurons.lemma_4,
     "Section 4.1, initialization": identities.initialization,
+    "Figure 6a": textured_images.figure_6a,
+    "Figure 6b": textured_images.figure_6b,
+    "Figure 6c": textured_images.figure_6c,
 }
 
 CHECKS: Mapping[str, Check] = {
@@ -94,4 +98,5 @@ FIGURES: Mapping[str, Figure] = {
     "5": sparsification.figure_5,
     "7": figures.figure_7,
     "8": sparsification.figure_8,
+    "textures": textured_images.textures_figure,
 }

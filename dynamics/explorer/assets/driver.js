@@ -57,7 +57,7 @@ class Path {
   /** The state at a time. */
   state(time) {
     const n = this.problem.size;
-    if (this.nodes.length < 2) return Float64Array.from(this.problem.start);
+    if (this.nodes.length < 2 || time <= 0) return Float64Array.from(this.problem.start);
     const states = { data: new Float64Array(n), shape: [1, n] };
     const rates = { data: new Float64Array(n), shape: [1, n] };
     LOOPS.along(Float64Array.of(time), this.nodes, this.coefficients, states, rates);
@@ -91,7 +91,7 @@ class Path {
   }
 }
 
-/** States as columns by name, and observables of each. */
+/** States as columns by name, and observables of each; a state of arrays has no names. */
 function columnsOf(problem, states) {
   const of = { states: {}, observables: {} }, out = new Float64Array(problem.observable_names.length);
   problem.state_names.forEach((name, i) => {

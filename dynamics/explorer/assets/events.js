@@ -124,7 +124,7 @@ function crossingOf(path, rule, begin, constants) {
       // What lies on the boundary at the start, and holds at once, is reached at the start.
       const boundary = begin === 0 && before === 0 && rule.expression(path.row(0, rule.rates), constants) === 0;
       const root = time === begin ? begin : rootBetween(condition, before, time);
-      return { time: boundary && condition(1e-9 * time) > 0 ? 0 : root, reason: "" };
+      return { time: boundary && root <= 1e-3 * time ? 0 : root, reason: "" };
     }
     before = time;
   }
@@ -155,8 +155,13 @@ function risingOf(path, rule, begin, constants) {
   const at = (time) => rule.quantity(path.row(time, false), constants);
   const rise = riseOf(Float64Array.from(times, at), rule.relative);
   if (!rise.lasts) return { time: null, reason: rise.reason(rule.after) };
-  const low = times[Math.max(0, rise.at - 1)];
-  return { time: leastBetween(at, low, times[Math.min(rise.at + 1, times.length - 1)]), reason: "" };
+  const low = times[Math.max(0, rise.at - 1)], high = times[Math.min(rise.at + 1, times.length - 1)];
+  const lowest = leastBetween(at, low, high);
+  if (rule.rate === null) return { time: lowest, reason: "" };
+  // The root of its own rate is sharper than a minimum.
+  const rate = (time) => rule.rate(path.row(time, true), constants);
+  const sharp = rate(low) < 0 && rate(high) > 0;
+  return { time: sharp ? rootBetween(rate, low, high) : lowest, reason: "" };
 }
 
 /** Where a condition turns positive between two times: bisection to the spacing of numbers. */

@@ -179,7 +179,6 @@ function make(constants) {
   return {
     size: 3,
     start: Float64Array.of(constants.alpha0 ?? startOf(constants), 0, 0),
-    groups: Int32Array.of(0, 1, 1),
     state_names: STATES,
     observable_names: [...OBSERVABLES, "risk", "error"],
     order_names: ORDER,

@@ -1,6 +1,6 @@
 // A system whose data are laid out in Python: POINTS has them, by the values of the sliders.
 
-/** A value that `dynamics.explorer.prepared.encoded` has written. */
+/** A value that `dynamics.explorer.prepared.Tables` has written. */
 function decoded(value) {
   if (value === null || typeof value !== "object") return value;
   if (value.rows) return value.rows;
@@ -8,7 +8,7 @@ function decoded(value) {
   if (value.fields) {
     return Object.fromEntries(Object.entries(value.fields).map(([name, of]) => [name, decoded(of)]));
   }
-  const bytes = Uint8Array.from(atob(value.real ?? value.whole), (letter) => letter.charCodeAt(0));
+  const bytes = Uint8Array.from(atob(TABLES[value.real ?? value.whole]), (letter) => letter.charCodeAt(0));
   const data = value.real === undefined ? new Int32Array(bytes.buffer) : new Float64Array(bytes.buffer);
   return value.shape.length === 1 ? data : { data, shape: value.shape };
 }
@@ -44,9 +44,8 @@ function make(constants) {
   const problem = {
     size: start.length,
     start,
-    groups: Int32Array.from(FIXED.groups),
     state_names: FIXED.state_names,
-    observable_names: [...FIXED.order_names, "risk"],
+    observable_names: FIXED.risk ? [...FIXED.order_names, "risk"] : FIXED.order_names,
     order_names: FIXED.order_names,
     reads_pass: FIXED.reads_pass,
     constants: point.constants,
@@ -55,8 +54,10 @@ function make(constants) {
     observables(state, out) {
       kernels.gradient(state, data, slope);
       kernels.order_parameters(state, slope, data, out);
-      kernels.summary(state, data, risk);
-      out[width] = risk[0];
+      if (FIXED.risk) {
+        kernels.summary(state, data, risk);
+        out[width] = risk[0];
+      }
     },
     matrix() {
       throw new Error("there is no matrix");

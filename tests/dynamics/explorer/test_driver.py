@@ -51,6 +51,7 @@ def test_events_of_the_flow_are_those_of_python(script, q):
         margin = 1e-6 * event.time + event.uncertainty + shown["uncertainty"]
         assert shown["time"] == pytest.approx(event.time, abs=margin), name
     assert times(reply)["T1"] == pytest.approx(run.events["T1"].time, rel=1e-8)
+    assert times(reply)["patch_association"] == run.events["patch_association"].time == 0.0
     for k, name in enumerate(("alpha", "gamma", "rho")):
         assert reply["states"][name] == pytest.approx(run.states[:, k], rel=1e-6, abs=1e-9)
     assert reply["observables"]["risk"] == pytest.approx(run.observables["risk"], rel=1e-6)

@@ -78,6 +78,7 @@ function time_legend(chart) {
     const bar = { text: "|", level: 0, italic: false };
     return { label: sized ? [bar, ...letter, bar] : letter, look: k, marked: Boolean(chart.descent) };
   });
+  if (!chart.flows) return [...entries, { label: as_runs("lines: gradient descent"), look: null }];
   if (!chart.descent) return entries;
   return [...entries, { label: as_runs("lines: flow, markers: gradient descent"), look: null }];
 }

@@ -1,21 +1,33 @@
 // The table of events: times of the flow with their uncertainty, steps of gradient descent.
 
-/** Fill the table; `descent` is null where none belongs to the flow that is shown. */
-function fill_event_table(body, events, flow, descent) {
-  const found = (run, name) => (run ? run.events.find((event) => event.name === name) : null);
-  body.replaceChildren(...events.map((event) => {
+const AT_START = 1e-12;
+
+/** Rows of the table with their heads; returns them by the name of the event. */
+function build_event_table(body, events) {
+  return Object.fromEntries(events.map((event) => {
     const row = make("tr", { "data-event": event.name });
     const head = make("th", { scope: "row" });
     head.append(as_element(event_mark(event)));
-    if (event.mathml && !is_letter(event.mathml)) {
-      const condition = formula(event.mathml, "");
+    if (event.condition || (event.mathml && !is_letter(event.mathml))) {
+      const condition = formula(event.condition || event.mathml, "");
       condition.classList.add("condition");
       head.append(condition);
     }
     head.append(make("span", { class: "meaning" }, event.meaning));
-    row.append(head, ...flow_cells(found(flow, event.name)), ...descent_cells(found(descent, event.name), Boolean(descent)));
-    return row;
+    row.append(head);
+    body.append(row);
+    return [event.name, row];
   }));
+}
+
+/** Fill the rows; `flow` is null where there is none, `descent` where none belongs to the flow. */
+function fill_event_table(rows, flow, descent) {
+  const found = (run, name) => (run ? run.events.find((event) => event.name === name) : null);
+  for (const [name, row] of Object.entries(rows)) {
+    const cells = flow ? flow_cells(found(flow, name)) : [make("td", { class: "reason", "data-label": "flow" }, "no flow")];
+    row.replaceChildren(row.firstChild, ...cells,
+      ...descent_cells(found(descent, name), Boolean(descent)));
+  }
 }
 
 function has_time(event) {
@@ -24,7 +36,8 @@ function has_time(event) {
 
 function flow_cells(event) {
   if (has_time(event)) {
-    return [make("td", { "data-value": event.time, "data-label": "flow" }, measured(event.time, event.uncertainty))];
+    return [make("td", { "data-value": event.time, "data-label": "flow" }, 
+      event.time < AT_START ? "at the start" : measured(event.time, event.uncertainty))];
   }
   return [make("td", { class: "reason", "data-label": "flow" }, (event && event.reason) || "not reached")];
 }

@@ -15,12 +15,15 @@ function run_controls({ eta, steps, horizon, least_time }) {
       default: steps, minimum: 1, maximum: Math.max(steps * 100, 1000) },
     { ...real, name: "time", mathml: "<math><mi>τ</mi></math>", meaning: "time of the flow",
       default: horizon, minimum: least_time * 10, maximum: horizon * 1e4 },
-  ];
+  ].filter(({ name }) => name !== "time" || horizon !== null); // a loss with kinks has no flow
 }
 
 const runs = run_controls(description.run);
 const controls = {};
-const usual = { "view.linear": 0, "view.time": description.run.horizon };
+const usual = { "view.linear": 0, "view.time": description.run.horizon ?? description.run.eta * description.run.steps };
+const flows = description.run.horizon !== null;
+const event_rows = build_event_table(at("events").querySelector("tbody"), description.events);
+const value_places = build_values();
 let last_moved = null;
 let settled = null;
 let descent_after = null;
@@ -46,7 +49,7 @@ function build_controls() {
 
 const requests = new Requests(started_worker(), alert_line);
 const results = new Results(description, requests, at("figures"));
-const training = new Training(requests, description.run.least_time, {
+const training = new Training(requests, description.run.least_time, flows, {
   refused: show_refusal, flow: show_flow, descent: show_descent, progress: show_progress, failed: show_failure,
   no_descent: show_no_descent,
 });
@@ -99,12 +102,14 @@ function train(done, rest = false) {
     });
   }
   if (!run_is_valid() || unread) {
+    training.stop();
     at("results").classList.add("stale");
     return;
   }
   at("events").setAttribute("aria-busy", String(!rest));
   at("progress").hidden = true;
-  const { eta, steps, time: horizon } = Object.fromEntries(runs.map(({ name }) => [name, controls[name].value]));
+  const { eta, steps, time } = Object.fromEntries(runs.map(({ name }) => [name, controls[name].value]));
+  const horizon = flows ? time : eta * steps;
   training.train({ constants: constants_now(), eta, steps, horizon }, rest);
   if (done && !rest) write_address(state_now(), true);
 }
@@ -131,8 +136,8 @@ function show_flow(run, asked) {
   results.show(run, null, asked.constants, !asked.done);
   show_numbers();
   const whole = performance.now() - asked.begun;
-  at("status").dataset.frame = whole.toFixed(1);
-  at("status").textContent = `flow: ${brief(run.milliseconds, 2)} ms, with its pictures ${brief(whole, 2)} ms`;
+  Object.assign(at("status").dataset, { frame: whole.toFixed(1), flow: run.milliseconds.toFixed(1) });
+  at("status").textContent = `${flows ? "flow" : "descent"}: ${brief(run.milliseconds, 2)} ms, with its pictures ${brief(whole, 2)} ms`;
 }
 
 function show_descent(run, asked) {
@@ -141,7 +146,7 @@ function show_descent(run, asked) {
   results.show(settled.flow, run, asked.constants, false);
   show_numbers();
   at("events").setAttribute("aria-busy", "false");
-  at("status").textContent += `; descent: ${brief(run.milliseconds, 2)} ms`;
+  if (flows) at("status").textContent += `; descent: ${brief(run.milliseconds, 2)} ms`;
 }
 
 function show_no_descent(line) {
@@ -171,10 +176,10 @@ function alert_line(line) {
 /** Table, outcomes, commands and clock of what is shown. */
 function show_numbers() {
   const { flow, descent, asked } = settled;
-  fill_event_table(at("events").querySelector("tbody"), description.events, flow, descent);
+  fill_event_table(event_rows, flows ? flow : null, descent);
   const outcome = (name, run) => (run && run.outcome !== "horizon" && run.outcome !== "completed"
     ? `${name}: ${run.outcome}${run.message ? ` (${run.message})` : ""}. ` : "");
-  at("outcome").textContent = outcome("Flow", flow) + outcome("Gradient descent", descent);
+  at("outcome").textContent = (flows ? outcome("Flow", flow) : "") + outcome("Gradient descent", descent);
   at("command-flow").textContent = command_line(description.command, asked.constants, { time: asked.horizon });
   at("command-descent").textContent = command_line(description.command, asked.constants, { eta: asked.eta, steps: asked.steps });
   at("csv-descent").disabled = !descent;
@@ -188,12 +193,19 @@ function show_clock() {
   at("time").value = Math.round(axis.at(time));
   at("moment").textContent = brief(time);
   at("time").setAttribute("aria-valuetext", `time ${brief(time)}`);
-  const named = [...description.states, ...description.observables];
-  at("values").replaceChildren(...named.map((each) => {
-    const item = make("span");
-    const series = results.flow.series[each.name];
-    item.append(formula(each.mathml, each.name), ` = ${series ? brief(value_at(results.flow.times, series, time)) : "none"}`);
-    return item;
+  for (const [name, place] of Object.entries(value_places)) {
+    const series = results.flow.series[name];
+    place.textContent = ` = ${series ? brief(value_at(results.flow.times, series, time)) : "none"}`;
+  }
+}
+
+/** Letters of all scalars and observables with places for their values; the places by name. */
+function build_values() {
+  return Object.fromEntries([...description.states, ...description.observables].map((each) => {
+    const [item, place] = [make("span"), make("span")];
+    item.append(formula(each.mathml, each.name), place);
+    at("values").append(item);
+    return [each.name, place];
   }));
 }
 
@@ -255,6 +267,10 @@ function restore() {
 }
 
 function build_texts() {
+  if (!flows) {
+    for (const id of ["flow-row", "csv-flow"]) at(id).hidden = true;
+    at("runs-note").textContent = "Lines are gradient descent at the one step size η that is chosen.";
+  }
   at("equations").innerHTML = description.derivation;
   const named = [...description.constants, ...description.states, ...description.observables, ...description.events];
   for (const each of named) {

@@ -2,6 +2,7 @@
 
 const PLANE_POINTS = { moving: 21, still: 41 };
 const SLOW = 12;
+const MEANING = 45;
 
 /** The cards of the description, and the runs that they show. */
 class Results {
@@ -28,13 +29,21 @@ class Results {
     const draw = (surface, width, height, colours) => {
       if (this.flow) draw_time_chart(surface, width, height, colours, this.chart(panel));
     };
-    const names = panel.names.map((name) => spoken(this.letters[name] || as_runs(name))).join(", ");
-    const title = !panel.title || panel.title === panel.names.join(", ") ? names : panel.title;
-    const figure = new Figure(panel.names.join("-"), title, draw, (width) => Math.min(Math.max(0.7 * width, 260), 360));
+    const figure = new Figure(panel.names.join("-"), this.title(panel), draw, (width) => Math.min(Math.max(0.7 * width, 260), 360));
     figure.panel = panel;
     figure.canvas.addEventListener("pointermove", (event) => this.point_at(figure, event));
     figure.canvas.addEventListener("pointerdown", (event) => this.point_at(figure, event));
     return figure;
+  }
+
+  /** The title of a panel: letters, with their meaning where it is one that is short. */
+  title({ names, title }) {
+    if (title && title !== names.join(", ")) return title;
+    const known = [...this.description.states, ...this.description.observables];
+    const meanings = names.map((name) => (known.find((each) => each.name === name) || {}).meaning || "");
+    const written = names.map((name) => spoken(this.letters[name] || as_runs(name))).join(", ");
+    const brief_meaning = names.length === 1 && meanings[0] && meanings[0].length <= MEANING;
+    return brief_meaning ? `${written}: ${meanings[0]}` : written;
   }
 
   /** The time below the pointer becomes the time of the page. */
@@ -53,7 +62,8 @@ class Results {
       linear_time: this.view.linear,
       range: [this.description.run.least_time, this.view.horizon],
       flow: this.flow,
-      descent: this.descent,
+      flows: this.description.run.horizon !== null,
+      descent: this.description.run.horizon === null ? null : this.descent,
       events: this.events().map((event) => ({ letter: this.marks[event.name], time: event.time })),
       cursor: this.view.time,
     };

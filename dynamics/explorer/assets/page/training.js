@@ -1,6 +1,6 @@
 // What is computed as controls move: the check of the constants, the flow, gradient descent.
 
-const RECORDS = { flow: 400, descent: 400 };
+const RECORDS = { moving: 160, still: 400 };
 
 /**
  * @typedef {object} Request
@@ -8,19 +8,24 @@ const RECORDS = { flow: 400, descent: 400 };
  * @property {number} eta  @property {number} steps
  */
 
-/** Keeps the runs of the page up to date with a request. */
+/**
+ * Keeps the runs of the page up to date with a request. One frame, a check and a flow with its
+ * pictures, is under way; of the requests that came meanwhile the newest follows.
+ */
 class Training {
   /**
    * @param {Requests} requests
    * @param {number} least_time  first record of the flow
+   * @param {boolean} flows  whether there is a flow; without one descent is asked for in its place
    * @param {object} listener  with refused(check), flow(run, request), descent(run, request),
    *   progress(done, total), failed(line), no_descent(line)
    */
-  constructor(requests, least_time, listener) {
+  constructor(requests, least_time, flows, listener) {
     this.least_time = least_time;
+    this.flows = flows;
     this.listener = listener;
-    this.checks = new Newest(requests);
-    this.flows = new Newest(requests);
+    this.requests = requests;
+    this.busy = false;
     this.descents = new Newest(requests);
     this.newest = null;
   }
@@ -30,33 +35,66 @@ class Training {
    * @param {boolean} done  whether the reader let go, so that gradient descent follows
    */
   train(request, done) {
-    const asked = { ...request, done, begun: performance.now() };
-    this.newest = asked;
+    this.newest = { ...request, done };
     this.descents.cancel();
-    this.checks.ask({ kind: "check", constants: request.constants }, (reply) => {
-      if (reply.error) this.listener.failed(reply.error);
-      else if (reply.ok) this.ask_flow(asked);
-      else if (asked === this.newest) this.listener.refused(reply);
+    if (!this.busy) this.begin_frame();
+  }
+
+  /** Leave off; the newest request is forgotten. */
+  stop() {
+    this.newest = null;
+    this.descents.cancel();
+  }
+
+  begin_frame() {
+    const asked = this.newest;
+    asked.begun = performance.now();
+    this.busy = true;
+    this.requests.send({ kind: "check", constants: asked.constants }, (reply) => {
+      if (!reply.error && reply.ok) {
+        this.ask_flow(asked);
+        return;
+      }
+      if (asked === this.newest) {
+        if (reply.error) this.listener.failed(reply.error);
+        else this.listener.refused(reply);
+      }
+      this.end_frame(asked);
     });
   }
 
+  /** Go on with what came meanwhile, or with gradient descent where the controls rest. */
+  end_frame(asked, found = false) {
+    this.busy = false;
+    if (this.newest && asked !== this.newest) this.begin_frame();
+    else if (this.newest && found && asked.done) this.ask_descent(asked);
+  }
+
+  /** The run that is drawn as lines: the flow, or descent where there is none. */
   ask_flow(asked) {
-    const { constants, horizon } = asked;
-    const request = { kind: "flow", constants, horizon, records: RECORDS.flow,
-      least_time: this.least_time, precise: asked.done };
-    this.flows.ask(request, (run) => {
-      if (run.error) {
-        this.listener.failed(run.error);
-        return;
+    const { constants, horizon, eta, steps } = asked;
+    const records = asked.done ? RECORDS.still : RECORDS.moving;
+    const request = this.flows
+      ? { kind: "flow", constants, horizon, least_time: this.least_time, records, precise: asked.done }
+      : { kind: "descent", constants, eta, steps, records };
+    this.requests.send(request, (run) => {
+      if (run.kind === "progress") return;
+      if (!this.newest) this.end_frame(asked);
+      else if (run.error) {
+        if (asked === this.newest) this.listener.failed(run.error);
+        this.end_frame(asked);
+      } else {
+        const drawn = { ...run, series: { ...run.states, ...run.observables } };
+        this.listener.flow(drawn, asked);
+        if (!this.flows) this.listener.descent(drawn, asked);
+        this.end_frame(asked, this.flows);
       }
-      this.listener.flow({ ...run, series: { ...run.states, ...run.observables } }, asked);
-      if (asked.done && asked === this.newest) this.ask_descent(asked);
     });
   }
 
   ask_descent(asked) {
     const { constants, eta, steps } = asked;
-    const request = { kind: "descent", constants, eta, steps, records: RECORDS.descent };
+    const request = { kind: "descent", constants, eta, steps, records: RECORDS.still };
     this.descents.ask(request, (run) => {
       if (run.kind === "progress") this.listener.progress(run.done, run.total);
       else if (run.error) this.listener.no_descent(run.error);

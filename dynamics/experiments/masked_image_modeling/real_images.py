@@ -1,0 +1,303 @@
+r"""Section 6 on small images: attention diversity along masked and along supervised training.
+
+Of the paper's networks, trained by others on ImageNet, here are small ones on digits: one
+transformer (`dynamics.images.networks`) with one layer and with two, trained to reconstruct masked
+patches (`dynamics.images.reconstruction`), and the same from the same start trained to classify.
+Attention diversity (`dynamics.attention_maps`) is that of the last layer on whole test images, a
+mean over heads and images; beside it stands the mean total variation between queries.
+
+Both measures are not zero at the start: queries of a random network differ. What training does is
+seen against that.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynamics.attention_maps import diversity, total_variation
+from dynamics.experiments.figure import Drawing, FigureRequest, page, with_flags
+from dynamics.experiments.measurement import Study, Undecided, measures
+from dynamics.experiments.verify import Finding
+from dynamics.images import datasets
+from dynamics.images.datasets import Images, Split
+from dynamics.images.networks import Transformer
+from dynamics.images.protocol import Estimate, estimate
+from dynamics.images.reconstruction import Reconstruction, attention
+from dynamics.images.training import Classification, Run, train
+from dynamics.plotting.style import BLUE, GREY, VERMILION, legend
+from dynamics.problem import FloatArray
+from dynamics.registry import System
+from dynamics.training.checkpoint import Checkpoint
+from dynamics.training.progress import bar
+from dynamics.validation import InvalidRequest
+
+MASKED, SUPERVISED = "masked", "supervised"
+LAYERS = (1, 2)
+RECORDS = (0, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
+STEPS, SEEDS, KEYS, SHOWN = 2000, 5, 10, 20
+QUICK_STEPS, QUICK_SEEDS = 500, 3
+SPREAD = 1.0
+"""Of the positions at the start: with 0.02 patches are alike for a thousand steps."""
+ERRORS = 5.0
+LOOKS = {MASKED: (BLUE, "o", "-"), SUPERVISED: (VERMILION, "s", "--")}
+MEASURES = ("attention diversity (patches)", "mean total variation")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which networks are trained.
+
+    Attributes
+    ----------
+    data : str
+        As of `datasets.load`.
+    patch, keys, shown : int
+        Side of a patch in pixels; keys of a query that the metric takes; images it is taken on.
+    layers : tuple of int
+    steps : int
+    seeds : tuple of int
+    spread : float
+        Of the positions at the start.
+    """
+
+    data: str = "digits"
+    patch: int = 1
+    keys: int = KEYS
+    shown: int = SHOWN
+    layers: tuple[int, ...] = LAYERS
+    steps: int = STEPS
+    seeds: tuple[int, ...] = tuple(range(SEEDS))
+    spread: float = SPREAD
+
+    @property
+    def records(self) -> tuple[int, ...]:
+        """Steps at which attention is looked at."""
+        return (*(step for step in RECORDS if step < self.steps), self.steps)
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Both measures of all networks.
+
+    Attributes
+    ----------
+    plan : Plan
+    values : mapping
+        (masked or supervised, layers) -> float array, shape (seeds, records, 2).
+    """
+
+    plan: Plan
+    values: Mapping[tuple[str, int], FloatArray]
+
+    def difference(self, layers: int, record: int = -1, measure: int = 0) -> Estimate:
+        """Masked minus supervised, in pairs of one seed."""
+        pair = (self.values[task, layers][:, record, measure] for task in (MASKED, SUPERVISED))
+        return estimate(next(pair) - next(pair))
+
+
+def trained(
+    plan: Plan, network: Transformer, task: str, images: Images, seed: int, folder: Path | None,
+    progress: Callable[[int], Any],
+) -> tuple[Run, Split]:  # fmt: skip
+    """A network along its training, and the images.
+
+    Parameters
+    ----------
+    plan : Plan
+    network : Transformer
+    task : str
+        ``"masked"`` or ``"supervised"``.
+    images : Images
+    seed : int
+    folder : Path or None
+        Where the run is kept.
+    progress : function
+        Called with the number of steps that were made.
+    """
+    split = datasets.split(images, seed=seed)
+    name = f"{task}-layers-{network.layers}-seed-{seed}.checkpoint"
+    checkpoint = Checkpoint(folder / name, keep=True) if folder else None
+    request = {"task": task, "network": asdict(network), "data": images.digest()}
+    more: dict[str, Any] = {"checkpoint": checkpoint, "request": request, "progress": progress}
+    if task == MASKED:
+        one = Reconstruction(network)
+        start = one.start(images.side, images.channels, seed)
+        return train(one, start, (split.pixels,), plan.records, seed, **more), split
+    start = network.start(images.side, images.channels, images.classes, seed)
+    data = (split.pixels, split.labels)
+    return train(Classification(network), start, data, plan.records, seed, **more), split
+
+
+def measured(plan: Plan, folder: Path | None = None) -> Measures:
+    """Train all networks and measure their attention at every record.
+
+    Parameters
+    ----------
+    plan : Plan
+    folder : Path, optional
+        Where runs are kept.
+    """
+    images = datasets.load(plan.data)
+    values: dict[tuple[str, int], list[FloatArray]] = {}
+    total = 2 * len(plan.layers) * len(plan.seeds) * plan.steps
+    with bar(f"networks on {Path(images.name).name}", total) as progress:
+        for seed in plan.seeds:
+            for layers in plan.layers:
+                network = Transformer(patch=plan.patch, layers=layers, spread=plan.spread)
+                grid = (network.grid(images.side),) * 2
+                for task in (MASKED, SUPERVISED):
+                    run, split = trained(plan, network, task, images, seed, folder, progress.update)
+                    shown = split.test_pixels[: plan.shown]
+                    maps = [
+                        attention(network, run.theta(record), shown, -1)
+                        for record in range(len(run.steps))
+                    ]
+                    rows = [
+                        (float(diversity(one, grid, plan.keys).mean()),
+                         float(total_variation(one).mean()))
+                        for one in maps
+                    ]  # fmt: skip
+                    values.setdefault((task, layers), []).append(np.array(rows))
+    return Measures(plan, {key: np.array(entry) for key, entry in values.items()})
+
+
+def table(measures: Measures) -> list[dict[str, Any]]:
+    """Rows of both measures at the start and at the end.
+
+    Parameters
+    ----------
+    measures : Measures
+    """
+    rows = []
+    for (task, layers), values in measures.values.items():
+        for record, steps in ((0, 0), (-1, measures.plan.steps)):
+            entries = {name: str(estimate(values[:, record, k])) for k, name in enumerate(MEASURES)}
+            rows.append({"training": task, "layers": layers, "steps": steps} | entries)
+    return rows
+
+
+def _draw(measures: Measures) -> Any:
+    """Both measures along training, a column for each depth."""
+    plan = measures.plan
+    steps, first = np.array(plan.records), float(plan.records[min(1, len(plan.records) - 1)])
+    text = (
+        f"{plan.data.rpartition('/')[2]}, patches of {plan.patch} x {plan.patch}, top {plan.keys} "
+        f"keys, last layer, 4 heads, {plan.shown} test images, {len(plan.seeds)} seeds; bars: "
+        "standard error"
+    )
+    width = 4.0 * len(plan.layers)
+    with page(width, 5.0, text, nrows=2, ncols=len(plan.layers), squeeze=False,
+              sharex=True, sharey="row") as (_, axes):  # fmt: skip
+        for (task, layers), values in measures.values.items():
+            colour, marker, dash = LOOKS[task]
+            for k, name in enumerate(MEASURES):
+                panel = axes[k, plan.layers.index(layers)]
+                columns = [estimate(column) for column in values[:, :, k].T]
+                panel.errorbar(
+                    steps, [each.mean for each in columns],
+                    yerr=[np.nan_to_num(each.error) for each in columns], color=colour,
+                    marker=marker, ls=dash, ms=4, lw=1.2, capsize=2, label=task,
+                )  # fmt: skip
+                panel.axhline(values[:, 0, k].mean(), color=GREY, lw=0.6, zorder=0)
+                if layers == plan.layers[0]:
+                    panel.set_ylabel(name)
+        for layers, panel in zip(plan.layers, axes[0], strict=True):
+            panel.set_title(f"{layers} layer{'s' if layers > 1 else ''}", fontsize=9)
+        for panel in axes[1]:
+            panel.set_xscale("symlog", linthresh=first)
+            panel.set_xlim(-0.15 * first, 1.25 * float(steps[-1]))
+            ticks = [int(n) for n in steps if n in (0, 20, 100, 500, int(steps[-1]))]
+            panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+            panel.minorticks_off()
+            panel.set_xlabel("steps")
+        legend(axes[0, 0])
+    return axes
+
+
+def _words(measures: Measures) -> str:
+    plan = measures.plan
+    parts = []
+    for layers in plan.layers:
+        start = measures.values[MASKED, layers][:, 0, 0].mean()
+        ends = [measures.values[task, layers][:, -1, 0].mean() for task in (MASKED, SUPERVISED)]
+        parts.append(
+            f"{layers} layer{'s' if layers > 1 else ''}: {start:.2f} at the start, {ends[0]:.2f} "
+            f"masked and {ends[1]:.2f} supervised after {plan.steps:,} steps, difference "
+            f"{measures.difference(layers)}"
+        )
+    return "; ".join(parts)
+
+
+@with_flags(
+    {"resume": "go on after a break"},
+    images="digits, fashion, or a folder of MNIST, CIFAR or SVHN (default digits)",
+)
+def digits_figure(system: System, request: FigureRequest) -> Drawing:
+    """Attention diversity along masked and supervised training. Options: those of `Plan`.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    """
+    quick = {
+        "images": "digits", "resume": 0, "checkpoints": "", "patch": 1, "keys": KEYS,
+        "shown": SHOWN, "layers": LAYERS, "steps": STEPS, "seeds": SEEDS, "spread": SPREAD,
+    }  # fmt: skip
+    options = request.options(quick, {"steps": 10_000})
+    if request.parameters is not None or request.user_parameters:
+        raise InvalidRequest(f"figure digits has no parameters of {system.name}; it has options")
+    folder = Path(options["checkpoints"]) if options["checkpoints"] else None
+    if folder is not None and not options["resume"]:
+        shutil.rmtree(folder, ignore_errors=True)
+    layers: Sequence[int] = np.atleast_1d(options["layers"]).tolist()
+    plan = Plan(
+        options["images"], options["patch"], options["keys"], options["shown"],
+        tuple(sorted(set(layers))), options["steps"], tuple(request.seeds(options["seeds"])),
+        options["spread"],
+    )  # fmt: skip
+    measures = measured(plan, folder)
+    caption = (
+        f"Section 6 on {plan.data}: attention diversity (top {plan.keys} keys, in patches) of the "
+        f"last layer, {len(plan.seeds)} seeds. {_words(measures)}."
+    )
+    data: dict[str, Any] = {"records": list(plan.records)}
+    data |= {f"{task}, {n}": entry.tolist() for (task, n), entry in measures.values.items()}
+    return Drawing(_draw(measures), data, caption, table(measures))
+
+
+@lru_cache(maxsize=2)
+def measured_once(plan: Plan) -> Measures:
+    """The same without a folder, once."""
+    return measured(plan)
+
+
+@measures(
+    "least diversity of masked minus that of supervised training, in standard errors",
+    ">", ERRORS, single=("step size", "time"),
+)  # fmt: skip
+def figure_3(study: Study) -> Finding:
+    """Attention diversity at the end of masked and of supervised training, at both depths."""
+    if study.parameters is not None:
+        raise Undecided("the claim is of networks on real images, which have no such parameters")
+    steps = STEPS if study.thorough else QUICK_STEPS
+    plan = Plan(steps=steps, seeds=tuple(study.seeds(QUICK_SEEDS, SEEDS)))
+    try:
+        found = measured_once(plan)
+    except InvalidRequest as refusal:
+        raise Undecided(str(refusal), "measurement") from refusal
+    for (task, layers), values in found.values.items():
+        study.curve(f"{task}, {layers}", plan.records[1:], values[:, 1:, 0].mean(axis=0))
+        study.row({"training": task, "layers": layers}, start=values[:, 0, 0].mean(),
+                  end=values[:, -1, 0].mean(), variation=values[:, -1, 1].mean())  # fmt: skip
+    study.draw("steps", "attention diversity (patches)", y_scale="linear")
+    least = min(found.difference(layers).errors for layers in plan.layers)
+    reason = f"digits, {len(plan.seeds)} seeds, last layer, top {plan.keys} keys: {_words(found)}"
+    return study.conclude(least, reason)

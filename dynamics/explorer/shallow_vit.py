@@ -1,0 +1,68 @@
+"""The shallow ViT in a browser: every entry is trained, and what is shown are order parameters.
+
+The hinge loss has kinks that training stays at, so there is no flow: the page descends, from the
+random start of one seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dynamics.explorer.page_model import PageModel, Slider
+from dynamics.explorer.prepared import model_script, observables, problems
+from dynamics.registry import System
+from dynamics.systems.shallow_vit.parameters import Parameters
+from dynamics.validation import InvalidRequest
+
+MOST_ENTRIES = 4000
+"""Trained entries of a page: a step of so many takes milliseconds."""
+MEMORY = ("layer", "column", "sums", "memory")
+"""Fields of the data that are memory of the kernels."""
+SHARES = (0.3, 0.4, 0.5, 0.6, 0.7)
+"""Relevant tokens of a sample."""
+MARGINS = (0.5, 1.0, 2.0)
+"""Margins, over the one given."""
+
+
+def page_model(system: System, parameters: Parameters) -> PageModel:
+    """What a page needs of the system.
+
+    Parameters
+    ----------
+    system : System
+    parameters : Parameters
+        Where the sliders stand at first.
+
+    Raises
+    ------
+    InvalidRequest
+        Where a step would take too long for a page.
+    """
+    at_start = system.ReducedPopulation(parameters)
+    if at_start.layout.size > MOST_ENTRIES:
+        raise InvalidRequest(
+            f"m={parameters.m} has {at_start.layout.size} trained entries; explore can be of up to "
+            f"{MOST_ENTRIES}; nearest: m={_most_neurons(parameters, at_start.layout.size)}"
+        )
+    grid = _grid(parameters)
+    made = problems(system, parameters, grid)
+    text = model_script(made, (), MEMORY, {}, f"attdyn explore {system.name}")
+    sliders = tuple(
+        Slider(name, values=tuple(values), ends="a page has the data of these values")
+        for name, values in grid.items()
+    )
+    return PageModel(text, at_start, sliders, observables(at_start))
+
+
+def _most_neurons(parameters: Parameters, size: int) -> int:
+    """The largest m of so few entries: each neuron has d of them."""
+    return parameters.m - -(-(size - MOST_ENTRIES) // parameters.d)
+
+
+def _grid(parameters: Parameters) -> Mapping[str, Sequence[Any]]:
+    """Values of the constants that have sliders, the given ones among them."""
+    return {
+        "alpha_star": sorted({parameters.alpha_star, *SHARES}),
+        "margin": [float(f"{factor * parameters.margin:.6g}") for factor in MARGINS],
+    }

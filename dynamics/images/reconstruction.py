@@ -1,0 +1,101 @@
+"""Masked reconstruction: a transformer that is trained to fill in the patches it does not see.
+
+Of every image a share of the patches, drawn anew at every step, is masked: their tokens are one
+trained vector, to which the positions are added as to all others. From the token of each patch its
+pixels are read linearly, and the loss is the mean squared error over masked patches. Its attention
+is looked at on whole images, without masks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.images import require
+from dynamics.images.datasets import Floats
+from dynamics.images.networks import Theta, Transformer, cut
+from dynamics.problem import FloatArray
+
+MASKED = 0.75
+"""Share of the patches (He et al. 2022, MAE)."""
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """Mean squared error of masked patches.
+
+    Attributes
+    ----------
+    network : Transformer
+    masked : float
+        Share of the patches that are masked.
+    """
+
+    network: Transformer
+    masked: float = MASKED
+
+    def start(self, side: int, channels: int, seed: int) -> dict[str, Floats]:
+        """Every trained array at step 0: of the network, and the vector of masked patches.
+
+        Parameters
+        ----------
+        side, channels : int
+            Of an image.
+        seed : int
+        """
+        theta = self.network.start(side, channels, self.network.patch**2 * channels, seed)
+        return theta | {"hidden": np.zeros(self.network.width, np.float32)}
+
+    def loss(self, theta: Theta, batch: tuple[Any, ...], key: Any) -> Any:
+        """Mean squared error over the masked patches of a batch of pixels."""
+        jax = require("jax", "JAX")
+        patches = cut(batch[0], self.network.patch)
+        count, patch_count, _ = patches.shape
+        draws = jax.random.uniform(key, (count, patch_count), dtype=patches.dtype)
+        order = jax.numpy.argsort(jax.numpy.argsort(draws, axis=1), axis=1)
+        hidden = order < max(1, round(self.masked * patch_count))
+        errors = ((self.filled(theta, batch[0], hidden) - patches) ** 2).mean(axis=2)
+        return (errors * hidden).sum() / hidden.sum()
+
+    def filled(self, theta: Theta, pixels: Any, hidden: Any) -> Any:
+        """What is read from every patch, shape (N, D, patch * patch * channels).
+
+        Parameters
+        ----------
+        theta : mapping
+        pixels : float array, shape (N, side, side, channels)
+        hidden : bool array, shape (N, D)
+            Masked patches.
+        """
+        tokens = self.network.embedded(theta, pixels)
+        tokens = require("jax", "JAX").numpy.where(hidden[..., None], theta["hidden"], tokens)
+        tokens, _ = self.network.forward(theta, tokens)
+        return tokens @ theta["head"] + theta["head_bias"]
+
+
+@cache
+def _mapping() -> Any:
+    return require("jax", "JAX").jit(
+        lambda network, theta, pixels: network.forward(theta, network.embedded(theta, pixels))[1],
+        static_argnums=0,
+    )
+
+
+def attention(network: Transformer, theta: Theta, pixels: NDArray[Any], layer: int) -> FloatArray:
+    """Attention of a layer on whole images, shape (N, heads, D, D).
+
+    Parameters
+    ----------
+    network : Transformer
+    theta : mapping
+    pixels : float array, shape (N, side, side, channels)
+    layer : int
+        Of them all; -1 for the last.
+    """
+    used = {name: array for name, array in theta.items() if name not in ("head", "head_bias")}
+    maps = np.asarray(_mapping()(network, used, pixels)[layer], np.float64)
+    return maps / maps.sum(axis=-1, keepdims=True)

@@ -1,0 +1,136 @@
+r"""An object on a background: patches that are relevant to the label, and patches that are not.
+
+As Section 4.2 of Li et al. (2023) integrates a CIFAR-10 image into a noisy background, an image of
+a data set, the object, is put at a random place of a larger canvas, whole patches from the border;
+the rest is a texture, cut at random, or zero (clean). Of the D patches, those of the object are
+relevant to the label. Dropping background patches raises their share
+:math:`\alpha_\star`, up to 1 where none is left.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from dynamics.images import require
+from dynamics.images.datasets import Floats
+from dynamics.problem import FloatArray
+from dynamics.validation import known_word, refuse
+
+TEXTURES = ("grass", "gravel", "brick", "noise")
+"""Three images that the wheel of scikit-image ships, and independent uniform pixels."""
+COARSE = 4
+"""Pixels of a texture along the side of one of its cells, whose mean is a pixel here."""
+CELLS = 128
+
+
+class Canvases(NamedTuple):
+    """Objects on backgrounds.
+
+    Attributes
+    ----------
+    pixels : float32 array, shape (N, side, side, channels)
+    relevant : bool array, shape (N, D)
+        Whether a patch is of the object.
+    """
+
+    pixels: Floats
+    relevant: NDArray[np.bool_]
+
+
+def texture(name: str, random: Generator) -> FloatArray:
+    """A texture of 128 x 128 pixels with mean 0 and variance 1.
+
+    Parameters
+    ----------
+    name : str
+        One of `TEXTURES`.
+    random : Generator
+        Draws noise, and nothing else.
+
+    Raises
+    ------
+    InvalidRequest
+        For another name, or where scikit-image is not installed.
+    """
+    known_word("texture", name, TEXTURES)
+    if name == "noise":
+        fine = random.uniform(size=(CELLS, CELLS))
+    else:
+        image = np.asarray(getattr(require("skimage.data", "scikit-image"), name)(), np.float64)
+        side = CELLS * COARSE
+        fine = image[:side, :side].reshape(CELLS, COARSE, CELLS, COARSE).mean(axis=(1, 3))
+    return np.asarray((fine - fine.mean()) / fine.std())
+
+
+def integrate(
+    objects: Floats,
+    background: FloatArray,
+    side: int,
+    patch: int,
+    textured: NDArray[np.bool_],
+    random: Generator,
+) -> Canvases:
+    """Objects at random places of larger canvases.
+
+    Parameters
+    ----------
+    objects : float array, shape (N, height, height, channels)
+        Of mean 0 and variance 1.
+    background : float array, shape (CELLS, CELLS)
+        A texture, cut at random for every image and channel alike.
+    side, patch : int
+        Of a canvas and of a patch, in pixels; the patch divides both images.
+    textured : bool array, shape (N,)
+        Whether the background is the texture; else it is as dark as objects are.
+    random : Generator
+
+    Raises
+    ------
+    InvalidRequest
+        Where patches do not fill both images, or an object does not fit.
+    """
+    count, height, _, channels = objects.shape
+    if height % patch or side % patch or side < height:
+        allowed = f"a multiple of patch={patch}, of at least {height}, for objects of such sides"
+        refuse("side", side, f"cannot hold objects of {height} pixels", allowed, 2 * height)
+    dark = objects.min(axis=(0, 1, 2))
+    pixels = np.broadcast_to(dark, (count, side, side, channels)).astype(np.float32)
+    grid, across = side // patch, height // patch
+    relevant = np.zeros((count, grid, grid), bool)
+    corners = random.integers(grid - across + 1, size=(count, 2))
+    cuts = random.integers(len(background) - side + 1, size=(count, 2))
+    for k, ((y, x), (top, left)) in enumerate(zip(corners, cuts, strict=True)):
+        if textured[k]:
+            pixels[k] = background[top : top + side, left : left + side, None]
+        row, column = y * patch, x * patch
+        pixels[k, row : row + height, column : column + height] = objects[k]
+        relevant[k, y : y + across, x : x + across] = True
+    return Canvases(pixels, relevant.reshape(count, -1))
+
+
+def sparsified(relevant: NDArray[np.bool_], share: float, random: Generator) -> NDArray[np.bool_]:
+    """Patches that are left when background patches are dropped at random, shape (N, D).
+
+    Parameters
+    ----------
+    relevant : bool array, shape (N, D)
+        As many in every image.
+    share : float
+        alpha_* that is wanted, from that of whole images to 1: the nearest that can be had.
+    random : Generator
+
+    Examples
+    --------
+    >>> relevant = np.array([[True, True, False, False, False, False]])
+    >>> int(sparsified(relevant, 0.5, np.random.default_rng(0)).sum())
+    4
+    """
+    own, count = int(relevant[0].sum()), relevant.shape[1]
+    kept = int(np.clip(round(own / share) - own, 0, count - own))
+    order = np.where(relevant, 2.0, random.uniform(size=relevant.shape)).argsort(axis=1)
+    ranks = order.argsort(axis=1)
+    return relevant | (ranks < kept)

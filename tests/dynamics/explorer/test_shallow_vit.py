@@ -1,0 +1,64 @@
+"""The shallow ViT in a page: every entry is trained, by descent alone."""
+
+import numpy as np
+import pytest
+from node import needs_node, run_script
+
+import dynamics
+from dynamics.explorer.driver import worker_script
+from dynamics.explorer.shallow_vit import MOST_ENTRIES, page_model
+from dynamics.validation import InvalidRequest
+
+SYSTEM = dynamics.load_system("shallow_vit")
+PARAMETERS = SYSTEM.Parameters(m=30, L=20, margin=3.0)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return page_model(SYSTEM, PARAMETERS)
+
+
+@needs_node
+def test_kernels_agree_with_the_compiled_ones_along_a_run(model):
+    problem = SYSTEM.ReducedPopulation(PARAMETERS)
+    states = dynamics.descend(problem, eta=0.1, steps=60, record=12).states
+    body = """
+      const problem = MODEL.make(given.constants), n = problem.size;
+      return given.states.map((each) => {
+        const state = Float64Array.from(each), slope = new Float64Array(n);
+        const row = new Float64Array(problem.order_names.length);
+        problem.gradient(state, slope);
+        problem.order_parameters(state, slope, row);
+        return [slope, row];
+      });
+    """
+    given = {"constants": {"alpha_star": 0.5, "margin": 3.0}, "states": states.tolist()}
+    script = worker_script(model.script, model.problem)
+    for state, (slope, row) in zip(states, run_script(script, body, given), strict=True):
+        own = problem.gradient(state)
+        assert slope == pytest.approx(own, rel=1e-11, abs=1e-13 * np.abs(own).max())
+        assert row == pytest.approx(problem.order_parameters(state, own), rel=1e-12)
+
+
+@needs_node
+def test_descent_reaches_the_events_at_the_steps_of_python(model):
+    constants = {"alpha_star": 0.5, "margin": 3.0}
+    request = {
+        "id": 1, "kind": "descent", "constants": constants, "eta": 0.1, "steps": 100, "records": 9
+    }  # fmt: skip
+    body = "let r; await answer(given, (x) => { if (x.kind === 'descent') r = x; }); return r;"
+    reply = run_script(worker_script(model.script, model.problem), body, request)
+    run = dynamics.descend(SYSTEM.ReducedPopulation(PARAMETERS), eta=0.1, steps=100)
+    own = {name: event.step for name, event in run.events.items()}
+    assert {event["name"]: event["step"] for event in reply["events"]} == own
+    assert any(step for step in own.values())
+    assert reply["states"] == {}
+
+
+def test_a_step_that_takes_too_long_is_refused_with_a_size_that_does_not():
+    with pytest.raises(InvalidRequest) as refusal:
+        page_model(SYSTEM, SYSTEM.Parameters(m=1000))
+    nearest = int(str(refusal.value).rpartition("m=")[2])
+    for m, fits in ((nearest, True), (nearest + 1, False)):
+        problem = SYSTEM.ReducedPopulation(SYSTEM.Parameters(m=m))
+        assert (problem.layout.size <= MOST_ENTRIES) is fits

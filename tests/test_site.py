@@ -1,0 +1,133 @@
+"""The site: its links, its cache, and what is shown where a page to explore can be written."""
+
+import importlib
+import json
+import sys
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from dynamics.registry import load_system
+from dynamics.validation import InvalidRequest
+
+SITE = Path(__file__).resolve().parents[1] / "docs" / "site"
+NAMES = ("cache", "explorers", "links", "sources")
+PAGE = """<html><head><link rel="canonical" href="https://example.org">{}</head>
+<body id="top"><h1 id="ideas">Ideas</h1><a href="https://example.org">away</a>{}</body></html>"""
+
+
+@pytest.fixture
+def site(monkeypatch):
+    """A module of the site by its name."""
+    monkeypatch.syspath_prepend(str(SITE))
+    for name in NAMES:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield importlib.import_module
+    for name in NAMES:
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def built(tmp_path):
+    """A site of two pages, the second of which is reached."""
+    (tmp_path / "index.html").write_text(PAGE.format("", '<a href="b.html#ideas">b</a>'))
+    (tmp_path / "b.html").write_text(PAGE.format("", '<img src="index.html">'))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "reason"),
+    [
+        ("", '<a href="c.html">c</a>', "is no file"),
+        ("", '<img srcset="one.png 1x">', "is no file"),
+        ("", '<a href="index.html#none">c</a>', "names no element"),
+        ("", '<a href="#none">c</a>', "names no element"),
+        ("", '<a href="../c.html">c</a>', "leaves the site"),
+        ('<script src="https://example.org/a.js"></script>', "", "is loaded from a network"),
+        ('<link rel="stylesheet" href="//example.org/a.css">', "", "is loaded from a network"),
+    ],
+)
+def test_links_that_lead_nowhere_are_found(site, built, head, body, reason):
+    links = site("links")
+    assert links.check(built) == 0
+    (built / "b.html").write_text(PAGE.format(head, body))
+    (fault,) = links.broken(built)
+    assert fault.startswith("b.html: ")
+    assert reason in fault
+    assert links.check(built) == 1
+
+
+def test_pages_that_nothing_links_to_are_found(site, built):
+    links = site("links")
+    (built / "lonely.html").write_text(PAGE.format("", '<a href="lonely.html">itself</a>'))
+    assert list(links.unreached(built)) == ["lonely.html: nothing links to it"]
+
+
+def test_links_of_the_repository_are_led_to_pages(site):
+    sources = site("sources")
+    places = sources.pages_of_repository()
+    text = "[a](../CONTRIBUTING.md), [b](library.md#x), [c](https://example.org), [d](#here)"
+    led = sources.led(text, "docs/verdicts.md", places)
+    expected = "[a](../contributing.md), [b](../models/index.md#x), [c](https://example.org)"
+    assert led == f"{expected}, [d](#here)"
+    with pytest.raises(sources.BrokenLink, match=r"links to \.\./setup\.cfg"):
+        sources.led("[s](../setup.cfg)", "docs/events.md", places)
+
+
+def test_the_cache_is_of_what_there_is_and_small(site):
+    cache = site("cache")
+    items = {item.record: item for item in cache.items()}
+    assert {*cache.CACHE.glob("*/*.json")} <= {*items}
+    for record, item in items.items():
+        if not record.is_file():
+            continue
+        content = json.loads(record.read_text(encoding="utf-8"))
+        assert content["command"].split() == item.words
+        if item.name == "verdicts":
+            text = (record.with_suffix("") / "verdicts.md").read_text(encoding="utf-8")
+            assert sum(content["counts"].values()) == text.count("\n## ")
+            names = {path.name for path in record.with_suffix("").glob("*.png")}
+            assert names == {name for name in names if f"({name})" in text}
+        elif "refused" not in content:
+            assert item.picture.stat().st_size < 2 * cache.MOST_BYTES
+    assert sum(path.stat().st_size for path in cache.CACHE.rglob("*.*")) < 10e6
+
+
+def test_claims_without_a_verdict_are_named(site, tmp_path, monkeypatch):
+    cache = site("cache")
+    item = cache.Item("deep_linear", "verdicts")
+    first, *others = (claim.source for claim in load_system("deep_linear").claims)
+    monkeypatch.setattr(cache, "CACHE", tmp_path)
+    assert not item.is_current()
+    report = tmp_path / "deep_linear" / "verdicts" / "verdicts.md"
+    report.parent.mkdir(parents=True)
+    (tmp_path / "deep_linear" / "verdicts.json").write_text("{}")
+    report.write_text(f"# Title\n\n## {first}\n")
+    assert item.unmeasured() == others
+    assert not item.is_current()
+    report.write_text("\n".join(f"## {source}" for source in (first, *others)))
+    assert item.is_current()
+
+
+def test_pages_to_explore_are_written_where_there_is_what_writes_them(site, tmp_path, monkeypatch):
+    explorers = site("explorers")
+    module = ModuleType("dynamics.explorer")
+    module.__spec__ = ModuleSpec("dynamics.explorer", None)
+
+    def write_page(name, path):
+        if name == "topic_model":
+            raise InvalidRequest("too large")
+        path.write_text(name)
+
+    module.write_page = write_page
+    monkeypatch.setitem(sys.modules, "dynamics.explorer", module)
+    written = explorers.write_explorers(tmp_path)
+    assert "linear_icl" in written
+    assert "topic_model" not in written
+    names = {path.stem for path in (tmp_path / "explorers").glob("*.html")}
+    assert names == {*written}
+    text = explorers.listed(written, written)
+    assert all(f'"explorers/{name}.html"' in text for name in written)
+    assert 'src="../explorers/linear_icl.html"' in explorers.frame("linear_icl")
