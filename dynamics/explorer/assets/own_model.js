@@ -1,0 +1,99 @@
+// A model of one's own: PROGRAMS are printed from its traced functions, POINTS are values of its
+// whole constants and words with their data, FUNCTIONS are those of its real constants.
+
+const ENTRIES = { u1: Uint8Array, i2: Int16Array, i4: Int32Array, f8: Float64Array };
+
+/** A table that `dynamics.explorer.own_model` has written: type and base64. */
+function decode([type, text]) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const values = new ENTRIES[type](bytes.buffer);
+  return type === "f8" ? values : Float64Array.from(values);
+}
+
+const TABLES = ENCODED.map(decode);
+
+/** An array as a sum of functions of the constants times tables. */
+function arrayAt({ size, parts }, constants) {
+  if (parts.length === 1 && parts[0][0] === ONE) return TABLES[parts[0][1]];
+  const out = new Float64Array(size);
+  for (const [number, table] of parts) {
+    const factor = FUNCTIONS[number](constants), values = TABLES[table];
+    for (let k = 0; k < size; k += 1) out[k] += factor * values[k];
+  }
+  return out;
+}
+
+function sameAt(point, constants) {
+  return Object.keys(point.at).every((name) => point.at[name] === constants[name]);
+}
+
+/** How far constants are from a point: the nearest point has the least. */
+function distance(point, constants) {
+  return Object.keys(point.at).reduce((sum, name) => {
+    const [here, there] = [point.at[name], constants[name]];
+    if (here === there) return sum;
+    return sum + 1 + (typeof here === "number" ? Math.abs(here - there) / (1 + Math.abs(here)) : 0);
+  }, 0);
+}
+
+function shownValue(value) {
+  return typeof value === "string" ? `'${value}'` : `${value}`;
+}
+
+function check(constants) {
+  const refused = (message, nearest = null) => ({ ok: false, message, nearest });
+  for (const name of FIXED.reals) {
+    if (!Number.isFinite(constants[name])) return refused(`${name}=${constants[name]} is not a finite number`);
+  }
+  for (const { text, names, holds } of LIMITS) {
+    if (!holds(constants)) {
+      const there = names.map((name) => `${name}=${shownValue(constants[name])}`).join(" ");
+      return refused(`${there} is outside the limits of ${FIXED.name}: ${text}`);
+    }
+  }
+  const point = POINTS.find((each) => sameAt(each, constants));
+  if (point === undefined) {
+    const nearest = POINTS.reduce((a, b) => (distance(b, constants) < distance(a, constants) ? b : a)).at;
+    const other = Object.keys(nearest).filter((name) => nearest[name] !== constants[name]);
+    const held = other.map((name) => `${name} = ${[...new Set(POINTS.map((each) => each.at[name]))].join(", ")}`);
+    const flags = other.map((name) => `--${name} ${constants[name]}`).join(" ");
+    return refused(`this page holds ${held.join(" and ")}; ${FIXED.command} ${flags} writes another`, { ...constants, ...nearest });
+  }
+  if (point.inputs.length && point.law) {
+    const weights = arrayAt(point.inputs[0], constants);
+    const least = weights.reduce((a, b) => Math.min(a, b), 0), total = weights.reduce((a, b) => a + b, 0);
+    if (least < -1e-15) return refused("law gives a negative probability to a sample");
+    if (!(Math.abs(total - 1) <= 1e-12)) return refused(`the probabilities of law sum to ${total}, not to 1`);
+  }
+  return { ok: true, message: "", nearest: null };
+}
+
+function make(constants) {
+  const point = POINTS.find((each) => sameAt(each, constants));
+  const inputs = point.inputs.map((one) => arrayAt(one, constants));
+  const bound = (number) => (number === null ? undefined : PROGRAMS[number](TABLES, ...inputs));
+  const [gradient, order, observables, jacobian] = point.programs.map(bound);
+  const start = Float64Array.from(arrayAt(point.start, constants));
+  const problem = {
+    size: start.length,
+    start,
+    groups: Int32Array.from(FIXED.groups),
+    state_names: FIXED.state_names,
+    observable_names: FIXED.observable_names,
+    order_names: FIXED.order_names,
+    constants: Object.fromEntries(Object.entries(constants).filter(([, value]) => typeof value !== "string")),
+    gradient,
+    order_parameters: order,
+    observables,
+    matrix(name, state) {
+      const { rows, columns, labels, base, along } = point.matrices[name];
+      const values = Float64Array.from(arrayAt(base, constants)), n = state.length, by = TABLES[along];
+      for (let c = 0; c < values.length; c += 1) for (let k = 0; k < n; k += 1) values[c] += by[c * n + k] * state[k];
+      return { rows, columns, labels: Int32Array.from(TABLES[labels]), values };
+    },
+  };
+  if (jacobian) problem.jacobian = jacobian;
+  return problem;
+}
+
+const MODEL = { check, make };

@@ -1,0 +1,339 @@
+"""The constants at which a page holds a model of one's own, and its programs and data there."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from dynamics.explorer.driver import rules
+from dynamics.explorer.own_programs import Matrix, matrices_of, printed
+from dynamics.explorer.own_sliders import limits_of, words_of
+from dynamics.explorer.page_model import scalars
+from dynamics.explorer.real_constants import Readings, holds, readings
+from dynamics.explorer.traced_program import Tables
+from dynamics.models.engine.problem import MOST_NAMED, ModelProblem
+from dynamics.registry import System
+from dynamics.validation import InvalidRequest
+from theory.model import Model
+from theory.tracing import UntracedPrimitive
+
+SECONDS = 20.0
+"""For the values of whole constants beside those where the sliders stand."""
+BYTES = 500_000
+"""Of programs and tables, before they are encoded."""
+MOST_POINTS = 24
+REACH = 4
+"""Steps of a whole constant to either side, at most."""
+GROWTH = 4
+"""Samples of a law beside those where the sliders stand, at most."""
+NUMBERS_OF_DRAWS = 12_000
+"""Numbers of all draws of a law that can only be sampled."""
+LEAST_DRAWS = 100
+MOVES = (0.83, 1.09)
+"""Factors of real constants at which what stays equal is looked at."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """What a page holds at one set of constants that are not real.
+
+    Attributes
+    ----------
+    at : mapping
+        Constant -> value.
+    programs : tuple of str or None
+        Gradient, order parameters, observables, Jacobian.
+    readings : Readings
+    law : bool
+        Whether the risk is a sum over samples.
+    matrices : mapping
+    """
+
+    at: Mapping[str, Any]
+    programs: tuple[str | None, ...]
+    readings: Readings
+    law: bool
+    matrices: Mapping[str, Matrix]
+
+
+@dataclass(frozen=True)
+class Center:
+    """Where the sliders stand at first.
+
+    Attributes
+    ----------
+    system : System
+    parameters : Parameters
+    problem : ModelProblem
+        The reduced problem at real constants without special values.
+    held : tuple of str
+        Real constants that do not move, because a function of the model cannot be read by symbols,
+        or because more than the real constants changes with them.
+    draws : (samples, seed)
+    """
+
+    system: System
+    parameters: Any
+    problem: ModelProblem
+    held: tuple[str, ...]
+    draws: tuple[int, int]
+
+    @property
+    def model(self) -> Model:
+        """The functions of the model."""
+        return self.problem.realization.model
+
+    @property
+    def remark(self) -> str:
+        """What is said beside a slider."""
+        count, seed = self.draws
+        return (
+            f"the law is known by {count} draws (--samples {count} --seed {seed})" if count else ""
+        )
+
+    @cached_property
+    def read(self) -> Readings:
+        """The arrays of the problem as functions of the real constants."""
+        return readings(self.problem, self.draws)
+
+    @cached_property
+    def observable_names(self) -> tuple[str, ...]:
+        """Risk, and what the model observes."""
+        return ("risk", *self.problem.realization.observable_names)
+
+    @cached_property
+    def rules(self) -> str:
+        """The rules of events, printed."""
+        return rules(self.problem.events, self.problem.order_names, self.problem.rates)
+
+    def matrices(self) -> Iterator[Mapping[str, Any]]:
+        """The trained arrays, as a page lists them."""
+        names = self.problem.closure.names
+        for name, each in matrices_of(self.problem, self.read).items():
+            shape = " x ".join(map(str, self.problem.realization.shapes[name]))
+            slices = len(self.problem.realization.shapes[name]) > 2
+            yield {
+                "name": name,
+                "title": f"{name}, its first slice" if slices else name,
+                "meaning": f"trained entries of {name}, {shape}",
+                "classes": [
+                    {"label": f"{'-' if sign < 0 else ''}{names[k]}", "value": names[k]}
+                    for k, sign in each.classes
+                ],
+            }
+
+
+def center_of(system: System, parameters: Any) -> Center:
+    """The reduced problem around which a page is made.
+
+    Parameters
+    ----------
+    system : System
+    parameters : Parameters
+
+    Raises
+    ------
+    InvalidRequest
+        If it has more scalars than a page shows.
+    """
+    draws = _draws(system, parameters)
+    problem = reduced_problem(system, parameters, draws)
+    if not scalars(problem):
+        raise InvalidRequest(
+            f"{system.name} closes on {problem.layout.size} scalars; a page can show {MOST_NAMED}"
+        )
+    reals = [name for name in problem.realization.reals if problem.realization.reals[name]]
+    others = [
+        made for factors in MOVES
+        if (made := _moved(system, parameters, dict.fromkeys(reals, factors), draws)) is not None
+    ]  # fmt: skip
+    read = readings(problem, draws)
+    finest = max([problem, *others], key=_fineness)
+    if all(_key(each) == _key(finest) for each in others) and _refines(finest, problem):
+        problem = finest
+        read = readings(problem, draws)
+    unread = {
+        name for role in read.unread for name in problem.realization.model.arguments[role]
+        if name in problem.realization.reals
+    }  # fmt: skip
+    same = [each for each in others if _key(each) == _key(problem)]
+    if len(same) < len(others) or not holds(read, same):
+        unread = set(problem.realization.reals)
+    return Center(system, parameters, problem, tuple(sorted(unread)), draws)
+
+
+def _draws(system: System, parameters: Any) -> tuple[int, int]:
+    """Draws of a law that can only be sampled; (0, 0) of another."""
+    if not system.sampling_options:
+        return 0, 0
+    one = system.ReducedPopulation(parameters, samples=LEAST_DRAWS)
+    import jax
+
+    leaves = jax.tree.leaves(one.payload[0].samples)
+    numbers = sum(leaf.size for leaf in leaves) // LEAST_DRAWS
+    return max(LEAST_DRAWS, NUMBERS_OF_DRAWS // max(1, numbers) // 100 * 100), 0
+
+
+def reduced_problem(system: System, parameters: Any, draws: tuple[int, int]) -> ModelProblem:
+    """A problem on the scalars.
+
+    Parameters
+    ----------
+    system : System
+    parameters : Parameters
+    draws : (samples, seed)
+        Of a law that can only be sampled; (0, 0) of another.
+    """
+    count, seed = draws
+    options = {"samples": count, "seed": seed} if count else {}
+    made: Any = system.ReducedPopulation(parameters, **options)
+    return made
+
+
+def _moved(
+    system: System, parameters: Any, factors: Mapping[str, float], draws: tuple[int, int]
+) -> ModelProblem | None:
+    """The problem at other real constants; None where the model does not allow them."""
+    for power in (1.0, -1.0, 0.25, -0.25):
+        changes = {n: getattr(parameters, n) * x**power for n, x in factors.items()}
+        try:
+            return reduced_problem(system, dataclasses.replace(parameters, **changes), draws)
+        except InvalidRequest:
+            continue
+    return None
+
+
+def _fineness(problem: ModelProblem) -> tuple[int, int]:
+    return problem.closure.scalars, problem.closure.sample_classes
+
+
+def _key(problem: ModelProblem) -> tuple[Any, ...]:
+    """What stays equal in a problem."""
+    closure = problem.closure
+    groups = () if closure.sample_groups is None else closure.sample_groups.labels.tobytes()
+    classes = closure.classes
+    return classes.labels.tobytes(), classes.signs.tobytes(), groups, problem.coordinates
+
+
+def _refines(finer: ModelProblem, coarser: ModelProblem) -> bool:
+    """Whether what stays equal in one problem stays so in another."""
+    pairs = [(finer.closure.classes.labels, coarser.closure.classes.labels)]
+    if finer.closure.sample_groups is not None and coarser.closure.sample_groups is not None:
+        pairs.append((finer.closure.sample_groups.labels, coarser.closure.sample_groups.labels))
+    return finer.coordinates == coarser.coordinates and all(
+        one.shape == other.shape and len(set(zip(one, other, strict=True))) == len(set(one))
+        for one, other in pairs
+    )
+
+
+def points_around(center: Center, tables: Tables) -> list[Point]:
+    """The points of a page: first where the sliders stand, then others, nearest first.
+
+    Parameters
+    ----------
+    center : Center
+    tables : Tables
+        Gets the constant arrays of the programs.
+
+    Raises
+    ------
+    InvalidRequest
+        If a primitive of the model is not printed.
+    """
+    began = time.monotonic()
+    points = [_point(center, center.problem, tables)]
+    size = 0 if center.problem.realization.law is None else center.problem.realization.law.size
+    for changes in _nearest(center):
+        bytes_used = sum(t.nbytes for t in tables.arrays) + sum(
+            len(text) for text in {t for point in points for t in point.programs if t}
+        )
+        full = len(points) >= MOST_POINTS or bytes_used > BYTES
+        if full or time.monotonic() - began > SECONDS:
+            break
+        reals = center.problem.realization.reals
+        try:
+            parameters = dataclasses.replace(center.parameters, **{**reals, **changes})
+            if not _affordable(center.model, dataclasses.asdict(parameters), GROWTH * size):
+                continue
+            problem = reduced_problem(center.system, parameters, center.draws)
+        except InvalidRequest:
+            continue
+        made = _matched(center, problem, tables)
+        if made is not None:
+            points.append(made)
+    return points
+
+
+def _affordable(model: Model, constants: Mapping[str, Any], most: int) -> bool:
+    """Whether a law has at most so many samples."""
+    if model.law is None:
+        return True
+    try:
+        law = model.call("law", constants=constants)
+        return len(list(itertools.islice(iter(law), most + 1))) <= most
+    except Exception:  # the model refuses these constants in its own words when it is made
+        return True
+
+
+def _nearest(center: Center) -> Iterator[dict[str, Any]]:
+    """Changes of whole constants and words, the smallest first."""
+    limits = limits_of(center.model)
+    moves: list[tuple[int, str, Any]] = []
+    for name, value in dataclasses.asdict(center.parameters).items():
+        if isinstance(value, str):
+            words = [word for word in words_of(name, limits) if word != value]
+            moves += [(k + 1, name, word) for k, word in enumerate(words)]
+        elif isinstance(value, int) and not isinstance(value, bool):
+            moves += [(k, name, value + sign * k) for k in range(1, REACH + 1) for sign in (-1, 1)]
+    moves.sort(key=lambda move: move[0])
+    yield from ({name: value} for _, name, value in moves)
+    pairs = [
+        (one[0] + two[0], {one[1]: one[2], two[1]: two[2]})
+        for one, two in itertools.combinations(moves, 2)
+        if one[1] != two[1]
+    ]
+    yield from (changes for _, changes in sorted(pairs, key=lambda pair: pair[0]))
+
+
+def _arrays_of_scalars(problem: ModelProblem) -> list[str]:
+    """The array of the first entry of each class."""
+    entries = problem.closure.classes.first
+    return [problem.realization.entry_position(int(k))[0] for k in entries]
+
+
+def _matched(center: Center, problem: ModelProblem, tables: Tables) -> Point | None:
+    """The point of another problem; None if it has other scalars, or other events."""
+    first = center.problem
+    arrays = [_arrays_of_scalars(each) for each in (first, problem)]
+    alike = (
+        len(problem.scalars) == len(first.scalars)
+        and problem.coordinates == first.coordinates
+        and arrays[0] == arrays[1]
+        and problem.columns == first.columns
+        and problem.realization.observable_names == first.realization.observable_names
+        and rules(problem.events, problem.order_names, problem.rates) == center.rules
+    )
+    if not alike:
+        return None
+    point = _point(center, problem, tables)
+    matrices = matrices_of(first, center.read)
+    same = all(point.matrices[name].classes == each.classes for name, each in matrices.items())
+    return point if same and not point.readings.unread else None
+
+
+def _point(center: Center, problem: ModelProblem, tables: Tables) -> Point:
+    constants = problem.realization.constants
+    reals = problem.realization.reals
+    at = {n: v for n, v in constants.items() if n not in reals or n in center.held}
+    try:
+        programs = printed(problem, tables)
+    except UntracedPrimitive as error:
+        raise InvalidRequest(f"{center.system.name} has no page: {error}") from None
+    read = readings(problem, center.draws)
+    law = problem.realization.program.has_law
+    return Point(at, programs, read, law, matrices_of(problem, read))

@@ -1,0 +1,303 @@
+r"""How the arrays of a model depend on its real constants, read off by running it on symbols.
+
+The functions of a model that are plain Python, ``law``, ``sample``, ``start`` and ``fixed``, are
+called once with a symbol in place of every real constant. Each array that they give is then
+
+.. math:: \sum_j f_j(\mathrm{constants})\, T_j
+
+with few functions :math:`f_j`, which are printed, and tables :math:`T_j`. A model that compares a
+constant, or hands it to a function of floats, cannot be read so, and that is said by the name of
+the function. What was read is held against the model at other values by `holds`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+
+from dynamics.models.engine.problem import ModelProblem
+from dynamics.models.engine.realization import Realization
+from theory.law import ModelError
+
+MOST_FUNCTIONS = 200
+"""Functions of the constants in one array, at most."""
+MOST_SAMPLES = 40_000
+"""Samples of a law that is read by symbols."""
+TOLERANCE = 1e-13
+"""Deviation from the model, relative to the largest entry."""
+UNREADABLE = (ModelError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError)
+ROLES = ("law", "sample", "start", "fixed")
+
+
+class Constant(sympy.Symbol):  # type: ignore[misc]
+    """A real constant; times a truth value it is itself or zero, as a float would be."""
+
+    def __mul__(self, other: Any) -> Any:
+        return super().__mul__(_plain(other))
+
+    def __rmul__(self, other: Any) -> Any:
+        return super().__rmul__(_plain(other))
+
+
+def _plain(other: Any) -> Any:
+    return int(other) if isinstance(other, bool | np.bool_) else other
+
+
+def symbol(name: str) -> Constant:
+    """The symbol of a real constant."""
+    return Constant(name, real=True)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """An array as a sum of functions of the real constants times tables.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    parts : tuple of (function, table)
+        A sympy expression in the constants, and a float array, shape (size,).
+    """
+
+    shape: tuple[int, ...]
+    parts: tuple[tuple[sympy.Expr, NDArray[np.float64]], ...]
+
+    def at(self, constants: Mapping[str, Any]) -> NDArray[np.float64]:
+        """The array at some constants.
+
+        Parameters
+        ----------
+        constants : mapping
+            Name -> value; whole ones may be among them.
+        """
+        total = np.zeros(int(np.prod(self.shape)))
+        values = {symbol(name): sympy.Float(value, 17) for name, value in constants.items()
+                  if isinstance(value, float)}  # fmt: skip
+        for function, table in self.parts:
+            total += float(function.xreplace(values)) * table
+        return total.reshape(self.shape)
+
+    @property
+    def constant(self) -> bool:
+        """Whether no constant is in it."""
+        return all(not function.free_symbols for function, _ in self.parts)
+
+
+def reading(entries: Any) -> Reading:
+    """An array of numbers and expressions, split into functions and tables.
+
+    Parameters
+    ----------
+    entries : array
+        Of floats, or objects.
+
+    Raises
+    ------
+    ValueError
+        If it has too many functions of the constants.
+    """
+    array = np.asarray(entries)
+    if array.dtype != object:
+        return Reading(array.shape, ((sympy.Integer(1), array.astype(float).reshape(-1)),))
+    tables: dict[sympy.Expr, NDArray[np.float64]] = {}
+    split: dict[Any, list[tuple[float, sympy.Expr]]] = {}
+    for k, entry in enumerate(array.reshape(-1)):
+        expression = sympy.sympify(entry.item() if isinstance(entry, np.generic) else entry)
+        if expression not in split:
+            parts = (term.as_coeff_Mul() for term in sympy.Add.make_args(expression))
+            split[expression] = [(float(number), rest) for number, rest in parts]
+        for number, rest in split[expression]:
+            if number:
+                tables.setdefault(rest, np.zeros(array.size))[k] += number
+        if len(tables) > MOST_FUNCTIONS:
+            raise ValueError(f"more than {MOST_FUNCTIONS} functions of the constants")
+    return Reading(array.shape, tuple(tables.items()))
+
+
+@dataclass(frozen=True)
+class Readings:
+    """The arrays of a reduced problem.
+
+    Attributes
+    ----------
+    inputs : tuple of Reading
+        Leaves of the data in the order of `jax.tree.leaves`, and the offset of the embedding.
+    start : Reading
+        The scalars at step 0.
+    unread : tuple of str
+        Functions of the model that cannot be read by symbols; theirs are numbers.
+    """
+
+    inputs: tuple[Reading, ...]
+    start: Reading
+    unread: tuple[str, ...]
+
+
+def readings(problem: ModelProblem, draws: tuple[int, int] = (0, 0)) -> Readings:
+    """What the arrays of a reduced problem are as functions of the real constants.
+
+    Parameters
+    ----------
+    problem : ModelProblem
+    draws : (samples, seed)
+        Of a law that can only be sampled.
+    """
+    import jax
+
+    made, unread = problem.realization, []
+    data = problem.payload[0]
+    parts: dict[str, Any] = {
+        "weights": data.weights,
+        "samples": data.samples,
+        "fixed": data.fixed,
+    }
+    flat: Any = made.flat_start
+    for role in ROLES:
+        names = made.model.arguments.get(role, {})
+        if not any(name in made.reals for name in names):
+            continue
+        try:
+            if role == "start":
+                flat = _flat_start(made)
+            elif role == "fixed":
+                parts["fixed"] = made.model.call("fixed", constants=_symbolic(made))
+                _checked_alike(parts["fixed"], data.fixed)
+            else:
+                parts |= _law(problem) if role == "law" else _samples(made, draws)
+                _checked_alike(parts["samples"], data.samples)
+        except UNREADABLE:
+            unread.append(role)
+    embedding = problem.embedding
+    linear = problem.coordinates == "linear"
+    moving = problem.closure.classes.labels >= 0
+    offset = flat if linear else np.where(moving, 0, flat)
+    first = problem.closure.classes.first
+    start = np.zeros(len(problem.scalars)) if linear else flat[first]
+    assert embedding.offset.shape == offset.shape
+    leaves = [parts["weights"], *jax.tree.leaves(parts["samples"], is_leaf=_is_leaf)]
+    leaves += jax.tree.leaves(parts["fixed"], is_leaf=_is_leaf)
+    reals = [np.array(symbol(name), dtype=object) for name in sorted(made.reals)]
+    return Readings(
+        tuple(reading(np.asarray(leaf)) for leaf in [*leaves, *reals, offset]),
+        reading(start),
+        tuple(unread),
+    )
+
+
+def _is_leaf(part: Any) -> bool:
+    return isinstance(part, np.ndarray | sympy.Basic)
+
+
+def _symbolic(made: Realization) -> dict[str, Any]:
+    return {n: symbol(n) if n in made.reals else value for n, value in made.constants.items()}
+
+
+def _checked_alike(one: Any, other: Any) -> None:
+    """Refuse arrays by name that do not have the shapes of others."""
+    import jax
+
+    shapes = [
+        [np.shape(leaf) for leaf in jax.tree.leaves(part, is_leaf=_is_leaf)]
+        for part in (one, other)
+    ]
+    if shapes[0] != shapes[1]:
+        raise ValueError("arrays of other shapes")
+
+
+def _flat_start(made: Realization) -> NDArray[Any]:
+    arrays = made.model.call("start", constants=_symbolic(made))
+    flat = np.concatenate([np.asarray(arrays[name]).reshape(-1) for name in made.shapes])
+    if flat.shape != made.flat_start.shape:
+        raise ValueError("arrays of other shapes")
+    return flat
+
+
+def _law(problem: ModelProblem) -> dict[str, Any]:
+    """Weights and samples of the classes, in symbols."""
+    made, groups = problem.realization, problem.closure.sample_groups
+    law = made.law
+    assert law is not None
+    if law.size > MOST_SAMPLES:
+        raise ValueError("too many samples for symbols")
+    pairs = [
+        (p, s) for p, s in made.model.call("law", constants=_symbolic(made))
+        if not (isinstance(p, int | float | sympy.Number) and p == 0)
+    ]  # fmt: skip
+    if len(pairs) != law.size:
+        raise ValueError("other samples have a probability")
+    labels = np.arange(law.size) if groups is None else groups.labels
+    terms: list[dict[Any, int]] = [{} for _ in range(int(labels.max()) + 1)]
+    for label, (probability, _) in zip(labels, pairs, strict=True):
+        value = sympy.sympify(_plain(probability))
+        terms[label][value] = terms[label].get(value, 0) + 1
+    weights = [sympy.Add(*(n * value for value, n in term.items())) for term in terms]
+    first = np.unique(labels, return_index=True)[1]
+    return {
+        "weights": np.array(weights, dtype=object),
+        "samples": _stacked(pairs[k][1] for k in first),
+    }
+
+
+def _samples(made: Realization, draws: tuple[int, int]) -> dict[str, Any]:
+    """Draws in symbols, of equal weights."""
+    count, seed = draws
+    generator = np.random.default_rng(seed)
+    constants = _symbolic(made)
+    drawn = [made.model.call("sample", generator, constants=constants) for _ in range(count)]
+    return {"weights": np.full(count, 1 / count), "samples": _stacked(drawn)}
+
+
+def _stacked(samples: Iterable[Any]) -> Any:
+    """Samples of one structure, each part of them as one array."""
+    import jax
+
+    several = list(samples)
+    leaves = [jax.tree.leaves(sample, is_leaf=_is_leaf) for sample in several]
+    structure = jax.tree.structure(several[0], is_leaf=_is_leaf)
+    columns = [
+        np.stack([np.asarray(leaf) for leaf in column]) for column in zip(*leaves, strict=True)
+    ]
+    return jax.tree.unflatten(structure, columns)
+
+
+def arrays_of(problem: ModelProblem) -> list[NDArray[np.float64]]:
+    """The arrays that a reading is of, as the compiled problem has them.
+
+    Parameters
+    ----------
+    problem : ModelProblem
+    """
+    import jax
+
+    data, embedding = problem.payload
+    leaves = [*jax.tree.leaves(data), embedding.offset, problem.initial_state]
+    return [np.asarray(leaf, dtype=float) for leaf in leaves]
+
+
+def deviation(read: Readings, problem: ModelProblem) -> float:
+    """How far readings are from the arrays of a problem, relative to the largest entries.
+
+    Parameters
+    ----------
+    read : Readings
+    problem : ModelProblem
+        Of the same classes, at any real constants.
+    """
+    worst = 0.0
+    for own, array in zip([*read.inputs, read.start], arrays_of(problem), strict=True):
+        value = own.at(problem.realization.constants)
+        if value.shape != array.shape:
+            return np.inf
+        size = float(np.abs(array).max(initial=0.0)) or 1.0
+        worst = max(worst, float(np.abs(value - array).max(initial=0.0)) / size)
+    return worst
+
+
+def holds(read: Readings, problems: Sequence[ModelProblem]) -> bool:
+    """Whether readings give the arrays of problems at other real constants."""
+    return all(deviation(read, problem) <= TOLERANCE for problem in problems)

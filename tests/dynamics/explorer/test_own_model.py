@@ -1,0 +1,220 @@
+"""Models of one file in a page: node gives what the compiled problem gives, as constants move."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from node import needs_node, run_script
+
+import dynamics
+from dynamics.explorer import own_points
+from dynamics.explorer.driver import worker_script
+from dynamics.explorer.own_model import page_model
+from dynamics.explorer.own_points import center_of, reduced_problem
+from dynamics.explorer.own_programs import MOST_JACOBIAN
+from dynamics.validation import InvalidRequest
+
+SMALL = {
+    "deep_linear": {"D": 2, "layers": 3},
+    "induction_head": {"N": 1},
+    "linear_icl": {"D": 2, "slope": 0.5},
+    "merged_staircase": {"D": 3, "neurons": 3},
+    "single_location": {"L": 2},
+    "single_location_gaussian": {"d": 3, "L": 2},
+    "softmax_icl": {"K": 3, "N": 2},
+    "topic_model": {"T": 3, "v": 1, "chosen": 2},
+}
+README = Path(__file__).parents[3] / "README.md"
+ODD = '''
+"""A model of parts that are rare together: sorting, running sums, indices, a median."""
+
+import numpy as np
+
+limits = ("q > 0", "q + r < 1", "K >= 2", "kind in plain, sorted")
+events = {"half": "a >= g/2", "late": "b >= a while risk > 0"}
+names = {"a": ("w", 0), "b": ("w", 1)}
+
+
+def start(K=3, g=0.4):
+    M = 0.1 * np.eye(2)[None] * np.ones((2, 1, 1))
+    return {"w": np.append(np.full(K - 1, g), g**2), "M": M}
+
+
+def law(K, q=0.2, r=0.3):
+    for k in range(K):
+        weight = (q if k == 0 else r if k == 1 else (1 - q - r) / (K - 2)) if K > 2 else 0.5
+        yield weight, {"k": k, "x": np.cos(np.arange(K) + k), "flag": k % 2 == 0}
+
+
+def fixed(g):
+    return {"scale": np.array([1.0, g])}
+
+
+def loss(theta, sample, xp, K, kind="plain", g=0.4):
+    w = theta["w"][sample["k"]] * xp.cumsum(theta["w"] * sample["x"])
+    w = xp.sort(w) if kind == "sorted" else w
+    picked = xp.take(w, xp.argmax(sample["x"])) + xp.median(w)
+    turned = xp.einsum("hij,hjk->ik", theta["M"], theta["M"]) * theta["scale"]
+    far = xp.where(sample["flag"], xp.erf(picked), xp.logaddexp(picked, g))
+    return (far - 1) ** 2 + xp.sum(xp.clip(turned, -3, 0.5) ** 2) + xp.hypot(picked, 1.0)
+
+
+def observables(theta, xp):
+    return {"largest": xp.max(theta["w"]), "trace": xp.trace(theta["M"][0])}
+'''
+BODY = """
+  const problem = MODEL.make(given.constants), n = problem.size;
+  const slope = new Float64Array(n), derivative = new Float64Array(n * n);
+  const row = new Float64Array(problem.order_names.length);
+  const observed = new Float64Array(problem.observable_names.length);
+  const states = given.states.map((each, k) => {
+    const state = Float64Array.from(each);
+    problem.gradient(state, slope);
+    problem.order_parameters(state, slope, row);
+    problem.observables(state, observed);
+    if (problem.jacobian && k < 20) problem.jacobian(state, derivative);
+    return [slope, row, observed, k < 20 ? derivative : []].map((values) => Array.from(values));
+  });
+  return { states, check: MODEL.check(given.constants), start: problem.start };
+"""
+
+
+@pytest.fixture(autouse=True)
+def few_points(monkeypatch):
+    monkeypatch.setattr(own_points, "SECONDS", 0.0)
+
+
+@pytest.fixture(scope="module")
+def odd_path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "odd.py"
+    path.write_text(ODD)
+    return path
+
+
+def moved(parameters):
+    """Every real constant elsewhere."""
+    values = dataclasses.asdict(parameters)
+    reals = {name: 0.9 * x + 0.003 for name, x in values.items() if isinstance(x, float)}
+    return dataclasses.replace(parameters, **reals)
+
+
+def near(result, wanted, tolerance=1e-12):
+    wanted = np.asarray(wanted, dtype=float).reshape(-1)
+    size = np.abs(wanted).max(initial=1e-300)
+    return np.abs(np.array(result, dtype=float) - wanted).max(initial=0.0) <= tolerance * size
+
+
+def check_against_python(system, parameters, script=None):
+    """Everything that the page computes, at 200 states, with its real constants elsewhere."""
+    center = center_of(system, parameters)
+    script = page_model(system, parameters).script if script is None else script
+    there = moved(parameters)
+    problem = reduced_problem(system, there, center.draws)
+    assert problem.layout.names == center.problem.layout.names
+    states = np.random.default_rng(5).normal(size=(200, problem.layout.size))
+    given = {"constants": dataclasses.asdict(there), "states": states.tolist()}
+    result = run_script(script, BODY, given)
+    assert result["check"]["ok"], result["check"]
+    assert near(result["start"], problem.initial_state)
+    reported = problem.observables_of(states)
+    for k, (slope, row, observed, derivative) in enumerate(result["states"]):
+        own = problem.gradient(states[k])
+        assert near(slope, own)
+        assert near(row, problem.order_parameters(states[k], own))
+        assert near(observed, [reported[k][name] for name in center.observable_names])
+        if k < 20 and problem.layout.size <= MOST_JACOBIAN:
+            assert near(derivative, problem.jacobian(states[k]))
+
+
+@needs_node
+@pytest.mark.parametrize("name", SMALL)
+def test_models_of_the_library(name):
+    system = dynamics.load_system(name)
+    check_against_python(system, system.Parameters(**SMALL[name]))
+
+
+@needs_node
+def test_the_model_of_the_readme(tmp_path):
+    (text,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)[:1]
+    (tmp_path / "my.py").write_text(text)
+    system = dynamics.load_system(tmp_path / "my.py")
+    check_against_python(system, system.Parameters(D=6, C=2))
+
+
+@needs_node
+@pytest.mark.parametrize("kind", ["plain", "sorted"])
+def test_a_model_of_rare_primitives(odd_path, kind):
+    system = dynamics.load_system(odd_path)
+    check_against_python(system, system.Parameters(kind=kind))
+
+
+@needs_node
+def test_other_words_and_sizes_are_held_and_what_is_not_is_said(odd_path, monkeypatch):
+    monkeypatch.setattr(own_points, "SECONDS", 60.0)
+    monkeypatch.setattr(own_points, "MOST_POINTS", 2)
+    system = dynamics.load_system(odd_path)
+    model = page_model(system, system.Parameters())
+    sliders = {slider.name: slider for slider in model.sliders}
+    assert sliders["kind"].values == ("plain", "sorted")
+    assert (sliders["q"].minimum, sliders["q"].open_minimum) == (0.0, True)
+    check_against_python(system, system.Parameters(kind="sorted"), model.script)
+    usual = dataclasses.asdict(system.Parameters())
+    asked = [{}, {"kind": "sorted"}, {"K": 7}, {"q": 0.9}, {"q": -0.1}, {"kind": "other"}]
+    body = "return given.map((each) => MODEL.check(each));"
+    answers = run_script(model.script, body, [usual | changes for changes in asked])
+    assert [answer["ok"] for answer in answers] == [True, True, False, False, False, False]
+    messages = [answer["message"] for answer in answers]
+    command = f"attdyn explore {system.reference}"
+    assert messages[2] == f"this page holds K = 3; {command} --K 7 writes another"
+    assert answers[2]["nearest"] == usual
+    for changes, message in zip(asked[3:], messages[3:], strict=True):
+        with pytest.raises(InvalidRequest) as refused:
+            system.Parameters(**changes)
+        assert message == str(refused.value)
+
+
+@needs_node
+def test_the_driver_runs_it_as_python_does(odd_path):
+    system = dynamics.load_system(odd_path)
+    model = page_model(system, system.Parameters())
+    ask = """
+      const replies = [];
+      for (const request of given) await answer(request, (reply) => replies.push(reply));
+      return replies.filter((reply) => reply.kind !== "progress");
+    """
+    constants = dataclasses.asdict(system.Parameters())
+    requests = [
+        {"id": 1, "kind": "descent", "constants": constants, "eta": 0.02, "steps": 400,
+         "records": 9},
+        {"id": 2, "kind": "matrix", "constants": constants, "name": "w",
+         "state": dict.fromkeys(model.problem.layout.names, 0.25)},
+    ]  # fmt: skip
+    run, matrix = run_script(worker_script(model.script, model.problem), ask, requests)
+    own = dynamics.descend(system.ReducedPopulation(system.Parameters()), 0.02, 400)
+    assert run["outcome"] == "horizon"
+    assert run["states"]["a"][-1] == pytest.approx(own["a"][-1], rel=1e-11)
+    assert {event["name"]: event["step"] for event in run["events"]} == {
+        name: event.step for name, event in own.events.items()
+    }
+    assert (matrix["rows"], matrix["columns"]) == (1, 3)
+    assert set(matrix["values"]) == {0.25}
+
+
+def test_special_values_of_constants_do_not_join_what_parts_elsewhere():
+    system = dynamics.load_system("softmax_icl")
+    assert system.ReducedPopulation(system.Parameters()).layout.size == 2  # p1 = 1/3 = 1/K
+    assert center_of(system, system.Parameters(N=2)).problem.layout.size == 5
+
+
+def test_what_a_page_cannot_hold_is_refused_in_one_line(tmp_path):
+    path = tmp_path / "inverse.py"
+    path.write_text(
+        "import jax\n\ndef start(a=0.3):\n    return {'w': [a, a / 2]}\n\n"
+        "def risk(theta, xp):\n    return xp.sum(jax.lax.erf_inv(theta['w']) ** 2)\n"
+    )
+    system = dynamics.load_system(path)
+    with pytest.raises(InvalidRequest, match="'erf_inv' cannot be read") as refused:
+        page_model(system, system.Parameters())
+    assert "\n" not in str(refused.value)
