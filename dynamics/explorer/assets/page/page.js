@@ -133,6 +133,7 @@ function show_flow(run, asked) {
   at("results").classList.remove("stale");
   settled = { flow: run, descent: null, asked };
   results.view.horizon = asked.horizon;
+  results.view.least_time = flows ? description.run.least_time : asked.eta;
   if (results.view.time === null || results.view.time > asked.horizon) results.view.time = asked.horizon;
   results.show(run, null, asked.constants, !asked.done);
   show_numbers();
@@ -213,7 +214,7 @@ function build_values() {
 
 function clock_axis() {
   const linear = results.view.linear;
-  return scale(linear ? 0 : description.run.least_time, results.view.horizon, 0, TICKS, !linear);
+  return scale(linear ? 0 : results.view.least_time, results.view.horizon, 0, TICKS, !linear);
 }
 
 function choose_time(time) {
