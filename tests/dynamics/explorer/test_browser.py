@@ -133,13 +133,44 @@ def test_an_address_restores_the_picture_and_history_works(browser, tab):
 
 
 def test_a_wrong_address_is_said_and_does_no_harm(browser, address):
-    tab = Tab(browser, address + "#q=banana&flux=3&p=5&view.x=z&C=%E0%A4%A")
+    tab = Tab(browser, address + "#q=banana&flux=3&p=5&law=none&view.x=z&C=%E0%A4%A")
     tab.expect("#remarks").to_contain_text("q = banana, which is no number; 0.5 is shown")
     tab.expect("#remarks").to_contain_text("flux, which is no control")
+    tab.expect("#remarks").to_contain_text("law = none, which is none of mixed, any; mixed is")
     tab.expect("#remarks").to_contain_text("view.x = z")
     tab.rests()
     tab.expect("#control-p-number").to_have_value("5")
     assert tab.complaints == []
+    tab.context.close()
+
+
+def test_one_scalar_without_events_has_a_page(browser, tmp_path):
+    changes = {"states": mock_model.DESCRIPTION["states"][:1], "plane": None, "matrices": [],
+               "events": [], "observables": [], "constants": mock_model.DESCRIPTION["constants"],
+               "panels": [{"names": ["x"], "logarithmic": False, "title": "x"}]}  # fmt: skip
+    tab = Tab(browser, mock_model.write(tmp_path / "one.html", **changes))
+    tab.rests()
+    tab.expect("#values").to_contain_text("= 1")
+    tab.expect("#figures .card").to_have_count(1)
+    assert tab.complaints == []
+    tab.context.close()
+
+
+def test_what_a_worker_throws_is_one_line_and_the_next_request_goes_on(browser, tmp_path):
+    path = tmp_path / "failing.html"
+    thrown = "if (request.constants.p === 5) throw new Error('no step can be made');"
+    script = mock_model.worker().replace(
+        "function flow(",
+        f"function flow(request) {{ {thrown} return real(request); }}\nfunction real(",
+    )
+    path.write_text(mock_model.page(mock_model.DESCRIPTION, script), encoding="utf-8")
+    tab = Tab(browser, path.as_uri())
+    tab.rests()
+    tab.type_into("p", "5")
+    tab.expect("#alert").to_contain_text("no step can be made")
+    tab.type_into("p", "3")
+    tab.expect("#alert").to_be_hidden()
+    tab.rests()
     tab.context.close()
 
 

@@ -249,7 +249,14 @@ function pause() {
 /** Show what the address says. */
 function restore() {
   const { state, remarks } = state_of(window.location.hash, usual);
-  for (const [name, control] of Object.entries(controls)) control.show(state[name]);
+  for (const [name, control] of Object.entries(controls)) {
+    const { values, kind, default: standard } = control.constant;
+    if (kind === "word" && !(values || [standard]).includes(state[name])) {
+      remarks.push(`The address has ${name} = ${state[name]}, which is none of ${(values || [standard]).join(", ")}; ${standard} is shown.`);
+      state[name] = standard;
+    }
+    control.show(state[name]);
+  }
   at("linear").checked = state["view.linear"] !== 0;
   results.view.linear = state["view.linear"] !== 0;
   results.view.time = state["view.time"] > 0 ? state["view.time"] : null;

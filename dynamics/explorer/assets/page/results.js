@@ -74,7 +74,7 @@ class Results {
 
   /** Events that the flow reached. */
   events() {
-    return this.flow.events.filter(has_time);
+    return this.flow.events.filter((event) => has_time(event) && event.name in this.marks);
   }
 
   /** Show runs; `moving` while a control is being dragged. */
