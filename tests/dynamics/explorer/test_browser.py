@@ -241,7 +241,7 @@ def test_curves_and_charts_are_taken_away(tab, tmp_path):
 
 
 def test_a_long_descent_shows_its_progress_and_gives_way(tab):
-    tab.type_into("steps", "400000")
+    tab.type_into("steps", "5000000")
     tab.expect("#progress").to_be_visible()
     tab.type_into("steps", "1000")
     tab.rests()
@@ -249,8 +249,18 @@ def test_a_long_descent_shows_its_progress_and_gives_way(tab):
     tab.expect("#progress").to_be_hidden()
 
 
-def test_print_is_on_light_paper(tab):
-    tab.page.emulate_media(media="print", color_scheme="dark")
+def test_print_is_on_light_paper(browser, address):
+    tab = Tab(browser, address, color_scheme="dark")
+    tab.rests()
+    shade = (
+        "(() => { const canvas = document.querySelector('canvas'); const context ="
+        " canvas.getContext('2d'); return Math.min(...context.getImageData(canvas.width / 3,"
+        " canvas.height / 2, 1, 1).data.slice(0, 3)); })()"
+    )
+    assert tab.page.evaluate(shade) < 80
+    tab.page.emulate_media(media="print")
+    tab.expect("#controls").to_have_css("background-color", "rgb(255, 255, 255)")
+    assert tab.page.evaluate(shade) > 200
     assert (
         tab.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     )

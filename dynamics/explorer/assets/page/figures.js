@@ -43,7 +43,7 @@ class Figure {
   /** The chart as a file of vectors, on light paper. */
   svg() {
     const height = Math.round(this.height(EXPORT_WIDTH));
-    const surface = new SvgSurface(EXPORT_WIDTH, height, LIGHT.paper);
+    const surface = new SvgSurface(EXPORT_WIDTH, height, LIGHT, this.name);
     this.draw(surface, EXPORT_WIDTH, height, LIGHT);
     return surface.document(this.canvas.getAttribute("aria-label") || this.title);
   }

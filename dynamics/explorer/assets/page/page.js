@@ -323,8 +323,7 @@ function listen() {
   for (const button of document.querySelectorAll("[data-copy]")) button.addEventListener("click", () => copy(button));
   window.addEventListener("popstate", restore);
   night.addEventListener("change", () => results.redraw());
-  window.addEventListener("beforeprint", () => { printing = true; results.redraw(); });
-  window.addEventListener("afterprint", () => { printing = false; results.redraw(); });
+  print.addEventListener("change", () => results.redraw());
 }
 
 build_controls();

@@ -127,8 +127,9 @@ class CanvasSurface {
 
 /** A file of vectors (SVG 1.1), as text. */
 class SvgSurface {
-  /** @param {number} width  @param {number} height  @param {string} paper colour of the background */
-  constructor(width, height, paper) {
+  /** @param {number} width  @param {number} height  @param {{paper: string}} colours  @param {string} name */
+  constructor(width, height, { paper }, name) {
+    this.name = name;
     this.size = [width, height];
     this.parts = [`<rect width="${width}" height="${height}" fill="${paper}"/>`];
     this.clips = 0;
@@ -165,7 +166,7 @@ class SvgSurface {
   }
 
   clip(x, y, width, height, draw) {
-    const id = `clip${(this.clips += 1)}`;
+    const id = `${this.name}-clip-${(this.clips += 1)}`;
     this.parts.push(`<clipPath id="${id}"><rect x="${dot(x)}" y="${dot(y)}" width="${dot(width)}"` +
       ` height="${dot(height)}"/></clipPath><g clip-path="url(#${id})">`);
     draw();
