@@ -1,0 +1,187 @@
+"""Arrays of a traced program: constants as tables, entries by position, sums and products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.explorer.loop_nests import (
+    Term,
+    Value,
+    View,
+    Writer,
+    literal,
+    merged,
+    on_views,
+    strides_of,
+    varies,
+    views_of,
+)
+
+REDUCTIONS = {
+    "reduce_sum": ("0", "{0} + {1}"),
+    "reduce_prod": ("1", "{0} * {1}"),
+    "reduce_max": ("-Infinity", "Math.max({0}, {1})"),
+    "reduce_min": ("Infinity", "Math.min({0}, {1})"),
+    "reduce_and": ("1", "{0} && {1} ? 1 : 0"),
+    "reduce_or": ("0", "{0} || {1} ? 1 : 0"),
+    "reduce_xor": ("0", "{0} !== {1} ? 1 : 0"),
+}
+"""Reduction -> its value on nothing, and one more entry."""
+
+
+class Tables:
+    """Constant arrays of the programs of a page, each of them once."""
+
+    def __init__(self) -> None:
+        self.arrays: list[NDArray[np.float64]] = []
+        self._known: dict[bytes, int] = {}
+
+    def number(self, values: Any) -> int:
+        """The position of an array among the tables."""
+        flat = np.ascontiguousarray(values, dtype=np.float64).reshape(-1)
+        key = flat.tobytes()
+        if key not in self._known:
+            self._known[key] = len(self.arrays)
+            self.arrays.append(flat)
+        return self._known[key]
+
+
+class Arrays(Writer):
+    """Statements about arrays, and the tables that they read.
+
+    Parameters
+    ----------
+    tables : Tables
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        super().__init__()
+        self.tables = tables
+        self._bound: dict[int, str] = {}
+
+    def constant(self, values: Any) -> View:
+        """A constant: a number where all entries are the same, else a table."""
+        array = np.asarray(values, dtype=np.float64)
+        flat = array.reshape(-1)
+        if flat.size and flat.tobytes() == np.full(flat.size, flat[0]).tobytes():
+            return View(literal(flat[0]), array.shape, None, varies=False)
+        number = self.tables.number(array)
+        if number not in self._bound:
+            self._bound[number] = self.name("c")
+            self.made.append(f"const {self._bound[number]} = tables[{number}];")
+        return View(self._bound[number], array.shape, strides_of(array.shape), varies=False)
+
+    def fitted(self, value: Value, shape: tuple[int, ...]) -> Value:
+        """A value of this shape; along axes of one entry it is repeated."""
+        if value.shape == shape:
+            return value
+        where = np.arange(value.size).reshape(value.shape)
+        return self.chosen(value, np.broadcast_to(where, shape))
+
+    def elementwise(
+        self, form: str, values: Sequence[Value], shape: tuple[int, ...], repeats: bool = False
+    ) -> Term:
+        """The term of a form."""
+        operands = tuple(self.fitted(value, shape) for value in values)
+        return Term(form.format, operands, shape, repeats)
+
+    def chosen(self, value: Value, positions: NDArray[np.int64], filling: str = "NaN") -> Value:
+        """Entries at some positions of a value, row-major; -1 is the filling.
+
+        Parameters
+        ----------
+        value : View or Term
+        positions : int array
+        filling : str
+        """
+        inside = bool((positions >= 0).all())
+        if isinstance(value, Term) and positions.size > value.size:
+            value = self.stored(value)
+        if inside:
+            moved = value.moved(positions)
+            if moved is not None:
+                return moved
+        view = self.indexed(self.stored(value))
+        offsets = np.append(view.offsets().reshape(-1), -1)[positions]
+        table = self.constant(offsets)
+        source = View("", positions.shape, None, varies=view.varies)
+        name, more = view.name, f" + {view.moving}" if view.moving else ""
+
+        def picked(where: str, _: str) -> str:
+            entry = f"{name}[{where}{more}]"
+            return entry if inside else f"({where} < 0 ? {filling} : {entry})"
+
+        return self.stored(Term(picked, (table, source), positions.shape))
+
+    def reduction(self, value: Value, axes: Sequence[int], rule: tuple[str, str]) -> View:
+        """A value along axes as one entry.
+
+        Parameters
+        ----------
+        value : View or Term
+        axes : sequence of int
+        rule : (str, str)
+            Of `REDUCTIONS`.
+        """
+        start, form = rule
+        kept = [axis for axis in range(len(value.shape)) if axis not in axes]
+        shape, rest = (tuple(value.shape[axis] for axis in some) for some in (kept, axes))
+        varying = varies(value) or self.inside
+        whole = not shape or int(np.prod(shape)) == 1
+        target = None if whole else self.array(shape, varying)
+        views = [v for v in views_of(value) if v.strides is not None]
+        outer = [[v.strides[axis] for axis in kept] for v in views if v.strides is not None]
+        inner = [[v.strides[axis] for axis in axes] for v in views if v.strides is not None]
+        if target is not None and target.strides is not None:
+            outer.append(list(target.strides))
+        sizes, outer = merged(shape, outer)
+        lengths, inner = merged(rest, inner)
+        folded = {
+            id(view): replace(view, shape=(*sizes, *lengths), strides=(*one, *other))
+            for view, one, other in zip(views, outer, inner, strict=False)
+        }
+        flat = on_views(value, folded, (*sizes, *lengths))
+        total = self.name("t" if whole else "a")
+        with self.loops(sizes, varying) as here:
+            self.write(f"let {total} = {start};")
+            with self.loops(lengths, varying) as there:
+                if 0 not in lengths:
+                    text = self.text(flat, [*here, *there], {})
+                    self.write(f"{total} = {form.format(total, text)};")
+            if target is not None:
+                place = replace(target, shape=tuple(sizes), strides=tuple(outer[-1]))
+                self.write(f"{place.at(here)} = {total};")
+        return target or View(total, shape, None, varies=varying)
+
+    def product(self, left: Value, right: Value, numbers: Any) -> Value:
+        """Products summed over the contracted axes; a term where there are none."""
+        (sum_left, sum_right), (batch_left, batch_right) = numbers
+        one, two = self.stored(left), self.stored(right)
+        free_left = [k for k in range(len(one.shape)) if k not in (*sum_left, *batch_left)]
+        free_right = [k for k in range(len(two.shape)) if k not in (*sum_right, *batch_right)]
+        nothing = [None]
+        axes_left = [*batch_left, *free_left, *nothing * len(free_right), *sum_left]
+        axes_right = [*batch_right, *nothing * len(free_left), *free_right, *sum_right]
+        shape = tuple(
+            int(one.shape[a] if a is not None else two.shape[b])
+            for a, b in zip(axes_left, axes_right, strict=True)
+        )
+        operands = (spread(one, axes_left, shape), spread(two, axes_right, shape))
+        term = Term("({0} * {1})".format, operands, shape)
+        if not sum_left:
+            return term
+        first = len(shape) - len(sum_left)
+        return self.reduction(term, range(first, len(shape)), REDUCTIONS["reduce_sum"])
+
+
+def spread(view: View, axes: Sequence[int | None], shape: tuple[int, ...]) -> View:
+    """A view with its axes in another order; None is an axis along which it is repeated."""
+    if view.strides is None:
+        return replace(view, shape=shape)
+    strides = tuple(0 if axis is None else view.strides[axis] for axis in axes)
+    return replace(view, shape=shape, strides=strides)

@@ -1,0 +1,259 @@
+"""A traced program as a function of JavaScript.
+
+What `jax.make_jaxpr` lists of a function, in double precision, is printed as loops over
+``Float64Array`` with all shapes and strides known: `traced_steps` cleans the list, `loop_nests`
+writes loops, `traced_primitives` and `traced_indexing` know the primitives. The text is a maker: it
+is given the inputs that stay and returns a function of those that change, which allocates nothing.
+
+>>> import jax
+>>> with jax.enable_x64(True):
+...     program = jax.make_jaxpr(lambda x, a: a * x**2)(1.0, 1.0)
+>>> print(javascript(program, 1, Tables()))
+(tables, in1) => {
+  return (in0, out) => {
+    const t1 = (in0[0] * in0[0]);
+    const t2 = (in1[0] * t1);
+    out[0] = t2;
+  };
+}
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dynamics.explorer.loop_nests import (
+    LONGEST,
+    Value,
+    View,
+    indented,
+    strides_of,
+    varies,
+)
+from dynamics.explorer.traced_arrays import Arrays, Tables
+from dynamics.explorer.traced_indexing import PRINTERS
+from dynamics.explorer.traced_steps import Body, Operand, Step, kind_of, steps_of
+from theory.tracing import UntracedPrimitive
+
+if TYPE_CHECKING:
+    from jax.extend.core import ClosedJaxpr
+
+__all__ = ["Tables", "javascript"]
+
+LONGEST_FUNCTION = 24_000
+"""Characters of a function; browsers do not optimize much longer ones, which are cut."""
+
+
+def javascript(closed_jaxpr: ClosedJaxpr, called: int, tables: Tables) -> str:
+    """A traced program as the text of a maker of a function.
+
+    Parameters
+    ----------
+    closed_jaxpr : jax.extend.core.ClosedJaxpr
+        From ``jax.make_jaxpr(f)(*args)`` under ``jax.enable_x64(True)``.
+    called : int
+        Inputs, the first ones, that are arguments of every call.
+    tables : Tables
+        Gets the constant arrays of the program.
+
+    Returns
+    -------
+    str
+        ``(tables, in1, ...) => (in0, out) => ...``: every input is a ``Float64Array`` of its
+        entries, row-major, and the outputs are written into ``out`` one after another.
+
+    Raises
+    ------
+    UntracedPrimitive
+        If a primitive has no rule, or no rule for these arguments; the message names it.
+    """
+    body = steps_of(closed_jaxpr)
+    printer = _Printer(tables)
+    for k, (number, variable) in enumerate(
+        zip(body.inputs, closed_jaxpr.jaxpr.invars, strict=True)
+    ):
+        shape = kind_of(variable.aval, "input", ("float32",)).shape
+        printer.held[number] = View(f"in{k}", shape, strides_of(shape), varies=k < called)
+    printer.run(body, body.reads())
+    first = 0
+    for operand in body.outputs:
+        value = printer.value(operand)
+        place = View("out", value.shape, strides_of(value.shape), first)
+        printer.arrays.assign(place, value)
+        first += value.size
+    names = [f"in{k}" for k in range(len(body.inputs))]
+    return _maker(names[:called], names[called:], printer.arrays)
+
+
+def _maker(called: list[str], kept: list[str], arrays: Arrays) -> str:
+    arguments = ", ".join([*called, "out"])
+    parts = _cut(arrays.called)
+    made = list(arrays.made)
+    statements = arrays.called
+    if len(parts) > 1:
+        shared = [name for part in parts for name in _declared(part)]
+        made += [f"let {', '.join(shared)};"] if shared else []
+        made += [
+            f"function part{k}({arguments}) {{\n{indented(list(map(_assigned, part)))}\n}}"
+            for k, part in enumerate(parts)
+        ]
+        statements = [f"part{k}({arguments});" for k in range(len(parts))]
+    function = f"return ({arguments}) => {{\n{indented(statements)}\n}};"
+    return f"({', '.join(['tables', *kept])}) => {{\n{indented([*made, function])}\n}}"
+
+
+def _cut(statements: list[str]) -> list[list[str]]:
+    """Statements in parts that browsers optimize."""
+    parts: list[list[str]] = [[]]
+    length = 0
+    for statement in statements:
+        if length + len(statement) > LONGEST_FUNCTION and parts[-1]:
+            parts.append([])
+            length = 0
+        parts[-1].append(statement)
+        length += len(statement)
+    return parts
+
+
+def _declared(statements: list[str]) -> list[str]:
+    return [text.split()[1] for text in statements if text.startswith(("const ", "let "))]
+
+
+def _assigned(statement: str) -> str:
+    """The statement without the declaration of what another part may read."""
+    return statement.removeprefix("const ").removeprefix("let ")
+
+
+class _Printer:
+    """One program under way.
+
+    Parameters
+    ----------
+    tables : Tables
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self.arrays = Arrays(tables)
+        self.held: dict[int, Value] = {}
+
+    def value(self, operand: Operand) -> Value:
+        """The value of a variable or of a constant."""
+        if isinstance(operand, np.ndarray):
+            return self.arrays.constant(operand)
+        return self.held[operand]
+
+    def run(self, body: Body, uses: Counter[int]) -> None:
+        """Write the steps of a body."""
+        for step in body.steps:
+            results = self._step(step)
+            for number, value in zip(step.results, results, strict=True):
+                self.held[number] = self._settled(value, uses[number])
+
+    def _settled(self, value: Value, uses: int) -> Value:
+        """A value as it is kept: a term that one loop reads waits for that loop."""
+        if isinstance(value, View):
+            return value
+        if value.shape == () and uses > 0:
+            return self.arrays.scalar(value)
+        lasting = varies(value) or self.arrays.inside
+        waits = uses <= 1 and value.cost <= LONGEST and lasting
+        return value if waits else self.arrays.stored(value)
+
+    def _step(self, step: Step) -> list[Value]:
+        if step.primitive in LOOPS:
+            return LOOPS[step.primitive](self, step)
+        if step.primitive not in PRINTERS:
+            raise UntracedPrimitive(step.primitive)
+        values = [self.value(operand) for operand in step.operands]
+        result = PRINTERS[step.primitive](self.arrays, step, *values)
+        return result if isinstance(result, list) else [result]
+
+    def _body(self, body: Body) -> list[Value]:
+        """The outputs of the body of a loop, in the loop that is open."""
+        self.run(body, body.reads())
+        return [self.value(operand) for operand in body.outputs]
+
+    def _carried(self, step: Step, first: int, count: int) -> list[View]:
+        """New arrays with what a loop starts from; they change, and so does all that reads them."""
+        result = []
+        for operand in step.operands[first : first + count]:
+            value = self.value(operand)
+            array = self.arrays.array(value.shape)
+            self.arrays.assign(array, value)
+            result.append(array)
+        return result
+
+    def _carry(self, state: list[View], values: list[Value]) -> None:
+        """What the next turn starts from; all of it is computed before any is overwritten."""
+        copies = [self.arrays.copied(value) for value in values]
+        for array, value in zip(state, copies, strict=True):
+            self.arrays.assign(array, value)
+
+    def conditional(self, step: Step) -> list[Value]:
+        """One branch of a conditional."""
+        arrays = self.arrays
+        which = arrays.scalar(self.value(step.operands[0])).name
+        results = [arrays.array(kind.shape) for kind in step.kinds]
+        last = len(step.bodies) - 1
+        for k, body in enumerate(step.bodies):
+            test = f"{which} <= 0" if k == 0 else f"{which} >= {k}" if k == last else (
+                f"{which} === {k}"
+            )  # fmt: skip
+            with arrays.block(f"if ({test})"):
+                for array, value in zip(results, self._body(body), strict=True):
+                    arrays.assign(array, value)
+        return list(results)
+
+    def while_loop(self, step: Step) -> list[Value]:
+        """A loop as long as its condition holds."""
+        arrays, (test, body) = self.arrays, step.bodies
+        first = step.params["cond_nconsts"] + step.params["body_nconsts"]
+        state = self._carried(step, first, len(step.operands) - first)
+        with arrays.block("for (;;)"):
+            self.held |= dict(zip(test.inputs, state, strict=True))
+            (goes_on,) = self._body(test)
+            arrays.write(f"if (!{arrays.scalar(goes_on).name}) break;")
+            self.held |= dict(zip(body.inputs, state, strict=True))
+            self._carry(state, self._body(body))
+        return list(state)
+
+    def scan(self, step: Step) -> list[Value]:
+        """A loop of a known number of turns over the first axis of some inputs."""
+        arrays, params, (body,) = self.arrays, step.params, step.bodies
+        fixed, carried, length = params["num_consts"], params["num_carry"], int(params["length"])
+        state = self._carried(step, fixed, carried)
+        inputs = [arrays.stored(self.value(k)) for k in step.operands[fixed + carried :]]
+        results = [arrays.array(kind.shape) for kind in step.kinds[carried:]]
+        k = arrays.name("k")
+        back = bool(params["reverse"])
+        along = f"{k} = {length - 1}; {k} >= 0; {k} -= 1" if back else (
+            f"{k} = 0; {k} < {length}; {k} += 1"
+        )  # fmt: skip
+        with arrays.block(f"for (let {along})"):
+            turn = [*state, *(_turn(view, k) for view in inputs)]
+            self.held |= dict(zip(body.inputs, turn, strict=True))
+            values = self._body(body)
+            for array, value in zip(results, values[carried:], strict=True):
+                arrays.assign(_turn(array, k), value)
+            self._carry(state, values[:carried])
+        return [*state, *results]
+
+
+def _turn(view: View, k: str) -> View:
+    """Part k of an array, where k is computed."""
+    if view.strides is None:
+        return replace(view, shape=view.shape[1:])
+    moving = " + ".join(filter(None, [view.moving, f"{view.strides[0]}*{k}"]))
+    return replace(view, shape=view.shape[1:], strides=view.strides[1:], moving=moving, varies=True)
+
+
+LOOPS: dict[str, Callable[[_Printer, Step], list[Value]]] = {
+    "cond": _Printer.conditional,
+    "while": _Printer.while_loop,
+    "scan": _Printer.scan,
+}
