@@ -31,7 +31,8 @@ class Results {
       if (this.flow) draw_time_chart(surface, width, height, colours, this.chart(panel));
     };
     const figure = new Figure(panel.names.join("-"), this.title(panel).textContent, draw,
-      (width) => Math.min(Math.max(0.7 * width, 300), 360), this.title(panel));
+      (width) => Math.min(Math.max(0.62 * width, 270), 330) + (this.flow ? legend_height(this.chart(panel), width) : 22),
+      this.title(panel));
     figure.panel = panel;
     figure.canvas.addEventListener("pointermove", (event) => this.point_at(figure, event));
     figure.canvas.addEventListener("pointerdown", (event) => this.point_at(figure, event));
