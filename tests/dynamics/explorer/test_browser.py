@@ -40,6 +40,8 @@ def test_the_three_events_by_flow_and_by_descent(tab):
         step, descended = tab.cell(event, 1), tab.cell(event, 2)
         assert descended == pytest.approx(0.1 * step)
         assert descended == pytest.approx(time, rel=0.02)
+    tab.expect("footer").to_contain_text("tolerance 10⁻⁶")
+    tab.expect("footer").to_contain_text("one step size η = 0.1")
     assert "±" in tab.page.locator('tr[data-event="T1"] td').first.inner_text()
 
 

@@ -186,7 +186,16 @@ function show_numbers() {
   at("command-flow").textContent = command_line(description.command, asked.constants, { time: asked.horizon });
   at("command-descent").textContent = command_line(description.command, asked.constants, { eta: asked.eta, steps: asked.steps });
   at("csv-descent").disabled = !descent;
+  at("runs-note").textContent = runs_note(flow, asked);
   show_clock();
+}
+
+/** What lines and markers are, and how exact. */
+function runs_note({ tolerance }, { eta }) {
+  if (!flows) return `Lines are gradient descent at the one step size η = ${exact(eta)}.`;
+  const within = tolerance ? ` at relative tolerance ${brief(tolerance)}` : "";
+  return `Lines are the gradient flow, integrated${within}; the event table says how far each of its times is known ` +
+    `once the controls rest. Markers are gradient descent at the one step size η = ${exact(eta)}.`;
 }
 
 /** The time of the page on its slider, and the values there. */
@@ -279,7 +288,6 @@ function restore() {
 function build_texts() {
   if (!flows) {
     for (const id of ["flow-row", "csv-flow"]) at(id).hidden = true;
-    at("runs-note").textContent = "Lines are gradient descent at the one step size η that is chosen.";
   }
   at("equations").innerHTML = description.derivation;
   const named = [...description.constants, ...description.states, ...description.observables, ...description.events];
