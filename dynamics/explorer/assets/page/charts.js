@@ -11,6 +11,7 @@ const SPREAD_MARKERS = 26;
  * @property {boolean} linear_time
  * @property {[number, number]} range  limits of time
  * @property {{times: ArrayLike, series: object}} flow
+ * @property {boolean} flows  whether `flow` is the flow; descent, where there is none
  * @property {{times: ArrayLike, series: object}|null} descent
  * @property {Array<{letter: Array, time: number}>} events
  * @property {number|null} cursor  a time
@@ -76,10 +77,9 @@ function time_legend(chart) {
     const series = chart.flow.series[name] || [];
     const sized = chart.logarithmic && Array.from(series).some((value) => value < 0);
     const bar = { text: "|", level: 0, italic: false };
-    return { label: sized ? [bar, ...letter, bar] : letter, look: k, marked: Boolean(chart.descent) };
+    return { label: sized ? [bar, ...letter, bar] : letter, look: k, marked: chart.flows };
   });
   if (!chart.flows) return [...entries, { label: as_runs("lines: gradient descent"), look: null }];
-  if (!chart.descent) return entries;
   return [...entries, { label: as_runs("lines: flow, markers: gradient descent"), look: null }];
 }
 
@@ -102,6 +102,13 @@ function draw_legend(surface, entries, width, colours) {
     x += across + 14;
   }
   return entries.length ? y + 8 : 6;
+}
+
+const BLANK = { line() {}, marker() {}, text() {} };
+
+/** Height of the legend of a chart on some width; it does not change while a control moves. */
+function legend_height(chart, width) {
+  return draw_legend(BLANK, time_legend(chart), width, LIGHT);
 }
 
 /** Labels of events with the lowest row in which they cover no other. */
