@@ -76,6 +76,15 @@ def test_links_of_the_repository_are_led_to_pages(site):
         sources.led("[s](../setup.cfg)", "docs/events.md", places)
 
 
+def test_every_page_has_a_place_in_the_side_bar(site):
+    sources = site("sources")
+    listed = {name for names in sources.CONTENTS.values() for name in names}
+    for path, place in sources.pages_of_repository().items():
+        name, _, kind = place.rpartition(".")
+        if kind == "md" and place not in ("index.md", "license.md"):
+            assert name in listed, path
+
+
 def test_the_cache_is_of_what_there_is_and_small(site):
     cache = site("cache")
     items = {item.record: item for item in cache.items()}

@@ -25,11 +25,12 @@ NAMED = {
 }
 """File of the repository -> page, where the name is another."""
 CONTENTS = {
-    "Start": ("python", "command_line", "own_models", "models/index", "explorers"),
+    "Start": ("python", "command_line", "own_models", "models/index", "explorer", "explorers"),
     "Concepts": ("reduction", "expectations", "events", "stability", "empirical_runs"),
     "How to": ("sweeps", "cluster", "phase_diagrams", "attention_maps", "latex"),
     "Results": (
-        "verdicts/index", "gallery", "masked_image_modeling", "shallow_vit", "notebooks/index",
+        "verdicts/index", "gallery", "masked_image_modeling", "shallow_vit", "real_images",
+        "notebooks/index",
     ),
     "Reference": ("api/index", "proofs", "follow_one_gradient", "glossary"),
     "Project": ("contributing", "changelog", "citation"),
