@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import textwrap
 import venv
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,8 +36,8 @@ def test_make_run_installs_only_what_the_product_needs():
 
 def test_the_recipe_for_slurm_is_a_sweep(monkeypatch):
     text = (ROOT / "docs" / "cluster.md").read_text()
-    recipe = re.search(r"(    from dask_jobqueue.*?)\n\n", text, re.DOTALL)[1]
-    assert len(recipe.splitlines()) == 6
+    recipe = re.search(r"```python\n(from dask_jobqueue.*?)```", text, re.DOTALL)[1]
+    assert len(list(filter(None, recipe.splitlines()))) == 6
     scaled, waited, swept = [], [], []
     cluster = SimpleNamespace(
         scale=lambda jobs: scaled.append(jobs), scheduler_address="tcp://login:8786"
@@ -55,7 +54,7 @@ def test_the_recipe_for_slurm_is_a_sweep(monkeypatch):
     def sweep(*words, **options):
         swept.append(signature.bind(*words, **options).arguments)
 
-    exec(textwrap.dedent(recipe), {"dynamics": SimpleNamespace(sweep=sweep), "system": None})
+    exec(recipe, {"dynamics": SimpleNamespace(sweep=sweep), "system": None})
     assert (scaled, waited) == ([50], [1])
     assert swept[0]["scheduler"] == "tcp://login:8786"
 
