@@ -11,6 +11,7 @@ import argparse
 import shutil
 import sys
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -27,14 +28,19 @@ def mathjax() -> Path:
 
 def main() -> int:
     """Build; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", metavar="DIR", help="build/html by default")
+    options = parser.parse_args()
+    if find_spec("sphinx") is None:
+        parser.error("Sphinx is not installed: pip install -e '.[docs]', or make docs")
     from links import check
     from pages import write
     from sources import ROOT, gather
     from sphinx.cmd.build import main as sphinx
 
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", default=str(ROOT / "build" / "html"), metavar="DIR")
-    out = Path(parser.parse_args().out)
+    out = Path(options.out or ROOT / "build" / "html")
+    if out.exists() and not (out / "objects.inv").is_file() and (out.is_file() or [*out.iterdir()]):
+        parser.error(f"{out} is there, and is no site; the build would replace it")
     folder = ROOT / "build" / "site"
     shutil.rmtree(folder, ignore_errors=True)
     for name in ("static", "extra"):

@@ -183,7 +183,10 @@ def main() -> None:
     known = {item.system for item in every} | {f"{item.system}/{item.name}" for item in every}
     for name in options.names:
         if name not in known:
-            parser.error(f"{name!r} is unknown; known are {', '.join(sorted(known))}")
+            system = name.partition("/")[0]
+            items_of = [one for one in known if one.startswith(f"{system}/")]
+            near = items_of or [one for one in known if "/" not in one]
+            parser.error(f"{name!r} is unknown; known are {', '.join(sorted(near))}")
     for item in every:
         wanted = not options.names or {item.system, f"{item.system}/{item.name}"} & {*options.names}
         if wanted and (options.again or not item.is_current()):

@@ -222,9 +222,15 @@ def _reference(folder: Path) -> None:
         lines += [".. autosummary::", "", *(f"   {name}" for name in objects), ""]
         for name in objects:
             whole = f"{package}.{name}" if package else name
-            kind = "autoclass" if inspect.isclass(_object(whole)) else "autofunction"
-            lines += [f".. {kind}:: {name}", ""]
+            lines += [f".. {_directive(_object(whole))}:: {name}", ""]
         _write(folder / f"{page}.rst", "\n".join(lines))
+
+
+def _directive(thing: object) -> str:
+    """What documents an object."""
+    if not inspect.isclass(thing):
+        return "autofunction"
+    return "autoexception" if issubclass(thing, Exception) else "autoclass"
 
 
 def _public(package: str) -> list[str]:
