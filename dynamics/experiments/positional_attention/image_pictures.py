@@ -152,7 +152,7 @@ def _p_values(panel: Axes, trials: Trials) -> None:
             )  # fmt: skip
     panel.axhline(LEVEL, color=GREY, lw=0.8)
     panel.annotate(f"{LEVEL:g}", (1, LEVEL), xycoords=("axes fraction", "data"), color=GREY,
-                   ha="right", va="bottom")  # fmt: skip
+                   ha="right", va="top")  # fmt: skip
     panel.set_yscale("log")
     panel.set_ylim(bottom=panel.get_ylim()[0] ** 1.4)  # room for the legend
     _along(panel, steps, moved)
