@@ -124,7 +124,7 @@ class Transformer:
 
     def embedded(self, theta: Theta, pixels: Any) -> Any:
         """Tokens without positions, shape (N, D, width)."""
-        return cut(pixels, self.patch) @ theta["embed"] + theta["embed_bias"]
+        return patches_of(pixels, self.patch) @ theta["embed"] + theta["embed_bias"]
 
     def forward(self, theta: Theta, tokens: Any, present: Any = None) -> tuple[Any, Any]:
         """Tokens after all layers, shape (N, D, width), and attention, (layers, N, heads, D, D).
@@ -214,7 +214,7 @@ class Convolution:
         return pixels.mean(axis=(1, 2)) @ theta["head"] + theta["head_bias"]
 
 
-def cut(pixels: Any, patch: int) -> Any:
+def patches_of(pixels: Any, patch: int) -> Any:
     """The patches of images, row by row, shape (N, D, patch * patch * channels).
 
     Parameters
@@ -225,7 +225,7 @@ def cut(pixels: Any, patch: int) -> Any:
 
     Examples
     --------
-    >>> cut(np.arange(4).reshape(1, 2, 2, 1), 1).tolist()
+    >>> patches_of(np.arange(4).reshape(1, 2, 2, 1), 1).tolist()
     [[[0], [1], [2], [3]]]
     """
     count, side, _, channels = pixels.shape

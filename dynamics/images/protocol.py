@@ -205,7 +205,7 @@ def check_shuffle(images: Images, network: Transformer, shuffle: int) -> None:
         refuse("shuffle", shuffle, f"cannot be at patch={network.patch}", allowed, nearest)
 
 
-def trained(
+def train_trial(
     images: Images,
     trial: Trial,
     folder: Path | None = None,
@@ -248,7 +248,7 @@ def trained(
     return Trained(trial, run, np.array(accuracy), order, images.side)
 
 
-def combined(p_values: Sequence[float]) -> float:
+def combined_p_value(p_values: Sequence[float]) -> float:
     """The p-value of several independent ones together (Fisher).
 
     Parameters
@@ -257,7 +257,7 @@ def combined(p_values: Sequence[float]) -> float:
 
     Examples
     --------
-    >>> round(combined([0.5]), 6), round(combined([0.01, 0.02, 0.03]), 6)
+    >>> round(combined_p_value([0.5]), 6), round(combined_p_value([0.01, 0.02, 0.03]), 6)
     (0.5, 0.000512)
     """
     return float(combine_pvalues(list(p_values), method="fisher").pvalue)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dynamics.images import require
 from dynamics.images.datasets import Floats
-from dynamics.images.networks import Theta, Transformer, cut
+from dynamics.images.networks import Theta, Transformer, patches_of
 from dynamics.problem import FloatArray
 
 MASKED = 0.75
@@ -53,7 +53,7 @@ class Reconstruction:
     def loss(self, theta: Theta, batch: tuple[Any, ...], key: Any) -> Any:
         """Mean squared error over the masked patches of a batch of pixels."""
         jax = require("jax", "JAX")
-        patches = cut(batch[0], self.network.patch)
+        patches = patches_of(batch[0], self.network.patch)
         count, patch_count, _ = patches.shape
         draws = jax.random.uniform(key, (count, patch_count), dtype=patches.dtype)
         order = jax.numpy.argsort(jax.numpy.argsort(draws, axis=1), axis=1)

@@ -106,7 +106,7 @@ class Measures:
         return estimate(next(pair) - next(pair))
 
 
-def trained(
+def train_network(
     plan: Plan, network: Transformer, task: str, images: Images, seed: int, folder: Path | None,
     progress: Callable[[int], Any],
 ) -> tuple[Run, Split]:  # fmt: skip
@@ -139,7 +139,7 @@ def trained(
     return train(Classification(network), start, data, plan.records, seed, **more), split
 
 
-def measured(plan: Plan, folder: Path | None = None) -> Measures:
+def measure(plan: Plan, folder: Path | None = None) -> Measures:
     """Train all networks and measure their attention at every record.
 
     Parameters
@@ -157,7 +157,9 @@ def measured(plan: Plan, folder: Path | None = None) -> Measures:
                 network = Transformer(patch=plan.patch, layers=layers, spread=plan.spread)
                 grid = (network.grid(images.side),) * 2
                 for task in (MASKED, SUPERVISED):
-                    run, split = trained(plan, network, task, images, seed, folder, progress.update)
+                    run, split = train_network(
+                        plan, network, task, images, seed, folder, progress.update
+                    )
                     shown = split.test_pixels[: plan.shown]
                     maps = [
                         attention(network, run.theta(record), shown, -1)
@@ -257,7 +259,7 @@ def digits_figure(system: System, request: FigureRequest) -> Drawing:
         tuple(sorted(set(options["layers"]))), options["steps"],
         tuple(request.seeds(options["seeds"])), options["spread"],
     )  # fmt: skip
-    measures = measured(plan, checkpoint_folder(options))
+    measures = measure(plan, checkpoint_folder(options))
     caption = (
         f"Section 6 on {plan.data}: attention diversity (top {plan.keys} keys, in patches) of the "
         f"last layer, {len(plan.seeds)} seeds. {_words(measures)}."
@@ -268,9 +270,9 @@ def digits_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 @lru_cache(maxsize=2)
-def measured_once(plan: Plan) -> Measures:
+def measure_once(plan: Plan) -> Measures:
     """The same without a folder, once."""
-    return measured(plan)
+    return measure(plan)
 
 
 @measures(
@@ -282,7 +284,7 @@ def figure_3(study: Study) -> Finding:
     steps = STEPS if study.thorough else QUICK_STEPS
     plan = Plan(steps=steps, seeds=tuple(study.seeds(QUICK_SEEDS, SEEDS)))
     with on_images(study):
-        found = measured_once(plan)
+        found = measure_once(plan)
     for (task, layers), values in found.values.items():
         study.curve(f"{task}, {layers}", plan.records[1:], values[:, 1:, 0].mean(axis=0))
         study.row({"training": task, "layers": layers}, start=values[:, 0, 0].mean(),

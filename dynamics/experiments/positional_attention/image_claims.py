@@ -48,11 +48,11 @@ def _association(study: Study, moved: bool, shown: bool) -> tuple[Trials, dict[s
             trials.p_values(name, moved, "gram", record, shown)
             for record in range(len(trials.plan.records))
         ]
-        found[kind] = protocol.combined(series[-1])
+        found[kind] = protocol.combined_p_value(series[-1])
         study.curve(f"{kind}{', as shown' if shown else ''}", trials.plan.records[1:],
-                    [protocol.combined(values) for values in series[1:]])  # fmt: skip
+                    [protocol.combined_p_value(values) for values in series[1:]])  # fmt: skip
         study.row({"attention": kind, "shuffled": moved, "as shown": shown},
-                  p_start=protocol.combined(series[0]), p_end=found[kind],
+                  p_start=protocol.combined_p_value(series[0]), p_end=found[kind],
                   p_seeds=series[-1])  # fmt: skip
     study.draw("steps", "p-value of association, all seeds", {f"{LEVEL:g}": LEVEL})
     return trials, found
@@ -64,7 +64,7 @@ def figure_1a(study: Study) -> Finding:
     trials, found = _association(study, moved=False, shown=False)
     starts = listed(study.column("p_start"), 2)
     other = name_of(VANILLA, max(trials.plan.spreads))
-    large = protocol.combined(trials.p_values(other, False, "gram"))
+    large = protocol.combined_p_value(trials.p_values(other, False, "gram"))
     reason = (
         f"p-values over {_made(trials)}: vanilla {found[VANILLA]:.2g}, positional "
         f"{found[POSITIONAL]:.2g}, before training {starts}; where positions start at spread "

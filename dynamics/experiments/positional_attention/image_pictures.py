@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dynamics.experiments.images import steps_axis
 from dynamics.images.association import standardized
 from dynamics.images.networks import CONTROL
-from dynamics.images.protocol import Trained, combined, estimate
+from dynamics.images.protocol import Trained, combined_p_value, estimate
 from dynamics.plotting.captions import subtitle
 from dynamics.plotting.style import BLUE, GREEN, GREY, ORANGE, PIXELS, VERMILION, styled
 from dynamics.problem import FloatArray
@@ -32,7 +32,7 @@ COLOURS = {"vanilla": (VERMILION, ORANGE), "positional": (BLUE, "#56B4E9")}
 """First and second start of each attention."""
 
 
-def looks(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+def colours_and_markers(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Colour and marker of every network.
 
     Parameters
@@ -84,7 +84,7 @@ def draw(trials: Trials) -> Any:
 
 def _accuracy(panel: Axes, trials: Trials) -> None:
     """Accuracy of every network at every length, original and shuffled side by side."""
-    plan, styles = trials.plan, looks(trials.names)
+    plan, styles = trials.plan, colours_and_markers(trials.names)
     lines: list[str] = []
     for name in trials.names:
         for steps in plan.steps:
@@ -115,7 +115,7 @@ def _transformers(trials: Trials) -> list[str]:
 
 def _contrast(panel: Axes, trials: Trials) -> None:
     """Contrast of neighbours of the original image, along training."""
-    moved, styles = trials.plan.pixels[-1], looks(trials.names)
+    moved, styles = trials.plan.pixels[-1], colours_and_markers(trials.names)
     steps = np.array(trials.plan.records)
     for name in _transformers(trials):
         runs = trials.runs[name, moved]
@@ -137,13 +137,13 @@ def _contrast(panel: Axes, trials: Trials) -> None:
 
 def _p_values(panel: Axes, trials: Trials) -> None:
     """P-values of all seeds together, along training."""
-    plan, styles = trials.plan, looks(trials.names)
+    plan, styles = trials.plan, colours_and_markers(trials.names)
     moved, steps = plan.pixels[-1], np.array(plan.records)
     for name in _transformers(trials):
         colour, marker = styles[name]
         for shown in (False, True) if moved else (False,):
             values = [
-                combined(trials.p_values(name, moved, "gram", record, shown))
+                combined_p_value(trials.p_values(name, moved, "gram", record, shown))
                 for record in range(len(steps))
             ]
             panel.plot(
@@ -152,7 +152,7 @@ def _p_values(panel: Axes, trials: Trials) -> None:
             )  # fmt: skip
     panel.axhline(LEVEL, color=GREY, lw=0.8)
     panel.annotate(f"{LEVEL:g}", (1, LEVEL), xycoords=("axes fraction", "data"), color=GREY,
-                   ha="right", va="bottom")  # fmt: skip
+                   ha="right", va="top")  # fmt: skip
     panel.set_yscale("log")
     panel.set_ylim(bottom=panel.get_ylim()[0] ** 1.4)  # room for the legend
     _along(panel, steps, moved)
@@ -180,7 +180,7 @@ def _maps(panels: Sequence[Axes], trials: Trials) -> None:
     if pixels[-1]:
         cases.append((last, -1, True, "learned on shuffled pixels"))
         cases.append((last, -1, False, "the same, moved back"))
-    fields = [displaced(runs, record, shown) for runs, record, shown, _ in cases]
+    fields = [mean_by_displacement(runs, record, shown) for runs, record, shown, _ in cases]
     largest = max(float(np.nanmax(np.abs(field))) for field in fields)
     image: Any = None
     for panel, field, (*_, title) in zip(panels, fields, cases, strict=True):
@@ -197,7 +197,7 @@ def _maps(panels: Sequence[Axes], trials: Trials) -> None:
                     label=rf"$\langle p_i, p_j \rangle$, {name}")  # fmt: skip
 
 
-def displaced(runs: Sequence[Trained], record: int, shown: bool) -> FloatArray:
+def mean_by_displacement(runs: Sequence[Trained], record: int, shown: bool) -> FloatArray:
     """Mean of <p_i, p_j> by how far apart patches i and j are, in the units of the contrast.
 
     Parameters

@@ -170,7 +170,7 @@ def train_all(plan: Plan, folder: Path | None = None) -> Trials:
                         network, seed, shuffle if moved else 0, plan.records, plan.samples,
                         plan.tests,
                     )  # fmt: skip
-                    run = protocol.trained(images, trial, folder, progress.update)
+                    run = protocol.train_trial(images, trial, folder, progress.update)
                     runs.setdefault((name, moved), []).append(run)
     return Trials(plan, patch, shuffle, images, runs)
 
@@ -222,7 +222,7 @@ def _associations(trials: Trials, name: str, moved: bool, shown: bool) -> dict[s
         for steps in (0, *trials.plan.steps):
             record = trials.plan.records.index(steps)
             values = trials.p_values(name, moved, which, record, shown)
-            row[f"p {letter} at {steps}"] = protocol.combined(values)
+            row[f"p {letter} at {steps}"] = protocol.combined_p_value(values)
     return row
 
 
@@ -321,21 +321,24 @@ def caption(trials: Trials) -> str:
         }
         listed = "; ".join(f"{name} {drop} ({drop.errors:.1f})" for name, drop in drops.items())
         parts.append(f"Drop by shuffling after {last:,} steps (in standard errors): {listed}.")
-    moved = plan.pixels[-1]
-    for which, kinds, words in (
-        ("gram", (VANILLA, POSITIONAL), "that neighbours of the original image have more similar"
-         " positions"),
-        ("scores", (POSITIONAL,), "that their scores differ, of either sign"),
-    ):  # fmt: skip
+    moved = _word(plan.pixels[-1])
+    positions = _before_and_after(trials, "gram", (VANILLA, POSITIONAL))
+    scores = _before_and_after(trials, "scores", (POSITIONAL,))
+    parts.append(
+        f"P-values over all seeds, of {moved} pixels, that neighbours of the original image have "
+        f"more similar positions: {positions}; that their scores differ, of either sign: {scores}."
+    )
+    return " ".join([made, *parts])
+
+
+def _before_and_after(trials: Trials, which: str, kinds: tuple[str, ...]) -> str:
+    """P-values of the last pixels of the plan, before training and at its end, as words."""
+    moved = trials.plan.pixels[-1]
+    words = []
+    for name in (name for name in trials.names if name.startswith(kinds)):
         before, after = (
-            "; ".join(
-                f"{name} {protocol.combined(trials.p_values(name, moved, which, record)):.2g}"
-                for name in trials.names
-                if name.startswith(kinds)
-            )
+            protocol.combined_p_value(trials.p_values(name, moved, which, record))
             for record in (0, -1)
         )
-        parts.append(
-            f"P-value {words}, all seeds together, before training: {before}; after: {after}."
-        )
-    return " ".join([made, *parts])
+        words.append(f"{name} {before:.2g} before training, {after:.2g} after")
+    return "; ".join(words)

@@ -111,7 +111,7 @@ def of_pair(images: Images, pair: Sequence[int]) -> Images:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SceneData:
     """Training and test canvases of a scene.
 
     Attributes
@@ -120,7 +120,7 @@ class Drawn:
     labels, test_labels : int arrays
     present, test_present : bool arrays, shape (N, D)
         Patches that are left.
-    odd : bool array, shape (tests,)
+    unusual : bool array, shape (tests,)
         Test images whose background is unusual for their class.
     """
 
@@ -130,10 +130,10 @@ class Drawn:
     test_labels: Any
     present: Any
     test_present: Any
-    odd: Any
+    unusual: Any
 
 
-def drawn(scene: Scene, images: Images) -> Drawn:
+def scene_data(scene: Scene, images: Images) -> SceneData:
     """The canvases of a scene; those of one seed share split, places and textures.
 
     Parameters
@@ -157,9 +157,9 @@ def drawn(scene: Scene, images: Images) -> Drawn:
         canvases.append(made)
         backgrounds.append(textured)
         present.append(textures.sparsified(made.relevant, scene.share, random))
-    odd = backgrounds[1] != (split.test_labels == 1)
-    return Drawn(
-        canvases[0], canvases[1], split.labels, split.test_labels, present[0], present[1], odd
+    unusual = backgrounds[1] != (split.test_labels == 1)
+    return SceneData(
+        canvases[0], canvases[1], split.labels, split.test_labels, present[0], present[1], unusual
     )
 
 
@@ -180,7 +180,7 @@ def accuracies(
     progress : function, optional
         Called with the number of steps that were made.
     """
-    data, network = drawn(scene, images), Transformer(patch=scene.patch, spread=1.0)
+    data, network = scene_data(scene, images), Transformer(patch=scene.patch, spread=1.0)
     start = network.start(scene.side, images.channels, images.classes, scene.seed)
     checkpoint = Checkpoint(folder / f"{scene.name}.checkpoint", keep=True) if folder else None
     request = asdict(scene) | {"digest": images.digest(), "network": asdict(network)}
@@ -190,7 +190,7 @@ def accuracies(
     )  # fmt: skip
     every = data.test.pixels, data.test_labels, data.test_present
     right = training.correct(network, run.theta(), every)
-    parts = [right, right[~data.odd], right[data.odd]] if scene.pair else [right]
+    parts = [right, right[~data.unusual], right[data.unusual]] if scene.pair else [right]
     return tuple(float(part.mean()) for part in parts)
 
 
@@ -327,7 +327,7 @@ def textures_figure(system: System, request: FigureRequest) -> Drawing:
     trials = train_all(scene, shares, samples, seeds, checkpoint_folder(options))
     example = replace(scene, pair=(), samples=trials.samples[-1], seed=seeds[0])
     images = datasets.load(scene.data)
-    shown = [drawn(replace(example, share=share), images) for share in trials.shares]
+    shown = [scene_data(replace(example, share=share), images) for share in trials.shares]
     data = {
         "shares": list(trials.shares), "samples": list(trials.samples),
         "accuracy": trials.classes.tolist(), "spurious": trials.spurious.tolist(),

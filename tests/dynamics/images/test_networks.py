@@ -5,7 +5,7 @@ import pytest
 from scipy.signal import correlate2d
 
 from dynamics.images.datasets import shuffled
-from dynamics.images.networks import Convolution, Transformer, cut
+from dynamics.images.networks import Convolution, Transformer, patches_of
 from dynamics.validation import InvalidRequest
 
 SIDE, CHANNELS = 4, 2
@@ -28,7 +28,7 @@ def started(model, seed=1, side=SIDE):
 
 def test_patches_are_cut_row_by_row():
     image = np.arange(16).reshape(1, 4, 4, 1)
-    assert cut(image, 2)[0].tolist() == [
+    assert patches_of(image, 2)[0].tolist() == [
         [0, 1, 4, 5],
         [2, 3, 6, 7],
         [8, 9, 12, 13],

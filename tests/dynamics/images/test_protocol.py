@@ -45,7 +45,7 @@ def test_patches_in_moved_blocks_know_where_they_came_from():
 
 
 def test_neighbours_of_the_original_image_are_found_in_the_shuffled_one(images):
-    run = protocol.trained(images, trial(shuffle=2))
+    run = protocol.train_trial(images, trial(shuffle=2))
     shown, original = run.near(shown=True), run.near()
     assert shown.sum() == original.sum()
     assert not np.array_equal(shown, original)
@@ -55,11 +55,11 @@ def test_neighbours_of_the_original_image_are_found_in_the_shuffled_one(images):
 
 
 def test_networks_of_a_seed_share_split_order_and_start(images):
-    one = protocol.trained(images, trial(shuffle=2, seed=3))
-    other = protocol.trained(
+    one = protocol.train_trial(images, trial(shuffle=2, seed=3))
+    other = protocol.train_trial(
         images, trial(shuffle=2, seed=3, network=replace(SMALL, attention="vanilla"))
     )
-    far = protocol.trained(images, trial(shuffle=2, seed=4))
+    far = protocol.train_trial(images, trial(shuffle=2, seed=4))
     np.testing.assert_array_equal(one.order, other.order)
     np.testing.assert_array_equal(one.run.thetas["position"][0], other.run.thetas["position"][0])
     assert not np.array_equal(one.order, far.order)
@@ -67,13 +67,13 @@ def test_networks_of_a_seed_share_split_order_and_start(images):
 
 
 def test_a_run_is_kept_under_its_name_and_another_data_set_is_refused(images, tmp_path):
-    first = protocol.trained(images, trial(), tmp_path)
-    again = protocol.trained(images, trial(), tmp_path)
+    first = protocol.train_trial(images, trial(), tmp_path)
+    again = protocol.train_trial(images, trial(), tmp_path)
     np.testing.assert_array_equal(first.accuracy, again.accuracy)
     assert [path.name for path in tmp_path.iterdir()] == [f"{trial().name}.checkpoint"]
     other = replace(images, train=images.train._replace(labels=1 - images.train.labels))
     with pytest.raises(InvalidRequest, match="another run"):
-        protocol.trained(other, trial(), tmp_path)
+        protocol.train_trial(other, trial(), tmp_path)
 
 
 def test_names_of_trials_differ():
@@ -91,7 +91,7 @@ def test_blocks_that_cut_patches_are_refused(images):
 
 
 def test_the_scores_at_a_record_are_of_that_record(images):
-    run = protocol.trained(images, trial())
+    run = protocol.train_trial(images, trial())
     assert run.scores().shape == (2, 16, 16)
     assert not np.array_equal(run.scores(0), run.scores(1))
     assert run.association("gram").contrast.shape == (1,)

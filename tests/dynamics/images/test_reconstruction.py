@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from dynamics.images.networks import Transformer, cut
+from dynamics.images.networks import Transformer, patches_of
 from dynamics.images.reconstruction import Reconstruction, attention
 from dynamics.images.training import Adam, train
 
@@ -42,7 +42,7 @@ def test_the_loss_is_the_mean_square_over_half_of_the_patches():
     uneven = np.zeros((1, 4, 4, 1), np.float32)
     uneven[0, 0] = 4.0
     losses = [float(TASK.loss(theta, (uneven,), jax.random.key(k))) for k in range(400)]
-    assert abs(np.mean(losses) - (cut(uneven, 1) ** 2).mean()) < 0.3
+    assert abs(np.mean(losses) - (patches_of(uneven, 1) ** 2).mean()) < 0.3
     assert len(set(losses)) > 2  # masks are drawn anew
     assert set(np.round(np.array(losses) * 8 / 16)) <= {0, 1, 2, 3, 4}
 
@@ -52,7 +52,7 @@ def test_training_learns_to_fill_in():
     assert run.loss[0] > 0.5
     hidden = np.arange(16).reshape(4, 4) % 2 == 0
     filled = TASK.filled(run.theta(), stripes(50, 1), np.tile(hidden.ravel(), (50, 1)))
-    errors = np.asarray((filled - cut(stripes(50, 1), 1)) ** 2)[:, hidden.ravel()]
+    errors = np.asarray((filled - patches_of(stripes(50, 1), 1)) ** 2)[:, hidden.ravel()]
     assert errors.mean() < 0.5
 
 

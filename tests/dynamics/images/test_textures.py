@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dynamics.images import textures
-from dynamics.images.networks import cut
+from dynamics.images.networks import patches_of
 from dynamics.validation import InvalidRequest
 
 
@@ -20,17 +20,17 @@ def test_the_relevant_patches_are_those_of_the_object():
     objects, (pixels, relevant) = made()
     assert relevant.sum(axis=1).tolist() == [16] * 30
     for image, own, mask in zip(pixels, objects, relevant, strict=True):
-        inside = cut(image[None], 2)[0][mask]
-        np.testing.assert_array_equal(inside, cut(own[None], 2)[0])
+        inside = patches_of(image[None], 2)[0][mask]
+        np.testing.assert_array_equal(inside, patches_of(own[None], 2)[0])
     assert len(np.unique(relevant, axis=0)) == 4
 
 
 def test_a_clean_background_is_as_dark_as_objects_and_a_texture_is_not():
     objects, (clean, relevant) = made(textured=False)
-    outside = cut(clean, 2)[~relevant]
+    outside = patches_of(clean, 2)[~relevant]
     assert set(outside.ravel()) == {objects.min()}
     _, (textured, relevant) = made()
-    assert cut(textured, 2)[~relevant].std() > 0.5
+    assert patches_of(textured, 2)[~relevant].std() > 0.5
 
 
 def test_textures_are_those_of_the_wheel_and_standardized():

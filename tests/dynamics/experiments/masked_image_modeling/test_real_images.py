@@ -46,7 +46,7 @@ def made_up(plan, gap):
 
 @pytest.mark.parametrize(("gap", "holds"), [(2.0, True), (0.0, None), (-2.0, None)])
 def test_the_claim_follows_what_is_measured(gap, holds, monkeypatch):
-    monkeypatch.setattr(real_images, "measured_once", lambda plan: made_up(plan, gap))
+    monkeypatch.setattr(real_images, "measure_once", lambda plan: made_up(plan, gap))
     (verdict,) = dynamics.verify(SYSTEM, claims=["Figure 3"])
     assert verdict.holds is holds
 

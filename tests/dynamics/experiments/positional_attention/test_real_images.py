@@ -76,7 +76,7 @@ def test_the_table_has_association_before_training_beside_that_after(drawing):
         values = [series[kind] for series in runs[which]]
         for steps in (0, 8):
             record = drawing.data["records"].index(steps)
-            expected = protocol.combined([each[record] for each in values])
+            expected = protocol.combined_p_value([each[record] for each in values])
             (row,) = (r for r in rows if cases[rows.index(r)] == (
                 "positional, start 0.02", "shuffled", "original"))  # fmt: skip
             assert row[f"{column} at {steps}"] == expected
@@ -110,7 +110,7 @@ def test_shuffled_pixels_alone(folder, tmp_path):
 def test_the_command_resumes_and_then_removes_what_it_kept(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     made, kept = [], tmp_path / "results" / ".figure-positional_attention-images.checkpoints"
-    original = protocol.trained
+    original = protocol.train_trial
 
     def stopped(*words, **more):
         if len(made) == 3:
@@ -118,12 +118,12 @@ def test_the_command_resumes_and_then_removes_what_it_kept(folder, tmp_path, mon
         made.append(words[1].name)
         return original(*words, **more)
 
-    monkeypatch.setattr(protocol, "trained", stopped)
+    monkeypatch.setattr(protocol, "train_trial", stopped)
     assert main(options(folder)) == 130
     assert "--resume goes on" in capsys.readouterr().err
     written = {path.name: path.read_bytes() for path in kept.iterdir()}
     assert len(written) == 4
-    monkeypatch.setattr(protocol, "trained", original)
+    monkeypatch.setattr(protocol, "train_trial", original)
     assert main([*options(folder), "--resume", "--json"]) == 0
     shown = capsys.readouterr()
     assert f"resumes 4 runs of {kept.relative_to(tmp_path)}" in shown.err
