@@ -2,11 +2,15 @@
 
 import configparser
 import inspect
+import os
 import re
+import subprocess
 import sys
-import textwrap
+import venv
 from pathlib import Path
 from types import SimpleNamespace
+
+import pytest
 
 import dynamics
 
@@ -32,8 +36,8 @@ def test_make_run_installs_only_what_the_product_needs():
 
 def test_the_recipe_for_slurm_is_a_sweep(monkeypatch):
     text = (ROOT / "docs" / "cluster.md").read_text()
-    recipe = re.search(r"(    from dask_jobqueue.*?)\n\n", text, re.DOTALL)[1]
-    assert len(recipe.splitlines()) == 6
+    recipe = re.search(r"```python\n(from dask_jobqueue.*?)```", text, re.DOTALL)[1]
+    assert len(list(filter(None, recipe.splitlines()))) == 6
     scaled, waited, swept = [], [], []
     cluster = SimpleNamespace(
         scale=lambda jobs: scaled.append(jobs), scheduler_address="tcp://login:8786"
@@ -50,6 +54,36 @@ def test_the_recipe_for_slurm_is_a_sweep(monkeypatch):
     def sweep(*words, **options):
         swept.append(signature.bind(*words, **options).arguments)
 
-    exec(textwrap.dedent(recipe), {"dynamics": SimpleNamespace(sweep=sweep), "system": None})
+    exec(recipe, {"dynamics": SimpleNamespace(sweep=sweep), "system": None})
     assert (scaled, waited) == ([50], [1])
     assert swept[0]["scheduler"] == "tcp://login:8786"
+
+
+@pytest.mark.long
+def test_an_installed_wheel_needs_no_repository(tmp_path):
+    """sdist, a wheel made from it, a clean environment, and a comparison in another folder."""
+    dist, clean = tmp_path / "dist", tmp_path / "clean"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+    def run(*words, folder=tmp_path):
+        done = subprocess.run(
+            [str(word) for word in words],
+            capture_output=True, text=True, cwd=folder, env=environment, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    run(sys.executable, "-m", "build", "--outdir", dist, ROOT)
+    assert {path.suffix for path in dist.iterdir()} == {".gz", ".whl"}
+    venv.create(clean, with_pip=True)
+    scripts = clean / ("Scripts" if os.name == "nt" else "bin")
+    run(scripts / "pip", "install", "--quiet", next(dist.glob("*.whl")))
+    origin = run(scripts / "python", "-c", "import dynamics, theory; print(dynamics.__file__)")
+    assert origin.startswith(str(clean))
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    words = ("--D", 8, "--C", 2, "--eta", 0.02, "--steps", 200)
+    printed = run(scripts / "attdyn", "compare", "positional_attention", *words, folder=outside)
+    assert "T0" in printed
+    assert next(outside.rglob("training.png")).stat().st_size > 10_000
+    assert "softmax" in run(scripts / "attdyn", "describe", "positional_attention", folder=outside)

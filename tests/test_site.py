@@ -67,13 +67,24 @@ def test_pages_that_nothing_links_to_are_found(site, built):
 
 def test_links_of_the_repository_are_led_to_pages(site):
     sources = site("sources")
-    places = sources.pages_of_repository()
+    places = sources.targets()
     text = "[a](../CONTRIBUTING.md), [b](library.md#x), [c](https://example.org), [d](#here)"
     led = sources.led(text, "docs/verdicts.md", places)
     expected = "[a](../contributing.md), [b](../models/index.md#x), [c](https://example.org)"
     assert led == f"{expected}, [d](#here)"
+    model = sources.led("[m](../dynamics/models/topic_model.py)", "docs/library.md", places)
+    assert model == "[m](../models/topic_model.md)"
     with pytest.raises(sources.BrokenLink, match=r"links to \.\./setup\.cfg"):
         sources.led("[s](../setup.cfg)", "docs/events.md", places)
+
+
+def test_every_page_has_a_place_in_the_side_bar(site):
+    sources = site("sources")
+    listed = {name for names in sources.CONTENTS.values() for name in names}
+    for path, place in sources.pages_of_repository().items():
+        name, _, kind = place.rpartition(".")
+        if kind == "md" and place not in ("index.md", "license.md"):
+            assert name in listed, path
 
 
 def test_the_cache_is_of_what_there_is_and_small(site):

@@ -185,7 +185,7 @@ class Page:
         for section in self.sections:
             parts.append(f"{'#' * level} {section.heading}")
             made = [_with_mathematics(text, self._inline, "*") for text in _sentences(section)]
-            parts += [text[:1].upper() + text[1:] for text in made]
+            parts += [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in made]
             if section.equations:
                 lines = "\n".join(self._aligned(section)).replace("{align*}", "{aligned}")
                 parts.append(f"$$\n{lines}\n$$")
@@ -329,7 +329,8 @@ class _LatexPrinter(_PositiveFirst, LatexPrinter):  # type: ignore[misc]
         if index:
             words = [w if len(w) < 3 else rf"\mathrm{{{w}}}" for w in index.split("_")]
             return f"{self.spelled(base)}_{{{', '.join(words)}}}"
-        return name if len(name) == 1 else str(sympy.latex(sympy.Symbol(name)))
+        letter = str(sympy.latex(sympy.Symbol(name)))
+        return rf"\mathrm{{{name}}}" if letter == name and len(name) > 1 else letter
 
     def broken(self, expr: sympy.Add) -> str:
         """A sum, on several lines of an align environment where it is long."""

@@ -50,6 +50,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 mathjax_path = "mathjax.js"  # in one file, which `build.py` puts there: no network
+mathjax3_config = {"svg": {"scale": 0.92}}  # letters as high as those of the text
 html_theme_options = {"navigation_with_keys": True}
 pygments_style = "friendly"
 

@@ -25,11 +25,12 @@ NAMED = {
 }
 """File of the repository -> page, where the name is another."""
 CONTENTS = {
-    "Start": ("python", "command_line", "own_models", "models/index", "explorers"),
+    "Start": ("python", "command_line", "own_models", "models/index", "explorer", "explorers"),
     "Concepts": ("reduction", "expectations", "events", "stability", "empirical_runs"),
     "How to": ("sweeps", "cluster", "phase_diagrams", "attention_maps", "latex"),
     "Results": (
-        "verdicts/index", "gallery", "masked_image_modeling", "shallow_vit", "notebooks/index",
+        "verdicts/index", "gallery", "masked_image_modeling", "shallow_vit", "real_images",
+        "notebooks/index",
     ),
     "Reference": ("api/index", "proofs", "follow_one_gradient", "glossary"),
     "Project": ("contributing", "changelog", "citation"),
@@ -50,6 +51,16 @@ def pages_of_repository() -> Mapping[str, str]:
     ]
     paths = [path.relative_to(ROOT).as_posix() for path in sorted(files)]
     return {path: path.removeprefix("docs/") for path in paths} | NAMED
+
+
+def targets() -> Mapping[str, str]:
+    """Every file of the repository that a page may link to -> its place in the site.
+
+    A file of a published model is on the page of that model.
+    """
+    models = [path for path in ROOT.glob("dynamics/models/*.py") if path.stem != "__init__"]
+    described = {p.relative_to(ROOT).as_posix(): f"models/{p.stem}.md" for p in models}
+    return described | pages_of_repository()
 
 
 def led(text: str, path: str, places: Mapping[str, str]) -> str:
@@ -97,7 +108,7 @@ def gather(folder: Path) -> None:
         target = folder / place
         target.parent.mkdir(parents=True, exist_ok=True)
         if path.endswith(".md"):
-            text = led((ROOT / path).read_text(encoding="utf-8"), path, places)
+            text = led((ROOT / path).read_text(encoding="utf-8"), path, targets())
             more = target.read_text(encoding="utf-8") if target.is_file() else ""
             target.write_text(f"{text.rstrip()}\n\n{more}", encoding="utf-8")
         elif path.endswith((".ipynb", ".png")):

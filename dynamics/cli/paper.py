@@ -360,6 +360,7 @@ def _figure(request: CommandRequest) -> int:
     settings = _options(options.get("option", [])) | _flags_of_figure(request, name)
     kept = out.parent / f".{out.stem}.checkpoints" if _resumes(system, name) else None
     if kept is not None:
+        _remark_on(kept, bool(settings.get("resume")))
         settings["checkpoints"] = str(kept)
     with interruption() as interrupted:
         try:
@@ -388,6 +389,29 @@ def _resumes(system: System, name: str) -> bool:
     return "resume" in flags_of(figures(system)[name])[0]
 
 
+def _remark_on(kept: Path, resumed: bool) -> None:
+    """Say which runs a figure resumes, or drops.
+
+    Raises
+    ------
+    InvalidRequest
+        If there is nothing to resume.
+    """
+    count = len([*kept.glob("*.checkpoint")])
+    if resumed and not count:
+        raise InvalidRequest(
+            f"there is nothing to resume: no runs in {str(kept)!r}; run without --resume"
+        )
+    if count:
+        runs = f"run{'s' if count > 1 else ''}"
+        remark = (
+            f"{count} {runs} of {kept}, the last of which may be unfinished"
+            if resumed
+            else f"{count} {runs} of an earlier figure: without --resume it starts anew"
+        )
+        print(f"attdyn: {'resumes' if resumed else 'drops'} {remark}", file=sys.stderr)
+
+
 def _flags_of_figure(request: CommandRequest, name: str) -> dict[str, Any]:
     """The options of a figure that were given as flags; those of another figure are refused."""
     from dynamics.experiments.figure import figures, flags_of
@@ -403,14 +427,27 @@ def _flags_of_figure(request: CommandRequest, name: str) -> dict[str, Any]:
 
 
 def _columns(table: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A table as lines, numbers with four digits."""
-    if not table:
-        return []
+    """Tables as lines, numbers with four digits; rows whose columns are nested are one table."""
+    blocks: list[list[Mapping[str, Any]]] = []
+    shared: set[str] = set()
+    for row in table:
+        if blocks and (shared <= row.keys() or shared >= row.keys()):
+            blocks[-1].append(row)
+            shared |= row.keys()
+        else:
+            blocks.append([row])
+            shared = set(row)
+    lines = [line for block in blocks for line in ("", *_block(block))]
+    return [*lines, ""] if lines else []
+
+
+def _block(table: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One table as lines."""
     names = list(dict.fromkeys(name for row in table for name in row))
     rows = [names, *([_written_cell(row.get(name)) for name in names] for row in table)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(f"{c:<{w}}" for c, w in zip(row, widths, strict=True)) for row in rows]
-    return ["", *map(str.rstrip, lines), ""]
+    return [*map(str.rstrip, lines)]
 
 
 def _written_cell(entry: Any) -> str:

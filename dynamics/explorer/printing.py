@@ -42,7 +42,14 @@ def expression(value: Any) -> str:
 
 
 def function_of(arguments: Sequence[str], values: Sequence[Any]) -> str:
-    """A function of an object with these properties that gives a list of expressions."""
+    """A function of an object with these properties that gives a list of expressions.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        Properties of the object.
+    values : sequence of sympy.Expr
+    """
     listed = ", ".join(map(expression, values))
     return f"({{ {', '.join(arguments)} }}) => [{listed}]"
 

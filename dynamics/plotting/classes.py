@@ -33,8 +33,10 @@ LETTERED = 2000
 """Cells of an array up to which each has a letter; of more, one cell of each class."""
 SIGNED = 400
 """Entries of an array up to which signs are written into its cells."""
-KEYS = 24
-"""Rows of a column of the legend."""
+KEY, HEADING = 0.17, 0.25
+"""Heights of a row of the legend and of its title, in inches."""
+LEGEND, FURTHER = 2.0, 1.5
+"""Widths of the legend, in inches: of its first column, and of each further one."""
 MOST_KEYS = 72
 """Classes up to which all are in the legend."""
 MOST_ARRAYS = 8
@@ -92,7 +94,8 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
     count = max(1, closure["scalars"])
     lettered = count > FEW
     colours = [_tinted(k) for k in range(count)] if lettered else list(COLOURS[:count])
-    figure, axes = _grid(list(matrices.values()), lettered)
+    keys = _keys(closure, colours, lettered)
+    figure, axes, columns = _grid(list(matrices.values()), lettered, len(keys))
     for panel in axes.ravel()[len(matrices) :]:
         panel.set_axis_off()
     for panel, (name, labels) in zip(axes.ravel(), matrices.items(), strict=False):
@@ -105,7 +108,10 @@ def entry_classes(closure: Mapping[str, Any], parameters: Mapping[str, Any] | No
             for row, column in np.argwhere(labels < 0):
                 panel.text(column, row, "−", ha="center", va="center", color="white")
     subtitle(figure, fixed({}, parameters or {}, {}, figure.get_figwidth()))
-    _write_legend(figure, closure, colours, lettered)
+    figure.legend(
+        handles=keys, title=f"{closure['scalars']} scalars of {closure['entries']} entries",
+        loc="outside right upper", fontsize=8, title_fontsize=8, ncols=columns,
+    )  # fmt: skip
     return axes
 
 
@@ -118,8 +124,11 @@ def _matrices(arrays: Mapping[str, Any]) -> dict[str, NDArray[np.int64]]:
     return matrices
 
 
-def _grid(matrices: Sequence[NDArray[np.int64]], lettered: bool) -> tuple[Any, Any]:
-    """A figure with a panel for each matrix, as wide as its shape asks for."""
+def _grid(matrices: Sequence[NDArray[np.int64]], lettered: bool, keys: int) -> tuple[Any, Any, int]:
+    """A figure with a panel for each matrix, as wide as its shape asks for.
+
+    The third value is the number of columns that the legend needs in its height.
+    """
     columns = min(COLUMNS, len(matrices))
     rows = ceil(len(matrices) / columns)
     shapes = [
@@ -133,7 +142,10 @@ def _grid(matrices: Sequence[NDArray[np.int64]], lettered: bool) -> tuple[Any, A
         longest = max(max(labels.shape[1] / width, len(labels)) for labels, width in pairs)
         unit = float(np.clip(CELL * longest, UNIT, MOST_UNIT))
     grid = {"nrows": rows, "ncols": columns, "squeeze": False, "width_ratios": widths}
-    return new_figure(unit * sum(widths) + 2.0, unit * rows, **grid)
+    fitting = int((unit * rows - HEADING) / KEY)
+    legend = max(1, ceil(keys / fitting))
+    beside = LEGEND + FURTHER * (legend - 1)
+    return *new_figure(unit * sum(widths) + beside, unit * rows, **grid), legend
 
 
 def _draw_array(panel: Axes, labels: NDArray[np.int64], colours: Sequence[str]) -> None:
@@ -146,10 +158,8 @@ def _draw_array(panel: Axes, labels: NDArray[np.int64], colours: Sequence[str]) 
     panel.spines[:].set_visible(False)
 
 
-def _write_legend(
-    figure: Any, closure: Mapping[str, Any], colours: Sequence[str], lettered: bool
-) -> None:
-    """Every scalar with the number of entries that are it."""
+def _keys(closure: Mapping[str, Any], colours: Sequence[str], lettered: bool) -> list[Any]:
+    """Of the legend: every scalar with the number of entries that are it."""
     keys: list[Any] = []
     classes = zip(closure["names"][:MOST_KEYS], closure["sizes"], colours, strict=False)
     for k, (name, size, colour) in enumerate(classes):
@@ -160,11 +170,7 @@ def _write_legend(
         keys.append(Patch(color="none", label=f"and {left} more"))
     if closure["frozen"]:
         keys.append(Patch(color=FROZEN, label=f"never move: {closure['frozen']}"))
-    title = f"{closure['scalars']} scalars of {closure['entries']} entries"
-    figure.legend(
-        handles=keys, title=title, loc="outside right upper", fontsize=8, title_fontsize=8,
-        ncols=ceil(len(keys) / KEYS) or 1,
-    )  # fmt: skip
+    return keys
 
 
 def _tinted(number: int) -> str:

@@ -76,7 +76,7 @@ function flow({ constants, horizon, records, least_time }) {
     }
     record(run, k, time, state);
   });
-  return { ...run, events, outcome: "horizon", message: "" };
+  return { ...run, events, outcome: "horizon", message: "", tolerance: 1e-6 };
 }
 
 function descent(request, reply) {

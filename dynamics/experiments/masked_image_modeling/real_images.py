@@ -12,8 +12,7 @@ seen against that.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,7 +22,14 @@ import numpy as np
 
 from dynamics.attention_maps import diversity, total_variation
 from dynamics.experiments.figure import Drawing, FigureRequest, page, with_flags
-from dynamics.experiments.measurement import Study, Undecided, measures
+from dynamics.experiments.images import (
+    ERRORS,
+    check_no_parameters,
+    checkpoint_folder,
+    on_images,
+    steps_axis,
+)
+from dynamics.experiments.measurement import Study, measures
 from dynamics.experiments.verify import Finding
 from dynamics.images import datasets
 from dynamics.images.datasets import Images, Split
@@ -36,7 +42,6 @@ from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.progress import bar
-from dynamics.validation import InvalidRequest
 
 MASKED, SUPERVISED = "masked", "supervised"
 LAYERS = (1, 2)
@@ -45,7 +50,6 @@ STEPS, SEEDS, KEYS, SHOWN = 2000, 5, 10, 20
 QUICK_STEPS, QUICK_SEEDS = 500, 3
 SPREAD = 1.0
 """Of the positions at the start: with 0.02 patches are alike for a thousand steps."""
-ERRORS = 5.0
 LOOKS = {MASKED: (BLUE, "o", "-"), SUPERVISED: (VERMILION, "s", "--")}
 MEASURES = ("attention diversity (patches)", "mean total variation")
 
@@ -186,11 +190,11 @@ def table(measures: Measures) -> list[dict[str, Any]]:
 def _draw(measures: Measures) -> Any:
     """Both measures along training, a column for each depth."""
     plan = measures.plan
-    steps, first = np.array(plan.records), float(plan.records[min(1, len(plan.records) - 1)])
+    steps = np.array(plan.records)
     text = (
         f"{plan.data.rpartition('/')[2]}, patches of {plan.patch} x {plan.patch}, top {plan.keys} "
         f"keys, last layer, 4 heads, {plan.shown} test images, {len(plan.seeds)} seeds; bars: "
-        "standard error"
+        "standard error, line: start"
     )
     width = 4.0 * len(plan.layers)
     with page(width, 5.0, text, nrows=2, ncols=len(plan.layers), squeeze=False,
@@ -211,12 +215,7 @@ def _draw(measures: Measures) -> Any:
         for layers, panel in zip(plan.layers, axes[0], strict=True):
             panel.set_title(f"{layers} layer{'s' if layers > 1 else ''}", fontsize=9)
         for panel in axes[1]:
-            panel.set_xscale("symlog", linthresh=first)
-            panel.set_xlim(-0.15 * first, 1.25 * float(steps[-1]))
-            ticks = [int(n) for n in steps if n in (0, 20, 100, 500, int(steps[-1]))]
-            panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
-            panel.minorticks_off()
-            panel.set_xlabel("steps")
+            steps_axis(panel, steps)
         legend(axes[0, 0])
     return axes
 
@@ -252,18 +251,13 @@ def digits_figure(system: System, request: FigureRequest) -> Drawing:
         "shown": SHOWN, "layers": LAYERS, "steps": STEPS, "seeds": SEEDS, "spread": SPREAD,
     }  # fmt: skip
     options = request.options(quick, {"steps": 10_000})
-    if request.parameters is not None or request.user_parameters:
-        raise InvalidRequest(f"figure digits has no parameters of {system.name}; it has options")
-    folder = Path(options["checkpoints"]) if options["checkpoints"] else None
-    if folder is not None and not options["resume"]:
-        shutil.rmtree(folder, ignore_errors=True)
-    layers: Sequence[int] = np.atleast_1d(options["layers"]).tolist()
+    check_no_parameters(system, request, "digits")
     plan = Plan(
         options["images"], options["patch"], options["keys"], options["shown"],
-        tuple(sorted(set(layers))), options["steps"], tuple(request.seeds(options["seeds"])),
-        options["spread"],
+        tuple(sorted(set(options["layers"]))), options["steps"],
+        tuple(request.seeds(options["seeds"])), options["spread"],
     )  # fmt: skip
-    measures = measured(plan, folder)
+    measures = measured(plan, checkpoint_folder(options))
     caption = (
         f"Section 6 on {plan.data}: attention diversity (top {plan.keys} keys, in patches) of the "
         f"last layer, {len(plan.seeds)} seeds. {_words(measures)}."
@@ -285,14 +279,10 @@ def measured_once(plan: Plan) -> Measures:
 )  # fmt: skip
 def figure_3(study: Study) -> Finding:
     """Attention diversity at the end of masked and of supervised training, at both depths."""
-    if study.parameters is not None:
-        raise Undecided("the claim is of networks on real images, which have no such parameters")
     steps = STEPS if study.thorough else QUICK_STEPS
     plan = Plan(steps=steps, seeds=tuple(study.seeds(QUICK_SEEDS, SEEDS)))
-    try:
+    with on_images(study):
         found = measured_once(plan)
-    except InvalidRequest as refusal:
-        raise Undecided(str(refusal), "measurement") from refusal
     for (task, layers), values in found.values.items():
         study.curve(f"{task}, {layers}", plan.records[1:], values[:, 1:, 0].mean(axis=0))
         study.row({"training": task, "layers": layers}, start=values[:, 0, 0].mean(),

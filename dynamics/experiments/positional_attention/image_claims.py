@@ -6,19 +6,17 @@ case: what it contradicts is not decided.
 
 from __future__ import annotations
 
-from dynamics.experiments.measurement import Measurement, Study, Undecided, measures
+from dynamics.experiments.images import ERRORS, on_images
+from dynamics.experiments.measurement import Measurement, Study, measures
 from dynamics.experiments.positional_attention import real_images
 from dynamics.experiments.positional_attention.real_images import Plan, Trials, name_of
 from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import listed
 from dynamics.images import protocol
 from dynamics.images.networks import CONTROL, POSITIONAL, VANILLA
-from dynamics.validation import InvalidRequest
 
 SMALL = 0.02
 """Spread of the positions at the start from which association is looked for."""
-ERRORS = 5.0
-"""Standard errors by which an accuracy differs."""
 LEVEL = 0.01
 """P-value over all seeds below which there is association."""
 BEHIND = 0.03
@@ -29,14 +27,10 @@ SINGLE = ("step size",)
 
 def _trials(study: Study) -> Trials:
     """The runs that all claims on images share."""
-    if study.parameters is not None:
-        raise Undecided("the claim is of networks on real images, which have no such parameters")
     seeds = tuple(study.seeds(real_images.SEEDS, real_images.SEEDS))
     steps = real_images.STEPS if study.thorough else QUICK_STEPS
-    try:
+    with on_images(study):
         return real_images.train_once(Plan(steps=steps, seeds=seeds))
-    except InvalidRequest as refusal:
-        raise Undecided(str(refusal), "measurement") from refusal
 
 
 def _made(trials: Trials) -> str:

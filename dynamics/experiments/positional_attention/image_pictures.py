@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from dynamics.experiments.images import steps_axis
 from dynamics.images.association import standardized
 from dynamics.images.networks import CONTROL
 from dynamics.images.protocol import Trained, combined, estimate
@@ -153,6 +154,7 @@ def _p_values(panel: Axes, trials: Trials) -> None:
     panel.annotate(f"{LEVEL:g}", (1, LEVEL), xycoords=("axes fraction", "data"), color=GREY,
                    ha="right", va="bottom")  # fmt: skip
     panel.set_yscale("log")
+    panel.set_ylim(bottom=panel.get_ylim()[0] ** 1.4)  # room for the legend
     _along(panel, steps, moved)
     panel.set_ylabel("p-value, all seeds together")
     panel.plot([], [], "o-", color=GREY, label="in the original image")
@@ -162,15 +164,9 @@ def _p_values(panel: Axes, trials: Trials) -> None:
 
 
 def _along(panel: Axes, steps: NDArray[np.int64], moved: bool) -> None:
-    """Steps from 0 on, as logarithms after the first; what was trained on."""
+    """Steps as the axis; what was trained on."""
     panel.set_title(f"trained on {'shuffled' if moved else 'original'} pixels", fontsize=9)
-    first = float(steps[1]) if len(steps) > 1 else 1.0
-    panel.set_xscale("symlog", linthresh=first)
-    panel.set_xlim(-0.15 * first, 1.25 * float(steps[-1]))
-    ticks = [int(step) for step in steps if step in (0, 20, 100, 500, int(steps[-1]))]
-    panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
-    panel.minorticks_off()
-    panel.set_xlabel("steps")
+    steps_axis(panel, steps)
 
 
 def _maps(panels: Sequence[Axes], trials: Trials) -> None:

@@ -14,7 +14,6 @@ attention is at its best within the steps of the protocol.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.experiments.figure import Drawing, FigureRequest, with_flags
+from dynamics.experiments.images import check_no_parameters, checkpoint_folder
 from dynamics.experiments.positional_attention import image_pictures
 from dynamics.images import datasets, protocol
 from dynamics.images.datasets import Images
@@ -31,7 +31,6 @@ from dynamics.images.networks import CONTROL, POSITIONAL, VANILLA, Convolution, 
 from dynamics.images.protocol import Estimate, Trained, Trial, estimate
 from dynamics.registry import System
 from dynamics.training.progress import bar
-from dynamics.validation import InvalidRequest
 
 PATCHES = {8: 1, 28: 4, 32: 4}
 """Side of an image -> side of its patches, where it is not said."""
@@ -183,46 +182,52 @@ def train_once(plan: Plan) -> Trials:
 
 
 def rows(trials: Trials) -> Iterator[dict[str, Any]]:
-    """Yield the table: a row for each network before training and at each length.
+    """Yield the table of accuracies at each length, and that of patch association.
 
     Parameters
     ----------
     trials : Trials
     """
-    plan = trials.plan
     for name in trials.names:
-        for steps in (0, *plan.steps):
-            row: dict[str, Any] = {"network": name, "steps": steps}
-            for moved in plan.pixels:
-                key = "shuffled" if moved else "original"
-                row[key] = str(estimate(trials.accuracies(name, moved, steps)))
-            if len(plan.pixels) == 2:
-                row["drop"] = str(trials.difference((name, False), (name, True), steps))
-            if name != CONTROL:
-                row |= _gap(trials, name, steps) | _associations(trials, name, steps)
-            yield row
+        for steps in trials.plan.steps:
+            yield {"network": name, "steps": steps} | _accuracies(trials, name, steps)
+    for name in trials.names:
+        for moved in trials.plan.pixels if name != CONTROL else ():
+            for shown in (False, True) if moved else (False,):
+                yield _associations(trials, name, moved, shown)
 
 
-def _gap(trials: Trials, name: str, steps: int) -> dict[str, str]:
-    """How far positional attention is behind vanilla attention from the same start."""
-    if not name.startswith(POSITIONAL):
-        return {}
-    vanilla, moved = name.replace(POSITIONAL, VANILLA), trials.plan.pixels[0]
-    gap = trials.difference((vanilla, moved), (name, moved), steps)
-    return {"vanilla - positional": str(gap)}
-
-
-def _associations(trials: Trials, name: str, steps: int) -> dict[str, float]:
-    """P-values over all seeds of <p_i, p_j>, and of the scores, for the last pixels of the plan."""
-    record, moved = trials.plan.records.index(steps), trials.plan.pixels[-1]
-    found = {"p <p,p>": protocol.combined(trials.p_values(name, moved, "gram", record))}
-    if moved:
-        shown = trials.p_values(name, moved, "gram", record, shown=True)
-        found["p <p,p> as shown"] = protocol.combined(shown)
+def _accuracies(trials: Trials, name: str, steps: int) -> dict[str, Any]:
+    """Accuracies, the drop by shuffling, and the gap to vanilla attention from the same start."""
+    pixels, row = trials.plan.pixels, dict[str, Any]()
+    for moved in pixels:
+        row[_word(moved)] = str(estimate(trials.accuracies(name, moved, steps)))
+    if len(pixels) == 2:
+        drop = trials.difference((name, False), (name, True), steps)
+        row |= {"drop": str(drop), "drop / error": drop.errors}
     if name.startswith(POSITIONAL):
-        values = trials.p_values(name, moved, "scores", record)
-        found["p A, either sign"] = protocol.combined(values)
-    return found
+        vanilla = name.replace(POSITIONAL, VANILLA)
+        gap = trials.difference((vanilla, pixels[0]), (name, pixels[0]), steps)
+        row["vanilla - positional"] = str(gap)
+    return row
+
+
+def _associations(trials: Trials, name: str, moved: bool, shown: bool) -> dict[str, Any]:
+    """P-values over all seeds, before training beside those at each length."""
+    row: dict[str, Any] = {
+        "network": name, "pixels": _word(moved), "neighbours in": "shown" if shown else "original",
+    }  # fmt: skip
+    letters = {"gram": "<p,p>", "scores": "A"} if name.startswith(POSITIONAL) else {"gram": "<p,p>"}
+    for which, letter in letters.items():
+        for steps in (0, *trials.plan.steps):
+            record = trials.plan.records.index(steps)
+            values = trials.p_values(name, moved, which, record, shown)
+            row[f"p {letter} at {steps}"] = protocol.combined(values)
+    return row
+
+
+def _word(moved: bool) -> str:
+    return "shuffled" if moved else "original"
 
 
 @with_flags(
@@ -242,27 +247,18 @@ def images_figure(system: System, request: FigureRequest) -> Drawing:
         "steps": STEPS, "spreads": SPREADS, "seeds": SEEDS, "samples": 0, "tests": 0,
     }  # fmt: skip
     options = request.options(quick, {"steps": (500, 2000, 8000)})
-    if request.parameters is not None or request.user_parameters:
-        raise InvalidRequest(f"figure images has no parameters of {system.name}; it has options")
-    folder = Path(options["checkpoints"]) if options["checkpoints"] else None
-    if folder is not None and not options["resume"]:
-        shutil.rmtree(folder, ignore_errors=True)
-    several = {name: _several(options[name]) for name in ("steps", "spreads")}
+    check_no_parameters(system, request, "images")
     plan = Plan(
         options["data"], options["patch"], options["shuffle"],
-        tuple(sorted(set(several["steps"]))), tuple(sorted(set(several["spreads"]))),
+        tuple(sorted(set(options["steps"]))), tuple(sorted(set(options["spreads"]))),
         tuple(request.seeds(options["seeds"])),
         (True,) if options["permuted"] else (False, True), options["samples"], options["tests"],
     )  # fmt: skip
-    trials = train_all(plan, folder)
+    trials = train_all(plan, checkpoint_folder(options))
     table = list(rows(trials))
     return Drawing(
         image_pictures.draw(trials), {"plan": vars(plan), **data_of(trials)}, caption(trials), table
     )
-
-
-def _several(entry: Any) -> list[Any]:
-    return list(entry) if isinstance(entry, list | tuple) else [entry]
 
 
 def data_of(trials: Trials) -> dict[str, Any]:
@@ -279,7 +275,7 @@ def data_of(trials: Trials) -> dict[str, Any]:
             entry |= {f"gram{end}": _series(runs, "gram", bool(end)) for end in _views(moved)}
         if name.startswith(POSITIONAL):
             entry["scores"] = _series(runs, "scores", False)
-        content[f"{name}, {'shuffled' if moved else 'original'}"] = entry
+        content[f"{name}, {_word(moved)}"] = entry
     return content
 
 
@@ -326,16 +322,20 @@ def caption(trials: Trials) -> str:
         listed = "; ".join(f"{name} {drop} ({drop.errors:.1f})" for name, drop in drops.items())
         parts.append(f"Drop by shuffling after {last:,} steps (in standard errors): {listed}.")
     moved = plan.pixels[-1]
-    before, after = (
-        "; ".join(
-            f"{name} {protocol.combined(trials.p_values(name, moved, 'gram', record)):.2g}"
-            for name in trials.names
-            if name != CONTROL
+    for which, kinds, words in (
+        ("gram", (VANILLA, POSITIONAL), "that neighbours of the original image have more similar"
+         " positions"),
+        ("scores", (POSITIONAL,), "that their scores differ, of either sign"),
+    ):  # fmt: skip
+        before, after = (
+            "; ".join(
+                f"{name} {protocol.combined(trials.p_values(name, moved, which, record)):.2g}"
+                for name in trials.names
+                if name.startswith(kinds)
+            )
+            for record in (0, -1)
         )
-        for record in (0, -1)
-    )
-    parts.append(
-        "P-value that neighbours of the original image have more similar positions, all seeds "
-        f"together, before training: {before}; after: {after}."
-    )
+        parts.append(
+            f"P-value {words}, all seeds together, before training: {before}; after: {after}."
+        )
     return " ".join([made, *parts])

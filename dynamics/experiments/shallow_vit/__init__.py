@@ -17,6 +17,7 @@ from dynamics.experiments.shallow_vit import (
     neurons,
     samples,
     sparsification,
+    texture_claims,
     textured_images,
 )
 from dynamics.experiments.verify import Check, Finding, Protocol
@@ -80,9 +81,9 @@ _MEASURED: Mapping[str, Check] = {
     "Lemma 3": neurons.lemma_3,
     "Lemma 4": neurons.lemma_4,
     "Section 4.1, initialization": identities.initialization,
-    "Figure 6a": textured_images.figure_6a,
-    "Figure 6b": textured_images.figure_6b,
-    "Figure 6c": textured_images.figure_6c,
+    "Figure 6a": texture_claims.figure_6a,
+    "Figure 6b": texture_claims.figure_6b,
+    "Figure 6c": texture_claims.figure_6c,
 }
 
 CHECKS: Mapping[str, Check] = {

@@ -20,7 +20,6 @@ from dynamics.problem import FloatArray
 if TYPE_CHECKING:
     from dynamics.experiments.shallow_vit.textured_images import Trials
 
-SUCCESS = 0.775
 LOOKS = ((GREY, "o", "-"), (BLUE, "s", "-"), (VERMILION, "^", "--"))
 """Of all test images, of those with the usual background, and of the others."""
 MARKERS = "os^Dv<>p"
@@ -59,12 +58,12 @@ def draw(trials: Trials, examples: Sequence[tuple[Canvases, NDArray[np.bool_]]])
         panel.set_xticks(trials.samples, [str(n) for n in trials.samples])
         panel.minorticks_off()
         panel.set_xlabel("training images $N$")
-    below[0].axhline(100 * SUCCESS, color=GREY, lw=0.8)
-    below[0].annotate("success", (0, 100 * SUCCESS), xycoords=("axes fraction", "data"),
+    below[0].axhline(100 * trials.success, color=GREY, lw=0.8)
+    below[0].annotate("success", (0, 100 * trials.success), xycoords=("axes fraction", "data"),
                       color=GREY, va="bottom")  # fmt: skip
     below[0].legend()
     below[0].set_ylabel("test accuracy (%)")
-    below[1].set(ylabel=f"seeds at or above {SUCCESS:.1%} (%)", ylim=(-4, 104))
+    below[1].set(ylabel=f"seeds at or above {trials.success:.1%} (%)", ylim=(-4, 104))
     names = ("all test images", "usual background", "unusual background")
     for k, (name, (colour, marker, dash)) in enumerate(zip(names, LOOKS, strict=True)):
         look = {"color": colour, "marker": marker, "ls": dash, "ms": 4, "lw": 1.2, "label": name}
@@ -74,7 +73,7 @@ def draw(trials: Trials, examples: Sequence[tuple[Canvases, NDArray[np.bool_]]])
     below[2].set(xlabel=r"$\alpha_\star$", ylabel="test accuracy (%)")
     below[2].set_title(f"90/10 background, classes {trials.scene.pair[0]}, {trials.scene.pair[1]}",
                        fontsize=9)  # fmt: skip
-    below[2].legend()
+    below[2].legend(loc="lower right", bbox_to_anchor=(1.0, 0.06))
     scene = trials.scene
     subtitle(
         figure,

@@ -14,19 +14,17 @@ the test images it is half of each.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dynamics.experiments.figure import Drawing, FigureRequest, with_flags
-from dynamics.experiments.measurement import Measurement, Study, Undecided, measures
+from dynamics.experiments.images import check_no_parameters, checkpoint_folder
 from dynamics.experiments.shallow_vit import texture_pictures
-from dynamics.experiments.verify import Finding
 from dynamics.images import datasets, textures, training
 from dynamics.images.datasets import Images, Part
 from dynamics.images.networks import Transformer
@@ -37,7 +35,7 @@ from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.progress import bar
-from dynamics.validation import InvalidRequest, refuse
+from dynamics.validation import refuse
 
 SUCCESS = 0.775
 """Test accuracy of a success (Section 4.2)."""
@@ -48,8 +46,6 @@ PAIR, PAIR_SAMPLES, PAIR_TESTS = (3, 8), 200, 100
 USUAL = 0.9
 """Share of the training images of a class that have its usual background."""
 TESTS, STEPS, SEEDS = 400, 800, 5
-ERRORS = 5.0
-"""Standard errors by which an accuracy differs."""
 GROUPS = ("all", "usual background", "unusual background")
 
 
@@ -219,6 +215,7 @@ class Trials:
     seeds: tuple[int, ...]
     classes: FloatArray
     spurious: FloatArray
+    success: ClassVar[float] = SUCCESS
 
     def rise(self, values: FloatArray) -> Estimate:
         """Accuracy at the largest share minus that at the least, in pairs of one seed."""
@@ -269,6 +266,17 @@ def train_all(
     return Trials(scene, shares, samples, seeds, classes, spurious)
 
 
+@lru_cache(maxsize=2)
+def train_once(samples: tuple[int, ...], seeds: tuple[int, ...]) -> Trials:
+    """The trials that claims share, on the digits.
+
+    Parameters
+    ----------
+    samples, seeds : tuple
+    """
+    return train_all(Scene(0, 1.0, 0, PAIR), SHARES, samples, seeds)
+
+
 def rows(trials: Trials) -> list[dict[str, Any]]:
     """The table: a row for each alpha_* and N, and one for each alpha_* with the pair.
 
@@ -307,22 +315,16 @@ def textures_figure(system: System, request: FigureRequest) -> Drawing:
         "tests": TESTS, "steps": STEPS,
     }  # fmt: skip
     options = request.options(quick, {"seeds": 10}, pair=0)
-    if request.parameters is not None or request.user_parameters:
-        raise InvalidRequest(f"figure textures has no parameters of {system.name}; it has options")
-    folder = Path(options["checkpoints"]) if options["checkpoints"] else None
-    if folder is not None and not options["resume"]:
-        shutil.rmtree(folder, ignore_errors=True)
-    shares, samples, pair = (_several(options[name]) for name in ("shares", "samples", "pair"))
+    check_no_parameters(system, request, "textures")
+    shares, samples = (tuple(sorted(set(options[name]))) for name in ("shares", "samples"))
     if not all(0 < share <= 1 for share in shares):
         refuse("shares", options["shares"], "are no shares", "numbers above 0 and up to 1", 1.0)
     scene = Scene(
-        0, 1.0, 0, tuple(pair), options["objects"],
+        0, 1.0, 0, tuple(options["pair"]), options["objects"],
         **{name: options[name] for name in ("texture", "side", "patch", "tests", "steps")},
     )  # fmt: skip
     seeds = tuple(request.seeds(options["seeds"]))
-    trials = train_all(
-        scene, tuple(sorted(set(shares))), tuple(sorted(set(samples))), seeds, folder
-    )
+    trials = train_all(scene, shares, samples, seeds, checkpoint_folder(options))
     example = replace(scene, pair=(), samples=trials.samples[-1], seed=seeds[0])
     images = datasets.load(scene.data)
     shown = [drawn(replace(example, share=share), images) for share in trials.shares]
@@ -333,10 +335,6 @@ def textures_figure(system: System, request: FigureRequest) -> Drawing:
     }  # fmt: skip
     axes = texture_pictures.draw(trials, [(one.train, one.present) for one in shown])
     return Drawing(axes, data, caption(trials), rows(trials))
-
-
-def _several(entry: Any) -> list[Any]:
-    return list(entry) if isinstance(entry, list | tuple) else [entry]
 
 
 def caption(trials: Trials) -> str:
@@ -359,103 +357,3 @@ def caption(trials: Trials) -> str:
         f"the accuracy rises by {rise} from alpha_* = {trials.shares[0]:g} to "
         f"{trials.shares[-1]:g}."
     )
-
-
-# Claims.
-
-
-@lru_cache(maxsize=2)
-def train_once(samples: tuple[int, ...], seeds: tuple[int, ...]) -> Trials:
-    """The trials that claims share, on the digits.
-
-    Parameters
-    ----------
-    samples, seeds : tuple
-    """
-    return train_all(Scene(0, 1.0, 0, PAIR), SHARES, samples, seeds)
-
-
-def _trials(study: Study) -> Trials:
-    if study.parameters is not None:
-        raise Undecided("the claim is of networks on real images, which have no such parameters")
-    try:
-        samples = SAMPLES if study.thorough else SAMPLES[1::2]
-        return train_once(samples, tuple(study.seeds(SEEDS, 10)))
-    except InvalidRequest as refusal:
-        raise Undecided(str(refusal), "measurement") from refusal
-
-
-def _made(trials: Trials) -> str:
-    return f"{len(trials.seeds)} seeds, {trials.scene.steps} steps"
-
-
-@measures(
-    "least rise of the accuracy with alpha_*, in standard errors", ">", ERRORS,
-    single=("step size",),
-)  # fmt: skip
-def figure_6a(study: Study) -> Finding:
-    """Accuracy without background against that with all of it, and along N."""
-    trials = _trials(study)
-    rises = [trials.rise(trials.classes[:, n]) for n in range(len(trials.samples))]
-    growth = [estimate(row[-1] - row[0]) for row in trials.classes]
-    for a, share in enumerate(trials.shares):
-        means = trials.classes[a].mean(axis=1)
-        study.curve(f"alpha_* = {share:g}", trials.samples, 100 * means)
-        study.row({"alpha_*": share}, accuracy=means.tolist(), growth=growth[a].mean,
-                  growth_error=growth[a].error)  # fmt: skip
-    study.draw("N", "test accuracy (%)", {"77.5": 100 * SUCCESS}, y_scale="linear")
-    words = "; ".join(f"{r} at N={n}" for n, r in zip(trials.samples, rises, strict=True))
-    least = min(each.errors for each in growth)
-    reason = (
-        f"from alpha_* = {trials.shares[0]:g} to 1 the accuracy rises by {words}; with N it rises "
-        f"by at least {min(each.mean for each in growth):.3f} ({_made(trials)})"
-    )
-    also = Measurement("least rise of the accuracy with N, in standard errors", least, ">", ERRORS)
-    return study.conclude(min(rise.errors for rise in rises), reason, also)
-
-
-@measures(
-    "N at the least alpha_* over N at 1, for half of the trials to succeed", ">", 1.0,
-    single=("step size",),
-)  # fmt: skip
-def figure_6b(study: Study) -> Finding:
-    """The least N at which half of the trials reach the accuracy of the paper."""
-    trials = _trials(study)
-    needed, shares = trials.needed(), trials.successes()
-    for a, share in enumerate(trials.shares):
-        study.curve(f"alpha_* = {share:g}", trials.samples, 100 * shares[a])
-        study.row({"alpha_*": share}, needed=needed[a], successes=shares[a].tolist())
-    study.draw("N", "trials that succeed (%)", {"half": 50.0}, y_scale="linear")
-    last = trials.samples[-1]
-    words = ", ".join(
-        f"{n:g} at alpha_* = {share:g}" if np.isfinite(n) else f"above {last} at {share:g}"
-        for share, n in zip(trials.shares, needed, strict=True)
-    )
-    reason = f"of N = {', '.join(map(str, trials.samples))}, half succeed at {words}"
-    if not np.isfinite(needed[-1]):
-        return study.conclude(np.nan, f"{reason}: none is large enough", holds=None)
-    ratio = min(needed[0], 2 * last) / needed[-1]
-    if ratio == 1.0:
-        return study.conclude(ratio, f"{reason}: too coarse to tell them apart", holds=None)
-    return study.conclude(ratio, f"{reason} ({_made(trials)})")
-
-
-@measures(
-    "rise of the accuracy with alpha_* under a spurious background, in standard errors",
-    ">", ERRORS, single=("step size",),
-)  # fmt: skip
-def figure_6c(study: Study) -> Finding:
-    """Accuracy with a 90/10 background against the share of background that is dropped."""
-    trials = _trials(study)
-    for k, group in enumerate(GROUPS):
-        study.curve(group, trials.shares, 100 * trials.spurious[:, :, k].mean(axis=1))
-    for a, share in enumerate(trials.shares):
-        means: Mapping[str, float] = dict(
-            zip(GROUPS, trials.spurious[a].mean(axis=0).tolist(), strict=True)
-        )
-        study.row({"alpha_*": share}, **means)
-    study.draw("alpha_*", "test accuracy (%)", {"half": 50.0}, x_scale="linear", y_scale="linear")
-    rises = [trials.rise(trials.spurious[:, :, k]) for k in range(len(GROUPS))]
-    words = "; ".join(f"{group} {rise}" for group, rise in zip(GROUPS, rises, strict=True))
-    reason = f"rise of the accuracy from alpha_* = {trials.shares[0]:g} to 1: {words}"
-    return study.conclude(rises[0].errors, f"{reason} ({_made(trials)})")

@@ -134,7 +134,7 @@ function flow({ constants, horizon, records, least_time, precise }) {
     return { name, time, reason, uncertainty, state: time === null ? null : named(problem, finest.state(time)) };
   });
   const message = outcome === "horizon" ? "" : `ends at time ${shortest(path.end)}: no step can be made there`;
-  return { times, ...columnsOf(problem, states), events, outcome, message };
+  return { times, ...columnsOf(problem, states), events, outcome, message, tolerance: RELATIVE };
 }
 
 /** Whether the run ends in a period of two that does not die out: every step reverses a rate. */

@@ -150,11 +150,13 @@ def _descent(made: Realization, closure: Closure, most: int) -> Section:
     sentences = []
     if made.program.has_law:
         count = closure.sample_classes
-        sentences.append(f"R = sum over the {count} classes c of P_c loss(scalars; s_c)")
-        sentences.append("P_c is the probability of class c, s_c one of its samples")
+        sentences.append(
+            f"`R` is the sum over the {count} classes of samples, of the probability of a class "
+            "times the loss of one of its samples"
+        )
     steps = [_step(name, n) for name, n in zip(closure.names, closure.sizes, strict=True)]
     if most < min(len(steps), MOST_SCALARS):
-        sentences.append("theta is any of the scalars, n(theta) the number of its entries")
+        sentences.append("`theta` is any of the scalars, `n(theta)` the number of its entries")
         right = r"\theta - \frac{\eta}{n(\theta)} \frac{\partial R}{\partial \theta}"
         left, any_of = HandWritten("theta'", r"\theta'"), "theta - eta/n(theta) * dR/dtheta"
         steps = [(left, HandWritten(any_of, right))]

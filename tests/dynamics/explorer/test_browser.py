@@ -40,6 +40,8 @@ def test_the_three_events_by_flow_and_by_descent(tab):
         step, descended = tab.cell(event, 1), tab.cell(event, 2)
         assert descended == pytest.approx(0.1 * step)
         assert descended == pytest.approx(time, rel=0.02)
+    tab.expect("footer").to_contain_text("tolerance 10⁻⁶")
+    tab.expect("footer").to_contain_text("one step size η = 0.1")
     assert "±" in tab.page.locator('tr[data-event="T1"] td').first.inner_text()
 
 
@@ -67,6 +69,18 @@ def test_the_flow_follows_a_dragged_slider_and_descent_its_release(tab):
     assert tab.cell("T1", 1) == pytest.approx(10 * tab.cell("T1", 0), rel=0.02)
     assert f"q={q}" in tab.page.url
     assert f"--q {q}" in tab.page.locator("#command-flow").inner_text()
+
+
+def test_a_slider_that_is_dragged_to_and_fro_is_let_go_too(tab):
+    before = tab.cell("T1", 1)
+    tab.press_on("q", 0.5)
+    tab.move_to(0.8)
+    tab.expect('tr[data-event="T1"]').to_contain_text("on release")
+    tab.move_to(0.5)
+    tab.expect("#control-q-number").to_have_value("0.5")
+    tab.page.mouse.up()
+    tab.rests()
+    assert tab.cell("T1", 1) == before
 
 
 def test_a_refused_value_is_explained_beside_its_control_and_mended_by_a_button(tab):
@@ -121,13 +135,44 @@ def test_an_address_restores_the_picture_and_history_works(browser, tab):
 
 
 def test_a_wrong_address_is_said_and_does_no_harm(browser, address):
-    tab = Tab(browser, address + "#q=banana&flux=3&p=5&view.x=z&C=%E0%A4%A")
+    tab = Tab(browser, address + "#q=banana&flux=3&p=5&law=none&view.x=z&C=%E0%A4%A")
     tab.expect("#remarks").to_contain_text("q = banana, which is no number; 0.5 is shown")
     tab.expect("#remarks").to_contain_text("flux, which is no control")
+    tab.expect("#remarks").to_contain_text("law = none, which is none of mixed, any; mixed is")
     tab.expect("#remarks").to_contain_text("view.x = z")
     tab.rests()
     tab.expect("#control-p-number").to_have_value("5")
     assert tab.complaints == []
+    tab.context.close()
+
+
+def test_one_scalar_without_events_has_a_page(browser, tmp_path):
+    changes = {"states": mock_model.DESCRIPTION["states"][:1], "plane": None, "matrices": [],
+               "events": [], "observables": [], "constants": mock_model.DESCRIPTION["constants"],
+               "panels": [{"names": ["x"], "logarithmic": False, "title": "x"}]}  # fmt: skip
+    tab = Tab(browser, mock_model.write(tmp_path / "one.html", **changes))
+    tab.rests()
+    tab.expect("#values").to_contain_text("= 1")
+    tab.expect("#figures .card").to_have_count(1)
+    assert tab.complaints == []
+    tab.context.close()
+
+
+def test_what_a_worker_throws_is_one_line_and_the_next_request_goes_on(browser, tmp_path):
+    path = tmp_path / "failing.html"
+    thrown = "if (request.constants.p === 5) throw new Error('no step can be made');"
+    script = mock_model.worker().replace(
+        "function flow(",
+        f"function flow(request) {{ {thrown} return real(request); }}\nfunction real(",
+    )
+    path.write_text(mock_model.page(mock_model.DESCRIPTION, script), encoding="utf-8")
+    tab = Tab(browser, path.as_uri())
+    tab.rests()
+    tab.type_into("p", "5")
+    tab.expect("#alert").to_contain_text("no step can be made")
+    tab.type_into("p", "3")
+    tab.expect("#alert").to_be_hidden()
+    tab.rests()
     tab.context.close()
 
 
@@ -198,7 +243,7 @@ def test_curves_and_charts_are_taken_away(tab, tmp_path):
 
 
 def test_a_long_descent_shows_its_progress_and_gives_way(tab):
-    tab.type_into("steps", "400000")
+    tab.type_into("steps", "5000000")
     tab.expect("#progress").to_be_visible()
     tab.type_into("steps", "1000")
     tab.rests()
@@ -206,8 +251,18 @@ def test_a_long_descent_shows_its_progress_and_gives_way(tab):
     tab.expect("#progress").to_be_hidden()
 
 
-def test_print_is_on_light_paper(tab):
-    tab.page.emulate_media(media="print", color_scheme="dark")
+def test_print_is_on_light_paper(browser, address):
+    tab = Tab(browser, address, color_scheme="dark")
+    tab.rests()
+    shade = (
+        "(() => { const canvas = document.querySelector('canvas'); const context ="
+        " canvas.getContext('2d'); return Math.min(...context.getImageData(canvas.width / 3,"
+        " canvas.height / 2, 1, 1).data.slice(0, 3)); })()"
+    )
+    assert tab.page.evaluate(shade) < 80
+    tab.page.emulate_media(media="print")
+    tab.expect("#controls").to_have_css("background-color", "rgb(255, 255, 255)")
+    assert tab.page.evaluate(shade) > 200
     assert (
         tab.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     )

@@ -84,7 +84,7 @@ def test_the_page_says_what_stays_equal_and_what_is_kept():
     assert "Q_0_1' = Q_0_1 - eta/6 * dR/dQ_0_1" in text
     assert "dloss/dQ_0_0 =" in text
     assert "    eta: learning rate; R: risk" in text
-    assert "P_c is the probability of class c" in text
+    assert "the sum over the" in text
     system = dynamics.load_system(own.origin.path)
     assert system.derivation().as_text() == text
 

@@ -11,6 +11,7 @@ const SPREAD_MARKERS = 26;
  * @property {boolean} linear_time
  * @property {[number, number]} range  limits of time
  * @property {{times: ArrayLike, series: object}} flow
+ * @property {boolean} flows  whether `flow` is the flow; descent, where there is none
  * @property {{times: ArrayLike, series: object}|null} descent
  * @property {Array<{letter: Array, time: number}>} events
  * @property {number|null} cursor  a time
@@ -50,7 +51,7 @@ function draw_time_chart(surface, width, height, colours, chart) {
   const y = scale(bounds[0], bounds[1], area.bottom, area.top, chart.logarithmic);
   draw_axes(surface, area, x, y, colours, "time τ = η × steps");
   draw_events(surface, area, events, colours, legend);
-  surface.clip(area.left, area.top - 1, area.width, area.height + 2, () => {
+  surface.clip(area.left, area.top - 2, area.width + 5, area.height + 4, () => {
     heights(chart.flow).forEach((list, k) => draw_curve(surface, x, y, chart.flow.times, list, look(k, colours)));
     if (chart.descent) {
       heights(chart.descent).forEach((list, k) =>
@@ -76,10 +77,9 @@ function time_legend(chart) {
     const series = chart.flow.series[name] || [];
     const sized = chart.logarithmic && Array.from(series).some((value) => value < 0);
     const bar = { text: "|", level: 0, italic: false };
-    return { label: sized ? [bar, ...letter, bar] : letter, look: k, marked: Boolean(chart.descent) };
+    return { label: sized ? [bar, ...letter, bar] : letter, look: k, marked: chart.flows };
   });
   if (!chart.flows) return [...entries, { label: as_runs("lines: gradient descent"), look: null }];
-  if (!chart.descent) return entries;
   return [...entries, { label: as_runs("lines: flow, markers: gradient descent"), look: null }];
 }
 
@@ -104,6 +104,13 @@ function draw_legend(surface, entries, width, colours) {
   return entries.length ? y + 8 : 6;
 }
 
+const BLANK = { line() {}, marker() {}, text() {} };
+
+/** Height of the legend of a chart on some width; it does not change while a control moves. */
+function legend_height(chart, width) {
+  return draw_legend(BLANK, time_legend(chart), width, LIGHT);
+}
+
 /** Labels of events with the lowest row in which they cover no other. */
 function placed_labels(chart, width) {
   const x = time_scale(chart, width);
@@ -123,8 +130,10 @@ function placed_labels(chart, width) {
 }
 
 function draw_events(surface, area, events, colours, legend) {
-  for (const { at, middle, row, letter } of events) {
+  for (const { at, row } of events) {
     surface.line([[at, legend + 15 * row + 14], [at, area.bottom]], { colour: colours.muted, width: 1, dash: [4, 3] });
+  }
+  for (const { middle, row, letter } of events) {
     const half = text_width(letter, 12) / 2;
     surface.rectangle(middle - half - 2, legend + 15 * row, 2 * half + 4, 14, colours.paper);
     surface.text(middle, legend + 15 * row + 11, letter, { colour: colours.ink, align: "center" });
@@ -150,7 +159,7 @@ function draw_axes(surface, area, x, y, colours, label) {
     surface.text(Math.min(at, area.right + MARGIN.right - half - 1), area.bottom + 16, text,
       { colour: colours.muted, size: 11, align: "center" });
   }
-  for (const { value, label: text } of y ? y.ticks(30) : []) {
+  for (const { value, label: text } of y ? y.ticks(24) : []) {
     const at = y.at(value);
     surface.line([[area.left - 4, at], [area.left, at]], { colour: colours.muted });
     surface.text(area.left - 7, at + 4, text, { colour: colours.muted, size: 11, align: "right" });

@@ -58,8 +58,18 @@ class Control {
       this.show(this.value, this.slider);
       changed(name, done);
     };
-    this.slider.addEventListener("input", () => move(false));
-    this.slider.addEventListener("change", () => move(true));
+    this.moving = false;
+    this.slider.addEventListener("input", () => {
+      this.moving = true;
+      move(false);
+    });
+    const let_go = () => {
+      if (this.moving) move(true);
+      this.moving = false;
+    };
+    this.slider.addEventListener("change", let_go);
+    // A slider that is dragged to and fro and ends where it began has no event "change".
+    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => window.setTimeout(let_go));
     this.number.addEventListener("change", () => {
       this.value = this.number.value.trim() === "" ? NaN : Number(this.number.value);
       this.show(this.value, this.number);

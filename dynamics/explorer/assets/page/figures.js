@@ -9,8 +9,9 @@ class Figure {
    * @param {string} title
    * @param {function(object, number, number, object): void} draw (surface, width, height, colours)
    * @param {function(number): number} height of a width
+   * @param {Element|null} heading  the title with its formulas
    */
-  constructor(name, title, draw, height) {
+  constructor(name, title, draw, height, heading = null) {
     this.name = name;
     this.draw = draw;
     this.height = height;
@@ -19,7 +20,9 @@ class Figure {
     const head = make("div", { class: "head" });
     this.save = make("button", { type: "button", class: "quiet", "aria-label": `${title} as SVG` }, "SVG");
     this.save.addEventListener("click", () => download(`${name}.svg`, this.svg(), "image/svg+xml"));
-    head.append(make("h2", {}, title), this.save);
+    const shown = make("h2", {}, heading ? "" : title);
+    if (heading) shown.append(heading);
+    head.append(shown, this.save);
     this.title = title;
     this.element.append(head, this.canvas);
     new ResizeObserver(() => this.redraw()).observe(this.canvas);
@@ -40,7 +43,7 @@ class Figure {
   /** The chart as a file of vectors, on light paper. */
   svg() {
     const height = Math.round(this.height(EXPORT_WIDTH));
-    const surface = new SvgSurface(EXPORT_WIDTH, height, LIGHT.paper);
+    const surface = new SvgSurface(EXPORT_WIDTH, height, LIGHT, this.name);
     this.draw(surface, EXPORT_WIDTH, height, LIGHT);
     return surface.document(this.canvas.getAttribute("aria-label") || this.title);
   }

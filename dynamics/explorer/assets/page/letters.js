@@ -2,7 +2,8 @@
 
 /**
  * A part of a formula in one size.
- * @typedef {{text: string, level: number, italic: boolean}} Run  level 1 is raised, -1 lowered
+ * @typedef {{text: string, level: number, italic: boolean, above?: boolean}} Run
+ * level 1 is raised, -1 lowered; `above` begins where the runs before it of another level began
  */
 
 const ACCENTS = { "˙": "\u0307", "^": "\u0302", "¯": "\u0304", "~": "\u0303", ".": "\u0307" };
@@ -31,14 +32,16 @@ function runs_of(node, level) {
   if (node.nodeType === Node.TEXT_NODE) return [];
   const each = [...node.childNodes].filter((child) => child.nodeType === Node.ELEMENT_NODE);
   const text = node.textContent.trim();
+  const upright = node.getAttribute && node.getAttribute("mathvariant") === "normal";
   switch (node.localName) {
     case "annotation":
       return [];
     case "mi":
-      return [{ text, level, italic: [...text].length === 1 }];
+      return [{ text, level, italic: !upright && [...text].length === 1 }];
     case "mn":
-    case "mtext":
       return [{ text, level, italic: false }];
+    case "mtext":
+      return [{ text: node.textContent.replace(/\s+/g, " "), level, italic: false }];
     case "mo":
       return [{ text: SPACED.has(text) ? ` ${text} ` : text.replace("-", "−"), level, italic: false }];
     case "mspace":
@@ -50,7 +53,7 @@ function runs_of(node, level) {
       return [...runs_of(each[0], level), ...runs_of(each[1], 1)];
     case "msubsup":
     case "munderover":
-      return [...runs_of(each[0], level), ...runs_of(each[1], -1), ...runs_of(each[2], 1)];
+      return [...runs_of(each[0], level), ...runs_of(each[1], -1), ...above(runs_of(each[2], 1))];
     case "mover":
       return accented(runs_of(each[0], level), each[1].textContent.trim());
     case "mfrac":
@@ -62,24 +65,30 @@ function runs_of(node, level) {
   }
 }
 
+/** Runs that stand above those lowered before them. */
+function above(runs) {
+  return runs.map((run, k) => ({ ...run, above: k === 0 }));
+}
+
 function accented(runs, accent) {
   const mark = ACCENTS[accent] || "";
   return runs.map((run, k) => (k === runs.length - 1 ? { ...run, text: run.text + mark } : run));
 }
 
-const NUMBERED = /^([A-Za-z]+?)_?(\d+)(?:_(\w+))?$/;
+const NUMBERED = /^([A-Za-z])_?(\d+)(?:_(\w+))?$/;
 
 /**
- * The short mark of an event on charts: its formula where that is a letter, else its name.
- * @param {{name: string, mathml: string}} event
+ * The short mark of an event on charts: its formula where that is no condition, else its name.
+ * @param {{name: string, mathml: string, condition?: string}} event
  * @returns {Run[]} of "T1_paper" a T with a lowered 1, and "paper"
  */
-function event_mark({ name, mathml }) {
+function event_mark({ name, mathml, condition }) {
   const runs = letters(mathml, name);
-  if (mathml && is_letter(mathml)) return runs;
+  const set = runs.some((run) => run.italic || run.level);
+  if (mathml && set && (condition || is_letter(mathml))) return runs;
   const [, letter, index, rest] = NUMBERED.exec(name) || [];
   if (!letter) return as_runs(name.replace(/_/g, " "));
-  const mark = [{ text: letter, level: 0, italic: letter.length === 1 }, { text: index, level: -1, italic: false }];
+  const mark = [{ text: letter, level: 0, italic: true }, { text: index, level: -1, italic: false }];
   return rest ? [...mark, ...as_runs(` ${rest.replace(/_/g, " ")}`)] : mark;
 }
 

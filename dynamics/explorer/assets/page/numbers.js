@@ -14,8 +14,10 @@ function raised(exponent) {
  */
 function typeset(text) {
   const [mantissa, exponent] = text.split("e");
-  const power = exponent === undefined ? "" : `×10${raised(Number(exponent))}`;
-  return mantissa.replace("-", "−") + power;
+  if (exponent === undefined) return mantissa.replace("-", "−");
+  const ten = `10${raised(Number(exponent))}`;
+  if (mantissa === "1" || mantissa === "-1") return mantissa.replace("-", "−").replace("1", ten);
+  return `${mantissa.replace("-", "−")}×${ten}`;
 }
 
 /** Whether a number is written with a power of ten. */

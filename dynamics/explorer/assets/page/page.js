@@ -26,6 +26,7 @@ const event_rows = build_event_table(at("events").querySelector("tbody"), descri
 const value_places = build_values();
 let last_moved = null;
 let settled = null;
+let frames = 0;
 let descent_after = null;
 
 function build_controls() {
@@ -132,11 +133,13 @@ function show_flow(run, asked) {
   at("results").classList.remove("stale");
   settled = { flow: run, descent: null, asked };
   results.view.horizon = asked.horizon;
+  results.view.least_time = flows ? description.run.least_time : asked.eta;
   if (results.view.time === null || results.view.time > asked.horizon) results.view.time = asked.horizon;
   results.show(run, null, asked.constants, !asked.done);
   show_numbers();
   const whole = performance.now() - asked.begun;
-  Object.assign(at("status").dataset, { frame: whole.toFixed(1), flow: run.milliseconds.toFixed(1) });
+  frames += 1;
+  Object.assign(at("status").dataset, { frame: whole.toFixed(1), count: frames });
   at("status").textContent = `${flows ? "flow" : "descent"}: ${brief(run.milliseconds, 2)} ms, with its pictures ${brief(whole, 2)} ms`;
 }
 
@@ -183,7 +186,16 @@ function show_numbers() {
   at("command-flow").textContent = command_line(description.command, asked.constants, { time: asked.horizon });
   at("command-descent").textContent = command_line(description.command, asked.constants, { eta: asked.eta, steps: asked.steps });
   at("csv-descent").disabled = !descent;
+  at("runs-note").textContent = runs_note(flow, asked);
   show_clock();
+}
+
+/** What lines and markers are, and how exact. */
+function runs_note({ tolerance }, { eta }) {
+  if (!flows) return `Lines are gradient descent at the one step size η = ${exact(eta)}.`;
+  const within = tolerance ? ` at relative tolerance ${brief(tolerance)}` : "";
+  return `Lines are the gradient flow, integrated${within}; the event table says how far each of its times is known ` +
+    `once the controls rest. Markers are gradient descent at the one step size η = ${exact(eta)}.`;
 }
 
 /** The time of the page on its slider, and the values there. */
@@ -211,7 +223,7 @@ function build_values() {
 
 function clock_axis() {
   const linear = results.view.linear;
-  return scale(linear ? 0 : description.run.least_time, results.view.horizon, 0, TICKS, !linear);
+  return scale(linear ? 0 : results.view.least_time, results.view.horizon, 0, TICKS, !linear);
 }
 
 function choose_time(time) {
@@ -246,7 +258,14 @@ function pause() {
 /** Show what the address says. */
 function restore() {
   const { state, remarks } = state_of(window.location.hash, usual);
-  for (const [name, control] of Object.entries(controls)) control.show(state[name]);
+  for (const [name, control] of Object.entries(controls)) {
+    const { values, kind, default: standard } = control.constant;
+    if (kind === "word" && !(values || [standard]).includes(state[name])) {
+      remarks.push(`The address has ${name} = ${state[name]}, which is none of ${(values || [standard]).join(", ")}; ${standard} is shown.`);
+      state[name] = standard;
+    }
+    control.show(state[name]);
+  }
   at("linear").checked = state["view.linear"] !== 0;
   results.view.linear = state["view.linear"] !== 0;
   results.view.time = state["view.time"] > 0 ? state["view.time"] : null;
@@ -269,7 +288,6 @@ function restore() {
 function build_texts() {
   if (!flows) {
     for (const id of ["flow-row", "csv-flow"]) at(id).hidden = true;
-    at("runs-note").textContent = "Lines are gradient descent at the one step size η that is chosen.";
   }
   at("equations").innerHTML = description.derivation;
   const named = [...description.constants, ...description.states, ...description.observables, ...description.events];
@@ -313,8 +331,7 @@ function listen() {
   for (const button of document.querySelectorAll("[data-copy]")) button.addEventListener("click", () => copy(button));
   window.addEventListener("popstate", restore);
   night.addEventListener("change", () => results.redraw());
-  window.addEventListener("beforeprint", () => { printing = true; results.redraw(); });
-  window.addEventListener("afterprint", () => { printing = false; results.redraw(); });
+  print.addEventListener("change", () => results.redraw());
 }
 
 build_controls();

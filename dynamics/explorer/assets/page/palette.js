@@ -20,12 +20,12 @@ const DIVERGING = ["#0072B2", "#7fb8d8", "#f4f4f4", "#eaae7f", "#D55E00"];
 
 const night = window.matchMedia("(prefers-color-scheme: dark)");
 
+const print = window.matchMedia("print");
+
 /** Colours of the screen as it is now; print is on light paper. */
 function theme() {
-  return night.matches && !printing ? DARK : LIGHT;
+  return night.matches && !print.matches ? DARK : LIGHT;
 }
-
-let printing = false;
 
 /** Colour, dash and marker of curve k; the first 28 differ in colour or dash. */
 function look(k, colours) {

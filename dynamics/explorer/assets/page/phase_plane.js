@@ -49,14 +49,19 @@ function nullcline_style(colours, k) {
 }
 
 function plane_legend(plane, colours) {
-  const zero = (letter) => [...as_runs("d"), ...letter, ...as_runs("/dτ = 0")];
+  const zero = (letter, field) => [...as_runs("d"), ...letter, ...as_runs("/dτ = 0"),
+    ...as_runs(field && !changes_sign(field) ? " (not in this window)" : "")];
   return [
-    { label: zero(plane.x.letter), look: 0, style: nullcline_style(colours, 0) },
-    { label: zero(plane.y.letter), look: 0, style: nullcline_style(colours, 1) },
+    { label: zero(plane.x.letter, plane.dx), look: 0, style: nullcline_style(colours, 0) },
+    { label: zero(plane.y.letter, plane.dy), look: 0, style: nullcline_style(colours, 1) },
     { label: as_runs("run"), look: 0, style: { colour: colours.ink, dash: [] } },
     { label: as_runs("now"), look: 0, marked: true, only_marker: true, fill: colours.curves[1],
       style: { colour: colours.paper, dash: [], marker: "circle" } },
   ];
+}
+
+function changes_sign(field) {
+  return field.some((value) => value > 0) && field.some((value) => value <= 0);
 }
 
 /** Directions as arrows of one length. */

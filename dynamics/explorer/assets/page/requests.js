@@ -17,7 +17,9 @@ class Requests {
     worker.onmessage = ({ data }) => this.receive(data);
     worker.onerror = (event) => {
       event.preventDefault();
-      fail(event.message || "the worker of this page has stopped");
+      const error = event.message || "the worker of this page has stopped";
+      for (const id of [...this.waiting.keys()]) this.receive({ id, error });
+      fail(error);
     };
   }
 

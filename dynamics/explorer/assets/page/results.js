@@ -16,7 +16,8 @@ class Results {
     this.marks = Object.fromEntries(description.events.map((event) => [event.name, event_mark(event)]));
     this.flow = null;
     this.descent = null;
-    this.view = { time: null, linear: false, horizon: description.run.horizon };
+    this.view = { time: null, linear: false, horizon: description.run.horizon,
+      least_time: description.run.least_time };
     this.figures = description.panels.map((panel) => this.time_figure(panel));
     this.matrices = description.matrices.map((matrix) => new MatrixCard(matrix, requests, this.letters));
     this.plane = description.plane && description.states.length > 1
@@ -29,7 +30,9 @@ class Results {
     const draw = (surface, width, height, colours) => {
       if (this.flow) draw_time_chart(surface, width, height, colours, this.chart(panel));
     };
-    const figure = new Figure(panel.names.join("-"), this.title(panel), draw, (width) => Math.min(Math.max(0.7 * width, 260), 360));
+    const figure = new Figure(panel.names.join("-"), this.title(panel).textContent, draw,
+      (width) => Math.min(Math.max(0.62 * width, 270), 330) + (this.flow ? legend_height(this.chart(panel), width) : 22),
+      this.title(panel));
     figure.panel = panel;
     figure.canvas.addEventListener("pointermove", (event) => this.point_at(figure, event));
     figure.canvas.addEventListener("pointerdown", (event) => this.point_at(figure, event));
@@ -38,12 +41,13 @@ class Results {
 
   /** The title of a panel: letters, with their meaning where it is one that is short. */
   title({ names, title }) {
-    if (title && title !== names.join(", ")) return title;
+    if (title && title !== names.join(", ")) return make("span", {}, title);
     const known = [...this.description.states, ...this.description.observables];
     const meanings = names.map((name) => (known.find((each) => each.name === name) || {}).meaning || "");
-    const written = names.map((name) => spoken(this.letters[name] || as_runs(name))).join(", ");
-    const brief_meaning = names.length === 1 && meanings[0] && meanings[0].length <= MEANING;
-    return brief_meaning ? `${written}: ${meanings[0]}` : written;
+    const runs = names.flatMap((name, k) => [...(k ? as_runs(", ") : []), ...(this.letters[name] || as_runs(name))]);
+    const heading = as_element(runs);
+    if (names.length === 1 && meanings[0] && meanings[0].length <= MEANING) heading.append(`: ${meanings[0]}`);
+    return heading;
   }
 
   /** The time below the pointer becomes the time of the page. */
@@ -60,7 +64,7 @@ class Results {
       curves: panel.names.map((name) => ({ name, letter: this.letters[name] || as_runs(name) })),
       logarithmic: panel.logarithmic,
       linear_time: this.view.linear,
-      range: [this.description.run.least_time, this.view.horizon],
+      range: [this.view.least_time, this.view.horizon],
       flow: this.flow,
       flows: this.description.run.horizon !== null,
       descent: this.description.run.horizon === null ? null : this.descent,
@@ -71,7 +75,7 @@ class Results {
 
   /** Events that the flow reached. */
   events() {
-    return this.flow.events.filter(has_time);
+    return this.flow.events.filter((event) => has_time(event) && event.name in this.marks);
   }
 
   /** Show runs; `moving` while a control is being dragged. */
@@ -165,7 +169,8 @@ class PlaneCard {
     this.axes = {};
     for (const axis of ["x", "y"]) {
       const choice = make("select", { id: `axis-${axis}` });
-      for (const { name } of description.states) choice.append(make("option", { value: name }, spoken(letter[name])));
+      for (const { name } of description.states) choice.append(make("option", { value: name },
+        letter[name].some(({ level }) => level) ? name : spoken(letter[name])));
       choice.value = description.plane[axis];
       const label = make("label", { for: `axis-${axis}` }, axis === "x" ? "across" : "up");
       axes.append(label, choice);

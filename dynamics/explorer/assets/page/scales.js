@@ -33,18 +33,20 @@ function decades(a, b, room) {
   const wide = b - a;
   const every = Math.max(1, Math.ceil(wide / room));
   const factors = wide * 3 <= room ? [1, 2, 5] : [1];
+  const plain = a >= -2.2 && b <= 3.9;
   const ticks = [];
   for (let power = Math.ceil(a / every - 1) * every; power <= b; power += every) {
     for (const factor of factors) {
       const place = power + Math.log10(factor);
-      if (place >= a - 1e-9 && place <= b + 1e-9) ticks.push({ value: 10 ** place, label: power_label(factor, power) });
+      if (place >= a - 1e-9 && place <= b + 1e-9) ticks.push({ value: 10 ** place, label: power_label(factor, power, plain) });
     }
   }
   return ticks;
 }
 
-function power_label(factor, power) {
-  if (power >= -2 && power <= 3) return as_runs(String(Number((factor * 10 ** power).toPrecision(1))));
+/** A tick in the letters of all others of its axis: all plain, or all with a power of ten. */
+function power_label(factor, power, plain) {
+  if (plain) return as_runs(String(Number((factor * 10 ** power).toPrecision(1))));
   return [
     { text: factor === 1 ? "10" : `${factor}×10`, level: 0, italic: false },
     { text: String(power).replace("-", "−"), level: 1, italic: false },

@@ -10,22 +10,32 @@ function font(run, size) {
   return `${run.italic ? "italic " : ""}${pixels}px ${run.italic ? SERIF : FONT}`;
 }
 
-/** Width of a text or of runs in pixels. */
-function text_width(text, size) {
-  return as_runs(text).reduce((width, run) => {
+/** Where each run of a text begins, from its left end and its base line, and how wide all are. */
+function measured_runs(text, size) {
+  let [x, lowered, right] = [0, 0, 0];
+  const places = as_runs(text).map((run, k, runs) => {
     RULER.font = font(run, size);
-    return width + RULER.measureText(run.text).width;
-  }, 0);
-}
-
-/** Where each run of a text begins: offsets from the left end and from the base line. */
-function laid_out(text, size, align) {
-  let x = align === "left" ? 0 : -text_width(text, size) * (align === "center" ? 0.5 : 1);
-  return as_runs(text).map((run) => {
+    if (run.level < 0 && !(k && runs[k - 1].level < 0)) lowered = x;
+    if (run.above) x = lowered;
+    if (run.level === 0) x = right;
     const place = { run, x, y: run.level > 0 ? -0.38 * size : run.level < 0 ? 0.24 * size : 0 };
-    x += text_width([run], size);
+    x += RULER.measureText(run.text).width;
+    right = Math.max(right, x);
     return place;
   });
+  return { places, width: right };
+}
+
+/** Width of a text or of runs in pixels. */
+function text_width(text, size) {
+  return measured_runs(text, size).width;
+}
+
+/** Where each run of a text begins: offsets from where it is aligned. */
+function laid_out(text, size, align) {
+  const { places, width } = measured_runs(text, size);
+  const shift = align === "left" ? 0 : -width * (align === "center" ? 0.5 : 1);
+  return places.map((place) => ({ ...place, x: place.x + shift }));
 }
 
 /** Corners of a marker of a shape around the origin; null of a circle. */
@@ -95,7 +105,8 @@ class CanvasSurface {
       this.context.font = font(place.run, size);
       if (halo) {
         this.context.strokeStyle = halo;
-        this.context.lineWidth = 3;
+        this.context.lineWidth = 4;
+        this.context.lineJoin = "round";
         this.context.strokeText(place.run.text, x + place.x, y + place.y);
       }
       this.context.fillStyle = colour;
@@ -116,8 +127,9 @@ class CanvasSurface {
 
 /** A file of vectors (SVG 1.1), as text. */
 class SvgSurface {
-  /** @param {number} width  @param {number} height  @param {string} paper colour of the background */
-  constructor(width, height, paper) {
+  /** @param {number} width  @param {number} height  @param {{paper: string}} colours  @param {string} name */
+  constructor(width, height, { paper }, name) {
+    this.name = name;
     this.size = [width, height];
     this.parts = [`<rect width="${width}" height="${height}" fill="${paper}"/>`];
     this.clips = 0;
@@ -143,17 +155,18 @@ class SvgSurface {
       : `<circle cx="${dot(x)}" cy="${dot(y)}" r="${radius}" ${look}/>`);
   }
 
-  text(x, y, text, { colour, size = 12, align = "left" }) {
+  text(x, y, text, { colour, size = 12, align = "left", halo = null }) {
+    const around = halo ? ` stroke="${halo}" stroke-width="4" stroke-linejoin="round" paint-order="stroke"` : "";
     for (const place of laid_out(text, size, align)) {
       const [family, style] = place.run.italic ? [SERIF, ' font-style="italic"'] : [FONT, ""];
       this.parts.push(`<text x="${dot(x + place.x)}" y="${dot(y + place.y)}" fill="${colour}" xml:space="preserve"` +
-        ` font-family="${escaped(family)}" font-size="${dot(place.run.level ? size * 0.74 : size)}"${style}>` +
+        ` font-family="${escaped(family)}" font-size="${dot(place.run.level ? size * 0.74 : size)}"${style}${around}>` +
         `${escaped(place.run.text)}</text>`);
     }
   }
 
   clip(x, y, width, height, draw) {
-    const id = `clip${(this.clips += 1)}`;
+    const id = `${this.name}-clip-${(this.clips += 1)}`;
     this.parts.push(`<clipPath id="${id}"><rect x="${dot(x)}" y="${dot(y)}" width="${dot(width)}"` +
       ` height="${dot(height)}"/></clipPath><g clip-path="url(#${id})">`);
     draw();

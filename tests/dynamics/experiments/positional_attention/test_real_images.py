@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -43,21 +44,42 @@ def options(folder):
 
 
 def test_the_figure_has_a_table_with_standard_errors(drawing):
-    rows = [(row["network"], row["steps"]) for row in drawing.table]
-    assert len(rows) == len(set(rows)) == 15
-    for row in drawing.table:
+    table = [row for row in drawing.table if "original" in row]
+    rows = [(row["network"], row["steps"]) for row in table]
+    assert len(rows) == len(set(rows)) == 10
+    for row in table:
         original, moved, drop = (
             tuple(map(float, row[name].split(" ± "))) for name in ("original", "shuffled", "drop")
         )
         assert drop[0] == pytest.approx(original[0] - moved[0], abs=2e-4)
         assert all(error >= 0 for _, error in (original, moved, drop))
-        assert ("p <p,p>" in row) == (row["network"] != "convolution")
         assert ("vanilla - positional" in row) == row["network"].startswith("positional")
-    starts = [row for row in drawing.table if row["steps"] == 0]
-    assert all(row["p A, either sign"] > 0 for row in starts if row["network"][0] == "p")
     values = drawing.data["vanilla, start 0.02, original"]["accuracy"]
     accuracies = np.array(values)[:, drawing.data["records"].index(4)]
-    assert drawing.table[1]["original"] == str(protocol.estimate(accuracies))
+    assert table[0]["original"] == str(protocol.estimate(accuracies))
+
+
+def test_the_table_has_association_before_training_beside_that_after(drawing):
+    rows = [row for row in drawing.table if "pixels" in row]
+    cases = [(row["network"], row["pixels"], row["neighbours in"]) for row in rows]
+    assert len(cases) == len(set(cases)) == 4 * 3
+    assert {row["network"] for row in rows} == {
+        f"{kind}, start {spread}" for kind in ("vanilla", "positional") for spread in ("0.02", "1")
+    }
+    for row in rows:
+        letters = ("<p,p>", "A") if row["network"].startswith("positional") else ("<p,p>",)
+        names = [f"p {letter} at {steps}" for letter in letters for steps in (0, 4, 8)]
+        assert list(row)[3:] == names
+        assert all(0 < row[name] <= 1 for name in names)
+    runs = drawing.data["positional, start 0.02, shuffled"]
+    for column, which, kind in (("p <p,p>", "gram", "p_value"), ("p A", "scores", "either")):
+        values = [series[kind] for series in runs[which]]
+        for steps in (0, 8):
+            record = drawing.data["records"].index(steps)
+            expected = protocol.combined([each[record] for each in values])
+            (row,) = (r for r in rows if cases[rows.index(r)] == (
+                "positional, start 0.02", "shuffled", "original"))  # fmt: skip
+            assert row[f"{column} at {steps}"] == expected
 
 
 def test_the_figure_draws_what_it_has_in_its_table(drawing):
@@ -66,6 +88,7 @@ def test_the_figure_draws_what_it_has_in_its_table(drawing):
     table = [
         100 * float(row[key].split()[0])
         for row in drawing.table
+        if "original" in row
         for key in ("original", "shuffled")
     ]
     assert {round(x, 2) for x in drawn} >= {round(x, 2) for x in table}
@@ -102,10 +125,29 @@ def test_the_command_resumes_and_then_removes_what_it_kept(folder, tmp_path, mon
     assert len(written) == 4
     monkeypatch.setattr(protocol, "trained", original)
     assert main([*options(folder), "--resume", "--json"]) == 0
-    resumed = json.loads(capsys.readouterr().out)
+    shown = capsys.readouterr()
+    assert f"resumes 4 runs of {kept.relative_to(tmp_path)}" in shown.err
+    resumed = json.loads(shown.out)
     assert not kept.exists()
     assert main([*options(folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["table"] == resumed["table"]
+    assert main([*options(folder), "--resume"]) == 2
+    assert "there is nothing to resume" in capsys.readouterr().err
+
+
+def test_runs_of_an_earlier_figure_are_dropped_and_nothing_else(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    own = tmp_path / "kept"
+    own.mkdir()
+    (own / "mine.txt").write_text("of the user")
+    plan = Plan(folder, 1, 1, (4,), seeds=(0,), spreads=(0.02,), samples=64, tests=40)
+    real_images.train_all(plan, own)
+    before = {path.name: path.stat().st_mtime_ns for path in own.glob("*.checkpoint")}
+    more = SMALL | {"data": folder, "checkpoints": str(own), "seeds": 1, "spreads": 0.02}
+    draw(SYSTEM, "images", options=more)
+    assert len(before) == 6
+    assert (own / "mine.txt").exists()
+    assert all(path.stat().st_mtime_ns > before[path.name] for path in own.glob("*.checkpoint"))
 
 
 def test_another_protocol_is_not_resumed(folder, tmp_path, monkeypatch, capsys):
@@ -165,6 +207,17 @@ def _run(network, name, moved, seed, plan, drop, gap, learned, follows, grid):
         positions = np.stack([start] * (len(plan.records) - 1) + [end]).astype(np.float32)
         run = replace(run, run=Run(np.array(plan.records), None, {"position": positions}))
     return run
+
+
+def test_drops_are_counted_in_standard_errors():
+    trials = made_up(Plan())
+    table = list(islice(real_images.rows(trials), 10))
+    for row in table:
+        pair = (trials.accuracies(row["network"], moved, row["steps"]) for moved in (False, True))
+        drops = np.subtract(*pair)
+        expected = drops.mean() / (drops.std(ddof=1) / len(drops) ** 0.5)
+        assert row["drop / error"] == pytest.approx(expected)
+        assert (row["drop / error"] > 20) == (row["network"] == "convolution")
 
 
 def words_of(monkeypatch, **changes):

@@ -1,0 +1,86 @@
+"""The page of positional attention in a browser, against what Python computes."""
+
+import statistics
+
+import pytest
+from browser import Tab, chromium
+
+import dynamics
+from dynamics.explorer import write_page
+
+pytestmark = pytest.mark.browser
+FRAME = 60.0
+"""Milliseconds from a request to its pictures, while a slider is dragged."""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("pages") / "positional_attention.html"
+    write_page("positional_attention", path)
+    return path
+
+
+@pytest.fixture
+def tab(browser, path):
+    opened = Tab(browser, path.as_uri())
+    opened.rests()
+    yield opened
+    assert opened.complaints == []
+    assert {url.split(":")[0] for url in opened.requests} <= {"file", "blob", "data"}
+    opened.context.close()
+
+
+def test_the_page_is_small_and_shows_the_three_events(tab, path):
+    assert path.stat().st_size < 1.5e6
+    times = [tab.cell(event, 0) for event in ("T0", "T1", "event_III")]
+    assert times == sorted(times)
+
+
+def test_dragging_q_moves_the_events_as_python_computes_them(tab):
+    before = tab.cell("T1", 0)
+    tab.press_on("q", 0.5)
+    for share in (0.45, 0.4, 0.35):
+        tab.move_to(share)
+    tab.page.mouse.up()
+    tab.expect("#control-q-number").not_to_have_value("0.5")
+    q = float(tab.page.locator("#control-q-number").input_value())
+    tab.expect("#command-flow").to_contain_text(f"--q {q}")
+    tab.rests()
+    assert tab.cell("T1", 0) != before
+    system = dynamics.load_system("positional_attention")
+    parameters = system.Parameters(**system.default_runs["compare"].parameters | {"q": q})
+    problem = system.ReducedPopulation(parameters)
+    path = dynamics.flow(problem, time=1e4)
+    run = dynamics.descend(problem, eta=0.03, steps=40000)
+    for event in ("T0", "T1", "T1_paper"):
+        assert tab.cell(event, 0) == pytest.approx(path.events[event].time, rel=1e-6), event
+        assert tab.cell(event, 1) == run.events[event].step, event
+
+
+def median_frame(tab):
+    """The median of the frames of one drag of q."""
+    seen = []
+    tab.press_on("q", 0.3)
+    for k in range(1, 41):
+        before = tab.page.locator("#status").get_attribute("data-count")
+        tab.move_to(0.3 + 0.01 * k)
+        tab.expect("#status").not_to_have_attribute("data-count", before)
+        seen.append(float(tab.page.locator("#status").get_attribute("data-frame")))
+    tab.page.mouse.up()
+    tab.rests()
+    return statistics.median(seen)
+
+
+def test_a_frame_of_a_drag_is_short_at_16_patches(browser, path):
+    tab = Tab(browser, path.as_uri() + "#D=16&C=4")
+    tab.rests()
+    frames = [median_frame(tab) for _ in range(3)]  # the first compiles
+    assert min(frames) <= FRAME, frames
+    print(f"frames of a drag at D = 16: {frames} ms")
+    tab.context.close()

@@ -1,0 +1,96 @@
+"""Scripts of the page that need no browser: numbers as text, ticks, zero lines, addresses."""
+
+import json
+import math
+
+import pytest
+from node import needs_node, run_script
+
+from dynamics.explorer.page import FOLDER
+
+pytestmark = needs_node
+NAMES = ("numbers", "scales", "contours", "address", "exports")
+RUNS = "const as_runs = (text) => [{ text: String(text), level: 0, italic: false }];"
+
+
+def evaluated(expression):
+    """Value of an expression after the scripts."""
+    scripts = "\n".join((FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in NAMES)
+    return run_script(f"{RUNS}\n{scripts}", f"return {expression};")
+
+
+@pytest.mark.parametrize(
+    ("value", "uncertainty", "text"),
+    [
+        (117.45678, 0.02, "117.46 ± 0.02"),
+        (117.45678, 0.021, "117.46 ± 0.03"),  # never less than it is
+        (117.45678, 3, "117 ± 3"),
+        (117.45678, 30, "117 ± 30"),
+        (1.5, 2e-5, "1.50000 ± 2×10⁻⁵"),
+        (-0.00012345678, 1e-7, "−1.235×10⁻⁴ ± 10⁻⁷"),
+        (math.pi, 1e-15, "3.141592654 ± 10⁻¹⁵"),  # ten digits at most
+        (2.0, 0, "2"),
+    ],
+)
+def test_a_number_has_the_digits_that_are_known(value, uncertainty, text):
+    assert evaluated(f"measured({value!r}, {uncertainty!r})") == text
+
+
+def test_brief_numbers():
+    values = [0, 0.5, 1234567, 1e-5, -2.5e-9, 123456.7]
+    assert evaluated(f"{values}.map((value) => brief(value))") == [
+        "0", "0.5", "1.235×10⁶", "10⁻⁵", "−2.5×10⁻⁹", "123500",
+    ]  # fmt: skip
+
+
+def test_exact_numbers_lose_nothing():
+    values = [0.1, 1e-3, 16, 1e5, 123456789, 1 / 3, 1e300]
+    texts = evaluated(f"{values}.map((value) => exact(value))")
+    assert [float(text) for text in texts] == values
+    assert texts[2:4] == ["16", "1e5"]
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+@pytest.mark.parametrize(("low", "high"), [(0.37, 41.0), (2e-5, 3e7), (0.98, 1.01)])
+def test_ticks_lie_within_their_scale_and_differ(low, high, logarithmic):
+    flag = str(logarithmic).lower()
+    ticks = evaluated(f"scale({low}, {high}, 0, 400, {flag}).ticks()")
+    labels = ["".join(run["text"] for run in tick["label"]) for tick in ticks]
+    assert 2 <= len(ticks) <= 10
+    assert len(set(labels)) == len(labels)
+    slack = 1e-9 * (low if logarithmic else high)
+    assert all(low - slack <= tick["value"] <= high + 1e-9 * high for tick in ticks)
+    there_and_back = evaluated(
+        f"[scale({low}, {high}, 0, 400, {flag})].flatMap((axis) => "
+        f"[{low}, {math.sqrt(low * high)}, {high}].map((value) => axis.value(axis.at(value))))"
+    )
+    assert there_and_back == pytest.approx([low, math.sqrt(low * high), high])
+
+
+def test_the_zero_line_of_a_circle():
+    n, radius = 41, 15.0
+    field = [(i - 20) ** 2 + (j - 20) ** 2 - radius**2 for j in range(n) for i in range(n)]
+    segments = evaluated(f"zero_lines({field}, {n}, {n})")
+    distances = [math.hypot(x - 20, y - 20) for segment in segments for x, y in segment]
+    assert max(abs(distance - radius) for distance in distances) < 0.02
+    length = sum(math.dist(*segment) for segment in segments)
+    assert length == pytest.approx(2 * math.pi * radius, rel=2e-3)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_zero_line_of_a_saddle_joins_nothing_across(sign):
+    segments = evaluated(f"zero_lines([{sign}, {-sign}, {-sign}, {sign * 0.5}], 2, 2)")
+    sides = [{x + y > 1 for x, y in segment} for segment in segments]
+    assert sorted(sides, key=str) == [{False}, {True}]  # one cuts off (0, 0), the other (1, 1)
+
+
+def test_an_address_says_all_and_is_read_again():
+    state = {"q": 0.1, "D": 16, "law": "a b&c=d"}
+    usual = {"q": 0.5, "D": 9, "law": "mixed"}
+    read = evaluated(f"state_of(address_of({json.dumps(state)}), {json.dumps(usual)})")
+    assert read == {"state": state, "remarks": []}
+
+
+def test_a_command_quotes_what_a_shell_would_read():
+    text = evaluated("command_line('attdyn run m', {D: 9, law: \"it's $x\"}, {time: 1e5})")
+    assert text == "attdyn run m --D 9 --law 'it'\\''s $x' --time 1e5"
