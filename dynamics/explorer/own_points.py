@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from dynamics.explorer.driver import rules
 from dynamics.explorer.own_programs import Matrix, matrices_of, printed
 from dynamics.explorer.own_sliders import limits_of, words_of
 from dynamics.explorer.page_model import scalars
-from dynamics.explorer.real_constants import Readings, holds, readings
+from dynamics.explorer.real_constants import ROLES, Readings, holds, readings
 from dynamics.explorer.traced_program import Tables
 from dynamics.models.engine.problem import MOST_NAMED, ModelProblem
 from dynamics.registry import System
@@ -36,6 +36,10 @@ NUMBERS_OF_DRAWS = 12_000
 LEAST_DRAWS = 100
 MOVES = (0.83, 1.09)
 """Factors of real constants at which what stays equal is looked at."""
+SMALL = 0.1
+"""In place of a real constant that is 0."""
+GRID = (0.75, 1.25, 0.5, 1.5)
+"""Factors of a real constant of which a page holds some values."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,10 @@ class Center:
         Real constants that do not move, because a function of the model cannot be read by symbols,
         or because more than the real constants changes with them.
     draws : (samples, seed)
+    roles : tuple of str
+        Functions of the model that are read by symbols.
+    read : Readings
+        The arrays of the problem as functions of the real constants.
     """
 
     system: System
@@ -82,6 +90,8 @@ class Center:
     problem: ModelProblem
     held: tuple[str, ...]
     draws: tuple[int, int]
+    roles: tuple[str, ...]
+    read: Readings
 
     @property
     def model(self) -> Model:
@@ -95,11 +105,6 @@ class Center:
         return (
             f"the law is known by {count} draws (--samples {count} --seed {seed})" if count else ""
         )
-
-    @cached_property
-    def read(self) -> Readings:
-        """The arrays of the problem as functions of the real constants."""
-        return readings(self.problem, self.draws)
 
     @cached_property
     def observable_names(self) -> tuple[str, ...]:
@@ -147,24 +152,45 @@ def center_of(system: System, parameters: Any) -> Center:
         raise InvalidRequest(
             f"{system.name} closes on {problem.layout.size} scalars; a page can show {MOST_NAMED}"
         )
-    reals = [name for name in problem.realization.reals if problem.realization.reals[name]]
-    others = [
-        made for factors in MOVES
-        if (made := _moved(system, parameters, dict.fromkeys(reals, factors), draws)) is not None
-    ]  # fmt: skip
-    read = readings(problem, draws)
-    finest = max([problem, *others], key=_fineness)
-    if all(_key(each) == _key(finest) for each in others) and _refines(finest, problem):
-        problem = finest
-        read = readings(problem, draws)
+    made = problem.realization
+    reals = tuple(made.reals)
+    roles = _read_roles(system, problem, draws)
     unread = {
-        name for role in read.unread for name in problem.realization.model.arguments[role]
-        if name in problem.realization.reals
+        name for role in ROLES if role not in roles for name in made.model.arguments.get(role, ())
     }  # fmt: skip
-    same = [each for each in others if _key(each) == _key(problem)]
-    if len(same) < len(others) or not holds(read, same):
-        unread = set(problem.realization.reals)
-    return Center(system, parameters, problem, tuple(sorted(unread)), draws)
+    held = tuple(name for name in reals if name in unread)
+    free = [name for name in reals if name not in held]
+    others = _elsewhere(system, parameters, free, draws)
+    finest = max([problem, *others], key=_fineness)
+    if any(_key(each) != _key(finest) for each in others) or not _refines(finest, problem):
+        finest, held = problem, reals
+    read = readings(finest, draws, roles)
+    if finest is not problem and not holds(read, others):
+        finest, held, roles, read = problem, reals, (), readings(problem, draws, ())
+    return Center(system, parameters, finest, held, draws, roles, read)
+
+
+def _read_roles(system: System, problem: ModelProblem, draws: tuple[int, int]) -> tuple[str, ...]:
+    """The functions of the model whose arrays are what was read by symbols, also elsewhere."""
+    arguments, reals = problem.realization.model.arguments, problem.realization.reals
+    known = tuple(role for role in ROLES if role not in readings(problem, draws).unread)
+
+    def right(roles: tuple[str, ...]) -> bool:
+        names = {name for role in roles for name in arguments.get(role, ()) if name in reals}
+        others = _elsewhere(system, problem.parameters, sorted(names), draws)
+        alike = [each for each in others if _key(each) == _key(problem)]
+        return holds(readings(problem, draws, roles), [problem, *alike])
+
+    return known if right(known) else tuple(role for role in known if right((role,)))
+
+
+def _elsewhere(
+    system: System, parameters: Any, names: Sequence[str], draws: tuple[int, int]
+) -> list[ModelProblem]:
+    """The problem at other values of some real constants."""
+    moves = [dict.fromkeys(names, factor) for factor in MOVES if names]
+    made = [_moved(system, parameters, factors, draws) for factors in moves]
+    return [each for each in made if each is not None]
 
 
 def _draws(system: System, parameters: Any) -> tuple[int, int]:
@@ -200,7 +226,8 @@ def _moved(
 ) -> ModelProblem | None:
     """The problem at other real constants; None where the model does not allow them."""
     for power in (1.0, -1.0, 0.25, -0.25):
-        changes = {n: getattr(parameters, n) * x**power for n, x in factors.items()}
+        now = {name: getattr(parameters, name) for name in factors}
+        changes = {n: x * factors[n] ** power if x else SMALL * power for n, x in now.items()}
         try:
             return reduced_problem(system, dataclasses.replace(parameters, **changes), draws)
         except InvalidRequest:
@@ -288,6 +315,8 @@ def _nearest(center: Center) -> Iterator[dict[str, Any]]:
         if isinstance(value, str):
             words = [word for word in words_of(name, limits) if word != value]
             moves += [(k + 1, name, word) for k, word in enumerate(words)]
+        elif name in center.held:
+            moves += [(k + 1, name, value * factor) for k, factor in enumerate(GRID) if value]
         elif isinstance(value, int) and not isinstance(value, bool):
             moves += [(k, name, value + sign * k) for k in range(1, REACH + 1) for sign in (-1, 1)]
     moves.sort(key=lambda move: move[0])
@@ -323,7 +352,7 @@ def _matched(center: Center, problem: ModelProblem, tables: Tables) -> Point | N
     point = _point(center, problem, tables)
     matrices = matrices_of(first, center.read)
     same = all(point.matrices[name].classes == each.classes for name, each in matrices.items())
-    return point if same and not point.readings.unread else None
+    return point if same and holds(point.readings, [problem]) else None
 
 
 def _point(center: Center, problem: ModelProblem, tables: Tables) -> Point:
@@ -334,6 +363,7 @@ def _point(center: Center, problem: ModelProblem, tables: Tables) -> Point:
         programs = printed(problem, tables)
     except UntracedPrimitive as error:
         raise InvalidRequest(f"{center.system.name} has no page: {error}") from None
-    read = readings(problem, center.draws)
+    first = problem is center.problem
+    read = center.read if first else readings(problem, center.draws, center.roles)
     law = problem.realization.program.has_law
     return Point(at, programs, read, law, matrices_of(problem, read))

@@ -138,7 +138,9 @@ class Readings:
     unread: tuple[str, ...]
 
 
-def readings(problem: ModelProblem, draws: tuple[int, int] = (0, 0)) -> Readings:
+def readings(
+    problem: ModelProblem, draws: tuple[int, int] = (0, 0), roles: Sequence[str] = ROLES
+) -> Readings:
     """What the arrays of a reduced problem are as functions of the real constants.
 
     Parameters
@@ -146,6 +148,8 @@ def readings(problem: ModelProblem, draws: tuple[int, int] = (0, 0)) -> Readings
     problem : ModelProblem
     draws : (samples, seed)
         Of a law that can only be sampled.
+    roles : sequence of str
+        Functions of the model that are read by symbols; what the others give are numbers.
     """
     import jax
 
@@ -157,7 +161,7 @@ def readings(problem: ModelProblem, draws: tuple[int, int] = (0, 0)) -> Readings
         "fixed": data.fixed,
     }
     flat: Any = made.flat_start
-    for role in ROLES:
+    for role in roles:
         names = made.model.arguments.get(role, {})
         if not any(name in made.reals for name in names):
             continue

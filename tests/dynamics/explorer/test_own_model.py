@@ -19,7 +19,7 @@ from dynamics.validation import InvalidRequest
 SMALL = {
     "deep_linear": {"D": 2, "layers": 3},
     "induction_head": {"N": 1},
-    "linear_icl": {"D": 2, "slope": 0.5},
+    "linear_icl": {"D": 2},
     "merged_staircase": {"D": 3, "neurons": 3},
     "single_location": {"L": 2},
     "single_location_gaussian": {"d": 3, "L": 2},
@@ -84,6 +84,7 @@ BODY = """
 @pytest.fixture(autouse=True)
 def few_points(monkeypatch):
     monkeypatch.setattr(own_points, "SECONDS", 0.0)
+    monkeypatch.setattr(own_points, "NUMBERS_OF_DRAWS", 1000)
 
 
 @pytest.fixture(scope="module")
@@ -203,9 +204,38 @@ def test_the_driver_runs_it_as_python_does(odd_path):
 
 
 def test_special_values_of_constants_do_not_join_what_parts_elsewhere():
+    linear = dynamics.load_system("linear_icl")  # slope = 0: all eigenvalues are equal
+    assert center_of(linear, linear.Parameters(D=3)).problem.layout.size == 4
     system = dynamics.load_system("softmax_icl")
     assert system.ReducedPopulation(system.Parameters()).layout.size == 2  # p1 = 1/3 = 1/K
     assert center_of(system, system.Parameters(N=2)).problem.layout.size == 5
+
+
+@needs_node
+def test_a_constant_that_decides_something_has_some_values(tmp_path, monkeypatch):
+    monkeypatch.setattr(own_points, "SECONDS", 60.0)
+    path = tmp_path / "threshold.py"
+    path.write_text(
+        "def start(a=0.3):\n    return {'w': [a]}\n\n"
+        "def law(q=0.4):\n    for x in (1.0, 2.0):\n"
+        "        yield (0.9 if (x > 1) == (q > 0.25) else 0.1), {'x': x * q}\n\n"
+        "def loss(theta, sample, xp):\n    return (theta['w'][0] * sample['x'] - 1) ** 2\n"
+    )
+    system = dynamics.load_system(path)
+    model = page_model(system, system.Parameters())
+    sliders = {slider.name: slider for slider in model.sliders}
+    assert sliders["q"].values == pytest.approx((0.2, 0.3, 0.4, 0.5, 0.6))
+    assert sliders["a"].values == ()
+    for q in sliders["q"].values:
+        there = system.Parameters(q=q, a=0.7)
+        given = {"constants": dataclasses.asdict(there), "states": [[0.9]]}
+        result = run_script(model.script, BODY, given)
+        assert result["check"]["ok"]
+        assert result["start"] == [0.7]
+        assert near(result["states"][0][0], system.ReducedPopulation(there).gradient([0.9]))
+    answer = run_script(model.script, "return MODEL.check({ q: 0.35, a: 0.7 });")
+    assert answer["nearest"]["q"] in (0.3, 0.4)
+    assert answer["message"].startswith("this page holds q = 0.4, 0.3")
 
 
 def test_what_a_page_cannot_hold_is_refused_in_one_line(tmp_path):
