@@ -106,7 +106,7 @@ def rules(events: Sequence[EventRule], order_names: Sequence[str], rates: Sequen
                     "relative": repr(rule.relative),
                 }
         printed.append(f"  {{ {', '.join(f'{name}: {text}' for name, text in fields.items())} }}")
-    return "const RULES = [\n" + ",\n".join(printed) + ",\n];"
+    return "const RULES = [\n" + "".join(f"{rule},\n" for rule in printed) + "];"
 
 
 def worker_script(model: str, problem: object) -> str:

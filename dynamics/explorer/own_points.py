@@ -23,14 +23,14 @@ from theory.model import Model
 from theory.tracing import UntracedPrimitive
 
 SECONDS = 20.0
-"""For the values of whole constants beside those where the sliders stand."""
+"""Of the processor, for values of constants beside those where the sliders stand."""
 BYTES = 500_000
 """Of programs and tables, before they are encoded."""
 MOST_POINTS = 24
 REACH = 4
 """Steps of a whole constant to either side, at most."""
-GROWTH = 4
-"""Samples of a law beside those where the sliders stand, at most."""
+MOST_SAMPLES = 20_000
+"""Samples of a law that is larger than that where the sliders stand, at most."""
 NUMBERS_OF_DRAWS = 12_000
 """Numbers of all draws of a law that can only be sampled."""
 LEAST_DRAWS = 100
@@ -272,7 +272,7 @@ def points_around(center: Center, tables: Tables) -> list[Point]:
     InvalidRequest
         If a primitive of the model is not printed.
     """
-    began = time.monotonic()
+    began = time.process_time()
     points = [_point(center, center.problem, tables)]
     size = 0 if center.problem.realization.law is None else center.problem.realization.law.size
     for changes in _nearest(center):
@@ -280,12 +280,14 @@ def points_around(center: Center, tables: Tables) -> list[Point]:
             len(text) for text in {t for point in points for t in point.programs if t}
         )
         full = len(points) >= MOST_POINTS or bytes_used > BYTES
-        if full or time.monotonic() - began > SECONDS:
+        if full or time.process_time() - began > SECONDS:
             break
         reals = center.problem.realization.reals
         try:
             parameters = dataclasses.replace(center.parameters, **{**reals, **changes})
-            if not _affordable(center.model, dataclasses.asdict(parameters), GROWTH * size):
+            if not _affordable(
+                center.model, dataclasses.asdict(parameters), max(size, MOST_SAMPLES)
+            ):
                 continue
             problem = reduced_problem(center.system, parameters, center.draws)
         except InvalidRequest:

@@ -248,3 +248,23 @@ def test_what_a_page_cannot_hold_is_refused_in_one_line(tmp_path):
     with pytest.raises(InvalidRequest, match="'erf_inv' cannot be read") as refused:
         page_model(system, system.Parameters())
     assert "\n" not in str(refused.value)
+
+
+@needs_node
+def test_a_model_without_events_runs(tmp_path):
+    path = tmp_path / "plain.py"
+    path.write_text(
+        "def start(a=0.3):\n    return {'w': [a, a]}\n\n"
+        "def risk(theta, xp):\n    return xp.sum((theta['w'] ** 2 - 1) ** 2)\n"
+    )
+    system = dynamics.load_system(path)
+    model = page_model(system, system.Parameters())
+    request = {"id": 1, "kind": "flow", "constants": {"a": 0.3}, "horizon": 1.0, "records": 5,
+               "least_time": 0.01}  # fmt: skip
+    body = "let given_back; await answer(given, (reply) => { given_back = reply; });"
+    script = worker_script(model.script, model.problem)
+    reply = run_script(script, f"{body} return given_back;", request)
+    own = dynamics.flow(system.ReducedPopulation(system.Parameters()), time=1.0)
+    assert reply["events"] == []
+    (last,) = (column[-1] for column in reply["states"].values())
+    assert last == pytest.approx(own.states[-1, 0], rel=1e-6)
