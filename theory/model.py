@@ -69,8 +69,8 @@ RESERVED = frozenset({
     "tolerance", "dropped", "omega", "batch", "out", "json", "config", "resume", "checkpoint",
     "report", "prove", "sizes", "name", "option", "claims", "thorough", "let", "paired", "strict",
     "workers", "scheduler", "trajectory", "theta", "sample", "xp", "rng", "print_config", "at",
-    "pieces", "standalone", "force", "csv", "coordinates", "backend", "as", "help", "point",
-    "risk", "outside", "outcome", "end_time", "entries", "scalars", "free", "done", "block",
+    "pieces", "standalone", "latex", "force", "csv", "coordinates", "backend", "as", "help",
+    "point", "risk", "outside", "outcome", "end_time", "entries", "scalars", "free", "done", "block",
 })  # fmt: skip
 """Names of flags, of arguments and of quantities, which no constant may have."""
 QUANTITIES = frozenset({

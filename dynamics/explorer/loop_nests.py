@@ -371,7 +371,15 @@ class Writer:
 
 
 def on_views(value: Value, views: dict[int, View], shape: tuple[int, ...]) -> Value:
-    """The value on other views of another shape; scalars get the shape alone."""
+    """The value on other views of another shape; scalars get the shape alone.
+
+    Parameters
+    ----------
+    value : Value
+    views : dict
+        Identity of a view -> what takes its place.
+    shape : tuple of int
+    """
     if isinstance(value, View):
         return views.get(id(value)) or replace(value, shape=shape)
     operands = tuple(on_views(operand, views, shape) for operand in value.operands)

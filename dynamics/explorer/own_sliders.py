@@ -27,7 +27,13 @@ def limits_of(model: Model) -> tuple[Limit, ...]:
 
 
 def words_of(name: str, limits: Sequence[Limit]) -> tuple[str, ...]:
-    """The words that a constant may be; none where the model does not list them."""
+    """The words that a constant may be; none where the model does not list them.
+
+    Parameters
+    ----------
+    name : str
+    limits : sequence of Limit
+    """
     for limit in limits:
         stated = WORDS.fullmatch(limit.text)
         if stated and stated[1] == name:

@@ -303,5 +303,11 @@ def deviation(read: Readings, problem: ModelProblem) -> float:
 
 
 def holds(read: Readings, problems: Sequence[ModelProblem]) -> bool:
-    """Whether readings give the arrays of problems at other real constants."""
+    """Whether readings give the arrays of problems at other real constants.
+
+    Parameters
+    ----------
+    read : Readings
+    problems : sequence of ModelProblem
+    """
     return all(deviation(read, problem) <= TOLERANCE for problem in problems)

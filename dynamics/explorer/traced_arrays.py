@@ -180,7 +180,16 @@ class Arrays(Writer):
 
 
 def spread(view: View, axes: Sequence[int | None], shape: tuple[int, ...]) -> View:
-    """A view with its axes in another order; None is an axis along which it is repeated."""
+    """A view with its axes in another order; None is an axis along which it is repeated.
+
+    Parameters
+    ----------
+    view : View
+    axes : sequence of int or None
+        Of the view, in the order of the result.
+    shape : tuple of int
+        Of the result.
+    """
     if view.strides is None:
         return replace(view, shape=shape)
     strides = tuple(0 if axis is None else view.strides[axis] for axis in axes)

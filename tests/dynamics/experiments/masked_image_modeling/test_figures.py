@@ -180,7 +180,7 @@ def test_the_plane_agrees_with_training():
         ("phases", {"family": "two_cluster_grid"}, "is not what this figure is about"),
         ("phases", {"P": 8, "C_global": 4, "C_local": 1}, "no local patch with a mate"),
         ("gap", {"C_local": 4}, "C_local is an axis"),
-        ("5", {}, "known are phases, gap, diversity, scaling"),
+        ("5", {}, "known are phases, gap, diversity, digits, scaling"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(name, given, told):

@@ -70,7 +70,7 @@ def test_which_claims_are_bounds_and_which_are_re_derived():
         "Appendix A.1", "Section 5.1, monotone", "Section 5.1, key observation",
         "Section 5.2, separation", "Section 5.3, rapid growth", "Section 5.3, convergence",
         "Theorem F.3, local areas", "Theorem F.3, frozen", "Theorem F.3, global areas",
-        "Theorem F.4", "Section 5.4, PP", "Section 3.1", "Section 6",
+        "Theorem F.4", "Section 5.4, PP", "Section 3.1", "Section 6", "Figure 3",
     }  # fmt: skip
 
 
