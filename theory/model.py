@@ -70,7 +70,8 @@ RESERVED = frozenset({
     "report", "prove", "sizes", "name", "option", "claims", "thorough", "let", "paired", "strict",
     "workers", "scheduler", "trajectory", "theta", "sample", "xp", "rng", "print_config", "at",
     "pieces", "standalone", "latex", "force", "csv", "coordinates", "backend", "as", "help",
-    "point", "risk", "outside", "outcome", "end_time", "entries", "scalars", "free", "done", "block",
+    "point", "risk", "outside", "outcome", "end_time", "entries", "scalars", "free", "done",
+    "block",
 })  # fmt: skip
 """Names of flags, of arguments and of quantities, which no constant may have."""
 QUANTITIES = frozenset({
