@@ -22,7 +22,13 @@ from numpy.typing import NDArray
 
 from dynamics.explorer.description import page_description
 from dynamics.explorer.own_points import Center, Point, center_of, points_around
-from dynamics.explorer.own_sliders import chosen_slider, limits_of, printed_limits, real_slider
+from dynamics.explorer.own_sliders import (
+    chosen_slider,
+    idle_slider,
+    limits_of,
+    printed_limits,
+    real_slider,
+)
 from dynamics.explorer.page_model import PageModel, Slider
 from dynamics.explorer.printing import asset, expression, script
 from dynamics.explorer.real_constants import Reading
@@ -98,6 +104,9 @@ def _sliders(center: Center, points: list[Point]) -> tuple[Slider, ...]:
             )
             continue
         if value is None or isinstance(value, bool):
+            continue
+        if name in center.idle:
+            sliders.append(idle_slider(name, value))
             continue
         others = {n: v for n, v in points[0].at.items() if n != name}
         values = [

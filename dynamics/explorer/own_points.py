@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from dynamics.explorer.driver import rules
+from dynamics.explorer.idle_constants import idle_constants
 from dynamics.explorer.own_programs import Matrix, matrices_of, printed
 from dynamics.explorer.own_sliders import limits_of, words_of
 from dynamics.explorer.page_model import scalars
@@ -115,6 +117,16 @@ class Center:
     def rules(self) -> str:
         """The rules of events, printed."""
         return rules(self.problem.events, self.problem.order_names, self.problem.rates)
+
+    @cached_property
+    def idle(self) -> frozenset[str]:
+        """Whole constants and words that change nothing at the values of the others."""
+        in_rules = set(re.findall(r"constants\.(\w+)", self.rules))
+        next_values: dict[str, list[Any]] = {}
+        for distance, name, value in _moves(self):
+            if distance == 1 and name not in in_rules and name not in self.held:
+                next_values.setdefault(name, []).append(value)
+        return idle_constants(self.problem.definition, self.parameters, self.draws, next_values)
 
     def matrices(self) -> Iterator[Mapping[str, Any]]:
         """The trained arrays, as a page lists them."""
@@ -276,9 +288,7 @@ def points_around(center: Center, tables: Tables) -> list[Point]:
     points = [_point(center, center.problem, tables)]
     size = 0 if center.problem.realization.law is None else center.problem.realization.law.size
     for changes in _nearest(center):
-        bytes_used = sum(t.nbytes for t in tables.arrays) + sum(
-            len(text) for text in {t for point in points for t in point.programs if t}
-        )
+        bytes_used = _bytes(points, tables)
         full = len(points) >= MOST_POINTS or bytes_used > BYTES
         if full or time.process_time() - began > SECONDS:
             break
@@ -298,6 +308,14 @@ def points_around(center: Center, tables: Tables) -> list[Point]:
     return points
 
 
+def _bytes(points: Sequence[Point], tables: Tables) -> int:
+    """Of the programs, their tables, and the data of all points."""
+    texts = {text for point in points for text in point.programs if text}
+    read = [each for point in points for each in (*point.readings.inputs, point.readings.start)]
+    data = {table.tobytes() for each in read for _, table in each.parts}
+    return sum(map(len, texts)) + sum(map(len, data)) + sum(each.nbytes for each in tables.arrays)
+
+
 def _affordable(model: Model, constants: Mapping[str, Any], most: int) -> bool:
     """Whether a law has at most so many samples."""
     if model.law is None:
@@ -311,6 +329,18 @@ def _affordable(model: Model, constants: Mapping[str, Any], most: int) -> bool:
 
 def _nearest(center: Center) -> Iterator[dict[str, Any]]:
     """Changes of whole constants and words, the smallest first."""
+    moves = [move for move in _moves(center) if move[1] not in center.idle]
+    yield from ({name: value} for _, name, value in moves)
+    pairs = [
+        (one[0] + two[0], {one[1]: one[2], two[1]: two[2]})
+        for one, two in itertools.combinations(moves, 2)
+        if one[1] != two[1]
+    ]
+    yield from (changes for _, changes in sorted(pairs, key=lambda pair: pair[0]))
+
+
+def _moves(center: Center) -> list[tuple[int, str, Any]]:
+    """Distance, constant and value of every change of one constant, the smallest first."""
     limits = limits_of(center.model)
     moves: list[tuple[int, str, Any]] = []
     for name, value in dataclasses.asdict(center.parameters).items():
@@ -321,14 +351,7 @@ def _nearest(center: Center) -> Iterator[dict[str, Any]]:
             moves += [(k + 1, name, value * factor) for k, factor in enumerate(GRID) if value]
         elif isinstance(value, int) and not isinstance(value, bool):
             moves += [(k, name, value + sign * k) for k in range(1, REACH + 1) for sign in (-1, 1)]
-    moves.sort(key=lambda move: move[0])
-    yield from ({name: value} for _, name, value in moves)
-    pairs = [
-        (one[0] + two[0], {one[1]: one[2], two[1]: two[2]})
-        for one, two in itertools.combinations(moves, 2)
-        if one[1] != two[1]
-    ]
-    yield from (changes for _, changes in sorted(pairs, key=lambda pair: pair[0]))
+    return sorted(moves, key=lambda move: move[0])
 
 
 def _arrays_of_scalars(problem: ModelProblem) -> list[str]:
@@ -360,7 +383,8 @@ def _matched(center: Center, problem: ModelProblem, tables: Tables) -> Point | N
 def _point(center: Center, problem: ModelProblem, tables: Tables) -> Point:
     constants = problem.realization.constants
     reals = problem.realization.reals
-    at = {n: v for n, v in constants.items() if n not in reals or n in center.held}
+    whole = {n: v for n, v in constants.items() if n not in reals or n in center.held}
+    at = {name: value for name, value in whole.items() if name not in center.idle}
     try:
         programs = printed(problem, tables)
     except UntracedPrimitive as error:

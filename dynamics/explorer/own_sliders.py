@@ -112,6 +112,20 @@ def chosen_slider(name: str, values: Sequence[Any], command: str) -> Slider:
     return Slider(name, float(ordered[0]), float(ordered[-1]), values=ordered, ends=ends)
 
 
+def idle_slider(name: str, value: Any) -> Slider:
+    """The slider of a constant that changes nothing.
+
+    Parameters
+    ----------
+    name : str
+    value : int or str
+    """
+    ends = "changes nothing at these values of the others"
+    if isinstance(value, str):
+        return Slider(name, values=(value,), ends=ends)
+    return Slider(name, float(value), float(value), values=(value,), ends=ends)
+
+
 def printed_limits(limits: Sequence[Limit]) -> str:
     """Limits as a list of JavaScript, each with its text and a function that says if it holds.
 

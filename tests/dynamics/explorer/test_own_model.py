@@ -268,3 +268,23 @@ def test_a_model_without_events_runs(tmp_path):
     assert reply["events"] == []
     (last,) = (column[-1] for column in reply["states"].values())
     assert last == pytest.approx(own.states[-1, 0], rel=1e-6)
+
+
+def test_a_constant_that_changes_nothing_takes_no_place(tmp_path, monkeypatch):
+    monkeypatch.setattr(own_points, "SECONDS", 60.0)
+    monkeypatch.setattr(own_points, "MOST_POINTS", 3)
+    path = tmp_path / "heads.py"
+    path.write_text(
+        "import numpy as np\n\n"
+        "limits = ('heads >= 1', 'n >= 1')\n\n"
+        "def start(heads=4, merged=1, n=2):\n"
+        "    return {'w': np.full(1 if merged else heads, 0.1 / n)}\n\n"
+        "def risk(theta, xp, n, extra=1):\n    return xp.sum((theta['w'] - n) ** 2) * extra\n\n"
+        "events = {'half': 'w_0 >= extra/2'}\n"
+    )
+    system = dynamics.load_system(path)
+    sliders = {each.name: each for each in page_model(system, system.Parameters()).sliders}
+    assert sliders["heads"].ends.startswith("changes nothing")
+    assert sliders["n"].values == (1, 2, 3)
+    # A rule speaks of it, and so it is not idle.
+    assert not sliders["extra"].ends.startswith("changes nothing")
