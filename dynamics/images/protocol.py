@@ -116,6 +116,9 @@ class Trained:
     accuracy: FloatArray
     order: NDArray[np.int64]
     side: int
+    _associations: dict[tuple[str, int, bool], Association] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def gram(self, record: int = -1) -> FloatArray:
         """The Gram matrix of the positions at a record, shape (D, D)."""
@@ -153,7 +156,7 @@ class Trained:
         return patch_order(self.order, self.trial.shuffle // network.patch)
 
     def association(self, which: str, record: int = -1, shown: bool = False) -> Association:
-        """Patch association at a record.
+        """Patch association at a record; computed once.
 
         Parameters
         ----------
@@ -163,8 +166,12 @@ class Trained:
         shown : bool
             As of `near`.
         """
-        matrices = self.gram(record) if which == "gram" else self.scores(record)
-        return association(matrices, self.near(shown), self.trial.seed)
+        key = which, record % len(self.run.steps), shown
+        if key not in self._associations:
+            matrices = self.gram(record) if which == "gram" else self.scores(record)
+            found = association(matrices, self.near(shown), self.trial.seed)
+            self._associations[key] = found
+        return self._associations[key]
 
 
 def patch_order(order: NDArray[np.int64], across: int) -> NDArray[np.int64]:

@@ -95,4 +95,6 @@ def test_the_scores_at_a_record_are_of_that_record(images):
     assert run.scores().shape == (2, 16, 16)
     assert not np.array_equal(run.scores(0), run.scores(1))
     assert run.association("gram").contrast.shape == (1,)
+    first, last = (run.association("gram", record).contrast for record in (0, 1))
+    assert last == run.association("gram").contrast != first
     assert run.association("scores").contrast.shape == (2,)
