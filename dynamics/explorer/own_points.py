@@ -276,9 +276,7 @@ def points_around(center: Center, tables: Tables) -> list[Point]:
     points = [_point(center, center.problem, tables)]
     size = 0 if center.problem.realization.law is None else center.problem.realization.law.size
     for changes in _nearest(center):
-        bytes_used = sum(t.nbytes for t in tables.arrays) + sum(
-            len(text) for text in {t for point in points for t in point.programs if t}
-        )
+        bytes_used = _bytes(points, tables)
         full = len(points) >= MOST_POINTS or bytes_used > BYTES
         if full or time.process_time() - began > SECONDS:
             break
@@ -296,6 +294,14 @@ def points_around(center: Center, tables: Tables) -> list[Point]:
         if made is not None:
             points.append(made)
     return points
+
+
+def _bytes(points: Sequence[Point], tables: Tables) -> int:
+    """Of the programs, their tables, and the data of all points."""
+    texts = {text for point in points for text in point.programs if text}
+    read = [each for point in points for each in (*point.readings.inputs, point.readings.start)]
+    data = {table.tobytes() for each in read for _, table in each.parts}
+    return sum(map(len, texts)) + sum(map(len, data)) + sum(each.nbytes for each in tables.arrays)
 
 
 def _affordable(model: Model, constants: Mapping[str, Any], most: int) -> bool:
