@@ -250,6 +250,18 @@ def test_what_a_page_cannot_hold_is_refused_in_one_line(tmp_path):
     assert "\n" not in str(refused.value)
 
 
+def test_a_page_ends_where_its_bytes_do(monkeypatch):
+    monkeypatch.setattr(own_points, "SECONDS", 60.0)
+    system = dynamics.load_system("single_location_gaussian")
+    parameters = system.Parameters(d=3, L=2)
+
+    def points(most):
+        monkeypatch.setattr(own_points, "BYTES", most)
+        return page_model(system, parameters).script.count('"at":')
+
+    assert (points(10_000), points(45_000)) == (1, 2)
+
+
 @needs_node
 def test_a_model_without_events_runs(tmp_path):
     path = tmp_path / "plain.py"
