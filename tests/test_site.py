@@ -4,6 +4,7 @@ import importlib
 import json
 import sys
 from importlib.machinery import ModuleSpec
+from inspect import isfunction
 from pathlib import Path
 from types import ModuleType
 
@@ -13,7 +14,7 @@ from dynamics.registry import load_system
 from dynamics.validation import InvalidRequest
 
 SITE = Path(__file__).resolve().parents[1] / "docs" / "site"
-NAMES = ("cache", "explorers", "links", "sources")
+NAMES = ("cache", "explorers", "links", "pages", "sources")
 PAGE = """<html><head><link rel="canonical" href="https://example.org">{}</head>
 <body id="top"><h1 id="ideas">Ideas</h1><a href="https://example.org">away</a>{}</body></html>"""
 
@@ -85,6 +86,15 @@ def test_every_page_has_a_place_in_the_side_bar(site):
         name, _, kind = place.rpartition(".")
         if kind == "md" and place not in ("index.md", "license.md"):
             assert name in listed, path
+
+
+def test_functions_of_the_reference_have_examples(site):
+    """Names that pages of the reference add to those that packages export."""
+    pages = site("pages")
+    names = [name for _, _, added in pages.REFERENCE.values() for name in added]
+    functions = [name for name in names if isfunction(pages._object(name))]
+    assert functions
+    assert [name for name in functions if ">>> " not in (pages._object(name).__doc__ or "")] == []
 
 
 def test_the_cache_is_of_what_there_is_and_small(site):

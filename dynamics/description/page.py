@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamics.results.formulas import FORMULA, plain, plain_text
 from theory.events import EventRule, ExceedsRunMaximum, RisesAgain
+from theory.notation import GREEK
 
 if TYPE_CHECKING:
     from theory.page import Page
@@ -273,6 +274,13 @@ def _headed(name: str, latex: str) -> str:
     return name if letter in ("", name, name.replace("_", " ")) else f"{name}  {letter}"
 
 
+def _sentence(note: str) -> str:
+    """A note as the beginning of a sentence; a name of the code at its head stays as it is."""
+    head = re.match(r"\w+", note)
+    kept = head is None or "_" in head[0] or head[0] in GREEK
+    return note if kept else note[:1].upper() + note[1:]
+
+
 def _symbol_row(symbol: Symbol) -> tuple[str, str]:
     return _headed(symbol.name, symbol.latex), "; ".join(map(plain_text, _told(symbol)))
 
@@ -280,7 +288,7 @@ def _symbol_row(symbol: Symbol) -> tuple[str, str]:
 def _definition_row(one: Definition) -> tuple[str, str]:
     """Name, then words, formula and note; what is code stays as it is."""
     formula = plain(one.formula) if one.formula else one.code
-    note = f". {one.note[:1].upper()}{one.note[1:]}" if one.note else ""
+    note = f". {_sentence(one.note)}" if one.note else ""
     name = _headed(one.name, one.latex)
     return name, plain_text(one.words) + (f": {formula}" if formula else "") + plain_text(note)
 
@@ -343,7 +351,7 @@ def _definition_in_markdown(one: Definition) -> str:
     parts = [f"- **`{one.name}`**{letter}: {_marked(one.words)}."]
     parts += [f"  $${one.formula}$$"] if one.formula else []
     parts += [f"  ```python\n  {one.code}\n  ```"] if one.code and not one.formula else []
-    parts += [f"  {_marked(one.note)}."] if one.note else []
+    parts += [f"  {_marked(_sentence(one.note))}."] if one.note else []
     return "\n\n".join(parts)
 
 
@@ -351,7 +359,9 @@ def _definition_in_latex(one: Definition) -> str:
     formula = f": ${one.formula}$" if one.formula else ""
     if one.code and not one.formula:
         formula = f": {_code(one.code)}"
-    return _in_latex(one.words) + formula + (_in_latex(f". {one.note}") if one.note else "")
+    return (
+        _in_latex(one.words) + formula + (_in_latex(f". {_sentence(one.note)}") if one.note else "")
+    )
 
 
 def _items(heading: str, rows: Sequence[tuple[str, str]]) -> Iterator[str]:

@@ -144,6 +144,16 @@ def test_a_file_of_ones_own_is_described(own):
     assert "Its risk is R = (w^2 − t)^2." in str(description)
 
 
+def test_notes_are_sentences_that_change_no_letter(described):
+    """A note that begins with gamma does not begin with Gamma, which is another letter."""
+    description = described["positional_attention"]
+    for text in (str(description), description.as_markdown(), description.as_latex()):
+        joined = " ".join(text.split())
+        assert "gamma exceeds the largest" in joined
+        assert "Gamma exceeds" not in joined
+        assert "An order of the entries of A" in joined
+
+
 def test_described_at_other_parameters(own):
     system = dynamics.load_system("softmax_icl")
     several = system.describe(system.Parameters(p1=0.8))
