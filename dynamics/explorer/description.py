@@ -10,7 +10,7 @@ from importlib import metadata
 from math import ceil, log10
 from typing import Any
 
-from dynamics.description.page import Symbol
+from dynamics.description.page import Description, Symbol
 from dynamics.explorer.page_model import PageModel, Slider, scalars
 from dynamics.problem import Problem
 from dynamics.registry import System
@@ -19,7 +19,10 @@ from dynamics.results.hypertext import fragment
 from dynamics.results.presentation import Presentation
 from dynamics.validation import InvalidRequest
 from theory.events import EventRule
+from theory.page import Page
 
+MOST_DERIVED = 8
+"""Scalars of a model of one's own whose recursion is written out."""
 LEAST_TIME = 1e-2
 """First time that is shown."""
 
@@ -51,7 +54,7 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
         "panels": _panels(problem, model.observables),
         "matrices": list(model.matrices),
         "plane": _plane(problem),
-        "derivation": fragment(system.derivation(problem.parameters).as_markdown(3)),
+        "derivation": fragment(_equations(system, description, problem).as_markdown(3)),
         "run": {
             "eta": run.eta,
             "steps": run.steps,
@@ -60,6 +63,13 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
         },
         "version": metadata.version("attdyn"),
     }
+
+
+def _equations(system: System, description: Description, problem: Problem) -> Page:
+    """What sympy derives; of many scalars, whose derivation takes minutes, the model alone."""
+    if problem.layout.size > MOST_DERIVED and system.model is not None:
+        return description.page
+    return system.derivation(problem.parameters)
 
 
 def _command(system: System, model: PageModel) -> str:
