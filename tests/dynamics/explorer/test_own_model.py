@@ -284,7 +284,7 @@ def test_a_model_without_events_runs(tmp_path):
 
 def test_a_constant_that_changes_nothing_takes_no_place(tmp_path, monkeypatch):
     monkeypatch.setattr(own_points, "SECONDS", 60.0)
-    monkeypatch.setattr(own_points, "MOST_POINTS", 3)
+    monkeypatch.setattr(own_points, "MOST_POINTS", 9)
     path = tmp_path / "heads.py"
     path.write_text(
         "import numpy as np\n\n"
@@ -297,6 +297,6 @@ def test_a_constant_that_changes_nothing_takes_no_place(tmp_path, monkeypatch):
     system = dynamics.load_system(path)
     sliders = {each.name: each for each in page_model(system, system.Parameters()).sliders}
     assert sliders["heads"].ends.startswith("changes nothing")
-    assert sliders["n"].values == (1, 2, 3)
+    assert {1, 2, 3} <= set(sliders["n"].values)
     # A rule speaks of it, and so it is not idle.
     assert not sliders["extra"].ends.startswith("changes nothing")
