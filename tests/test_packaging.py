@@ -86,4 +86,6 @@ def test_an_installed_wheel_needs_no_repository(tmp_path):
     printed = run(scripts / "attdyn", "compare", "positional_attention", *words, folder=outside)
     assert "T0" in printed
     assert next(outside.rglob("training.png")).stat().st_size > 10_000
+    run(scripts / "attdyn", "explore", "positional_attention", "--out", "p.html", folder=outside)
+    assert (outside / "p.html").read_text(encoding="utf-8").rstrip().endswith("</html>")
     assert "softmax" in run(scripts / "attdyn", "describe", "positional_attention", folder=outside)

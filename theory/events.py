@@ -44,6 +44,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from theory.law import ModelError
+from theory.notation import latex_of
 
 if TYPE_CHECKING:
     import sympy
@@ -242,23 +243,30 @@ def _rule(name: str, text: str, symbol: Letters) -> EventRule:
     if match:
         body, after = match[1].strip(), match[2]
     guard: sympy.Expr = sympy.Integer(1)
+    condition = ""
     match = re.fullmatch(r"(.*)\s+while\s+(.*)", body)
     if match:
         body = match[1].strip()
-        guard = _difference(match[2], symbol)[0]
+        guard, _, latex = _difference(match[2], symbol)
+        condition = rf" \text{{ while }} {latex}"
     if growing := re.fullmatch(r"(\w+)\s+(stops|starts) growing", body):
         starts = growing[2] == "starts"
-        rate = _expression(f"d_{growing[1]}", symbol) * (1 if starts else -1)
-        latex = _latex(rate, starts)
+        growth = _expression(f"d_{growing[1]}", symbol)
+        rate, latex = (growth, f"{_latex(growth)} > 0") if starts else (
+            -growth, rf"{_latex(growth)} \leq 0"
+        )  # fmt: skip
+        latex += condition
         return Crossing(name, text, latex, rate, guard, starts, RESOLUTION, after=after)
     if rising := re.fullmatch(r"(.+)\s+rises again", body):
         quantity = _expression(rising[1], symbol)
-        return RisesAgain(name, text, text, quantity, RISE, after=after)
+        latex = rf"{_latex(quantity)} \text{{ rises again}}"
+        return RisesAgain(name, text, latex, quantity, RISE, after=after)
     if exceeding := re.fullmatch(r"(.+)\s+exceeds the maximum of\s+(.+)", body):
         quantity, bound = (_expression(part, symbol) for part in exceeding.groups())
-        return ExceedsRunMaximum(name, text, text, quantity, bound, after=after)
-    difference, strict = _difference(body, symbol)
-    latex, resolution = _latex(difference, strict), _resolution(difference)
+        latex = rf"{_latex(quantity)} \text{{ exceeds the maximum of }} {_latex(bound)}"
+        return ExceedsRunMaximum(name, text, latex, quantity, bound, after=after)
+    difference, strict, latex = _difference(body, symbol)
+    latex, resolution = latex + condition, _resolution(difference)
     return Crossing(name, text, latex, difference, guard, strict, resolution, after=after)
 
 
@@ -268,21 +276,33 @@ def _resolution(expression: sympy.Expr) -> float:
     return RESOLUTION if rates and expression.subs(rates) == 0 else 0.0
 
 
-def _latex(expression: sympy.Expr, strict: bool) -> str:
+SIGNS = {">": ">", ">=": r"\geq", "<": "<", "<=": r"\leq"}
+
+
+def _latex(expression: sympy.Expr) -> str:
     import sympy
 
-    sign = ">" if strict else r"\geq"
-    return f"{sympy.latex(expression)} {sign} 0"
+    letters = {
+        one: rf"\dot{{{latex_of(one.name[2:])}}}"
+        if one.name.startswith("d_")
+        else latex_of(one.name)
+        for one in expression.free_symbols
+    }
+    return str(sympy.latex(expression, symbol_names=letters))
 
 
-def _difference(text: str, symbol: Letters) -> tuple[sympy.Expr, bool]:
-    """A comparison as (expression, strict): what must not be negative, or must be positive."""
+def _difference(text: str, symbol: Letters) -> tuple[sympy.Expr, bool, str]:
+    """A comparison as (expression, strict, LaTeX).
+
+    The expression is what must not be negative, or must be positive.
+    """
     match = re.fullmatch(r"(.*?)(>=|<=|>|<)(.*)", text)
     if not match or re.search(r"[<>=]", match[3]):
         raise ModelError(f"{text!r} is no rule; rules are {FORMS}")
     left, right = (_expression(part, symbol) for part in (match[1], match[3]))
     above = match[2].startswith(">")
-    return (left - right if above else right - left), "=" not in match[2]
+    latex = f"{_latex(left)} {SIGNS[match[2]]} {_latex(right)}"
+    return (left - right if above else right - left), "=" not in match[2], latex
 
 
 def _expression(text: str, symbol: Letters) -> sympy.Expr:

@@ -7,6 +7,7 @@ of them, what the sentence defines.
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -185,7 +186,7 @@ class Page:
         for section in self.sections:
             parts.append(f"{'#' * level} {section.heading}")
             made = [_with_mathematics(text, self._inline, "*") for text in _sentences(section)]
-            parts += [f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in made]
+            parts += [f"{_capitalized(text).rstrip('.')}." for text in made]
             if section.equations:
                 lines = "\n".join(self._aligned(section)).replace("{align*}", "{aligned}")
                 parts.append(f"$$\n{lines}\n$$")
@@ -218,6 +219,12 @@ class Page:
         ]
         body = "  " + " \\\\\n  ".join(rows)
         return [r"\begin{align*}", body, r"\end{align*}"] if rows else []
+
+
+def _capitalized(text: str) -> str:
+    """A sentence with a capital, unless a name begins it that something is said to be equal to."""
+    named = re.match(r"\w+ *(=|,[^.]*=)", text)
+    return text if named else text[:1].upper() + text[1:]
 
 
 def _sentences(section: Section) -> list[str]:
@@ -261,8 +268,16 @@ def functions(names: str) -> list[Any]:
     return [UndefinedFunction(name, bases=(Named,)) for name in names.split()]
 
 
-class _PositiveFirst:
-    """Printers whose sums begin with a term without a minus sign, letters before functions."""
+class _Readable:
+    """What both printers write alike.
+
+    Sums begin with a term without a minus sign, letters stand before functions, and decimals have
+    at most 15 digits, which is what a float carries.
+    """
+
+    def _print_Float(self, expr: sympy.Float) -> str:  # noqa: N802
+        short = sympy.Float(f"{float(expr):.15g}", 15) if abs(float(expr)) < math.inf else expr
+        return super()._print_Float(short)  # type: ignore[misc]
 
     def _as_ordered_terms(self, expr: sympy.Expr, order: str | None = None) -> list[sympy.Expr]:
         terms = super()._as_ordered_terms(expr, order)  # type: ignore[misc]
@@ -276,7 +291,7 @@ class _PositiveFirst:
         return text.replace("(-eta)*", "-eta*").replace("+ -", "- ").replace("-  ", "- ")
 
 
-class _TextPrinter(_PositiveFirst, StrPrinter):  # type: ignore[misc]
+class _TextPrinter(_Readable, StrPrinter):  # type: ignore[misc]
     printmethod = "_page"
 
     def _print_Indexed(self, expr: sympy.Indexed) -> str:  # noqa: N802
@@ -301,7 +316,7 @@ class _TextPrinter(_PositiveFirst, StrPrinter):  # type: ignore[misc]
         return brackets.get(name, f"{name}({parts})")
 
 
-class _LatexPrinter(_PositiveFirst, LatexPrinter):  # type: ignore[misc]
+class _LatexPrinter(_Readable, LatexPrinter):  # type: ignore[misc]
     r"""LaTeX with the letters of a page.
 
     ``dO(x, theta)`` is written :math:`\partial_\theta O(x)`, ``dG/dgamma`` with a fraction bar.

@@ -238,14 +238,21 @@ def default_text(usual: DefaultRun, empirical: DefaultRun) -> str:
     names = {"eta": empirical.eta, "steps": empirical.steps, "samples": empirical.samples}
     text = f"With --full empirical: {_as_flags(names)}"
     if empirical.parameters:
-        text += f"; {_without(empirical.parameters)}"
+        text += f"; {without(empirical.parameters)}"
     if usual.parameters:
-        first = _without(usual.parameters)
+        first = without(usual.parameters)
         text = f"{first[0].upper()}{first[1:]}. {text}"
     return f"{text}."
 
 
-def _without(parameters: Mapping[str, Any]) -> str:
+def without(parameters: Mapping[str, Any]) -> str:
+    """The values of parameters that count where none of them is given, as flags.
+
+    Examples
+    --------
+    >>> without({"m": 120, "margin": 11.0})
+    'without --m, --margin: --m 120 --margin 11.0'
+    """
     flags = ", ".join(f"--{name}" for name in parameters)
     return f"without {flags}: {_as_flags(parameters)}"
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from dynamics.cli.arguments import CommandRequest, Parser
+from dynamics.cli.arguments import CommandRequest, Parser, without
 from dynamics.cli.files import print_result, writable, write_whole
 
 
 def add_flags(parser: Parser) -> None:
     """Add the flags beside the parameters, where the sliders stand at first."""
+    usual = parser.system.default_runs["compare"].parameters
+    if usual:
+        parser.epilog = f"The sliders stand first, {without(usual)}."
     parser.add_flags({"out": "file of the page (default explore-NAME.html)"}, metavar="FILE")
 
 
@@ -20,8 +23,7 @@ def execute(request: CommandRequest) -> int:
 
     flags, system = request.flags, request.system
     path = writable(flags.get("out", f"explore-{system.name}.html"), (".html",))
-    given = request.given_parameters
-    parameters: Any = request.parameters() if given else None
+    parameters: Any = request.parameters(system.default_runs["compare"].parameters)
     write_whole(path, partial(write_page, system, parameters=parameters))
     size = path.stat().st_size
     document = {"system": system.name, "page": str(path), "bytes": size}

@@ -6,6 +6,7 @@ problem; formulas are MathML.
 
 from __future__ import annotations
 
+import re
 from importlib import metadata
 from math import ceil, log10
 from typing import Any
@@ -45,7 +46,7 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
         "name": system.name,
         "title": system.title,
         "source": description.source,
-        "summary": plain_text(description.prose.split("\n\n")[0]) if description.prose else "",
+        "summary": summary(description.prose),
         "command": _command(system, model),
         "constants": [_constant(slider, symbols, problem) for slider in model.sliders],
         "states": [_letter(name, presentation, symbols) for name in scalars(problem)],
@@ -63,6 +64,21 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
         },
         "version": metadata.version("attdyn"),
     }
+
+
+def summary(prose: str) -> str:
+    r"""The first paragraph of a text; what leads to a formula of its own line is left out.
+
+    Examples
+    --------
+    >>> summary("A model of a word. Its risk is\n\n.. math:: R\n\nwhere R is large.")
+    'A model of a word.'
+    >>> summary("One word")
+    'One word'
+    """
+    text = plain_text(prose.split("\n\n")[0])
+    sentences = re.findall(r".*?[.!?](?=\s|$)", text, re.DOTALL)
+    return "".join(sentences).strip() or text
 
 
 def _equations(system: System, description: Description, problem: Problem) -> Page:
@@ -85,6 +101,9 @@ def _command(system: System, model: PageModel) -> str:
         value = getattr(parameters, name)
         if name not in moved and value != getattr(usual, name):
             words.append(f"--{name} {_flag(value)}")
+    samples, seed = model.draws
+    if samples:
+        words.append(f"--samples {samples} --seed {seed}")
     return " ".join(words)
 
 

@@ -62,6 +62,7 @@ def page_model(system: System, parameters: Any) -> PageModel:
         _sliders(center, points),
         center.observable_names,
         tuple(center.matrices()),
+        center.draws,
     )
 
 
@@ -179,12 +180,10 @@ def _script(center: Center, points: list[Point], tables: Tables) -> str:
         for point in points
     ]
     problem = center.problem
-    groups = problem.layout.group_names
     fixed = {
         "name": center.system.name,
         "command": _command(center),
         "reals": [n for n in center.model.constants if n in problem.realization.reals],
-        "groups": [groups.index(group) for group in problem.layout.groups],
         "state_names": problem.layout.names,
         "observable_names": center.observable_names,
         "order_names": problem.order_names,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,11 +23,12 @@ from dynamics.validation import InvalidRequest
 from theory.model import Model
 from theory.tracing import UntracedPrimitive
 
-SECONDS = 20.0
-"""Of the processor, for values of constants beside those where the sliders stand."""
+MOST_TRIED = 12
+"""Values of constants beside those where the sliders stand, for which the model is derived."""
+ENOUGH = 2
+"""Values of one constant without a page's scalars or events, after which no more are tried."""
 BYTES = 500_000
 """Of programs and tables, before they are encoded."""
-MOST_POINTS = 24
 REACH = 4
 """Steps of a whole constant to either side, at most."""
 MOST_SAMPLES = 20_000
@@ -132,12 +132,13 @@ class Center:
         """The trained arrays, as a page lists them."""
         names = self.problem.closure.names
         for name, each in matrices_of(self.problem, self.read).items():
-            shape = " x ".join(map(str, self.problem.realization.shapes[name]))
-            slices = len(self.problem.realization.shapes[name]) > 2
+            shape = self.problem.realization.shapes[name]
+            slices = len(shape) > 2
+            sizes = f", {' x '.join(map(str, shape))}" if shape else ""
             yield {
                 "name": name,
                 "title": f"{name}, its first slice" if slices else name,
-                "meaning": f"trained entries of {name}, {shape}",
+                "meaning": f"what is trained of {name}{sizes}",
                 "classes": [
                     {"label": f"{'-' if sign < 0 else ''}{names[k]}", "value": names[k]}
                     for k, sign in each.classes
@@ -284,15 +285,15 @@ def points_around(center: Center, tables: Tables) -> list[Point]:
     InvalidRequest
         If a primitive of the model is not printed.
     """
-    began = time.process_time()
     points = [_point(center, center.problem, tables)]
     size = 0 if center.problem.realization.law is None else center.problem.realization.law.size
+    reals, tried = center.problem.realization.reals, 0
+    fits: dict[str, list[bool]] = {}
     for changes in _nearest(center):
-        bytes_used = _bytes(points, tables)
-        full = len(points) >= MOST_POINTS or bytes_used > BYTES
-        if full or time.process_time() - began > SECONDS:
+        if tried == MOST_TRIED or _bytes(points, tables) > BYTES:
             break
-        reals = center.problem.realization.reals
+        if any(len(fits.get(n, ())) >= ENOUGH and not any(fits[n]) for n in changes):
+            continue
         try:
             parameters = dataclasses.replace(center.parameters, **{**reals, **changes})
             if not _affordable(
@@ -302,9 +303,13 @@ def points_around(center: Center, tables: Tables) -> list[Point]:
             problem = reduced_problem(center.system, parameters, center.draws)
         except InvalidRequest:
             continue
+        tried += 1
         made = _matched(center, problem, tables)
         if made is not None:
             points.append(made)
+        if len(changes) == 1:
+            (name,) = changes
+            fits.setdefault(name, []).append(made is not None)
     return points
 
 

@@ -52,6 +52,8 @@ class PageModel:
         What the model in the page reports, in its order.
     matrices : tuple of mapping
         Matrices by class: name, title, meaning, classes with their labels and values.
+    draws : (samples, seed)
+        By which a law is known that can only be drawn from; (0, 0) of another.
     """
 
     script: str
@@ -59,6 +61,7 @@ class PageModel:
     sliders: tuple[Slider, ...]
     observables: tuple[str, ...]
     matrices: tuple[Mapping[str, Any], ...] = ()
+    draws: tuple[int, int] = (0, 0)
 
 
 def scalars(problem: Problem) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -169,7 +170,8 @@ def readings(
             if role == "start":
                 flat = _flat_start(made)
             elif role == "fixed":
-                parts["fixed"] = made.model.call("fixed", constants=_symbolic(made))
+                arrays = made.model.call("fixed", constants=_symbolic(made))
+                parts["fixed"] = {name: np.asarray(array) for name, array in arrays.items()}
                 _checked_alike(parts["fixed"], data.fixed)
             else:
                 parts |= _law(problem) if role == "law" else _samples(made, draws)
@@ -194,6 +196,9 @@ def readings(
 
 
 def _is_leaf(part: Any) -> bool:
+    """Whether a part of a sample is an array: also a row of numbers, as in `theory.law`."""
+    if isinstance(part, list):
+        return all(isinstance(entry, Real | sympy.Basic) for entry in part)
     return isinstance(part, np.ndarray | sympy.Basic)
 
 

@@ -18,6 +18,10 @@ SPACED = {*"=<>≤≥≈∝→∈≫≪≠≡∼+-−×⋅·∀∃∧∨⟹⟶�
 FUNCTIONS = {"exp", "log", "ln", "max", "min", "sup", "inf", "sin", "cos", "tanh", "arg", "lim"}
 UPRIGHT = re.compile(r'(?<=\w)</mi><mi mathvariant="normal">(?=\w)')
 """Between two letters of an upright word, each of which is an element of its own."""
+FUNCTION = rf"<mi>(?:{'|'.join(sorted(FUNCTIONS))})</mi>"
+LETTER = "(?:mi|mn|mrow|msub|msup|mfrac)"
+THIN = '<mspace width="0.167em" />'
+"""Which TeX has between the name of a function and a letter or a number."""
 SHORT = 12
 """Letters of an index that is written without spaces."""
 SINGLE = re.compile(
@@ -41,7 +45,8 @@ def mathml(latex: str, display: bool = False) -> str:
     for name in ("aligned", "split"):  # which the converter does not know by these names
         latex = latex.replace(f"{{{name}}}", "{align*}")
     made = str(convert(latex, display="block" if display else "inline"))
-    return UPRIGHT.sub("", made)
+    made = re.sub(rf"(</{LETTER}>)(?={FUNCTION})", rf"\1{THIN}", UPRIGHT.sub("", made))
+    return re.sub(rf"({FUNCTION})(?=<{LETTER}>)", rf"\1{THIN}", made)
 
 
 def plain(latex: str) -> str:

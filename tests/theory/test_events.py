@@ -33,6 +33,23 @@ def test_crossings(text, expression, strict):
     assert (rule.strict, rule.after, rule.guard) == (strict, None, 1)
 
 
+@pytest.mark.parametrize(
+    ("text", "latex"),
+    [
+        ("risk <= alpha/10", r"\mathrm{risk} \leq \frac{\alpha}{10}"),
+        ("G > D/2 while alpha > 0 after T0", r"G > \frac{D}{2} \text{ while } \alpha > 0"),
+        ("alpha stops growing", r"\dot{\alpha} \leq 0"),
+        ("v starts growing", r"\dot{v} > 0"),
+        ("alpha rises again", r"\alpha \text{ rises again}"),
+        ("gamma exceeds the maximum of 2*rho",
+         r"\gamma \text{ exceeds the maximum of } 2 \rho"),
+    ],
+)  # fmt: skip
+def test_conditions_as_they_are_written(text, latex):
+    rules = event_rules({"T0": "v > 1", "T": text}, KNOWN)
+    assert rules[1].latex == latex
+
+
 def test_guards_and_order():
     first, second = event_rules({"T0": "v > 1", "T1": "G >= 1 while alpha > 0 after T0"}, KNOWN)
     assert isinstance(second, Crossing)

@@ -37,6 +37,20 @@ def test_expressions(side, text, latex):
     assert f"y &= {latex}\n" in page(("y", side)).as_latex().replace(r"\mathrm{y}", "y")
 
 
+def test_decimals_have_the_digits_of_a_float():
+    number = sympy.Float("1.030000000000000004", 30)
+    assert plain(number * x) == "1.03*x"
+    assert page().formula(number * x) == "1.03 x"
+
+
+def test_names_keep_their_case_in_markdown():
+    words = ("s = 0.1, L = 6", "a = score[0]", "L, q = 6, 0.7", "closes on 2", "two of them")
+    lines = page(words=words).as_markdown().splitlines()
+    assert [line for line in lines if line][1:] == [
+        "s = 0.1, L = 6.", "a = score[0].", "L, q = 6, 0.7.", "Closes on 2.", "Two of them.",
+    ]  # fmt: skip
+
+
 def test_mathematics_in_sentences():
     made = page(words=("Of `alpha*x_j` and ``<v, x>``, 5 % of `m_1, ..., m_K >= 0`.",))
     assert "    Of alpha*x_j and <v, x>, 5 % of m_1, ..., m_K >= 0." in made.as_text()

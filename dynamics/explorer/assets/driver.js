@@ -3,6 +3,7 @@
 // MODEL makes a problem from constants; LOOPS are the printed loops of dynamics/codegen/kernels.
 
 const RELATIVE = 1e-8; // tolerance of the flow, as `dynamics.flow` has it
+const MOVING = 1e-6; // the same while a control moves
 const MOST_STEPS = 200000; // of a flow
 const MOST_TRACKED = 2e7; // numbers that descent keeps for its events
 const SLICE = 2048; // steps of descent between two looks at the messages
@@ -118,7 +119,8 @@ function spaced(least, last, count) {
 
 /** The flow to a horizon; with `precise`, event times at two tolerances and how they differ. */
 function flow({ constants, horizon, records, least_time, precise }) {
-  const problem = problemAt(constants), { path, outcome } = integrated(problem, horizon, RELATIVE);
+  const tolerance = precise ? RELATIVE : MOVING;
+  const problem = problemAt(constants), { path, outcome } = integrated(problem, horizon, tolerance);
   const found = eventsOfFlow(path, problem.constants);
   const times = spaced(least_time, Math.max(path.end, 1e-300), records);
   const states = Array.from(times, (time) => path.state(time));
@@ -134,7 +136,7 @@ function flow({ constants, horizon, records, least_time, precise }) {
     return { name, time, reason, uncertainty, state: time === null ? null : named(problem, finest.state(time)) };
   });
   const message = outcome === "horizon" ? "" : `ends at time ${shortest(path.end)}: no step can be made there`;
-  return { times, ...columnsOf(problem, states), events, outcome, message, tolerance: RELATIVE };
+  return { times, ...columnsOf(problem, states), events, outcome, message, tolerance };
 }
 
 /** Whether the run ends in a period of two that does not die out: every step reverses a rate. */

@@ -62,7 +62,7 @@ function check(constants) {
   if (point.inputs.length && point.law) {
     const weights = arrayAt(point.inputs[0], constants);
     const least = weights.reduce((a, b) => Math.min(a, b), 0), total = weights.reduce((a, b) => a + b, 0);
-    if (least < -1e-15) return refused("law gives a negative probability to a sample");
+    if (least < -1e-15) return refused(`law gives the negative probability ${least} to a sample`);
     if (!(Math.abs(total - 1) <= 1e-12)) return refused(`the probabilities of law sum to ${total}, not to 1`);
   }
   return { ok: true, message: "", nearest: null };
@@ -77,7 +77,6 @@ function make(constants) {
   const problem = {
     size: start.length,
     start,
-    groups: Int32Array.from(FIXED.groups),
     state_names: FIXED.state_names,
     observable_names: FIXED.observable_names,
     order_names: FIXED.order_names,

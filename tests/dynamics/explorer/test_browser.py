@@ -259,10 +259,10 @@ def test_print_is_on_light_paper(browser, address):
         " canvas.getContext('2d'); return Math.min(...context.getImageData(canvas.width / 3,"
         " canvas.height / 2, 1, 1).data.slice(0, 3)); })()"
     )
-    assert tab.page.evaluate(shade) < 80
+    tab.page.wait_for_function(f"{shade} < 80")
     tab.page.emulate_media(media="print")
     tab.expect("#controls").to_have_css("background-color", "rgb(255, 255, 255)")
-    assert tab.page.evaluate(shade) > 200
+    tab.page.wait_for_function(f"{shade} > 200")
     assert (
         tab.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     )

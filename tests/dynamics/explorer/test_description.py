@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 import dynamics
-from dynamics.cli import parser_of
+from dynamics.cli import main, parser_of
 from dynamics.explorer import explorer_page, page_model_of, write_page
 from dynamics.explorer.description import page_description
 
@@ -66,3 +66,15 @@ def test_a_page_is_written_whole(tmp_path):
     assert text.startswith("<!DOCTYPE html>")
     assert text.rstrip().endswith("</html>")
     assert len(text.encode()) < 1_500_000
+
+
+def test_flags_that_are_not_given_are_those_of_compare(tmp_path, capsys):
+    path = tmp_path / "page.html"
+    words = ["explore", "shallow_vit", "--alpha_star", "0.6", "--L", "20", "--out", str(path)]
+    assert main(words) == 0
+    text = path.read_text(encoding="utf-8")
+    usual = dynamics.load_system("shallow_vit").default_runs["compare"].parameters
+    assert f"--m {usual['m']}" in text
+    with pytest.raises(SystemExit):
+        main(["explore", "shallow_vit", "--help"])
+    assert "without --m, --margin: --m 120" in capsys.readouterr().out

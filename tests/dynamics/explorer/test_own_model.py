@@ -10,6 +10,7 @@ from node import needs_node, run_script
 
 import dynamics
 from dynamics.explorer import own_points
+from dynamics.explorer.description import page_description
 from dynamics.explorer.driver import worker_script
 from dynamics.explorer.own_model import page_model
 from dynamics.explorer.own_points import center_of, reduced_problem
@@ -83,7 +84,7 @@ BODY = """
 
 @pytest.fixture(autouse=True)
 def few_points(monkeypatch):
-    monkeypatch.setattr(own_points, "SECONDS", 0.0)
+    monkeypatch.setattr(own_points, "MOST_TRIED", 0)
     monkeypatch.setattr(own_points, "NUMBERS_OF_DRAWS", 1000)
 
 
@@ -153,8 +154,7 @@ def test_a_model_of_rare_primitives(odd_path, kind):
 
 @needs_node
 def test_other_words_and_sizes_are_held_and_what_is_not_is_said(odd_path, monkeypatch):
-    monkeypatch.setattr(own_points, "SECONDS", 60.0)
-    monkeypatch.setattr(own_points, "MOST_POINTS", 2)
+    monkeypatch.setattr(own_points, "MOST_TRIED", 3)
     system = dynamics.load_system(odd_path)
     model = page_model(system, system.Parameters())
     sliders = {slider.name: slider for slider in model.sliders}
@@ -213,7 +213,7 @@ def test_special_values_of_constants_do_not_join_what_parts_elsewhere():
 
 @needs_node
 def test_a_constant_that_decides_something_has_some_values(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_points, "SECONDS", 60.0)
+    monkeypatch.setattr(own_points, "MOST_TRIED", 12)
     path = tmp_path / "threshold.py"
     path.write_text(
         "def start(a=0.3):\n    return {'w': [a]}\n\n"
@@ -251,7 +251,7 @@ def test_what_a_page_cannot_hold_is_refused_in_one_line(tmp_path):
 
 
 def test_a_page_ends_where_its_bytes_do(monkeypatch):
-    monkeypatch.setattr(own_points, "SECONDS", 60.0)
+    monkeypatch.setattr(own_points, "MOST_TRIED", 12)
     system = dynamics.load_system("single_location_gaussian")
     parameters = system.Parameters(d=3, L=2)
 
@@ -283,8 +283,7 @@ def test_a_model_without_events_runs(tmp_path):
 
 
 def test_a_constant_that_changes_nothing_takes_no_place(tmp_path, monkeypatch):
-    monkeypatch.setattr(own_points, "SECONDS", 60.0)
-    monkeypatch.setattr(own_points, "MOST_POINTS", 9)
+    monkeypatch.setattr(own_points, "MOST_TRIED", 8)
     path = tmp_path / "heads.py"
     path.write_text(
         "import numpy as np\n\n"
@@ -300,3 +299,79 @@ def test_a_constant_that_changes_nothing_takes_no_place(tmp_path, monkeypatch):
     assert {1, 2, 3} <= set(sliders["n"].values)
     # A rule speaks of it, and so it is not idle.
     assert not sliders["extra"].ends.startswith("changes nothing")
+
+
+ROWS = """
+limits = ("0 <= q <= 1",)
+events = {"learned": "risk <= g/10"}
+
+
+def start(g=0.3):
+    return {"w": [g, g**2]}
+
+
+def law(q=0.4):
+    for sign in (-1, 1):
+        yield (q if sign > 0 else 1 - q), {"x": [q, 1 - q], "parts": ([sign, 2 * q], sign)}
+
+
+def fixed(g):
+    return {"scale": [[1.0, g], [g, 1.0]]}
+
+
+def loss(theta, sample, xp):
+    row, sign = sample["parts"]
+    return (xp.sum(theta["scale"] @ theta["w"] * sample["x"] * row) - sign) ** 2
+"""
+
+
+@needs_node
+def test_lists_of_numbers_are_arrays_of_functions_of_the_constants(tmp_path):
+    path = tmp_path / "rows.py"
+    path.write_text(ROWS)
+    system = dynamics.load_system(path)
+    center = center_of(system, system.Parameters())
+    assert center.held == ()
+    check_against_python(system, system.Parameters())
+
+
+@needs_node
+def test_a_negative_probability_is_said_with_its_number(tmp_path):
+    path = tmp_path / "rows.py"
+    path.write_text(ROWS.replace('limits = ("0 <= q <= 1",)', ""))
+    system = dynamics.load_system(path)
+    script = page_model(system, system.Parameters()).script
+    answer = run_script(script, "return MODEL.check({ q: 1.25, g: 0.3 });")
+    assert answer["message"] == "law gives the negative probability -0.25 to a sample"
+
+
+def test_a_constant_that_fits_nowhere_is_not_tried_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(own_points, "MOST_TRIED", 12)
+    path = tmp_path / "long.py"
+    path.write_text(
+        "import numpy as np\n\nlimits = ('n >= 1', 'm >= 1')\n\n"
+        "def start(n=5, m=5):\n    return {'w': np.arange(1.0, n + 1)}\n\n"
+        "def risk(theta, xp, m):\n    return xp.sum((theta['w'] ** 2 - m - 0.3) ** 2)\n"
+    )
+    tried = []
+    made = own_points.reduced_problem
+
+    def counted(system, parameters, draws):
+        tried.append((parameters.n, parameters.m))
+        return made(system, parameters, draws)
+
+    monkeypatch.setattr(own_points, "reduced_problem", counted)
+    system = dynamics.load_system(path)
+    sliders = {each.name: each for each in page_model(system, system.Parameters()).sliders}
+    assert sliders["n"].values == (5,)  # another n has other scalars
+    assert sliders["m"].values == (1, 2, 3, 4, 5, 6, 7, 8, 9)
+    assert len({pair for pair in tried if pair[0] != 5}) <= own_points.ENOUGH
+
+
+def test_the_command_says_by_how_many_draws_a_law_is_known():
+    system = dynamics.load_system("single_location_gaussian")
+    parameters = system.Parameters(d=3, L=2)
+    model = page_model(system, parameters)
+    samples, seed = model.draws
+    command = page_description(system, model)["command"]
+    assert command.endswith(f"--samples {samples} --seed {seed}")

@@ -35,5 +35,11 @@ def test_formulas_in_words():
     assert plain_text("of $D$ patches, ``risk`` and `G`") == "of D patches, risk and G"
 
 
+def test_names_of_functions_stand_apart_from_letters_only():
+    assert mathml(r"a \log b").count("<mspace") == 2
+    assert mathml(r"2 \exp(-x)").count("<mspace") == 1
+    assert mathml(r"(\log(b) + \exp(c))").count("<mspace") == 0
+
+
 def test_upright_words_are_one_element():
     assert '<mi mathvariant="normal">diag</mi>' in mathml(r"\mathrm{diag}(s)")

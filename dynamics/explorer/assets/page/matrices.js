@@ -1,6 +1,7 @@
 // A matrix whose entries are equal within classes: cells coloured by value, and a bar with numbers.
 
 const BAR = { width: 14, gap: 16, steps: 64 };
+const MOST_CELL = 40; // side of a cell, so that a single number does not fill the card
 
 /**
  * @typedef {object} Matrix
@@ -9,17 +10,22 @@ const BAR = { width: 14, gap: 16, steps: 64 };
  * @property {ArrayLike<number>} values  one for each class
  */
 
+/** Side of a cell of a matrix in a frame. */
+function cell_side(matrix, width, height) {
+  return Math.min(MOST_CELL, width / matrix.columns, height / matrix.rows);
+}
+
 /** Height that a matrix takes on some width. */
 function matrix_height(matrix, width) {
   const side = Math.min(width - 96, 360);
-  return 28 + Math.max(60, Math.min(side, (side * matrix.rows) / matrix.columns));
+  return 28 + Math.max(60, cell_side(matrix, side, side) * matrix.rows);
 }
 
 /** Draw a matrix with its colour bar. */
 function draw_matrix(surface, width, height, colours, matrix) {
   const values = Array.from(matrix.values);
   const map = colour_map(Math.min(...values, Infinity), Math.max(...values, -Infinity));
-  const cell = Math.min((width - 96) / matrix.columns, (height - 24) / matrix.rows);
+  const cell = cell_side(matrix, width - 96, height - 24);
   const [left, top] = [10, 12];
   const gap = cell > 6 ? 1 : 0;
   for (let i = 0; i < matrix.rows; i += 1) {

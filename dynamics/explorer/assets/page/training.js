@@ -1,6 +1,6 @@
 // What is computed as controls move: the check of the constants, the flow, gradient descent.
 
-const RECORDS = { moving: 160, still: 400 };
+const RECORDS = { moving: 120, still: 400 };
 
 /**
  * @typedef {object} Request
