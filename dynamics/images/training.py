@@ -5,11 +5,11 @@ b_1) g` and :math:`v \leftarrow b_2 v + (1 - b_2) g^2`, and the t-th step is :ma
 \leftarrow \theta - \eta_t\, \hat m / (\sqrt{\hat v} + 10^{-8})` with :math:`\hat m = m / (1 -
 b_1^t)`, :math:`\hat v = v / (1 - b_2^t)`, :math:`b_1 = 0.9`, :math:`b_2 = 0.999` (Kingma and Ba
 2015). The rate rises linearly over the first steps and is constant afterwards, so that a run is the
-begin of every longer one.
+beginning of every longer one.
 
 Which images a step is on follows from the seed and the number of the step alone, and so do random
 masks: a run that goes on from a checkpoint ends bitwise as one that was not interrupted, on one
-kind of machine.
+kind of machine with one number of cores.
 """
 
 from __future__ import annotations
