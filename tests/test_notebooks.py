@@ -67,6 +67,20 @@ def test_every_notebook_has_small_sizes():
     assert {path.stem for path in NOTEBOOKS.glob("*.ipynb")} == set(SMALL)
 
 
+@pytest.mark.parametrize("name", sorted(SMALL))
+def test_stored_outputs_are_of_one_run_that_went_to_its_end(name):
+    notebook = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    outputs = [output for cell in code for output in cell["outputs"]]
+    assert {output["output_type"] for output in outputs} <= {
+        "stream", "display_data", "execute_result",
+    }  # fmt: skip
+    assert "stderr" not in {output.get("name") for output in outputs}
+    last = ast.parse("".join(line for line in code[-1]["source"] if not line.startswith("%")))
+    assert code[-1]["outputs"] or not isinstance(last.body[-1], ast.Expr)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted(SMALL))
 def test_a_notebook_runs_at_small_sizes(name, tmp_path, monkeypatch):
