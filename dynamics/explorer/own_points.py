@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from dynamics.explorer.driver import rules
 from dynamics.explorer.idle_constants import idle_constants
 from dynamics.explorer.own_programs import Matrix, matrices_of, printed
@@ -134,7 +136,7 @@ class Center:
         for name, each in matrices_of(self.problem, self.read).items():
             shape = self.problem.realization.shapes[name]
             slices = len(shape) > 2
-            sizes = f", {' x '.join(map(str, shape))}" if shape else ""
+            sizes = f", {' x '.join(map(str, shape))} entries" if np.prod(shape) > 1 else ""
             yield {
                 "name": name,
                 "title": f"{name}, its first slice" if slices else name,
