@@ -133,6 +133,12 @@ class Problem(ABC):
         Whether there is a gradient flow: not of a loss with kinks that training stays at.
     reads_pass : bool
         Whether order parameters and summary are read off the pass that the gradient has made.
+    pass_names : tuple of str
+        Observables that the pass of the gradient leaves behind, so that a record of gradient
+        descent has them for nothing.
+    costly_passes : float
+        Gradients that the costly observables of one state take, those on fresh samples; 0 where
+        there are none.
     addressed : AddressedModel or None
         Its compiled functions, for the compiled loops; None where it has none.
     """
@@ -148,6 +154,8 @@ class Problem(ABC):
     settings: Mapping[str, Any]
     flows = True
     reads_pass = False
+    pass_names: tuple[str, ...] = ()
+    costly_passes = 0.0
 
     def __repr__(self) -> str:
         state = one_line(", ".join(self.state_names), 64)
@@ -179,6 +187,22 @@ class Problem(ABC):
     def observables_along(self, states: FloatArray) -> list[dict[str, float]]:
         """`observables` of every state, shape (records, n)."""
         return [self.observables(state) for state in states]
+
+    def observables_of_records(
+        self, states: FloatArray, noted: FloatArray, costly: NDArray[np.bool_]
+    ) -> list[dict[str, float]]:
+        """`observables` of the records of gradient descent.
+
+        Parameters
+        ----------
+        states : float array, shape (records, n)
+        noted : float array, shape (records, names)
+            Order parameters and `pass_names` there, NaN where they are not known; no columns where
+            the problem has no `pass_names`.
+        costly : bool array, shape (records,)
+            Where the costly observables are computed; they are NaN elsewhere.
+        """
+        return self.observables_along(states)
 
     @abstractmethod
     def order_parameters(self, state: ArrayLike, gradient: FloatArray | None = None) -> FloatArray:

@@ -428,12 +428,12 @@ def realistic(result: Comparison | Sequence[Trajectory]) -> Any:
         panel.set_ylabel(label)
     axes[0].set_ylim(-0.03, 1.03)
     irreducible = float(runs[0]["bayes_error"][-1])
-    errors = np.concatenate([style.positive_time(run, run["test_error"])[1] for run in runs])
+    errors = np.concatenate([style.measured(run.time, run["test_error"])[1] for run in runs])
     if errors.min() > 0 and errors.max() > 5 * errors.min():
         style.logarithmic(axes[1])
     if irreducible > 0:
         axes[1].axhline(irreducible, color=style.GREY, lw=0.9, ls=":", label="irreducible error")
-        style.legend(axes[1], loc="upper right", fontsize=8)
+        style.legend(axes[1], loc="best", fontsize=8)
     many = "" if len(runs) == 1 else f", {len(runs)} seeds: median, least to greatest"
     samples = runs[0].settings["samples"]
     axes[0].set_title(f"$N = {samples:,}$ samples{many}", fontsize=9, loc="left")

@@ -43,6 +43,8 @@ RC: dict[Any, Any] = {
     "mathtext.fontset": "cm",
 }
 
+FEW = 20
+"""Points of a line below which they are marked."""
 PIXELS = 1200
 """Across a picture on a screen; files have the resolution of `RC`."""
 BOXED: dict[Any, Any] = {"axes.spines.top": True, "axes.spines.right": True}
@@ -344,8 +346,29 @@ def band(axes: Axes, runs: Sequence[Trajectory], name: str, colour: str, dash: s
     """
     shortest = min(runs, key=lambda run: len(run.time))
     rows = np.stack([run[name][: len(shortest.time)] for run in runs])
-    time, middle = positive_time(shortest, np.median(rows, axis=0))
-    axes.plot(time, middle, dash, color=colour)
+    time, rows = measured(shortest.time, rows)
+    axes.plot(time, np.median(rows, axis=0), dash, color=colour, **marked(time))
     if len(runs) > 1:
-        low, high = (positive_time(shortest, edge)[1] for edge in (rows.min(0), rows.max(0)))
-        axes.fill_between(time, low, high, color=colour, alpha=0.2, lw=0)
+        axes.fill_between(time, rows.min(0), rows.max(0), color=colour, alpha=0.2, lw=0)
+
+
+def measured(time: FloatArray, series: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Positive times and a series, or several, where they were measured: NaN at other records.
+
+    Parameters
+    ----------
+    time : float array, shape (records,)
+    series : float array, shape (..., records)
+    """
+    there = (time > 0) & ~np.isnan(series).all(axis=tuple(range(series.ndim - 1)))
+    return time[there], series[..., there]
+
+
+def marked(time: FloatArray) -> dict[str, Any]:
+    """Marks where a line has few points, one of which would not be seen.
+
+    Parameters
+    ----------
+    time : float array, shape (points,)
+    """
+    return {"marker": "o", "ms": 3.5} if time.size < FEW else {}

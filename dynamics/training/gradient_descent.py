@@ -46,6 +46,10 @@ NEAR_LIMIT = 0.8
 """Part of the stability limit from which a learning rate is warned of."""
 BETWEEN_CHECKS = 1.25
 """Factor in the step from one check of the stability limit to the next: it moves with log time."""
+SHARE = 0.03
+"""Of the gradients of a run, for its costly observables where no records are asked for."""
+TOGETHER = 1 << 18
+"""Numbers of the states whose observables are computed between two looks for an interruption."""
 NEVER = 1 << 62
 """First check of states too large for one, so that it cuts no chunks."""
 CONTINUE = "start again from its final state for the remaining steps"
@@ -72,7 +76,10 @@ def descend(
         Number of steps.
     record : int, "log", int array or None
         Every so many steps; at logarithmically spaced steps (the default); or at these steps. The
-        first and the last state are always recorded.
+        first and the last state are always recorded. What needs a pass over fresh samples, as the
+        test error does, is computed at every record that is asked for; by default at as many,
+        spaced evenly among them, as `SHARE` of the steps pay for, the last one included, and is
+        NaN at the others.
     initial : array, optional
         Where to start; the problem's own start by default.
     checkpoint : path-like, optional
@@ -107,7 +114,7 @@ def descend(
     schedule = record_schedule(steps, record)
     check_memory(schedule, problem.layout.size, record)
     start = starting_state(problem, initial)
-    run = Run(problem, rates, start, schedule)
+    run = Run(problem, rates, start, schedule, frugal=record is None)
     store = None if checkpoint is None else Checkpoint.at(checkpoint)
     request = request_of(problem, start, schedule, eta=list(rates), steps=steps) if store else {}
     if store and (earlier := store.read(request)) is not None:
@@ -173,6 +180,8 @@ class Run:
     start : float array, shape (n,)
     schedule : int array
         Steps to record, ascending.
+    frugal : bool
+        Whether costly observables are computed at few records.
 
     Attributes
     ----------
@@ -192,8 +201,9 @@ class Run:
         rates: tuple[float, ...],
         start: FloatArray,
         schedule: NDArray[np.int64],
+        frugal: bool = False,
     ) -> None:
-        self.problem = problem
+        self.problem, self.frugal = problem, frugal
         self.rates, self.step_time = rates, rates[0]
         self.eta = problem.layout.per_entry(rates)
         self.schedule = schedule
@@ -202,11 +212,13 @@ class Run:
         self.oscillation = Oscillation(names.index(problem.rates[0]))
         self.step, self.now = 0, start.copy()
         self.diverged, self.warning = False, ""
+        self._noted_names = (*names, *problem.pass_names) if problem.pass_names else ()
         self._chunk = FIRST_CHUNK
         self._check = 1 if start.size <= SMALL else NEVER
         self._warned = False
         self._steps: list[NDArray[np.int64]] = []
         self._states: list[FloatArray] = []
+        self._noted: list[FloatArray] = []
 
     def go(self, steps: int, proceed: Callable[[], bool]) -> None:
         """Advance to the last step, or to where the run diverges, or is to stop between chunks."""
@@ -222,7 +234,7 @@ class Run:
         low, high = np.searchsorted(self.schedule, (step, last))
         due = self.schedule[low:high]
         tracked = np.empty((last - step, len(problem.order_names)))
-        records = np.empty((due.size, before.size))
+        records = np.empty((due.size, before.size + len(self._noted_names)))
         clock = time.perf_counter()
         reached = problem.advance(self.now, self.eta, step, last, (tracked, due, records))
         seconds = time.perf_counter() - clock
@@ -232,7 +244,8 @@ class Run:
         done = int(np.searchsorted(due, reached + self.diverged))
         if done:
             self._steps.append(due[:done])
-            self._states.append(records[:done])
+            self._states.append(records[:done, : before.size])
+            self._noted.append(records[:done, before.size :])
         self.step = reached
         if seconds < SECONDS_PER_CHUNK / 2:
             self._chunk = min(LARGEST_CHUNK, 2 * self._chunk)
@@ -258,19 +271,22 @@ class Run:
                 f"{limit:.4g}: {near}"
             )
 
-    def recorded(self) -> tuple[NDArray[np.int64], FloatArray]:
-        """Recorded steps so far, and their states, shape (records, n)."""
-        none = np.empty(0, dtype=np.int64)
+    def recorded(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
+        """Recorded steps so far, their states, shape (records, n), and what was noted there."""
+        none, names = np.empty(0, dtype=np.int64), len(self._noted_names)
         self._steps = [np.concatenate([none, *self._steps])]
         self._states = [np.concatenate([np.empty((0, self.now.size)), *self._states])]
-        return self._steps[0], self._states[0]
+        self._noted = [np.concatenate([np.empty((0, names)), *self._noted])]
+        return self._steps[0], self._states[0], self._noted[0]
 
-    def records(self) -> tuple[NDArray[np.int64], FloatArray]:
-        """The same with the present state at the end."""
-        steps, states = self.recorded()
+    def records(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
+        """The same with the present state at the end, at which nothing was noted."""
+        steps, states, noted = self.recorded()
         if steps.size and steps[-1] == self.step:
-            return steps, states
-        return np.append(steps, self.step), np.concatenate([states, self.now[None, :]])
+            return steps, states, noted
+        last = np.full((1, noted.shape[1]), np.nan)
+        states = np.concatenate([states, self.now[None, :]])
+        return np.append(steps, self.step), states, np.concatenate([noted, last])
 
     def replay(self, state: FloatArray, first: int, last: int) -> tuple[FloatArray, FloatArray]:
         """Run the steps first..last once more: order parameters at each, and the state at last."""
@@ -284,11 +300,11 @@ class Run:
 
     def state(self) -> dict[str, Any]:
         """All that the run needs to go on, as plain values and arrays, for `restore`."""
-        steps, states = self.recorded()
+        steps, states, noted = self.recorded()
         own = ("step", "now", "diverged", "_warned", "_check")
         return {
             "run": {name: getattr(self, name) for name in own},
-            "records": [steps, states],
+            "records": [steps, states, noted],
             "detector": self.detector.state(),
             "oscillation": self.oscillation.state(),
         }
@@ -298,8 +314,8 @@ class Run:
         self.detector.restore(state["detector"])
         self.oscillation.restore(state["oscillation"])
         vars(self).update(state["run"])
-        steps, states = state["records"]
-        self._steps, self._states = [steps], [states]
+        steps, states, noted = state["records"]
+        self._steps, self._states, self._noted = [steps], [states], [noted]
 
 
 class _Records(NamedTuple):
@@ -312,14 +328,29 @@ class _Records(NamedTuple):
 
 def _records(run: Run, interrupted: threading.Event) -> _Records:
     """The records of a run; an interruption leaves those whose observables are computed."""
-    steps, states = run.records()
+    steps, states, noted = run.records()
+    costly = _paid_for(run, steps.size)
     already = interrupted.is_set()
     observables: list[Mapping[str, float]] = []
-    for state in states:
-        observables.append(run.problem.observables(state))
+    together = max(1, TOGETHER // run.now.size)
+    for first in range(0, steps.size, together):
+        part = slice(first, first + together)
+        rows = run.problem.observables_of_records(states[part], noted[part], costly[part])
+        observables += rows
         if interrupted.is_set() and not already:
             break
     return _Records(steps[: len(observables)], states[: len(observables)], observables)
+
+
+def _paid_for(run: Run, records: int) -> NDArray[np.bool_]:
+    """At which records costly observables are computed, the last always among them."""
+    cost = run.problem.costly_passes
+    if not run.frugal or not cost:
+        return np.ones(records, dtype=bool)
+    number = min(records, max(1, int(SHARE * run.step / cost)))
+    paid = np.zeros(records, dtype=bool)
+    paid[np.rint(np.linspace(records - 1, 0, number)).astype(np.int64)] = True
+    return paid
 
 
 def _trajectory(run: Run, steps: int, records: _Records, outcome: Outcome) -> Trajectory:

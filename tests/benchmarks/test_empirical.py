@@ -91,3 +91,49 @@ def test_full_batch_gd_against_jax(size, depth, samples, limit, steps, capsys):
     assert gain >= limit
     if size == SIZES[-1][0]:
         assert distance <= ROOFLINE
+
+
+WHOLE = [
+    (size, depth, samples, steps) for steps in (300, 20_000) for size, depth, samples, *_ in SIZES
+]
+LONG = 5000
+"""Steps from which a run is long enough to be timed once, and JAX by a part of it."""
+
+
+@pytest.mark.parametrize(("size", "depth", "samples", "steps"), WHOLE)
+def test_whole_runs_against_jax(size, depth, samples, steps, capsys):
+    """`descend` as users call it, with observables and events, beside JAX's scan without them.
+
+    Beside the steps times the gradient of the state at the end, and, before that, at the start.
+    """
+    from jax_empirical import descender
+
+    import dynamics
+
+    system = dynamics.load_system("positional_attention")
+    problem = system.FullEmpirical(system.Parameters(D=size, C=4, d=depth, q=0.25), samples)
+    state = problem.initial_state
+    start = tuple(problem.layout.part(state, name) for name in ("v", "A"))
+    part, rounds = (steps, 5) if steps < LONG else (steps // 20, 1)
+    run = descender(problem, ETA, part)
+    dynamics.descend(problem, ETA, 3)
+    looked_at = max(20, part // 10)
+
+    def gradients():
+        for _ in range(looked_at):
+            problem.gradient(state)
+
+    turns = (
+        lambda: best(lambda: dynamics.descend(problem, ETA, steps), 1) / steps,
+        lambda: best(lambda: run(start)[0].block_until_ready(), 1 if rounds > 1 else 3) / part,
+        lambda: best(gradients, 1) / looked_at,
+    )
+    [measure() for measure in turns[1:]]
+    ours, theirs, alone = np.array([[measure() for measure in turns] for _ in range(rounds)]).T
+    with capsys.disabled():
+        print(f"\nwhole runs of descend, D={size} d={depth} N={samples}, {steps} steps")
+        print(
+            f"  attdyn {np.median(ours) * 1e3:.3f} ms/step, jax {np.median(theirs) * 1e3:.3f}, "
+            f"gradient {np.median(alone) * 1e3:.3f}; jax over attdyn "
+            f"{np.median(theirs / ours):.2f}, attdyn over gradients {np.median(ours / alone):.2f}"
+        )

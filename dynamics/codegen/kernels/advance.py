@@ -10,6 +10,8 @@ computed: all later ones repeat it.
 from math import isfinite
 from typing import Any
 
+import numpy as np
+
 from dynamics.codegen.kernels import exact
 
 gradient: Any = None  # supplied by the generated file
@@ -31,7 +33,8 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
     buffers : tuple
         ``data`` (what the gradient needs), ``slope`` and ``proposal`` (n,), ``alike`` (whether
         every step has the same data), ``tracked`` (at least last - first, order parameters),
-        ``record_steps`` (ascending), ``records`` (as many rows, n).
+        ``record_steps`` (ascending), ``records`` (as many rows, n; or wider, with room for the
+        order parameters of the step and for what the model has beside them, after the state).
 
     Returns
     -------
@@ -39,14 +42,20 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
         ``last``, or the step whose successor is not finite; the state is then the last finite one.
     """
     data, slope, proposal, alike, tracked, record_steps, records = buffers
-    record = 0
+    record, wide, width = 0, records.shape[1] > state.size, tracked.shape[1]
     for step in range(first, last):
+        noted = record
         while record < record_steps.size and record_steps[record] == step:
             for i in range(state.size):
                 records[record, i] = state[i]
             record += 1
         gradient(state, data, slope)
-        order_parameters(state, slope, data, tracked[step - first])
+        if wide and record > noted:
+            order_parameters(state, slope, data, records[noted, state.size :])
+            for k in range(width):
+                tracked[step - first, k] = records[noted, state.size + k]
+        else:
+            order_parameters(state, slope, data, tracked[step - first])
         finite, moved = True, False
         for i in range(state.size):
             proposal[i] = state[i] - eta[i] * slope[i]
@@ -61,6 +70,8 @@ def advance(state, eta, first, last, buffers):  # type: ignore[no-untyped-def]
             while record < record_steps.size and record_steps[record] < last:
                 for i in range(state.size):
                     records[record, i] = state[i]
+                for k in range(state.size, records.shape[1]):
+                    records[record, k] = np.nan
                 record += 1
             return last
         for i in range(state.size):

@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -29,6 +30,30 @@ def test_exponentials_are_right_to_the_last_digits(compiled, way):
     values = points.copy()
     function(values, np.empty_like(values))
     np.testing.assert_allclose(values, np.exp(points), rtol=3e-16 + 2.3e-16)
+
+
+@pytest.mark.parametrize("way", ["python", "compiled"])
+def test_logistic_losses_are_right_to_the_last_digits(way):
+    function = elementary.logistic_losses
+    if way == "compiled":
+        parts = [codegen.kernel_source(elementary.logistic_losses)]
+        function = codegen.build("Logistic losses.", ("x",), parts).logistic_losses
+    margins = np.random.default_rng(0).uniform(-45, 45, 1000)
+    ends = [0.0, -0.0, 1e-9, -1e-9, 1e-300, 600.0, -600.0, 699.9, -1e6]
+    margins = np.concatenate([margins, ends])
+    losses = np.empty(margins.size)
+    function(margins, losses, np.empty(margins.size))
+    with mpmath.workdps(40):
+        exact = [float(mpmath.log1p(mpmath.exp(-mpmath.mpf(float(x))))) for x in margins]
+    np.testing.assert_allclose(losses, exact, rtol=1e-15)
+    beyond = np.array([np.inf, -np.inf, np.nan, 1e4])
+    out = np.empty(4)
+    with np.errstate(invalid="ignore"):
+        function(beyond, out, np.empty(4))
+    assert out[0] < 1e-300
+    assert out[3] < 1e-300
+    assert out[1] == np.inf
+    assert np.isnan(out[2])
 
 
 def test_logistic_and_its_loss_at_the_ends():

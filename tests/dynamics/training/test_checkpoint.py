@@ -9,7 +9,7 @@ from runs import same
 
 import dynamics
 from dynamics.training import checkpoint
-from dynamics.training import gradient_descent as run
+from dynamics.training import gradient_descent as run_module
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.event_detection import Detector, Oscillation
 from dynamics.validation import InvalidRequest
@@ -23,13 +23,13 @@ class KilledError(BaseException):
 
 @pytest.fixture(autouse=True)
 def short_chunks(monkeypatch):
-    monkeypatch.setattr(run, "LARGEST_CHUNK", 512)
+    monkeypatch.setattr(run_module, "LARGEST_CHUNK", 512)
 
 
 @contextmanager
 def cut(chunk, how):
     """Do something after so many chunks of what runs inside."""
-    advance, count = run.Run._advance, iter(range(10**6))
+    advance, count = run_module.Run._advance, iter(range(10**6))
 
     def counted(self, last):
         advance(self, last)
@@ -37,7 +37,7 @@ def cut(chunk, how):
             how()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run.Run, "_advance", counted)
+        patch.setattr(run_module.Run, "_advance", counted)
         yield
 
 
@@ -128,7 +128,9 @@ def test_a_killed_run_loses_the_steps_since_the_last_checkpoint(system, tmp_path
 
 
 @pytest.mark.parametrize("eta", [0.02, 0.3])
-def test_interruption_while_observables_are_computed_can_be_resumed(system, tmp_path, eta):
+def test_interruption_while_observables_are_computed_can_be_resumed(
+    system, tmp_path, monkeypatch, eta
+):
     """Also where the run has diverged: it does so once."""
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
 
@@ -136,10 +138,11 @@ def test_interruption_while_observables_are_computed_can_be_resumed(system, tmp_
         def __getattr__(self, name):
             return getattr(problem, name)
 
-        def observables(self, state):
+        def observables_of_records(self, *arguments):
             interrupt()
-            return problem.observables(state)
+            return problem.observables_of_records(*arguments)
 
+    monkeypatch.setattr(run_module, "TOGETHER", 0)  # one record after the other
     path = tmp_path / "run"
     run = dynamics.descend(Slow(), eta, 3000, 1, checkpoint=path)
     assert run.outcome.kind == "interrupted"

@@ -9,6 +9,7 @@ import pytest
 
 import dynamics
 from dynamics import descend as module_of_descend  # noqa: F401  (the name is the function)
+from dynamics.training import gradient_descent
 from dynamics.validation import InvalidRequest
 
 
@@ -161,19 +162,20 @@ def test_interruption_of_a_comparison_stops_both_runs(problem, system):
     assert result.full.steps[-1] == 0
 
 
-def test_interruption_while_observables_are_computed_keeps_the_records(problem):
+def test_interruption_while_observables_are_computed_keeps_the_records(problem, monkeypatch):
     class Slow:
         def __getattr__(self, name):
             return getattr(problem, name)
 
-        def observables(self, state):
+        def observables_of_records(self, *arguments):
             os.kill(os.getpid(), signal.SIGINT)
-            return problem.observables(state)
+            return problem.observables_of_records(*arguments)
 
+    monkeypatch.setattr(gradient_descent, "TOGETHER", 4 * problem.layout.size)
     run = dynamics.descend(Slow(), eta=0.02, steps=1000, record=10)
     assert run.outcome.kind == "interrupted"
-    assert run.steps.tolist() == [0]
-    assert len(run["risk"]) == 1
+    assert run.steps.tolist() == [0, 10, 20, 30]
+    assert len(run["risk"]) == 4
 
 
 CODE = """

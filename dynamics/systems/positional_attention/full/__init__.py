@@ -111,34 +111,79 @@ class MatrixProblem(PositionalProblem, SampledProblem):
         same = same_set(self.partition)
         return {
             "alpha": self.alphas(states)[:, None],
-            "gamma": matrices[:, same & ~np.eye(len(same), dtype=bool)],
-            "rho": matrices[:, ~same],
+            "gamma": _selected(matrices, same & ~np.eye(len(same), dtype=bool)),
+            "rho": _selected(matrices, ~same),
         }
 
-    @np.errstate(over="ignore", invalid="ignore")
+    @property
+    def pass_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Risk and error, where every step is on all samples."""
+        return ("risk", "error") if self.autonomous else ()
+
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Orbit means and spreads of A, G, alpha G, risk, errors, patch association at a state.
 
         The last finite state of a run that diverged may be too large for some of them.
         """
-        flat = self.layout.flatten(state)
-        matrix, alpha = self.layout.part(flat, "A"), float(self.alphas(flat))
-        values = MatrixProblem.orbit_values(self, flat[None, :])
-        own = own_attention(softmax(matrix, self.parameters.scale), self.partition)
-        risk, error = self._summary(flat)
+        return self.observables_along(self.layout.flatten(state)[None, :])[0]
+
+    def observables_along(self, states: FloatArray) -> list[dict[str, float]]:
+        """`observables` of every state, shape (records, n)."""
+        every = np.ones(len(states), dtype=bool)
+        return self.observables_of_records(states, np.full((len(states), 0), np.nan), every)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def observables_of_records(
+        self, states: FloatArray, noted: FloatArray, costly: NDArray[np.bool_]
+    ) -> list[dict[str, float]]:
+        """`observables` of the records of gradient descent; see `Problem`."""
+        columns = self._columns(states, noted, costly)
+        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    def _columns(
+        self, states: FloatArray, noted: FloatArray, costly: NDArray[np.bool_]
+    ) -> dict[str, FloatArray]:
+        """Observable -> its values at the records."""
+        matrices, alpha = self.layout.part(states, "A"), self.alphas(states)
+        values = MatrixProblem.orbit_values(self, states)
+        own, risk, error = self._noted(states, noted)
         return {
-            "gamma": float(values["gamma"].mean()),
-            "rho": float(values["rho"].mean()),
-            "gamma_spread": float(values["gamma"].std()),
-            "rho_spread": float(values["rho"].std()),
+            "gamma": values["gamma"].mean(axis=1),
+            "rho": values["rho"].mean(axis=1),
+            "gamma_spread": values["gamma"].std(axis=1),
+            "rho_spread": values["rho"].std(axis=1),
             "G": own,
             "alpha_G": alpha * own,
-            "risk": float(risk),
-            "error": float(error),
-            "bayes_error": self.bayes_error,
-            "patch_association": associated_rows(matrix, self.partition),
-            "cosine": float(np.sign(alpha)),
+            "risk": risk,
+            "error": error,
+            "bayes_error": np.full(len(states), self.bayes_error),
+            "patch_association": associated_rows(matrices, self.partition),
+            "cosine": np.sign(alpha),
         }
+
+    def _noted(self, states: FloatArray, noted: FloatArray) -> FloatArray:
+        """G, risk and error of the records, shape (3, records), computed where they are not known.
+
+        Parameters
+        ----------
+        states, noted
+            As those of `observables_of_records`.
+        """
+        names = (*self.order_names, *self.pass_names)
+        known = np.full((3, len(states)), np.nan)
+        if noted.shape[1]:
+            known[:] = noted.T[[names.index(name) for name in ("G", "risk", "error")]]
+        for k in np.flatnonzero(np.isnan(known).any(axis=0)):
+            matrix = self.layout.part(states[k], "A")
+            own = own_attention(softmax(matrix, self.parameters.scale), self.partition)
+            known[:, k] = own, *self._summary(states[k])
+        return known
+
+
+def _selected(matrices: FloatArray, mask: np.ndarray) -> FloatArray:
+    """Entries of matrices in rows: then a sum over one is the same whatever stands beside it."""
+    return np.ascontiguousarray(matrices[:, mask])
 
 
 def block_width(size: int, depth: int, itemsize: int, batch: int) -> int:
@@ -184,6 +229,7 @@ def sample_blocks(
         numbers[0].reshape(blocks, width),
         numbers[1].reshape(blocks, width),
         float(weights.sum(dtype=np.float64)),
+        np.empty((2, blocks, width)),
     )
 
 
@@ -192,21 +238,21 @@ def same_set(partition: Partition) -> np.ndarray:
     return partition.labels[:, None] == partition.labels[None, :]
 
 
-def associated_rows(matrix: FloatArray, partition: Partition) -> float:
-    """Share of rows i whose C largest A_ij are exactly their set (Definition 2.2).
+def associated_rows(matrix: FloatArray, partition: Partition) -> FloatArray:
+    """Share of rows i whose C largest A_ij are exactly their set (Definition 2.2), shape (...).
 
     Parameters
     ----------
-    matrix : float array, shape (D, D)
+    matrix : float array, shape (..., D, D)
         A. Ties count against association: the least entry inside the set must exceed the greatest
         one outside.
     partition : Partition
         The true sets.
     """
     same = same_set(partition)
-    inside = np.where(same, matrix, np.inf).min(axis=1)
-    outside = np.where(same, -np.inf, matrix).max(axis=1)
-    return float((inside > outside).mean())
+    inside = np.where(same, matrix, np.inf).min(axis=-1)
+    outside = np.where(same, -np.inf, matrix).max(axis=-1)
+    return np.asarray((inside > outside).mean(axis=-1))
 
 
 def softmax(matrix: FloatArray, scale: float) -> FloatArray:

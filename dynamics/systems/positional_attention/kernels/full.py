@@ -28,10 +28,10 @@ from typing import NamedTuple
 import numpy as np
 
 from dynamics.codegen.kernels.dense import add_moments, add_outer, mix, weighted_sum
-from dynamics.codegen.kernels.elementary import exponentials, logistic_loss
+from dynamics.codegen.kernels.elementary import LEAST, exponentials, logistic_losses
 
 prange = range
-LEAST = -700.0
+ORDER_PARAMETERS = 7
 
 
 class SampleBlocks(NamedTuple):
@@ -44,12 +44,15 @@ class SampleBlocks(NamedTuple):
         y, and p_n up to the division by `total`; both 0 in positions that no sample fills.
     total : float
         Sum of the weights.
+    margins : float array, shape (2, blocks, samples of a block)
+        Scratch: yF of each sample at the last pass, and the sum of its absolute contributions.
     """
 
     patches: np.ndarray
     labels: np.ndarray
     weights: np.ndarray
     total: float
+    margins: np.ndarray
 
 
 class MatrixData(NamedTuple):
@@ -229,9 +232,58 @@ def forward(patches, model, rows, turned, margin):  # type: ignore[no-untyped-de
             steep[n] = degree * steep[n] + nu
 
 
+def keep_margins(labels, margin, rows, right, gross):  # type: ignore[no-untyped-def]
+    """Margins yF of a block of samples, and the sums of their absolute contributions.
+
+    Parameters
+    ----------
+    labels, margin : arrays, shape (samples,)
+        y and F.
+    rows : array, shape (3, D, samples)
+        As `forward` leaves it.
+    right, gross : float arrays, shape (samples,)
+        Filled.
+    """
+    attended, slope = rows[1], rows[2]
+    gross[:] = 0.0
+    for i in range(attended.shape[0]):
+        row, steep = attended[i], slope[i]
+        for n in range(row.size):
+            gross[n] += abs(row[n] * steep[n])
+    for n in range(right.size):
+        right[n] = labels[n] * margin[n]
+
+
+def loss_and_error(batch, out):  # type: ignore[no-untyped-def]
+    """Risk, and share of samples with yF <= 0, from the margins of the last pass.
+
+    A margin below 1e-13 of the sum of the absolute contributions is a tie, and counts as an error.
+
+    Parameters
+    ----------
+    batch : SampleBlocks
+    out : float array, shape (2,)
+        Filled.
+    """
+    weights, margins = batch.weights, batch.margins
+    losses, scratch = np.empty(weights.shape[1]), np.empty(weights.shape[1])
+    risk, wrong, total = 0.0, 0.0, 0.0
+    for block in range(weights.shape[0]):
+        logistic_losses(margins[0, block], losses, scratch)
+        for n in range(weights.shape[1]):
+            weight, right = weights[block, n], margins[0, block, n]
+            if weight > 0.0:
+                total += weight
+                risk += weight * losses[n]
+                if not right > 1e-13 * margins[1, block, n]:
+                    wrong += weight
+    out[0] = risk / total
+    out[1] = wrong / total
+
+
 def accumulate(data):  # type: ignore[no-untyped-def]
     """Sums of (2) and (3) over the blocks of the batch, in ``partial``, lane by lane."""
-    patches, labels, weights, _ = data.batch
+    patches, labels, weights, _, margins = data.batch
     partial, transposed = data.partial, data.transposed
     many, size, depth, count = patches.shape
     lanes, model = partial.shape[0], (data.nu, data.power, data.value, data.mixing)
@@ -246,6 +298,7 @@ def accumulate(data):  # type: ignore[no-untyped-def]
         for block in range(lane * many // lanes, (lane + 1) * many // lanes):
             forward(patches[block], model, rows, turned, margin)
             y, weight = labels[block], weights[block]
+            keep_margins(y, margin, rows, margins[0, block], margins[1, block])
             for n in range(count):
                 margin[n] = -y[n] * weight[n] / (1.0 + exp(y[n] * margin[n]))
             for i in range(size):
@@ -347,8 +400,9 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     state, slope : float array, shape (d + D * D,)
         State and its gradient.
     data : MatrixData
-    out : float array, shape (7,)
-        Filled.
+    out : float array, shape (7,) or (9,)
+        Filled; of nine entries the last two with risk and error of the batch, as the pass of the
+        gradient has left them.
     """
     size, depth = data.attention.shape[0], data.feature.size
     matrix, change = state[depth:].reshape(size, size), slope[depth:].reshape(size, size)
@@ -360,12 +414,12 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
         rate -= slope[k] * data.feature[k]
     out[0] = alpha
     out[4] = rate
+    if out.size > ORDER_PARAMETERS:
+        loss_and_error(data.batch, out[ORDER_PARAMETERS:])
 
 
 def summary(state, data, out):  # type: ignore[no-untyped-def]
-    """Risk, and share of samples with yF <= 0, of the batch.
-
-    A margin below 1e-13 of the sum of the absolute contributions is a tie, and counts as an error.
+    """Risk, and share of samples with yF <= 0, of the batch; see `loss_and_error`.
 
     Parameters
     ----------
@@ -374,25 +428,14 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
     out : float array, shape (2,)
         Filled.
     """
-    patches, labels, weights, _ = data.batch
+    patches, labels, _, _, margins = data.batch
     many, size, _, count = patches.shape
     prepare(state, data)
     rows = np.empty((3, size, count), dtype=patches.dtype)
     turned = np.empty((count, size), dtype=patches.dtype)
     margin = np.empty(count, dtype=patches.dtype)
     model = (data.nu, data.power, data.value, data.mixing)
-    risk, wrong, total = 0.0, 0.0, 0.0
     for block in range(many):
         forward(patches[block], model, rows, turned, margin)
-        for n in range(count):
-            weight, right = weights[block, n], labels[block, n] * margin[n]
-            if weight > 0.0:
-                gross = 0.0
-                for i in range(size):
-                    gross += abs(rows[1, i, n] * rows[2, i, n])
-                total += weight
-                risk += weight * logistic_loss(right)
-                if not right > 1e-13 * gross:
-                    wrong += weight
-    out[0] = risk / total
-    out[1] = wrong / total
+        keep_margins(labels[block], margin, rows, margins[0, block], margins[1, block])
+    loss_and_error(data.batch, out)

@@ -7,6 +7,7 @@ import pytest
 
 import dynamics
 from dynamics.systems.positional_attention.empirical import sampling
+from dynamics.training.gradient_descent import SHARE
 from theory.symmetry import Partition
 
 SYSTEM = dynamics.load_system("positional_attention")
@@ -262,3 +263,89 @@ def test_what_is_not_fitted_or_fitted_everywhere_is_not_memorised():
     for error, test_error in ((0.0, 0.0), (0.1, 0.2), (float("nan"), 0.2)):
         assert problem.remarks({"error": error, "test_error": test_error}) == {}
     assert problem.remarks({"error": 0.0, "test_error": 0.1}) != {}
+
+
+def assert_records_are_of_their_states(made, run, tolerance=1e-12):
+    """Observables that a run has noted on its way are those of its states, computed one by one."""
+    for k, state in enumerate(run.states):
+        for name, value in made.observables(state).items():
+            if not (name == "test_error" and np.isnan(run[name][k])):
+                assert run[name][k] == pytest.approx(value, rel=tolerance, abs=1e-15), (name, k)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"batch": 7}, {"dtype": "float32"}, {"start": "symmetric"}]
+)
+@pytest.mark.parametrize("record", [None, 1, [3, 17]])
+def test_what_the_pass_of_a_step_leaves_is_of_the_state_of_its_record(options, record):
+    made = problem(samples=41, **options)
+    tolerance = 1e-4 if "dtype" in options else 1e-11
+    run = dynamics.descend(made, 0.01, 40, record)
+    assert_records_are_of_their_states(made, run, tolerance)
+    assert (np.diff(run["risk"]) != 0).all()
+
+
+@pytest.mark.parametrize("start", ["random", "symmetric"])
+def test_the_full_population_problem_notes_its_risk_too(start):
+    made = SYSTEM.FullPopulation(SYSTEM.Parameters(D=6, C=2))
+    state = made.initial_state
+    if start == "random":
+        state += 0.1 * np.random.default_rng(0).standard_normal(state.size)
+    run = dynamics.descend(made, 0.05, 30, initial=state)
+    assert_records_are_of_their_states(made, run)
+
+
+def test_a_run_at_rest_has_its_observables_at_every_record():
+    made = problem(samples=9)
+    run = dynamics.descend(made, 1e-30, 500)
+    assert run.outcome.kind == "converged"
+    assert (run["risk"] == made.risk(made.initial_state)).all()
+
+
+def test_test_errors_are_at_as_many_records_as_the_steps_pay_for():
+    made = problem(samples=50, test_samples=100)
+    cost = made.costly_passes
+    assert cost == pytest.approx(2 * (0.1 + 20 / 8))
+    for steps in (20, 300, 3000):
+        run = dynamics.descend(made, 1e-3, steps)
+        measured = np.flatnonzero(~np.isnan(run["test_error"]))
+        assert len(measured) == min(len(run.steps), max(1, int(SHARE * steps / cost)))
+        assert measured[-1] == len(run.steps) - 1
+        assert np.isfinite(run["risk"]).all()
+    for record in ("log", 1, [5]):
+        run = dynamics.descend(made, 1e-3, 20, record)
+        assert np.isfinite(run["test_error"]).all()
+    batches = problem(samples=50, test_samples=100, batch=5)
+    assert batches.costly_passes == pytest.approx(10 * cost)
+
+
+def test_a_resumed_run_has_what_was_noted_before(tmp_path, monkeypatch):
+    made, steps = problem(samples=50), 400
+    whole = dynamics.descend(made, 0.02, steps)
+    advance = type(made).advance
+
+    def stopping(self, state, eta, first, last, buffers):
+        if first > 100:
+            raise KeyboardInterrupt
+        return advance(self, state, eta, first, last, buffers)
+
+    file = tmp_path / "checkpoint"
+    with monkeypatch.context() as patch:
+        patch.setattr(type(made), "advance", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            dynamics.descend(made, 0.02, steps, checkpoint=file)
+    assert file.exists()
+    passes = []
+    monkeypatch.setattr(type(made), "_summary", lambda *rest: passes.append(1) or np.zeros(2))
+    resumed = dynamics.descend(made, 0.02, steps, checkpoint=file)
+    np.testing.assert_array_equal(resumed["risk"][:-1], whole["risk"][:-1])
+    assert len(passes) == 1  # of the last state, which no step has followed
+
+
+@pytest.mark.parametrize("size", [8, 24, 64])
+def test_observables_do_not_depend_on_what_they_are_computed_with(size):
+    made = problem(size, 4, 11, 30)
+    states = np.random.default_rng(0).normal(size=(7, made.layout.size))
+    together = made.observables_along(states)
+    assert together == [made.observables(state) for state in states]
+    assert together[2:5] == made.observables_along(states[2:5])
