@@ -169,8 +169,8 @@ class SweepStore:
 
     def _quantity(self, name: str) -> Any:
         """The array of a quantity, made when it is needed for the first time."""
-        kind, fill = (np.int8, PENDING) if name == "outcome" else (np.float64, float("nan"))
-        return self._array(name, *layout(self.plan, name), kind, fill)
+        fill = _nothing(np.empty(0, _kind(name)))
+        return self._array(name, *layout(self.plan, name), _kind(name), fill)
 
     def _array(self, name: str, shape: Any, chunks: Any, dims: Any, dtype: Any, fill: Any) -> Any:
         """An array that is there with this shape, else one that is described anew."""
@@ -250,26 +250,38 @@ def read(path: Path, plan: Plan) -> Contents:
     """
     arrays, broken = _arrays(path, plan)
     done = _manifest(path, plan)
-    values = {name: empty(plan, name) for name in {"outcome", *arrays}}
-    damage: dict[int, str] = {}
-    for number in map(int, np.flatnonzero(done)):
+    finished = [int(number) for number in np.flatnonzero(done)]
+    values, damage = {"outcome": empty(plan, "outcome")}, dict[int, str]()
+    for name, why in broken.items():
+        damage = dict.fromkeys(finished, f"{name} cannot be read ({why})") | damage
+    for name, array in arrays.items():
+        values[name], unreadable = _values(array, plan, name, finished)
+        damage = unreadable | damage  # what was said of a block first is kept
+    for number in finished:
+        count = sum(_filled(values[name][plan.box(number)]) for name in arrays)
+        if number not in damage and count != done[number] < COUNTS_BELOW:
+            damage[number] = f"it holds {count} of {done[number]} quantities"
+    contents = Contents(dict(sorted(values.items())), done, damage)
+    for number in contents.pending:
+        for each in values.values():
+            each[plan.box(number)] = _nothing(each)
+    return contents
+
+
+def _values(
+    array: Any, plan: Plan, name: str, blocks: list[int]
+) -> tuple[NDArray[Any], dict[int, str]]:
+    """A quantity over the grid, and which of some blocks cannot be read, with the reason."""
+    with suppress(Exception):  # all at once takes a fourth of the time of all chunks
+        return np.require(array[...], _kind(name), "W"), {}
+    values, unreadable = empty(plan, name), dict[int, str]()
+    for number in blocks:
         box = plan.box(number)
-        parts: dict[str, NDArray[Any]] = {}
-        problems = [f"{name} cannot be read ({why})" for name, why in broken.items()]
-        for name, array in arrays.items():
-            try:
-                parts[name] = np.asarray(array[box])
-            except Exception as error:
-                problems.append(f"{name} cannot be read ({_reason(error)})")
-        count = sum(map(_filled, parts.values()))
-        if not problems and count != done[number] < COUNTS_BELOW:
-            problems = [f"it holds {count} of {done[number]} quantities"]
-        if problems:
-            damage[number] = problems[0]
-            continue
-        for name, part in parts.items():
-            values[name][box] = part
-    return Contents(dict(sorted(values.items())), done, damage)
+        try:
+            values[box] = array[box]
+        except Exception as error:
+            unreadable[number] = f"{name} cannot be read ({_reason(error)})"
+    return values, unreadable
 
 
 def _filled(values: NDArray[Any]) -> bool:
@@ -340,5 +352,16 @@ def empty(plan: Plan, name: str) -> NDArray[Any]:
     plan : Plan
     name : str
     """
-    shape = layout(plan, name)[0]
-    return np.full(shape, PENDING, np.int8) if name == "outcome" else np.full(shape, np.nan)
+    values = np.empty(layout(plan, name)[0], _kind(name))
+    values[...] = _nothing(values)
+    return values
+
+
+def _kind(name: str) -> type[np.int8] | type[np.float64]:
+    """Kind of number that a quantity has."""
+    return np.int8 if name == "outcome" else np.float64
+
+
+def _nothing(values: NDArray[Any]) -> float:
+    """What a quantity is where nothing is known."""
+    return PENDING if values.dtype.kind == "i" else float("nan")

@@ -10,7 +10,7 @@ from small_sweep import GIVEN, SYSTEM
 import dynamics
 from dynamics.results.outcome import PENDING
 from dynamics.sweep import run, status
-from dynamics.sweep.store import SweepStore
+from dynamics.sweep.store import SweepStore, empty, read
 from dynamics.validation import InvalidRequest
 
 
@@ -65,6 +65,14 @@ def test_a_damaged_chunk_is_named_and_its_block_run_again(small, tmp_path, how, 
     found = status(out)
     assert len(found["damaged"]) == 1
     assert found["done"] == found["blocks"] - 1
+    plan = small[1].plan
+    whole, rest = read(small[0], plan).values, read(out, plan)
+    assert rest.pending == [int(number) for number in found["damaged"]]
+    for name, values in rest.values.items():
+        expected = whole[name].copy()
+        for number in rest.pending:
+            expected[plan.box(number)] = empty(plan, name)[plan.box(number)]
+        np.testing.assert_array_equal(values, expected)
     with pytest.raises(InvalidRequest, match="is damaged in 1 of its blocks") as caught:
         dynamics.load(out)
     assert "\n" not in str(caught.value)
