@@ -129,9 +129,7 @@ class CompiledModule:
         TypeError
             If the data hold something else.
         """
-        import numba
-
-        entries = entries_of(self.functions, numba.typeof(data))
+        entries = entries_of(self.functions, data)
         return AddressedModel(entries, data, packed(data), "@parallel_kernel" in self.source)
 
 

@@ -101,16 +101,39 @@ class Entries:
         return int(self.compiled[name].address)
 
 
-@cache
-def entries_of(functions: ModuleType, kind: Any) -> Entries:
+_ENTRIES: dict[tuple[ModuleType, Any], Entries] = {}
+
+
+def entries_of(functions: ModuleType, data: Any) -> Entries:
     """The one `Entries` of a generated file and a type of data.
 
     Parameters
     ----------
     functions : module
-    kind : numba type
+    data : tuple
+        Of arrays, numbers, None and tuples of these.
     """
+    import numba
+
+    key = functions, _shape_of(data)
+    if key not in _ENTRIES:
+        _ENTRIES[key] = _one_of(functions, numba.typeof(data))
+    return _ENTRIES[key]
+
+
+@cache
+def _one_of(functions: ModuleType, kind: Any) -> Entries:
     return Entries(functions, kind)
+
+
+def _shape_of(data: Any) -> Any:
+    """What numba looks at in data, to be compared: `numba.typeof` takes ten times as long."""
+    if isinstance(data, tuple):
+        return type(data), *map(_shape_of, data)
+    if isinstance(data, np.ndarray):
+        flags = data.flags
+        return data.dtype, data.ndim, flags.num, type(data)
+    return type(data), isinstance(data, int) and data.bit_length()
 
 
 class AddressedModel:
@@ -156,6 +179,9 @@ class AddressedModel:
         return other
 
 
+_LAYOUTS: dict[Any, np.dtype[Any]] = {}
+
+
 def packed(data: Any) -> NDArray[Any]:
     """Data as they lie in the memory of compiled code; arrays by their addresses.
 
@@ -169,7 +195,10 @@ def packed(data: Any) -> NDArray[Any]:
     TypeError
         If the data hold something else.
     """
-    memory = np.zeros(1, dtype=_layout(data))
+    key = _shape_of(data)
+    if key not in _LAYOUTS:
+        _LAYOUTS[key] = _layout(data)
+    memory = np.zeros(1, dtype=_LAYOUTS[key])
     memory[0] = _words(data)
     return memory
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -152,8 +153,6 @@ def needed_definitions(
     system : ReducedSystem
         Supplies the definitions.
     """
-    import sympy
-
     used: set[Any] = set().union(*[output.free_symbols for output in outputs])
     names = []
     for symbol in reversed(list(system.definitions)):
@@ -161,14 +160,27 @@ def needed_definitions(
             names.append(symbol)
             used |= system.definitions[symbol].free_symbols
     names.reverse()
-    values = [system.definitions[symbol] for symbol in names]
-    shift, result = sympy.Symbol("shift", real=True), []
-    moved = {s: s - shift for s in system.shift_invariant}
+    values = tuple(system.definitions[symbol] for symbol in names)
+    shared, rest = _shifted(values, tuple(system.shift_invariant))
+    return [*shared, *zip(names, rest, strict=True)]
+
+
+@cache
+def _shifted(values: tuple[Any, ...], together: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+    """Definitions with exponents shifted: what they share, then the rest.
+
+    Most functions of a file use the same, and so do files that differ in p.
+    """
+    import sympy
+
+    shift = sympy.Symbol("shift", real=True)
+    shared: list[Any] = []
+    moved = {s: s - shift for s in together}
     if moved and any(set(moved) & value.free_symbols for value in values):
-        result.append((shift, sympy.Max(*system.shift_invariant)))
-        values = [value.subs(moved, simultaneous=True) for value in values]
-    temporaries, values = common_parts(values, "c")
-    return result + temporaries + list(zip(names, values, strict=True))
+        shared.append((shift, sympy.Max(*together)))
+        values = tuple(value.subs(moved, simultaneous=True) for value in values)
+    temporaries, rest = common_parts(values, "c")
+    return shared + temporaries, rest
 
 
 def _hoisted(

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.systems.positional_attention.reduced import rounding
 from dynamics.validation import InvalidRequest
 
 
@@ -94,6 +95,33 @@ def test_jacobian_is_the_slope_of_the_gradient(system, settings):
         errors.append(np.abs(np.array(columns).T / (2 * width) - jacobian).max())
     assert errors[0] < 0.1
     assert 3.8 < errors[0] / errors[1] < 4.2
+
+
+@pytest.mark.parametrize("state", [(0.3, 1.0, -0.2), (40.0, 1.0, -0.2), (-40.0, 1.0, -0.2)])
+def test_jacobian_is_that_of_the_sum_over_all_configurations(system, state):
+    """Also of margins beyond the range of the exponential, configuration by configuration."""
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2, p=3), expectation="exact")
+    rows, data = problem.expectation.configurations, problem.expectation.data
+    state = np.array(state)
+    found = problem.jacobian(state)
+
+    def slopes(at):
+        """Derivatives of the margin of every configuration, shape (3, n), and the margins."""
+        shares = rounding.shares(
+            3, at, data.constants, rows.latents[2], rows.multiples, rows.sum_index
+        )
+        return shares.values.reshape(4, -1)[:, rows.index].sum(axis=1)
+
+    F, *first = slopes(state)
+    weight = rows.probability / (1 + np.exp(np.minimum(F, 11000)))
+    bent = weight / (1 + np.exp(np.minimum(-F, 11000)))
+    for k, width in enumerate(1e-5 * np.maximum(np.abs(state), 1.0)):
+        move = width * np.eye(3)[k]
+        second = (slopes(state + move)[1:] - slopes(state - move)[1:]) / (2 * width)
+        expected = (bent * first[k] * np.array(first)).sum(axis=1) - (weight * second).sum(axis=1)
+        np.testing.assert_allclose(
+            found[:, k], expected * data.share, rtol=1e-6, atol=1e-9 * np.abs(found).max()
+        )
 
 
 def test_records_are_where_they_were_asked_for(problem):

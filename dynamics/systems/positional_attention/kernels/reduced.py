@@ -13,15 +13,18 @@ of type k is the sum of ``multiples[k, i]`` times part i of three, ``parts[outpu
 tables are built from these, and contracted with them.
 """
 
-from math import exp
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics.codegen.kernels.elementary import exponentials, logistic, logistic_loss
+from dynamics.codegen.kernels.elementary import exponentials, logistic_loss
 
 prange = range
 SAFE_EXPONENT = 700.0
+NONE_BELOW = 1e-303
+"""e^-F from here on, F > 697, counts as 0."""
+BLOCK = 512
+"""Configurations whose sums are in memory together."""
 share_table: Any = None  # supplied by the generated file
 curvature_table: Any = None  # supplied by the generated file
 order: Any = None  # supplied by the generated file
@@ -151,12 +154,11 @@ def set_table(parts, multiples, sum_index, table):  # type: ignore[no-untyped-de
             table[k, j] = one * parts[0, m, j] + two * parts[1, m, j] + three * parts[2, m, j]
 
 
-def weigh(table, configurations, total, chance):  # type: ignore[no-untyped-def]
-    """Steps 1 to 3.
+def weigh(table, configurations, scratch, chance):  # type: ignore[no-untyped-def]
+    """Steps 1 and 2.
 
     e^-F is the product of the e^-h of the sets, so the exponential is taken of the table and not
-    of every configuration; where a product could overflow, the sum is taken first. The scatter is
-    done entry by entry, as a sum over the configurations that hold the entry. Both passes are cut
+    of every configuration; where a product could overflow, the sum is taken first. The pass is cut
     in lanes fixed by the problem, so results do not depend on the number of threads.
 
     Parameters
@@ -164,22 +166,20 @@ def weigh(table, configurations, total, chance):  # type: ignore[no-untyped-def]
     table : float array, shape (K, sums Z)
         h(type, Z); overwritten with e^-h where products are taken.
     configurations : Configurations
-    total : float array, shape (K * sums Z,)
-        Filled with W(type, Z).
+    scratch : float array, shape (K * sums Z,)
+        Overwritten.
     chance : float array, shape (n,)
         Filled with w of each configuration.
     """
     index, probability = configurations.index, configurations.probability
-    entries, starts = configurations.entries, configurations.starts
-    members, cuts = configurations.members, configurations.cuts
-    lanes, flat, largest = cuts.size - 1, table.reshape(-1), 0.0
+    lanes, flat, largest = configurations.cuts.size - 1, table.reshape(-1), 0.0
     for k in range(flat.size):
         largest = max(largest, abs(flat[k]))
     product = largest * index.shape[0] < SAFE_EXPONENT
     if product:
         for k in range(flat.size):
             flat[k] = -flat[k]
-        exponentials(flat, total)
+        exponentials(flat, scratch)
     for lane in prange(lanes):
         first = lane * probability.size // lanes
         weight = chance[first : (lane + 1) * probability.size // lanes]
@@ -190,8 +190,23 @@ def weigh(table, configurations, total, chance):  # type: ignore[no-untyped-def]
         likely = probability[first : first + weight.size]
         for c in range(weight.size):
             weight[c] = likely[c] * (weight[c] / (1.0 + weight[c]))
+
+
+def scatter(chance, configurations, total):  # type: ignore[no-untyped-def]
+    """Step 3, entry by entry, as a sum over the configurations that hold the entry; in lanes.
+
+    Parameters
+    ----------
+    chance : float array, shape (n,)
+        w of each configuration.
+    configurations : Configurations
+    total : float array, shape (K * sums Z,)
+        Filled with W(type, Z).
+    """
+    entries, starts = configurations.entries, configurations.starts
+    members, cuts = configurations.members, configurations.cuts
     total[:] = 0.0
-    for lane in prange(lanes):
+    for lane in prange(cuts.size - 1):
         for k in range(cuts[lane], cuts[lane + 1]):
             summed = 0.0
             for m in range(starts[k], starts[k + 1]):
@@ -241,11 +256,18 @@ def add(flat, index, first, out):  # type: ignore[no-untyped-def]
     out : float array, shape (configurations of a lane,)
         Filled.
     """
+    last = first + out.size
+    out[:] = 0.0
+    for k in range(index.shape[0]):
+        one = index[k, first:last]
+        for c in range(out.size):
+            out[c] -= flat[one[c]]
     for c in range(out.size):
-        margin = 0.0
-        for k in range(index.shape[0]):
-            margin += flat[index[k, first + c]]
-        out[c] = exp(min(-margin, SAFE_EXPONENT))
+        out[c] = min(max(out[c], -SAFE_EXPONENT), SAFE_EXPONENT)
+    exponentials(out, np.empty(out.size))
+    for c in range(out.size):
+        if out[c] < NONE_BELOW:
+            out[c] = 0.0
 
 
 def contract(parts, multiples, sum_index, total, weights, share, out):  # type: ignore[no-untyped-def]
@@ -311,6 +333,7 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     configurations, work = data.configurations, data.work
     margin_table(state, data)
     weigh(work.table, configurations, work.total, work.chance)
+    scatter(work.chance, configurations, work.total)
     multiples, sum_index = configurations.multiples, configurations.sum_index
     contract(work.parts[1:], multiples, sum_index, work.total, work.weights, data.share, out)
 
@@ -329,40 +352,88 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
         Filled.
     """
     configurations, work, share = data.configurations, data.work, data.share
-    index, probability = configurations.index, configurations.probability
     grid = work.weights.shape
     curvature = np.empty((6, grid[0], grid[1], grid[2]))
     curvature_table(state, data.constants, configurations.latents, curvature)
     margin_table(state, data)
-    tables = np.empty((4, work.table.shape[0], work.table.shape[1]))
-    for k in range(4):
-        set_table(work.parts[k], configurations.multiples, configurations.sum_index, tables[k])
-    flat = tables.reshape(4, work.total.size)
-    total = np.zeros(work.total.size)
-    first = np.zeros((3, 3))
-    slope = np.empty(4)
-    for c in range(probability.size):
-        slope[:] = 0.0
-        for k in range(index.shape[0]):
-            for i in range(4):
-                slope[i] += flat[i, index[k, c]]
-        weight = probability[c] * logistic(-slope[0])
-        bent = weight * logistic(slope[0])
-        for k in range(index.shape[0]):
-            total[index[k, c]] += weight
-        for i in range(3):
-            for j in range(i + 1):
-                first[i, j] += bent * slope[1 + i] * slope[1 + j]
+    table, flat = np.empty((work.total.size, 4)), work.table.reshape(-1)
+    for i in range(4):
+        set_table(work.parts[i], configurations.multiples, configurations.sum_index, work.table)
+        for k in range(flat.size):
+            table[k, i] = flat[k]
+    first = outer_products(table, configurations, work.chance)
+    scatter(work.chance, configurations, work.total)
     second = np.empty(6)
     composition, sum_index = configurations.composition, configurations.sum_index
-    contract(curvature, composition, sum_index, total, work.weights, np.ones(6), second)
+    contract(curvature, composition, sum_index, work.total, work.weights, np.ones(6), second)
     k = 0
     for i in range(3):
         for j in range(i, 3):
-            entry = first[j, i] + second[k]
+            entry = first[k] + second[k]
             out[i, j] = entry * share[i]
             out[j, i] = entry * share[j]
             k += 1
+
+
+def outer_products(table, configurations, chance):  # type: ignore[no-untyped-def]
+    """E[ s (1 - s) F_theta F_phi ], shape (6,): (0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2).
+
+    With e = e^-|F|, s (1 - s) = e / (1 + e)^2, and s = e / (1 + e) or 1 / (1 + e), by the sign.
+
+    Parameters
+    ----------
+    table : float array, shape (K * sums Z, 4)
+        h(type, Z) and its derivatives, side by side.
+    configurations : Configurations
+    chance : float array, shape (n,)
+        Filled with w of each configuration, its probability times s.
+    """
+    probability, products = configurations.probability, np.zeros(6)
+    sums, power, scratch = np.empty((4, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
+    for begin in range(0, probability.size, BLOCK):
+        likely = probability[begin : begin + BLOCK]
+        weight = chance[begin : begin + likely.size]
+        sum_sets(table, configurations.index, begin, sums[:, : likely.size])
+        for c in range(likely.size):
+            power[c] = -min(abs(sums[0, c]), SAFE_EXPONENT)
+        exponentials(power[: likely.size], scratch[: likely.size])
+        k = 0
+        for c in range(likely.size):
+            small = power[c] if power[c] >= NONE_BELOW else 0.0
+            weight[c] = likely[c] * (small if sums[0, c] > 0.0 else 1.0) / (1.0 + small)
+            power[c] = likely[c] * small / (1.0 + small) ** 2
+        for i in range(1, 4):
+            for j in range(i, 4):
+                summed = 0.0
+                for c in range(likely.size):
+                    summed += power[c] * sums[i, c] * sums[j, c]
+                products[k] += summed
+                k += 1
+    return products
+
+
+def sum_sets(table, index, first, sums):  # type: ignore[no-untyped-def]
+    """F and its derivatives: sums over the sets of consecutive configurations.
+
+    Parameters
+    ----------
+    table : float array, shape (K * sums Z, 4)
+    index : uint32 array, shape (L, n)
+        See `Configurations`.
+    first : int
+        First configuration.
+    sums : float array, shape (4, configurations)
+        Filled.
+    """
+    for c in range(sums.shape[1]):
+        margin, along, across, deep = 0.0, 0.0, 0.0, 0.0
+        for k in range(index.shape[0]):
+            row = index[k, first + c]
+            margin += table[row, 0]
+            along += table[row, 1]
+            across += table[row, 2]
+            deep += table[row, 3]
+        sums[0, c], sums[1, c], sums[2, c], sums[3, c] = margin, along, across, deep
 
 
 def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]

@@ -20,7 +20,12 @@ from math import exp
 import numpy as np
 
 from dynamics.codegen.kernels import exact
-from dynamics.systems.positional_attention.kernels.reduced import margin_table, set_table, weigh
+from dynamics.systems.positional_attention.kernels.reduced import (
+    margin_table,
+    scatter,
+    set_table,
+    weigh,
+)
 
 ROUNDING_BOUND = 8 * 2.3e-16
 
@@ -130,6 +135,7 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     signal = configurations.index[0, 0] // columns
     margin_table(state, data)
     weigh(table, configurations, work.total, work.chance)
+    scatter(work.chance, configurations, work.total)
     rows, lost = work.total.reshape(kinds, columns), False
     for i in range(3):
         set_table(parts[1 + i], multiples, configurations.sum_index, table)

@@ -319,5 +319,5 @@ def _module(degree: int, threaded: bool, with_certificate: bool) -> codegen.Comp
     """The generated file for one p, with or without threads, with or without a certificate."""
     gradient = truncated_kernels.gradient if with_certificate else kernels.gradient
     functions = (gradient, kernels.hessian, kernels.order_parameters, kernels.summary)
-    data, parallel = (kernels.ReducedData, kernels.Certificate), (kernels.weigh,)
+    data, parallel = (kernels.ReducedData, kernels.Certificate), (kernels.weigh, kernels.scatter)
     return compiled(degree, functions, data, parallel if threaded else ())
