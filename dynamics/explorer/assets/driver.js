@@ -4,6 +4,8 @@
 
 const RELATIVE = 1e-8; // tolerance of the flow, as `dynamics.flow` has it
 const MOVING = 1e-6; // the same while a control moves
+const TIGHT = 1e-12; // of a stretch that is integrated again for an event of rates
+const BACK = 8; // steps before such an event from which the stretch begins
 const MOST_STEPS = 200000; // of a flow
 const MOST_TRACKED = 2e7; // numbers that descent keeps for its events
 const SLICE = 2048; // steps of descent between two looks at the messages
@@ -21,13 +23,13 @@ function problemAt(constants) {
   return latest.problem;
 }
 
-/** Integrate the flow from its start: the path, and how it ended. */
-function integrated(problem, horizon, relative) {
-  const n = problem.size, state = Float64Array.from(problem.start), most = 64;
+/** Integrate the flow, from its start or from a node: the path, and how it ended. */
+function integrated(problem, horizon, relative, begin = { time: 0, state: problem.start }) {
+  const n = problem.size, state = Float64Array.from(begin.state), most = 64;
   const floor = state.map((x) => 1e-3 * relative * Math.max(Math.abs(x), 1e-2));
   const refused = new Float64Array(n).fill(NaN);
-  const control = { now: Float64Array.of(0, horizon, 0, 4), relative, floor, refused };
-  const nodes = [0], pieces = [], width = LOOPS.ROWS + 2;
+  const control = { now: Float64Array.of(begin.time, horizon, 0, 4), relative, floor, refused };
+  const nodes = [begin.time], pieces = [], width = LOOPS.ROWS + 2;
   let end = LOOPS.FULL;
   while (end === LOOPS.FULL && nodes.length <= MOST_STEPS) {
     const coefficients = zeros([most, width, n], Float64Array);
@@ -39,17 +41,18 @@ function integrated(problem, horizon, relative) {
   }
   const data = new Float64Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
   pieces.reduce((at, piece) => (data.set(piece, at), at + piece.length), 0);
-  const path = new Path(problem, Float64Array.from(nodes), data, width);
+  const path = new Path(problem, Float64Array.from(nodes), data, begin.state);
   const outcome = end === LOOPS.DONE ? "horizon" : end === LOOPS.FULL ? "interrupted" : "diverged";
   return { path, outcome };
 }
 
 /** A flow that has been integrated. */
 class Path {
-  constructor(problem, nodes, data, width) {
+  constructor(problem, nodes, data, start) {
     this.problem = problem;
     this.nodes = nodes;
-    this.coefficients = { data, shape: [nodes.length - 1, width, problem.size] };
+    this.start = start;
+    this.coefficients = { data, shape: [nodes.length - 1, LOOPS.ROWS + 2, problem.size] };
     this.end = nodes[nodes.length - 1];
     this.rows = new Map();
     this.slope = new Float64Array(problem.size);
@@ -58,7 +61,7 @@ class Path {
   /** The state at a time. */
   state(time) {
     const n = this.problem.size;
-    if (this.nodes.length < 2 || time <= 0) return Float64Array.from(this.problem.start);
+    if (this.nodes.length < 2 || time <= this.nodes[0]) return Float64Array.from(this.start);
     const states = { data: new Float64Array(n), shape: [1, n] };
     const rates = { data: new Float64Array(n), shape: [1, n] };
     LOOPS.along(Float64Array.of(time), this.nodes, this.coefficients, states, rates);
@@ -90,6 +93,14 @@ class Path {
     if (this.end > begin) times.push(this.end);
     return times;
   }
+
+  /** The path around a time, from `BACK` steps before it, at another tolerance. */
+  again(time, relative) {
+    const after = this.nodes.findIndex((node) => node >= time), k = Math.max(0, after - BACK);
+    const begin = { time: this.nodes[k], state: this.state(this.nodes[k]) };
+    const beyond = Math.max(time + 0.2 * (time - begin.time), this.nodes[after]);
+    return integrated(this.problem, beyond, relative, begin).path;
+  }
 }
 
 /** States as columns by name, and observables of each; a state of arrays has no names. */
@@ -117,22 +128,28 @@ function spaced(least, last, count) {
   return times;
 }
 
-/** The flow to a horizon; with `precise`, event times at two tolerances and how they differ. */
+/** The flow to a horizon; with `precise`, event times at two tolerances and how they differ.
+ *
+ * A rate is the gradient at an interpolated state, whose error the fast direction magnifies, by chance
+ * more at a small tolerance than at a large one. Events of rates are therefore found again, on
+ * stretches of both paths at a tolerance far below theirs.
+ */
 function flow({ constants, horizon, records, least_time, precise }) {
   const tolerance = precise ? RELATIVE : MOVING;
   const problem = problemAt(constants), { path, outcome } = integrated(problem, horizon, tolerance);
-  const found = eventsOfFlow(path, problem.constants);
+  const found = eventsOfFlow(path, problem.constants, precise ? [TIGHT] : []);
   const times = spaced(least_time, Math.max(path.end, 1e-300), records);
   const states = Array.from(times, (time) => path.state(time));
   let finer = null, finest = path;
   if (precise) {
     finest = integrated(problem, horizon, RELATIVE / 100).path;
-    finer = eventsOfFlow(finest, problem.constants);
+    finer = eventsOfFlow(finest, problem.constants, [10 * TIGHT, TIGHT]);
   }
   const events = RULES.map(({ name }) => {
     const { reason } = (finer ?? found)[name], time = (finer ?? found)[name].time;
     const both = finer !== null && time !== null && found[name].time !== null;
-    const uncertainty = both ? Math.abs(found[name].time - time) + 1e-12 * time : null;
+    const spread = both ? Math.abs(found[name].time - time) + (finer[name].spread ?? 0) : null;
+    const uncertainty = both ? spread + 1e-12 * time : null;
     return { name, time, reason, uncertainty, state: time === null ? null : named(problem, finest.state(time)) };
   });
   const message = outcome === "horizon" ? "" : `ends at time ${shortest(path.end)}: no step can be made there`;

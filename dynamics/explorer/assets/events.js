@@ -86,31 +86,36 @@ function maximum(values) {
   return largest;
 }
 
-/** Times at which the rules begin to hold on a path of the flow. */
-function eventsOfFlow(path, constants) {
+/** Times at which the rules begin to hold on a path of the flow.
+ *
+ * Those of rates are found again on a stretch at each of `tolerances`: the time is that of the last,
+ * `spread` how far it is from that of the first.
+ */
+function eventsOfFlow(path, constants, tolerances) {
   const found = {};
   for (const rule of RULES) {
     const begin = rule.after === null ? 0 : found[rule.after].time;
     if (begin === null) {
       found[rule.name] = { time: null, reason: `${rule.after} is not reached` };
     } else if (rule.shape === "crossing") {
-      found[rule.name] = crossingOf(path, rule, begin, constants);
+      found[rule.name] = crossingOf(path, rule, begin, constants, tolerances);
     } else if (rule.shape === "exceeds") {
       found[rule.name] = exceedingOf(path, rule, begin, constants);
     } else {
-      found[rule.name] = risingOf(path, rule, begin, constants);
+      found[rule.name] = risingOf(path, rule, begin, constants, tolerances);
     }
   }
   return found;
 }
 
-function crossingOf(path, rule, begin, constants) {
-  const condition = (time) => {
-    const row = path.row(time, rule.rates), value = rule.expression(row, constants);
+function crossingOf(path, rule, begin, constants, tolerances) {
+  const conditionOn = (part) => (time) => {
+    const row = part.row(time, rule.rates), value = rule.expression(row, constants);
     const guard = rule.guard(row, constants);
     const counted = value === 0 ? (rule.strict ? -1e-300 : 1e-300) : value;
     return Math.min(counted, guard === 0 ? -1e-300 : guard);
   };
+  const condition = conditionOn(path);
   let before = begin, largest = 0, rests = false;
   for (const time of path.scan(begin, !rule.rates)) {
     const value = rule.expression(path.row(time, rule.rates), constants);
@@ -124,7 +129,8 @@ function crossingOf(path, rule, begin, constants) {
       // What lies on the boundary at the start, and holds at once, is reached at the start.
       const boundary = begin === 0 && before === 0 && rule.expression(path.row(0, rule.rates), constants) === 0;
       const root = time === begin ? begin : rootBetween(condition, before, time);
-      return { time: boundary && root <= 1e-3 * time ? 0 : root, reason: "" };
+      if (boundary && root <= 1e-3 * time) return { time: 0, reason: "" };
+      return rule.rates && root > begin ? foundAgain(path, conditionOn, root, tolerances) : { time: root, reason: "" };
     }
     before = time;
   }
@@ -150,7 +156,7 @@ function exceedingOf(path, rule, begin, constants) {
   return { time: rootBetween(above, low, times[first]), reason: "" };
 }
 
-function risingOf(path, rule, begin, constants) {
+function risingOf(path, rule, begin, constants, tolerances) {
   const times = path.scan(begin, true);
   const at = (time) => rule.quantity(path.row(time, false), constants);
   const rise = riseOf(Float64Array.from(times, at), rule.relative);
@@ -159,9 +165,27 @@ function risingOf(path, rule, begin, constants) {
   const lowest = leastBetween(at, low, high);
   if (rule.rate === null) return { time: lowest, reason: "" };
   // The root of its own rate is sharper than a minimum.
-  const rate = (time) => rule.rate(path.row(time, true), constants);
-  const sharp = rate(low) < 0 && rate(high) > 0;
-  return { time: sharp ? rootBetween(rate, low, high) : lowest, reason: "" };
+  const rateOn = (part) => (time) => rule.rate(part.row(time, true), constants);
+  const rate = rateOn(path), sharp = rate(low) < 0 && rate(high) > 0;
+  if (!sharp) return { time: lowest, reason: "" };
+  return foundAgain(path, rateOn, rootBetween(rate, low, high), tolerances);
+}
+
+/** An event of rates near a guess, on stretches of a path that are integrated again. */
+function foundAgain(path, conditionOn, guess, tolerances) {
+  const roots = tolerances.map((relative) => {
+    const part = path.again(guess, relative), nodes = part.nodes, condition = conditionOn(part);
+    const rises = [];
+    for (let k = 1; k < nodes.length; k += 1) {
+      if (condition(nodes[k]) > 0 && !(condition(nodes[k - 1]) > 0)) {
+        rises.push(rootBetween(condition, nodes[k - 1], nodes[k]));
+      }
+    }
+    const away = (root) => Math.abs(root - guess);
+    return rises.length > 0 ? rises.reduce((a, b) => (away(b) < away(a) ? b : a)) : guess;
+  });
+  const time = roots.length > 0 ? roots[roots.length - 1] : guess;
+  return { time, reason: "", spread: roots.length > 0 ? Math.abs(time - roots[0]) : 0 };
 }
 
 /** Where a condition turns positive between two times: bisection to the spacing of numbers. */

@@ -50,6 +50,7 @@ def test_events_of_the_flow_are_those_of_python(script, q):
         event, shown = run.events[name], next(e for e in reply["events"] if e["name"] == name)
         margin = 1e-6 * event.time + event.uncertainty + shown["uncertainty"]
         assert shown["time"] == pytest.approx(event.time, abs=margin), name
+        assert shown["uncertainty"] <= 1e-5 * event.time, name
     assert times(reply)["T1"] == pytest.approx(run.events["T1"].time, rel=1e-8)
     assert times(reply)["patch_association"] == run.events["patch_association"].time == 0.0
     for k, name in enumerate(("alpha", "gamma", "rho")):

@@ -393,7 +393,7 @@ def outer_products(table, configurations, chance):  # type: ignore[no-untyped-de
     for begin in range(0, probability.size, BLOCK):
         likely = probability[begin : begin + BLOCK]
         weight = chance[begin : begin + likely.size]
-        sum_sets(table, configurations.index, begin, sums[:, : likely.size])
+        sum_sets(table, configurations.index, (begin, likely.size), sums)
         for c in range(likely.size):
             power[c] = -min(abs(sums[0, c]), SAFE_EXPONENT)
         exponentials(power[: likely.size], scratch[: likely.size])
@@ -412,7 +412,7 @@ def outer_products(table, configurations, chance):  # type: ignore[no-untyped-de
     return products
 
 
-def sum_sets(table, index, first, sums):  # type: ignore[no-untyped-def]
+def sum_sets(table, index, span, sums):  # type: ignore[no-untyped-def]
     """F and its derivatives: sums over the sets of consecutive configurations.
 
     Parameters
@@ -420,12 +420,13 @@ def sum_sets(table, index, first, sums):  # type: ignore[no-untyped-def]
     table : float array, shape (K * sums Z, 4)
     index : uint32 array, shape (L, n)
         See `Configurations`.
-    first : int
-        First configuration.
-    sums : float array, shape (4, configurations)
-        Filled.
+    span : (int, int)
+        First configuration, and how many.
+    sums : float array, shape (4, BLOCK)
+        Filled, as far as there are configurations.
     """
-    for c in range(sums.shape[1]):
+    first, count = span
+    for c in range(count):
         margin, along, across, deep = 0.0, 0.0, 0.0, 0.0
         for k in range(index.shape[0]):
             row = index[k, first + c]
