@@ -36,14 +36,36 @@ claims = {
 
 
 def start(D=4, layers=2, a0=1e-3):
+    """Trained arrays at step 0: the layers, shape (layers, D, D).
+
+    Parameters
+    ----------
+    D, layers : int
+    a0 : float
+    """
     return {"W": np.broadcast_to(a0 ** (1 / layers) * np.eye(D), (layers, D, D))}
 
 
 def fixed(D, s1=4.0, ratio=0.5):
+    """Arrays that are not trained: the singular values of the target, shape (D,).
+
+    Parameters
+    ----------
+    D : int
+    s1, ratio : float
+    """
     return {"s": s1 * ratio ** np.arange(D)}
 
 
 def risk(theta, xp, D, layers):
+    """Population risk.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    xp : array namespace
+    D, layers : int
+    """
     product = xp.eye(D)
     for layer in range(layers):
         product = theta["W"][layer] @ product

@@ -83,11 +83,28 @@ def law(N):
 
 
 def attend(h, scores, xp):
+    """Output of one causal attention layer, shape (queries, d).
+
+    Parameters
+    ----------
+    h : array, shape (tokens, d)
+    scores : array, shape (queries, tokens)
+    xp : array namespace
+    """
     weights = xp.exp(scores) * np.tri(*scores.shape, scores.shape[1] - scores.shape[0])
     return weights / xp.sum(weights, axis=1, keepdims=True) @ h
 
 
 def loss(theta, sample, xp):
+    """Loss of one sequence.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    sample : dict
+        ``z``, shape (2 N + 1, 2 D), and ``y``, shape (D,).
+    xp : array namespace
+    """
     h = sample["z"]
     h = xp.hstack([h, attend(h, h @ theta["W1"] @ h.T, xp)])
     out = xp.hstack([h[-1:], attend(h, h[-1:] @ theta["W2"] @ h.T, xp)]) @ theta["W3"].T

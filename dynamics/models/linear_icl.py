@@ -56,6 +56,15 @@ claims = {
 
 
 def start(D=4, w0=1e-3, ratio=1.0, rank=0, heads=4, seed_0=0):
+    """Trained arrays at step 0.
+
+    Parameters
+    ----------
+    D, rank, heads : int
+    w0, ratio : float
+    seed_0 : int
+        Of the random start at a rank above 0.
+    """
     if not rank:
         return {"U": w0 / np.sqrt(D) * np.eye(D)[None], "u": np.full(1, ratio * w0)}
     draw = np.random.default_rng(seed_0).standard_normal
@@ -64,10 +73,25 @@ def start(D=4, w0=1e-3, ratio=1.0, rank=0, heads=4, seed_0=0):
 
 
 def fixed(D, least=1.0, slope=0.0):
+    """Arrays that are not trained: the eigenvalues of the covariance, shape (D,).
+
+    Parameters
+    ----------
+    D : int
+    least, slope : float
+    """
     return {"eigenvalues": least + slope * np.arange(D)[::-1]}
 
 
 def risk(theta, xp, D, rank, N=31):
+    """Population risk.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    xp : array namespace
+    D, rank, N : int
+    """
     U = xp.einsum("hrd,hre->hde", theta["k"], theta["q"]) if rank else theta["U"]
     M, Lambda = xp.einsum("h,hde->de", theta["u"], U), xp.diag(theta["eigenvalues"])
     Gamma = (1 + 1 / N) * Lambda + xp.trace(Lambda) / N * xp.eye(D)

@@ -41,25 +41,64 @@ claims = {
 
 
 def start(D=5, neurons=12):
+    """Trained arrays at step 0.
+
+    Parameters
+    ----------
+    D, neurons : int
+    """
     a = np.linspace(-1.0, 1.0, neurons)
     return {"W": np.zeros((neurons, D)), "a": a, "b": np.roll(a, neurons // 3)}
 
 
 def law(D, target="staircase"):
+    """Every input with its probability and its label.
+
+    Parameters
+    ----------
+    D : int
+    target : str
+    """
     for signs in itertools.product((-1.0, 1.0), repeat=D):
         x = np.array(signs)
         yield 0.5**D, {"x": x, "y": sum(np.prod(x[term]) for term in PRODUCTS[target])}
 
 
 def network(theta, x, xp):
+    """Output of the network.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    x : array, shape (D,)
+    xp : array namespace
+    """
     return theta["a"] @ xp.tanh(theta["W"] @ x + theta["b"]) / len(theta["a"])
 
 
 def loss(theta, sample, xp):
+    """Loss of one input.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    sample : dict
+        ``x``, shape (D,), and ``y``.
+    xp : array namespace
+    """
     return (network(theta, sample["x"], xp) - sample["y"]) ** 2 / 2
 
 
 def observe(theta, sample, xp):
+    """Output times each monomial, whose mean is a Fourier coefficient.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    sample : dict
+        As for `loss`.
+    xp : array namespace
+    """
     x, F = sample["x"], network(theta, sample["x"], xp)
     return {
         "F_1": F * x[0],
@@ -69,4 +108,11 @@ def observe(theta, sample, xp):
 
 
 def observables(theta, xp):
+    """Root mean square of the weights of each of three coordinates.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    xp : array namespace
+    """
     return {f"w_{k + 1}": xp.sqrt(xp.mean(theta["W"][:, k] ** 2)) for k in range(3)}

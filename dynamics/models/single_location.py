@@ -49,9 +49,27 @@ def law(L):
 
 
 def loss(theta, sample, xp):
+    """Loss of one sequence.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    sample : dict
+        ``X``, shape (L, 4), and ``y``.
+    xp : array namespace
+    """
     attention = xp.softmax(sample["X"] @ theta["k"])
     return (attention @ (sample["X"] @ theta["v"]) - sample["y"]) ** 2 / 2
 
 
 def observe(theta, sample, xp):
+    """Attention to the token that holds the label.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    sample : dict
+        As for `loss`.
+    xp : array namespace
+    """
     return {"found": xp.softmax(sample["X"] @ theta["k"]) @ sample["X"][:, 0]}

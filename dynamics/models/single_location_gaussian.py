@@ -37,20 +37,55 @@ def start(d=8):
 
 
 def sample(rng, d, L=3, gamma=0.7):
+    """One sequence, drawn at random.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+    d, L : int
+    gamma : float
+    """
     X, place = gamma * rng.standard_normal((L, d)), rng.integers(L)
     X[place, 0] += np.sqrt(d / 2)
     return {"X": X, "y": X[place, 1], "place": np.eye(L)[place]}
 
 
 def attention(theta, sample, xp):
+    """Attention to each token, shape (L,).
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    sample : dict
+        ``X``, shape (L, d), ``y``, and ``place``, shape (L,).
+    xp : array namespace
+    """
     return xp.softmax(sample["X"] @ theta["k"] / np.sqrt(len(theta["k"])))
 
 
 def loss(theta, sample, xp):
+    """Loss of one sequence.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    sample : dict
+        As for `attention`.
+    xp : array namespace
+    """
     return (attention(theta, sample, xp) @ (sample["X"] @ theta["v"]) - sample["y"]) ** 2 / 2
 
 
 def observe(theta, sample, xp):
+    """Attention to the token that holds the label.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    sample : dict
+        As for `attention`.
+    xp : array namespace
+    """
     return {"found": attention(theta, sample, xp) @ sample["place"]}
 
 

@@ -50,6 +50,13 @@ def start(K=3):
 
 
 def law(K, N=6, p1=1 / 3):
+    """Every prompt, as counts and a query, with its probability.
+
+    Parameters
+    ----------
+    K, N : int
+    p1 : float
+    """
     p = np.array([p1, *[(1 - p1) / (K - 1)] * (K - 1)])
     for bars in itertools.combinations(range(N + K - 1), K - 1):
         n = np.diff([-1, *bars, N + K - 1]) - 1
@@ -59,15 +66,44 @@ def law(K, N=6, p1=1 / 3):
 
 
 def attention(theta, sample, xp):
+    """Attention of the query to the tokens of each feature, shape (K,).
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    sample : dict
+        ``n`` and ``query``, both shape (K,).
+    xp : array namespace
+    """
     weights = sample["n"] * xp.exp(sample["query"] @ theta["Q"])
     return weights / xp.sum(weights)
 
 
 def loss(theta, sample, xp):
+    """Loss of one prompt, averaged over the tasks.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    sample : dict
+        As for `attention`.
+    xp : array namespace
+    """
     return xp.sum((attention(theta, sample, xp) - sample["query"]) ** 2) / 2
 
 
 def observe(theta, sample, xp, K, p1):
+    """Attention of a query to its own feature, over the probability of the query.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    sample : dict
+        As for `attention`.
+    xp : array namespace
+    K : int
+    p1 : float
+    """
     own = attention(theta, sample, xp) @ sample["query"]
     first = sample["query"][0]
     return {"attention_1": first * own / p1, "attention_2": (1 - first) * own / (1 - p1)}

@@ -56,10 +56,22 @@ claims = {
 
 
 def start(T=4, v=2):
+    """Trained arrays at step 0.
+
+    Parameters
+    ----------
+    T, v : int
+    """
     return {"V": np.zeros((T * v, T * v + 1)), "A": np.zeros((T * v + 1, T * v + 1))}
 
 
 def names(T, v):
+    """Name of each scalar and an entry that it stands for.
+
+    Parameters
+    ----------
+    T, v : int
+    """
     own, other, mask = 0, v, T * v
     table = {"V_same": ("V", 0, own), "V_other": ("V", 0, other), "V_mask": ("V", 0, mask)}
     table |= {"A_same": ("A", 0, own), "A_other": ("A", 0, other), "A_to_mask": ("A", 0, mask)}
@@ -67,6 +79,13 @@ def names(T, v):
 
 
 def law(T, v, chosen=2, masked=0.15, left=0.1, random=0.1):
+    """Every masked word of every document with its probability.
+
+    Parameters
+    ----------
+    T, v, chosen : int
+    masked, left, random : float
+    """
     words, topics = np.eye(T * v + 1), [*combinations(range(T), chosen)]
     for topic in topics:
         own = [t * v + k for t in topic for k in range(v)]
@@ -79,6 +98,16 @@ def law(T, v, chosen=2, masked=0.15, left=0.1, random=0.1):
 
 
 def loss(theta, sample, xp, decay=1e-3):
+    """Loss of one masked word.
+
+    Parameters
+    ----------
+    theta : dict of arrays
+    sample : dict
+        ``share`` and ``query``, shape (T v + 1,), and ``word``, shape (T v,).
+    xp : array namespace
+    decay : float
+    """
     weights = sample["share"] * xp.exp(sample["query"] @ theta["A"])
     answer = theta["V"] @ weights / xp.sum(weights)
     return xp.sum((answer - sample["word"]) ** 2) / 2 + decay / 2 * xp.sum(theta["V"] ** 2)

@@ -43,12 +43,15 @@ def test_every_model_is_listed_and_recorded():
 
 
 @pytest.mark.parametrize("name", CLOSES)
-def test_a_model_is_at_most_40_lines(name):
+def test_a_model_is_at_most_40_lines_of_code(name):
     text = (FOLDER / f"{name}.py").read_text()
-    documentation = ast.parse(text).body[0]
-    assert len(ast.get_docstring(ast.parse(text)).splitlines()) > 5
-    lines = text.splitlines()[documentation.end_lineno :]
-    assert sum(bool(line.strip()) for line in lines) <= 40
+    tree = ast.parse(text)
+    assert len(ast.get_docstring(tree).splitlines()) > 5
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    prose = [node.body[0] for node in (tree, *functions) if ast.get_docstring(node)]
+    words = {line for node in prose for line in range(node.lineno, node.end_lineno + 1)}
+    numbered = enumerate(text.splitlines(), start=1)
+    assert sum(bool(line.strip()) and k not in words for k, line in numbered) <= 40
 
 
 @pytest.mark.parametrize("name", CLOSES)
