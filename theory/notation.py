@@ -123,9 +123,13 @@ class Notation(Mapping[str, NotationEntry]):
         """
         return f"${self[name].latex}$" if name in self else name.replace("_", " ")
 
-    def latex_names(self) -> dict[sympy.Symbol, str]:
-        """Symbol -> LaTeX, in the form `sympy.latex` takes as ``symbol_names``."""
-        return {self.symbol(name): letter.latex for name, letter in self._letters.items()}
+    def letters(self) -> dict[str, str]:
+        """Code name -> LaTeX, of every row."""
+        return {name: entry.latex for name, entry in self._letters.items()}
+
+    def meanings(self, names: str) -> tuple[tuple[str, str], ...]:
+        """Code names of a space-separated list, each with its meaning."""
+        return tuple((name, self[name].meaning) for name in names.split())
 
 
 def latex_of(name: str) -> str:

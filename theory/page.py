@@ -383,7 +383,7 @@ class _LatexPrinter(_Readable, LatexPrinter):  # type: ignore[misc]
     def _print_Indexed(self, expr: sympy.Indexed) -> str:  # noqa: N802
         indices = " ".join(map(self._print, expr.indices))
         letter = self.spelled(str(expr.base.label))
-        return f"{{{letter}}}_{{{indices}}}" if "_" in letter else f"{letter}_{{{indices}}}"
+        return f"{{{letter}}}_{{{indices}}}" if set("_^") & {*letter} else f"{letter}_{{{indices}}}"
 
     def _print_IndexedBase(self, expr: sympy.IndexedBase) -> str:  # noqa: N802
         return self.spelled(str(expr.label))

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import sympy
 from sympy.core.function import AppliedUndef
@@ -65,8 +64,8 @@ class ReducedSystem:
     steps : mapping
         State -> its value after one step, where that is not the descent above: states that are
         matrices, or products of what is trained.
-    remarks : tuple of (str, tuple)
-        What the equations take as given: sentences with a place, ``{}``, for each expression.
+    remarks : tuple of str
+        What the equations assume, as sentences of a `theory.page.Section`.
     """
 
     title: str
@@ -81,10 +80,10 @@ class ReducedSystem:
     risk_integrand: sympy.Expr | None
     order_parameters: Mapping[str, sympy.Expr]
     observables: Mapping[str, sympy.Expr]
-    shift_invariant: tuple[sympy.Symbol, ...] = field(default=())
-    invariants: tuple[sympy.Expr, ...] = field(default=())
+    shift_invariant: tuple[sympy.Symbol, ...] = ()
+    invariants: tuple[sympy.Expr, ...] = ()
     steps: Mapping[sympy.Symbol, sympy.Expr] = field(default_factory=dict)
-    remarks: tuple[tuple[str, tuple[Any, ...]], ...] = field(default=())
+    remarks: tuple[str, ...] = ()
 
     def expand(self, expression: sympy.Expr) -> sympy.Expr:
         """Replace functions and definitions by what they stand for, in state and parameters."""

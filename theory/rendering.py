@@ -7,16 +7,16 @@ together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
 import sympy
-from sympy.core.function import AppliedUndef
 
 from theory.closure import Closure
-from theory.page import Page, Section
+from theory.notation import latex_of
+from theory.page import Page, Section, functions
 from theory.reduction import ReducedSystem
 
 MOST_ROWS = 16
@@ -30,13 +30,8 @@ DIGITS = 1e-12
 """Part of the largest coefficient below which one is not written."""
 
 
-def _check(system: object, name: str) -> None:
-    if not isinstance(system, ReducedSystem):
-        raise TypeError(f"{name} takes a ReducedSystem, not a {type(system).__name__}")
-
-
 def as_text(system: ReducedSystem) -> str:
-    """A reduced system as plain text, one equation a line, names as in the generated source.
+    """A reduced system as plain text, one equation a line.
 
     Raises
     ------
@@ -50,10 +45,7 @@ def as_text(system: ReducedSystem) -> str:
     >>> print(as_text(leading_order())[:58])
     Leading order: the signal set alone (what Lemma 4.3 approx
     """
-    _check(system, "as_text")
-    remarks = "\n".join(sentence.format(*parts) for sentence, parts in system.remarks)
-    sections = _sections(system, str, lambda value: _signed(str(value)))
-    return Page(system.title, remarks, tuple(sections), {}).as_text()
+    return _page(system, "as_text").as_text()
 
 
 def as_latex(system: ReducedSystem) -> str:
@@ -72,47 +64,21 @@ def as_latex(system: ReducedSystem) -> str:
     >>> lines[1]
     '\\paragraph{Definitions}'
     """
-    _check(system, "as_latex")
-    names: dict[Any, str] = {s: _spelled(s.name) for s in _unlisted(system)}
-    names |= system.notation.latex_names()
+    return _page(system, "as_latex").as_latex()
+
+
+def _page(system: ReducedSystem, name: str) -> Page:
+    """A reduced system as a page, for the function of a name."""
+    if not isinstance(system, ReducedSystem):
+        raise TypeError(f"{name} takes a ReducedSystem, not a {type(system).__name__}")
+    variables = [v for function in system.functions.values() for v in function.variables]
+    letters = {symbol.name: _spelled(symbol.name) for symbol in (*system.latents, *variables)}
+    letters |= system.notation.letters()
     for symbol in system.definitions:
         above, minus, below = str(symbol).partition("_minus_")
         if minus:
-            letters = (sympy.latex(sympy.Symbol(part)) for part in (above, below))
-            names[symbol] = rf"\left({' - '.join(letters)}\right)"
-
-    def name(symbol: object) -> str:
-        if isinstance(symbol, str):
-            return rf"\mathrm{{{symbol}}}".replace("_", r"\_")
-        return names.get(symbol, sympy.latex(symbol))
-
-    def applied(function: sympy.Expr) -> sympy.Symbol:
-        arguments = ", ".join(map(expression, function.args))
-        spelled = _spelled(function.func.__name__)
-        return sympy.Symbol(rf"{{{spelled}\left({arguments}\right)}}")
-
-    def expression(value: sympy.Expr) -> str:
-        used = {f: applied(f) for f in value.atoms(AppliedUndef) if str(f.func) in system.functions}
-        return _signed(str(sympy.latex(value.xreplace(used), symbol_names=names)))
-
-    lines = [rf"% {system.title}"]
-    for sentence, parts in system.remarks:
-        lines.append(sentence.format(*[f"${expression(part)}$" for part in parts]))
-    for section in _sections(system, name, expression):
-        body = " \\\\\n".join(f"  {left} &= {right}" for left, right in section.equations)
-        lines += [rf"\paragraph{{{section.heading}}}", r"\begin{align*}", body, r"\end{align*}"]
-    return "\n".join(lines)
-
-
-def _signed(text: str) -> str:
-    """Sums of matrices with their signs as sums of numbers have them."""
-    return text.replace("(-eta)*", "-eta*").replace("+ -", "- ").replace("-  ", "- ")
-
-
-def _unlisted(system: ReducedSystem) -> list[sympy.Symbol]:
-    """Symbols that the notation may not list: latents, and variables of functions."""
-    variables = [v for function in system.functions.values() for v in function.variables]
-    return [*system.latents, *variables]
+            letters[str(symbol)] = rf"\left({latex_of(above)} - {latex_of(below)}\right)"
+    return Page(system.title, "", tuple(_sections(system)), letters)
 
 
 def _spelled(name: str) -> str:
@@ -125,41 +91,35 @@ def _spelled(name: str) -> str:
     return base + (f"^{{{above}}}" if above else "") + (f"_{{{below}}}" if below else "")
 
 
-def _sections(
-    system: ReducedSystem,
-    name: Callable[[object], str],
-    expression: Callable[[sympy.Expr], str],
-) -> Iterator[Section]:
-    """Sections of a reduced system, names and expressions written by two functions."""
-
-    def section(heading: str, equations: Iterable[tuple[object, sympy.Expr]]) -> Section:
-        rows = tuple((name(left), expression(right)) for left, right in equations)
-        return Section(heading, (), rows)
-
-    eta, risk = sympy.Symbol("eta", positive=True), sympy.Function("R")(*system.state)
+def _sections(system: ReducedSystem) -> Iterator[Section]:
+    """The sections of a reduced system."""
+    n, mean, function = functions("n E R")
+    eta, risk = sympy.Symbol("eta", positive=True), function(*system.state)
     counts = system.multiplicity
-    yield section("Definitions", system.definitions.items())
+    if system.remarks:
+        yield Section("Remarks", system.remarks)
+    yield Section("Definitions", (), tuple(system.definitions.items()))
     if system.functions:
-        functions = [(sympy.Function(f)(*x.variables), x.expr) for f, x in system.functions.items()]
-        rows = tuple((expression(applied), expression(value)) for applied, value in functions)
+        lambdas = system.functions.items()
+        rows = tuple((sympy.Function(f)(*x.variables), x.expr) for f, x in lambdas)
         yield Section("Functions", (), rows)
     if system.blocks:
-        yield section("Pieces that are compiled", system.blocks.items())
+        yield Section("Pieces that are compiled", (), tuple(system.blocks.items()))
     if system.risk_integrand is not None:
-        mean = f"E[{expression(system.risk_integrand)}]"
-        yield Section("Risk", (), ((expression(risk), mean),))
+        yield Section("Risk", (), ((risk, mean(system.risk_integrand)),))
     if counts:
-        rows = tuple((f"n({name(state)})", expression(n)) for state, n in counts.items())
+        rows = tuple((n(state), count) for state, count in counts.items())
         yield Section("Entries that share a state", (), rows)
     steps = system.steps or {
-        state: state - eta / n * sympy.Derivative(risk, state) for state, n in counts.items()
+        state: state - eta / count * sympy.Derivative(risk, state)
+        for state, count in counts.items()
     }
-    rows = tuple((f"{name(state)}'", expression(step)) for state, step in steps.items())
+    rows = tuple((sympy.Symbol(f"{state}'"), step) for state, step in steps.items())
     yield Section("Gradient descent", (), rows)
     if system.observables:
-        yield section("Reported", system.observables.items())
+        yield Section("Reported", (), tuple(system.observables.items()))
     if system.invariants:
-        rows = tuple(("0", expression(value)) for value in system.invariants)
+        rows = tuple((sympy.Integer(0), value) for value in system.invariants)
         yield Section("Vanishes always", (), rows)
 
 

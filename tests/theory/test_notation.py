@@ -12,7 +12,7 @@ TABLE = Notation(
 def test_symbols_labels_and_latex_come_from_one_row():
     assert TABLE.symbol("alpha") == sympy.Symbol("alpha", real=True)
     assert TABLE.label("alpha") == r"$\alpha$"
-    assert TABLE.latex_names()[TABLE.symbol("alpha")] == r"\alpha"
+    assert TABLE.letters()["alpha"] == r"\alpha"
     assert (TABLE.latex("alpha"), TABLE.latex("u")) == (r"\alpha", "u")
     assert TABLE.latex("long_name") == r"\mathrm{long\ name}"
     assert list(TABLE) == ["alpha", "D"]

@@ -69,7 +69,7 @@ def page(rows: Mapping[str, Clusters] | None = None, notation: Notation = NOTATI
         "Huang, Wen, Chi, Liang (2024), Lemmas A.8, 5.1, 5.2; every equation is derived by "
         "computation.",
         tuple(sections),
-        {letter.name: letter.latex for letter in notation.values()} | IMAGES,
+        notation.letters() | IMAGES,
         wrapped=True,
         model=(law, network, _risk_and_step()),
     )
@@ -91,7 +91,7 @@ def _law(clusters: int) -> Section:
         "hidden: ``o_q`` is 0 for them, 1 for the others. Features and the positions ``e_q`` are "
         "orthonormal.",
     )
-    letters = _meanings("P C_global C_local masked")
+    letters = NOTATION.meanings("P C_global C_local masked")
     return Section("Data law and masks (Definitions 2.1 and 2.5)", words, (), (), letters)
 
 
@@ -118,10 +118,6 @@ def _network() -> Section:
     )
     letters = (("Q", "query-key matrix"),)
     return Section("Model (Assumption 2.4)", words, rows, (), letters)
-
-
-def _meanings(names: str) -> tuple[tuple[str, str], ...]:
-    return tuple((name, NOTATION[name].meaning) for name in names.split())
 
 
 def _one_key() -> Section:

@@ -59,7 +59,7 @@ def page(degree: int | None = None, random_sets: str = data_law.ANY) -> Page:
         "Positional attention: gradient descent on the population risk in three scalars",
         "Jelassi, Sander, Li (2022), Lemmas 4.1 to 4.3; every equation is derived by computation.",
         sections,
-        {letter.name: letter.latex for letter in NOTATION.values()} | IMAGES,
+        NOTATION.letters() | IMAGES,
         wrapped=True,
         model=defining,
     )
@@ -71,10 +71,6 @@ def _at_degree(section: Section, degree: sympy.Integer) -> Section:
         for row in section.equations
     )
     return Section(section.heading, section.sentences, rows, section.verbatim, section.letters)
-
-
-def _meanings(names: str) -> tuple[tuple[str, str], ...]:
-    return tuple((name, NOTATION[name].meaning) for name in names.split())
 
 
 def _law(random_sets: str) -> Section:
@@ -100,7 +96,10 @@ def _law(random_sets: str) -> Section:
     )
     weight = sympy.Product(P[k] ** m[k] / sympy.factorial(m[k]), (k, 1, K))
     rows = ((L, D / C), (W(m), sympy.factorial(L - 1) * weight), (P[k], chance))
-    letters = (*_meanings("D C q"), ("m", "numbers `m_1`, ..., `m_K` of random sets of each type"))
+    letters = (
+        *NOTATION.meanings("D C q"),
+        ("m", "numbers `m_1`, ..., `m_K` of random sets of each type"),
+    )
     return Section("Data law (Definition 2.1)", sentences, rows, letters=letters)
 
 
@@ -114,7 +113,7 @@ def _network() -> Section:
         (risk, E(sympy.log(1 + sympy.exp(-y * F)))),
     )
     words = ("`v` and `A` off its diagonal are trained, by gradient descent on the risk `R`.",)
-    letters = _meanings("A v p nu scale eta")
+    letters = NOTATION.meanings("A v p nu scale eta")
     return Section("Model (equation (T), problem (P))", words, rows, letters=letters)
 
 

@@ -62,14 +62,10 @@ def page(data: str = data_law.DATA[0], loss: str = "hinge", frozen: str = "none"
         "Li, Wang, Liu, Chen (2023), tokens without noise; every equation is derived by "
         "computation.",
         tuple(sections),
-        {letter.name: letter.latex for letter in NOTATION.values()} | IMAGES,
+        NOTATION.letters() | IMAGES,
         wrapped=True,
         model=(law, network, _step(frozen)),
     )
-
-
-def _meanings(names: str) -> tuple[tuple[str, str], ...]:
-    return tuple((name, NOTATION[name].meaning) for name in names.split())
 
 
 def count_law(data: str) -> tuple[tuple[sympy.Expr, sympy.Expr], ...]:
@@ -122,7 +118,7 @@ def _law(data: str) -> Section:
     )
     everything = HandWritten("sum of w(c, y)*f over all c and both y", r"\sum_{c,\, y} w(c, y) f")
     rows = (*count_law(data), (mean(sympy.Symbol("f")), everything))
-    letters = _meanings("M L alpha_star alpha_confusion c")
+    letters = NOTATION.meanings("M L alpha_star alpha_confusion c")
     return Section(f"Data law ({data})", words, rows, (), letters)
 
 
@@ -145,7 +141,7 @@ def _network(cost: sympy.Expr) -> Section:
     rows += [(hidden[i, j], sympy.Sum(h[i, k] * p[k, j], (k, 1, M))), (F, output)]
     rows.append((risk, mean(cost)))
     used = " margin" if margin in cost.free_symbols else ""
-    letters = _meanings(f"W_O W_V W_K W_Q m a{used} eta")
+    letters = NOTATION.meanings(f"W_O W_V W_K W_Q m a{used} eta")
     return Section("Model, on patterns", words, tuple(rows), (), letters)
 
 

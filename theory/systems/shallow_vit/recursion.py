@@ -69,8 +69,6 @@ INNER = {
 Steps = Mapping[Any, Any]
 """Matrix or scalar -> its value after one step, all from the values before."""
 
-RISK = sympy.Symbol("R")
-DESCENDED = ("The steps descend {}, not divided by {}; what is reported is.", (RISK, margin))
 
 weighted = sympy.Function("mean")
 """Mean over samples with their weights; of one sample, itself."""
@@ -305,9 +303,9 @@ def _reduced(title: str, steps: Steps, **more: Any) -> ReducedSystem:
         "functions": {"gate": sympy.Lambda((u,), sympy.Heaviside(u, 0))},
         "risk_integrand": sympy.Max(margin - y * NOTATION.symbol("F"), 0),
         "order_parameters": {},
-        "observables": {"risk": RISK / margin},
+        "observables": {"risk": sympy.Symbol("R") / margin},
         "steps": steps,
-        "remarks": (DESCENDED,),
+        "remarks": ("The steps descend `R`, not divided by `margin`; what is reported is.",),
     }
     return ReducedSystem(title=title, **(common | more))
 
@@ -322,24 +320,12 @@ def _collapse() -> ReducedSystem:
         risk_integrand=None,
         multiplicity=class_sizes(),
         observables=relevant_masses(),
-        remarks=_remarks(),
-    )
-
-
-def _remarks() -> tuple[tuple[str, tuple[Any, ...]], ...]:
-    """Remarks: the samples behind T, the meaning of Gamma, and what the scalars do not fix."""
-    slope, *indices = sympy.symbols("T_ij i j k l")
-    return (
-        (
-            "{}, of key {} and query {} ({} and {} are any two of the patterns from 3 on), is that "
-            "of the positive sample alone (or the mean of several); in the forms above it is the "
-            "mean over all samples.",
-            (slope, *indices),
-        ),
-        ("Patterns are orthonormal: {} = 1.", (GAMMA,)),
-        (
-            "{}, and so {}, depends on {} = {} too, whose steps are those above: given {}, the 16 "
-            "scalars close the attention.",
-            (NOTATION.symbol("F"), T, H, W_O * V, T),
+        remarks=(
+            "`T_ij`, of key `i` and query `j` (`k` and `l` are any two of the patterns from 3 on), "
+            "is that of the positive sample alone (or the mean of several); in the forms above it "
+            "is the mean over all samples.",
+            "Patterns are orthonormal: `Gamma = 1`.",
+            "`F`, and so `T`, depends on `H = W_O*V` too, whose steps are those above: given `T`, "
+            "the 16 scalars close the attention.",
         ),
     )

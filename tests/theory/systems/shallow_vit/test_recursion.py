@@ -206,20 +206,19 @@ def test_derivations_are_printed():
     assert tuple(found) == ("pattern", "gram", "collapse")
     text = as_text(found["pattern"])
     assert "The steps descend R, not divided by margin; what is reported is.\n\n" in text
-    assert "    R(W_O, V, K, Q) = E[Max(0, -F*y + margin)]\n" in text
+    assert "    R(W_O, V, K, Q) = E[Max(0, margin - F*y)]\n" in text
     assert "    risk = R/margin\n" in text
-    assert "    K' = -eta*Q*T.T*Gamma + K\n" in text
+    assert "    K' = K - eta*Q*T.T*Gamma\n" in text
     assert "Entries that share a state" not in text
-    assert "B' = -eta*G_K*T*Gamma - eta*Gamma*T*G_Q + eta**2*Gamma*T*B.T*T*Gamma + B" in as_text(
-        found["gram"]
-    )
+    step = "B' = B - eta*G_K*T*Gamma - eta*Gamma*T*G_Q + eta**2*Gamma*T*B.T*T*Gamma"
+    assert step in as_text(found["gram"])
     latex = as_latex(found["collapse"])
     assert r"t_{11} &= \frac{T_{11} + T_{22}}{2}" in latex
     assert "$T_{ij}$, of key $i$ and query $j$ ($k$ and $l$" in latex
-    assert r"Patterns are orthonormal: $\Gamma$ = 1." in latex
+    assert r"Patterns are orthonormal: $\Gamma  = 1$." in latex
     assert "Risk" not in latex
     collapsed = as_text(found["collapse"])
     assert "F, and so T, depends on H = W_O*V too" in collapsed
     assert "Risk" not in collapsed
-    assert r"n(B_{kl}) &= \left(M - 3\right) \left(M - 2\right)" in latex
+    assert r"n\left(B_{kl}\right) &= \left(M - 3\right) \left(M - 2\right)" in latex
     assert "+ -" not in as_latex(found["gram"])
