@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.models.engine.functions import WATCHED, functions_of, slope_of
-from dynamics.models.engine.program import Data
+from dynamics.models.engine.program import Data, evaluated
+from dynamics.models.engine.tracing import jax
 from theory.closure import Closure, EntryClasses, SampleClasses
 from theory.closure.conservation import conservation_laws
 from theory.closure.linear import linear_space
@@ -63,10 +64,7 @@ class FullTraining:
 
     def gradient(self, state: FloatArray) -> FloatArray:
         """Gradient at a state, shape (n,)."""
-        import jax
-
-        with jax.enable_x64(True):
-            return np.asarray(self._program.compiled_gradient(state, self._data))
+        return evaluated(self._program.compiled_gradient, state, self._data)
 
     def probe(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Gradient, and the rounding error of each entry."""
@@ -76,11 +74,8 @@ class FullTraining:
 
     def signatures(self, state: FloatArray, direction: FloatArray) -> list[Signature]:
         """Numbers of each sample that equal samples share, with their rounding errors."""
-        import jax
-
         numbers = self._program.compiled_signatures
-        with jax.enable_x64(True):
-            rows = np.asarray(numbers(state, direction, self._data))
+        rows = evaluated(numbers, state, direction, self._data)
         rough = self._in_single_precision(numbers, state, direction)
         return [(row, np.abs(row - other) * TWIN) for row, other in zip(rows, rough, strict=True)]
 
@@ -90,8 +85,6 @@ class FullTraining:
         Arrays of double precision that the model's functions close over cannot be traced again in
         single precision (JAX refuses to mix them): then only the numbers are rounded to it.
         """
-        import jax
-
         data = perturbed(self._data, self._generator)
         noise = 1 + SINGLE * self._generator.standard_normal(state.size)
         arguments = (*(part.astype(np.float32) for part in (state * noise, *others)), data)
@@ -101,9 +94,7 @@ class FullTraining:
                     return np.asarray(function(*arguments)).astype(np.float64)
             except (TypeError, ValueError):
                 self._twin = np.float64
-        wide = jax.tree.map(lambda part: _widened(np.asarray(part)), arguments)
-        with jax.enable_x64(True):
-            return np.asarray(function(*wide))
+        return evaluated(function, *jax.tree.map(_widened, arguments))
 
 
 def _widened(part: NDArray[Any]) -> NDArray[Any]:
@@ -120,7 +111,6 @@ def perturbed(data: Data, generator: np.random.Generator) -> Data:
     generator : numpy Generator
         Draws the errors.
     """
-    import jax
 
     def moved(part: Any) -> Any:
         values = np.asarray(part)
@@ -129,7 +119,7 @@ def perturbed(data: Data, generator: np.random.Generator) -> Data:
         noise = 1 + SINGLE * generator.standard_normal(values.shape)
         return (values * noise).astype(np.float32)
 
-    return Data(*jax.tree.map(moved, tuple(data)))
+    return jax.tree.map(moved, data)
 
 
 SEED = 20240
@@ -214,11 +204,8 @@ class Closing:
 
     def _check_start(self) -> None:
         """Refuse a risk or a gradient that is not finite where training begins."""
-        import jax
-
         made = self.made
-        with jax.enable_x64(True):
-            risk = float(made.program.compiled_risk(made.flat_start, made.data))
+        risk = float(evaluated(made.program.compiled_risk, made.flat_start, made.data))
         gradient = self.training.gradient(made.flat_start)
         bad = np.flatnonzero(~np.isfinite(gradient))
         if bad.size:
@@ -259,19 +246,12 @@ class Closing:
 
     def _standard_error(self, state: FloatArray) -> float:
         """Standard error of the sampled gradient at a state: the largest over its entries."""
-        import jax
-
         made = self.made
-        with jax.enable_x64(True):
-            each = jax.jit(
-                jax.vmap(
-                    jax.grad(lambda f, s: made.program.sample_loss(f, s, made.data)), (None, 0)
-                )
-            )
-            law = made.law
-            assert law is not None
-            some = select_samples(law.samples, np.arange(min(law.size, 2000)))
-            spread = np.asarray(each(state, some)).std(axis=0).max()
+        law = made.law
+        assert law is not None
+        slope = jax.grad(lambda flat, s: made.program.sample_loss(flat, s, made.data))
+        some = select_samples(law.samples, np.arange(min(law.size, 2000)))
+        spread = evaluated(jax.jit(jax.vmap(slope, (None, 0))), state, some).std(axis=0).max()
         return float(spread / np.sqrt(law.size))
 
     def _walked(self, classes: EntryClasses) -> tuple[EntryClasses, SampleClasses | None]:
@@ -367,8 +347,6 @@ class Closing:
         self, classes: EntryClasses, groups: SampleClasses | None, states: list[FloatArray]
     ) -> tuple[FloatArray | None, list[FloatArray]]:
         """The first state at which the gradient leaves the classes; those where samples part."""
-        import jax
-
         parting: list[FloatArray] = []
         slope = slope_of(self.made.program, True)
         payload = None if groups is None else self.made.reduced_payload(classes, groups)
@@ -380,8 +358,7 @@ class Closing:
             inside = classes.project(gradient)
             apart = np.zeros_like(inside)
             if payload is not None:
-                with jax.enable_x64(True):
-                    apart = np.abs(np.asarray(slope(state[classes.first], payload)) - inside)
+                apart = np.abs(evaluated(slope, state[classes.first], payload) - inside)
             # Where neither is above rounding at first sight, the floors are not computed.
             largest = np.zeros(classes.count + 1)
             np.maximum.at(largest, classes.labels, np.abs(gradient))

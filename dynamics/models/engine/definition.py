@@ -11,7 +11,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
@@ -42,9 +42,6 @@ from theory.events import EventRule
 from theory.law import ModelError
 from theory.model import Model
 from theory.notation import GREEK, Notation, latex_of
-
-if TYPE_CHECKING:
-    from dynamics.models.engine.realization import Realization
 
 
 def notation_of(model: Model, scalars: tuple[str, ...], observables: tuple[str, ...]) -> Notation:

@@ -16,6 +16,7 @@ import sympy
 
 from dynamics.models.engine.definition import Definition
 from dynamics.models.engine.realization import Realization, Walk
+from dynamics.models.engine.tracing import jax
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure
 from theory.law import select_samples
@@ -242,8 +243,6 @@ def _restricted(
 
 
 def _all_real(sample: Any) -> bool:
-    import jax
-
     return all(np.asarray(leaf).dtype.kind == "f" for leaf in jax.tree.leaves(sample))
 
 
@@ -284,8 +283,6 @@ def restricted_loss(
     sympy.Expr or None
         None where a primitive has no expression.
     """
-    import jax
-
     if columns is None or made.law is None:
         return _read(made, closure, symbols, None)
     one = select_samples(made.law.samples, 0)
@@ -300,32 +297,21 @@ def _read(
     made: Realization, closure: Closure, symbols: Sequence[sympy.Symbol], sample: Any
 ) -> sympy.Expr | None:
     """The traced loss at the scalars, in sympy; None where a primitive has no expression."""
-    import jax
-
     classes, program, data = closure.classes, made.program, made.data
     entries = classes.lift_objects(symbols, lambda value: sympy.nsimplify(value, rational=True))
     reals = {name: sympy.Symbol(name, real=True) for name in made.reals}
-    fixed = {name: np.asarray(value) for name, value in data.fixed.items()}
 
     def loss(flat: Any, one: Any, untrained: Any, constants: Any) -> Any:
         return program.sample_loss(flat, one, data._replace(fixed=untrained, reals=constants))
 
-    concrete = 0.0 if sample is None else sample[0]
+    concrete, named = sample or (None, None)
     with jax.enable_x64(True):
-        traced = jax.make_jaxpr(loss)(classes.start, concrete, fixed, dict(made.reals))
-    inputs: list[Any] = [entries]
-    inputs += [0.0] if sample is None else jax.tree.leaves(sample[1], is_leaf=_is_leaf)
-    inputs += [fixed[name] for name in sorted(fixed)]
-    inputs += [reals[name] for name in sorted(reals)]
+        traced = jax.make_jaxpr(loss)(classes.start, concrete, data.fixed, dict(made.reals))
     try:
-        (value,) = to_sympy(traced, inputs)
+        (value,) = to_sympy(traced, jax.tree.leaves((entries, named, data.fixed, reals)))
     except (UntracedPrimitive, ValueError, TypeError):
         return None
     return sympy.sympify(value.item())
-
-
-def _is_leaf(part: Any) -> bool:
-    return isinstance(part, (np.ndarray, sympy.Basic))
 
 
 def size_table(

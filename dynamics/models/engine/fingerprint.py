@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.models.engine.realization import Realization
-from dynamics.models.engine.tracing import require_jax
+from dynamics.models.engine.tracing import jax
 from theory.model import LEADING
 
 ADDRESSES = re.compile(r"0x[0-9a-f]+")
@@ -33,7 +33,6 @@ def digests(made: Realization) -> dict[str, str]:
     made : Realization
         Of the model at its default constants.
     """
-    jax = require_jax()
     model, program = made.model, made.program
     parts: dict[str, list[Any]] = {
         "constants": sorted((n, repr(v)) for n, v in model.constants.items()),

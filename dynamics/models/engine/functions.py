@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.models.engine.program import Program
+from dynamics.models.engine.tracing import jax
 from theory.closure import EntryClasses, LinearSpace
 from theory.law import FloatArray
 
@@ -67,8 +68,6 @@ class Embedding(NamedTuple):
 
     def along(self, vector: Any) -> Any:
         """Coordinates of a vector of every entry: signed means of classes; traced."""
-        import jax
-
         if self.matrix.shape[0]:
             return self.share * (self.matrix.T @ vector)
         count = self.share.shape[0]
@@ -140,8 +139,6 @@ class Loop:
         size: int,
         batched: Callable[..., Any] | None = None,
     ) -> None:
-        import jax
-
         self._small = size <= SMALL
         self.records = STEPS if self._small else max(16, min(STEPS, RECORDED_NUMBERS // size))
         self._gradient, self._row, self._batched = gradient, row, batched
@@ -153,14 +150,11 @@ class Loop:
 
     def _steps(self, state: Any, eta: Any, count: Any, slots: Any, batches: Any, data: Any) -> Any:
         """At most `STEPS` steps: state, whether it is finite, tracked rows, records; traced."""
-        import jax
-        import jax.numpy as jnp
-
-        zero = jnp.zeros((), jnp.int64)
+        zero = jax.numpy.zeros((), jax.numpy.int64)
 
         def tracked(now: Any, slope: Any, here: Any) -> Any:
             row = self._row(now, slope, here)
-            return jnp.concatenate([row, now]) if self._small else row
+            return jax.numpy.concatenate([row, now]) if self._small else row
 
         # Slices, not scatters: these are updated in place.
         def step(k: Any, carry: Any) -> Any:
@@ -175,22 +169,20 @@ class Loop:
 
         shape = jax.eval_shape(lambda s: tracked(s, s, self._at(0, batches, data)), state).shape
         stored = 0 if self._small else self.records + 1
-        begin = (state, jnp.zeros((STEPS, *shape)), jnp.zeros((stored, state.shape[0])))
+        begin = (state, jax.numpy.zeros((STEPS, *shape)), jax.numpy.zeros((stored, state.shape[0])))
         now, rows, records = jax.lax.fori_loop(zero, count, step, begin)
-        return now, jnp.isfinite(now).all(), rows, records
+        return now, jax.numpy.isfinite(now).all(), rows, records
 
     def _first_not_finite(self, state: Any, eta: Any, count: Any, batches: Any, data: Any) -> Any:
         """The last finite state, and the number of steps to it; traced."""
-        import jax
-        import jax.numpy as jnp
 
         def step(carry: Any) -> Any:
             k, now, _ = carry
             proposal = now - eta * self._gradient(now, self._at(k, batches, data))
-            finite = jnp.isfinite(proposal).all()
-            return k + finite, jnp.where(finite, proposal, now), finite
+            finite = jax.numpy.isfinite(proposal).all()
+            return k + finite, jax.numpy.where(finite, proposal, now), finite
 
-        begin = (jnp.zeros((), jnp.int64), state, jnp.array(True))
+        begin = (jax.numpy.zeros((), jax.numpy.int64), state, jax.numpy.array(True))
         k, now, _ = jax.lax.while_loop(lambda c: (c[0] < count) & c[2], step, begin)
         return now, k
 
@@ -216,8 +208,6 @@ class Loop:
 
         Returns ``last``, or the step whose successor is not finite.
         """
-        import jax
-
         first, last = span
         tracked, record_steps, stored = buffers
         step, done = first, 0
@@ -291,8 +281,6 @@ class Functions:
     def __init__(
         self, program: Program, reduced: bool, columns: Columns, size: int, batched: bool
     ) -> None:
-        import jax
-
         self.program, self.reduced, self.columns = program, reduced, columns
         slope = partial(_slope, program, reduced)
         self.compiled_slope = slope_of(program, reduced)
@@ -314,9 +302,6 @@ class Functions:
 
     def row(self, state: Any, slope: Any, payload: Any) -> Any:
         """Order parameters at a state; traced."""
-        import jax
-        import jax.numpy as jnp
-
         data, embedding = payload
         flat = self.flat(state, payload)
         observe = partial(self.program.observables, data=data)
@@ -333,12 +318,10 @@ class Functions:
         if "risk" in kinds:
             values["risk"] = {"": self.program.risk(flat, data)}
         row = [values[kind][key] for kind, key in self.columns]
-        return jnp.stack([jnp.asarray(value, dtype=state.dtype) for value in row])
+        return jax.numpy.stack([jax.numpy.asarray(value, dtype=state.dtype) for value in row])
 
     def observables(self, state: Any, payload: Any) -> dict[str, Any]:
         """Risk, what the model observes, and the coordinates of a full state; traced."""
-        import jax.numpy as jnp
-
         data, embedding = payload
         flat = self.flat(state, payload)
         values = {
@@ -348,7 +331,7 @@ class Functions:
         if not self.reduced:
             inside = embedding.project(flat)
             values["scalars"] = inside
-            values["outside"] = jnp.abs(flat - embedding.lift(inside)).max()
+            values["outside"] = jax.numpy.abs(flat - embedding.lift(inside)).max()
         return values
 
 
@@ -362,13 +345,10 @@ def _slope(program: Program, reduced: bool, state: Any, payload: Any) -> Any:
 
 def _samples_of_a_step(payload: Any, index: Any) -> Any:
     """Payload with the samples of one step, equally weighted; an index of -1 is no sample."""
-    import jax
-    import jax.numpy as jnp
-
     data, embedding = payload
     there = index >= 0
-    weights = jnp.where(there, 1.0 / there.sum(), 0.0)
-    samples = jax.tree.map(lambda part: part[jnp.maximum(index, 0)], data.samples)
+    weights = jax.numpy.where(there, 1.0 / there.sum(), 0.0)
+    samples = jax.tree.map(lambda part: part[jax.numpy.maximum(index, 0)], data.samples)
     return data._replace(weights=weights, samples=samples), embedding
 
 
@@ -381,8 +361,6 @@ def slope_of(program: Program, reduced: bool) -> Any:
     program, reduced
         As for `Functions`.
     """
-    import jax
-
     return jax.jit(partial(_slope, program, reduced))
 
 

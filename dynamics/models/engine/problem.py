@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,16 +18,13 @@ from dynamics.models.engine.functions import (
     functions_of,
     linear_embedding,
 )
-from dynamics.models.engine.program import Data
+from dynamics.models.engine.program import Data, evaluated, on_device
 from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.tracing import refusals
 from dynamics.problem import FloatArray, Layout, Problem
 from dynamics.validation import InvalidRequest, known_word
 from theory.closure import Closure
 from theory.events import EventRule, event_rules
-
-if TYPE_CHECKING:
-    pass
 
 MOST_NAMED = 256
 """Scalars that have names of their own; more are parts of their arrays."""
@@ -77,8 +74,6 @@ class ModelProblem(Problem):
         coordinates: str,
         batch: int = 0,
     ) -> None:
-        import jax
-
         self.parameters, self.realization, self.closure = parameters, realization, closure
         if closure.scalars == 0:
             raise InvalidRequest(
@@ -92,9 +87,7 @@ class ModelProblem(Problem):
             if linear
             else class_embedding(closure.classes)
         )
-        with jax.enable_x64(True):
-            embedding: Embedding = jax.tree.map(jax.numpy.asarray, self.embedding)
-        self.payload = (data, embedding)
+        self.payload: tuple[Data, Embedding] = (data, on_device(self.embedding))
         directions = tuple(f"z_{k + 1}" for k in range(closure.free))
         self.scalars = directions if linear else closure.names
         self.events = self._rules()
@@ -182,11 +175,8 @@ class ModelProblem(Problem):
         return [self.realization.entry_position(int(entry))[0] for entry in first]
 
     def _evaluated(self, function: Any, *arguments: Any) -> Any:
-        """What a compiled function gives in double precision, as numpy arrays."""
-        import jax
-
-        with jax.enable_x64(True):
-            return jax.tree.map(np.asarray, function(*arguments, self.payload))
+        """What a compiled function gives of the payload in double precision, as numpy arrays."""
+        return evaluated(function, *arguments, self.payload)
 
     def gradient(self, state: ArrayLike) -> FloatArray:
         """What one step subtracts, divided by eta, shape (n,), at a state or a tuple of its parts.
@@ -226,9 +216,9 @@ class ModelProblem(Problem):
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Risk, and what the model observes, at a state."""
-        return self.observables_of(self.layout.flatten(state)[None, :])[0]
+        return self.observables_along(self.layout.flatten(state)[None, :])[0]
 
-    def observables_of(self, states: FloatArray) -> list[dict[str, float]]:
+    def observables_along(self, states: FloatArray) -> list[dict[str, float]]:
         """Observables of many states, shape (states, n), in one compiled call."""
         values = self._evaluated(self._functions.compiled_observables, states)
         columns = {"risk": values["risk"]} | values["observed"]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics.models.engine.tracing import namespace, refusals, require_jax
+from dynamics.models.engine.tracing import jax, namespace, refusals
 from dynamics.validation import InvalidRequest
 from theory.law import Law, ModelError
 from theory.model import LEADING, Model, check_name
@@ -104,8 +104,6 @@ class Program:
 
     def numbers_of_a_sample(self, data: Data) -> int:
         """Numbers that the loss of one sample needs at a time, roughly."""
-        import jax
-
         one = jax.tree.map(lambda part: jax.ShapeDtypeStruct(part.shape[1:], part.dtype),
                            data.samples)  # fmt: skip
         flat = jax.ShapeDtypeStruct((self.size,), data.weights.dtype)
@@ -122,35 +120,28 @@ class Program:
 
     def blocks(self, data: Data) -> tuple[Any, Any, int]:
         """Weights and samples cut into blocks, (blocks, M, ...), the last filled with weight 0."""
-        import jax
-        import jax.numpy as jnp
-
         count, size = int(data.weights.shape[0]), self.block(data)
         number = ceil(count / size)
 
         def cut(part: Any) -> Any:
             rest = number * size - count
             if rest:
-                part = jnp.concatenate([part, jnp.repeat(part[-1:], rest, axis=0)])
+                part = jax.numpy.concatenate([part, jax.numpy.repeat(part[-1:], rest, axis=0)])
             return part.reshape((number, size, *part.shape[1:]))
 
-        weights = jnp.concatenate(
-            [data.weights, jnp.zeros(number * size - count, data.weights.dtype)]
+        weights = jax.numpy.concatenate(
+            [data.weights, jax.numpy.zeros(number * size - count, data.weights.dtype)]
         )
         return weights.reshape(number, size), jax.tree.map(cut, data.samples), number
 
     def weighted_loss(self, flat: Any, block: tuple[Any, Any], data: Data) -> Any:
         """Sum of weights times losses of samples, of a pair of both; traced."""
-        import jax
-
         weights, samples = block
         losses = jax.vmap(lambda sample: self.sample_loss(flat, sample, data))(samples)
         return (weights * losses).sum()
 
     def _summed(self, of: Callable[[Any], Any], data: Data) -> Any:
         """Sum over blocks of what a function of (weights, samples) gives; traced."""
-        import jax
-
         weights, samples, number = self.blocks(data)
         if number == 1:
             return of((data.weights, data.samples))
@@ -165,8 +156,6 @@ class Program:
 
     def value_and_gradient(self, embed: Any, state: Any, data: Data) -> tuple[Any, Any]:
         """Risk of the entries ``embed(state)``, and its gradient by the state; traced."""
-        import jax
-
         if not self.has_law or self.block(data) == data.weights.shape[0]:
             return jax.value_and_grad(lambda z: self.risk(embed(z), data))(state)
 
@@ -181,8 +170,6 @@ class Program:
 
     def observables(self, flat: Any, data: Data) -> dict[str, Any]:
         """Everything the model observes at a state, by name; traced."""
-        import jax
-
         result: dict[str, Any] = {}
         theta = self.theta(flat, data.fixed)
         if self.model.observables is not None:
@@ -202,8 +189,6 @@ class Program:
 
         Its loss, the derivative of this along a direction, and what ``observe`` says of it.
         """
-        import jax
-        import jax.numpy as jnp
 
         def one(sample: Any) -> Any:
             loss, along = jax.jvp(
@@ -212,8 +197,8 @@ class Program:
             values = [loss, along]
             if self.model.observe is not None:
                 said = self.call("observe", self.theta(flat, data.fixed), sample, data)
-                values += [jnp.asarray(value, loss.dtype) for value in said.values()]
-            return jnp.stack(values)
+                values += [jax.numpy.asarray(value, loss.dtype) for value in said.values()]
+            return jax.numpy.stack(values)
 
         _, samples, number = self.blocks(data)
         count = data.weights.shape[0]
@@ -227,22 +212,16 @@ class Program:
     @cached_property
     def compiled_gradient(self) -> Any:
         """``(flat, data) -> gradient``, compiled on first call."""
-        import jax
-
         return jax.jit(lambda flat, data: self.value_and_gradient(lambda z: z, flat, data)[1])
 
     @cached_property
     def compiled_risk(self) -> Any:
         """``(flat, data) -> risk``, compiled on first call."""
-        import jax
-
         return jax.jit(self.risk)
 
     @cached_property
     def compiled_signatures(self) -> Any:
         """``(flat, direction, data) -> numbers of each sample``, compiled on first call."""
-        import jax
-
         return jax.jit(self.signatures)
 
     def check(self, data: Data) -> None:
@@ -254,7 +233,6 @@ class Program:
         ------
         InvalidRequest
         """
-        jax = require_jax()
         path = self.model.path
         abstract = jax.tree.map(lambda part: jax.ShapeDtypeStruct(part.shape, part.dtype), data)
         flat = jax.ShapeDtypeStruct((self.size,), np.float64)
@@ -292,8 +270,6 @@ class Program:
         flat : array, shape (n,)
         data : Data
         """
-        import jax
-
         sample = jax.tree.map(lambda part: part[0], data.samples)
         values = self.call(role, self.theta(flat, data.fixed), sample, data)
         for leaf in jax.tree.leaves(values):
@@ -355,8 +331,25 @@ def device_data(law: Law | None, fixed: Mapping[str, Any], reals: Mapping[str, f
     reals : mapping
         Real constants.
     """
-    jax = require_jax()
+    weights = np.zeros(0) if law is None else law.weights
+    samples = () if law is None else law.samples
+    return on_device(Data(weights, samples, dict(fixed), dict(reals)))
+
+
+def on_device(tree: Any) -> Any:
+    """Numbers and arrays of a tree as arrays of JAX in double precision."""
     with jax.enable_x64(True):
-        weights = np.zeros(0) if law is None else law.weights
-        samples = () if law is None else law.samples
-        return jax.tree.map(jax.numpy.asarray, Data(weights, samples, dict(fixed), dict(reals)))
+        return jax.tree.map(jax.numpy.asarray, tree)
+
+
+def evaluated(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a compiled function gives in double precision, as a tree of numpy arrays.
+
+    Parameters
+    ----------
+    function : callable
+    *arguments
+        Its arguments.
+    """
+    with jax.enable_x64(True):
+        return jax.tree.map(np.asarray, function(*arguments))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dynamics.models.engine.closing import Closing, FullTraining, far
 from dynamics.models.engine.functions import Embedding, class_embedding
-from dynamics.models.engine.program import Data, Program, device_data, program_of
-from dynamics.models.engine.tracing import refusals, require_jax
+from dynamics.models.engine.program import Data, Program, device_data, on_device, program_of
+from dynamics.models.engine.tracing import jax, refusals, require_jax
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure, EntryClasses, LinearSpace, SampleClasses
 from theory.closure.orbits import Generator, generators_of
@@ -105,8 +105,6 @@ class Realization:
     @cached_property
     def observable_names(self) -> tuple[str, ...]:
         """Names of what the model observes."""
-        import jax
-
         with jax.enable_x64(True):
             shapes = jax.eval_shape(self.program.observables, self.flat_start, self.data)
         return tuple(str(name) for name in shapes)
@@ -242,16 +240,11 @@ class Realization:
 
     def representatives(self, groups: SampleClasses | None) -> Data:
         """One sample of each class, with the probability of all; the whole data without classes."""
-        import jax
-
         if groups is None or self.law is None:
             return self.data
-        with jax.enable_x64(True):
-            samples = select_samples(self.law.samples, groups.first)
-            return self.data._replace(
-                weights=jax.numpy.asarray(groups.summed(self.law.weights)),
-                samples=jax.tree.map(jax.numpy.asarray, samples),
-            )
+        samples = select_samples(self.law.samples, groups.first)
+        weights = groups.summed(self.law.weights)
+        return on_device(self.data._replace(weights=weights, samples=samples))
 
     def reduced_payload(
         self, classes: EntryClasses, groups: SampleClasses | None
@@ -263,11 +256,7 @@ class Realization:
         classes : EntryClasses
         groups : SampleClasses or None
         """
-        import jax
-
-        with jax.enable_x64(True):
-            embedding = jax.tree.map(jax.numpy.asarray, class_embedding(classes))
-        return self.representatives(groups), embedding
+        return self.representatives(groups), on_device(class_embedding(classes))
 
     def open_closure(self) -> Closure:
         """Every entry a scalar of its own: what a start without symmetry closes on."""
@@ -302,8 +291,6 @@ class Realization:
 
     def numbers_of_a_sample(self) -> int:
         """Numbers that the loss of one sample needs, roughly."""
-        import jax
-
         if self.law is None:
             return 64 * self.program.size
         with jax.enable_x64(True):

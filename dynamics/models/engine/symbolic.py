@@ -28,9 +28,10 @@ from dynamics.codegen.kernels.elementary import logistic
 from dynamics.models.engine.closing import SEED
 from dynamics.models.engine.derivation import restricted_loss
 from dynamics.models.engine.realization import Realization
+from dynamics.models.engine.tracing import jax
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure
-from theory.law import ModelError, stacked
+from theory.law import ModelError, select_samples, stacked
 from theory.tracing import Mpmath, to_mpmath
 
 if TYPE_CHECKING:
@@ -107,8 +108,6 @@ def _inner(expression: sympy.Expr) -> sympy.Expr | None:
 
 def _table(problem: ReducedPopulation) -> tuple[Any, Any, list[sympy.Symbol] | None]:
     """Samples as rows of numbers, their weights, and a symbol for each column."""
-    import jax
-
     data = problem.payload[0]
     if not problem.realization.program.has_law:
         return np.zeros((1, 0)), np.ones(1), None
@@ -213,12 +212,8 @@ def _equal(one: Any, two: Any) -> bool:
 
 def _gradient(made: Realization, state: Any, weights: list[Any], digits: int) -> list[Any]:
     """Gradient of the risk at a state, one number of mpmath for each entry."""
-    import jax
-
     program, data = made.program, made.data
-    fixed = {name: np.asarray(value) for name, value in data.fixed.items()}
-    shared: list[Any] = [fixed[name] for name in sorted(fixed)]
-    shared += [_exact(made.reals[name]) for name in sorted(made.reals)]
+    reals = {name: _exact(value) for name, value in made.reals.items()}
 
     def risk(flat: Any, w: Any, samples: Any, untrained: Any, constants: Any) -> Any:
         here = data._replace(fixed=untrained, reals=constants)
@@ -226,22 +221,15 @@ def _gradient(made: Realization, state: Any, weights: list[Any], digits: int) ->
             return program.sample_loss(flat, None, here)
         return program.weighted_loss(flat, (w, samples), here)
 
-    flat = np.zeros(program.size)
     total: list[Any] = [0] * program.size
-    count = len(weights)
-    for first in range(0, max(count, 1), BLOCK):
-        part = slice(first, min(first + BLOCK, count))
+    for first in range(0, max(len(weights), 1), BLOCK):
+        part = np.array(weights[first : first + BLOCK], dtype=object)
         with jax.enable_x64(True):
-            samples = jax.tree.map(lambda leaf: np.asarray(leaf)[part], data.samples)  # noqa: B023
+            samples = select_samples(data.samples, slice(first, first + BLOCK))
             traced = jax.make_jaxpr(jax.grad(risk))(
-                flat, np.zeros(len(weights[part])), samples, fixed, dict(made.reals)
+                np.zeros(program.size), np.zeros(part.size), samples, data.fixed, dict(made.reals)
             )
-        inputs: list[Any] = [
-            state,
-            np.array(weights[part], dtype=object),
-            *jax.tree.leaves(samples),
-            *shared,
-        ]
+        inputs = jax.tree.leaves((state, part, samples, data.fixed, reals))
         (slope,) = to_mpmath(traced, inputs, digits + 10)
         total = [a + b for a, b in zip(total, slope.ravel().tolist(), strict=True)]
     return total

@@ -54,6 +54,18 @@ def require_jax() -> Any:
     return jax
 
 
+class _Lazy:
+    """The module ``jax``, imported when it is first used: it is an extra, and slow to import."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(require_jax(), name)
+        setattr(self, name, value)
+        return value
+
+
+jax: Any = _Lazy()
+
+
 @contextmanager
 def refusals(role: str = "", path: Path | None = None) -> Iterator[None]:
     """Turn errors of a model, and of tracing it, into one line.
@@ -127,10 +139,7 @@ class Namespace:
 @cache
 def namespace() -> Namespace:
     """The namespace; imports JAX."""
-    import jax
-    import jax.numpy as jnp
-
-    functions = {name: getattr(jnp, name) for name in NUMPY}
+    functions = {name: getattr(jax.numpy, name) for name in NUMPY}
     functions |= {name: getattr(jax.nn, name) for name in NEURAL}
     functions |= {name: getattr(jax.lax, target) for name, target in LAX.items()}
     return Namespace(functions)

@@ -120,7 +120,7 @@ def check_against_python(system, parameters, script=None):
     result = run_script(script, BODY, given)
     assert result["check"]["ok"], result["check"]
     assert near(result["start"], problem.initial_state)
-    reported = problem.observables_of(states)
+    reported = problem.observables_along(states)
     for k, (slope, row, observed, derivative) in enumerate(result["states"]):
         own = problem.gradient(states[k])
         assert near(slope, own)
