@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numbers
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,21 +31,24 @@ class ModelError(ValueError):
     """
 
 
-class Blamed:
-    """Turns an error of a user's function into a `ModelError` with the line where it rose."""
+@contextmanager
+def blamed(role: str, path: Path | None) -> Iterator[None]:
+    """Turn an error of a user's function into a `ModelError` with the line where it rose.
 
-    def __init__(self, role: str, path: Path | None) -> None:
-        self.role, self.path = role, path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is None or isinstance(error, (ModelError, MemoryError)):
-            return
-        if isinstance(error, Exception):
-            location = line_of(error, self.path)
-            raise ModelError(f"{self.role} raises {error_text(error)}{location}") from error
+    Parameters
+    ----------
+    role : str
+        The function.
+    path : Path or None
+        File of the model.
+    """
+    try:
+        yield
+    except (ModelError, MemoryError):
+        raise
+    except Exception as error:
+        location = line_of(error, path)
+        raise ModelError(f"{role} raises {error_text(error)}{location}") from error
 
 
 def error_text(error: BaseException) -> str:

@@ -17,6 +17,7 @@ import inspect
 import math
 import numbers
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -26,10 +27,10 @@ import numpy as np
 
 from theory.documentation import Documentation
 from theory.law import (
-    Blamed,
     FloatArray,
     Law,
     ModelError,
+    blamed,
     is_number,
     named_arrays,
     pairs,
@@ -295,9 +296,9 @@ class Model:
         with self.blamed(role):
             return getattr(self, role)(*leading, **arguments)
 
-    def blamed(self, role: str) -> Blamed:
+    def blamed(self, role: str) -> AbstractContextManager[None]:
         """A context in which an error of the user's function becomes one line with its place."""
-        return Blamed(role, self.path)
+        return blamed(role, self.path)
 
     def starting_arrays(self, constants: Mapping[str, Any]) -> dict[str, FloatArray]:
         """The trained arrays at step 0.

@@ -385,13 +385,6 @@ def split_samples(labels: IntArray, signatures: Iterable[Signature]) -> SampleCl
     for values, floors in signatures:
         finite = np.isfinite(values) & np.isfinite(floors)
         values, floors = np.where(finite, values, 0.0), np.where(finite, floors, 0.0)
-        count = int(labels.max(initial=-1)) + 1
-        tolerance = _tolerances(labels, count, values, floors)
-        order = np.lexsort((values, finite, labels))
-        before, after = order[:-1], order[1:]
-        new = (labels[before] != labels[after]) | (finite[before] != finite[after])
-        new |= values[after] - values[before] > tolerance[labels[after]]
-        fresh = np.empty_like(labels)
-        fresh[order] = np.concatenate([[0], np.cumsum(new)])
-        labels = fresh
+        tolerance = _tolerances(labels, int(labels.max(initial=-1)) + 1, values, floors)
+        labels, _ = _split(labels, finite, values, tolerance)
     return SampleClasses(by_appearance(labels)[0])

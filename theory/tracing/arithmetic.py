@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -45,12 +45,14 @@ class Arithmetic(Protocol):
 
     def working(self) -> AbstractContextManager[Any]:
         """The context in which every operation of this arithmetic is done."""
+        return nullcontext()
 
     def number(self, value: Any) -> Any:
         """The number of this arithmetic that an input or a literal stands for."""
 
     def finish(self, entry: Any) -> Any:
         """An entry of a result, as it is handed to the caller."""
+        return entry
 
     def function(self, name: str, params: Mapping[str, Any]) -> Callable[..., Any] | None:
         """The elementwise primitive `name`; None if this arithmetic has none."""
@@ -260,10 +262,6 @@ class Mpmath(Arithmetic):
         if isinstance(value, float | np.floating):
             return mpmath.mpf(str(value))
         return mpmath.mpf(int(value) if isinstance(value, np.integer | np.bool_) else value)
-
-    def finish(self, entry: Any) -> Any:
-        """The entry as it is."""
-        return entry
 
     def function(self, name: str, params: Mapping[str, Any]) -> Callable[..., Any] | None:
         """The elementwise primitive `name`, with poles and domains as in floating point."""

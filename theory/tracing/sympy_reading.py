@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from fractions import Fraction
 from typing import Any
 
@@ -128,10 +127,6 @@ class Sympy(Arithmetic):
         self._weights: dict[sympy.Basic, sympy.Basic] = {}  # M -> w
         self._shifts: dict[sympy.Basic, sympy.Basic] = {}  # w -> M
         self._finished: dict[sympy.Basic, sympy.Basic] = {}
-
-    def working(self) -> AbstractContextManager[Any]:
-        """Nothing to set."""
-        return nullcontext()
 
     def number(self, value: Any) -> sympy.Expr:
         """An expression in real symbols, a rational or a decimal."""

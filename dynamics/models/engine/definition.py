@@ -38,6 +38,7 @@ from dynamics.validation import (
     refusing,
     whole,
 )
+from theory.closure import Closure
 from theory.events import EventRule
 from theory.law import ModelError
 from theory.model import Model
@@ -231,6 +232,18 @@ class Definition:
         rates = learning_rate(self.model.eta if eta is None else eta, None)
         steps = self.model.steps if steps is None else steps
         return Walk(rates, integer("steps", steps, at_least=1, at_most=MOST_STEPS))
+
+    def closure(
+        self,
+        parameters: Any = None,
+        eta: Any = None,
+        steps: Any = None,
+        samples: Any = None,
+        seed: Any = 0,
+    ) -> Closure:
+        """What training closes on at some parameters; see `theory.closure.Closure`."""
+        selected = self.Parameters() if parameters is None else parameters
+        return self.realization(selected, samples, seed).closure(self.walk(eta, steps))
 
     def presentation(
         self, scalars: tuple[str, ...], made: Realization, events: tuple[EventRule, ...]

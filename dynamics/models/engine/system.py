@@ -74,9 +74,9 @@ def system_of(model: Model) -> System:
         title=model.title or model.name,
         notation=notation_of(model, named, ()),
         claims=claims,
-        derivation=_derivation_of(definition),
-        defining=_defining_of(definition),
-        derivations=_no_derivations,
+        derivation=_page_of(definition, "page"),
+        defining=_page_of(definition, "defining"),
+        derivations=lambda parameters=None: {},
         Parameters=definition.Parameters,
         **kinds,  # type: ignore[arg-type]
         default_runs={
@@ -97,50 +97,19 @@ def system_of(model: Model) -> System:
         checks=checks,
         reduced_options=("eta", "steps", "coordinates", "backend"),
         full_options=("eta", "steps", "coordinates"),
-        closure=_closure_of(definition),
+        closure=definition.closure,
     )
 
 
-def _closure_of(definition: Definition) -> Callable[..., Any]:
-    def closure(
-        parameters: Any = None,
-        eta: Any = None,
-        steps: Any = None,
-        samples: Any = None,
-        seed: Any = 0,
-    ) -> Any:
-        """What training closes on at some parameters; see `theory.closure.Closure`."""
-        selected = definition.Parameters() if parameters is None else parameters
-        return definition.realization(selected, samples, seed).closure(definition.walk(eta, steps))
-
-    return closure
-
-
-def _derivation_of(definition: Definition) -> Callable[..., Page]:
-    def derivation(parameters: Any = None, eta: Any = None, steps: Any = None) -> Page:
-        """The page of the derivation at some parameters (`dynamics.models.engine.derivation`)."""
-        from dynamics.models.engine.derivation import page
+def _page_of(definition: Definition, name: str) -> Callable[..., Page]:
+    def made(parameters: Any = None, eta: Any = None, steps: Any = None) -> Page:
+        """A page at some parameters, by a function of `dynamics.models.engine.derivation`."""
+        from dynamics.models.engine import derivation
 
         selected = definition.Parameters() if parameters is None else parameters
-        return page(definition, selected, definition.walk(eta, steps))
+        return getattr(derivation, name)(definition, selected, definition.walk(eta, steps))
 
-    return derivation
-
-
-def _defining_of(definition: Definition) -> Callable[..., Page]:
-    def defining(parameters: Any = None) -> Page:
-        """What defines the model at some parameters (`dynamics.models.engine.derivation`)."""
-        from dynamics.models.engine.derivation import defining as page
-
-        selected = definition.Parameters() if parameters is None else parameters
-        return page(definition, selected, definition.walk())
-
-    return defining
-
-
-def _no_derivations(parameters: Any = None) -> Mapping[str, Any]:
-    """None: what is compiled of a model of one's own is traced, not printed."""
-    return {}
+    return made
 
 
 def _seconds(parameters: Any, full: str | None, options: Mapping[str, Any]) -> float:

@@ -163,13 +163,6 @@ def query_key(positions: FloatArray, logits: FloatArray) -> FloatArray:
     return inverse.T @ logits @ inverse
 
 
-def softmax(logits: FloatArray) -> FloatArray:
-    """Row-wise softmax, shape (D, D)."""
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    normalised: FloatArray = weights / weights.sum(axis=1, keepdims=True)
-    return normalised
-
-
 class Head(NamedTuple):
     """What the model does with what a patch attends to: act(D alpha .), act(u) = u^p + nu u."""
 
@@ -193,7 +186,9 @@ def margins(logits: FloatArray, values: FloatArray, head: Head) -> FloatArray:
     -------
     float array, shape (N,)
     """
-    weights = softmax(logits)
+    from scipy.special import softmax
+
+    weights = softmax(logits, axis=1)
     inside = weights.shape[0] * head.alpha * (values @ weights.T)
     shares = inside**head.p + head.nu * inside
     total, gross = shares.sum(axis=1), np.abs(shares).sum(axis=1)

@@ -141,12 +141,7 @@ def preactivation() -> sympy.Expr:
     return D * alpha * attended()
 
 
-def patch_contribution() -> sympy.Expr:
-    """act(O): what one patch adds to F."""
-    return activation(preactivation())
-
-
 def set_contribution() -> sympy.Expr:
     """h(a, b; Z): what a set of type (a, b) adds to F."""
-    patch = patch_contribution().subs(z, a - b)
+    patch = activation(preactivation()).subs(z, a - b)
     return sympy.Add(*[count * patch.subs(x, value) for value, count in composition().items()])

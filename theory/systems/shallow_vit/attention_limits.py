@@ -238,11 +238,6 @@ def lemma_3(
     return Evidence(lucky >= promised, case, findings)
 
 
-def scale_error(scale: float) -> float:
-    """Least distance from a vector of length ``scale`` to one of length 1."""
-    return abs(scale - 1.0)
-
-
 def printed_start(noise: float = 0.01, sigma: float = 0.1, delta: float = 0.2) -> Evidence:
     """Assumption 1 for the initial weights that Section 4.1 prints.
 
@@ -255,9 +250,9 @@ def printed_start(noise: float = 0.01, sigma: float = 0.1, delta: float = 0.2) -
     """
     rows = (("keys", delta**2 / noise**2, delta), ("values", sigma**2 / noise**2, sigma))
     findings = tuple(
-        f"{name}: length {scale:g}, at least {scale_error(scale):g} from every unit vector, "
+        f"{name}: length {scale:g}, at least {abs(scale - 1):g} from every unit vector, "
         f"{allowed:g} is allowed"
         for name, scale, allowed in rows
     )
-    holds = all(scale_error(scale) <= allowed for _, scale, allowed in rows)
+    holds = all(abs(scale - 1) <= allowed for _, scale, allowed in rows)
     return Evidence(holds, f"c0 = {noise:g}, sigma = {sigma:g}, delta = {delta:g}", findings)

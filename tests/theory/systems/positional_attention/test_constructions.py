@@ -15,7 +15,6 @@ from theory.systems.positional_attention.constructions import (
     query_key,
     set_logits,
     sharp_error,
-    softmax,
 )
 from theory.systems.positional_attention.linear_rules import SignError, sign_rule_error, walk_law
 
@@ -173,5 +172,6 @@ def test_encodings_and_logits_avoid_the_own_set_at_once():
         encodings(np.diag([1.0, -1.0]))
 
 
-def test_softmax_rows_add_up():
-    np.testing.assert_allclose(softmax(np.array([[800.0, 0.0], [1.0, 1.0]])), [[1, 0], [0.5, 0.5]])
+def test_attention_to_patches_adds_up_at_large_logits():
+    logits, values = np.array([[800.0, 0.0], [1.0, 1.0]]), np.array([[3.0, 1.0], [0.0, -2.0]])
+    np.testing.assert_allclose(margins(logits, values, Head(0.5, p=1, nu=0.0)), [5.0, -1.0])
