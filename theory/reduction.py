@@ -90,6 +90,6 @@ class ReducedSystem:
         for name, function in self.functions.items():
             expression = expression.replace(sympy.Function(name), function)
         for name, value in reversed(list(self.definitions.items())):
-            expression = expression.subs(name, value)
+            expression = expression.xreplace({name: value})
         left = {applied.func.__name__ for applied in expression.atoms(AppliedUndef)}
         return self.expand(expression) if left & set(self.functions) else expression

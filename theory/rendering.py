@@ -71,24 +71,12 @@ def _page(system: ReducedSystem, name: str) -> Page:
     """A reduced system as a page, for the function of a name."""
     if not isinstance(system, ReducedSystem):
         raise TypeError(f"{name} takes a ReducedSystem, not a {type(system).__name__}")
-    variables = [v for function in system.functions.values() for v in function.variables]
-    letters = {symbol.name: _spelled(symbol.name) for symbol in (*system.latents, *variables)}
-    letters |= system.notation.letters()
+    letters = system.notation.letters()
     for symbol in system.definitions:
         above, minus, below = str(symbol).partition("_minus_")
         if minus:
             letters[str(symbol)] = rf"\left({latex_of(above)} - {latex_of(below)}\right)"
     return Page(system.title, "", tuple(_sections(system)), letters)
-
-
-def _spelled(name: str) -> str:
-    """A code name as LaTeX: base_sub__super, the words upright."""
-    front, _, above = name.partition("__")
-    base, _, below = front.partition("_")
-    below, above = (
-        rf"\mathrm{{{part}}}".replace("_", r"\ ") if part else "" for part in (below, above)
-    )
-    return base + (f"^{{{above}}}" if above else "") + (f"_{{{below}}}" if below else "")
 
 
 def _sections(system: ReducedSystem) -> Iterator[Section]:

@@ -181,7 +181,7 @@ def _in_letters(value: Any, definitions: Mapping[Any, Any], notation: Notation) 
     """A formula without the auxiliary names of what is compiled; None where some are left."""
     auxiliary = {name: of for name, of in definitions.items() if str(name) not in notation}
     while auxiliary.keys() & value.free_symbols:
-        value = value.subs(auxiliary)
+        value = value.xreplace(auxiliary)
     return value if all(str(symbol) in notation for symbol in value.free_symbols) else None
 
 

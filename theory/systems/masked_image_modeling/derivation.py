@@ -9,8 +9,7 @@ Reference: Huang, Wen, Chi, Liang (2024), Lemmas A.8, 5.1 and 5.2.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import sympy
@@ -20,13 +19,10 @@ from theory.page import Entries, HandWritten, Page, Section, functions, plain
 from theory.systems.masked_image_modeling import information_gap, model, recursion
 from theory.systems.masked_image_modeling.notation import NOTATION
 from theory.systems.masked_image_modeling.recursion import (
-    AREA,
     MASKED,
     OTHER,
     OWN,
     Clusters,
-    Slot,
-    entry_of,
 )
 
 P, C_global, C_local, masked, gamma, eta = NOTATION.symbols("P C_global C_local masked gamma eta")
@@ -128,7 +124,7 @@ def _one_key() -> Section:
         (sympy.Symbol("R"), gamma * E(loss)),
     ]
     areas = {OWN: (z_m, A_m), OTHER: (z_i, A_i), MASKED: (z_i, A_i)}
-    rows += [(sympy.Symbol(f"beta_{k}"), push(k, u, *areas[k])) for k in areas]
+    rows += [(sympy.Symbol(f"beta_{k}"), recursion.push(k, u, *areas[k])) for k in areas]
     for kind, rest in ((OWN, {A_i: 0}), (OTHER, {Sigma: Sigma - z_i**2 * A_i**2})):
         front = sympy.Mul(*areas[kind])
         inside = sympy.expand(recursion.feature_increment(kind).subs(rest) / front)
@@ -167,24 +163,6 @@ def _risk_and_step() -> Section:
     return Section("Risk and gradient descent", words, rows)
 
 
-def push(kind: str, attention: sympy.Expr, latent: sympy.Expr, area: sympy.Expr) -> sympy.Expr:
-    """Minus the slope of the loss by the score of one key, as attention times (b - r).
-
-    Parameters
-    ----------
-    kind : str
-        ``"own"``, ``"other"`` or ``"masked"``.
-    attention : sympy.Expr
-        To the key, or to all keys of its area.
-    latent, area : sympy.Expr
-        z and A of the area of the key.
-    """
-    inside = sympy.expand(recursion.balanced(recursion.key_increment(kind)) / u)
-    names = {z_m: latent, A_m: area} if kind == OWN else {z_i: latent, A_i: area}
-    b = sympy.collect(sympy.expand(inside + r), (z_m, z_i)).subs(names)
-    return attention * (b - r) if kind == OWN else -attention * (r - b)
-
-
 def _row(name: str, clusters: Clusters) -> Section:
     """Weights, attention and loss of one row type, and the steps of every scalar."""
     rows: list[tuple[Any, ...]] = []
@@ -198,8 +176,8 @@ def _row(name: str, clusters: Clusters) -> Section:
     sizes = recursion.class_sizes(name, numbered)
     rates: dict[sympy.Symbol, list[sympy.Expr]] = {theta: [] for theta in sizes}
     for slots in numbered:
-        cluster = _Cluster(name, tuple(slots))
-        rows += cluster.rows()
+        cluster = recursion.Cluster(name, tuple(slots))
+        rows += [*cluster.definitions().items(), *_loss_and_law(cluster)]
         for theta, rate in cluster.rates().items():
             minus = rate.could_extract_minus_sign()
             rates[theta].append(-E(-rate) if minus else E(rate))
@@ -213,95 +191,25 @@ def _row(name: str, clusters: Clusters) -> Section:
     return Section(f"Rows of type {name}", (), tuple(rows), (), letters)
 
 
+def _loss_and_law(cluster: recursion.Cluster) -> list[tuple[Any, Any]]:
+    """The loss, and the probability of the numbers of unmasked patches."""
+    ways = [
+        slot.summed(sympy.binomial(size, h)).replace(sympy.Sum, sympy.Product)
+        for slot in cluster.slots
+        for (_, h, _), (_, size) in zip(cluster.cells(slot), slot.cells, strict=True)
+        if h != 0
+    ]
+    suffix = cluster.slots[0].cluster
+    chance = sympy.Mul(*ways) / sympy.binomial(P - 1, masked - 1)
+    return [(sympy.Symbol(f"loss{suffix}"), cluster.loss()), (sympy.Symbol(f"W{suffix}"), chance)]
+
+
 def _counted(number: sympy.Expr) -> str:
     return "1 entry" if number == 1 else f"`{plain(number)}` entries"
 
 
 def _kind(theta: sympy.Symbol) -> str:
     return "Phi" if "_Phi_" in theta.name else "Ups"
-
-
-@dataclass(frozen=True)
-class _Cluster:
-    """The areas of one cluster as a row sees them."""
-
-    row: str
-    slots: tuple[Slot, ...]
-
-    def named(self, letter: str, slot: Slot) -> sympy.Expr:
-        """A letter of an area: with index m, the name of its class, or i."""
-        if slot is self.slots[0]:
-            return sympy.Symbol(f"{letter}_m{slot.cluster}", real=True)
-        if slot.multiplicity == 1:
-            return sympy.Symbol(f"{letter}_{slot.phi}{slot.cluster}", real=True)
-        alike = [other for other in self.slots[1:] if other.multiplicity != 1]
-        whole = f"{letter}_{slot.phi}{slot.cluster}"
-        return Entries(letter if len(alike) == 1 and not slot.cluster else whole)[AREA]
-
-    @cached_property
-    def total(self) -> sympy.Symbol:
-        """Sum of all weights."""
-        return sympy.Symbol(f"N{self.slots[0].cluster}", positive=True)
-
-    def cells(self, slot: Slot) -> list[tuple[sympy.Symbol, sympy.Expr, sympy.Expr, sympy.Expr]]:
-        """Ups, unmasked patches, masked ones, and weight of the unmasked, of each cell."""
-        cells = []
-        phi = entry_of(self.row, "Phi", slot.phi)
-        several = len([name for name, _ in slot.cells if name != "self"]) > 1
-        for name, size in slot.cells:
-            ups = entry_of(self.row, "Ups", name)
-            word = f"h_{name.replace('-', '_')}" if several else "h"
-            h = sympy.Integer(0) if name == "self" else self.named(word, slot)
-            weight = h * sympy.exp(ups + self.named("z", slot) * phi)
-            cells.append((ups, h, size - h, weight))
-        return cells
-
-    def rows(self) -> list[tuple[Any, ...]]:
-        """N, the attention to each area, r, the loss, and the law of the numbers of unmasked."""
-        weights, rows, ways = [], [], []
-        for slot in self.slots:
-            cells = self.cells(slot)
-            hidden = [masked * sympy.exp(ups) for ups, _, masked, _ in cells]
-            own = sympy.Add(*[weight for *_, weight in cells])
-            weights.append(slot.summed(own + sympy.Add(*hidden)))
-            rows.append((self.named("A", slot), own / self.total))
-            for (_, h, *_), (name, size) in zip(cells, slot.cells, strict=True):
-                if name != "self":
-                    ways.append(
-                        slot.summed(sympy.binomial(size, h)).replace(sympy.Sum, sympy.Product)
-                    )
-        squares = [self.named("z", slot) ** 2 * self.named("A", slot) ** 2 for slot in self.slots]
-        others = sympy.Add(
-            *[k.summed(part) for k, part in zip(self.slots, squares, strict=True)][1:]
-        )
-        own = self.named("z", self.slots[0]), self.named("A", self.slots[0])
-        name = self.slots[0].cluster
-        rows += [
-            (sympy.Symbol(f"r{name}"), own[0] ** 2 * own[1] * (1 - own[1]) - others),
-            (sympy.Symbol(f"loss{name}"), sympy.factor(model.area_loss(own, {})) + others / 2),
-            (sympy.Symbol(f"W{name}"), sympy.Mul(*ways) / sympy.binomial(P - 1, masked - 1)),
-        ]
-        return [(self.total, sympy.Add(*weights)), *rows]
-
-    def rates(self) -> dict[sympy.Symbol, sympy.Expr]:
-        """Minus the slope of the loss by each scalar, before the mean."""
-        rates: dict[sympy.Symbol, sympy.Expr] = {}
-        mean = sympy.Symbol(f"r{self.slots[0].cluster}", real=True)
-        for position, slot in enumerate(self.slots):
-            kind, here = OTHER if position else OWN, (self.named("z", slot), self.named("A", slot))
-            cells = self.cells(slot)
-            moved = [(entry_of(self.row, "Phi", slot.phi), here[0] * push(kind, here[1], *here))]
-            for ups, h, masked, weight in cells:
-                whole = [other for other in cells if other[1] != 0]
-                share = here[1] if len(whole) == 1 else weight / self.total
-                pushed = push(kind, share, *here) if h != 0 else 0
-                pushed += masked * push(MASKED, sympy.exp(ups) / self.total, *here)
-                moved.append((ups, pushed))
-            for theta, rate in moved:
-                rate = rate.subs(r, mean) if rate != 0 else rate
-                minus = -1 if rate.could_extract_minus_sign() else 1
-                rates[theta] = rates.get(theta, 0) + minus * slot.summed(minus * rate)
-        return rates
 
 
 def _start() -> Section:

@@ -19,12 +19,13 @@ is a `ReducedSystem` of its own (`derive`; `family` with letters for the sizes).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import sympy
 
+from theory.page import Entries
 from theory.reduction import ReducedSystem
 from theory.systems.masked_image_modeling import model
 from theory.systems.masked_image_modeling.notation import NOTATION
@@ -114,28 +115,11 @@ class Slot:
     cells: tuple[tuple[str, sympy.Expr], ...]
     cluster: str = ""
 
-    @property
-    def latents(self) -> dict[str, sympy.Expr]:
-        """Z, and h_<class>: unmasked patches of each cell but p, which is masked.
-
-        Symbols of a single area, indexed ones of several.
-        """
-        names = ["z", *(_count_name(ups) for ups, _ in self.cells if ups != "self")]
-        whole = {name: f"{name}__{self.phi}{self.cluster}" for name in names}
-        if self.multiplicity == 1:
-            return {name: sympy.Symbol(text, nonnegative=True) for name, text in whole.items()}
-        bases = {name: sympy.IndexedBase(text, nonnegative=True) for name, text in whole.items()}
-        return {name: base[AREA] for name, base in bases.items()}
-
     def summed(self, expression: sympy.Expr) -> sympy.Expr:
         """Sum over the areas of the class."""
         if self.multiplicity == 1:
             return expression
         return sympy.Sum(expression, (AREA, 1, self.multiplicity))
-
-
-def _count_name(ups: str) -> str:
-    return f"h_{ups.replace('-', '_')}"
 
 
 def entry_of(row: str, kind: str, name: str) -> sympy.Symbol:
@@ -205,9 +189,9 @@ def derive(row: RowType, name: str) -> ReducedSystem:
     Returns
     -------
     ReducedSystem
-        Its risk is the loss L_p of one patch of the type. Latents of an area are the numbers h of
-        unmasked patches in each of its cells and z, those of areas alike being indexed; blocks are
-        the rates of every correlation, before the mean (Lemmas 5.1 and 5.2).
+        Its risk is the loss L_p of one patch of the type; blocks are the rates of every
+        correlation, before the mean (Lemmas 5.1 and 5.2). The mean is over z of every area and the
+        number h of unmasked patches in each of its cells, those of areas alike being indexed.
     """
     return _reduced(name, slots_of(row), (row.ups_names, row.phi_names))
 
@@ -225,18 +209,12 @@ def _reduced(
         state = [
             entry_of(row, k, name) for k, part in zip(KINDS, names, strict=True) for name in part
         ]
-    definitions: dict[sympy.Symbol, sympy.Expr] = {}
-    functions: dict[str, sympy.Lambda] = {}
-    losses: list[sympy.Expr] = []
+    areas = [Cluster(row, tuple(slots)) for slots in clusters]
+    definitions: dict[sympy.Expr, sympy.Expr] = {}
     rates: dict[sympy.Symbol, list[sympy.Expr]] = {theta: [] for theta in state}
-    for slots in clusters:
-        total, own, mean, shares = _attention(row, slots, definitions, functions)
-        z = slots[0].latents["z"]
-        others = zip(slots[1:], shares[1:], strict=True)
-        energy = sympy.Add(*[slot.summed(slot.latents["z"] ** 2 * A**2) for slot, A in others])
-        definitions[mean] = z**2 * own * (1 - own) - energy
-        losses.append((z**2 * (1 - own) ** 2 + energy) / 2)
-        for theta, rate in _rates(row, slots, shares, (total, own, mean)).items():
+    for cluster in areas:
+        definitions |= cluster.definitions()
+        for theta, rate in cluster.rates().items():
             rates[theta].append(rate)
     share = gamma / len(clusters)
     symbolic = any(not sympy.sympify(size).is_number for size in sizes.values())
@@ -246,19 +224,14 @@ def _reduced(
         notation=NOTATION,
         state=tuple(state),
         parameters=(P, C_global, C_local, gamma) if symbolic else (gamma,),
-        latents=tuple(
-            latent.base.label if isinstance(latent, sympy.Indexed) else latent
-            for slots in clusters
-            for slot in slots
-            for latent in slot.latents.values()
-        ),
+        latents=(),
         multiplicity={theta: sizes[theta] for theta in state},
         definitions=definitions,
         blocks={
             f"d_{theta.name}": share * sympy.Add(*rates[theta]) / sizes[theta] for theta in state
         },
-        functions=functions,
-        risk_integrand=share * sympy.Add(*losses),
+        functions={},
+        risk_integrand=share * sympy.Add(*[cluster.loss() for cluster in areas]),
         order_parameters={},
         observables={},
         shift_invariant=ups,
@@ -290,61 +263,116 @@ def class_sizes(row: str, clusters: Clusters) -> dict[sympy.Symbol, sympy.Expr]:
     return sizes
 
 
-def _attention(
-    row: str,
-    slots: Sequence[Slot],
-    definitions: dict[sympy.Symbol, sympy.Expr],
-    functions: dict[str, sympy.Lambda],
-) -> tuple[sympy.Symbol, sympy.Symbol, sympy.Symbol, list[sympy.Expr]]:
-    """Symbols of the total weight, A_m and r of one cluster, and A of every slot, p's own first.
+@dataclass(frozen=True)
+class Cluster:
+    """The areas of one cluster as the rows of one type see them.
 
-    The total, A_m and what the functions stand for are added to definitions and functions.
+    Attributes
+    ----------
+    row : str
+        Name of the type.
+    slots : tuple of Slot
+        Classes of areas, p's own first.
     """
-    suffix = slots[0].cluster
-    total = sympy.Symbol(f"D{suffix}", positive=True)
-    own, mean = (sympy.Symbol(f"{name}{suffix}", real=True) for name in (A_m.name, r.name))
-    weights, shares = [], []
-    for position, slot in enumerate(slots):
-        latents, phi = slot.latents, entry_of(row, "Phi", slot.phi)
-        unmasked, hidden = [], []
+
+    row: str
+    slots: tuple[Slot, ...]
+
+    def named(self, letter: str, slot: Slot) -> sympy.Expr:
+        """A letter of an area: with index m, the name of its class, or i."""
+        if slot is self.slots[0]:
+            return sympy.Symbol(f"{letter}_m{slot.cluster}", real=True)
+        whole = f"{letter}_{slot.phi}{slot.cluster}"
+        if slot.multiplicity == 1:
+            return sympy.Symbol(whole, real=True)
+        alike = [other for other in self.slots[1:] if other.multiplicity != 1]
+        return Entries(letter if len(alike) == 1 and not slot.cluster else whole)[AREA]
+
+    @property
+    def total(self) -> sympy.Symbol:
+        """Sum of all weights."""
+        return sympy.Symbol(f"N{self.slots[0].cluster}", positive=True)
+
+    @property
+    def mean(self) -> sympy.Symbol:
+        """The r of the cluster."""
+        return sympy.Symbol(f"{r.name}{self.slots[0].cluster}", real=True)
+
+    def cells(self, slot: Slot) -> list[tuple[sympy.Symbol, sympy.Expr, sympy.Expr]]:
+        """Ups, unmasked patches and masked ones of each cell; p itself is masked."""
+        several = len([name for name, _ in slot.cells if name != "self"]) > 1
+        cells = []
         for name, size in slot.cells:
-            y, h = entry_of(row, "Ups", name), latents.get(_count_name(name), 0)
-            unmasked.append(h * sympy.exp(y + latents["z"] * phi))
-            hidden.append((size - h) * sympy.exp(y))
-        weights.append(slot.summed(sympy.Add(*unmasked, *hidden)))
-        plain = [sympy.Symbol(name, nonnegative=True) for name in latents]
-        named = dict(zip(latents.values(), plain, strict=True))
-        content = sympy.Lambda(tuple(plain), (sympy.Add(*unmasked) / total).subs(named))
-        if position:
-            functions[f"A_{slot.phi}{suffix}"] = content
-            shares.append(sympy.Function(f"A_{slot.phi}{suffix}")(*latents.values()))
-        else:
-            shares.append(own)
-            definitions |= {total: total, own: content(*latents.values())}
-    definitions[total] = sympy.Add(*weights)
-    return total, own, mean, shares
+            word = f"h_{name.replace('-', '_')}" if several else "h"
+            h = sympy.Integer(0) if name == "self" else self.named(word, slot)
+            cells.append((entry_of(self.row, "Ups", name), h, size - h))
+        return cells
+
+    def weight(self, slot: Slot, ups: sympy.Symbol, h: sympy.Expr) -> sympy.Expr:
+        """Weight of the unmasked patches of a cell."""
+        phi = entry_of(self.row, "Phi", slot.phi)
+        return h * sympy.exp(ups + self.named("z", slot) * phi)
+
+    def definitions(self) -> dict[sympy.Expr, sympy.Expr]:
+        """N, the attention to each area, and r."""
+        weights, shares = [], {}
+        for slot in self.slots:
+            cells = self.cells(slot)
+            unmasked = sympy.Add(*[self.weight(slot, ups, h) for ups, h, _ in cells])
+            hidden = [count * sympy.exp(ups) for ups, _, count in cells]
+            weights.append(slot.summed(unmasked + sympy.Add(*hidden)))
+            shares[self.named("A", slot)] = unmasked / self.total
+        z, own = self.own
+        mean = z**2 * own * (1 - own) - self.others()
+        return {self.total: sympy.Add(*weights), **shares, self.mean: mean}
+
+    @property
+    def own(self) -> tuple[sympy.Expr, sympy.Expr]:
+        """Latent of p's own area, and the attention to it."""
+        return self.named("z", self.slots[0]), self.named("A", self.slots[0])
+
+    def others(self) -> sympy.Expr:
+        """Sum of z^2 A^2 over the other areas."""
+        parts = [(k, self.named("z", k) ** 2 * self.named("A", k) ** 2) for k in self.slots[1:]]
+        return sympy.Add(*[slot.summed(part) for slot, part in parts])
+
+    def loss(self) -> sympy.Expr:
+        """Lemma A.8."""
+        return sympy.factor(model.area_loss(self.own, {})) + self.others() / 2
+
+    def rates(self) -> dict[sympy.Symbol, sympy.Expr]:
+        """Minus the slope of the loss by each scalar, before the mean."""
+        rates: dict[sympy.Symbol, sympy.Expr] = {}
+        for position, slot in enumerate(self.slots):
+            kind, here = OTHER if position else OWN, (self.named("z", slot), self.named("A", slot))
+            cells = self.cells(slot)
+            moved = [(entry_of(self.row, "Phi", slot.phi), here[0] * push(kind, here[1], *here))]
+            alone = len([h for _, h, _ in cells if h != 0]) == 1
+            for ups, h, hidden in cells:
+                share = here[1] if alone else self.weight(slot, ups, h) / self.total
+                pushed = push(kind, share, *here) if h != 0 else 0
+                pushed += hidden * push(MASKED, sympy.exp(ups) / self.total, *here)
+                moved.append((ups, pushed))
+            for theta, rate in moved:
+                rate = sympy.sympify(rate).subs(r, self.mean)
+                minus = -1 if rate.could_extract_minus_sign() else 1
+                rates[theta] = rates.get(theta, 0) + minus * slot.summed(minus * rate)
+        return rates
 
 
-def _rates(
-    row: str,
-    slots: Sequence[Slot],
-    shares: Sequence[sympy.Expr],
-    common: tuple[sympy.Symbol, sympy.Symbol, sympy.Symbol],
-) -> Mapping[sympy.Symbol, sympy.Expr]:
-    """Sum over all entries that share a state of minus the slope of the loss, for one cluster."""
-    total, own, mean = common
-    result: dict[sympy.Symbol, sympy.Expr] = {}
-    for position, (slot, share) in enumerate(zip(slots, shares, strict=True)):
-        kind, latents = OTHER if position else OWN, slot.latents
-        z = latents["z"]
-        here = {z_m: slots[0].latents["z"], A_m: own, r: mean, z_i: z, A_i: share}
-        phi = entry_of(row, "Phi", slot.phi)
-        moved = [(phi, balanced(feature_increment(kind)))]
-        for name, size in slot.cells:
-            ups, h = entry_of(row, "Ups", name), latents.get(_count_name(name), 0)
-            for where, count, score in ((kind, h, ups + z * phi), (MASKED, size - h, ups)):
-                rate = balanced(key_increment(where)).subs(u, sympy.exp(score) / total)
-                moved.append((ups, count * rate))
-        for theta, rate in moved:
-            result[theta] = result.get(theta, 0) + slot.summed(rate.subs(here, simultaneous=True))
-    return result
+def push(kind: str, attention: sympy.Expr, latent: sympy.Expr, area: sympy.Expr) -> sympy.Expr:
+    """Minus the slope of the loss by the score of one key, as attention times (b - r).
+
+    Parameters
+    ----------
+    kind : str
+        ``"own"``, ``"other"`` or ``"masked"``.
+    attention : sympy.Expr
+        To the key, or to all keys of its area.
+    latent, area : sympy.Expr
+        z and A of the area of the key.
+    """
+    inside = sympy.expand(balanced(key_increment(kind)) / u)
+    names = {z_m: latent, A_m: area} if kind == OWN else {z_i: latent, A_i: area}
+    b = sympy.collect(sympy.expand(inside + r), (z_m, z_i)).subs(names)
+    return attention * (b - r) if kind == OWN else -attention * (r - b)

@@ -146,9 +146,9 @@ def test_every_claim_says_what_would_falsify_it():
 
 def test_rendering():
     text = as_text(recursion.family()["local"])
-    assert "d_local_Ups_self = -gamma*r*exp(local_Ups_self)/D" in text
-    assert "A_global(z, h_global) = h_global*exp(local_Phi_global*z + local_Ups_global)/D" in text
+    assert "d_local_Ups_self = -gamma*r*exp(local_Ups_self)/N" in text
+    assert "A_global = h_global*exp(local_Phi_global*z_global + local_Ups_global)/N" in text
     latex = as_latex(recursion.family()["global"])
-    assert r"A_{\mathrm{local}}\left(z, h_{\mathrm{local}}\right)" in latex
+    assert r"A_{i} &= \frac{h_{i} e^{" in latex
     assert r"\dot\Upsilon^{\mathrm{global}}_{\mathrm{local}}" in latex
     assert "mathcal" not in latex

@@ -27,21 +27,20 @@ def latents_of(row, areas, hidden, drawn):
     found, offsets = {}, feature_offsets(areas)
     for k, cluster in enumerate(areas):
         own = cluster[row.patches[0]]
-        suffix = f"_{k + 1}" if len(areas) > 1 else ""
+        names = recursion.Cluster("row", tuple(recursion.slots_of(row)[k]))
         for number, slot in enumerate(row.clusters[k]):
             inside = [
                 a
                 for a in range(cluster.max() + 1)
                 if row.phi_of[0, offsets[k] + a] == slot.phi and (a == own) == (number == 0)
             ]
+            here = names.slots[number]
             for i, a in enumerate(inside, start=1):
-                index = f"[{i}]" if slot.multiplicity > 1 else ""
-                name = f"__{row.phi_names[slot.phi]}{suffix}{index}"
-                found[f"z{name}"] = drawn[offsets[k] + a]
+                found[str(names.named("z", here).subs(recursion.AREA, i))] = drawn[offsets[k] + a]
                 seen = [q for q in np.flatnonzero(cluster == a) if q not in hidden]
-                for ups, _ in slot.cells:
-                    word = row.ups_names[ups].replace("-", "_")
-                    found[f"h_{word}{name}"] = sum(row.ups_of[0, q] == ups for q in seen)
+                for (ups, _), (_, h, _) in zip(slot.cells, names.cells(here), strict=True):
+                    count = sum(row.ups_of[0, q] == ups for q in seen)
+                    found[str(h.subs(recursion.AREA, i))] = count
     return found
 
 
@@ -89,7 +88,7 @@ def drawn(expression):
     expression = expression.subs(SIZES).doit()
     found = {}
     for latent in expression.atoms(sympy.Indexed) | expression.free_symbols:
-        if "__" in str(latent) and latent.is_commutative:
+        if str(latent)[:2] in ("z_", "z[", "h_", "h["):
             mixed = sum(map(ord, str(latent)))
             found[latent] = 0.5 + mixed % 17 / 20 if str(latent)[0] == "z" else 1
     return expression.xreplace(found)
