@@ -28,17 +28,12 @@ __all__ = [
     "read_model",
 ]
 
-_MODULES = {
-    "law": ("ModelError",),
-    "model": ("Model",),
-    "model_file": ("read_model",),
-    "rendering": ("as_latex", "as_text"),
-    "symmetry": ("Partition", "PermutationGroup", "classes"),
-}
+_MODULES = {"Model": "model", "ModelError": "law", "read_model": "model_file"}
+_MODULES |= dict.fromkeys(("as_latex", "as_text"), "rendering")
+_MODULES |= dict.fromkeys(("Partition", "PermutationGroup", "classes"), "symmetry")
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _MODULES.items():
-        if name in names:
-            return getattr(import_module(f"theory.{module}"), name)
-    raise AttributeError(f"module 'theory' has no attribute {name!r}")
+    if name not in _MODULES:
+        raise AttributeError(f"module 'theory' has no attribute {name!r}")
+    return getattr(import_module(f"theory.{_MODULES[name]}"), name)

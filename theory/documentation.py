@@ -13,7 +13,7 @@ A name that ends with ``*`` stands for all that begin so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import cleandoc
@@ -57,12 +57,11 @@ class Documentation:
     @cached_property
     def fields(self) -> Mapping[str, str]:
         """Name, or beginning of names with a ``*``, -> meaning, formulas between dollar signs."""
-        return dict(self._fields())
-
-    def _fields(self) -> Iterator[tuple[str, str]]:
-        for names, meaning in FIELD.findall(cleandoc(self.text) + "\n"):
-            for name in names.split(","):
-                yield name.strip(), from_docstring(_joined(meaning))
+        return {
+            name.strip(): from_docstring(_joined(meaning))
+            for names, meaning in FIELD.findall(cleandoc(self.text) + "\n")
+            for name in names.split(",")
+        }
 
     def meaning(self, name: str) -> str:
         """What a symbol means; "" where the docstring does not say so."""

@@ -72,14 +72,14 @@ class ReducedSystem:
     notation: Notation
     state: tuple[sympy.Symbol, ...]
     parameters: tuple[sympy.Symbol, ...]
-    latents: tuple[sympy.Symbol, ...]
-    multiplicity: Mapping[sympy.Symbol, sympy.Expr]
-    definitions: Mapping[sympy.Symbol, sympy.Expr]
-    blocks: Mapping[str, sympy.Expr]
-    functions: Mapping[str, sympy.Lambda]
-    risk_integrand: sympy.Expr | None
-    order_parameters: Mapping[str, sympy.Expr]
-    observables: Mapping[str, sympy.Expr]
+    latents: tuple[sympy.Symbol, ...] = ()
+    multiplicity: Mapping[sympy.Symbol, sympy.Expr] = field(default_factory=dict)
+    definitions: Mapping[sympy.Symbol, sympy.Expr] = field(default_factory=dict)
+    blocks: Mapping[str, sympy.Expr] = field(default_factory=dict)
+    functions: Mapping[str, sympy.Lambda] = field(default_factory=dict)
+    risk_integrand: sympy.Expr | None = None
+    order_parameters: Mapping[str, sympy.Expr] = field(default_factory=dict)
+    observables: Mapping[str, sympy.Expr] = field(default_factory=dict)
     shift_invariant: tuple[sympy.Symbol, ...] = ()
     invariants: tuple[sympy.Expr, ...] = ()
     steps: Mapping[sympy.Symbol, sympy.Expr] = field(default_factory=dict)

@@ -286,11 +286,12 @@ def restricted_loss(
     if columns is None or made.law is None:
         return _read(made, closure, symbols, None)
     one = select_samples(made.law.samples, 0)
-    leaves, structure = jax.tree.flatten(one)
-    cuts = np.cumsum([np.size(leaf) for leaf in leaves])[:-1]
-    parts = np.split(np.array(columns, dtype=object), cuts)
-    named = [part.reshape(np.shape(leaf)) for part, leaf in zip(parts, leaves, strict=True)]
-    return _read(made, closure, symbols, (one, jax.tree.unflatten(structure, named)))
+    left = iter(columns)
+
+    def named(leaf: Any) -> Any:
+        return np.array([next(left) for _ in range(np.size(leaf))], object).reshape(np.shape(leaf))
+
+    return _read(made, closure, symbols, (one, jax.tree.map(named, one)))
 
 
 def _read(

@@ -65,6 +65,7 @@ class Program:
         self.model, self.statics, self.shapes = model, dict(statics), dict(shapes)
         self.size = sum(prod(shape) for shape in shapes.values())
         self._checked: set[str] = set()
+        self._counted: dict[Any, int] = {}
 
     def theta(self, flat: Any, fixed: Any) -> dict[str, Any]:
         """Every array by its name, trained and fixed."""
@@ -113,10 +114,6 @@ class Program:
             shapes = [v.aval.shape for eqn in program.eqns for v in eqn.outvars]
             self._counted[key] = sum(prod(shape) for shape in shapes)
         return self._counted[key]
-
-    @cached_property
-    def _counted(self) -> dict[Any, int]:
-        return {}
 
     def blocks(self, data: Data) -> tuple[Any, Any, int]:
         """Weights and samples cut into blocks, (blocks, M, ...), the last filled with weight 0."""

@@ -224,16 +224,12 @@ def _reduced(
         notation=NOTATION,
         state=tuple(state),
         parameters=(P, C_global, C_local, gamma) if symbolic else (gamma,),
-        latents=(),
         multiplicity={theta: sizes[theta] for theta in state},
         definitions=definitions,
         blocks={
             f"d_{theta.name}": share * sympy.Add(*rates[theta]) / sizes[theta] for theta in state
         },
-        functions={},
         risk_integrand=share * sympy.Add(*[cluster.loss() for cluster in areas]),
-        order_parameters={},
-        observables={},
         shift_invariant=ups,
         invariants=(
             sympy.Add(

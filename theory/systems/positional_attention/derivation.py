@@ -151,34 +151,6 @@ def _step() -> Section:
     return Section("Gradient descent, on three scalars", words, rows)
 
 
-def through_softmax(quantity: sympy.Expr, name: sympy.Expr, theta: sympy.Symbol) -> sympy.Expr:
-    """Slope by gamma or rho of what is linear in the entries of S, in itself: a product.
-
-    With T the numerator of the quantity over the total weight N, the slope of T/N is
-    (T' - (T/N) N')/N; a weight over N is an entry of S.
-
-    Parameters
-    ----------
-    quantity : sympy.Expr
-        In Lambda, Gamma, Xi.
-    name : sympy.Expr
-        What stands for it in the slope.
-    theta : sympy.Symbol
-        gamma or rho.
-    """
-    weights = model.orbit_attention()
-    moving = model.ATTENTION["gamma" if theta == gamma else "rho"]
-    total = sympy.fraction(sympy.together(weights[moving]))[1]
-    above = quantity.subs({entry: sympy.numer(weight) for entry, weight in weights.items()})
-    front = sympy.diff(sympy.numer(weights[moving]), theta)
-    of_above, of_total = (sympy.diff(part, theta) / front for part in (above, total))
-    plain = of_above - name * of_total
-    both = of_above != 0
-    return (
-        scale * moving * (min(plain, sympy.factor(plain), key=sympy.count_ops) if both else plain)
-    )
-
-
 def _attention() -> Section:
     """Lambda, Gamma, Xi, G, and their slopes."""
     weights = model.orbit_attention()
@@ -190,7 +162,7 @@ def _attention() -> Section:
         rows += [(G, value)] if entry == G else []
         for t in (gamma, rho):
             name = sympy.Symbol(f"d{entry.name}/d{t.name}", real=True)
-            rows.append((name, through_softmax(value, entry, t)))
+            rows.append((name, recursion.through_softmax(value, entry, t)))
     words = (
         "A row of `S` holds `Lambda` on the diagonal, `Gamma` inside the set, `Xi` elsewhere.",
     )
@@ -224,7 +196,8 @@ def _descent() -> Section:
     rows: list[tuple[Any, ...]] = [(slope(u), sympy.powsimp(sympy.diff(model.activation(u), u)))]
     rows.append((dO(x, z, alpha), sympy.diff(model.preactivation(), alpha)))
     rows += [
-        (dO(x, z, t), through_softmax(model.preactivation(), seen(x, z), t)) for t in (gamma, rho)
+        (dO(x, z, t), recursion.through_softmax(model.preactivation(), seen(x, z), t))
+        for t in (gamma, rho)
     ]
     terms = [
         count * slope(seen(value, sums[k])) * dO(value, sums[k], theta)

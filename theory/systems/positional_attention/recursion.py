@@ -327,14 +327,12 @@ def leading_order(linear: bool = True) -> ReducedSystem:
         notation=NOTATION,
         state=STATE,
         parameters=PARAMETERS,
-        latents=(),
         multiplicity=multiplicity(),
         definitions=attention_definitions(),
         blocks={"signal": share},
         order_parameters=order_parameters(),
         observables=observables(),
         shift_invariant=(beta, gamma, rho),
-        functions={},
         risk_integrand=sympy.log(1 + sympy.exp(-share)),
     )
 
@@ -347,20 +345,35 @@ def leading_increment(theta: sympy.Symbol) -> sympy.Expr:
     """
     share = leading_order(linear=False).blocks["signal"]
     return sympy.factor(
-        sig * sympy.diff(share, G) * own_attention_rate(theta) / multiplicity()[theta]
+        sig
+        * sympy.diff(share, G)
+        * through_softmax(model.own_attention(), G, theta)
+        / multiplicity()[theta]
     )
 
 
-def own_attention_rate(theta: sympy.Symbol) -> sympy.Expr:
-    """dG/d gamma or dG/d rho in closed form: the entry of S that moves, times a function of G.
+def through_softmax(quantity: sympy.Expr, name: sympy.Expr, theta: sympy.Symbol) -> sympy.Expr:
+    """Slope by gamma or rho of what is linear in the entries of S, in itself: a product.
 
-    From `closed_slope`, the entries that do not move eliminated by the row sum and by G.
+    With T the numerator of the quantity over the total weight N, the slope of T/N is
+    (T' - (T/N) N')/N; a weight over N is an entry of S.
+
+    Parameters
+    ----------
+    quantity : sympy.Expr
+        In Lambda, Gamma, Xi.
+    name : sympy.Expr
+        What stands for it in the slope.
+    theta : sympy.Symbol
+        gamma or rho.
     """
-    own, _, other = model.ATTENTION.values()
-    counts = row_entries()
+    weights = model.orbit_attention()
     moving = model.ATTENTION["gamma" if theta == gamma else "rho"]
-    carried = [(n, model.ATTENTION[orbit]) for orbit, n in counts.items() if orbit != "rho"]
-    slope = D * sympy.Add(*[n * closed_slope(entry, theta) for n, entry in carried])
-    equations = [model.own_attention() - G, counts["rho"] * other - (1 - G / D)]
-    eliminated = sympy.solve(equations, [own, other], dict=True)[0]
-    return moving * sympy.factor(sympy.simplify((slope / moving).subs(eliminated)))
+    total = sympy.fraction(sympy.together(weights[moving]))[1]
+    above = quantity.subs({entry: sympy.numer(weight) for entry, weight in weights.items()})
+    front = sympy.diff(sympy.numer(weights[moving]), theta)
+    of_above, of_total = (sympy.diff(part, theta) / front for part in (above, total))
+    plain = of_above - name * of_total
+    both = of_above != 0
+    shorter = min(plain, sympy.factor(plain), key=sympy.count_ops) if both else plain
+    return scale * moving * shorter

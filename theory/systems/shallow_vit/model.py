@@ -23,7 +23,7 @@ its factors. Two expressions are equal where these mappings are, whatever the si
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -217,13 +217,10 @@ def evaluate(
     product : callable
         Product of two values.
     """
-    result = []
-    for word, coefficient in terms(expression).items():
-        value = values[word[0]]
-        for factor in word[1:]:
-            value = product(value, values[factor])
-        result.append((coefficient, value))
-    return result
+    return [
+        (coefficient, reduce(product, (values[factor] for factor in word)))
+        for word, coefficient in terms(expression).items()
+    ]
 
 
 def _contracted(word: Word, rules: Rules, plain: Mapping[Matrix, Matrix]) -> Word:
