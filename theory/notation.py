@@ -62,6 +62,24 @@ Row = tuple[Any, ...]
 """The fields of a `NotationEntry`, in their order."""
 
 
+def word(name: str, meaning: str) -> Row:
+    r"""The row of a quantity that has no letter: its name in words, upright in LaTeX.
+
+    Parameters
+    ----------
+    name : str
+        Code name.
+    meaning : str
+
+    Examples
+    --------
+    >>> word("random_sets", "any, or mixed")
+    ('random_sets', 'random sets', '\\mathrm{random\\ sets}', 'any, or mixed')
+    """
+    upright = name.replace("_", r"\ ")
+    return name, name.replace("_", " "), rf"\mathrm{{{upright}}}", meaning
+
+
 class Notation(Mapping[str, NotationEntry]):
     """The notation table of one system: code name -> `NotationEntry`.
 

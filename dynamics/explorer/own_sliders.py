@@ -11,7 +11,7 @@ import sympy
 from dynamics.explorer.page_model import Slider
 from dynamics.explorer.printing import expression, script
 from dynamics.explorer.real_constants import Reading
-from dynamics.models.engine.limits import SIGN, WORDS, Limit, parse_limits
+from dynamics.models.engine.definition import SIGN, WORDS, Limit, parse_limits
 from theory.model import Model
 
 FAR = 1e6

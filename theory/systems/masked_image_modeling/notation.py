@@ -38,6 +38,7 @@ from theory.notation import (
     Notation,
     NotationEntry,
     Row,
+    word,
 )
 
 
@@ -79,7 +80,7 @@ def entries_of_row(row: str, ups: Iterable[str], phi: Iterable[str]) -> tuple[No
 _OWN_ATTENTION = "attention of a {} patch to its own unmasked area, if it is not empty: mean"
 
 ROWS: tuple[Row, ...] = (
-    ("family", "family", r"\mathrm{family}", "family of partitions"),
+    word("family", "family of partitions"),
     ("areas", "P_ka", r"\mathcal{P}_{k,a}", "area of each patch, cluster by cluster"),
     ("P", "P", "P", "number of patches", NATURAL),
     ("K", "K", "K", "number of clusters", NATURAL),
@@ -118,10 +119,8 @@ ROWS: tuple[Row, ...] = (
     ("gap_g", "Lg-L*", r"L_g - L_g^\star", "loss of a global patch above its floor"),
     ("risk", "R", r"\mathcal{L}", "population loss of all patches"),
     ("floor", "L*", r"\mathcal{L}^\star", "unavoidable error of all patches"),
-    (
+    word(
         "patch_association",
-        "patch association",
-        r"\mathrm{patch\ association}",
         "share of the patches with half of their attention on their own unmasked area",
     ),
     ("u", "u", "u_q", "attention to one key", POSITIVE),

@@ -20,19 +20,14 @@ from __future__ import annotations
 import sympy
 
 from theory.events import RISE, Crossing, EventRule, ExceedsRunMaximum, RisesAgain
-from theory.notation import COUNT, INTEGER, NATURAL, POSITIVE, REAL, Notation, Row
+from theory.notation import COUNT, INTEGER, NATURAL, POSITIVE, REAL, Notation, Row, word
 
 ROWS: tuple[Row, ...] = (
     ("D", "D", "D", "number of patches", NATURAL),
     ("C", "C", "C", "patches in each set", NATURAL),
     ("L", "L", "L", "number of sets, D/C", NATURAL),
     ("q", "q", "q", "chance that a patch of a random set carries a feature"),
-    (
-        "random_sets",
-        "random sets",
-        r"\mathrm{random\ sets}",
-        "any, or mixed: no random set is all of one sign",
-    ),
+    word("random_sets", "any, or mixed: no random set is all of one sign"),
     ("p", "p", "p", "odd degree of the activation", NATURAL),
     ("nu", "ν", r"\nu", "linear part of the activation", POSITIVE),
     ("beta", "β", r"\beta", "diagonal of A, never trained (sigma_A)"),
@@ -81,12 +76,7 @@ ROWS: tuple[Row, ...] = (
         r"P_{\mathrm{test}}(yF \leq 0)",
         "error on fresh samples, a margin of 0 counting as one",
     ),
-    (
-        "patch_association",
-        "patch association",
-        r"\mathrm{patch\ association}",
-        "share of the rows of A with their own set on top (Definition 2.2)",
-    ),
+    word("patch_association", "share of the rows of A with their own set on top (Definition 2.2)"),
     ("cosine", "cos", r"\cos(v, w^\star)", "cosine of the angle between v and the feature w*"),
     (
         "gamma_spread",
@@ -100,10 +90,8 @@ ROWS: tuple[Row, ...] = (
         r"\mathrm{sd}(\rho)",
         "standard deviation of the entries of A between the sets",
     ),
-    (
+    word(
         "certificate",
-        "certificate",
-        r"\mathrm{certificate}",
         "bound on the error of the gradient over the gross gradient, largest component",
     ),
     ("polylog_gamma", "κγ", r"\kappa_\gamma", "the hidden polylog of Lemma 4.3, gamma"),

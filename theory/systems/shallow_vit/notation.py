@@ -22,7 +22,7 @@ from collections.abc import Iterator
 import sympy
 
 from theory.events import Crossing, EventRule
-from theory.notation import INTEGER, NATURAL, POSITIVE, REAL, Notation, Row
+from theory.notation import INTEGER, NATURAL, POSITIVE, REAL, Notation, Row, word
 
 PAIRS = ("11", "12", "1k", "k1", "kk", "kl")
 """Classes of ordered pairs of patterns (`symmetry`), key first."""
@@ -46,11 +46,11 @@ ROWS: tuple[Row, ...] = (
     ("delta", "δ", r"\delta", "error of the initial keys and queries"),
     ("xi", "ξ", r"\xi", "spread of the initial entries of W_O"),
     ("noise", "c0", "c_0", "noise of a token, per coordinate"),
-    ("data", "data", r"\mathrm{data}", "which counts vary: fixed, fixed_disc, iid"),
+    word("data", "which counts vary: fixed, fixed_disc, iid"),
     ("output_weights", "a", "a", "weights a: shared, or per_position", REAL, "m or m x L"),
     ("margin", "γ", r"\gamma", "margin that a sample must reach", POSITIVE),
     ("loss", "ℓ", r"\ell", "loss of a sample: hinge or linear"),
-    ("frozen", "frozen", r"\mathrm{frozen}", "not trained: none, attention, values"),
+    word("frozen", "not trained: none, attention, values"),
     ("d", "d", "d", "dimension of tokens, keys, values", NATURAL),
     ("eta", "η", r"\eta", "learning rate", POSITIVE),
     ("time", "τ", r"\tau", "time, eta times steps"),

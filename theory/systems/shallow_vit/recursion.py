@@ -21,6 +21,7 @@ hold for mini-batches.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -252,18 +253,46 @@ def derivations(parameters: object = None) -> Mapping[str, ReducedSystem]:
         Nothing depends on them: all sizes are letters.
     """
     del parameters
-    samples = _entrywise()
-    return {
-        "pattern": _reduced(
-            "Gradient descent on patterns (no noise)",
-            closure(),
-            definitions={H: W_O * V, B: K.T * Q} | samples,
+    samples, u, F = _entrywise(), sympy.Symbol("u", real=True), NOTATION.symbol("F")
+    pattern = ReducedSystem(
+        title="Gradient descent on patterns (no noise)",
+        notation=NOTATION,
+        state=tuple(closure()),
+        parameters=(M, L, m),
+        definitions={H: W_O * V, B: K.T * Q} | samples,
+        functions={"gate": sympy.Lambda((u,), sympy.Heaviside(u, 0))},
+        risk_integrand=sympy.Max(margin - y * F, 0),
+        observables={"risk": sympy.Symbol("R") / margin},
+        steps=closure(),
+        remarks=("The steps descend `R`, not divided by `margin`; what is reported is.",),
+    )
+    inner = replace(
+        pattern,
+        title="Gradient descent in inner products (no noise)",
+        state=tuple(gram()),
+        definitions=samples,
+        steps=gram(),
+    )
+    means = {NOTATION.symbol(f"t_{pair}"): mean for pair, mean in symmetry.orbit_means(5).items()}
+    collapsed = ReducedSystem(
+        title="Attention collapsed to 16 scalars (symmetric start, no noise)",
+        notation=NOTATION,
+        state=tuple(collapse()),
+        parameters=(M, L, m),
+        multiplicity=class_sizes(),
+        definitions=means,
+        observables=relevant_masses(),
+        steps=collapse(),
+        remarks=(
+            "`T_ij`, of key `i` and query `j` (`k` and `l` are any two of the patterns from 3 on), "
+            "is that of the positive sample alone (or the mean of several); in the forms above it "
+            "is the mean over all samples.",
+            "Patterns are orthonormal: `Gamma = 1`.",
+            "`F`, and so `T`, depends on `H = W_O*V` too, whose steps are those above: given `T`, "
+            "the 16 scalars close the attention.",
         ),
-        "gram": _reduced(
-            "Gradient descent in inner products (no noise)", gram(), definitions=samples
-        ),
-        "collapse": _collapse(),
-    }
+    )
+    return {"pattern": pattern, "gram": inner, "collapse": collapsed}
 
 
 def _entrywise() -> dict[Any, Any]:
@@ -289,39 +318,3 @@ def _entrywise() -> dict[Any, Any]:
         RHO: pattern_slopes()[RHO],
         T[i, j]: weighted(model.through_softmax(P, RHO)[i, j].doit().replace(sympy.Sum, from_one)),
     }
-
-
-def _reduced(title: str, steps: Steps, **more: Any) -> ReducedSystem:
-    u = sympy.Symbol("u", real=True)
-    common: dict[str, Any] = {
-        "notation": NOTATION,
-        "state": tuple(steps),
-        "parameters": (M, L, m),
-        "functions": {"gate": sympy.Lambda((u,), sympy.Heaviside(u, 0))},
-        "risk_integrand": sympy.Max(margin - y * NOTATION.symbol("F"), 0),
-        "observables": {"risk": sympy.Symbol("R") / margin},
-        "steps": steps,
-        "remarks": ("The steps descend `R`, not divided by `margin`; what is reported is.",),
-    }
-    return ReducedSystem(title=title, **(common | more))
-
-
-def _collapse() -> ReducedSystem:
-    means = {NOTATION.symbol(f"t_{pair}"): mean for pair, mean in symmetry.orbit_means(5).items()}
-    return _reduced(
-        "Attention collapsed to 16 scalars (symmetric start, no noise)",
-        collapse(),
-        definitions=means,
-        functions={},
-        risk_integrand=None,
-        multiplicity=class_sizes(),
-        observables=relevant_masses(),
-        remarks=(
-            "`T_ij`, of key `i` and query `j` (`k` and `l` are any two of the patterns from 3 on), "
-            "is that of the positive sample alone (or the mean of several); in the forms above it "
-            "is the mean over all samples.",
-            "Patterns are orthonormal: `Gamma = 1`.",
-            "`F`, and so `T`, depends on `H = W_O*V` too, whose steps are those above: given `T`, "
-            "the 16 scalars close the attention.",
-        ),
-    )
