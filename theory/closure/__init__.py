@@ -20,15 +20,6 @@ from theory.closure.linear import LinearSpace
 from theory.closure.partition import EntryClasses, SampleClasses
 from theory.summary import summarized
 
-__all__ = [
-    "Closure",
-    "ConservationLaw",
-    "EntryClasses",
-    "LinearSpace",
-    "SampleClasses",
-    "closure_lines",
-]
-
 
 @summarized
 @dataclass(frozen=True)

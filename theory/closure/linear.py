@@ -53,14 +53,11 @@ class LinearSpace:
     ----------
     basis : float array, shape (count, free)
         Columns: directions of the scalars; displacements of the scalars are combinations of them.
-    clear : bool
-        Whether noise and signal were distinguished; else the basis is the identity.
     remark : str
-        Why the second stage was left out, where it was.
+        Why the second stage was left out, where it was; the basis is the identity there.
     """
 
     basis: FloatArray
-    clear: bool = True
     remark: str = ""
 
     def inside(self, classes: EntryClasses, states: Sequence[FloatArray]) -> list[FloatArray]:
@@ -117,7 +114,7 @@ def linear_space(
     if count == 0:
         return LinearSpace(np.eye(0))
     if count > MOST_SCALARS:
-        return LinearSpace(np.eye(count), False, f"more than {MOST_SCALARS} scalars")
+        return LinearSpace(np.eye(count), f"more than {MOST_SCALARS} scalars")
     scale = _scales(training, classes, generator)
     for _ in range(TRIALS):
         search = _searched(training, classes, generator, visited, scale)
@@ -126,7 +123,7 @@ def linear_space(
         if search.clear:
             roots = np.sqrt(classes.sizes)
             return LinearSpace(search.basis * scale[:, None] / roots[:, None])
-    return LinearSpace(np.eye(count), False, "noise and signal were not distinguished")
+    return LinearSpace(np.eye(count), "noise and signal were not distinguished")
 
 
 def _searched(

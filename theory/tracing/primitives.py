@@ -179,7 +179,11 @@ MOVEMENTS: dict[str, Callable[..., Value | list[Value]]] = {
 }
 
 
-REDUCTIONS = {"reduce_prod": ("mul", 1.0), "reduce_min": ("min", np.inf)}
+REDUCTIONS = {
+    "reduce_max": ("max", -np.inf),
+    "reduce_prod": ("mul", 1.0),
+    "reduce_min": ("min", np.inf),
+}
 """Primitive -> elementwise function that it repeats, and its value on nothing."""
 RUNNING = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min"}
 RUNNING |= {"cumlogsumexp": "logaddexp"}
@@ -196,19 +200,13 @@ def _function(arithmetic: Arithmetic, name: str) -> Callable[..., Any]:
     return function
 
 
-def _maximum(arithmetic: Arithmetic, equation: Any, value: Value) -> Value:
-    def of(row: list[Any]) -> Any:
-        return arithmetic.largest(row) if row else arithmetic.number(-np.inf)
-
-    return reduced(of, value, equation.params["axes"])
-
-
 def _reduction(arithmetic: Arithmetic, equation: Any, value: Value) -> Value:
     name, empty = REDUCTIONS[equation.primitive.name]
-    function = _function(arithmetic, name)
+    repeated = partial(reduce, _function(arithmetic, name))
+    function = arithmetic.largest if name == "max" else repeated
 
     def of(row: list[Any]) -> Any:
-        return reduce(function, row) if row else arithmetic.number(empty)
+        return function(row) if row else arithmetic.number(empty)
 
     return reduced(of, value, equation.params["axes"])
 
@@ -373,7 +371,6 @@ def _scatter(
 
 RULES: dict[str, Callable[..., Value | list[Value]]] = {
     "reduce_sum": lambda a, e, v: reduced(a.total, v, e.params["axes"]),
-    "reduce_max": _maximum,
     **dict.fromkeys(REDUCTIONS, _reduction),
     **dict.fromkeys(("reduce_and", "reduce_or", "reduce_xor"), _all_or_any),
     **dict.fromkeys(RUNNING, _running),

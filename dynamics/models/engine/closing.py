@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dynamics.models.engine.functions import WATCHED, functions_of, slope_of
 from dynamics.models.engine.program import Data, evaluated
 from dynamics.models.engine.tracing import jax
-from theory.closure import Closure, EntryClasses, SampleClasses
+from theory.closure import Closure
 from theory.closure.conservation import conservation_laws
 from theory.closure.linear import linear_space
 from theory.closure.orbits import orbit_classes
@@ -28,6 +28,8 @@ from theory.closure.partition import (
     FLOORS,
     ROUNDING,
     SCALES,
+    EntryClasses,
+    SampleClasses,
     Signature,
     class_tolerances,
     random_state,

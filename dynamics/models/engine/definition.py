@@ -366,18 +366,10 @@ class Definition:
 
 def parameters_of(model: Model) -> type[Any]:
     """The frozen, validated type of a model's constants, within its limits."""
+    kinds = {bool: bool, int: whole(NEGATIVE), float: number(), str: str}
     fields: list[Any] = []
     for name, default in model.constants.items():
-        if isinstance(default, bool):
-            kind: Any = bool
-        elif isinstance(default, int):
-            kind = whole(NEGATIVE)
-        elif isinstance(default, float):
-            kind = number()
-        elif isinstance(default, str):
-            kind = str
-        else:
-            kind = number(optional=True)
+        kind = kinds.get(type(default), number(optional=True))
         fields.append((name, kind, dataclasses.field(default=default)))
     limits = parse_limits(model.limits or (), model.constants)
 

@@ -232,8 +232,7 @@ def _restricted(
         number = int(groups.first[int(np.argmax(weights))])
     sample = select_samples(made.law.samples, number)
     if made.numbers_of_a_sample() <= SYMBOLIC_NUMBERS and _all_real(sample):
-        named = _named(sample, "")
-        result = _read(made, closure, symbols, (sample, named))
+        result = _read(made, closure, symbols, (sample, _named(sample)))
         if result is not None:
             return "Loss of a sample on the scalars", result
     text = _sample_text(sample)
@@ -246,19 +245,18 @@ def _all_real(sample: Any) -> bool:
     return all(np.asarray(leaf).dtype.kind == "f" for leaf in jax.tree.leaves(sample))
 
 
-def _named(sample: Any, name: str) -> Any:
+def _named(sample: Any) -> Any:
     """The sample with a symbol for each number: ``X_0``, ``y``."""
-    if isinstance(sample, Mapping):
-        return {key: _named(part, str(key)) for key, part in sample.items()}
-    if isinstance(sample, tuple):
-        return tuple(_named(part, f"s{k}") for k, part in enumerate(sample))
-    shape = np.shape(sample)
-    if shape == ():
-        return sympy.Symbol(name or "s", real=True)
-    out = np.empty(shape, dtype=object)
-    for index in np.ndindex(*shape):
-        out[index] = sympy.Symbol("_".join([name or "s", *map(str, index)]), real=True)
-    return out
+
+    def symbols(path: tuple[Any, ...], leaf: Any) -> Any:
+        part = path[-1] if path else None
+        name = str(getattr(part, "key", f"s{getattr(part, 'idx', '')}"))
+        out = np.empty(np.shape(leaf), dtype=object)
+        for index in np.ndindex(*out.shape):
+            out[index] = sympy.Symbol("_".join([name, *map(str, index)]), real=True)
+        return out
+
+    return jax.tree.map_with_path(symbols, sample)
 
 
 def restricted_loss(

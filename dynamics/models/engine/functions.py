@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from dynamics.models.engine.program import Program
 from dynamics.models.engine.tracing import jax
-from theory.closure import EntryClasses, LinearSpace
+from theory.closure.linear import LinearSpace
+from theory.closure.partition import EntryClasses
 from theory.law import FloatArray
 
 DENSE = 1 << 16

@@ -11,7 +11,7 @@ JAX's switch for double precision is a context here, never the global flag of th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from math import ceil, prod
 from typing import Any, NamedTuple
 
@@ -57,6 +57,12 @@ class Program:
         Constants that are no real numbers.
     shapes : mapping
         Trained array -> shape, in the order of the flat state.
+
+    Attributes
+    ----------
+    compiled_risk, compiled_gradient, compiled_signatures : callable
+        (flat, data) -> risk; (flat, data) -> gradient; (flat, direction, data) -> numbers of each
+        sample; compiled on first call.
     """
 
     def __init__(
@@ -66,6 +72,8 @@ class Program:
         self.size = sum(prod(shape) for shape in shapes.values())
         self._checked: set[str] = set()
         self._counted: dict[Any, int] = {}
+        self.compiled_risk, self.compiled_signatures = jax.jit(self.risk), jax.jit(self.signatures)
+        self.compiled_gradient = jax.jit(lambda z, d: self.value_and_gradient(lambda x: x, z, d)[1])
 
     def theta(self, flat: Any, fixed: Any) -> dict[str, Any]:
         """Every array by its name, trained and fixed."""
@@ -203,23 +211,6 @@ class Program:
             return jax.vmap(one)(data.samples).T
         parts = jax.lax.map(jax.vmap(one), samples)
         return parts.reshape(-1, parts.shape[-1])[:count].T
-
-    # Compiled doors; double precision unless said otherwise.
-
-    @cached_property
-    def compiled_gradient(self) -> Any:
-        """``(flat, data) -> gradient``, compiled on first call."""
-        return jax.jit(lambda flat, data: self.value_and_gradient(lambda z: z, flat, data)[1])
-
-    @cached_property
-    def compiled_risk(self) -> Any:
-        """``(flat, data) -> risk``, compiled on first call."""
-        return jax.jit(self.risk)
-
-    @cached_property
-    def compiled_signatures(self) -> Any:
-        """``(flat, direction, data) -> numbers of each sample``, compiled on first call."""
-        return jax.jit(self.signatures)
 
     def check(self, data: Data) -> None:
         """Trace every function once, so that what cannot be traced is refused with its line.

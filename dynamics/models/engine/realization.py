@@ -15,9 +15,10 @@ from dynamics.models.engine.functions import Embedding, class_embedding
 from dynamics.models.engine.program import Data, Program, device_data, on_device, program_of
 from dynamics.models.engine.tracing import jax, refusals, require_jax
 from dynamics.validation import InvalidRequest
-from theory.closure import Closure, EntryClasses, LinearSpace, SampleClasses
+from theory.closure import Closure
+from theory.closure.linear import LinearSpace
 from theory.closure.orbits import Generator, generators_of
-from theory.closure.partition import class_tolerances
+from theory.closure.partition import EntryClasses, SampleClasses, class_tolerances
 from theory.law import FloatArray, Law, ModelError, select_samples
 from theory.model import Model, check_name
 

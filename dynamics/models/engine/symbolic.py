@@ -16,7 +16,6 @@ Probabilities in double precision already differ by 3e-16 between samples equal 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -187,7 +186,7 @@ def _weights(made: Realization) -> tuple[bool, list[Any]]:
     try:
         pairs = [(p, s) for p, s in made.model.call("law", constants=decimal) if p > 0]
         samples = stacked([sample for _, sample in pairs], "law")
-        same = _equal(samples, made.law.samples)
+        same = all(jax.tree.leaves(jax.tree.map(np.array_equal, samples, made.law.samples)))
     except (ModelError, TypeError, ValueError, AttributeError):
         pairs, same = [], False
     kinds = (mpmath.mpf, int, Fraction)
@@ -200,14 +199,6 @@ def _exact(value: float) -> Any:
     """The number that a constant stands for: 1/3 and 0.1 where it is the nearest to these."""
     simple = Fraction(value).limit_denominator(DENOMINATOR)
     return Mpmath().number(simple if float(simple) == value else value)
-
-
-def _equal(one: Any, two: Any) -> bool:
-    if isinstance(one, Mapping):
-        return all(_equal(one[name], two[name]) for name in one)
-    if isinstance(one, tuple):
-        return all(_equal(a, b) for a, b in zip(one, two, strict=True))
-    return bool(np.array_equal(one, two))
 
 
 def _gradient(made: Realization, state: Any, weights: list[Any], digits: int) -> list[Any]:
