@@ -163,7 +163,7 @@ def _is_row(value: Any) -> bool:
 
 
 def pairs(law: Any) -> Iterable[tuple[Any, Any]]:
-    """The (probability, sample) pairs of a law, each looked at."""
+    """The (probability, sample) pairs of a law, each checked."""
     try:
         iterator = iter(law)
     except TypeError:

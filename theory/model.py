@@ -1,7 +1,7 @@
 r"""A model as a theorist writes it: what is trained, from which start, on which law, which loss.
 
 A model is a few functions. Their keyword arguments are the constants of the model, and the defaults
-of these arguments are the defaults of the constants. One of three doors gives the expectation:
+of these arguments are the defaults of the constants. The expectation has one of three forms:
 
 1. ``law`` and ``loss``: a finite law, :math:`R(\theta) = \sum_s P_s\, \ell(\theta, s)`, exact;
 2. ``risk``: the population risk in closed form;
@@ -119,7 +119,7 @@ class Model:
     axes : mapping, optional
         Array -> the index set of each of its axes, for ``symmetry``.
     panels : sequence, optional
-        What a run is drawn as: tuples of names, one a panel.
+        Panels of the picture of a run: tuples of names, one a panel.
     limits : sequence of str, optional
         What constants must fulfil: ``("K >= 2", "0 < p < 1")``.
     claims : mapping or sequence, optional
@@ -140,7 +140,7 @@ class Model:
     Raises
     ------
     ModelError
-        If the expectation is not given by one of the three doors, a function has other arguments,
+        If there is none of the three forms of the expectation, a function has other arguments,
         or a constant has no default, two different ones, or a name of something else.
 
     Examples
@@ -297,7 +297,7 @@ class Model:
             return getattr(self, role)(*leading, **arguments)
 
     def blamed(self, role: str) -> AbstractContextManager[None]:
-        """A context in which an error of the user's function becomes one line with its place."""
+        """A context in which errors of a user's function become one line, with that of the file."""
         return blamed(role, self.path)
 
     def starting_arrays(self, constants: Mapping[str, Any]) -> dict[str, FloatArray]:

@@ -1,4 +1,4 @@
-"""A model from a Python file, which leaves no module behind."""
+"""A model from a Python file; no module stays imported afterwards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def read_model(path: str | Path) -> Model:
     Parameters
     ----------
     path : str or path-like
-        A file with ``start`` and one of the three doors as functions of these names.
+        A file with ``start`` and one of the three forms of the expectation, as functions of these
+        names.
 
     Returns
     -------

@@ -255,7 +255,7 @@ class Entries(sympy.IndexedBase):  # type: ignore[misc]
 
 
 class Named(AppliedUndef):  # type: ignore[misc]
-    """A function without an expression, printed behind numbers and letters in a product."""
+    """A function without an expression, printed after numbers and letters in a product."""
 
     @classmethod
     def class_key(cls) -> tuple[int, int, str]:

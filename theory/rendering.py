@@ -112,7 +112,7 @@ def _sections(system: ReducedSystem) -> Iterator[Section]:
 
 
 def closure_sections(closure: Closure, entry_names: Sequence[str]) -> list[Section]:
-    """Sections on the scalars, conserved quantities, and the samples.
+    """Sections on the scalars, the linear space and the conserved quantities.
 
     Parameters
     ----------

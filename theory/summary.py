@@ -1,4 +1,4 @@
-"""What is shown of a result by ``print`` and by a notebook: a few lines instead of every number."""
+"""The short form of a result for ``print`` and for a notebook: a few lines, not every number."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 ROWS, WIDTH = 7, 72
 """Most lines below the first, and most characters of a value in them."""
 LINE = 88
-"""Most characters of a result that is shown in one line."""
+"""Most characters of a result that fits in one line."""
 ENTRIES = 4
 """Most numbers of an array that are written out."""
 HIDDEN = ("presentation",)
-"""Fields that say how a result is drawn."""
+"""Fields that describe the picture of a result."""
 
 Result = TypeVar("Result", bound=type)
 
@@ -54,8 +54,8 @@ def _rows(result: Any) -> dict[str, str]:
     if hasattr(result, "overview"):
         content = result.overview()
     else:
-        shown = (f.name for f in dataclasses.fields(result) if f.repr and f.name not in HIDDEN)
-        content = {name: getattr(result, name) for name in shown}
+        fields = (f.name for f in dataclasses.fields(result) if f.repr and f.name not in HIDDEN)
+        content = {name: getattr(result, name) for name in fields}
     texts = {label: _text(value) for label, value in content.items()}
     rows = {label: _cut(text) for label, text in texts.items() if text}
     names = list(rows)

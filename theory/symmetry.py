@@ -7,12 +7,12 @@ entries of A that stay equal are the orbits of :math:`H` on index pairs. They ar
 components of the graph on the :math:`D^2` pairs with an edge
 :math:`(i, j) - (\pi(i), \pi(j))` for each *generator*: the group itself is never enumerated.
 
-Where no group is at hand, colour refinement of a relational structure
+Where there is no group, colour refinement of a relational structure
 (`theory.color_refinement`) finds classes that stay equal for a gradient which depends on stable
 colours only; orbits refine them.
 
-`classes` is the one door: it takes any structure that knows its symmetry (a `PermutationGroup`, a
-`Partition`) or is refined (a `RelationalStructure`) and returns `Classes`.
+`classes` takes any structure that knows its symmetry (a `PermutationGroup`, a `Partition`) or is
+refined (a `RelationalStructure`) and returns `Classes`.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def _(structure: RelationalStructure) -> Classes:
 
 
 def _merge(label: IntArray, image: IntArray) -> None:
-    """Unite, in place, the class of every pair with the class of its image under a generator."""
+    """Unite the class of every pair with that of its image under a generator, in ``label``."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

@@ -78,7 +78,7 @@ def printed(problem: ModelProblem, tables: Tables) -> tuple[str | None, ...]:
 
     def observables(state: Any, data: Any, offset: Any) -> Any:
         values = functions.observables(state, payload(data, offset))
-        observed = [values["observed"][name] for name in names]
+        observed = [values["observables"][name] for name in names]
         return [jnp.asarray(value, jnp.float64) for value in (values["risk"], *observed)]
 
     state = np.zeros(size)

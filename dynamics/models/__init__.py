@@ -1,6 +1,6 @@
 """Models of one file, and what turns a file into a system.
 
-A file of this folder that has a function ``start`` is found by its name, like a system; a user's
+A file of this folder that has a function ``start`` is loaded by its name, like a system; a user's
 own file by its path. `Model` makes a system of functions that are in no file.
 """
 

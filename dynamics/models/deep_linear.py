@@ -1,8 +1,7 @@
 r"""Deep linear networks learn one mode after another (Saxe, McClelland, Ganguli 2014).
 
 ``layers`` square matrices are trained on whitened inputs, so that with the singular values
-:math:`s_k` of the input-output correlation the population risk is closed (the door ``risk``,
-exact):
+:math:`s_k` of the input-output correlation the population risk is closed (``risk``, exact):
 
 .. math:: R = \tfrac12 \| W_L \cdots W_1 - \mathrm{diag}(s) \|^2, \qquad s_k = s_1 r^{k-1}.
 

@@ -3,7 +3,7 @@ r"""Linear attention in context (Zhang, Frei, Bartlett 2023; Zhang, Singh, Latha
 A prompt has N examples :math:`(x_n, y_n)`, :math:`y = w \cdot x`, of a task :math:`w \sim N(0, I)`,
 and a query :math:`x_q`; inputs are :math:`N(0, \Lambda)`. With :math:`\beta = \frac1N \sum y_n x_n`
 heads of linear attention answer :math:`\hat y = \sum_h u_h\, \beta^T U_h x_q`. Their law is
-Gaussian and enters by its moments alone, so the risk is closed (the door ``risk``, exact): with
+Gaussian and enters by its moments alone, so the risk is closed (``risk``, exact): with
 :math:`M = \sum_h u_h U_h` and :math:`\Gamma = (1 + \frac1N) \Lambda + \frac{\mathrm{tr} \Lambda}{N}
 I`,
 

@@ -1,6 +1,6 @@
 r"""Single-location regression: one token holds the answer (Marion, Berthier, Biau, Boyer 2025).
 
-Of L tokens one, in a random place, holds the label: a coordinate marks it, and the label is its
+One of L tokens, at a random position, holds the label: a coordinate marks it, and the label is its
 coordinate along another direction. The predictor finds it by softmax attention of a trained key k,
 and reads it by a trained vector v:
 

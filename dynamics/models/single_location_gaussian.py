@@ -3,11 +3,11 @@ r"""Single-location regression with Gaussian tokens, by draws (Marion, Berthier,
 The tokens are :math:`X_l \sim N(0, \gamma^2 I_d)`, the one that holds the label is
 :math:`\sqrt{d/2}\, k^* + N(0, \gamma^2 I_d)`, and :math:`y = X_{l^*} v^*`, with orthonormal
 :math:`k^*` and :math:`v^*`; the scores are :math:`X k / \sqrt d`. The law can only be drawn from
-(the door ``sample``), so gradients have standard errors; what stays equal follows from the declared
+(``sample``), so gradients have standard errors; what stays equal follows from the declared
 ``symmetry``, signed permutations of the other d - 2 coordinates and reversals of :math:`v^*`. The
 paper trains on the sphere and closes on five overlaps; from zero two of them move, ``kappa`` and
-``nu``, at any d. Its softmax is kept here, where the paper analyses the error function in its
-place.
+``nu``, at any d. The softmax stands here as in the paper's model; the paper's analysis
+replaces it by the error function.
 
 :d: dimension of the tokens
 :L: number of tokens

@@ -11,8 +11,8 @@ the tasks w the loss of a prompt is
 and the counts n are multinomial: a finite law, enumerated and exact. Feature 1 has the probability
 ``p1``, the others share the rest. ``A1`` and ``A2`` are the entries of Q of a feature with itself
 (:math:`A_k` of the paper), ``B..`` those of a query with another feature. A shift of a row of Q
-changes nothing, so its sum is kept; balanced, ``B = -A/(K-1)``. Events: the mean attention of a
-query on its own feature is 95 % of the largest possible, the chance that it is there at all.
+changes nothing, so its sum is conserved; balanced, ``B = -A/(K-1)``. Events: the mean attention of
+a query on its own feature is 95 % of the largest possible, the chance that it is there at all.
 
 :K: number of features
 :N: tokens of a prompt

@@ -44,7 +44,7 @@ class Closure:
     floor : float
         The rounding error of the gradient there, in the same unit.
     walked : int
-        Steps of gradient descent along which the gradient was looked at.
+        Steps of gradient descent along which the gradient was checked.
     remarks : tuple of str
         What the user should know.
     shapes : mapping
@@ -166,7 +166,7 @@ def closure_lines(document: Mapping[str, Any]) -> list[str]:
     Returns
     -------
     list of str
-        What training closes on; samples; what it keeps; how far the gradient was looked at;
+        What training closes on; samples; what it conserves; how far the gradient was checked;
         remarks.
     """
     scalars, entries, sizes = document["scalars"], document["entries"], document["sizes"]

@@ -199,7 +199,7 @@ def refine_entries(
     generator : numpy Generator
         Draws the points.
     extra : sequence of float arrays, shape (n,)
-        States that must be looked at too: those at which a run left earlier classes.
+        States at which classes are split too: those at which a run left earlier classes.
     before : EntryClasses, optional
         Earlier classes, to be refined.
 

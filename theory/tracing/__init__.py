@@ -139,7 +139,7 @@ def evaluate(
 
 
 def _live(jaxpr: Any, needed_outputs: Sequence[bool]) -> list[tuple[Any, list[bool]]]:
-    """The equations that the wanted outputs depend on, each with the outputs that are used."""
+    """The equations that the needed outputs depend on, each with the outputs that are used."""
     from jax.extend.core import Literal
 
     outputs = zip(jaxpr.outvars, needed_outputs, strict=True)
@@ -190,7 +190,7 @@ class _Reader:
     def run(
         self, program: Any, inputs: Sequence[Value], needed_outputs: Sequence[bool] | None = None
     ) -> list[Any]:
-        """The outputs of a jaxpr; None for one that is not wanted."""
+        """The outputs of a jaxpr; None for one that is not needed."""
         from jax.extend.core import Literal
 
         jaxpr, constants = getattr(program, "jaxpr", program), getattr(program, "consts", ())

@@ -2,7 +2,7 @@
 
 Every variable of a traced program is real and finite, and so is every symbol here while the
 program is read: plain symbols of the inputs are exchanged for real ones and put back at the end.
-A symbolic entry is taken to be finite, so that a guard such as ``isfinite(x)`` is passed.
+A symbolic entry is assumed finite, so that a guard such as ``isfinite(x)`` is passed.
 
 A maximum over an axis is written only if the result depends on it. It enters as a symbol M, and
 ``exp(a - M)`` as ``exp(a) w`` with ``w = exp(-M)``; where a sum has the same power of w in every

@@ -125,24 +125,24 @@ def perturbed(data: Data, generator: np.random.Generator) -> Data:
 
 
 SEED = 20240
-"""Of the points at which closures are looked at."""
+"""Seed of the points at which closures are checked."""
 RECORDS = 60
-"""States of the walk at which the whole gradient is taken, at most."""
+"""States of the walk at which the whole gradient is evaluated, at most."""
 LEAST_RECORDS = 10
 WALK_NUMBERS = 1 << 34
 """Numbers that the steps of the walk may compute."""
 LOOK_NUMBERS = 1 << 34
-"""Numbers that its looks at the whole law may compute."""
+"""Numbers that its checks on the whole law may compute."""
 LEFT = 1e-13
 """Part of a class's gradient that counts as leaving, beside the floors."""
 SAMPLE_STATES = 6
 """States near the start, and as many of the walk, at which samples are compared."""
 VISITED = 12
-"""States of the walk at which the linear space and the laws are held too."""
+"""States of the walk at which the linear space and the laws must hold too."""
 NEAR = 1e-4
 """Part of a gradient below which a difference that splits a class is named."""
 FAR = 1e8
-"""Times the start, or 1: a run beyond it diverges, and no gradient there is looked at."""
+"""Times the start, or 1: a run beyond it diverges, and no gradient there is evaluated."""
 MOST_ROUNDS = 60
 
 

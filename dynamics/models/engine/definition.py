@@ -13,8 +13,8 @@ from __future__ import annotations
 import dataclasses
 import operator
 import re
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import OrderedDict, UserDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -227,13 +227,13 @@ def parse_limits(texts: Iterable[Any], constants: Iterable[str]) -> tuple[Limit,
     >>> limit.names, limit.holds({"q": 1, "p": 2}), limit.holds({"q": 3, "p": 2})
     (('q', 'p'), True, False)
     """
-    limits, known = [], set(constants)
+    limits, allowed = [], set(constants)
     for text in texts:
         if not isinstance(text, str):
             raise ModelError(f"limits: {text!r} is no text, as 'K >= 2'")
         words = WORDS.fullmatch(text)
         limit = _one_of(text, *words.groups()) if words else _comparison(text)
-        if unknown := [name for name in limit.names if name not in known]:
+        if unknown := [name for name in limit.names if name not in allowed]:
             raise ModelError(f"limits: {text!r} speaks of {unknown[0]}, which is no constant")
         limits.append(limit)
     return tuple(limits)
@@ -265,24 +265,16 @@ DRAWS = 4000
 MOST_STEPS = 10**12
 
 
-class Digests(Mapping[str, str]):
-    """Part of a model -> short hash, computed when it is first looked at."""
+class Digests(UserDict[str, str]):
+    """Part of a model -> short hash, computed on first access."""
 
     def __init__(self, compute: Callable[[], dict[str, str]]) -> None:
         self._compute = compute
 
     @cached_property
-    def _values(self) -> dict[str, str]:
+    def data(self) -> dict[str, str]:  # type: ignore[override]
+        """The hashes."""
         return self._compute()
-
-    def __getitem__(self, name: str) -> str:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
 
 
 class Definition:
@@ -332,7 +324,7 @@ class Definition:
         return self._made[key]
 
     def walk(self, eta: Any = None, steps: Any = None) -> Walk:
-        """The run along which a closure is looked at; the model's own settings by default."""
+        """The run along which a closure is checked; the model's own settings by default."""
         rates = learning_rate(self.model.eta if eta is None else eta, None)
         steps = self.model.steps if steps is None else steps
         return Walk(rates, integer("steps", steps, at_least=1, at_most=MOST_STEPS))

@@ -30,8 +30,8 @@ SYMBOLIC_NUMBERS = 2500
 LONGEST = 2400
 """Characters of an expression up to which it is written out."""
 SHOWN_CLASSES = 6
-MOST_EQUATIONS, MOST_STEPS, MOST_KEPT = 9, 4, 3
-"""Of a loss, of steps, and of conserved sums, where a model is described in a few equations."""
+MOST_EQUATIONS, MOST_STEPS, MOST_CONSERVED = 9, 4, 3
+"""Of a loss, of steps, and of conserved sums, where a page has a few equations only."""
 
 
 def page(definition: Definition, parameters: Any, walk: Walk) -> Page:
@@ -42,22 +42,23 @@ def page(definition: Definition, parameters: Any, walk: Walk) -> Page:
     definition : Definition
     parameters : Parameters
     walk : Walk
-        The run along which the closure is looked at.
+        The run along which the closure is checked.
     """
     made = definition.realization(parameters)
     closure = made.closure(walk)
-    model = made.model
     names = [made.entry_name(k) for k in range(closure.entries)]
     constants = ", ".join(f"{name} = {value}" for name, value in made.constants.items())
     sections = [Section("Constants", (constants,))] if constants else []
     sections += closure_sections(closure, names)
     if closure.scalars:
         sections += [*_samples(made, closure), *_recursion(made, closure)]
-    return Page(model.title or model.name, model.source, tuple(sections), _letters(made, closure))
+    return _page(made, closure, sections)
 
 
-def _letters(made: Realization, closure: Closure) -> dict[str, str]:
-    return {name: latex_of(name) for name in (*closure.names, *made.constants)}
+def _page(made: Realization, closure: Closure, sections: Sequence[Section]) -> Page:
+    model, letters = made.model, (*closure.names, *made.constants)
+    spelled = {name: latex_of(name) for name in letters}
+    return Page(model.title or model.name, model.source, tuple(sections), spelled)
 
 
 def defining(definition: Definition, parameters: Any, walk: Walk) -> Page:
@@ -70,10 +71,10 @@ def defining(definition: Definition, parameters: Any, walk: Walk) -> Page:
     definition : Definition
     parameters : Parameters
     walk : Walk
-        The run along which the closure is looked at.
+        The run along which the closure is checked.
     """
     made = definition.realization(parameters)
-    closure, model = made.closure(walk), made.model
+    closure = made.closure(walk)
     sections = [_law_of(made, closure)]
     if closure.scalars:
         loss, _ = _loss(made, closure)
@@ -81,12 +82,11 @@ def defining(definition: Definition, parameters: Any, walk: Walk) -> Page:
             more = f"{len(loss.equations)} equations, which attdyn derive prints"
             loss = Section(loss.heading.partition(" (")[0], (more,))
         sections += [loss, _descent(made, closure, MOST_STEPS)]
-    letters = _letters(made, closure)
-    return Page(model.title or model.name, model.source, tuple(sections), letters)
+    return _page(made, closure, sections)
 
 
 def _law_of(made: Realization, closure: Closure) -> Section:
-    """How the expectation is taken, and what training closes on."""
+    """How the expectation is computed, and what training closes on."""
     if not made.program.has_law:
         words = "the population risk is given in closed form: nothing is sampled"
     elif made.only_sampled:
@@ -95,12 +95,14 @@ def _law_of(made: Realization, closure: Closure) -> Section:
         words = f"{closure.samples} samples, all of them enumerated"
         if closure.sample_classes != closure.samples:
             words += f"; on the scalars below {closure.sample_classes} losses are different"
-    kept = tuple(
+    conserved = tuple(
         f"training keeps `{text} = {law.value:.6g}`"
         for text, law in zip(closure.conserved, closure.laws, strict=True)
         if law.exact and law.degree == 1
     )
-    return Section("Data law and reduction", (words, closure.summary(), *kept[:MOST_KEPT]))
+    return Section(
+        "Data law and reduction", (words, closure.summary(), *conserved[:MOST_CONSERVED])
+    )
 
 
 def _samples(made: Realization, closure: Closure) -> Iterator[Section]:
@@ -188,9 +190,9 @@ def _sample_letters(used: set[sympy.Basic]) -> tuple[tuple[str, str], ...]:
     """What stands for the entries of a sample: of each part, the first one that is used."""
     letters: dict[str, tuple[str, str]] = {}
     for symbol in sorted(used, key=str):
-        part, *place = str(symbol).split("_")
-        if place and all(map(str.isdigit, place)):
-            entry = f"entry [{', '.join(place)}] of {part} of the sample"
+        part, *index = str(symbol).split("_")
+        if index and all(map(str.isdigit, index)):
+            entry = f"entry [{', '.join(index)}] of {part} of the sample"
             letters.setdefault(part, (str(symbol), entry))
     return tuple(letters.values())
 

@@ -327,7 +327,7 @@ class Functions:
         flat = self.flat(state, payload)
         values = {
             "risk": self.program.risk(flat, data),
-            "observed": self.program.observables(flat, data),
+            "observables": self.program.observables(flat, data),
         }
         if not self.reduced:
             inside = embedding.project(flat)

@@ -29,7 +29,7 @@ from theory.events import EventRule, event_rules
 MOST_NAMED = 256
 """Scalars that have names of their own; more are parts of their arrays."""
 MOST_WHOLE = 256
-"""Entries up to which the Jacobian is taken whole."""
+"""Entries up to which the Jacobian is a full matrix."""
 LINEAR_FROM = 8
 """Scalars from which a linear space of at most half as many directions is used instead."""
 DEFAULT_GROUP = "entries"
@@ -110,7 +110,7 @@ class ModelProblem(Problem):
         ----------
         parameters : Parameters
         run : (eta, steps)
-            The run along which the closure is looked at; None for the model's own.
+            The run along which the closure is checked; None for the model's own.
         draws : (samples, seed)
             Of a law that can only be sampled.
         """
@@ -193,7 +193,7 @@ class ModelProblem(Problem):
 
     @property
     def has_jacobian(self) -> bool:
-        """Whether the Jacobian is taken whole, by automatic differentiation."""
+        """Whether the Jacobian is a full matrix, by automatic differentiation."""
         return self.layout.size <= MOST_WHOLE
 
     def jacobian(self, state: ArrayLike) -> FloatArray:
@@ -221,7 +221,7 @@ class ModelProblem(Problem):
     def observables_along(self, states: FloatArray) -> list[dict[str, float]]:
         """Observables of many states, shape (states, n), in one compiled call."""
         values = self._evaluated(self._functions.compiled_observables, states)
-        columns = {"risk": values["risk"]} | values["observed"]
+        columns = {"risk": values["risk"]} | values["observables"]
         if "scalars" in values:
             if len(self.scalars) <= MOST_NAMED:
                 columns |= dict(zip(self.scalars, values["scalars"].T, strict=True))

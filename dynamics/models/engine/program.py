@@ -3,7 +3,7 @@ r"""The functions of a model, traced by JAX in double precision: risk, gradient,
 A `Program` belongs to one model and one set of static constants (whole numbers, words, truth
 values). Real constants, weights, samples and untrained arrays are arguments, so that another value
 of them is no new compilation. States are flat vectors of every trained entry; sums over the law are
-taken in blocks that fit in memory.
+computed in blocks that fit in memory.
 
 JAX's switch for double precision is a context here, never the global flag of the process.
 """
@@ -215,7 +215,7 @@ class Program:
     def check(self, data: Data) -> None:
         """Trace every function once, so that what cannot be traced is refused with its line.
 
-        Data of the same shapes are traced alike, and only the first of them is looked at.
+        Data of the same shapes are traced alike, and only the first of them is traced.
 
         Raises
         ------

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BACKENDS = ("auto", "arrays", "numba")
 LOOKS_ALONG = 24
-"""States of a run at which the gradient of every entry is looked at afterwards."""
+"""States of a run at which the gradient of every entry is checked afterwards."""
 
 
 class ReducedPopulation(ModelProblem):
@@ -32,7 +32,7 @@ class ReducedPopulation(ModelProblem):
     ----------
     parameters : Parameters
     eta, steps : float, int
-        The run along which the closure is looked at; the model's own by default.
+        The run along which the closure is checked; the model's own by default.
     coordinates : str
         ``"classes"``: one value for each class of equal entries; ``"linear"``: directions of the
         smallest linear space; ``"auto"``: the second where it has at most half as many.
@@ -133,7 +133,7 @@ class ReducedPopulation(ModelProblem):
     def leaving(self, run: Trajectory) -> str:
         """Where the gradient of every entry leaves the space along a run; empty if nowhere.
 
-        Of a run no longer than the one that the closure was looked at along, nothing is new.
+        A run no longer than the one along which the closure was checked needs no check.
 
         Parameters
         ----------

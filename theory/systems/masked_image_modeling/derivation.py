@@ -1,8 +1,8 @@
 r"""The derivation as a page: from the data law to the recursions of the rows of Q.
 
 Every equation is computed from `model`, `recursion` and `information_gap`. The page is that of one
-cluster with the sizes as letters, or of the row types of given areas. Areas of a row are p's own,
-m; those that are alone in their class; and those that are alike, numbered by i.
+cluster with the sizes as letters, or of the row types of explicit areas. Areas of a row are p's
+own, m; those that are alone in their class; and those that are alike, numbered by i.
 Reference: Huang, Wen, Chi, Liang (2024), Lemmas A.8, 5.1 and 5.2.
 """
 

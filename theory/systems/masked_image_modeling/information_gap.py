@@ -7,8 +7,8 @@ counts. A local patch sees :math:`A_0 \sim P^{\kappa_c - 1}` and :math:`A_m \sim
 .. math:: \rho(0) = \frac{|\alpha_0|}{\alpha_m} \sim P^\Delta, \qquad
    \Delta = (1 - \kappa_s) - 2 (1 - \kappa_c).
 
-At finite size the constants count, and :math:`\Delta_{\mathrm{eff}} = \ln\rho(0) / \ln P` takes the
-place of Delta.
+At finite size the constants count, and :math:`\Delta_{\mathrm{eff}} = \ln\rho(0) / \ln P` replaces
+Delta.
 
 `leading_motion` solves the motion that follows from there while A_m is small and rho(0) large.
 """
@@ -239,7 +239,7 @@ def gap() -> Evidence:
 
 
 def lemma_5_3() -> Evidence:
-    """The switch at large rho(0), from the leading motion; at a given P it is measured."""
+    """The switch at large rho(0), from the leading motion; at finite P it is measured."""
     motion = leading_motion()
     limit = {
         name: sympy.limit(expression.subs(motion.scaled, motion.switch), rho0, sympy.oo)

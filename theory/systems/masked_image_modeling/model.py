@@ -102,7 +102,7 @@ def unavoidable_error(
 ) -> float | Fraction:
     r"""Infimum :math:`L_p^\star` of the loss of one patch.
 
-    Where p's area is masked as a whole nothing is known of it and the best is to answer 0. The
+    Where p's area is masked as a whole the input says nothing of it, and the best answer is 0. The
     infimum is approached, and not attained, as all attention goes to p's own unmasked area, or to
     masked keys where that is empty.
 

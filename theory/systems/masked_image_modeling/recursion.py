@@ -88,7 +88,7 @@ def feature_increment(kind: str) -> sympy.Expr:
 
 
 def balanced(increment: sympy.Expr) -> sympy.Expr:
-    """An increment with r in place of the areas it does not name: u (b - r), or z A (b - r)."""
+    """An increment with r for the areas it does not name: u (b - r), or z A (b - r)."""
     rest = z_m**2 * A_m * (1 - A_m) - z_i**2 * A_i**2 - r
     return sympy.factor(sympy.expand(increment.subs(Sigma, rest)))
 

@@ -1,4 +1,4 @@
-r"""Numbers of patches from which asymptotic statements of the paper can be seen.
+r"""Numbers of patches from which asymptotic statements of the paper are visible.
 
 The statements are about large P at fixed exponents :math:`C_g = P^{\kappa_c}`,
 :math:`C_s = P^{\kappa_s}`. The ratio rho(0) is exact for every P (`initial_ratio`), and what
@@ -24,9 +24,9 @@ P, C_global, C_local, masked, gamma = NOTATION.symbols("P C_global C_local maske
 rho0 = NOTATION.symbol("rho0")
 
 Condition = Callable[[Any, Any, float], bool]
-"""(P, rho(0), Delta) -> whether a statement can be seen there; the first two in mpmath."""
+"""(P, rho(0), Delta) -> whether a statement is visible there; the first two in mpmath."""
 MOST = 1500.0
-"""Logarithm of the largest P that is looked at."""
+"""Logarithm of the largest P that is tried."""
 FINE = 1e-3
 """Distance in ln P up to which the least P is determined."""
 

@@ -132,7 +132,7 @@ def overlap(scores: FloatArray, partition: Partition, diagonal: bool) -> Overlap
 
 
 def encodings(gram: FloatArray) -> FloatArray:
-    """Positional encodings with a given Gram matrix: columns p_i of P with P^T P = gram.
+    """Positional encodings of a Gram matrix: columns p_i of P with P^T P = gram.
 
     Parameters
     ----------

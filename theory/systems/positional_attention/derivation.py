@@ -24,7 +24,7 @@ u, kappa, theta, risk = sympy.symbols("u kappa theta R", real=True)
 N = sympy.Symbol("N", positive=True)
 i, j, k, r, K = sympy.symbols("i j k r K", integer=True)
 A, S, X, a, b, c, m, P, sums = map(Entries, ["A", "S", "X", "a", "b", "c", "m", "P", "z"])
-act, slope, seen, dO, h, dh, dF, n, W, E, inner = functions("act act' O dO h dh dF n W E inner")
+act, slope, preact, dO, h, dh, dF, n, W, E, inner = functions("act act' O dO h dh dF n W E inner")
 COUNTS = {1: a[k], -1: b[k], 0: c[k]}
 """Patches of each value in a set of type k."""
 IMAGES = {
@@ -174,7 +174,7 @@ def _output() -> Section:
         "A patch of value `x` in a set of sum `z` enters `F` as `act(O(x, z))`, a set of type "
         "`k` as `h(k)`. `E` is the sum over all numbers `m`, the types being drawn independently:",
     )
-    share = sympy.Add(*[count * act(seen(value, sums[k])) for value, count in COUNTS.items()])
+    share = sympy.Add(*[count * act(preact(value, sums[k])) for value, count in COUNTS.items()])
     everything = HandWritten(
         "sum of W(m)*f over all m_1, ..., m_K >= 0 with m_1 + ... + m_K = L - 1",
         r"\sum_{m_1, \dots, m_K \geq 0,\ m_1 + \dots + m_K = L - 1} W(m) f",
@@ -182,7 +182,7 @@ def _output() -> Section:
     rows = (
         (sums[k], a[k] - b[k]),
         (Z, sympy.Sum(m[k] * sums[k], (k, 0, K))),
-        (seen(x, z), model.preactivation()),
+        (preact(x, z), model.preactivation()),
         (h(k), share),
         (F, sympy.Sum(m[k] * h(k), (k, 0, K))),
         (risk, E(sympy.log(1 + sympy.exp(-F)))),
@@ -196,11 +196,11 @@ def _descent() -> Section:
     rows: list[tuple[Any, ...]] = [(slope(u), sympy.powsimp(sympy.diff(model.activation(u), u)))]
     rows.append((dO(x, z, alpha), sympy.diff(model.preactivation(), alpha)))
     rows += [
-        (dO(x, z, t), recursion.through_softmax(model.preactivation(), seen(x, z), t))
+        (dO(x, z, t), recursion.through_softmax(model.preactivation(), preact(x, z), t))
         for t in (gamma, rho)
     ]
     terms = [
-        count * slope(seen(value, sums[k])) * dO(value, sums[k], theta)
+        count * slope(preact(value, sums[k])) * dO(value, sums[k], theta)
         for value, count in COUNTS.items()
     ]
     rows.append((dh(k, theta), sympy.Add(*terms)))

@@ -22,7 +22,7 @@ is a ``Fraction``, floats otherwise.
 
 **Theorem 5.2.** "Without patch association knowledge" is read as: the partition is uniform among
 all partitions into sets of C, and the algorithm knows of it what its samples tell. The feature
-:math:`w^\star` and the noise-free :math:`x_j` are given for free, so what follows bounds every
+:math:`w^\star` and the noise-free :math:`x_j` are granted, so what follows bounds every
 algorithm.
 
 *No sample.* Given y = +1, the chance of x is proportional to the expected number of sets that are
@@ -38,7 +38,7 @@ uniform: sign(Z) on D - kC patches is the best. Revealing never hurts, hence
 .. math:: \text{error} \geq E_k\big[(1 - k/L)\, \mathrm{errZ}(D - kC, C, q)\big],
 
 k the number of different sets in N draws. At fixed C and m = q(D - C) the N below which this
-exceeds a given error grows like D, where errZ exceeds it. Where errZ is itself o(1), which is where
+exceeds a fixed error grows like D, where errZ exceeds it. Where errZ is itself o(1), which is where
 m is small against C^2, the bound is void, and so is the theorem: only the feature is to be learned.
 
 Reference: Jelassi, Sander, Li (2022).
@@ -195,7 +195,7 @@ def weighted_rule_error(weights: Sequence[int], partition: Partition, q: Probabi
 
 
 def best_link_error(weights: Sequence[int], partition: Partition, q: Probability) -> Any:
-    """Error of the best link phi for given weights; arguments of `score_law`.
+    """Error of the best link phi for fixed weights; arguments of `score_law`.
 
     The law given y = -1 is the mirror image, so the best phi errs with half the overlap of both.
 
@@ -313,8 +313,8 @@ def gaussian_crossing() -> float:
     return float(1 / norm.ppf(1 - float(BOUND)) ** 2)
 
 
-def seen_sets(count: int) -> Iterator[NDArray[np.float64]]:
-    """P(k of so many sets are seen), k = 0, ..., count, after 0, 1, 2, ... draws."""
+def distinct_sets(count: int) -> Iterator[NDArray[np.float64]]:
+    """P(k different sets), k = 0, ..., count, after 0, 1, 2, ... draws."""
     k, chance = np.arange(count + 1), np.zeros(count + 1)
     chance[0] = 1.0
     while True:
@@ -355,5 +355,5 @@ def least_samples(D: int, C: int, q: float, error: float) -> int:
     if not error > 0:
         raise ValueError(f"error={error} is not positive")
     costs = unseen_errors(D, C, q)
-    pairs = enumerate(seen_sets(D // C))
+    pairs = enumerate(distinct_sets(D // C))
     return next(samples for samples, chance in pairs if chance @ costs <= error)

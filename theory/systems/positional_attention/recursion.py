@@ -144,8 +144,8 @@ def parity(
     width, zero = sympy.Symbol("width"), function.subs(u, at)
     moved = sympy.expand(function.subs(u, u + width))
     if not moved.is_polynomial(u) or sympy.degree(moved, u) > LARGEST_EXPANDED:
-        ahead, behind = (function.subs(u, at + sign * step) for sign in (1, -1))
-        return zero, (ahead - behind) / 2, (ahead + behind) / 2 - zero
+        plus, minus = (function.subs(u, at + sign * step) for sign in (1, -1))
+        return zero, (plus - minus) / 2, (plus + minus) / 2 - zero
     terms = sympy.Poly(moved - function, width).terms()
     odd, even = (
         sympy.horner(sympy.Add(*[c * width**k for (k,), c in terms if k % 2 == rest]), width)

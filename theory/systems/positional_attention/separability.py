@@ -117,14 +117,14 @@ def least_margin(law: SetLaw, sets: int, degree: int, weights: tuple[int, ...]) 
     """
     alone, within, between = weights
     types = law.types[law.probabilities > 0]
-    chosen = np.array(list(itertools.combinations_with_replacement(range(len(types)), sets - 1)))
-    random: NDArray[np.int64] = types[chosen]
+    picks = np.array(list(itertools.combinations_with_replacement(range(len(types)), sets - 1)))
+    random: NDArray[np.int64] = types[picks]
     inside = random[..., 0] - random[..., 1]
     others = law.C + inside.sum(axis=1, keepdims=True) - inside
     margin = law.C * (alone + within * (law.C - 1) + between * inside.sum(axis=1)) ** degree
     for column, x in enumerate((1, -1, 0)):
-        seen = alone * x + within * (inside - x) + between * others
-        margin = margin + (random[..., column] * seen**degree).sum(axis=1)
+        attended = alone * x + within * (inside - x) + between * others
+        margin = margin + (random[..., column] * attended**degree).sum(axis=1)
     return int(margin.min())
 
 

@@ -19,7 +19,7 @@ It is 1 only without confusion tokens.
 
 *The start*: lucky neurons, the printed scales, the share of confusion. The rows of
 :math:`W_O^{(0)}` are Gaussian, so their directions are uniform on the sphere of :math:`R^{m_a}`.
-The share of them within an angle theta of a given direction is
+The share of them within an angle theta of a direction is
 
 .. math:: \tfrac12 I_{\sin^2\theta}\big(\tfrac{m_a - 1}{2}, \tfrac12\big), \qquad
    \theta \leq \tfrac\pi2,

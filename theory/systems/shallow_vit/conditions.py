@@ -11,7 +11,7 @@ With :math:`s = \sigma + \tau` and :math:`k = \delta + \tau`:
 .. math:: \Big((1 - s) e^{-k} \tfrac12 \alpha_* - s e^{-k}\Big)^{-2}
    = \Theta\Big((\alpha_* - e^{-k} s)^{-2}\Big).
 
-Bounds of order are taken with the constant 1.
+Bounds of order have the constant 1 here.
 """
 
 from __future__ import annotations

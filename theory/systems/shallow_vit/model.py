@@ -66,12 +66,12 @@ def hidden() -> Expr:
 
 
 def output() -> Expr:
-    """F, the gates given: relu(U) is the entrywise product of the gates and U."""
+    """F at fixed gates: relu(U) is the entrywise product of the gates and U."""
     return Trace(A.T * HadamardProduct(GATES, hidden())) / L
 
 
 def backward() -> Expr:
-    """D, the derivative of the loss by U, gates and activity given."""
+    """D, the derivative of the loss by U at fixed gates and activity."""
     return g * HadamardProduct(A, GATES)
 
 

@@ -77,7 +77,7 @@ weighted = sympy.Function("mean")
 
 @cache
 def pattern_slopes() -> Mapping[Any, Any]:
-    """E, rho, T of one sample: derivatives of the loss by H, P and B, gates and activity given.
+    """E, rho, T of one sample: derivatives of the loss by H, P and B at fixed gates and activity.
 
     The counts only shift the arguments of the softmax, so its derivative is that without them.
     """

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from theory.systems.positional_attention.linear_rules import (
+    distinct_sets,
     least_samples,
-    seen_sets,
     sign_rule_error,
     unseen_errors,
 )
@@ -15,7 +15,7 @@ from theory.systems.positional_attention.linear_rules import (
 
 def least_error(D, C, q, samples):
     """A lower bound on the error of any algorithm that knows the sets from N samples only."""
-    chance = next(itertools.islice(seen_sets(D // C), samples, None))
+    chance = next(itertools.islice(distinct_sets(D // C), samples, None))
     return float(chance @ unseen_errors(D, C, q))
 
 
@@ -64,8 +64,8 @@ def test_the_best_rule_with_one_sample_is_above_the_bound(D, q):
     assert bound <= best <= least_error(D, 2, q, 0)
 
 
-def test_seen_sets_is_the_law_of_distinct_draws():
-    for samples, law in zip(range(5), seen_sets(4), strict=False):
+def test_distinct_sets_is_the_law_of_distinct_draws():
+    for samples, law in zip(range(5), distinct_sets(4), strict=False):
         counts = np.zeros(5)
         for draw in itertools.product(range(4), repeat=samples):
             counts[len(set(draw))] += 1
