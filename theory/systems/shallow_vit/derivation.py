@@ -14,10 +14,10 @@ import sympy
 from sympy import Identity, MatrixSymbol
 
 from theory.page import Entries, HandWritten, Page, Section, functions
-from theory.systems.shallow_vit import data_law, model, recursion
-from theory.systems.shallow_vit.model import W_O, contract, m
+from theory.systems.shallow_vit import data_law, recursion
+from theory.systems.shallow_vit.model import W_O, contract
 from theory.systems.shallow_vit.notation import NOTATION, PAIRS
-from theory.systems.shallow_vit.recursion import RHO, B, E, H, K, P, Q, V
+from theory.systems.shallow_vit.recursion import RHO, B, E, H, K, Q, V
 
 M, L, eta, margin, y, F, g = NOTATION.symbols("M L eta margin y F g")
 alpha_star, alpha_confusion = NOTATION.symbols("alpha_star alpha_confusion")
@@ -130,15 +130,13 @@ def _network(cost: sympy.Expr) -> Section:
         "patterns (`V`, `K`, `Q`, the columns being patterns), and the network depends on `H` "
         "and `B` alone. A row per neuron:",
     )
-    key_weight = c[i] * sympy.exp(scores[i, j])
-    everything = sympy.Sum(c[k] * sympy.exp(scores[k, j]), (k, 1, M))
-    output = sympy.Sum(a[i] * c[j] * sympy.Max(hidden[i, j], 0), (i, 1, m), (j, 1, M)) / L
+    sample = recursion.of_sample()
     mu = recursion.MU
     rows = [
         (image, factors[0] * mu) for factors, image in recursion.IMAGES.items() if factors[1] == mu
     ]
-    rows += [(H, W_O * V), (B, K.T * Q), (p[i, j], key_weight / everything)]
-    rows += [(hidden[i, j], sympy.Sum(h[i, k] * p[k, j], (k, 1, M))), (F, output)]
+    rows += [(H, W_O * V), (B, K.T * Q), (p[i, j], sample[p[i, j]])]
+    rows += [(hidden[i, j], sympy.Sum(h[i, k] * p[k, j], (k, 1, M))), (F, sample[F])]
     rows.append((risk, mean(cost)))
     used = " margin" if margin in cost.free_symbols else ""
     letters = NOTATION.meanings(f"W_O W_V W_K W_Q m a{used} eta")
@@ -153,18 +151,6 @@ def _step(frozen: str) -> Section:
     return Section("Gradient descent", words, ((sympy.Symbol("W'"), step),))
 
 
-def entrywise(matrix: Any) -> sympy.Expr:
-    """Entry (i, j) of a matrix expression, its letters with indices from 1."""
-    written = matrix[i, j].doit()
-    written = written.replace(
-        lambda part: isinstance(part, sympy.matrices.expressions.matexpr.MatrixElement),
-        lambda part: Entries(str(part.parent))[part.args[1], part.args[2]],
-    )
-    return written.replace(
-        sympy.Sum, lambda term, limits: sympy.Sum(term.subs(limits[0], k), (k, 1, limits[2] + 1))
-    )
-
-
 def _slopes(cost: sympy.Expr) -> Section:
     words = (
         "`D`, `E`, `rho`, `T` are the derivatives of the loss by `U`, `H`, `P` and `B` where no "
@@ -174,14 +160,14 @@ def _slopes(cost: sympy.Expr) -> Section:
     step = HandWritten("1 if u > 0, else 0", r"1 \text{ if } u > 0 \text{, else } 0")
     slopes = recursion.pattern_slopes()
     by_output = sympy.diff(cost, F).replace(sympy.Heaviside, lambda edge, _: gate(edge))
-    softmax = model.through_softmax(P, RHO)
+    sample, D, T = recursion.of_sample(), Entries("D")[i, j], Entries("T")[i, j]
     rows = (
         (gate(sympy.Symbol("u")), step),
         (g, by_output / L),
-        (Entries("D")[i, j], g * a[i] * c[j] * gate(hidden[i, j])),
-        (Entries("E")[i, j], mean(entrywise(slopes[E]))),
-        (Entries("rho")[i, j], entrywise(slopes[RHO])),
-        (Entries("T")[i, j], mean(entrywise(softmax))),
+        (D, sample[D]),
+        (Entries("E")[i, j], mean(recursion.entrywise(slopes[E]))),
+        (Entries("rho")[i, j], recursion.entrywise(slopes[RHO])),
+        (T, sample[T]),
     )
     return Section("Derivatives of the loss", words, rows)
 

@@ -28,6 +28,7 @@ from typing import Any
 import sympy
 from sympy import MatrixSymbol, Trace
 
+from theory.page import Entries, functions
 from theory.reduction import ReducedSystem
 from theory.systems.shallow_vit import model, symmetry
 from theory.systems.shallow_vit.model import W_K, W_O, W_Q, W_V, contract, d, evaluate, m, m_a, m_b
@@ -71,8 +72,10 @@ Steps = Mapping[Any, Any]
 """Matrix or scalar -> its value after one step, all from the values before."""
 
 
-weighted = sympy.Function("mean")
-"""Mean over samples with their weights; of one sample, itself."""
+i, j, k = sympy.symbols("i j k", integer=True, positive=True)
+a, c, p, scores, preactivations = map(Entries, ["a", "c", "P", "B", "U"])
+gate, weighted = functions("gate mean")
+"""Step function; mean over samples with their weights, of one sample itself."""
 
 
 @cache
@@ -253,13 +256,13 @@ def derivations(parameters: object = None) -> Mapping[str, ReducedSystem]:
         Nothing depends on them: all sizes are letters.
     """
     del parameters
-    samples, u, F = _entrywise(), sympy.Symbol("u", real=True), NOTATION.symbol("F")
+    samples, u, F = of_sample(), sympy.Symbol("u", real=True), NOTATION.symbol("F")
     pattern = ReducedSystem(
         title="Gradient descent on patterns (no noise)",
         notation=NOTATION,
         state=tuple(closure()),
         parameters=(M, L, m),
-        definitions={H: W_O * V, B: K.T * Q} | samples,
+        definitions={H: W_O * V, B: K.T * Q, **samples},
         functions={"gate": sympy.Lambda((u,), sympy.Heaviside(u, 0))},
         risk_integrand=sympy.Max(margin - y * F, 0),
         observables={"risk": sympy.Symbol("R") / margin},
@@ -295,26 +298,31 @@ def derivations(parameters: object = None) -> Mapping[str, ReducedSystem]:
     return {"pattern": pattern, "gram": inner, "collapse": collapsed}
 
 
-def _entrywise() -> dict[Any, Any]:
-    """P, U, D, E, T of one sample and the mean over samples, as definitions."""
-    i, j, k = sympy.symbols("i j k", integer=True, positive=True)
-    c, a, scores = (sympy.IndexedBase(name) for name in ("c", "a", "B"))
-    weight = c[i] * sympy.exp(scores[i, j])
+def entrywise(matrix: Any) -> sympy.Expr:
+    """Entry (i, j) of a matrix expression, its letters with indices from 1."""
+    written = matrix[i, j].doit()
+    written = written.replace(
+        lambda part: isinstance(part, sympy.matrices.expressions.matexpr.MatrixElement),
+        lambda part: Entries(str(part.parent))[part.args[1], part.args[2]],
+    )
+    return written.replace(
+        sympy.Sum, lambda term, limits: sympy.Sum(term.subs(limits[0], k), (k, 1, limits[2] + 1))
+    )
+
+
+@cache
+def of_sample() -> Mapping[Any, Any]:
+    """P, U, F, g, D, E, rho and T of one sample, E and T averaged over samples."""
+    F, g = NOTATION.symbols("F g")
     total = sympy.Sum(c[k] * sympy.exp(scores[k, j]), (k, 1, M))
-    preactivation = sympy.IndexedBase("U")[i, j]
-    gate = sympy.Function("gate")(preactivation)
-    output = sympy.Sum(a[i] * c[j] * sympy.Max(preactivation, 0), (i, 1, m), (j, 1, M))
-
-    def from_one(term: sympy.Expr, limits: sympy.Tuple) -> sympy.Sum:
-        return sympy.Sum(term.subs(limits[0], k), (k, 1, M))
-
+    terms = a[i] * c[j] * sympy.Max(preactivations[i, j], 0)
     return {
-        sympy.IndexedBase("P")[i, j]: weight / total,
+        p[i, j]: c[i] * sympy.exp(scores[i, j]) / total,
         MatrixSymbol("U", m, M): H * P,
-        NOTATION.symbol("F"): output / L,
-        NOTATION.symbol("g"): -y / L * sympy.Function("gate")(margin - y * NOTATION.symbol("F")),
-        sympy.IndexedBase("D")[i, j]: NOTATION.symbol("g") * a[i] * c[j] * gate,
+        F: sympy.Sum(terms, (i, 1, m), (j, 1, M)) / L,
+        g: -y / L * gate(margin - y * F),
+        Entries("D")[i, j]: g * a[i] * c[j] * gate(preactivations[i, j]),
         E: weighted(pattern_slopes()[E]),
         RHO: pattern_slopes()[RHO],
-        T[i, j]: weighted(model.through_softmax(P, RHO)[i, j].doit().replace(sympy.Sum, from_one)),
+        Entries("T")[i, j]: weighted(entrywise(model.through_softmax(P, RHO))),
     }
