@@ -64,7 +64,7 @@ class Documentation:
         }
 
     def meaning(self, name: str) -> str:
-        """What a symbol means; "" where the docstring does not say so."""
+        """Meaning of a symbol; "" where the docstring has none."""
         if name in self.fields:
             return self.fields[name]
         begun = [key for key in self.fields if key.endswith("*") and name.startswith(key[:-1])]

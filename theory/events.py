@@ -58,7 +58,7 @@ def _always() -> sympy.Expr:
 
 @dataclass(frozen=True)
 class EventRule:
-    """What every rule has.
+    """The fields that every rule has.
 
     Attributes
     ----------

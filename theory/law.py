@@ -1,4 +1,4 @@
-"""What the functions of a model give, checked: laws of samples, named arrays, and errors.
+"""Checked results of the functions of a model: laws of samples, named arrays, and errors.
 
 A law is every sample of one structure in one array, with its probability. What is wrong with a
 model is a `ModelError`, one line with the line of the user's file.

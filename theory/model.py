@@ -62,7 +62,7 @@ TABLES: Mapping[str, tuple[type, ...]] = {
     "limits": (tuple, list),
     "claims": (tuple, list, Mapping),
 }
-"""What may be a plain value, and its kinds; ``names`` and ``events`` are also functions."""
+"""Parts that may be plain values, and their types; ``names`` and ``events`` are also functions."""
 SETTINGS = ("eta", "steps", "representatives")
 """Plain values of a model file beside its tables."""
 RESERVED = frozenset({
@@ -79,7 +79,7 @@ QUANTITIES = frozenset({
     "risk", "outside", "time", "steps", "record", "event", "entry", "event_state", "outcome",
     "end_time", "entries", "scalars", "free", "done", "block", "point",
 })  # fmt: skip
-"""What results call something else: no name of a scalar or an observable."""
+"""Names that results use for other things, which no scalar or observable may have."""
 BEGINNINGS = ("d_", "time_", "path_", "uncertainty_", "observed_")
 """Beginnings of such names."""
 SUM_TOLERANCE = 1e-12

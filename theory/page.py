@@ -269,7 +269,7 @@ def functions(names: str) -> list[Any]:
 
 
 class _Readable:
-    """What both printers write alike.
+    """The part of the printers that is common to text and LaTeX.
 
     Sums begin with a term without a minus sign, letters stand before functions, and decimals have
     at most 15 digits, which is what a float carries.

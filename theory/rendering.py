@@ -1,4 +1,4 @@
-"""What is compiled, and what a model closes on, as pages.
+"""Reduced systems and closures as pages.
 
 `as_text` and `as_latex` write a `theory.reduction.ReducedSystem` with the letters of its notation
 table; `closure_sections` are those of a model file, whose page the engine of `dynamics` puts

@@ -1,10 +1,10 @@
-r"""What a model closes on: the entries that stay equal, the space of training, what is conserved.
+r"""The closure of a model: entries that stay equal, the space of training, conserved quantities.
 
 Two stages and a walk. `partition` refines classes of equal entries on the gradient at random
 points; `linear` finds the smallest linear space inside; the walk along a run looks for states at
-which the gradient leaves the classes, and for samples that part; `conservation` finds what is
-constant. Nothing is assumed of the model but its gradient, and no group is declared (where one is,
-`orbits` takes it). A closure that does not reduce is a result.
+which the gradient leaves the classes, and for samples that part; `conservation` finds constants of
+motion. Nothing is assumed of the model but its gradient, and no group is declared (where one is,
+`orbits` uses it). A closure that does not reduce is a result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from theory.summary import summarized
 @summarized
 @dataclass(frozen=True)
 class Closure:
-    """What training of a model at some constants closes on.
+    """The closed description of the training of a model at some constants.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Closure:
     sample_groups : SampleClasses or None
         Which samples have equal losses there; None without a finite law.
     laws : tuple of ConservationLaw
-        What training keeps.
+        Quantities that training conserves.
     names : tuple of str
         Name of each scalar.
     residual : float

@@ -65,7 +65,7 @@ class ConservationLaw:
 
     @property
     def degree(self) -> int:
-        """1 for a linear law, which gradient descent keeps; 2 for one of the flow."""
+        """1 for a linear law, which gradient descent conserves; 2 for one of the flow alone."""
         return len(self.terms[0])
 
     @property
@@ -137,18 +137,18 @@ def conservation_laws(
     if space.free == 0:
         return ()
     states, rates = _rates(training, classes, space, generator, needed)
-    held = [_visited(training, classes, s) for s in space.inside(classes, visited)]
+    along_run = [_visited(training, classes, s) for s in space.inside(classes, visited)]
     at_start = classes.start[classes.first]
     laws: list[ConservationLaw] = []
     if space.free < count:
         for group in np.unique(groups):
             inside = np.flatnonzero(groups == group)
-            own = [(rate[inside], floor[inside]) for _, rate, floor in held]
+            own = [(rate[inside], floor[inside]) for _, rate, floor in along_run]
             for vector in _null_space(rates[:, inside], own):
                 terms = [(int(k),) for k in inside]
                 laws.append(_law(terms, vector, at_start, rates[:, inside]))
     if products and len(np.unique(groups)) == 1:
-        laws += _quadratic(products, (states, rates), at_start, held)
+        laws += _quadratic(products, (states, rates), at_start, along_run)
     return tuple(laws)
 
 
@@ -156,7 +156,7 @@ def _quadratic(
     products: list[tuple[int, int]],
     sampled: tuple[FloatArray, FloatArray],
     at_start: FloatArray,
-    held: Sequence[Visited],
+    along_run: Sequence[Visited],
 ) -> list[ConservationLaw]:
     """Quadratic laws that do not follow from linear ones."""
     first, second = np.array(products).T
@@ -164,7 +164,7 @@ def _quadratic(
     def change(state: FloatArray, rate: FloatArray) -> FloatArray:
         return rate[..., first] * state[..., second] + rate[..., second] * state[..., first]
 
-    own = [(change(s, r), change(np.abs(s), f)) for s, r, f in held]
+    own = [(change(s, r), change(np.abs(s), f)) for s, r, f in along_run]
     null = _null_space(change(*sampled), own)
     if not null.size:
         return []
@@ -212,14 +212,14 @@ def _visited(training: Training, classes: EntryClasses, state: FloatArray) -> Vi
     return state[classes.first], classes.project(gradient), classes.project(floor * classes.signs)
 
 
-def _null_space(rows: FloatArray, held: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
+def _null_space(rows: FloatArray, along_run: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
     """Vectors that every row annihilates, in reduced echelon form, shape (laws, columns).
 
     Rows of a run, each with its rounding error, come to rest: one is added where it shows more than
     rounding. Empty where singular values leave no gap between rounding and signal.
     """
     null = _annihilated(rows)
-    for row, error in held:
+    for row, error in along_run:
         if not null.size or not np.isfinite(row).all():
             continue
         noise = FLOORS * (np.abs(null) @ error) + NOISE * (np.abs(null) @ np.abs(row))

@@ -6,7 +6,7 @@ gradient. At random points of the space in which every class has one value, a cl
 the signed gradients of its entries differ. When no point splits any more, gradient descent from the
 start cannot leave the space: this is colour refinement with the gradient as the colour.
 
-What counts as different is decided class by class, because gradients of two arrays may differ by
+The threshold for a difference is set class by class, because gradients of two arrays may differ by
 ten orders of magnitude: `FLOORS` times the rounding error of the class, measured against a run in
 single precision, plus `ROUNDING` units in the last place of the class's largest gradient.
 
@@ -70,7 +70,7 @@ class Training(Protocol):
 
 @dataclass(frozen=True)
 class Split:
-    """Two entries that a closure first held equal, and the point at which they differ.
+    """Two entries of one class at first, and the point at which they differ.
 
     Attributes
     ----------
@@ -149,6 +149,10 @@ class EntryClasses:
         states[..., moving] = self.signs[moving] * scalars[..., self.labels[moving]]
         return states
 
+    def tangent(self, change: FloatArray) -> FloatArray:
+        """Change of every entry, shape (..., n), from that of each class; 0 for frozen ones."""
+        return replace(self, start=np.zeros_like(self.start)).lift(change)
+
     def lift_objects(
         self, scalars: Sequence[Any], frozen: Callable[[float], Any]
     ) -> NDArray[np.object_]:
@@ -178,11 +182,8 @@ class EntryClasses:
         return np.add.reduceat(signed[..., order], edges, axis=-1) / self.sizes
 
     def residual(self, vector: FloatArray) -> FloatArray:
-        """What of a gradient, shape (n,), lies outside the space in which classes are equal."""
-        inside = np.zeros_like(vector)
-        moving = self.labels >= 0
-        inside[moving] = self.signs[moving] * self.project(vector)[self.labels[moving]]
-        return vector - inside
+        """Part of a gradient, shape (n,), outside the space in which classes are equal."""
+        return vector - self.tangent(self.project(vector))
 
 
 def refine_entries(
@@ -248,7 +249,7 @@ def refine_entries(
 def class_tolerances(
     training: Training, classes: EntryClasses, gradient: FloatArray, floor: FloatArray
 ) -> FloatArray:
-    """What counts as a difference for each entry, by its class, shape (n,).
+    """Least difference that is no rounding, for each entry by its class, shape (n,).
 
     Entries that are frozen are a class of their own in each array.
 
@@ -309,7 +310,7 @@ def _finite(gradient: FloatArray, floor: FloatArray) -> bool:
 def _tolerances(
     labels: IntArray, count: int, gradient: FloatArray, floor: FloatArray
 ) -> FloatArray:
-    """What counts as a difference in each class, shape (count,)."""
+    """Least difference that is no rounding, in each class, shape (count,)."""
     error, largest = np.zeros(count), np.zeros(count)
     np.maximum.at(error, labels, floor)
     np.maximum.at(largest, labels, np.abs(gradient))

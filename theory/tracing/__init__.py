@@ -160,7 +160,7 @@ def _text(jaxpr: Any) -> str:
 
 @cache
 def _log_add_exp() -> str:
-    """What ``jax.numpy.logaddexp`` is made of; `jax.nn.softplus` calls it too."""
+    """The equations of ``jax.numpy.logaddexp``, which `jax.nn.softplus` calls too."""
     import jax
 
     (call,) = jax.make_jaxpr(jax.numpy.logaddexp)(0.0, 0.0).jaxpr.eqns

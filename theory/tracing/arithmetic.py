@@ -1,4 +1,4 @@
-"""What an arithmetic must offer to the interpreter of traced programs; the arithmetic of mpmath.
+"""The protocol of an arithmetic for the interpreter of traced programs; the arithmetic of mpmath.
 
 The value of a floating variable is a numpy object array whose entries are numbers of the
 arithmetic. The value of an integer or Boolean variable is an ordinary numpy array, except that a

@@ -127,7 +127,7 @@ def gather(params: Params, value: Value, indices: Value, missing: Any) -> Value:
 
 
 def destinations(params: Params, value: Value, indices: Value, updates: Value) -> Value:
-    """Where each entry of the updates of a scatter goes, in the flat array; -1 is nowhere.
+    """Position in the flat array of each entry of the updates of a scatter; -1 for none.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What turns a model file into a system: traced by JAX, closed, run reduced and full.
+"""The engine of model files: traced by JAX, closed, run reduced and full.
 
 `load` takes a file, `system_of` a `theory.model.Model`. Both need the extra ``models``; the
 built-in systems need neither JAX nor anything here.

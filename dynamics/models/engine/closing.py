@@ -10,7 +10,6 @@ rounding error of that precision, scaled to double precision.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +81,7 @@ class FullTraining:
         return [(row, np.abs(row - other) * TWIN) for row, other in zip(rows, rough, strict=True)]
 
     def _in_single_precision(self, function: Any, state: FloatArray, *others: Any) -> FloatArray:
-        """What a compiled function gives of data and a state moved by a rounding error.
+        """Result of a compiled function at data and a state moved by a rounding error.
 
         Arrays of double precision that the model's functions close over cannot be traced again in
         single precision (JAX refuses to mix them): then only the numbers are rounded to it.
@@ -158,7 +157,7 @@ class Closing:
         self.residual, self.floor, self.size, self.walked = 0.0, 0.0, 0.0, 0
 
     def closure(self) -> Closure:
-        """What training closes on."""
+        """The closure of training."""
         made, training = self.made, self.training
         self._check_start()
         groups: SampleClasses | None = None
@@ -311,10 +310,9 @@ class Closing:
                 random_state(classes, self.generator, SCALES[k % len(SCALES)])
                 for k in range(SAMPLE_STATES)
             ] + states
-        still = replace(classes, start=np.zeros_like(classes.start))
         groups = SampleClasses(labels)
         for state in states:
-            direction = still.lift(self.generator.standard_normal(classes.count))
+            direction = classes.tangent(self.generator.standard_normal(classes.count))
             groups = split_samples(groups.labels, self.training.signatures(state, direction))
         return groups
 

@@ -1,4 +1,4 @@
-"""What is made of a model once: parameters, notation table, panels, realizations.
+"""The definition of a model: parameters and limits, notation table, panels, realizations.
 
 The notation table comes from the names that the model gives to its scalars and constants. Its runs
 are plotted in its own panels, or in one for each array.
@@ -169,7 +169,7 @@ WORDS = re.compile(r"\s*(\w+) in (.+)")
 
 @dataclasses.dataclass(frozen=True)
 class Limit:
-    """What the constants of a model must fulfil.
+    """A condition on the constants of a model.
 
     Attributes
     ----------
@@ -295,7 +295,7 @@ class Definition:
 
     @property
     def origin(self) -> Origin:
-        """Where the model is, and its fingerprint."""
+        """Path of the model, and its fingerprint."""
         path = "" if self.model.path is None else str(self.model.path)
         return Origin(path, self.digests)
 
@@ -337,7 +337,7 @@ class Definition:
         samples: Any = None,
         seed: Any = 0,
     ) -> Closure:
-        """What training closes on at some parameters; see `theory.closure.Closure`."""
+        """The closure of training at some parameters; see `theory.closure.Closure`."""
         selected = self.Parameters() if parameters is None else parameters
         return self.realization(selected, samples, seed).closure(self.walk(eta, steps))
 

@@ -31,7 +31,7 @@ LONGEST = 2400
 """Characters of an expression up to which it is written out."""
 SHOWN_CLASSES = 6
 MOST_EQUATIONS, MOST_STEPS, MOST_CONSERVED = 9, 4, 3
-"""Of a loss, of steps, and of conserved sums, where a page has a few equations only."""
+"""Equations of a loss, steps, and conserved sums on the page of `defining`."""
 
 
 def page(definition: Definition, parameters: Any, walk: Walk) -> Page:
@@ -62,7 +62,7 @@ def _page(made: Realization, closure: Closure, sections: Sequence[Section]) -> P
 
 
 def defining(definition: Definition, parameters: Any, walk: Walk) -> Page:
-    """What defines a model at some parameters, in a few equations: law, loss, one step.
+    """The defining equations of a model at some parameters: law, loss, one step.
 
     Derivatives are left to `page`, which takes minutes where the loss is long.
 
@@ -86,7 +86,7 @@ def defining(definition: Definition, parameters: Any, walk: Walk) -> Page:
 
 
 def _law_of(made: Realization, closure: Closure) -> Section:
-    """How the expectation is computed, and what training closes on."""
+    """The expectation, and the scalars on which training closes."""
     if not made.program.has_law:
         words = "the population risk is given in closed form: nothing is sampled"
     elif made.only_sampled:
@@ -187,7 +187,7 @@ def _recursion(made: Realization, closure: Closure) -> Iterator[Section]:
 
 
 def _sample_letters(used: set[sympy.Basic]) -> tuple[tuple[str, str], ...]:
-    """What stands for the entries of a sample: of each part, the first one that is used."""
+    """Letters of the entries of a sample: of each part, the first one that is used."""
     letters: dict[str, tuple[str, str]] = {}
     for symbol in sorted(used, key=str):
         part, *index = str(symbol).split("_")

@@ -62,7 +62,7 @@ class Embedding(NamedTuple):
         return self.offset + self.signs * state[self.labels]
 
     def tangent(self, rate: Any) -> Any:
-        """What a change of the coordinates changes in every entry, shape (n,); traced."""
+        """Change of every entry, shape (n,), from a change of the coordinates; traced."""
         if self.matrix.shape[0]:
             return self.matrix @ rate
         return self.signs * rate[self.labels]
@@ -100,8 +100,7 @@ def linear_embedding(classes: EntryClasses, space: LinearSpace) -> Embedding:
     classes : EntryClasses
     space : LinearSpace
     """
-    still = EntryClasses(classes.labels, classes.signs, np.zeros_like(classes.start))
-    matrix = still.lift(space.directions(classes).T).T
+    matrix = classes.tangent(space.directions(classes).T).T
     nothing = np.zeros(0)
     return Embedding(
         classes.start, np.ascontiguousarray(matrix), nothing, nothing, np.ones(matrix.shape[1])
@@ -337,7 +336,7 @@ class Functions:
 
 
 def _slope(program: Program, reduced: bool, state: Any, payload: Any) -> Any:
-    """What a step subtracts, divided by eta; traced."""
+    """The slope: what a step subtracts, divided by eta; traced."""
     data, embedding = payload
     if not reduced:
         return program.value_and_gradient(lambda z: z, state, data)[1]

@@ -119,7 +119,7 @@ class ModelProblem(Problem):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What decides the gradients beside the parameters."""
+        """Settings that decide the gradients, beside the parameters."""
         labels = np.ascontiguousarray(self.closure.classes.labels)
         classes = hashlib.sha256(labels.tobytes()).hexdigest()[:12]
         own = {name: entry for name, entry in self.settings.items() if name != "closure"}
@@ -175,11 +175,11 @@ class ModelProblem(Problem):
         return [self.realization.entry_position(int(entry))[0] for entry in first]
 
     def _evaluated(self, function: Any, *arguments: Any) -> Any:
-        """What a compiled function gives of the payload in double precision, as numpy arrays."""
+        """Result of a compiled function at the payload in double precision, as numpy arrays."""
         return evaluated(function, *arguments, self.payload)
 
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """What one step subtracts, divided by eta, shape (n,), at a state or a tuple of its parts.
+        """The gradient, which one step subtracts times eta, shape (n,), at a state or its parts.
 
         Per entry: the derivative by a scalar over the number of its entries.
         """

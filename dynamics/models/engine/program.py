@@ -28,7 +28,7 @@ LEAST_BLOCK = 64
 
 
 class Data(NamedTuple):
-    """What a traced function needs beside the state.
+    """Arguments of a traced function beside the state.
 
     Attributes
     ----------
@@ -249,7 +249,7 @@ class Program:
         self._checked.add(key)
 
     def first_values(self, role: str, flat: Any, data: Data) -> Any:
-        """What a function of the model gives, of the first sample where it takes one; traced.
+        """Result of a function of the model, at the first sample where it takes one; traced.
 
         Parameters
         ----------
@@ -331,7 +331,7 @@ def on_device(tree: Any) -> Any:
 
 
 def evaluated(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a compiled function gives in double precision, as a tree of numpy arrays.
+    """Result of a compiled function in double precision, as a tree of numpy arrays.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A model at one set of constants: its arrays, its law, and what it closes on."""
+"""A model at one set of constants: its arrays, its law, and its closure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from theory.model import Model, check_name
 
 @dataclass(frozen=True)
 class Walk:
-    """How the reduced run of a closure goes.
+    """Settings of the reduced run along which a closure is checked.
 
     Attributes
     ----------
@@ -227,7 +227,7 @@ class Realization:
             ) from None
 
     def closure(self, walk: Walk) -> Closure:
-        """What training closes on; computed once for each walk.
+        """The closure of training; computed once for each walk.
 
         Raises
         ------

@@ -97,7 +97,7 @@ class ReducedPopulation(ModelProblem):
         return self._compiled and self._compiled[0].addressed(self._compiled[1])
 
     def gradient(self, state: ArrayLike) -> FloatArray:
-        """What one step subtracts, divided by eta; see `ModelProblem.gradient`."""
+        """The gradient, which one step subtracts times eta; see `ModelProblem.gradient`."""
         if self.addressed is None:
             return super().gradient(state)
         out = loops.gradient(self.addressed, self.layout.flatten(state))
@@ -125,13 +125,13 @@ class ReducedPopulation(ModelProblem):
         return np.asarray(classes.start[classes.first])
 
     def outside(self, vector: FloatArray) -> FloatArray:
-        """What of a vector of every entry, shape (n,), lies across the closed space."""
+        """Part of a vector of every entry, shape (n,), outside the closed space."""
         if self.coordinates == "linear":
             return np.asarray(vector - self.embedding.matrix @ (self.embedding.matrix.T @ vector))
         return self.closure.classes.residual(vector)
 
     def leaving(self, run: Trajectory) -> str:
-        """Where the gradient of every entry leaves the space along a run; empty if nowhere.
+        """A sentence on where the gradient of every entry leaves the space along a run; else "".
 
         A run no longer than the one along which the closure was checked needs no check.
 

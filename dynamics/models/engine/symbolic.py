@@ -131,7 +131,7 @@ BLOCK = 128
 
 
 def prove(made: Realization, closure: Closure, digits: int = DIGITS) -> dict[str, Any]:
-    """What of the gradient lies outside the classes, at many digits.
+    """Part of the gradient outside the classes, at many digits.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ LAX = {"stop_gradient": "stop_gradient", "erf": "erf"}
 
 
 class Namespace:
-    """What a loss sees as ``xp``."""
+    """The array namespace ``xp`` of a loss."""
 
     def __init__(self, functions: dict[str, Any]) -> None:
         vars(self).update(functions)

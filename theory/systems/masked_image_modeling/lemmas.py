@@ -93,7 +93,7 @@ class Masked:
         )
 
     def normalised(self, expression: sympy.Expr) -> sympy.Expr:
-        """With the attention of p itself eliminated by the row sum."""
+        """An expression in which the row sum eliminates the attention of p itself."""
         rest = [u_q for q, u_q in enumerate(ATTENTION) if q != QUERY]
         return sympy.expand(sympy.expand(expression).subs(ATTENTION[QUERY], 1 - sum(rest)))
 

@@ -142,7 +142,7 @@ NOTATION = Notation(
 
 
 ORDER_PARAMETERS = ("rho", "alpha_m", "alpha_0", "Phi_m", "Phi_0", "A_m", "gap", "A_g", "gap_g")
-"""What the rules are written in; every problem of this system reports them at every step.
+"""Symbols of the event rules; every problem of this system reports them at every step.
 
 The local patch and the cluster that m and 0 refer to are those of `reference`; ``A_g`` and
 ``gap_g`` are of the global one. ``A_m`` and ``A_g`` are means over masks that hold p and leave a

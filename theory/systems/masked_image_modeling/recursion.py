@@ -35,7 +35,7 @@ P, C_global, C_local, gamma = NOTATION.symbols("P C_global C_local gamma")
 A_m, A_i, Sigma, u, z_m, z_i, r = NOTATION.symbols("A_m A_i Sigma u z_m z_i r")
 
 OWN, OTHER, MASKED = "own", "other", "masked"
-"""Where a key can be: unmasked in p's area, unmasked in another, masked (p itself is)."""
+"""Kinds of keys: unmasked in p's area, unmasked in another, masked (p itself is)."""
 KINDS = ("Ups", "Phi")
 """Entries of a row, in the order of the state."""
 

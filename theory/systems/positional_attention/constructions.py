@@ -30,7 +30,7 @@ from theory.systems.positional_attention.linear_rules import SignError, sign_err
 
 
 class Overlap(NamedTuple):
-    """How many of the C largest entries of a row lie in the row's own set, worst row.
+    """Number of the C largest entries of a row that lie in the row's own set, in the worst row.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ def query_key(positions: FloatArray, logits: FloatArray) -> FloatArray:
 
 
 class Head(NamedTuple):
-    """What the model does with what a patch attends to: act(D alpha .), act(u) = u^p + nu u."""
+    """Value component and activation: act(D alpha .) of the attended sum, act(u) = u^p + nu u."""
 
     alpha: float = 0.3
     p: int = 3

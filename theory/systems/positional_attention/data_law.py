@@ -46,7 +46,7 @@ VALUE_PROBABILITY = {1: q / 2, -1: q / 2, 0: 1 - q}
 
 
 def composition() -> dict[int, sympy.Expr]:
-    """How many patches of a set of type (a, b) have each value."""
+    """Number of patches of each value in a set of type (a, b)."""
     return {1: a, -1: b, 0: C - a - b}
 
 

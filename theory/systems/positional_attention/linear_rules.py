@@ -65,7 +65,7 @@ BOUND = Fraction(1, 8)
 
 
 class SignError(NamedTuple):
-    """Where a score that should be positive is not, given y = +1.
+    """Probabilities that a score is negative or 0, given y = +1.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class SignError(NamedTuple):
 
 
 def sign_error(law: Law) -> SignError:
-    """Of a law on the integers -n..n, shape (2n + 1,)."""
+    """Sign errors of a score, from its law on the integers -n..n, shape (2n + 1,)."""
     middle = law.size // 2
     return SignError(law[:middle].sum(), law[middle])
 

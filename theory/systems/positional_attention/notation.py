@@ -103,7 +103,7 @@ NOTATION = Notation("Jelassi, Sander, Li (2022)", ROWS)
 
 
 ORDER_PARAMETERS = ("alpha", "gamma", "rho", "G", "d_alpha", "d_G", "association_margin")
-"""What the rules are written in; every problem of this system reports them at every step."""
+"""Symbols of the event rules; every problem of this system reports them at every step."""
 
 RATES = ("d_alpha", "d_G")
 """Those that are read off the gradient; the growth of alpha tells whether a run oscillates."""

@@ -256,7 +256,7 @@ def derive(degree: int | None = None) -> ReducedSystem:
 
 
 def order_parameters() -> dict[str, sympy.Expr]:
-    """What the event rules speak of, in state, rates and definitions."""
+    """Symbols of the event rules, in state, rates and definitions."""
     return {
         "alpha": alpha,
         "gamma": gamma,

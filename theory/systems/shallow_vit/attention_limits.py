@@ -1,4 +1,4 @@
-r"""What attention can reach without noise, and what the paper assumes of the start.
+r"""Limits of attention without noise, and the assumptions of the paper on the start.
 
 *Attention*: the odds identity, and the ceiling that it sets. With c the counts of a sample, the
 odds of label-relevant against confusion tokens for a query of pattern j are :math:`(n_*/n_\#)

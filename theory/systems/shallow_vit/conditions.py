@@ -1,4 +1,4 @@
-r"""What Theorem 1 asks of a law, as numbers: shares, neurons, batches.
+r"""Conditions of Theorem 1 on a law, as numbers: shares, neurons, batches.
 
 With :math:`s = \sigma + \tau` and :math:`k = \delta + \tau`:
 

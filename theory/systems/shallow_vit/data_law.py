@@ -44,7 +44,7 @@ def rounded(share: float, tokens: int) -> int:
 
 @dataclass(frozen=True)
 class Shares:
-    """What the law is made from.
+    """Parameters of the law.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ DATA = tuple(_LAWS)
 
 
 def support_size(shares: Shares, data: str) -> int:
-    """How many pairs of a count vector and a label a law has, without listing them.
+    """Number of pairs of a count vector and a label in a law, without listing them.
 
     Those of an ``iid`` law in which some pattern has no chance are counted all the same.
 

@@ -36,7 +36,7 @@ IMAGES = {
 
 
 FROZEN = {"none": (), "attention": (K, Q), "values": (V,)}
-"""What stands still where it is not trained."""
+"""Option -> the images that do not move."""
 
 
 def page(data: str = data_law.DATA[0], loss: str = "hinge", frozen: str = "none") -> Page:
@@ -106,7 +106,7 @@ LAWS = {
         "1/2, over all such `c`."
     ),
 }
-"""What the laws do."""
+"""Law -> a sentence on how it draws the other tokens."""
 
 
 def _law(data: str) -> Section:

@@ -115,7 +115,7 @@ NOTATION = Notation("Li, Wang, Liu, Chen (2023)", ROWS)
 
 
 ORDER_PARAMETERS = ("risk", "active", "error", "relevant")
-"""What the rules are written in; every problem of this system reports them at every step."""
+"""Symbols of the event rules; every problem of this system reports them at every step."""
 
 RATES = ("risk",)
 """None of them is a rate whose sign could alternate: no run of the hinge is called oscillating."""

@@ -66,7 +66,7 @@ INNER = {
     (Q.T, Q): G_Q,
     (W_O, W_O.T): J,
 }
-"""What the products of the state are called."""
+"""Products of the state -> their names."""
 
 Steps = Mapping[Any, Any]
 """Matrix or scalar -> its value after one step, all from the values before."""
@@ -222,7 +222,7 @@ def by_products(total: sympy.Expr, number: sympy.Symbol) -> sympy.Expr:
 
 
 def class_sizes() -> Mapping[sympy.Symbol, sympy.Expr]:
-    """How many entries of B, of the keys' and of the queries' inner products share a scalar."""
+    """Number of entries of B and of the inner products of keys and queries that share a scalar."""
     others = M - 2
     sizes = {"11": 2, "12": 2, "1k": 2 * others, "k1": 2 * others, "kk": others}
     sizes["kl"] = others * (others - 1)

@@ -17,9 +17,9 @@ from math import lgamma
 import numpy as np
 
 TERMS = 400
-"""Of the series: at the largest x they fall from p near e x^2 on."""
+"""Terms of the series that are summed: at the largest x they fall from p near e x^2 on."""
 LARGEST = 6.0
-"""Of x: the quotient falls to e/2 from there on."""
+"""Largest x of the supremum: the quotient falls to e/2 from there on."""
 
 
 def exponent_of_series(x: float) -> float:

@@ -1,4 +1,4 @@
-r"""Who is equal to whom: 16 attention scalars, and the conditions under which they suffice.
+r"""Classes of equal entries: 16 attention scalars, and the conditions under which they suffice.
 
 A permutation of the patterns that maps discriminative ones onto discriminative ones, together with
 :math:`y \to -y` and :math:`a \to -a` where it exchanges 1 and 2, is a symmetry of training if it
@@ -121,7 +121,7 @@ def asymmetry(matrix: FloatArray, orbits: Classes) -> float:
 
 
 def orbit_means(M: int) -> Mapping[str, sympy.Expr]:
-    """What training sees of T, in the entries of the positive sample's own T.
+    """Orbit means of T, which drive training, in the entries of the positive sample's own T.
 
     The positive sample is left alone by the permutations of the M - 2 others, so its T has one
     entry ``T_<pair>`` on each of their classes; the negative one is its mirror image, so the mean
