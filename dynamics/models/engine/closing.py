@@ -304,13 +304,12 @@ class Closing:
         law = self.made.law
         if law is None:
             return None
-        labels = np.zeros(law.size, dtype=np.int64) if before is None else before.labels
+        groups = before or SampleClasses(np.zeros(law.size, dtype=np.int64))
         if before is None:
             states = [
                 random_state(classes, self.generator, SCALES[k % len(SCALES)])
                 for k in range(SAMPLE_STATES)
             ] + states
-        groups = SampleClasses(labels)
         for state in states:
             direction = classes.tangent(self.generator.standard_normal(classes.count))
             groups = split_samples(groups.labels, self.training.signatures(state, direction))
