@@ -332,7 +332,7 @@ def test_derive(capsys, form, part):
         ("masked_image_modeling --family two_cluster_grid", "Rows of type B00"),
         ("masked_image_modeling --P 60 --C_global 36 --C_local 3 --masked 20", "i = 1..7)"),
         ("positional_attention", "n(rho) = D*(D - C)"),
-        ("positional_attention --pieces", "n(rho) = D*(-C + D)"),
+        ("positional_attention --pieces", "n(rho) = D*(D - C)"),
         ("positional_attention --pieces --p 5", "**5"),
         ("positional_attention --p 5", "act(u) = nu*u + u**5"),
         ("positional_attention --random_sets mixed", "/((1 - 2*(q/2)**C)*a_k!*b_k!*c_k!)"),
