@@ -111,10 +111,10 @@ def _derive(request: CommandRequest) -> int:
         raise unknown("form", str(form), FORMS)
     if standalone and (form != "latex" or flags.get("pieces")):
         raise InvalidRequest("standalone is of the page as latex")
-    parameters = request.parameters()
+    parameters = system.Parameters(**request.entries)
     if system.model is not None:
         return _derive_model(request, form, parameters)
-    specific = parameters if request.given_parameters else None
+    specific = parameters if request.entries else None
     if form == "source":
         print(system.ReducedPopulation(parameters).source)
     elif flags.get("pieces"):
@@ -217,7 +217,7 @@ def _verify(request: CommandRequest) -> int:
     if "claims" in options:
         words = separated(str(options["claims"]), claims)
         claims = sources(system, words or [str(options["claims"])])
-    parameters = request.parameters() if request.given_parameters else None
+    parameters = system.Parameters(**request.entries) if request.entries else None
     checked = verdicts(system, parameters, claims, options.get("thorough", False), _seed(request))
     quiet = options.get("json", False)
     if not quiet:
@@ -305,7 +305,7 @@ def _report(request: CommandRequest, done: list[Verdict]) -> dict[str, str]:
 
     system, flags = request.system, request.flags
     words = ["attdyn", "verify", str(system.origin or system.name)]
-    words += [f"--{name}={entry}" for name, entry in request.given_parameters.items()]
+    words += [f"--{name}={entry}" for name, entry in request.entries.items()]
     words += ["--thorough"] if flags.get("thorough") else []
     words += [f"--seed={flags['seed']}"] if "seed" in flags else []
     pictures = {v.claim.source: _file_name(v) for v in done if v.evidence.get("plot")}
@@ -364,7 +364,7 @@ def _figure(request: CommandRequest) -> int:
         settings["checkpoints"] = str(kept)
     with interruption() as interrupted:
         try:
-            drawing = draw(system, name, None, seed, thorough, settings, request.given_parameters)
+            drawing = draw(system, name, None, seed, thorough, settings, request.entries)
         except (Exception, KeyboardInterrupt):
             if not interrupted.is_set():
                 raise

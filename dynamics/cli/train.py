@@ -101,7 +101,7 @@ def execute(request: CommandRequest) -> int:
         raise unknown("full problem", str(full), FULL)
     _check_meaning(request, full)
     default = system.default_runs["empirical" if full == "empirical" else request.command]
-    parameters = request.parameters(default.parameters)
+    parameters = parameters_of(request, default)
     settings = _settings(request, default)
     entries = _entries(request, full, parameters, settings)
     known = {"command": request.command, "system": system.name, "model": system.digests, **entries}
@@ -138,6 +138,20 @@ def execute(request: CommandRequest) -> int:
             train = partial(_trained, settings=settings)
             beside = lay_beside(system, default.contrast, result.reduced, options, train)
         return _deliver(request, out, known, result, checkpoint, beside)
+
+
+def parameters_of(request: CommandRequest, default: DefaultRun) -> Any:
+    """The system's ``Parameters``; those of a default run count if the request names none of them.
+
+    Parameters
+    ----------
+    request : CommandRequest
+    default : DefaultRun
+    """
+    entries = request.entries
+    if not entries.keys() & default.parameters:
+        entries = {**default.parameters, **entries}
+    return request.system.Parameters(**entries)
 
 
 def _check_meaning(request: CommandRequest, full: str | None) -> None:
@@ -249,7 +263,7 @@ def _entries(
     flags, system = request.flags, request.system
     fields = dataclasses.fields(parameters)
     entries = {f.name: getattr(parameters, f.name) for f in fields if f.default not in (None, ())}
-    entries |= request.given_parameters
+    entries |= request.entries
     if system.expectations and (full is None or request.command == "compare"):
         entries["expectation"] = flags.get("expectation", "auto")
     if full:
