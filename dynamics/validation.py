@@ -137,7 +137,9 @@ def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: o
     raise InvalidRequest(front + listed + rest)
 
 
-def known_word(parameter: str, value: object, choices: Sequence[str]) -> str:
+def known_word(
+    parameter: str, value: object, choices: Sequence[str], problem: str = "is unknown"
+) -> str:
     """One of the words that a parameter can be.
 
     Parameters
@@ -146,6 +148,8 @@ def known_word(parameter: str, value: object, choices: Sequence[str]) -> str:
         Name as the user wrote it.
     value : object
     choices : sequence of str
+    problem : str
+        Why no other word can be, to be read after ``name=value``.
 
     Raises
     ------
@@ -153,8 +157,8 @@ def known_word(parameter: str, value: object, choices: Sequence[str]) -> str:
         For anything else, with the most similar word.
     """
     if value not in choices:
-        allowed = ", ".join(choices)
-        refuse(parameter, value, "is unknown", allowed, nearest_name(value, choices))
+        near = nearest_name(value, choices) if choices else "none"
+        refuse(parameter, value, problem, ", ".join(choices), near)
     return str(value)
 
 

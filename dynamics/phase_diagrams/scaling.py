@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from dynamics.results.expression import Expression
 from dynamics.results.outcome import INVALID, PENDING
 from dynamics.results.power_law import PowerLaw, power_law
 from dynamics.results.presentation import Presentation
-from dynamics.validation import InvalidRequest, refuse
+from dynamics.validation import InvalidRequest, nearest_name, refuse
 from theory.summary import summarized
 
 if TYPE_CHECKING:
@@ -187,7 +186,7 @@ def _factor(dataset: xarray.Dataset, text: str) -> FloatArray:
     values: dict[str, Any] = {}
     for name in formula.names:
         if name not in allowed:
-            near = get_close_matches(name, allowed, 1, 0.0)[0]
+            near = nearest_name(name, allowed)
             what = f"needs {name}, which is not in the dataset"
             refuse("factor", text, what, f"a formula in {', '.join(allowed)}", near)
         values[name] = everywhere(dataset, name) if name in there else fixed[name]

@@ -12,10 +12,8 @@ from matplotlib.ticker import FuncFormatter
 from dynamics.plotting import captions, style
 from dynamics.plotting.runs import COLOURS, DASHES, LABEL, ROW, shade
 from dynamics.problem import FloatArray
-from dynamics.results.comparison import Comparison
+from dynamics.results.comparison import DEPARTURE_SHARES, Comparison
 
-SHARES = (0.01, 0.1, 0.5)
-"""Of the reduced value: levels with a line of their own."""
 SMALLEST, LARGEST = 1e-5, 1e2
 """Widest limits of the relative deviations that are drawn."""
 MARGIN = 1.5
@@ -83,11 +81,11 @@ def departure(result: Comparison) -> Axes:
     axes.set_ylim(low, high)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
     style.time_axis(axes, reduced)
-    for share in (share for share in SHARES if share < high):
+    for share in (share for share in DEPARTURE_SHARES if share < high):
         axes.axhline(share, color=style.GREY, lw=0.8, ls=":", zorder=1)
-    if high > SHARES[-1]:
+    if high > DEPARTURE_SHARES[-1]:
         axes.annotate(
-            "50 %", (1.0, SHARES[-1]), (2, 0), xycoords=("axes fraction", "data"),
+            "50 %", (1.0, DEPARTURE_SHARES[-1]), (2, 0), xycoords=("axes fraction", "data"),
             textcoords="offset points", color=style.GREY, fontsize=8, va="center",
         )  # fmt: skip
     shade([axes], reduced)
@@ -111,9 +109,9 @@ def _limits(rows: Sequence[FloatArray]) -> tuple[float, float]:
     values = np.concatenate([np.ravel(row) for row in rows])
     values = np.clip(values[np.isfinite(values) & (values > 0)], SMALLEST, LARGEST)
     if not values.size:
-        values = np.array(SHARES)
+        values = np.array(DEPARTURE_SHARES)
     low = 10 ** np.floor(np.log10(min(np.quantile(values, LOW), HIGHEST_FLOOR)))
-    return float(low), float(min(LARGEST, MARGIN * max(values.max(), SHARES[0])))
+    return float(low), float(min(LARGEST, MARGIN * max(values.max(), DEPARTURE_SHARES[0])))
 
 
 def _mark_events(axes: Axes, result: Comparison, low: float) -> int:

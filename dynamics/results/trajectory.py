@@ -131,8 +131,7 @@ class Trajectory:
     @property
     def scalars(self) -> dict[str, FloatArray]:
         """Series of the scalar parts of the state, then of the observables; shape (records,)."""
-        shapes = zip(self.layout.names, self.layout.shapes, strict=True)
-        state = {name: self[name] for name, shape in shapes if shape == ()}
+        state = {name: self[name] for name in self.layout.scalars}
         return state | {name: s for name, s in self.observables.items() if name not in state}
 
     def to_dataframe(self) -> pandas.DataFrame:
