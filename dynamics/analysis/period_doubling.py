@@ -237,5 +237,5 @@ def branches(
         states = late_states(problem, start, float(eta), steps)
         if states is not None:
             values[k] = states[:, index]
-    parameters, shown = asdict(problem.parameters), Presentation.of(problem)
-    return Branches(problem.system, name, etas, values, result, shown, parameters)
+    parameters, presentation = asdict(problem.parameters), Presentation.of(problem)
+    return Branches(problem.system, name, etas, values, result, presentation, parameters)

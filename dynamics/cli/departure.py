@@ -48,7 +48,7 @@ def lines(system: System, result: Comparison) -> list[str]:
     heads = "".join(f"{f'{100 * share:g} %':<26}" for share in DEPARTURE_SHARES)
     text = ["", f"{'away for good by':<20}{heads}at the end (of the reduced value)"]
     for name, end in ends.items():
-        row = "".join(f"{_times(found[name]):<26}" for found in times)
+        row = "".join(f"{_times(left[name]):<26}" for left in times)
         text.append(f"{name:<20}{row}{_range(100 * end)} %")
     count = len(result.fulls)
     meaning = "time from which on a run stays away by that share of the reduced value"

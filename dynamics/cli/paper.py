@@ -358,10 +358,10 @@ def _figure(request: CommandRequest) -> int:
     out = writable(options.get("out", f"results/figure-{system.name}-{name}.png"), PICTURES)
     seed, thorough = _seed(request), options.get("thorough", False)
     settings = _options(options.get("option", [])) | _flags_of_figure(request, name)
-    kept = out.parent / f".{out.stem}.checkpoints" if _resumes(system, name) else None
-    if kept is not None:
-        _remark_on(kept, bool(settings.get("resume")))
-        settings["checkpoints"] = str(kept)
+    checkpoints = out.parent / f".{out.stem}.checkpoints" if _resumes(system, name) else None
+    if checkpoints is not None:
+        _remark_on(checkpoints, bool(settings.get("resume")))
+        settings["checkpoints"] = str(checkpoints)
     with interruption() as interrupted:
         try:
             drawing = draw(system, name, None, seed, thorough, settings, request.entries)
@@ -369,12 +369,12 @@ def _figure(request: CommandRequest) -> int:
             if not interrupted.is_set():
                 raise
         if interrupted.is_set():
-            rest = "" if kept is None else "; the same command with --resume goes on"
+            rest = "" if checkpoints is None else "; the same command with --resume goes on"
             print(f"attdyn: interrupted, nothing is written{rest}", file=sys.stderr)
             return 130
     files, code = write_files(out, lambda: drawing.axes, {})
-    if kept is not None and code == 0:
-        shutil.rmtree(kept, ignore_errors=True)
+    if checkpoints is not None and code == 0:
+        shutil.rmtree(checkpoints, ignore_errors=True)
     document = {"figure": name, "caption": drawing.caption, "file": str(out) if files else None}
     document |= {"table": [*map(dict, drawing.table)]} if drawing.table else {}
     lines = [drawing.caption, *_columns(drawing.table), *(f"picture  {file}" for file in files)]
@@ -389,7 +389,7 @@ def _resumes(system: System, name: str) -> bool:
     return "resume" in flags_of(figures(system)[name])[0]
 
 
-def _remark_on(kept: Path, resumed: bool) -> None:
+def _remark_on(checkpoints: Path, resumed: bool) -> None:
     """Say which runs a figure resumes, or drops.
 
     Raises
@@ -397,15 +397,15 @@ def _remark_on(kept: Path, resumed: bool) -> None:
     InvalidRequest
         If there is nothing to resume.
     """
-    count = len([*kept.glob("*.checkpoint")])
+    count = len([*checkpoints.glob("*.checkpoint")])
     if resumed and not count:
         raise InvalidRequest(
-            f"there is nothing to resume: no runs in {str(kept)!r}; run without --resume"
+            f"there is nothing to resume: no runs in {str(checkpoints)!r}; run without --resume"
         )
     if count:
         runs = f"run{'s' if count > 1 else ''}"
         remark = (
-            f"{count} {runs} of {kept}, the last of which may be unfinished"
+            f"{count} {runs} of {checkpoints}, the last of which may be unfinished"
             if resumed
             else f"{count} {runs} of an earlier figure: without --resume it starts anew"
         )

@@ -17,8 +17,8 @@ from dynamics.phase_diagrams.quantities import (
     OUTCOME,
     Quantity,
     complete,
-    described,
     everywhere,
+    json_attribute,
     kinds,
     numbers,
     outcomes,
@@ -171,8 +171,8 @@ def scaling(
         left_out=left_out,
         measured=values[used],
         levels=levels[used],
-        held={**described(dataset, "fixed"), **held},
-        derived=described(dataset, "derived"),
+        held={**json_attribute(dataset, "fixed"), **held},
+        derived=json_attribute(dataset, "derived"),
         **vars(power_law(levels[used], values[used])),
     )
 
@@ -180,7 +180,7 @@ def scaling(
 def _factor(dataset: xarray.Dataset, text: str) -> FloatArray:
     """A formula of dimensions, variables and fixed numbers, on all dimensions."""
     formula = Expression(text, "factor")
-    fixed = numbers(described(dataset, "fixed"))
+    fixed = numbers(json_attribute(dataset, "fixed"))
     there = [str(n) for n in (*dataset[OUTCOME].dims, *dataset.data_vars) if n != OUTCOME]
     allowed = [*there, *(name for name in fixed if name not in there)]
     values: dict[str, Any] = {}

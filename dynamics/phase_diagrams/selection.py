@@ -22,7 +22,7 @@ from dynamics.phase_diagrams.quantities import (
     OUTCOME,
     Quantity,
     complete,
-    described,
+    json_attribute,
     kinds,
     numbers,
     outcomes,
@@ -225,8 +225,8 @@ def select(
         high=high,
         outcome=_most_frequent(outcome),
         kinds=kinds(dataset),
-        held={**described(dataset, "fixed"), **held},
-        derived=described(dataset, "derived"),
+        held={**json_attribute(dataset, "fixed"), **held},
+        derived=json_attribute(dataset, "derived"),
         seeds=seeds,
     )
 
@@ -254,7 +254,7 @@ def hold(
         If a name is no dimension, or a value is not one of its own.
     """
     dims = [str(dim) for dim in dataset[OUTCOME].dims]
-    fixed = numbers(described(dataset, "fixed"))
+    fixed = numbers(json_attribute(dataset, "fixed"))
     positions: dict[str, int] = {}
     held: dict[str, float] = {}
     for name, entry in at.items():

@@ -74,15 +74,15 @@ def matrix_entries(figure: Any, panels: Sequence[Axes], matrices: Sequence[Float
     matrices : sequence of float array, shape (D, D)
         One for each panel.
     """
-    shown = [np.ma.masked_where(np.eye(len(matrix), dtype=bool), matrix) for matrix in matrices]
-    largest = [float(np.abs(matrix).max()) for matrix in shown]
+    masked = [np.ma.masked_where(np.eye(len(matrix), dtype=bool), matrix) for matrix in matrices]
+    largest = [float(np.abs(matrix).max()) for matrix in masked]
     top = max(largest) or 1.0
     linear = max(min((size for size in largest if size > 0), default=top), top * LEAST_SHARE)
     norm: Normalize = Normalize(-top, top)
     if top > SPREAD * linear:
         norm = SymLogNorm(linear, vmin=-top, vmax=top)
     colours = mpl.colormaps["PuOr_r"].with_extremes(bad=GREY)
-    for panel, matrix in zip(panels, shown, strict=True):
+    for panel, matrix in zip(panels, masked, strict=True):
         image = panel.imshow(matrix, cmap=colours, norm=norm)
         number_patches(panel, len(matrix))
     bar = figure.colorbar(image, ax=list(panels), location="right", shrink=0.9, aspect=14)

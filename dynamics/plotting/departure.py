@@ -70,12 +70,12 @@ def departure(result: Comparison) -> Axes:
         rows = relative[name]
         time = reduced.time[: rows.shape[1]]
         late = time > 0
-        shown = np.clip(rows[:, late], low, high)
+        within = np.clip(rows[:, late], low, high)
         below = below or bool((rows[:, late] < low).any())
-        middle = np.median(shown, axis=0)
+        middle = np.median(within, axis=0)
         axes.plot(time[late], middle, ls=dash, color=colour, label=notation.label(name))
         if len(rows) > 1:
-            edges = shown.min(axis=0), shown.max(axis=0)
+            edges = within.min(axis=0), within.max(axis=0)
             axes.fill_between(time[late], *edges, color=colour, alpha=0.2, lw=0)
     axes.set_yscale("log")
     axes.set_ylim(low, high)
@@ -122,13 +122,13 @@ def _mark_events(axes: Axes, result: Comparison, low: float) -> int:
     marked, plot, row = 0, result.reduced.presentation.plot, 0
     first, last = axes.get_xlim()
     apart, before = LABEL * np.log10(last / first), -np.inf
-    found = {}
+    occurred = {}
     for name in {**plot.marks, **plot.asides}:
         events = [run.events[name] for run in result.fulls if run.events.get(name)]
         times = [event.time for event in events if event.time > 0]
         if times:
-            found[name] = times
-    for name, times in sorted(found.items(), key=lambda item: float(np.median(item[1]))):
+            occurred[name] = times
+    for name, times in sorted(occurred.items(), key=lambda item: float(np.median(item[1]))):
         marked += len(times)
         axes.plot(times, [low] * len(times), "^", color="black", ms=5, clip_on=False)
         middle, own = float(np.median(times)), result.reduced.events.get(name)

@@ -165,9 +165,9 @@ class Comparison:
         """
         whole = side_by_side(self.named_runs)
         steps = [name for name in whole if name.endswith("_step")]
-        for place, (name, series) in enumerate(self.deviations.items(), 1):
+        for column, (name, series) in enumerate(self.deviations.items(), 1):
             padded = np.pad(series, (0, len(whole) - len(series)), constant_values=np.nan)
-            whole.insert(place, f"deviation_{name}", padded)
+            whole.insert(column, f"deviation_{name}", padded)
         if steps:
             whole.insert(1, "step", whole[steps].max(axis=1).astype(np.int64))
         return whole.drop(columns=steps)

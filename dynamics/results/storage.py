@@ -268,8 +268,8 @@ def obstacle(path: Path) -> str:
 def _identity(path: Path) -> tuple[int, int] | None:
     """Device and number of what is at a path, if anything."""
     with suppress(FileNotFoundError):
-        found = os.lstat(path)
-        return found.st_dev, found.st_ino
+        status = os.lstat(path)
+        return status.st_dev, status.st_ino
     return None
 
 
