@@ -61,6 +61,11 @@ class Layout:
         """Number of entries of the flat state."""
         return sum(prod(shape) for shape in self.shapes)
 
+    @property
+    def scalars(self) -> list[str]:
+        """Names of the parts that are one number each."""
+        return [n for n, shape in zip(self.names, self.shapes, strict=True) if shape == ()]
+
     def slice_of(self, name: str) -> slice:
         """The entries of a part in the flat state."""
         k = self.names.index(name)

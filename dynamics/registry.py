@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dynamics.results.presentation import Origin, PlotDescription, Presentation, conditions
-from dynamics.validation import InvalidRequest, path_of, refuse, shown
+from dynamics.validation import InvalidRequest, nearest_name, path_of, refuse, shown
 from theory.summary import summarized
 
 if TYPE_CHECKING:
@@ -421,8 +421,8 @@ def _named(source: str) -> System:
     if is_model_file(source):
         return _from_file(source)
     names = system_names()
-    near = get_close_matches(source, names, 1, 0.0)[0]
-    refuse("system", source, "is unknown", f"{', '.join(names)}, or a model file", near)
+    allowed = f"{', '.join(names)}, or a model file"
+    refuse("system", source, "is unknown", allowed, nearest_name(source, names))
 
 
 def _library_file(name: str) -> Path:

@@ -137,7 +137,9 @@ def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: o
     raise InvalidRequest(front + listed + rest)
 
 
-def known_word(parameter: str, value: object, choices: Sequence[str]) -> str:
+def known_word(
+    parameter: str, value: object, choices: Sequence[str], problem: str = "is unknown"
+) -> str:
     """One of the words that a parameter can be.
 
     Parameters
@@ -146,6 +148,8 @@ def known_word(parameter: str, value: object, choices: Sequence[str]) -> str:
         Name as the user wrote it.
     value : object
     choices : sequence of str
+    problem : str
+        Why no other word can be, to be read after ``name=value``.
 
     Raises
     ------
@@ -153,8 +157,8 @@ def known_word(parameter: str, value: object, choices: Sequence[str]) -> str:
         For anything else, with the most similar word.
     """
     if value not in choices:
-        allowed = ", ".join(choices)
-        refuse(parameter, value, "is unknown", allowed, nearest_name(value, choices))
+        near = nearest_name(value, choices) if choices else "none"
+        refuse(parameter, value, problem, ", ".join(choices), near)
     return str(value)
 
 
@@ -420,37 +424,83 @@ class Allowed:
     words: str
 
 
-def _field(check: Callable[..., Any], optional: bool, **bounds: Any) -> BeforeValidator:
+def _field(
+    check: Callable[..., Any], optional: bool | Callable[[Any], Any], words: str, **bounds: Any
+) -> Any:
+    """A field type: None where it is optional, else what a check returns, with bounds."""
+
     def validate(value: object, info: ValidationInfo) -> Any:
+        if value is None and callable(optional):
+            try:
+                return optional(info.data)
+            except KeyError as missing:  # a field before it, which is refused
+                raise ValueError(f"{info.field_name} follows from {missing}") from None
         if value is None and optional:
             return None
         return check(info.field_name, value, **bounds)
 
-    return BeforeValidator(validate)
+    return Annotated[Any, BeforeValidator(validate), Allowed(words)]
 
 
-def whole(at_least: int, odd: bool = False, optional: bool = False) -> Any:
+def whole(at_least: int, odd: bool = False, optional: bool | Callable[[Any], Any] = False) -> Any:
     """Field type: a whole number.
 
     Parameters
     ----------
     at_least : int
     odd : bool
-    optional : bool
-        None is allowed, and left to a default set later.
+    optional : bool or callable
+        None is allowed: it is left to a default set later, or is the value of a function of the
+        fields before it, name -> value.
     """
-    allowed = Allowed(_whole_words(at_least, odd))
-    return Annotated[Any, _field(integer, optional, at_least=at_least, odd=odd), allowed]
+    words = _whole_words(at_least, odd)
+    return _field(integer, optional, words, at_least=at_least, odd=odd)
+
+
+def divisor(of: str) -> Any:
+    """Field type: a divisor of the whole number in another field, from 2 to below that number.
+
+    Parameters
+    ----------
+    of : str
+        A field before it.
+    """
+
+    def validate(value: object, info: ValidationInfo) -> int:
+        name, number = str(info.field_name), integer(str(info.field_name), value, at_least=2)
+        if of not in info.data:  # it is refused itself
+            return number
+        product = info.data[of]
+        divisors = [c for c in range(2, product // 2 + 1) if product % c == 0]
+        if not divisors:
+            problem = f"has no divisor {name} with 2 <= {name} < {of}"
+            refuse(of, product, problem, "a composite number", product + 1)
+        if number not in divisors:
+            verb = "equals" if number == product else "does not divide"
+            near = min(divisors, key=lambda c: (abs(c - number), c))
+            allowed = ", ".join(map(str, divisors))
+            refuse(name, number, f"{verb} {of}={product}", allowed, near)
+        return number
+
+    return Annotated[Any, BeforeValidator(validate), Allowed(_whole_words(2, False))]
 
 
 def word(*choices: str) -> Any:
     """Field type: one of these words."""
-    return Annotated[Any, _field(known_word, False, choices=choices), Allowed(", ".join(choices))]
+    return _field(known_word, False, ", ".join(choices), choices=choices)
 
 
-def number(optional: bool = False, **bounds: float) -> Any:
-    """Field type: a finite number with the bounds of `real`; optional as in `whole`."""
-    return Annotated[Any, _field(real, optional, **bounds), Allowed(_real_words(**bounds))]
+def number(optional: bool | Callable[[Any], Any] = False, **bounds: float) -> Any:
+    """Field type: a finite number.
+
+    Parameters
+    ----------
+    optional : bool or callable
+        As in `whole`.
+    **bounds : float
+        Those of `real`.
+    """
+    return _field(real, optional, _real_words(**bounds), **bounds)
 
 
 def allowed_values(parameters: type) -> dict[str, str]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -79,13 +80,9 @@ def compare(
     (['alpha', 'gamma', 'rho'], True)
     """
     firsts, fulls = _checked_pairs(reduced, full)
-    problems = [*firsts, *fulls]
+    problems = [firsts[0], *fulls, *firsts[1:]]
     store = None if checkpoint is None else Checkpoint.at(checkpoint)
-    checkpoints: list[Checkpoint | None] = [None] * len(problems)
-    if store is not None:
-        files = parts(store, len(fulls), len(firsts))
-        cut = 1 + len(fulls)
-        checkpoints = [files[0], *files[cut:], *files[1:cut]]
+    files = [] if store is None else parts(store, len(fulls), len(firsts))
     with interruption():
         if time is not None:
             if eta is not None or steps is not None:
@@ -96,14 +93,13 @@ def compare(
         else:
             runs = [
                 descend(problem, eta, steps, record, checkpoint=part)
-                for problem, part in zip(problems, checkpoints, strict=True)
+                for problem, part in zip(problems, files or repeat(None), strict=False)
             ]
-    alone, whole = runs[: len(firsts)], runs[len(firsts) :]
-    result = Comparison(
-        alone[0], whole[0], _deviations(alone, whole, fulls), tuple(whole[1:]), tuple(alone[1:])
-    )
+    first, whole, partners = runs[0], runs[1 : 1 + len(fulls)], runs[1 + len(fulls) :]
+    deviations = _deviations([first, *partners], whole, fulls)
+    result = Comparison(first, whole[0], deviations, tuple(whole[1:]), tuple(partners))
     if store is not None and not (store.keep or result.interrupted):
-        for part in parts(store, len(fulls), len(firsts)):
+        for part in files:
             part.discard()
     return result
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import ArrayLike
 from dynamics.problem import FloatArray, Problem, check_problem
 from dynamics.results.presentation import Presentation
 from dynamics.training.stability_limit import stability_limit
-from dynamics.validation import InvalidRequest, integer, refuse
+from dynamics.validation import InvalidRequest, integer, known_word
 from theory.summary import summarized
 
 STEPS = 4000
@@ -229,17 +228,7 @@ def branches(
     """
     check_problem(problem)
     count = integer("count", count, at_least=1)
-    pairs = zip(problem.state_names, problem.layout.shapes, strict=True)
-    scalars = [part for part, shape in pairs if shape == ()]
-    if name not in scalars:
-        nearest = get_close_matches(str(name), scalars, 1, 0.0)
-        refuse(
-            "name",
-            name,
-            "is no scalar of the state",
-            ", ".join(scalars),
-            nearest[0] if nearest else "",
-        )
+    known_word("name", name, problem.layout.scalars, "is no scalar of the state")
     start, result = problem.layout.flatten(state), onsets(problem, state, steps)
     last = max(1.2 * result.limit, min(1.15 * result.non_finite, 3.0 * result.limit))
     etas = np.linspace(0.7 * result.limit, last, count)
@@ -248,5 +237,5 @@ def branches(
         states = late_states(problem, start, float(eta), steps)
         if states is not None:
             values[k] = states[:, index]
-    parameters, shown = asdict(problem.parameters), Presentation.of(problem)
-    return Branches(problem.system, name, etas, values, result, shown, parameters)
+    parameters, presentation = asdict(problem.parameters), Presentation.of(problem)
+    return Branches(problem.system, name, etas, values, result, presentation, parameters)

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dynamics.cli.arguments import CommandRequest, Parser, read_toml, value
+from dynamics.cli.arguments import Parser, value
 from dynamics.registry import is_model_file, load_system, system_names, title
 from dynamics.training.progress import termination
 from dynamics.validation import InvalidRequest, one_line, unknown
@@ -142,41 +142,21 @@ def _dispatch(words: list[str]) -> int:
     command = COMMANDS[name]
     if name == "systems":
         return _systems(words)
-    module = importlib.import_module(f"dynamics.cli.{command.module}")
     if command.subject != "SYSTEM":
+        parser = parser_of(name)
         if not words:
-            print(parser_of(name).format_help())
+            print(parser.format_help())
             return 2
-        return int(module.execute(_path_request(name, words)))
+        flag = words[0].startswith("-")
+        return parser.run(words if flag else words[1:], path=words[0])
     if not words or words[0] in HELP:
         print(f"usage: attdyn {name} SYSTEM [--name value ...]\n\n{command.meaning}")
         print(f"\n{_systems_text()}")
         return 0 if words else 2
-    return int(module.execute(_system_request(name, words)))
-
-
-def _system_request(command: str, words: list[str]) -> CommandRequest:
-    """The request of ``attdyn run SYSTEM [--flags]``."""
-    name, *others = words
-    if name not in system_names() and not is_model_file(name):
-        raise unknown("system", name, system_names())
-    system = load_system(name)
-    parser = parser_of(command, system)
-    flags = parser.read(others)
-    if flags.get("config"):
-        names = [flag for flag in parser.names if flag != "config"]
-        flags = read_toml(flags["config"], names, parser.switches) | flags
-    return CommandRequest(command, flags, system)
-
-
-def _path_request(command: str, words: list[str]) -> CommandRequest:
-    """The request of ``attdyn status STORE [--flags]``."""
-    parser, subject = parser_of(command), COMMANDS[command].subject
-    if words[0].startswith("-"):
-        parser.read(words)
-        usage = f"attdyn {command} {subject} [--flags]"
-        raise InvalidRequest(f"{command} needs a {subject.lower()}: {usage}")
-    return CommandRequest(command, parser.read(words[1:]), path=words[0])
+    subject, *flags = words
+    if subject not in system_names() and not is_model_file(subject):
+        raise unknown("system", subject, system_names())
+    return parser_of(name, load_system(subject)).run(flags)
 
 
 def parser_of(command: str, system: System | None = None) -> Parser:
@@ -192,14 +172,17 @@ def parser_of(command: str, system: System | None = None) -> Parser:
     about = subject if system is None else system.name
     text = f"{meaning[0].upper()}{meaning[1:]}."
     text = text if system is None else f"{system.title}: {meaning}."
-    parser = Parser(command, system, prog=f"attdyn {command} {about}", description=text)
+    implementation = importlib.import_module(f"dynamics.cli.{module}")
+    parser = Parser(
+        command, system, implementation.execute, prog=f"attdyn {command} {about}", description=text
+    )
     if system is not None:
         # A sweep takes grids and formulas too, and reads them itself.
         kind: Any = str if command == "sweep" else value
         meanings = {f.name: _meaning(f, system) for f in dataclasses.fields(system.Parameters)}
         parser.add_flags(meanings, kind, group="parameters")
         parser.add_flags({"config": "flat TOML file of these names"}, metavar="FILE")
-    importlib.import_module(f"dynamics.cli.{module}").add_flags(parser)
+    implementation.add_flags(parser)
     if command != "derive" or (system is not None and system.model is not None):
         parser.add_switches({"json": "one JSON document on stdout"})
     return parser

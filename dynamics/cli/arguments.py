@@ -8,8 +8,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -28,30 +28,25 @@ class CommandRequest:
     ----------
     command : str
     flags : mapping
-        Name -> value of the flags that were given, on the command line or in a file.
+        Name -> value of the flags on the command line or in a file, without defaults.
     system : System
         None for a command about a store or a file.
     path : str
         The store or the file; empty for a command about a system.
+    entries : dict
+        Those of the flags that are parameters of the system.
     """
 
     command: str
     flags: Mapping[str, Any]
     system: Any = None
     path: str = ""
+    entries: dict[str, Any] = field(init=False)
 
-    @property
-    def given_parameters(self) -> dict[str, Any]:
-        """Flags that are parameters of the system."""
-        names = [parameter.name for parameter in dataclasses.fields(self.system.Parameters)]
-        return {name: self.flags[name] for name in names if name in self.flags}
-
-    def parameters(self, default: Mapping[str, Any] | None = None) -> Any:
-        """The system's ``Parameters``; ``default`` counts if none of its names is given."""
-        entries = self.given_parameters
-        if default and not entries.keys() & default:
-            entries = {**default, **entries}
-        return self.system.Parameters(**entries)
+    def __post_init__(self) -> None:
+        fields = () if self.system is None else dataclasses.fields(self.system.Parameters)
+        entries = {f.name: self.flags[f.name] for f in fields if f.name in self.flags}
+        object.__setattr__(self, "entries", entries)
 
 
 class Parser(argparse.ArgumentParser):
@@ -64,14 +59,37 @@ class Parser(argparse.ArgumentParser):
     command : str
     system : System or None
         What the command is about.
+    execute : callable
+        `CommandRequest` -> exit code.
     **options
         Of `argparse.ArgumentParser`.
     """
 
-    def __init__(self, command: str, system: Any, **options: Any) -> None:
+    def __init__(
+        self, command: str, system: Any, execute: Callable[[CommandRequest], int], **options: Any
+    ) -> None:
         super().__init__(allow_abbrev=False, argument_default=argparse.SUPPRESS, **options)
-        self.command, self.system = command, system
+        self.command, self.system, self.execute = command, system, execute
         self._titled: dict[str, Any] = {"": self}
+
+    def run(self, words: Sequence[str], path: str = "") -> int:
+        """Execute the command; returns its exit code.
+
+        Parameters
+        ----------
+        words : sequence of str
+            Flags and their values.
+        path : str
+            The store or the file that the command is about.
+        """
+        flags = self.read(words)
+        if path.startswith("-"):
+            subject = self.prog.split()[-1].lower()
+            raise InvalidRequest(f"{self.command} needs a {subject}: {self.prog} [--flags]")
+        if flags.get("config"):
+            names = [name for name in self.names if name != "config"]
+            flags = read_toml(flags["config"], names, self.switches) | flags
+        return self.execute(CommandRequest(self.command, flags, self.system, path))
 
     def error(self, message: str) -> NoReturn:
         """Refuse, instead of printing the usage and leaving."""

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dynamics.problem import FloatArray
-from dynamics.results.comparison import Comparison
+from dynamics.results.comparison import DEPARTURE_SHARES, Comparison
 
 if TYPE_CHECKING:
     from dynamics.registry import System
 
-SHARES = (0.01, 0.1, 0.5)
-"""Of the reduced value, by which a run is away from it."""
 SYMMETRIC = "symmetric"
 
 
@@ -32,7 +30,7 @@ def document(result: Comparison) -> dict[str, Any]:
     """
     ends = {name: rows[:, -1] for name, rows in result.relative_deviations.items()}
     return {
-        "departures": {f"{share:g}": result.departures(share) for share in SHARES},
+        "departures": {f"{share:g}": result.departures(share) for share in DEPARTURE_SHARES},
         "relative_deviation": ends,
     }
 
@@ -45,12 +43,12 @@ def lines(system: System, result: Comparison) -> list[str]:
     system : System
     result : Comparison
     """
-    times = [result.departures(share) for share in SHARES]
+    times = [result.departures(share) for share in DEPARTURE_SHARES]
     ends = {name: rows[:, -1] for name, rows in result.relative_deviations.items()}
-    heads = "".join(f"{f'{100 * share:g} %':<26}" for share in SHARES)
+    heads = "".join(f"{f'{100 * share:g} %':<26}" for share in DEPARTURE_SHARES)
     text = ["", f"{'away for good by':<20}{heads}at the end (of the reduced value)"]
     for name, end in ends.items():
-        row = "".join(f"{_times(found[name]):<26}" for found in times)
+        row = "".join(f"{_times(left[name]):<26}" for left in times)
         text.append(f"{name:<20}{row}{_range(100 * end)} %")
     count = len(result.fulls)
     meaning = "time from which on a run stays away by that share of the reduced value"

@@ -21,7 +21,7 @@ def execute(request: CommandRequest) -> int:
     latex = flags.get("latex") or flags.get("standalone")
     if latex and flags.get("json"):
         raise InvalidRequest("latex and json are two forms; describe prints one of them")
-    parameters = request.parameters() if request.given_parameters else None
+    parameters = system.Parameters(**request.entries) if request.entries else None
     description = system.describe(parameters)
     if flags.get("json"):
         print(json_text(description.document()))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from dynamics.cli.arguments import CommandRequest, Parser, without
 from dynamics.cli.files import print_result, writable, write_whole
+from dynamics.cli.train import parameters_of
 
 
 def add_flags(parser: Parser) -> None:
@@ -23,7 +23,7 @@ def execute(request: CommandRequest) -> int:
 
     flags, system = request.flags, request.system
     path = writable(flags.get("out", f"explore-{system.name}.html"), (".html",))
-    parameters: Any = request.parameters(system.default_runs["compare"].parameters)
+    parameters = parameters_of(request, system.default_runs["compare"])
     write_whole(path, partial(write_page, system, parameters=parameters))
     size = path.stat().st_size
     document = {"system": system.name, "page": str(path), "bytes": size}

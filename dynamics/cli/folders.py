@@ -79,16 +79,16 @@ def write_folder(
         handle = os.open(fresh, os.O_RDONLY)
         try:
             folder = storage.put(fresh, out if request is None else vacant(out, request))
-            drawn = _draw(pictures, fresh.parent, folder)
-            whole = document | {"files": [*drawn, *others]}
+            written = _draw(pictures, fresh.parent, folder)
+            whole = document | {"files": [*written, *others]}
 
             def add() -> None:
                 summary = fresh.with_name(SUMMARY)
                 summary.write_text(json_text(whole) + "\n", encoding="utf-8")
-                for name in (SUMMARY, *drawn):
+                for name in (SUMMARY, *written):
                     os.replace(fresh.with_name(name), name, dst_dir_fd=handle)
 
-            return folder, whole if drawn and attempt(folder, add) else document
+            return folder, whole if written and attempt(folder, add) else document
         finally:
             os.close(handle)
 

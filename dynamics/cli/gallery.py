@@ -36,10 +36,10 @@ def execute(request: CommandRequest) -> int:
     out = Path(str(options.get("out", f"results/gallery-{system.name}")))
     storage.check_writable(out)
     seed = integer("seed", options.get("seed", 0), at_least=0, at_most=2**62)
-    default, parameters = system.default_runs["compare"], request.parameters()
+    own, default = request.entries, system.default_runs["compare"]
+    parameters = system.Parameters(**own)
     reduced, full = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
     comparison = compare(reduced, full, default.eta, default.steps)
-    own = request.given_parameters
     drawings = {}
     for name in experiments_of(system, "figures"):
         try:

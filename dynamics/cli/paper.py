@@ -111,10 +111,10 @@ def _derive(request: CommandRequest) -> int:
         raise unknown("form", str(form), FORMS)
     if standalone and (form != "latex" or flags.get("pieces")):
         raise InvalidRequest("standalone is of the page as latex")
-    parameters = request.parameters()
+    parameters = system.Parameters(**request.entries)
     if system.model is not None:
         return _derive_model(request, form, parameters)
-    specific = parameters if request.given_parameters else None
+    specific = parameters if request.entries else None
     if form == "source":
         print(system.ReducedPopulation(parameters).source)
     elif flags.get("pieces"):
@@ -217,7 +217,7 @@ def _verify(request: CommandRequest) -> int:
     if "claims" in options:
         words = separated(str(options["claims"]), claims)
         claims = sources(system, words or [str(options["claims"])])
-    parameters = request.parameters() if request.given_parameters else None
+    parameters = system.Parameters(**request.entries) if request.entries else None
     checked = verdicts(system, parameters, claims, options.get("thorough", False), _seed(request))
     quiet = options.get("json", False)
     if not quiet:
@@ -305,7 +305,7 @@ def _report(request: CommandRequest, done: list[Verdict]) -> dict[str, str]:
 
     system, flags = request.system, request.flags
     words = ["attdyn", "verify", str(system.origin or system.name)]
-    words += [f"--{name}={entry}" for name, entry in request.given_parameters.items()]
+    words += [f"--{name}={entry}" for name, entry in request.entries.items()]
     words += ["--thorough"] if flags.get("thorough") else []
     words += [f"--seed={flags['seed']}"] if "seed" in flags else []
     pictures = {v.claim.source: _file_name(v) for v in done if v.evidence.get("plot")}
@@ -358,23 +358,23 @@ def _figure(request: CommandRequest) -> int:
     out = writable(options.get("out", f"results/figure-{system.name}-{name}.png"), PICTURES)
     seed, thorough = _seed(request), options.get("thorough", False)
     settings = _options(options.get("option", [])) | _flags_of_figure(request, name)
-    kept = out.parent / f".{out.stem}.checkpoints" if _resumes(system, name) else None
-    if kept is not None:
-        _remark_on(kept, bool(settings.get("resume")))
-        settings["checkpoints"] = str(kept)
+    checkpoints = out.parent / f".{out.stem}.checkpoints" if _resumes(system, name) else None
+    if checkpoints is not None:
+        _remark_on(checkpoints, bool(settings.get("resume")))
+        settings["checkpoints"] = str(checkpoints)
     with interruption() as interrupted:
         try:
-            drawing = draw(system, name, None, seed, thorough, settings, request.given_parameters)
+            drawing = draw(system, name, None, seed, thorough, settings, request.entries)
         except (Exception, KeyboardInterrupt):
             if not interrupted.is_set():
                 raise
         if interrupted.is_set():
-            rest = "" if kept is None else "; the same command with --resume goes on"
+            rest = "" if checkpoints is None else "; the same command with --resume goes on"
             print(f"attdyn: interrupted, nothing is written{rest}", file=sys.stderr)
             return 130
     files, code = write_files(out, lambda: drawing.axes, {})
-    if kept is not None and code == 0:
-        shutil.rmtree(kept, ignore_errors=True)
+    if checkpoints is not None and code == 0:
+        shutil.rmtree(checkpoints, ignore_errors=True)
     document = {"figure": name, "caption": drawing.caption, "file": str(out) if files else None}
     document |= {"table": [*map(dict, drawing.table)]} if drawing.table else {}
     lines = [drawing.caption, *_columns(drawing.table), *(f"picture  {file}" for file in files)]
@@ -389,7 +389,7 @@ def _resumes(system: System, name: str) -> bool:
     return "resume" in flags_of(figures(system)[name])[0]
 
 
-def _remark_on(kept: Path, resumed: bool) -> None:
+def _remark_on(checkpoints: Path, resumed: bool) -> None:
     """Say which runs a figure resumes, or drops.
 
     Raises
@@ -397,15 +397,15 @@ def _remark_on(kept: Path, resumed: bool) -> None:
     InvalidRequest
         If there is nothing to resume.
     """
-    count = len([*kept.glob("*.checkpoint")])
+    count = len([*checkpoints.glob("*.checkpoint")])
     if resumed and not count:
         raise InvalidRequest(
-            f"there is nothing to resume: no runs in {str(kept)!r}; run without --resume"
+            f"there is nothing to resume: no runs in {str(checkpoints)!r}; run without --resume"
         )
     if count:
         runs = f"run{'s' if count > 1 else ''}"
         remark = (
-            f"{count} {runs} of {kept}, the last of which may be unfinished"
+            f"{count} {runs} of {checkpoints}, the last of which may be unfinished"
             if resumed
             else f"{count} {runs} of an earlier figure: without --resume it starts anew"
         )

@@ -101,12 +101,12 @@ def execute(request: CommandRequest) -> int:
         raise unknown("full problem", str(full), FULL)
     _check_meaning(request, full)
     default = system.default_runs["empirical" if full == "empirical" else request.command]
-    parameters = request.parameters(default.parameters)
+    parameters = parameters_of(request, default)
     settings = _settings(request, default)
     entries = _entries(request, full, parameters, settings)
-    known = {"command": request.command, "system": system.name, "model": system.digests, **entries}
-    known = json.loads(files.json_text(known))
-    out = folders.result_folder(flags, Path(f"results/{request.command}-{system.name}"), known)
+    plain = {"command": request.command, "system": system.name, "model": system.digests, **entries}
+    plain = json.loads(files.json_text(plain))
+    out = folders.result_folder(flags, Path(f"results/{request.command}-{system.name}"), plain)
     if "csv" in flags:
         _outside(files.writable(flags["csv"], (".csv",)), out, "csv")
     seeds = _seeds(request, full)
@@ -131,13 +131,27 @@ def execute(request: CommandRequest) -> int:
     with checkpoint.in_use(flags.get("resume", False)):
         if alone:
             result = _trained(fulls[0], settings, checkpoint.file)
-            return _deliver(request, out, known, result, checkpoint)
+            return _deliver(request, out, plain, result, checkpoint)
         result = _compared(reduced, fulls, settings, checkpoint.file)
         beside, usual = None, system.Parameters(**default.parameters)
         if default.contrast and parameters == usual and not result.interrupted:
             train = partial(_trained, settings=settings)
             beside = lay_beside(system, default.contrast, result.reduced, options, train)
-        return _deliver(request, out, known, result, checkpoint, beside)
+        return _deliver(request, out, plain, result, checkpoint, beside)
+
+
+def parameters_of(request: CommandRequest, default: DefaultRun) -> Any:
+    """The system's ``Parameters``; those of a default run count if the request names none of them.
+
+    Parameters
+    ----------
+    request : CommandRequest
+    default : DefaultRun
+    """
+    entries = request.entries
+    if not entries.keys() & default.parameters:
+        entries = {**default.parameters, **entries}
+    return request.system.Parameters(**entries)
 
 
 def _check_meaning(request: CommandRequest, full: str | None) -> None:
@@ -249,7 +263,7 @@ def _entries(
     flags, system = request.flags, request.system
     fields = dataclasses.fields(parameters)
     entries = {f.name: getattr(parameters, f.name) for f in fields if f.default not in (None, ())}
-    entries |= request.given_parameters
+    entries |= request.entries
     if system.expectations and (full is None or request.command == "compare"):
         entries["expectation"] = flags.get("expectation", "auto")
     if full:
@@ -264,14 +278,14 @@ def _entries(
 def _deliver(
     request: CommandRequest,
     out: Path,
-    known: dict[str, Any],
+    plain: dict[str, Any],
     result: Result,
     checkpoint: CommandCheckpoint,
     beside: Beside | None = None,
 ) -> int:
     """Write result, summary and pictures; print; choose the exit code.
 
-    ``known`` is the request as plain values. What cannot be written is written elsewhere, and
+    ``plain`` is the request as plain values. What cannot be written is written elsewhere, and
     printed in any case.
     """
     document, lines = report.document(result), [report.table(request.system, result)]
@@ -280,12 +294,12 @@ def _deliver(
         document |= {"beside": beside.document()}
         lines += beside.lines()
         pictures = chain(pictures, beside.pictures())
-    document |= {"request": known}
+    document |= {"request": plain}
     folder: Path | None
     failed, over = result.outcome.failed, request.flags.get("force")
     try:
         folder, document = folders.write_folder(
-            out, document, pictures, result, request=None if over else known
+            out, document, pictures, result, request=None if over else plain
         )
     except OSError as error:
         folder, failed = folders.rescue(out, document, result), True

@@ -160,7 +160,7 @@ def complete(outcome: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.boo
     return np.isin(outcome, [code for code, kind in enumerate(names) if kind in COMPLETE])
 
 
-def described(dataset: xarray.Dataset, name: str) -> Mapping[str, Any]:
+def json_attribute(dataset: xarray.Dataset, name: str) -> Mapping[str, Any]:
     """An attribute that is a JSON object; empty where there is none.
 
     Parameters

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +17,8 @@ from dynamics.phase_diagrams.quantities import (
     OUTCOME,
     Quantity,
     complete,
-    described,
     everywhere,
+    json_attribute,
     kinds,
     numbers,
     outcomes,
@@ -31,7 +30,7 @@ from dynamics.results.expression import Expression
 from dynamics.results.outcome import INVALID, PENDING
 from dynamics.results.power_law import PowerLaw, power_law
 from dynamics.results.presentation import Presentation
-from dynamics.validation import InvalidRequest, refuse
+from dynamics.validation import InvalidRequest, nearest_name, refuse
 from theory.summary import summarized
 
 if TYPE_CHECKING:
@@ -172,8 +171,8 @@ def scaling(
         left_out=left_out,
         measured=values[used],
         levels=levels[used],
-        held={**described(dataset, "fixed"), **held},
-        derived=described(dataset, "derived"),
+        held={**json_attribute(dataset, "fixed"), **held},
+        derived=json_attribute(dataset, "derived"),
         **vars(power_law(levels[used], values[used])),
     )
 
@@ -181,13 +180,13 @@ def scaling(
 def _factor(dataset: xarray.Dataset, text: str) -> FloatArray:
     """A formula of dimensions, variables and fixed numbers, on all dimensions."""
     formula = Expression(text, "factor")
-    fixed = numbers(described(dataset, "fixed"))
+    fixed = numbers(json_attribute(dataset, "fixed"))
     there = [str(n) for n in (*dataset[OUTCOME].dims, *dataset.data_vars) if n != OUTCOME]
     allowed = [*there, *(name for name in fixed if name not in there)]
     values: dict[str, Any] = {}
     for name in formula.names:
         if name not in allowed:
-            near = get_close_matches(name, allowed, 1, 0.0)[0]
+            near = nearest_name(name, allowed)
             what = f"needs {name}, which is not in the dataset"
             refuse("factor", text, what, f"a formula in {', '.join(allowed)}", near)
         values[name] = everywhere(dataset, name) if name in there else fixed[name]

@@ -13,7 +13,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from dynamics.phase_diagrams.quantities import (
     OUTCOME,
     Quantity,
     complete,
-    described,
+    json_attribute,
     kinds,
     numbers,
     outcomes,
@@ -32,7 +31,7 @@ from dynamics.phase_diagrams.quantities import (
 from dynamics.problem import FloatArray
 from dynamics.results.outcome import INVALID, PENDING
 from dynamics.results.presentation import Presentation
-from dynamics.validation import InvalidRequest, real, refuse
+from dynamics.validation import InvalidRequest, known_word, real, refuse
 from theory.summary import summarized
 
 if TYPE_CHECKING:
@@ -226,8 +225,8 @@ def select(
         high=high,
         outcome=_most_frequent(outcome),
         kinds=kinds(dataset),
-        held={**described(dataset, "fixed"), **held},
-        derived=described(dataset, "derived"),
+        held={**json_attribute(dataset, "fixed"), **held},
+        derived=json_attribute(dataset, "derived"),
         seeds=seeds,
     )
 
@@ -255,14 +254,13 @@ def hold(
         If a name is no dimension, or a value is not one of its own.
     """
     dims = [str(dim) for dim in dataset[OUTCOME].dims]
-    fixed = numbers(described(dataset, "fixed"))
+    fixed = numbers(json_attribute(dataset, "fixed"))
     positions: dict[str, int] = {}
     held: dict[str, float] = {}
     for name, entry in at.items():
         value = real(f"at {name}", entry)
-        if name not in dims and name not in fixed:
-            near = get_close_matches(name, dims, 1, 0.0)[0]
-            refuse("at", name, "is no axis of the sweep", ", ".join(dims), near)
+        if name not in fixed:
+            known_word("at", name, dims, "is no axis of the sweep")
         own = np.atleast_1d(dataset[name].values if name in dims else fixed[name])
         own = own.astype(np.float64)
         index = int(np.abs(own - value).argmin())
@@ -281,10 +279,8 @@ def _check_axes(axes: Mapping[str, str | None], dims: list[str], held: Mapping[s
     for role, name in axes.items():
         if name is None:
             continue
-        if name not in dims:
-            near = get_close_matches(str(name), dims, 1, 0.0)[0]
-            what = "a paired sweep has no grid" if dims == ["point"] else "is no axis of the sweep"
-            refuse(role, name, what, ", ".join(dims), near)
+        what = "a paired sweep has no grid" if dims == ["point"] else "is no axis of the sweep"
+        known_word(role, name, dims, what)
         if names.count(name) > 1:
             refuse(role, name, "is two axes at once", ", ".join(dims), free[0] if free else "none")
         if name in held:

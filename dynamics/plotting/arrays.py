@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -60,12 +60,7 @@ def number_patches(panel: Axes, size: int) -> None:
     panel.spines[:].set_visible(True)
 
 
-def matrix_entries(
-    figure: Any,
-    panels: Sequence[Axes],
-    matrices: Sequence[FloatArray],
-    location: Literal["bottom", "right"] = "right",
-) -> None:
+def matrix_entries(figure: Any, panels: Sequence[Axes], matrices: Sequence[FloatArray]) -> None:
     """Draw entries of A, the logits, on one scale of colours symmetric about zero.
 
     The diagonal is not trained: it is grey and sets no scale. The scale is linear up to the
@@ -78,21 +73,19 @@ def matrix_entries(
     panels : sequence of Axes
     matrices : sequence of float array, shape (D, D)
         One for each panel.
-    location : str
-        Where the colour bar stands.
     """
-    shown = [np.ma.masked_where(np.eye(len(matrix), dtype=bool), matrix) for matrix in matrices]
-    largest = [float(np.abs(matrix).max()) for matrix in shown]
+    masked = [np.ma.masked_where(np.eye(len(matrix), dtype=bool), matrix) for matrix in matrices]
+    largest = [float(np.abs(matrix).max()) for matrix in masked]
     top = max(largest) or 1.0
     linear = max(min((size for size in largest if size > 0), default=top), top * LEAST_SHARE)
     norm: Normalize = Normalize(-top, top)
     if top > SPREAD * linear:
         norm = SymLogNorm(linear, vmin=-top, vmax=top)
     colours = mpl.colormaps["PuOr_r"].with_extremes(bad=GREY)
-    for panel, matrix in zip(panels, shown, strict=True):
+    for panel, matrix in zip(panels, masked, strict=True):
         image = panel.imshow(matrix, cmap=colours, norm=norm)
         number_patches(panel, len(matrix))
-    bar = figure.colorbar(image, ax=list(panels), location=location, shrink=0.9, aspect=14)
+    bar = figure.colorbar(image, ax=list(panels), location="right", shrink=0.9, aspect=14)
     if isinstance(norm, SymLogNorm):
         bar.set_ticks(_powers(linear, top))
         bar.formatter = FuncFormatter(lambda value, _: style.tick(value, power=True))

@@ -12,10 +12,8 @@ from matplotlib.ticker import FuncFormatter
 from dynamics.plotting import captions, style
 from dynamics.plotting.runs import COLOURS, DASHES, LABEL, ROW, shade
 from dynamics.problem import FloatArray
-from dynamics.results.comparison import Comparison
+from dynamics.results.comparison import DEPARTURE_SHARES, Comparison
 
-SHARES = (0.01, 0.1, 0.5)
-"""Of the reduced value: levels with a line of their own."""
 SMALLEST, LARGEST = 1e-5, 1e2
 """Widest limits of the relative deviations that are drawn."""
 MARGIN = 1.5
@@ -72,22 +70,22 @@ def departure(result: Comparison) -> Axes:
         rows = relative[name]
         time = reduced.time[: rows.shape[1]]
         late = time > 0
-        shown = np.clip(rows[:, late], low, high)
+        within = np.clip(rows[:, late], low, high)
         below = below or bool((rows[:, late] < low).any())
-        middle = np.median(shown, axis=0)
+        middle = np.median(within, axis=0)
         axes.plot(time[late], middle, ls=dash, color=colour, label=notation.label(name))
         if len(rows) > 1:
-            edges = shown.min(axis=0), shown.max(axis=0)
+            edges = within.min(axis=0), within.max(axis=0)
             axes.fill_between(time[late], *edges, color=colour, alpha=0.2, lw=0)
     axes.set_yscale("log")
     axes.set_ylim(low, high)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
     style.time_axis(axes, reduced)
-    for share in (share for share in SHARES if share < high):
+    for share in (share for share in DEPARTURE_SHARES if share < high):
         axes.axhline(share, color=style.GREY, lw=0.8, ls=":", zorder=1)
-    if high > SHARES[-1]:
+    if high > DEPARTURE_SHARES[-1]:
         axes.annotate(
-            "50 %", (1.0, SHARES[-1]), (2, 0), xycoords=("axes fraction", "data"),
+            "50 %", (1.0, DEPARTURE_SHARES[-1]), (2, 0), xycoords=("axes fraction", "data"),
             textcoords="offset points", color=style.GREY, fontsize=8, va="center",
         )  # fmt: skip
     shade([axes], reduced)
@@ -111,9 +109,9 @@ def _limits(rows: Sequence[FloatArray]) -> tuple[float, float]:
     values = np.concatenate([np.ravel(row) for row in rows])
     values = np.clip(values[np.isfinite(values) & (values > 0)], SMALLEST, LARGEST)
     if not values.size:
-        values = np.array(SHARES)
+        values = np.array(DEPARTURE_SHARES)
     low = 10 ** np.floor(np.log10(min(np.quantile(values, LOW), HIGHEST_FLOOR)))
-    return float(low), float(min(LARGEST, MARGIN * max(values.max(), SHARES[0])))
+    return float(low), float(min(LARGEST, MARGIN * max(values.max(), DEPARTURE_SHARES[0])))
 
 
 def _mark_events(axes: Axes, result: Comparison, low: float) -> int:
@@ -124,13 +122,13 @@ def _mark_events(axes: Axes, result: Comparison, low: float) -> int:
     marked, plot, row = 0, result.reduced.presentation.plot, 0
     first, last = axes.get_xlim()
     apart, before = LABEL * np.log10(last / first), -np.inf
-    found = {}
+    occurred = {}
     for name in {**plot.marks, **plot.asides}:
         events = [run.events[name] for run in result.fulls if run.events.get(name)]
         times = [event.time for event in events if event.time > 0]
         if times:
-            found[name] = times
-    for name, times in sorted(found.items(), key=lambda item: float(np.median(item[1]))):
+            occurred[name] = times
+    for name, times in sorted(occurred.items(), key=lambda item: float(np.median(item[1]))):
         marked += len(times)
         axes.plot(times, [low] * len(times), "^", color="black", ms=5, clip_on=False)
         middle, own = float(np.median(times)), result.reduced.events.get(name)

@@ -64,7 +64,7 @@ def checked(draw: Callable[P, R]) -> Callable[P, R]:
         When it is called: with the class that it draws, and the one that it was given.
     """
     first = next(iter(inspect.signature(draw).parameters.values()))
-    wanted = set(re.findall(r"\w+", first.annotation)) - {"Sequence", "Mapping", "str", "Any"}
+    kinds = set(re.findall(r"\w+", first.annotation)) - {"Sequence", "Mapping", "str", "Any"}
 
     @functools.wraps(draw)
     def drawing(*arguments: P.args, **options: P.kwargs) -> R:
@@ -72,10 +72,10 @@ def checked(draw: Callable[P, R]) -> Callable[P, R]:
         each = [*result.values()] if isinstance(result, Mapping) else [result]
         if isinstance(result, list | tuple) and "Sequence" in first.annotation:
             each = [*result]
-        known = all(wanted & {kind.__name__ for kind in type(item).__mro__} for item in each)
-        if wanted and not (each and known):
-            given = type(result).__name__ if each else f"empty {type(result).__name__}"
-            raise TypeError(f"plotting.{draw.__name__} draws {first.annotation}, not {given}")
+        matches = all(kinds & {kind.__name__ for kind in type(item).__mro__} for item in each)
+        if kinds and not (each and matches):
+            kind = type(result).__name__ if each else f"empty {type(result).__name__}"
+            raise TypeError(f"plotting.{draw.__name__} draws {first.annotation}, not {kind}")
         return draw(*arguments, **options)
 
     return drawing

@@ -18,6 +18,9 @@ from theory.summary import summarized
 if TYPE_CHECKING:
     import pandas
 
+DEPARTURE_SHARES = (0.01, 0.1, 0.5)
+"""Of the reduced value: deviations whose times are reported, with a line in a picture."""
+
 
 def side_by_side(runs: Mapping[str, Trajectory]) -> pandas.DataFrame:
     """A row for each time, with the columns of every run under ``<its name>_``; NaN without one.
@@ -111,10 +114,8 @@ class Comparison:
         same = (self.reduced,) * len(self.fulls)
         alone = (self.reduced, *self.partners) if self.partners else same
         common = min(len(run.time) for run in (*alone, *self.fulls))
-        scalars = zip(self.reduced.layout.names, self.reduced.layout.shapes, strict=True)
-        names = [n for n, shape in scalars if shape == () and n in self.full.observables]
         relative = {}
-        for name in names:
+        for name in (n for n in self.reduced.layout.scalars if n in self.full.observables):
             first, whole = (
                 np.stack([run[name][:common] for run in runs]) for runs in (alone, self.fulls)
             )
@@ -164,9 +165,9 @@ class Comparison:
         """
         whole = side_by_side(self.named_runs)
         steps = [name for name in whole if name.endswith("_step")]
-        for place, (name, series) in enumerate(self.deviations.items(), 1):
+        for column, (name, series) in enumerate(self.deviations.items(), 1):
             padded = np.pad(series, (0, len(whole) - len(series)), constant_values=np.nan)
-            whole.insert(place, f"deviation_{name}", padded)
+            whole.insert(column, f"deviation_{name}", padded)
         if steps:
             whole.insert(1, "step", whole[steps].max(axis=1).astype(np.int64))
         return whole.drop(columns=steps)
@@ -174,11 +175,10 @@ class Comparison:
     @property
     def outcome(self) -> Outcome:
         """The worst of all: failed, else interrupted, else the reduced run's."""
-        runs = (*self.fulls, *self.partners, self.reduced)
-        ends = [run.outcome for run in runs]
+        ends = [run.outcome for run in (*self.fulls, *self.partners, self.reduced)]
         failed = [end for end in ends if end.failed]
         stopped = [end for end in ends if end.kind == INTERRUPTED]
-        return (failed or stopped or [self.reduced.outcome])[0]
+        return (failed or stopped or ends[-1:])[0]
 
     def overview(self) -> dict[str, Any]:
         """What is shown of it: both problems, their largest distance, events and outcome."""
@@ -198,8 +198,7 @@ class Comparison:
     @property
     def interrupted(self) -> bool:
         """Whether one of the runs was."""
-        runs = (self.reduced, *self.fulls, *self.partners)
-        return any(run.outcome.kind == INTERRUPTED for run in runs)
+        return any(run.interrupted for run in self.named_runs.values())
 
 
 @summarized

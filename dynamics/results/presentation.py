@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from theory.notation import Notation, NotationEntry
 
 ATTRIBUTE = "presentation"
@@ -95,20 +97,6 @@ class PlotDescription:
     overlaid: tuple[str, ...] = ()
     alone: Mapping[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> PlotDescription:
-        """The description that `dataclasses.asdict` made plain values of."""
-        panels = tuple(
-            Panel(
-                **panel
-                | {"curves": tuple((name, look) for name, look in panel["curves"])}
-                | {"words": tuple(panel["words"])}
-            )
-            for panel in plain["panels"]
-        )
-        spans = tuple((name, begin, end) for name, begin, end in plain["spans"])
-        return cls(**{**plain, "panels": panels, "spans": spans, "overlaid": (*plain["overlaid"],)})
-
 
 @dataclass(frozen=True)
 class Presentation:
@@ -160,16 +148,13 @@ class Presentation:
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Presentation:
         """The presentation that `to_json` made plain values of."""
-        letters = tuple(
-            NotationEntry(
-                **letter | {"assumptions": tuple((n, v) for n, v in letter["assumptions"])}
-            )
-            for letter in plain["notation"]["letters"]
+        letters = TypeAdapter(tuple[NotationEntry, ...]).validate_python(
+            plain["notation"]["letters"]
         )
         return cls(
             title=plain["title"],
             notation=Notation(plain["notation"]["source"], letters),
-            plot=PlotDescription.from_json(plain["plot"]),
+            plot=TypeAdapter(PlotDescription).validate_python(plain["plot"]),
             event_latex=dict(plain["event_latex"]),
             origin=None if plain["origin"] is None else Origin(**plain["origin"]),
         )
@@ -185,8 +170,7 @@ class Presentation:
             are any.
         """
         title = str(source.system)
-        pairs = zip(source.layout.names, source.layout.shapes, strict=True)
-        scalars = [name for name, shape in pairs if shape == ()]
+        scalars = source.layout.scalars
         return cls(
             title=title,
             notation=getattr(source, "notation", None) or Notation(title, ()),

@@ -200,19 +200,19 @@ def write_groups(result: Result, folder: Path) -> None:
     import xarray
 
     groups: Mapping[str | None, xarray.Dataset]
-    if isinstance(result, Comparison):
-        deviations = {name: ("record", series) for name, series in result.deviations.items()}
-        attributes = {"kind": "comparison", "format": FORMAT, "seeds": len(result.fulls)}
-        attributes["partners"] = len(result.partners)
-        groups = {None: xarray.Dataset(deviations, {"time": ("record", result.time)}, attributes)}
-        groups |= {name: _stamped(run.stored()) for name, run in result.named_runs.items()}
-    elif isinstance(result, Overlay):
-        distances = {name: ("run", values) for name, values in result.deviations.items()}
-        attributes = {"kind": "overlay", "format": FORMAT}
-        groups = {None: xarray.Dataset(distances, {"eta": ("run", result.etas)}, attributes)}
-        groups |= {name: _stamped(run.stored()) for name, run in result.named_runs.items()}
-    else:
+    if isinstance(result, Trajectory):
         groups = {None: _stamped(result.stored())}
+    else:
+        if isinstance(result, Comparison):
+            counts = {"seeds": len(result.fulls), "partners": len(result.partners)}
+            attributes = {"kind": "comparison", "format": FORMAT, **counts}
+            dimension, coordinate = "record", {"time": ("record", result.time)}
+        else:
+            attributes = {"kind": "overlay", "format": FORMAT}
+            dimension, coordinate = "run", {"eta": ("run", result.etas)}
+        deviations = {name: (dimension, values) for name, values in result.deviations.items()}
+        groups = {None: xarray.Dataset(deviations, coordinate, attributes)}
+        groups |= {name: _stamped(run.stored()) for name, run in result.named_runs.items()}
     for group, dataset in groups.items():
         dataset.to_zarr(folder, group=group, mode="a", zarr_format=3, consolidated=False)
     checksums.seal(folder)
@@ -268,8 +268,8 @@ def obstacle(path: Path) -> str:
 def _identity(path: Path) -> tuple[int, int] | None:
     """Device and number of what is at a path, if anything."""
     with suppress(FileNotFoundError):
-        found = os.lstat(path)
-        return found.st_dev, found.st_ino
+        status = os.lstat(path)
+        return status.st_dev, status.st_ino
     return None
 
 

@@ -131,8 +131,7 @@ class Trajectory:
     @property
     def scalars(self) -> dict[str, FloatArray]:
         """Series of the scalar parts of the state, then of the observables; shape (records,)."""
-        shapes = zip(self.layout.names, self.layout.shapes, strict=True)
-        state = {name: self[name] for name, shape in shapes if shape == ()}
+        state = {name: self[name] for name in self.layout.scalars}
         return state | {name: s for name, s in self.observables.items() if name not in state}
 
     def to_dataframe(self) -> pandas.DataFrame:
@@ -170,7 +169,7 @@ class Trajectory:
             axes = tuple(f"{name}_axis_{k}" for k in range(len(shape)))
             variables[name] = (("record", *axes), self[name])
         for name, series in self.observables.items():
-            variables[_observed(name, self.layout)] = (("record",), series)
+            variables[_stored_name(name, self.layout)] = (("record",), series)
         happened = [event for event in self.events.values() if event]
         if happened:
             stacked = np.stack([event.state for event in happened])
@@ -196,7 +195,7 @@ class Trajectory:
     @classmethod
     def from_stored(cls, dataset: xarray.Dataset) -> Trajectory:
         """The run that `stored` made a dataset of; an older one has a plain presentation."""
-        read = {name: json.loads(dataset.attrs[name]) for name in DESCRIBED}
+        read = {name: json.loads(dataset.attrs[name]) for name in TEXTS}
         names, shapes, groups = read["layout"]
         layout = Layout(tuple(names), tuple(map(tuple, shapes)), tuple(groups))
         records = dataset.sizes["record"]
@@ -209,7 +208,7 @@ class Trajectory:
             else Event.missing(name, layout.size)
             for name, record in read["events"].items()
         }
-        observables = {n: dataset[_observed(n, layout)].values for n in read["observables"]}
+        observables = {n: dataset[_stored_name(n, layout)].values for n in read["observables"]}
         return cls(
             system=dataset.attrs["system"],
             view=dataset.attrs["view"],
@@ -253,8 +252,8 @@ def explained(
     return {**reasons, **remarks, **both}
 
 
-DESCRIBED = ("parameters", "settings", "layout", "observables", "events", "reasons", "outcome")
+TEXTS = ("parameters", "settings", "layout", "observables", "events", "reasons", "outcome")
 
 
-def _observed(name: str, layout: Layout) -> str:
+def _stored_name(name: str, layout: Layout) -> str:
     return f"observed_{name}" if name in layout.names else name

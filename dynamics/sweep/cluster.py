@@ -155,8 +155,8 @@ async def _kind(address: str) -> str:
 @contextlib.contextmanager
 def _silenced() -> Iterator[None]:
     """Nothing from dask's loggers; those with a level of their own have it back afterwards."""
-    known = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in LOGGERS]
-    loggers = [logging.getLogger(name) for name in {*LOGGERS, *known}]
+    existing = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in LOGGERS]
+    loggers = [logging.getLogger(name) for name in {*LOGGERS, *existing}]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL + 1)

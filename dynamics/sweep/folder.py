@@ -25,7 +25,7 @@ WHOLE = re.compile(r"(?:[^/]+/)?zarr\.json|[^/]+/c(?:/\d+)*")
 ALLOWED = "out can be a new folder or an earlier sweep's"
 
 
-def check_place(path: Path) -> None:
+def check_folder(path: Path) -> None:
     """Make the folder of a sweep; refuse a place that holds something else or is not writable.
 
     Raises

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from functools import cached_property
 from math import ceil, prod
 from numbers import Real
@@ -27,7 +26,7 @@ from dynamics.results.storage import differences, versions
 from dynamics.sweep.axes import PAIRED, Axis, Grid, grid
 from dynamics.sweep.point_runner import PointRunner
 from dynamics.training import progress
-from dynamics.validation import InvalidRequest, brief, integer, refuse
+from dynamics.validation import InvalidRequest, brief, integer, known_word, refuse
 
 BLOCKS, MOST_IN_BLOCK = 32, 256
 """About how many blocks a sweep has, and the most points of a block."""
@@ -290,9 +289,8 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
             raise InvalidRequest(f"{name}={value!r} is no axis: {name} is one word in a sweep")
     numbers = {n: v for n, v in entries.items() if n not in words}
     full = words.get("full")
-    if full not in (None, *FULL):
-        near = get_close_matches(full, FULL, 1, 0.0)[0]
-        refuse("full", full, "is unknown", ", ".join(FULL), near)
+    if full is not None:
+        known_word("full", full, FULL)
     sampled = full == "empirical" or words.get("expectation") == "sampled"
     for name in SAMPLING_OPTIONS:
         if name in numbers and not sampled and name not in system.sampling_options:
@@ -306,9 +304,8 @@ def planned(system: System, entries: Mapping[str, Any], paired: bool, records: i
     used = {name for expression in points.derived.values() for name in expression.names}
     allowed = [*parameters, *RUN, *system.empirical_options]
     for name in numbers:
-        if name not in allowed and name not in used:
-            near = get_close_matches(name, allowed, 1, 0.0)[0]
-            refuse("name", name, "is unknown, and no formula uses it", ", ".join(allowed), near)
+        if name not in used:
+            known_word("name", name, allowed, "is unknown, and no formula uses it")
     count = integer("trajectory", records, at_least=0)
     runner = PointRunner(system.reference, words, count, dict(system.digests), system)
     return Plan(points, runner, presentation=system.presentation)

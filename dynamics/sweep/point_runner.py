@@ -114,12 +114,12 @@ class PointRunner:
         options = [self.parts(point)[1] for point in points]
         runs = _flows([each if isinstance(each, Problem) else None for each in made], options)
         measured: list[Measured] = []
-        for problem, given, path in zip(made, options, runs, strict=True):
+        for problem, entries, path in zip(made, options, runs, strict=True):
             if not isinstance(problem, Problem):
                 measured.append(problem)
                 continue
             try:
-                run = _trained(problem, given, self.records, path)
+                run = _trained(problem, entries, self.records, path)
                 measured.append((_row(run), _path(run, self.records), ""))
             except MemoryError:
                 measured.append(killed())
@@ -198,9 +198,9 @@ def _flows(
 ) -> list[IntegratedFlow | None]:
     """The flows of those points that are one, integrated together; None for the others."""
     groups: dict[tuple[float, float], list[int]] = {}
-    for k, (problem, given) in enumerate(zip(problems, options, strict=True)):
-        if problem is not None and "time" in given:
-            checked = check_flow(given["time"], given.get("rtol", 1e-8), problem.flows)
+    for k, (problem, entries) in enumerate(zip(problems, options, strict=True)):
+        if problem is not None and "time" in entries:
+            checked = check_flow(entries["time"], entries.get("rtol", 1e-8), problem.flows)
             groups.setdefault(checked, []).append(k)
     made: list[IntegratedFlow | None] = [None] * len(problems)
     for (time, rtol), members in groups.items():

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dynamics.results.outcome import PENDING, POINT_KINDS
 from dynamics.results.presentation import Presentation
-from dynamics.sweep.folder import check_place, locked, refuse_foreign, remove_partial
+from dynamics.sweep.folder import check_folder, locked, refuse_foreign, remove_partial
 from dynamics.sweep.plan import MODEL, Plan, different_entries
 from dynamics.validation import InvalidRequest
 
@@ -119,7 +119,7 @@ class SweepStore:
         StoreError
             If it cannot be written.
         """
-        check_place(self.path)
+        check_folder(self.path)
         with locked(self.path):
             if (self.path / "zarr.json").exists():
                 changes = different_entries(read_request(self.path)[0], self.plan.description)

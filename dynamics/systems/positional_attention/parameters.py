@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from math import sqrt
 
-from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
-from dynamics.validation import STRICT, number, refuse, refusing, whole, word
+from dynamics.validation import STRICT, divisor, number, refusing, whole, word
 from theory.systems.positional_attention.data_law import ANY, RANDOM_SETS, SetLaw
 
 
@@ -50,38 +49,17 @@ class Parameters:
     """
 
     D: whole(4) = 16  # type: ignore[valid-type]
-    C: whole(2) = 4  # type: ignore[valid-type]
+    C: divisor(of="D") = 4  # type: ignore[valid-type]
     q: number(above=0.0, at_most=1.0) = 0.5  # type: ignore[valid-type]
     p: whole(3, odd=True) = 3  # type: ignore[valid-type]
     nu: number(above=0.0) = 1e-3  # type: ignore[valid-type]
     beta: number() = 1.0  # type: ignore[valid-type]
-    d: whole(1, optional=True) = None  # type: ignore[valid-type]
-    sigma: number(at_least=0.0, optional=True) = None  # type: ignore[valid-type]
+    d: whole(1, optional=lambda fields: fields["D"]) = None  # type: ignore[valid-type]
+    sigma: number(at_least=0.0, optional=lambda fields: 1 / sqrt(fields["d"])) = None  # type: ignore[valid-type]
     omega: number(at_least=0.0) = 1e-3  # type: ignore[valid-type]
     scale: number(above=0.0) = 1.0  # type: ignore[valid-type]
-    alpha0: number(optional=True) = None  # type: ignore[valid-type]
+    alpha0: number(optional=lambda fields: fields["nu"] ** (1 / (fields["p"] - 1))) = None  # type: ignore[valid-type]
     random_sets: word(*RANDOM_SETS) = ANY  # type: ignore[valid-type]
-
-    @model_validator(mode="after")
-    def _together(self) -> Parameters:
-        divisors = [c for c in range(2, self.D // 2 + 1) if self.D % c == 0]
-        if not divisors:
-            refuse(
-                "D", self.D, "has no divisor C with 2 <= C < D", "a composite number", self.D + 1
-            )
-        if self.C not in divisors:
-            problem = f"equals D={self.D}" if self.C == self.D else f"does not divide D={self.D}"
-            near = min(divisors, key=lambda c: (abs(c - self.C), c))
-            refuse("C", self.C, problem, ", ".join(map(str, divisors)), near)
-        defaults = {
-            "d": self.D,
-            "sigma": 1 / sqrt(self.d or self.D),
-            "alpha0": self.nu ** (1 / (self.p - 1)),
-        }
-        for name, value in defaults.items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, value)
-        return self
 
     @property
     def L(self) -> int:  # noqa: N802 (the paper's letter)

@@ -1,10 +1,10 @@
 """The three scalars, and the ways to take their expectation over the types of the random sets.
 
-`configurations` lists weighted configurations: all of them, the most probable, or sampled ones;
-`weighted_sum` is the expectation as a sum over them, with a bound on what a truncation leaves out,
-or a standard error. `spectral` is exact to a tolerance at any size: one contour integral and one
-Fourier transform for each sum of the random sets. `population` is the problem, which
-makes one of them by its name, or for ``"auto"`` by predicted cost. This file has what they share.
+`configurations` lists weighted configurations, all of them, the most probable, or sampled ones, and
+makes the expectation from them: a sum (`weighted_sum`), with a bound on what a truncation leaves
+out, or a standard error. `spectral` is exact to a tolerance at any size: one contour integral and
+one Fourier transform for each sum of the random sets. `population` is the problem, which makes one
+of them by its name, or for ``"auto"`` by predicted cost. This file has what they share.
 """
 
 from __future__ import annotations
@@ -12,18 +12,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from functools import cached_property
+from typing import Any
 
 from dynamics import codegen
 from dynamics.problem import FloatArray
 from theory.systems.positional_attention import recursion
-
-if TYPE_CHECKING:
-    from dynamics.systems.positional_attention.parameters import Parameters
-    from theory.reduction import ReducedSystem
 
 
 @dataclass
@@ -63,35 +57,6 @@ class Expectation(ABC):
     def failure(self, state: FloatArray) -> str:
         """Why the gradient at a state is not a number, where that is known; else empty."""
         return ""
-
-
-def constants_and_shares(
-    reduction: ReducedSystem, parameters: Parameters
-) -> tuple[FloatArray, FloatArray]:
-    """Values of the reduction's parameters, and one over the number of entries of each state.
-
-    Parameters
-    ----------
-    reduction : ReducedSystem
-    parameters : Parameters
-
-    Returns
-    -------
-    constants : float array
-        In the order of ``reduction.parameters``.
-    shares : float array, shape (3,)
-    """
-    constants = np.array([float(getattr(parameters, s.name)) for s in reduction.parameters])
-    shares = np.array([1 / count for count in _entries(parameters.p, parameters.D, parameters.C)])
-    return constants, shares
-
-
-@lru_cache(maxsize=256)
-def _entries(degree: int, D: int, C: int) -> tuple[float, ...]:
-    """Number of entries that share each state."""
-    reduction, sizes = recursion.derive(degree), {"D": D, "C": C}
-    counts = (reduction.multiplicity[state] for state in reduction.state)
-    return tuple(float(n.subs({s: sizes[s.name] for s in n.free_symbols})) for n in counts)
 
 
 def compiled(

@@ -8,6 +8,8 @@ expectation over them is a sum over multisets, each with weight
 
 Configurations do not depend on the state: they are listed once, and laid out so that the kernels
 gather them set by set and scatter them entry by entry.
+
+`exact`, `sampled`, `truncated` and `certified` are the expectations over them (`weighted_sum`).
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from __future__ import annotations
 import itertools
 from functools import cache, lru_cache
 from math import comb
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -23,9 +25,13 @@ from scipy.special import gammaln
 from dynamics import codegen
 from dynamics.problem import FloatArray, IntArray
 from dynamics.systems.positional_attention.kernels import truncated as kernels
-from dynamics.systems.positional_attention.kernels.reduced import Configurations
+from dynamics.systems.positional_attention.kernels.reduced import Certificate, Configurations
+from dynamics.systems.positional_attention.reduced.weighted_sum import Truncated, WeightedSum
 from dynamics.validation import random_stream, refuse
 from theory.systems.positional_attention.data_law import SetLaw
+
+if TYPE_CHECKING:
+    from dynamics.systems.positional_attention.parameters import Parameters
 
 MAX_CONFIGURATIONS = 5_000_000
 """Largest number of configurations that is listed."""
@@ -33,6 +39,10 @@ MAX_ENTRIES = 60_000_000
 """Largest number of sets in the most probable ones together (about one gigabyte)."""
 STEP = 0.5
 """Factor by which the threshold is lowered until the mass left out is small enough."""
+COARSEST, FINEST = 3, 60
+"""Powers of ten of the mass left out, from the first that is tried to the last."""
+SECONDS_PER_ENTRY, GROWTH, SECONDS_PER_CELL, OVERHEAD = 0.34e-9, 0.05e-9, 1.9e-9, 3e-6
+"""Predicted time of a gradient, fitted to measurements on one core; see `predicted_seconds`."""
 
 
 def multinomial_weights(types: IntArray, chance: FloatArray) -> FloatArray:
@@ -310,3 +320,98 @@ def _inverse(law: FloatArray, chance: FloatArray) -> IntArray:
     """Quantiles of a law on 0, 1, ...; never a value of probability 0."""
     grown = np.cumsum(law)
     return np.searchsorted(grown / grown[-1], chance, side="right").astype(np.int64)
+
+
+def exact(parameters: Parameters) -> WeightedSum:
+    """The sum over all configurations.
+
+    Raises
+    ------
+    InvalidRequest
+        If there are too many.
+    """
+    rows = enumeration(parameters.D, parameters.set_law)
+    return WeightedSum.over(rows, parameters, {"expectation": "exact"})
+
+
+def sampled(parameters: Parameters, samples: int, seed: int) -> WeightedSum:
+    """The mean over sampled configurations.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    samples, seed : int
+        Number of draws, and their seed.
+    """
+    rows = sample(parameters.D, parameters.set_law, samples, seed)
+    settings = {"expectation": "sampled", "samples": samples, "seed": seed}
+    return WeightedSum.over(rows, parameters, settings, samples)
+
+
+def truncated(parameters: Parameters, tolerance: float, dropped: float) -> Truncated | None:
+    """A truncation by the mass left out; None if it has too many configurations.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    tolerance : float
+        Largest bound of a component of the gradient, relative to its gross.
+    dropped : float
+        Probability that may be left out.
+    """
+    result = _truncation(parameters.D, parameters.set_law, dropped)
+    if result is None:
+        return None
+    rows, left = result
+    certificate = Certificate(left, tolerance, np.full(3, np.nan), np.zeros(3))
+    settings = {"expectation": "truncated", "tolerance": tolerance, "dropped": left}
+    return Truncated.over(rows, parameters, settings, certificate=certificate)
+
+
+@lru_cache(maxsize=16)
+def _truncation(patches: int, law: SetLaw, dropped: float) -> tuple[Configurations, float] | None:
+    """The most probable configurations, laid out for the kernels, and the mass left out."""
+    rows = most_probable(patches, law, dropped)
+    if rows is None:
+        return None
+    return assemble(patches, law, rows.types, rows.weights), rows.dropped
+
+
+def certified(parameters: Parameters, tolerance: float, state: FloatArray) -> Truncated | None:
+    """The coarsest truncation, by powers of ten, that meets a tolerance at a state.
+
+    Parameters
+    ----------
+    parameters : Parameters
+    tolerance : float
+        See `truncated`.
+    state : float array, shape (3,)
+
+    Returns
+    -------
+    Truncated or None
+        The finest one tried where none meets the tolerance; None where none fits in memory.
+    """
+    level, best = COARSEST, None
+    while (finer := truncated(parameters, tolerance, 10.0**-level)) is not None:
+        best, certificate = finer, finer.certificate(state)
+        if certificate <= tolerance or not np.isfinite(certificate) or level == FINEST:
+            break
+        missing = np.log10(certificate) - np.log10(tolerance)
+        level = min(level + max(1, int(np.ceil(missing))), FINEST)
+    return best
+
+
+def predicted_seconds(parameters: Parameters) -> float:
+    """Predicted time of one gradient of `exact`; infinite where there are too many configurations.
+
+    An entry costs more where the table, and what it is scattered to, leave the nearest caches.
+    """
+    number = number_of_configurations(parameters.L, parameters.C)
+    if number > MAX_CONFIGURATIONS:
+        return float("inf")
+    kinds = (parameters.C + 1) * (parameters.C + 2) // 2
+    cells, entries = kinds * (2 * parameters.D - 2 * parameters.C + 1), number * parameters.L
+    table, spread = np.log2(max(cells, 128) / 64), np.log2(max(entries, 1e5) / 1e5)
+    each = SECONDS_PER_ENTRY * table + GROWTH * spread
+    return float(each * entries + SECONDS_PER_CELL * cells + OVERHEAD)

@@ -22,7 +22,6 @@ from dynamics.systems.positional_attention.reduced import (
     Expectation,
     configurations,
     spectral,
-    weighted_sum,
 )
 from dynamics.validation import InvalidRequest, check_parameters, integer, known_word, real, refuse
 from theory.page import Page
@@ -207,20 +206,20 @@ def _expectation(
     samples = integer("samples", samples, at_least=2, at_most=10**8)
     seed = integer("seed", seed, at_least=0, at_most=2**63 - 1)
     if expectation == "exact":
-        return weighted_sum.exact(parameters)
+        return configurations.exact(parameters)
     if expectation == "sampled":
-        return weighted_sum.sampled(parameters, samples, seed)
+        return configurations.sampled(parameters, samples, seed)
     if expectation == "spectral":
         return spectral.spectral(parameters, tolerance)
     if expectation == "auto":
         return _cheapest(parameters, tolerance, state)
     if fixed:
         dropped = real("dropped", dropped, above=0.0, at_most=0.5)
-        made = weighted_sum.truncated(parameters, tolerance, dropped)
+        made = configurations.truncated(parameters, tolerance, dropped)
     else:
-        made = weighted_sum.certified(parameters, tolerance, state)
+        made = configurations.certified(parameters, tolerance, state)
     if made is None:
-        least = dropped or 10.0**-weighted_sum.COARSEST
+        least = dropped or 10.0**-configurations.COARSEST
         raise InvalidRequest(
             f"expectation='truncated' at D={parameters.D} C={parameters.C} q={parameters.q:g}: "
             f"too many configurations to leave out only {least:g}; expectation can be spectral"
@@ -240,7 +239,7 @@ def _cheapest(parameters: Parameters, tolerance: float, state: FloatArray) -> Ex
         result = spectral.spectral(parameters, tolerance)
         if np.isfinite(costs["exact"]) and result.failure(state):
             name, other, result = other, name, None
-    result = result or weighted_sum.exact(parameters)
+    result = result or configurations.exact(parameters)
     why = (
         f"{_milliseconds(costs[name])} a gradient predicted; {other} {_milliseconds(costs[other])}"
     )
@@ -255,7 +254,7 @@ def _milliseconds(seconds: float) -> str:
 def predicted_seconds(parameters: Parameters) -> dict[str, float]:
     """Predicted time of one gradient along a run, of the exact and of the spectral expectation."""
     return {
-        "exact": weighted_sum.predicted_seconds(parameters),
+        "exact": configurations.predicted_seconds(parameters),
         "spectral": spectral.predicted_seconds(parameters),
     }
 

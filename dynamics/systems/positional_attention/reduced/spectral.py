@@ -24,10 +24,10 @@ from dynamics.systems.positional_attention.kernels import spectral_data as recor
 from dynamics.systems.positional_attention.reduced import (
     Expectation,
     compiled,
-    constants_and_shares,
     rounding,
 )
 from dynamics.systems.positional_attention.reduced.configurations import multiples
+from dynamics.systems.positional_attention.reduced.weighted_sum import constants_and_shares
 from theory.systems.positional_attention import recursion
 from theory.systems.positional_attention.data_law import SetLaw
 

@@ -12,9 +12,10 @@ longer small beside the gross gradient, the certificate is lost, and the run end
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -24,28 +25,17 @@ from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.kernels import reduced as kernels
 from dynamics.systems.positional_attention.kernels import truncated as truncated_kernels
 from dynamics.systems.positional_attention.kernels.reduced import Configurations
-from dynamics.systems.positional_attention.reduced import (
-    Expectation,
-    compiled,
-    configurations,
-    constants_and_shares,
-    rounding,
-)
+from dynamics.systems.positional_attention.reduced import Expectation, compiled, rounding
 from theory.systems.positional_attention import recursion
-from theory.systems.positional_attention.data_law import SetLaw
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters
+    from theory.reduction import ReducedSystem
 
-
-SECONDS_PER_ENTRY, GROWTH, SECONDS_PER_CELL, OVERHEAD = 0.34e-9, 0.05e-9, 1.9e-9, 3e-6
-"""Predicted time of a gradient, fitted to measurements on one core; see `predicted_seconds`."""
 TAIL = 5
 """Draws in the outermost strata; whether a sum that is rare occurs at all is part of the error."""
 IN_SILENCE = np.errstate(all="ignore")
 """Numbers beyond the largest are no error: what they bound is lost."""
-COARSEST, FINEST = 3, 60
-"""Powers of ten of the mass left out, from the first that is tried to the last."""
 BLOCK = 1 << 18
 """Configurations whose terms are in memory at a time."""
 
@@ -66,6 +56,43 @@ class WeightedSum(Expectation):
     degree: int
     law_rounding: float
     samples: int | None = None
+
+    @classmethod
+    def over(
+        cls,
+        rows: Configurations,
+        parameters: Parameters,
+        settings: Mapping[str, Any],
+        samples: int | None = None,
+        certificate: kernels.Certificate | None = None,
+    ) -> Self:
+        """The sum over given configurations, compiled, with the data of the kernels.
+
+        Parameters
+        ----------
+        rows : Configurations
+        parameters : Parameters
+        settings : mapping
+            How the configurations were made.
+        samples : int, optional
+            Number of draws that they are from.
+        certificate : Certificate, optional
+            Of what they leave out.
+        """
+        grid = tuple(latent.size for latent in rows.latents)
+        parts, table = np.empty((4, *grid)), np.empty((rows.sum_index.size, grid[2]))
+        work = kernels.Work(
+            parts=parts,
+            flat_parts=parts.reshape(12, *grid[1:]),
+            table=table,
+            total=np.empty(table.size),
+            weights=np.empty(grid),
+            chance=np.empty(rows.probability.size),
+        )
+        constants = constants_and_shares(recursion.derive(parameters.p), parameters)
+        data = kernels.ReducedData(*constants, rows, work, certificate)
+        module = _module(parameters.p, rows.cuts.size > 2, certificate is not None)
+        return cls(module, data, settings, parameters.p, parameters.set_law.rounding, samples)
 
     @property
     def configurations(self) -> Configurations:
@@ -184,106 +211,6 @@ class Truncated(WeightedSum):
         )
 
 
-def exact(parameters: Parameters) -> WeightedSum:
-    """The sum over all configurations.
-
-    Raises
-    ------
-    InvalidRequest
-        If there are too many.
-    """
-    rows = configurations.enumeration(parameters.D, parameters.set_law)
-    return WeightedSum(*_ready(parameters, rows), {"expectation": "exact"}, *_of(parameters))
-
-
-def sampled(parameters: Parameters, samples: int, seed: int) -> WeightedSum:
-    """The mean over sampled configurations.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    samples, seed : int
-        Number of draws, and their seed.
-    """
-    rows = configurations.sample(parameters.D, parameters.set_law, samples, seed)
-    settings = {"expectation": "sampled", "samples": samples, "seed": seed}
-    return WeightedSum(*_ready(parameters, rows), settings, *_of(parameters), samples)
-
-
-def truncated(parameters: Parameters, tolerance: float, dropped: float) -> Truncated | None:
-    """A truncation by the mass left out; None if it has too many configurations.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    tolerance : float
-        Largest bound of a component of the gradient, relative to its gross.
-    dropped : float
-        Probability that may be left out.
-    """
-    result = _truncation(parameters.D, parameters.set_law, dropped)
-    if result is None:
-        return None
-    rows, left = result
-    certificate = kernels.Certificate(left, tolerance, np.full(3, np.nan), np.zeros(3))
-    settings = {"expectation": "truncated", "tolerance": tolerance, "dropped": left}
-    return Truncated(*_ready(parameters, rows, certificate), settings, *_of(parameters))
-
-
-@lru_cache(maxsize=16)
-def _truncation(patches: int, law: SetLaw, dropped: float) -> tuple[Configurations, float] | None:
-    """The most probable configurations, laid out for the kernels, and the mass left out."""
-    rows = configurations.most_probable(patches, law, dropped)
-    if rows is None:
-        return None
-    return configurations.assemble(patches, law, rows.types, rows.weights), rows.dropped
-
-
-def certified(parameters: Parameters, tolerance: float, state: FloatArray) -> Truncated | None:
-    """The coarsest truncation, by powers of ten, that meets a tolerance at a state.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    tolerance : float
-        See `truncated`.
-    state : float array, shape (3,)
-
-    Returns
-    -------
-    Truncated or None
-        The finest one tried where none meets the tolerance; None where none fits in memory.
-    """
-    level, best = COARSEST, None
-    while (finer := truncated(parameters, tolerance, 10.0**-level)) is not None:
-        best, certificate = finer, finer.certificate(state)
-        if certificate <= tolerance or not np.isfinite(certificate) or level == FINEST:
-            break
-        missing = np.log10(certificate) - np.log10(tolerance)
-        level = min(level + max(1, int(np.ceil(missing))), FINEST)
-    return best
-
-
-def predicted_seconds(parameters: Parameters) -> float:
-    """Predicted time of one gradient of `exact`; infinite where there are too many configurations.
-
-    An entry costs more where the table, and what it is scattered to, leave the nearest caches.
-    """
-    number = configurations.number_of_configurations(parameters.L, parameters.C)
-    if number > configurations.MAX_CONFIGURATIONS:
-        return float("inf")
-    kinds = (parameters.C + 1) * (parameters.C + 2) // 2
-    cells, entries = kinds * (2 * parameters.D - 2 * parameters.C + 1), number * parameters.L
-    table, spread = np.log2(max(cells, 128) / 64), np.log2(max(entries, 1e5) / 1e5)
-    each = SECONDS_PER_ENTRY * table + GROWTH * spread
-    return float(each * entries + SECONDS_PER_CELL * cells + OVERHEAD)
-
-
-def _of(parameters: Parameters) -> tuple[int, float]:
-    """p, and the relative error of a type's probability."""
-    return parameters.p, parameters.set_law.rounding
-
-
 def _short(numbers: np.ndarray) -> FloatArray:
     """The nearest float64; infinite beyond the largest."""
     return numbers.astype(np.float64)
@@ -294,24 +221,33 @@ def _finite(bound: FloatArray) -> FloatArray:
     return np.where(np.isfinite(bound), bound, np.inf)
 
 
-def _ready(
-    parameters: Parameters, rows: Configurations, certificate: kernels.Certificate | None = None
-) -> tuple[codegen.CompiledModule, kernels.ReducedData]:
-    """Compiled functions, and their data, for given configurations."""
-    grid = tuple(latent.size for latent in rows.latents)
-    table = np.empty((rows.sum_index.size, grid[2]))
-    parts = np.empty((4, *grid))
-    work = kernels.Work(
-        parts=parts,
-        flat_parts=parts.reshape(12, *grid[1:]),
-        table=table,
-        total=np.empty(table.size),
-        weights=np.empty(grid),
-        chance=np.empty(rows.probability.size),
-    )
-    constants = constants_and_shares(recursion.derive(parameters.p), parameters)
-    data = kernels.ReducedData(*constants, rows, work, certificate)
-    return _module(parameters.p, rows.cuts.size > 2, certificate is not None), data
+def constants_and_shares(
+    reduction: ReducedSystem, parameters: Parameters
+) -> tuple[FloatArray, FloatArray]:
+    """Values of the reduction's parameters, and one over the number of entries of each state.
+
+    Parameters
+    ----------
+    reduction : ReducedSystem
+    parameters : Parameters
+
+    Returns
+    -------
+    constants : float array
+        In the order of ``reduction.parameters``.
+    shares : float array, shape (3,)
+    """
+    constants = np.array([float(getattr(parameters, s.name)) for s in reduction.parameters])
+    shares = np.array([1 / count for count in _entries(parameters.p, parameters.D, parameters.C)])
+    return constants, shares
+
+
+@lru_cache(maxsize=256)
+def _entries(degree: int, D: int, C: int) -> tuple[float, ...]:
+    """Number of entries that share each state."""
+    reduction, sizes = recursion.derive(degree), {"D": D, "C": C}
+    counts = (reduction.multiplicity[state] for state in reduction.state)
+    return tuple(float(n.subs({s: sizes[s.name] for s in n.free_symbols})) for n in counts)
 
 
 @cache
