@@ -6,7 +6,7 @@ case: what it contradicts is not decided.
 
 from __future__ import annotations
 
-from dynamics.experiments.images import ERRORS, on_images
+from dynamics.experiments.images import ERRORS, measured_on_images
 from dynamics.experiments.measurement import Measurement, Study, measures
 from dynamics.experiments.positional_attention import real_images
 from dynamics.experiments.positional_attention.real_images import Plan, Trials, name_of
@@ -29,8 +29,7 @@ def _trials(study: Study) -> Trials:
     """The runs that all claims on images share."""
     seeds = tuple(study.seeds(real_images.SEEDS, real_images.SEEDS))
     steps = real_images.STEPS if study.thorough else QUICK_STEPS
-    with on_images(study):
-        return real_images.train_once(Plan(steps=steps, seeds=seeds))
+    return measured_on_images(study, real_images.train_once, Plan(steps=steps, seeds=seeds))
 
 
 def _made(trials: Trials) -> str:

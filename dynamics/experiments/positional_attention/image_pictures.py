@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from dynamics.experiments.images import steps_axis
+from dynamics.experiments.images import error_bars, steps_axis
 from dynamics.images.association import standardized
 from dynamics.images.networks import CONTROL
 from dynamics.images.protocol import Trained, combined_p_value, estimate
@@ -123,12 +123,8 @@ def _contrast(panel: Axes, trials: Trials) -> None:
             [float(run.association("gram", record).contrast[0]) for record in range(len(steps))]
             for run in runs
         ])  # fmt: skip
-        errors = np.array([estimate(column).error for column in values.T])
         colour, marker = styles[name]
-        panel.errorbar(
-            steps, values.mean(axis=0), np.nan_to_num(errors), color=colour, marker=marker, ms=4,
-            lw=1.2, capsize=2, label=name,
-        )  # fmt: skip
+        error_bars(panel, steps, values.T, color=colour, marker=marker, label=name)
     panel.axhline(0, color=GREY, lw=0.8)
     _along(panel, steps, moved)
     panel.set_ylabel(r"$\langle p_i, p_j \rangle$: neighbours $-$ others (r.m.s.)")

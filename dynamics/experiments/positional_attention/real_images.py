@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.experiments.figure import Drawing, FigureRequest, with_flags
-from dynamics.experiments.images import check_no_parameters, checkpoint_folder
+from dynamics.experiments.images import ascending, request_on_images
 from dynamics.experiments.positional_attention import image_pictures
 from dynamics.images import datasets, protocol
 from dynamics.images.datasets import Images
@@ -175,10 +175,8 @@ def train_all(plan: Plan, folder: Path | None = None) -> Trials:
     return Trials(plan, patch, shuffle, images, runs)
 
 
-@lru_cache(maxsize=4)
-def train_once(plan: Plan) -> Trials:
-    """The same without a folder; claims share runs."""
-    return train_all(plan)
+train_once = lru_cache(maxsize=4)(train_all)
+"""The same, with the runs that claims share."""
 
 
 def rows(trials: Trials) -> Iterator[dict[str, Any]]:
@@ -243,18 +241,15 @@ def images_figure(system: System, request: FigureRequest) -> Drawing:
     request : FigureRequest
     """
     quick = {
-        "data": "digits", "permuted": 0, "resume": 0, "checkpoints": "", "patch": 0, "shuffle": 0,
-        "steps": STEPS, "spreads": SPREADS, "seeds": SEEDS, "samples": 0, "tests": 0,
+        "data": "digits", "permuted": 0, "patch": 0, "shuffle": 0, "steps": STEPS,
+        "spreads": SPREADS, "seeds": SEEDS, "samples": 0, "tests": 0,
     }  # fmt: skip
-    options = request.options(quick, {"steps": (500, 2000, 8000)})
-    check_no_parameters(system, request, "images")
-    plan = Plan(
-        options["data"], options["patch"], options["shuffle"],
-        tuple(sorted(set(options["steps"]))), tuple(sorted(set(options["spreads"]))),
-        tuple(request.seeds(options["seeds"])),
-        (True,) if options["permuted"] else (False, True), options["samples"], options["tests"],
-    )  # fmt: skip
-    trials = train_all(plan, checkpoint_folder(options))
+    thorough = {"steps": (500, 2000, 8000)}
+    options, folder = request_on_images(system, request, "images", quick, thorough)
+    pixels = (True,) if options.pop("permuted") else (False, True)
+    options |= {name: ascending(options[name]) for name in ("steps", "spreads")}
+    plan = Plan(**options, pixels=pixels)
+    trials = train_all(plan, folder)
     table = list(rows(trials))
     return Drawing(
         image_pictures.draw(trials), {"plan": vars(plan), **data_of(trials)}, caption(trials), table
