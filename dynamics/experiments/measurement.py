@@ -192,6 +192,17 @@ class Study:
         """
         return listed(self.column(name), digits)
 
+    def words(self, template: str, separator: str = ", ") -> str:
+        """Every row of the table in words.
+
+        Parameters
+        ----------
+        template : str
+            A format string with the names of columns: ``"{error:.2g} (D={D})"``.
+        separator : str
+        """
+        return separator.join(template.format(**row) for row in self.rows)
+
     def curve(self, label: str, x: ArrayLike, y: ArrayLike) -> None:
         """Add a curve to the picture.
 
@@ -233,37 +244,6 @@ class Study:
     def met(self, value: float) -> bool:
         """Whether a value meets the bound of the claim."""
         return Measurement(self.quantity, value, self.relation, self.bound).met
-
-    def confirmed(self, measured: Callable[[Repeat], float], *single: str) -> tuple[float, str]:
-        """A measured value, repeated where it does not meet the bound.
-
-        Where every repetition misses the bound too, nothing is `single` any more, and the finding
-        may contradict the claim. Where one meets it, what the run depends on stays `single`,
-        and nothing is decided.
-
-        Parameters
-        ----------
-        measured : function
-            ``measured(repeat)``, the value of one run, with ``repeat`` a
-            `dynamics.experiments.rules.Repeat`.
-        *single : str
-            Of what a run is only one, names from `dynamics.experiments.rules.SINGLE`.
-
-        Returns
-        -------
-        float
-            At the first run.
-        str
-            What the repetitions gave, for the reason; "" where there were none.
-        """
-        self.single = single
-        value = measured(Repeat())
-        if self.met(value):
-            return value, ""
-        others = {str(repeat): measured(repeat) for repeat in repeats(*single)}
-        if not any(map(self.met, others.values())):
-            self.single = ()
-        return value, "; ".join(f"{name}: {other:.4g}" for name, other in others.items())
 
     def conclude(
         self,
@@ -352,8 +332,8 @@ def measures(
         Raises `Undecided` for parameters that do not meet the claim's hypothesis, the user's or
         those of the protocol.
     single : tuple of str
-        Of what only one is tried (`dynamics.experiments.rules.SINGLE`); a check that repeats sets
-        ``study.single``, or uses `Study.confirmed`.
+        Of what only one is tried (`dynamics.experiments.rules.SINGLE`); a check that tries several
+        sets ``study.single``.
     again : bool or "thorough"
         A finding that contradicts the claim and has something ``single`` is measured again, with
         another `Study.repeat` each time, until one does not contradict it; always, or where the

@@ -193,15 +193,9 @@ class Verdict:
             content["reading"] = self.claim.reading
         literal = self.finding.literal
         if literal is not None:
-            content["literal"] = {
-                "holds": literal.holds,
-                "verdict": literal.word,
-                "measured": literal.measured,
-                "bound": literal.bound,
-                "relation": literal.relation,
-                "quantity": literal.quantity,
-                "reason": literal.reason,
-            }
+            names = ("holds", "measured", "bound", "relation", "quantity", "reason")
+            content["literal"] = {name: getattr(literal, name) for name in names}
+            content["literal"]["verdict"] = literal.word
         return content
 
 

@@ -250,8 +250,7 @@ def phases_figure(system: System, request: FigureRequest) -> Drawing:
     request : FigureRequest
     """
     options = request.options({"eta": 1.0, "steps": 20_000})
-    one_cluster = request.user_parameters.get("family", "one_cluster") == "one_cluster"
-    law = request.make_parameters(system, (), **(runs.POSITIVE if one_cluster else {}))
+    law = runs.of_one_cluster(system, request, runs.POSITIVE)
     _check_sizes(law)
     problem = system.ReducedPopulation(law)
     run = descend(problem, options["eta"], options["steps"])

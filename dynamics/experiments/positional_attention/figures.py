@@ -13,6 +13,7 @@ import numpy as np
 from dynamics.analysis.phase_portrait import portrait, sentence, summary
 from dynamics.experiments.figure import Drawing, FigureRequest, page, state, stated
 from dynamics.experiments.positional_attention import pictures
+from dynamics.experiments.positional_attention.population import SHOWN
 from dynamics.plotting.portrait import portraits
 from dynamics.registry import System
 from dynamics.systems.positional_attention.empirical.sampling import SignalSets
@@ -25,7 +26,6 @@ WORDS = {0: "0", 1: "1", -1: "\N{MINUS SIGN}1"}
 EMPIRICAL_RUN = {"samples": 16_000, "eta": 0.02, "steps": 20_000, "dtype": "float32"}
 PLANES = {"gamma-rho": ("gamma", "rho"), "alpha-gamma": ("alpha", "gamma")}
 BOTH = "both"
-SHOWN = ("D", "C", "q", "p", "nu", "beta")
 GRID, COARSE = 32, 8
 """Cells at the first look: where a gradient takes microseconds, and where it takes milliseconds."""
 

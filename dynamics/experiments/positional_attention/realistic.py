@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 
 from dynamics.analysis.comparison import compare
 from dynamics.experiments.figure import Drawing, FigureRequest, page, state, stated
-from dynamics.experiments.positional_attention.population import population_flow
+from dynamics.experiments.positional_attention.population import SHOWN, population_flow
 from dynamics.plotting import style
 from dynamics.problem import FloatArray
 from dynamics.registry import System
@@ -177,9 +177,7 @@ def deviation_figure(system: System, request: FigureRequest) -> Drawing:
         f"reduced run after 200 steps ({stated(law, 'D', 'C', 'q', 'd', 'sigma')}). Exponents of "
         f"N: {exponents}."
     )
-    axes = state(
-        _deviation_picture(data, distances), system, law, *["D", "C", "q", "p", "nu", "beta"]
-    )
+    axes = state(_deviation_picture(data, distances), system, law, *SHOWN)
     return Drawing(axes, data, caption)
 
 

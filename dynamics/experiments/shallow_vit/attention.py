@@ -133,11 +133,11 @@ def rate(study: Study) -> Finding:
         study.row(numbers, steps=steps, why=_why(case, slope, last), confusion=law.n_confusion > 0)
         study.curve(rf"$\alpha_\# = {law.alpha_confusion:g}$", time[1:], left[1:])
     slope = study.rows[0]["exponent"]
-    reason = "; ".join(
-        f"alpha_# = {r['alpha_confusion']:g}: falls as time to the power {r['exponent']:.2g}, "
-        f"{r['left']:.2g} is left after {r['steps']} steps, where training ends{r['why']}"
-        for r in study.rows
+    template = (
+        "alpha_# = {alpha_confusion:g}: falls as time to the power {exponent:.2g}, {left:.2g} is "
+        "left after {steps} steps, where training ends{why}"
     )
+    reason = study.words(template, "; ")
     study.draw(TIME, "1 - attention of relevant queries")
     if study.rows[0]["confusion"]:
         reason = (
@@ -220,11 +220,11 @@ def figure_4(study: Study) -> Finding:
         )  # fmt: skip
         study.curve(runs.margin_word(law), run.steps, relevant)
     levels = {"close to 1": MEAN_CLOSE}
-    reason = "; ".join(
-        f"{r['case']}: from {r['start']:.3g} to {r['end']:.3g} in {r['steps']} steps (queries "
-        f"relevant {r['by']['relevant']:.3g}, confusion {r['by']['confusion']:.3g}, others "
-        f"{r['by']['other']:.3g})" for r in study.rows
-    )  # fmt: skip
+    template = (
+        "{case}: from {start:.3g} to {end:.3g} in {steps} steps (queries relevant "
+        "{by[relevant]:.3g}, confusion {by[confusion]:.3g}, others {by[other]:.3g})"
+    )
+    reason = study.words(template, "; ")
     if (top := limit(law)) is not None:
         levels |= {"ceiling": top}
         reason += f"; without noise at most {top:.3g}"

@@ -135,10 +135,11 @@ def growth_of_keys(study: Study) -> Finding:
                   decades=_decades(time, squares), end=float(time[-1]))  # fmt: skip
         study.curve(name, time[1:], squares[1:])
     rows = [row for row in study.rows if row["case"].startswith("hinge")] or study.rows
-    reason = "; ".join(
-        f"{r['case']}: growth times {r['ratio']:.3g} (1 is log t) in {r['decades']:.2g} decades of "
-        f"time, direction of q_1 at the cosine {r['cosine']:.3g}" for r in study.rows
-    )  # fmt: skip
+    template = (
+        "{case}: growth times {ratio:.3g} (1 is log t) in {decades:.2g} decades of time, direction "
+        "of q_1 at the cosine {cosine:.3g}"
+    )
+    reason = study.words(template, "; ")
     study.draw(TIME, r"$\|q_1\|^2$")
     far = max(rows, key=lambda r: abs(np.log(r["ratio"])) if r["ratio"] > 0 else np.inf)
     grows = all(r["cosine"] >= TURNED and r["largest_fall"] <= FALLS for r in rows)
