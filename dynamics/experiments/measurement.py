@@ -394,10 +394,17 @@ def either(by_default: Check, at_parameters: Check) -> Check:
     return check
 
 
-def computed_once(size: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+def computed_once(
+    size: int, problem: str = "ReducedPopulation"
+) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Decorate ``run(make, ...)`` so that checks share runs: call it with a system for ``make``.
 
-    ``make`` is the reduced problem of that system. The last ``size`` results are cached.
+    Parameters
+    ----------
+    size : int
+        How many results are cached, the last ones.
+    problem : str
+        Which problem of that system ``make`` is.
     """
 
     def decorate(run: Callable[..., Result]) -> Callable[..., Result]:
@@ -405,8 +412,7 @@ def computed_once(size: int) -> Callable[[Callable[..., Result]], Callable[..., 
 
         @wraps(run)
         def of_system(system: System, *arguments: Any, **options: Any) -> Result:
-            make: Any = system.ReducedPopulation
-            return cached(make, *arguments, **options)
+            return cached(getattr(system, problem), *arguments, **options)
 
         return of_system
 

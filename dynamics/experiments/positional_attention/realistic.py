@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import matplotlib as mpl
@@ -19,6 +18,7 @@ from matplotlib.lines import Line2D
 
 from dynamics.analysis.comparison import compare
 from dynamics.experiments.figure import Drawing, FigureRequest, page, state, stated
+from dynamics.experiments.measurement import computed_once
 from dynamics.experiments.positional_attention.population import SHOWN, population_flow
 from dynamics.plotting import style
 from dynamics.problem import FloatArray
@@ -76,28 +76,19 @@ def stable_rate(system: System, parameters: Any) -> float:
     return min(RATE, float(f"{BELOW_LIMIT * np.nanmin(limits):.1g}"))
 
 
-def train(
-    system: System, parameters: Any, samples: int, seed: int, schedule: Schedule
-) -> Trajectory:
+@computed_once(8, "FullEmpirical")
+def train(make: Any, parameters: Any, samples: int, seed: int, schedule: Schedule) -> Trajectory:
     """Gradient descent on N noisy samples from a random start (single precision sums).
-
-    The last runs are cached, because checks share them.
 
     Parameters
     ----------
-    system : System
+    make : System
     parameters : Parameters
     samples : int
         N.
     seed : int
     schedule : Schedule
     """
-    make: Any = system.FullEmpirical
-    return _trained(make, parameters, samples, seed, schedule)
-
-
-@lru_cache(maxsize=8)
-def _trained(make: Any, parameters: Any, samples: int, seed: int, schedule: Schedule) -> Trajectory:
     problem = make(parameters, samples, seed, dtype="float32")
     record = np.unique(np.rint(np.geomspace(1, schedule.steps, 60)).astype(int))
     return descend(problem, schedule.eta, schedule.steps, record)

@@ -23,7 +23,6 @@ from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import listed
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
-from dynamics.training.gradient_descent import descend
 from theory.systems.shallow_vit.attention_limits import ceiling
 
 CLOSE = 0.95
@@ -193,15 +192,6 @@ def _long(study: Study) -> list[runs.Case]:
     return [runs.run_of(study, each, eta=FINE) for each in laws]
 
 
-def _until_it_rests(problem: Any, eta: float, steps: int) -> Trajectory:
-    """A run to a quarter of the steps, to half or to all: where it stands still, it has ended."""
-    for part in (4, 2, 1):
-        run = descend(problem, eta, steps // part, record=RECORD)
-        if runs.step_of_rest(problem, run) is not None:
-            break
-    return run
-
-
 @without_rounding
 @measures(
     "mean attention to label-relevant tokens at the end, the best margin", ">=", MEAN_CLOSE, None,
@@ -211,7 +201,8 @@ def figure_4(study: Study) -> Finding:
     """Mean attention to relevant tokens on noisy tokens, at both margins."""
     for law in runs.both_margins(study):
         problem = study.system.FullEmpirical(law, runs.SAMPLES, study.seed, test_samples=1)
-        run = _until_it_rests(problem, study.rate(runs.ETA), study.horizon(STEPS))
+        parts = [study.horizon(STEPS) // part for part in (4, 2, 1)]
+        run = runs.descend_in_parts(problem, study.rate(runs.ETA), parts, RECORD)
         relevant = run["relevant"]
         study.row(
             {"case": runs.margin_word(law), "start": float(relevant[0])},

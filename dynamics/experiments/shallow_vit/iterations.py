@@ -33,7 +33,6 @@ from dynamics.registry import System
 from dynamics.results.expression import Expression
 from dynamics.results.power_law import exponent
 from dynamics.sweep.worker_pool import cores
-from dynamics.training.gradient_descent import descend
 from dynamics.validation import refuse
 
 ETA, STEPS = 0.05, 20_000
@@ -126,12 +125,9 @@ def steps_to_zero(
 
 @computed_once(512)
 def _steps(make: Any, law: Any, seed: int, eta: float) -> float:
-    problem = make(law, seed=seed)
-    for horizon in (1000, 5000, STEPS):
-        event = descend(problem, eta, horizon, record=[horizon]).events["t_zero"]
-        if event.step is not None:
-            return float(event.step)
-    return float("nan")
+    run = runs.descend_in_parts(make(law, seed=seed), eta, (1000, 5000, STEPS))
+    step = run.events["t_zero"].step
+    return float("nan") if step is None else float(step)
 
 
 def _steps_of(study: Study, laws: Sequence[Any], eta: float = ETA, few: int = SEEDS) -> FloatArray:

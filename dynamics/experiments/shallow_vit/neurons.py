@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from math import log, log10, nan, pi
+from typing import Any
 
 import numpy as np
 
@@ -60,12 +61,17 @@ def _lucky_cases(study: Study, sides: tuple[int, ...] = (0, 1)) -> list[runs.Cas
     return cases
 
 
-def _by_definition(case: runs.Case) -> Finding:
-    """What the literal words say: of the neurons that Definition 2 calls lucky at the start."""
-    start, law = case.problem.instance.start, case.parameters
+def _angles(problem: Any) -> FloatArray:
+    """Angles of neurons with p_1 and p_2 at the start, shape (m, 2); NaN at length zero."""
+    start = problem.instance.start
     with np.errstate(divide="ignore", invalid="ignore"):
         cosines = (start.W_O @ start.p[:, :2]) / np.linalg.norm(start.W_O, axis=1)[:, None]
-    many = int((np.arccos(np.clip(cosines, -1, 1)) <= law.sigma).any(axis=1).sum())
+    return np.asarray(np.arccos(np.clip(cosines, -1, 1)))
+
+
+def _by_definition(case: runs.Case) -> Finding:
+    """What the literal words say: of the neurons that Definition 2 calls lucky at the start."""
+    many = int((_angles(case.problem) <= case.parameters.sigma).any(axis=1).sum())
     reason = "none at the start, so that nothing is said" if many == 0 else "not followed here"
     return Finding(None, "neurons that are lucky by Definition 2", many, 1.0, reason, relation=">=")
 
@@ -250,12 +256,9 @@ def lemma_3(study: Study) -> Finding:
     law = study.law()
     epsilon = least_epsilon(law.M, law.m, runs.SAMPLES)
     study.bound = law.m * claimed_share(law.M, law.sigma, epsilon)
-    start = study.system.ReducedPopulation(law, seed=study.seed).instance.start
-    lengths = np.linalg.norm(start.W_O, axis=1)
-    if not lengths.all():
+    angles = _angles(study.system.ReducedPopulation(law, seed=study.seed))
+    if np.isnan(angles).any():
         raise Undecided("neurons of length zero have no direction", "law", parameters=asdict(law))
-    cosines = start.W_O @ start.p[:, :2] / lengths[:, None]
-    angles = np.arccos(np.clip(cosines, -1, 1))
     counts = (angles <= law.sigma).sum(axis=0)
     expected = law.m * cap_share(law.d, law.sigma)
     reason = (
