@@ -335,7 +335,7 @@ def _patches(array: NDArray[Any], setting: Setting) -> int:
 
 
 def _complete(array: NDArray[Any], setting: Setting) -> Setting:
-    """The checked setting with its grid, the square one where none is given."""
+    """The checked setting with its grid, by default the square one."""
     count = _patches(array, setting)
     k = integer("k", setting.k, 1, count)
     side = isqrt(count)

@@ -47,7 +47,7 @@ class Measurement(NamedTuple):
     quantity : str
         What is measured, in words.
     value : float
-        NaN where it was not observed: it meets no bound and counts as infinitely far from it.
+        NaN where it has no value: it meets no bound and counts as infinitely far from it.
     relation : str
         ``"<"``, ``"<="``, ``"=="``, ``">="`` or ``">"``, to be read between value and bound.
     bound : float
@@ -269,7 +269,7 @@ class Study:
             Other ones.
         holds : bool or None, optional
             The verdict where the bounds alone do not decide it; None where nothing is decided. The
-            first measurement is shown then.
+            finding is of the first measurement then.
         may_still_come : bool
             A bound that is not met may be met where what is missing is there: nothing is decided.
         missing : str, optional
@@ -297,9 +297,9 @@ class Study:
             missing=(missing or ("time" if may_still_come else "size"),),
         )  # fmt: skip
 
-    def _held(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _held(self, evidence: Mapping[str, Any]) -> dict[str, Any]:
         """Parameters that all cases share, or numbers among those of the evidence; their LaTeX."""
-        every = [asdict(law) for law in self._used] or [dict(given)]
+        every = [asdict(law) for law in self._used] or [dict(evidence)]
         held = {
             name: value
             for name, value in every[0].items()

@@ -227,12 +227,12 @@ def lemma_a_10(study: Study) -> Finding:
     for law in study.laws(CROSSED, LATENTS, SMALL):
         # What is enumerated is what `paper_values` goes through; no gradient is needed.
         enumerated(study, law, 0, len(SPREADS))
-        generator, found = np.random.default_rng(study.seed), []
+        generator, values = np.random.default_rng(study.seed), []
         for spread in SPREADS:
             phi = spread * generator.normal(size=(law.P, law.features))
             ups = spread * generator.normal(size=(law.P, law.P))
-            found.append(_above_likely(law, phi, ups))
-        above, bound = (np.array(part) for part in zip(*found, strict=True))
+            values.append(_above_likely(law, phi, ups))
+        above, bound = (np.array(part) for part in zip(*values, strict=True))
         study.row(sizes_of(law), least=float(above.min()), ratio=float((above / bound).max()))
         study.curve(label_of(law), SPREADS, above.max(axis=1))
     most, least = max(study.column("ratio")), min(study.column("least"))

@@ -7,7 +7,7 @@ Attention diversity (`dynamics.attention_maps`) is that of the last layer on who
 mean over heads and images; beside it stands the mean total variation between queries.
 
 Both measures are not zero at the start: queries of a random network differ. What training does is
-seen against that.
+measured against that.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Plan:
     data : str
         As of `datasets.load`.
     patch, keys, shown : int
-        Side of a patch in pixels; keys of a query that the metric takes; images it is taken on.
+        Side of a patch in pixels; keys of a query that the metric uses; number of test images.
     layers : tuple of int
     steps : int
     seeds : tuple of int
@@ -122,7 +122,7 @@ def train_network(
     images : Images
     seed : int
     folder : Path or None
-        Where the run is kept.
+        Of the checkpoint of the run.
     progress : function
         Called with the number of steps that were made.
     """
@@ -147,7 +147,7 @@ def measure(plan: Plan, folder: Path | None = None) -> Measures:
     ----------
     plan : Plan
     folder : Path, optional
-        Where runs are kept.
+        Of the checkpoints of the runs.
     """
     images = datasets.load(plan.data)
     values: dict[tuple[str, int], list[FloatArray]] = {}
@@ -161,9 +161,9 @@ def measure(plan: Plan, folder: Path | None = None) -> Measures:
                     run, split = train_network(
                         plan, network, task, images, seed, folder, progress.update
                     )
-                    shown = split.test_pixels[: plan.shown]
+                    pixels = split.test_pixels[: plan.shown]
                     maps = [
-                        attention(network, run.theta(record), shown, -1)
+                        attention(network, run.theta(record), pixels, -1)
                         for record in range(len(run.steps))
                     ]
                     rows = [
@@ -273,12 +273,12 @@ def figure_3(study: Study) -> Finding:
     """Attention diversity at the end of masked and of supervised training, at both depths."""
     steps = STEPS if study.thorough else QUICK_STEPS
     plan = Plan(steps=steps, seeds=tuple(study.seeds(QUICK_SEEDS, SEEDS)))
-    found = measured_on_images(study, measure_once, plan)
-    for (task, layers), values in found.values.items():
+    results = measured_on_images(study, measure_once, plan)
+    for (task, layers), values in results.values.items():
         study.curve(f"{task}, {layers}", plan.records[1:], values[:, 1:, 0].mean(axis=0))
         study.row({"training": task, "layers": layers}, start=values[:, 0, 0].mean(),
                   end=values[:, -1, 0].mean(), variation=values[:, -1, 1].mean())  # fmt: skip
     study.draw("steps", "attention diversity (patches)", y_scale="linear")
-    least = min(found.difference(layers).errors for layers in plan.layers)
-    reason = f"digits, {len(plan.seeds)} seeds, last layer, top {plan.keys} keys: {_words(found)}"
+    least = min(results.difference(layers).errors for layers in plan.layers)
+    reason = f"digits, {len(plan.seeds)} seeds, last layer, top {plan.keys} keys: {_words(results)}"
     return study.conclude(least, reason)

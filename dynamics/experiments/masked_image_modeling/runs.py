@@ -230,7 +230,7 @@ def cases_of(study: Study, *default: Mapping[str, Any]) -> list[Case]:
 
 
 def needed(law: Any, condition: Condition) -> float:
-    """Least P, not below that of a law, at which a statement can be seen at its exponents.
+    """Least P, not below that of a law, at which a statement can be measured at its exponents.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@ r"""What Section 4.1 says around its lemmas: association at any time, and how al
 
 All of it is measured along the gradient flow of the reduced problem, from which gradient descent
 differs by the step size. The appendix with Lemmas D.2 and D.11 is not in the text at hand; they
-are taken as Section 4.1 cites them.
+are read as Section 4.1 cites them.
 """
 
 from __future__ import annotations

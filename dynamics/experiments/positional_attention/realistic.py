@@ -256,8 +256,8 @@ def phase_figure(system: System, request: FigureRequest) -> Drawing:
         "means that the model has memorised."
     )
     more = {"eta": schedule.eta, "time": schedule.time, "seeds": len(seeds)}
-    shown = ["D", "C", "p", "nu", "beta"]
-    return Drawing(state(_phase_picture(data), system, law, *shown, **more), data, caption)
+    names = [name for name in SHOWN if name != "q"]
+    return Drawing(state(_phase_picture(data), system, law, *names, **more), data, caption)
 
 
 def _phase_picture(data: Mapping[str, Any]) -> Any:

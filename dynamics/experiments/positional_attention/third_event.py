@@ -118,13 +118,13 @@ def zero_error(study: Study) -> Finding:
     holds: bool | None = not resting and not most >= 1
     if holds and len(late) == len(study.rows):
         holds = None
-    shown = most
+    value = most
     if not zero:  # the other direction alone
         study.quantity, study.relation = "least criterion of a run with an error at the end", ">="
-        shown = min(row["criterion"] for row in study.rows)
+        value = min(row["criterion"] for row in study.rows)
         parts.append("no run here has error zero, so that one direction alone is seen")
     where = {"time": horizon}
-    return study.conclude(shown, "; ".join(parts), holds=holds, missing="time", parameters=where)
+    return study.conclude(value, "; ".join(parts), holds=holds, missing="time", parameters=where)
 
 
 def _numbers(rows: Sequence[Mapping[str, Any]]) -> str:

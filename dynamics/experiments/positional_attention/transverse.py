@@ -5,7 +5,7 @@ Two measurements of the exact population dynamics. The linear one: the amplifica
 (`dynamics.analysis.transverse_stability`). The other is
 not linear: the full population flow from :math:`A_{ij} \sim N(0, \omega^2)`, at the omega of the
 parameters and at larger ones, with the share of rows that stay associated. N is infinite here, so
-what is seen is the random start alone.
+what is measured is the effect of the random start alone.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ KINDS = {
 """What a transverse direction moves -> colour, label."""
 EXACT_FIRST = ("sets", "patches", "gamma", "rho")
 SMALLEST = 1e-5
-"""Curvatures below this are drawn on a linear scale."""
+"""Curvatures below this are on a linear scale."""
 
 
 @measures(

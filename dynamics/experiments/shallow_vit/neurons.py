@@ -45,7 +45,7 @@ LINEAR_LOSS = {"none": (0.01, 1600), "attention": (0.01, 1600), "values": (0.002
 """Learning rate and steps with the linear loss, by what is frozen: before steps become too long."""
 RECORDS = 200
 DECADES = 2.0
-"""Of time, through which growth with log t has to be seen."""
+"""Of time, through which growth with log t has to last."""
 LINEAR_NEURONS = 300
 ONCE = ("step size", "seed")
 

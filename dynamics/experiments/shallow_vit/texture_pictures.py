@@ -1,4 +1,4 @@
-"""The picture of Section 4.2 on small images: what is seen, accuracies, successes, the spurious."""
+"""The picture of Section 4.2 on small images: examples, accuracies, successes, backgrounds."""
 
 from __future__ import annotations
 
