@@ -2,8 +2,8 @@
 
 Of every image a random share of the patches, another one at every step, is masked: their tokens are
 one trained vector, to which the positions are added as to all others. From the token of each patch
-its pixels are read linearly, and the loss is the mean squared error over masked patches. Its attention
-is looked at on whole images, without masks.
+its pixels are read linearly, and the loss is the mean squared error over masked patches. Its
+attention is looked at on whole images, without masks.
 """
 
 from __future__ import annotations

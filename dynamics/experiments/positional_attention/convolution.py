@@ -12,9 +12,9 @@ optimizer, so each case is in the figure by itself:
 - (T), A free, gradient descent: stays with the linear rule, not associated.
 
 What A = P^T P learns is a matter of the seed, so the figure has its share of seeds with an
-interval, and both kinds: 8 seeds by default, 24 if ``thorough`` (of seeds 0 to 23, 17 associate). Its runs
-end after 10,000 steps, which take 15 s on one core. Adam on A free is at its end after some
-thousand full-batch steps too, which is the default (about 25 s a run); ``thorough`` goes on to
+interval, and both kinds: 8 seeds by default, 24 if ``thorough`` (of seeds 0 to 23, 17 associate).
+Its runs end after 10,000 steps, which take 15 s on one core. Adam on A free is at its end after
+some thousand full-batch steps too, which is the default (about 25 s a run); ``thorough`` goes on to
 100,000 with three seeds, about half an hour.
 
 Adam is algorithm 1 of Kingma and Ba (2015) with the averages of its paper, full batch:
