@@ -52,9 +52,9 @@ def any_time(study: Study) -> Finding:
         else f"an entry of another set is among the C largest at D={lost}"
     )
     starts = [(case.parameters.beta, *case.run.states[0][1:]) for case in cases]
-    start = min(least, *(min(beta, gamma) - rho for beta, gamma, rho in starts))
+    start = float(min(least, *(min(beta, gamma) - rho for beta, gamma, rho in starts)))
     study.literal = Finding(
-        start > 0, "least min(beta, gamma) - rho, time 0 included", float(start), 0.0,
+        start > 0, "least min(beta, gamma) - rho, time 0 included", start, 0.0,
         "at time 0 all entries off the diagonal are 0: the C largest are not determined",
         relation=">",
     )  # fmt: skip
