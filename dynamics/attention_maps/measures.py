@@ -6,7 +6,7 @@ be a memory-mapped file, of which one map at a time is in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import isqrt
 from typing import Any
@@ -138,10 +138,7 @@ def diversity(
     """
     array = _maps(attention)
     setting = _complete(array, Setting(grid, k, skip, off_diagonal))
-    values = np.empty(array.shape[:-2])
-    for index in np.ndindex(values.shape):
-        values[index] = _diversity(_stochastic(array, index, setting.skip), setting)
-    return values[()]
+    return _of_maps(array, setting.skip, lambda square: _diversity(square, setting))
 
 
 def total_variation(attention: ArrayLike, skip: int = 0, off_diagonal: bool = False) -> FloatArray:
@@ -181,10 +178,7 @@ def total_variation(attention: ArrayLike, skip: int = 0, off_diagonal: bool = Fa
     """
     array = _maps(attention)
     skip = array.shape[-1] - _patches(array, Setting(skip=skip, off_diagonal=off_diagonal))
-    values = np.empty(array.shape[:-2])
-    for index in np.ndindex(values.shape):
-        values[index] = _total_variation(_stochastic(array, index, skip), off_diagonal)
-    return values[()]
+    return _of_maps(array, skip, lambda square: _total_variation(square, off_diagonal))
 
 
 def measure(attention: ArrayLike, setting: Setting | None = None, name: str = "") -> Measured:
@@ -238,6 +232,14 @@ def quartiles(values: FloatArray) -> FloatArray:
     array, shape (3, heads)
     """
     return np.quantile(values, QUARTERS, axis=0)
+
+
+def _of_maps(array: NDArray[Any], skip: int, measure: Callable[[FloatArray], float]) -> FloatArray:
+    """A measure of every map of a stack, shape (...)."""
+    values = np.empty(array.shape[:-2])
+    for index in np.ndindex(values.shape):
+        values[index] = measure(_stochastic(array, index, skip))
+    return values[()]
 
 
 def _diversity(square: FloatArray, setting: Setting) -> float:
@@ -333,7 +335,7 @@ def _patches(array: NDArray[Any], setting: Setting) -> int:
 
 
 def _complete(array: NDArray[Any], setting: Setting) -> Setting:
-    """The checked setting with its grid, the square one where none is given."""
+    """The checked setting with its grid, by default the square one."""
     count = _patches(array, setting)
     k = integer("k", setting.k, 1, count)
     side = isqrt(count)

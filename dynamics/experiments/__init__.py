@@ -1,7 +1,7 @@
 """What needs drivers, systems and pictures together: verdicts on claims, figures of papers.
 
-One folder a system, and one file of `library` a published model, found by its name, with ``CHECKS``
-(claim -> function) and ``FIGURES`` (name -> function).
+One folder a system, and one file of `library` a published model, imported by its name, with
+``CHECKS`` (claim -> function) and ``FIGURES`` (name -> function).
 """
 
 from __future__ import annotations

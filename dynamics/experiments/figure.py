@@ -1,4 +1,4 @@
-"""The figures of a paper by their names, each drawn from a run of its own.
+"""The figures of a paper by their names, each from a run of its own.
 
 A figure is a function ``figure(system, request) -> Drawing``; the folder of a system lists its
 own in ``FIGURES``. What a figure does by default takes minutes at most; ``thorough`` is the
@@ -158,7 +158,7 @@ def title(system: System, law: Any, *names: str, width: float = 1e3, **more: Any
 
 
 def state(axes: Any, system: System, law: Any, *names: str, **more: Any) -> Any:
-    """Write parameters above a picture that is drawn, in the letters of the system.
+    """Write parameters above a picture, in the letters of the system.
 
     Parameters
     ----------
@@ -221,14 +221,14 @@ def page(
 @summarized
 @dataclass(frozen=True)
 class Drawing:
-    """A figure that was drawn.
+    """A figure with its data and its caption.
 
     Attributes
     ----------
     axes : Axes or array of Axes
         Of one Figure; `dynamics.plotting.write` writes it.
     data : mapping
-        What was drawn, as plain values and arrays.
+        What the picture shows, as plain values and arrays.
     caption : str
         How it was made and what it shows, with the numbers that matter.
     table : sequence of mapping
@@ -247,8 +247,8 @@ Drawn = TypeVar("Drawn", bound=Callable[..., Drawing])
 def with_flags(switches: Mapping[str, str], **values: str) -> Callable[[Drawn], Drawn]:
     """Decorate a figure some of whose options are flags of the command line too.
 
-    A figure with the switch ``resume`` has the option ``checkpoints``: the folder where its runs
-    are kept until it is written.
+    A figure with the switch ``resume`` has the option ``checkpoints``: the folder of the
+    checkpoints of its runs, until it is written.
 
     Parameters
     ----------

@@ -1,11 +1,10 @@
-"""What figures and claims on real images share: no parameters, kept runs, steps as an axis."""
+"""What figures and claims on real images share: their request, checkpoints, and error bars."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,9 +12,12 @@ from numpy.typing import ArrayLike
 
 from dynamics.experiments.figure import FigureRequest
 from dynamics.experiments.measurement import Study, Undecided
+from dynamics.images.protocol import estimate
 from dynamics.registry import System
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.validation import InvalidRequest
+
+Result = TypeVar("Result")
 
 ERRORS = 5.0
 """Standard errors by which two means differ, for a claim to hold."""
@@ -24,42 +26,68 @@ FILE = ".checkpoint"
 TICKS = (0, 20, 100, 500)
 
 
-def check_no_parameters(system: System, request: FigureRequest, name: str) -> None:
-    """Refuse parameters: networks on real images have none of the model's.
+def request_on_images(
+    system: System,
+    request: FigureRequest,
+    figure: str,
+    quick: Mapping[str, Any],
+    thorough: Mapping[str, Any],
+    **least: int,
+) -> tuple[dict[str, Any], Path | None]:
+    """The options of a figure, and the folder of its checkpoints, emptied unless it resumes.
 
     Parameters
     ----------
     system : System
+        Networks on real images have none of its parameters.
     request : FigureRequest
-    name : str
-        Of the figure.
+    figure : str
+        Its name.
+    quick, thorough : mapping
+        As of `FigureRequest.options`; ``resume`` and ``checkpoints`` are added.
+    **least
+        Least values, as there.
+
+    Returns
+    -------
+    options : dict
+        Without the two; ``seeds`` are the seeds themselves, and what has several values is a
+        tuple.
+    folder : Path or None
+        None where the runs are not stored.
+
+    Raises
+    ------
+    InvalidRequest
+        For parameters, and as `FigureRequest.options`.
     """
+    options = request.options({**quick, "resume": 0, "checkpoints": ""}, thorough, **least)
     if request.parameters is not None or request.user_parameters:
-        raise InvalidRequest(f"figure {name} has no parameters of {system.name}; it has options")
-
-
-def checkpoint_folder(options: Mapping[str, Any]) -> Path | None:
-    """The folder where a figure keeps its runs; emptied of runs where it does not resume.
-
-    Parameters
-    ----------
-    options : mapping
-        Of the figure: ``checkpoints``, empty for none, and ``resume``.
-    """
-    folder = Path(options["checkpoints"]) if options["checkpoints"] else None
-    if folder is not None and not options["resume"]:
+        raise InvalidRequest(f"figure {figure} has no parameters of {system.name}; it has options")
+    resume, checkpoints = options.pop("resume"), options.pop("checkpoints")
+    folder = Path(checkpoints) if checkpoints else None
+    if folder is not None and not resume:
         for path in folder.glob(f"*{FILE}"):
             Checkpoint(path).discard()
-    return folder
+    options = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items()}
+    return options | {"seeds": tuple(request.seeds(options["seeds"]))}, folder
 
 
-@contextmanager
-def on_images(study: Study) -> Iterator[None]:
-    """Surround the runs of a claim: undecided for parameters, or where packages are missing.
+def ascending(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Each value once, in ascending order."""
+    return tuple(sorted(set(values)))
+
+
+def measured_on_images(study: Study, measure: Callable[..., Result], *arguments: Any) -> Result:
+    """The runs of a claim; undecided for parameters, or where packages are missing.
 
     Parameters
     ----------
     study : Study
+    measure : function
+        Trains the networks.
+    *arguments
+        Its arguments.
 
     Raises
     ------
@@ -69,9 +97,25 @@ def on_images(study: Study) -> Iterator[None]:
     if study.parameters is not None:
         raise Undecided("the claim is of networks on real images, which have no such parameters")
     try:
-        yield
+        return measure(*arguments)
     except InvalidRequest as refusal:
         raise Undecided(str(refusal), "measurement") from refusal
+
+
+def error_bars(panel: Axes, x: ArrayLike, values: ArrayLike, **look: Any) -> None:
+    """Draw means over seeds with their standard errors.
+
+    Parameters
+    ----------
+    panel : Axes
+    x : float array, shape (n,)
+    values : float array, shape (n, seeds)
+    **look
+        Of ``Axes.errorbar``.
+    """
+    means, errors = np.transpose([estimate(row) for row in np.asarray(values)])
+    style: dict[str, Any] = {"ms": 4, "lw": 1.2, "capsize": 2}
+    panel.errorbar(x, means, yerr=np.nan_to_num(errors), **(style | look))
 
 
 def steps_axis(panel: Axes, steps: ArrayLike) -> None:

@@ -47,7 +47,7 @@ class Measurement(NamedTuple):
     quantity : str
         What is measured, in words.
     value : float
-        NaN where it was not observed: it meets no bound and counts as infinitely far from it.
+        NaN where it has no value: it meets no bound and counts as infinitely far from it.
     relation : str
         ``"<"``, ``"<="``, ``"=="``, ``">="`` or ``">"``, to be read between value and bound.
     bound : float
@@ -192,6 +192,17 @@ class Study:
         """
         return listed(self.column(name), digits)
 
+    def words(self, template: str, separator: str = ", ") -> str:
+        """Every row of the table in words.
+
+        Parameters
+        ----------
+        template : str
+            A format string with the names of columns: ``"{error:.2g} (D={D})"``.
+        separator : str
+        """
+        return separator.join(template.format(**row) for row in self.rows)
+
     def curve(self, label: str, x: ArrayLike, y: ArrayLike) -> None:
         """Add a curve to the picture.
 
@@ -234,37 +245,6 @@ class Study:
         """Whether a value meets the bound of the claim."""
         return Measurement(self.quantity, value, self.relation, self.bound).met
 
-    def confirmed(self, measured: Callable[[Repeat], float], *single: str) -> tuple[float, str]:
-        """A measured value, repeated where it does not meet the bound.
-
-        Where every repetition misses the bound too, nothing is `single` any more, and the finding
-        may contradict the claim. Where one meets it, what the run depends on stays `single`,
-        and nothing is decided.
-
-        Parameters
-        ----------
-        measured : function
-            ``measured(repeat)``, the value of one run, with ``repeat`` a
-            `dynamics.experiments.rules.Repeat`.
-        *single : str
-            Of what a run is only one, names from `dynamics.experiments.rules.SINGLE`.
-
-        Returns
-        -------
-        float
-            At the first run.
-        str
-            What the repetitions gave, for the reason; "" where there were none.
-        """
-        self.single = single
-        value = measured(Repeat())
-        if self.met(value):
-            return value, ""
-        others = {str(repeat): measured(repeat) for repeat in repeats(*single)}
-        if not any(map(self.met, others.values())):
-            self.single = ()
-        return value, "; ".join(f"{name}: {other:.4g}" for name, other in others.items())
-
     def conclude(
         self,
         value: float,
@@ -289,7 +269,7 @@ class Study:
             Other ones.
         holds : bool or None, optional
             The verdict where the bounds alone do not decide it; None where nothing is decided. The
-            first measurement is shown then.
+            finding is of the first measurement then.
         may_still_come : bool
             A bound that is not met may be met where what is missing is there: nothing is decided.
         missing : str, optional
@@ -317,9 +297,9 @@ class Study:
             missing=(missing or ("time" if may_still_come else "size"),),
         )  # fmt: skip
 
-    def _held(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _held(self, evidence: Mapping[str, Any]) -> dict[str, Any]:
         """Parameters that all cases share, or numbers among those of the evidence; their LaTeX."""
-        every = [asdict(law) for law in self._used] or [dict(given)]
+        every = [asdict(law) for law in self._used] or [dict(evidence)]
         held = {
             name: value
             for name, value in every[0].items()
@@ -352,8 +332,8 @@ def measures(
         Raises `Undecided` for parameters that do not meet the claim's hypothesis, the user's or
         those of the protocol.
     single : tuple of str
-        Of what only one is tried (`dynamics.experiments.rules.SINGLE`); a check that repeats sets
-        ``study.single``, or uses `Study.confirmed`.
+        Of what only one is tried (`dynamics.experiments.rules.SINGLE`); a check that tries several
+        sets ``study.single``.
     again : bool or "thorough"
         A finding that contradicts the claim and has something ``single`` is measured again, with
         another `Study.repeat` each time, until one does not contradict it; always, or where the
@@ -414,10 +394,17 @@ def either(by_default: Check, at_parameters: Check) -> Check:
     return check
 
 
-def computed_once(size: int) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+def computed_once(
+    size: int, problem: str = "ReducedPopulation"
+) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Decorate ``run(make, ...)`` so that checks share runs: call it with a system for ``make``.
 
-    ``make`` is the reduced problem of that system. The last ``size`` results are cached.
+    Parameters
+    ----------
+    size : int
+        How many results are cached, the last ones.
+    problem : str
+        Which problem of that system ``make`` is.
     """
 
     def decorate(run: Callable[..., Result]) -> Callable[..., Result]:
@@ -425,8 +412,7 @@ def computed_once(size: int) -> Callable[[Callable[..., Result]], Callable[..., 
 
         @wraps(run)
         def of_system(system: System, *arguments: Any, **options: Any) -> Result:
-            make: Any = system.ReducedPopulation
-            return cached(make, *arguments, **options)
+            return cached(getattr(system, problem), *arguments, **options)
 
         return of_system
 

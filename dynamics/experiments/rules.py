@@ -4,10 +4,10 @@
    outside of it nothing is decided (`dynamics.experiments.measurement.Study.laws`).
 2. A sufficient condition or a bound is contradicted only by exceeding it; doing better holds.
 3. A formula that the text at hand has lost, and that is re-derived here, is never contradicted.
-4. Where a reading of the statement was chosen, the verdict names it; what was measured of the
-   literal words, under the same rules, or that nothing was, stands beside it.
-5. What was seen at one step size, one seed or one time says so, and contradicts nothing before it
-   was seen again at half and a quarter of the step size, with three seeds, and later.
+4. Where a statement can be read in several ways, the verdict names the reading; what was measured
+   of the literal words, under the same rules, or that nothing was, stands beside it.
+5. What was measured at one step size, one seed or one time says so, and contradicts nothing before
+   it was measured again at half and a quarter of the step size, with three seeds, and later.
 6. A growth law is held against its exponent, to a tenth of it: a factor hides nothing there.
 7. What follows a change of the start by 1e-15 of itself is chance, and decides nothing
    (`dynamics.experiments.rounding`).

@@ -10,12 +10,13 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import isnan
 from typing import TYPE_CHECKING
 
 from dynamics.results.hypertext import anchor
 
 if TYPE_CHECKING:
-    from dynamics.experiments.verify import Verdict
+    from dynamics.experiments.verify import Finding, Verdict
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>|#$])")
 """Characters that mean something in Markdown."""
@@ -70,7 +71,7 @@ def summary(verdicts: Sequence[Verdict]) -> list[str]:
     rows = ["| claim | verdict | measured | claimed | quantity |", "|---|---|---|---|---|"]
     for verdict in verdicts:
         link = f"[{_plain(verdict.claim.source)}](#{anchor(verdict.claim.source)})"
-        numbers = f"{verdict.measured:.4g} | {_claimed(verdict)}"
+        numbers = f"{verdict.measured:.4g} | {_claimed(verdict.finding)}"
         rows.append(f"| {link} | {verdict.word} | {numbers} | {_plain(verdict.finding.quantity)} |")
     return rows
 
@@ -83,32 +84,29 @@ def _section(verdict: Verdict, command: str, picture: str | None) -> list[str]:
         f"> {prose(claim.statement)}",
         f"*Assumes:* {prose(claim.hypothesis)}",
         f"*Would be contradicted by:* {prose(claim.falsified_by)}",
-        f"**{_upper(verdict.word)}.** {_upper(_plain(finding.quantity))}: measured "
-        f"{finding.measured:.4g}, claimed {_claimed(verdict)}.",
+        f"**{_upper(verdict.word)}.** {_measured(finding)}",
         f"{_upper(prose(finding.reason))}.",
     ]
-    literal = verdict.document().get("literal")
+    literal = finding.literal
     if literal is not None:
-        lines.append(
-            f"**Literal words: {literal['verdict']}.** {_upper(_plain(literal['quantity']))}: "
-            f"measured {literal['measured']:.4g}, claimed "
-            f"{_relation(literal['relation'], literal['bound'])}. "
-            f"{_upper(prose(literal['reason']))}."
-        )
+        reason = f"{_upper(prose(literal.reason))}."
+        lines.append(f"**Literal words: {literal.word}.** {_measured(literal)} {reason}")
     if picture is not None:
         lines.append(f"![Evidence for {_plain(claim.source)}]({picture})")
     return [*lines, f"Repeat: `{command} --claims {shlex.quote(claim.source)}`"]
 
 
-def _claimed(verdict: Verdict) -> str:
+def _measured(finding: Finding) -> str:
+    """The quantity, its measured and its claimed value."""
+    quantity = _upper(_plain(finding.quantity))
+    return f"{quantity}: measured {finding.measured:.4g}, claimed {_claimed(finding)}."
+
+
+def _claimed(finding: Finding) -> str:
     """The bound with its relation; a dash where nothing was measured."""
-    return _relation(verdict.finding.relation, verdict.bound)
-
-
-def _relation(relation: str, bound: float) -> str:
-    if bound != bound:
+    if isnan(finding.bound):
         return "-"
-    return _plain(f"{relation.replace('==', '')} {bound:.4g}".strip())
+    return _plain(f"{finding.relation.replace('==', '')} {finding.bound:.4g}".strip())
 
 
 def _upper(text: str) -> str:

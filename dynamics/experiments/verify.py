@@ -1,7 +1,7 @@
 """Every statement of a paper, with a measured verdict.
 
 A check runs the experiment that could contradict its claim and returns a `Finding`; nothing is
-marked by hand. Checks take the problems from the `System` they are given, so that a system with a
+marked by hand. Checks take the problems from their `System`, so that a system with a
 wrong update or another law gets other verdicts.
 """
 
@@ -104,7 +104,7 @@ class Finding:
 
     @property
     def word(self) -> str:
-        """What was found, in words; where nothing was decided, with what is missing."""
+        """The verdict in words; where nothing was decided, with what is missing."""
         if self.holds is None:
             return f"not decidable {' and '.join(MISSING[name] for name in self.missing)}"
         return "holds" if self.holds else "does not hold here"
@@ -165,7 +165,7 @@ class Verdict:
         return {"quantity": finding.quantity, "reason": finding.reason, **finding.evidence}
 
     def overview(self) -> dict[str, Any]:
-        """What is shown of it: claim, verdict, and the number that decides."""
+        """A summary: claim, verdict, and the number that decides."""
         finding = self.finding
         return {
             "claim": f"{self.claim.source}: {self.claim.statement}",
@@ -193,15 +193,9 @@ class Verdict:
             content["reading"] = self.claim.reading
         literal = self.finding.literal
         if literal is not None:
-            content["literal"] = {
-                "holds": literal.holds,
-                "verdict": literal.word,
-                "measured": literal.measured,
-                "bound": literal.bound,
-                "relation": literal.relation,
-                "quantity": literal.quantity,
-                "reason": literal.reason,
-            }
+            names = ("holds", "measured", "bound", "relation", "quantity", "reason")
+            content["literal"] = {name: getattr(literal, name) for name in names}
+            content["literal"]["verdict"] = literal.word
         return content
 
 

@@ -6,8 +6,8 @@ the diagonal are divided by their root mean square. The contrast is the mean ove
 neighbours minus the mean over all other pairs: 0 where neighbours are like any others.
 
 The p-value is that of a permutation test: the share of random relabellings of the patches, itself
-included, whose contrast is at least as great. Positions that are independent draws of one law have
-no place, so before training it is uniform on 1/(n+1), ..., 1.
+included, whose contrast is at least as great. Positions that are independent draws of one law know
+nothing of the grid, so before training it is uniform on 1/(n+1), ..., 1.
 
 Heads may look at neighbours or away from them. ``either`` is the p-value of the mean over heads of
 the squared contrast, which sees both; all heads are relabelled alike.
@@ -74,7 +74,7 @@ def association(
     seed : int
         Of the relabellings.
     relabellings : int
-        How many are drawn.
+        How many are sampled.
 
     Returns
     -------
@@ -83,8 +83,8 @@ def association(
     Examples
     --------
     >>> near = neighbours(4, 4)
-    >>> found = association(near.astype(float), near)
-    >>> found.p_value, bool(found.contrast[0] > 1)
+    >>> result = association(near.astype(float), near)
+    >>> result.p_value, bool(result.contrast[0] > 1)
     (0.001, True)
     """
     array = np.asarray(scores, np.float64)
@@ -99,11 +99,11 @@ def association(
         return np.asarray(mean * (1 + share))
 
     own = contrasts(np.arange(count))
-    drawn = np.array([contrasts(random.permutation(count)) for _ in range(relabellings)])
+    sampled = np.array([contrasts(random.permutation(count)) for _ in range(relabellings)])
     return Association(
         own,
-        _share(drawn.mean(axis=1), float(own.mean())),
-        _share((drawn**2).mean(axis=1), float((own**2).mean())),
+        _share(sampled.mean(axis=1), float(own.mean())),
+        _share((sampled**2).mean(axis=1), float((own**2).mean())),
     )
 
 
@@ -120,6 +120,6 @@ def standardized(matrices: FloatArray) -> FloatArray:
     return np.asarray(centred / np.where(size > 0, size, 1.0))
 
 
-def _share(drawn: FloatArray, own: float) -> float:
+def _share(sampled: FloatArray, own: float) -> float:
     """Share of values that are at least as great, the own included."""
-    return float((1 + (drawn >= own - ROUNDING).sum()) / (1 + len(drawn)))
+    return float((1 + (sampled >= own - ROUNDING).sum()) / (1 + len(sampled)))

@@ -1,7 +1,7 @@
 """Batches of CIFAR in the "python version", which are pickles: read without running any of them.
 
 A pickle is a program that can call whatever it can name. Here it can name four things of numpy,
-and each name leads to a class of this module that holds what it was given: no function of numpy or
+and each name leads to a class of this module that holds the arguments: no function of numpy or
 of anything else is called while the pickle is read. The array is made afterwards, from bytes whose
 number is checked. What is left are dicts, lists, strings, bytes and numbers.
 """

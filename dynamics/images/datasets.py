@@ -36,9 +36,9 @@ FASHION = Path("/usr/share/datasets/fashion-mnist")
 """Where Debian's package has its files."""
 SHIPPED = ("digits", "fashion")
 TEST_DIGITS = 500
-"""Test images that are drawn from a set that has none of its own, as a part of 1797."""
+"""Test images that are sampled from a set that has none of its own, as a part of 1797."""
 TRAIN, TESTS = 10_000, 2_000
-"""Images that are drawn where it is not said how many: at most so many."""
+"""Most images that are sampled where their number is not requested."""
 
 
 class Part(NamedTuple):
@@ -57,7 +57,7 @@ class Images:
     name : str
     train : Part
     test : Part or None
-        None where the set has no test images: then they are drawn from ``train``.
+        None where the set has no test images: then they are sampled from ``train``.
     """
 
     name: str
@@ -126,8 +126,8 @@ def load(data: str | os.PathLike[str] = "digits") -> Images:
     if not folder.is_dir():
         nearest = "digits"
         refuse("data", str(data), "is no folder", f"{', '.join(SHIPPED)}, or a folder", nearest)
-    for found in (_idx, _cifar, _svhn):
-        images = found(folder)
+    for read in (_idx, _cifar, _svhn):
+        images = read(folder)
         if images is not None:
             return images
     allowed = "train-images-idx3-ubyte[.gz], cifar-10-batches-py, cifar-100-python or train_32x32"
@@ -246,8 +246,8 @@ def _both(folder: Path, read: Callable[[Path, str], Part | None]) -> tuple[Part,
 def _idx(folder: Path) -> Images | None:
     """MNIST and the like: in the folder, or below as torchvision lays them."""
     below = [folder / name / "raw" for name in ("MNIST", "FashionMNIST", "KMNIST")]
-    for place in (folder, folder / "raw", *below):
-        parts = _both(place, _idx_part) if place.is_dir() else None
+    for path in (folder, folder / "raw", *below):
+        parts = _both(path, _idx_part) if path.is_dir() else None
         if parts is not None:
             return _images(str(folder), *parts)
     return None
@@ -274,9 +274,9 @@ def _cifar(folder: Path) -> Images | None:
         ("cifar-10-batches-py", ten, ["test_batch"]),
         ("cifar-100-python", hundred, ["test"]),
     ):
-        for place in (folder / below, folder):
-            if (place / train[0]).is_file() and (place / tests[0]).is_file():
-                parts = [_cifar_part(place, names) for names in (train, tests)]
+        for path in (folder / below, folder):
+            if (path / train[0]).is_file() and (path / tests[0]).is_file():
+                parts = [_cifar_part(path, names) for names in (train, tests)]
                 return _images(str(folder), *parts)
     return None
 

@@ -1,7 +1,7 @@
 r"""Small networks on images: a transformer with two kinds of attention, and a convolution.
 
 The transformer cuts an image into D square patches and embeds each linearly to a token :math:`X_j`
-of ``width`` numbers. Every layer adds attention and then a perceptron to the tokens, each behind a
+of ``width`` numbers. Every layer adds attention and then a perceptron to the tokens, each after a
 layer normalization, and the class is read linearly from the mean of the tokens. With several heads,
 each has its own part of the width d. Attention is, in the words of Jelassi, Sander, Li (2022),
 

@@ -135,27 +135,27 @@ class Trained:
         ]
         return np.concatenate(heads)
 
-    def near(self, shown: bool = False) -> NDArray[np.bool_]:
+    def near(self, as_shuffled: bool = False) -> NDArray[np.bool_]:
         """Pairs of patches that are neighbours, shape (D, D).
 
         Parameters
         ----------
-        shown : bool
-            In the images that the network sees; else in the original ones.
+        as_shuffled : bool
+            In the shuffled images that the network trains on; else in the original ones.
         """
-        places = self.places(shown)
+        places = self.places(as_shuffled)
         grid = isqrt(len(places))
         return neighbours(grid, grid)[np.ix_(places, places)]
 
-    def places(self, shown: bool = False) -> NDArray[np.int64]:
-        """Where each patch is, counted row by row, shape (D,); ``shown`` as of `near`."""
+    def places(self, as_shuffled: bool = False) -> NDArray[np.int64]:
+        """Where each patch is, counted row by row, shape (D,); ``as_shuffled`` as of `near`."""
         network = self.trial.network
         assert isinstance(network, Transformer)
-        if shown or not len(self.order):
+        if as_shuffled or not len(self.order):
             return np.arange(network.grid(self.side) ** 2)
         return patch_order(self.order, self.trial.shuffle // network.patch)
 
-    def association(self, which: str, record: int = -1, shown: bool = False) -> Association:
+    def association(self, which: str, record: int = -1, as_shuffled: bool = False) -> Association:
         """Patch association at a record; computed once.
 
         Parameters
@@ -163,19 +163,19 @@ class Trained:
         which : str
             ``"gram"`` or ``"scores"``.
         record : int
-        shown : bool
+        as_shuffled : bool
             As of `near`.
         """
-        key = which, record % len(self.run.steps), shown
+        key = which, record % len(self.run.steps), as_shuffled
         if key not in self._associations:
             matrices = self.gram(record) if which == "gram" else self.scores(record)
-            found = association(matrices, self.near(shown), self.trial.seed)
-            self._associations[key] = found
+            near, seed = self.near(as_shuffled), self.trial.seed
+            self._associations[key] = association(matrices, near, seed)
         return self._associations[key]
 
 
 def patch_order(order: NDArray[np.int64], across: int) -> NDArray[np.int64]:
-    """The original place of every patch, where blocks of several patches were moved.
+    """The original position of every patch, where blocks of several patches were moved.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def train_trial(
     images : Images
     trial : Trial
     folder : Path, optional
-        Where the run is kept, under the name of the trial; one that is there goes on.
+        Of its checkpoint, under the name of the trial; a run that has one there goes on.
     progress : function, optional
         Called with the number of steps that were made.
     """

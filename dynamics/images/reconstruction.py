@@ -1,9 +1,9 @@
 """Masked reconstruction: a transformer that is trained to fill in the patches it does not see.
 
-Of every image a share of the patches, drawn anew at every step, is masked: their tokens are one
-trained vector, to which the positions are added as to all others. From the token of each patch its
-pixels are read linearly, and the loss is the mean squared error over masked patches. Its attention
-is looked at on whole images, without masks.
+Of every image a random share of the patches, another one at every step, is masked: their tokens are
+one trained vector, to which the positions are added as to all others. From the token of each patch
+its pixels are read linearly, and the loss is the mean squared error over masked patches. Its
+attention is looked at on whole images, without masks.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 r"""An object on a background: patches that are relevant to the label, and patches that are not.
 
 As Section 4.2 of Li et al. (2023) integrates a CIFAR-10 image into a noisy background, an image of
-a data set, the object, is put at a random place of a larger canvas, whole patches from the border;
-the rest is a texture, cut at random, or zero (clean). Of the D patches, those of the object are
-relevant to the label. Dropping background patches raises their share
+a data set, the object, is put at a random position of a larger canvas, whole patches from the
+border; the rest is a texture, cut at random, or zero (clean). Of the D patches, those of the object
+are relevant to the label. Dropping background patches raises their share
 :math:`\alpha_\star`, up to 1 where none is left.
 """
 
@@ -74,7 +74,7 @@ def integrate(
     textured: NDArray[np.bool_],
     random: Generator,
 ) -> Canvases:
-    """Objects at random places of larger canvases.
+    """Objects at random positions of larger canvases.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def sparsified(relevant: NDArray[np.bool_], share: float, random: Generator) -> 
     relevant : bool array, shape (N, D)
         As many in every image.
     share : float
-        alpha_* that is wanted, from that of whole images to 1: the nearest that can be had.
+        Requested alpha_*, from that of whole images to 1: the nearest that can be had.
     random : Generator
 
     Examples
@@ -130,7 +130,7 @@ def sparsified(relevant: NDArray[np.bool_], share: float, random: Generator) -> 
     4
     """
     own, count = int(relevant[0].sum()), relevant.shape[1]
-    kept = int(np.clip(round(own / share) - own, 0, count - own))
+    remaining = int(np.clip(round(own / share) - own, 0, count - own))
     order = np.where(relevant, 2.0, random.uniform(size=relevant.shape)).argsort(axis=1)
     ranks = order.argsort(axis=1)
-    return relevant | (ranks < kept)
+    return relevant | (ranks < remaining)

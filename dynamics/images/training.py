@@ -125,12 +125,12 @@ def train(
     data : tuple of arrays
         Of as many images each; mini-batches are of the same rows of all.
     records : sequence of int
-        Ascending steps at which the network is kept; the last ends the run.
+        Ascending steps at which the network is recorded; the last ends the run.
     seed : int
         Of mini-batches and of what the loss draws.
     adam : Adam, optional
     checkpoint : Checkpoint, optional
-        Where the run is kept while it goes on, and afterwards.
+        Of the run while it goes on, and afterwards.
     request : mapping, optional
         What else decides the run, as plain values; another one's checkpoint is refused.
     progress : function, optional
@@ -148,19 +148,19 @@ def train(
         At Ctrl-C and SIGTERM, after the checkpoint was written.
     """
     jax, adam = require("jax", "JAX"), adam or Adam()
-    wanted = [*map(int, records)]
-    own = {"adam": asdict(adam), "seed": seed, "records": wanted, "jax": jax.__version__}
+    recorded = [*map(int, records)]
+    own = {"adam": asdict(adam), "seed": seed, "records": recorded, "jax": jax.__version__}
     request = json.loads(json.dumps({**(request or {}), **own}))
     stored = checkpoint.read(request) if checkpoint else None
-    state = stored or _at_start(start, wanted)
+    state = stored or _at_start(start, recorded)
     progress(state["step"])
     order = _Order(len(data[0]), min(adam.batch, len(data[0])), seed)
     advance, key = _compiled(), jax.random.key(seed)
     moments = {name: state[name] for name in ("theta", "first", "second")}
     with interruption() as interrupted:
-        while state["step"] < wanted[-1]:
+        while state["step"] < recorded[-1]:
             step = state["step"]
-            stop = min([step + CHUNK, *(record for record in wanted if record > step)])
+            stop = min([step + CHUNK, *(record for record in recorded if record > step)])
             rates = np.array([adam.eta, adam.warmup], np.float32)
             rows = order.rows(step, stop)
             # Gathered here, the images of a chunk have one shape however many there are in all.
@@ -169,10 +169,10 @@ def train(
             state["total"] += float(loss)
             state["step"] = stop
             progress(stop - step)
-            if stop in wanted:
+            if stop in recorded:
                 last = state["steps"][-1] if state["steps"] else 0
                 _record(state, moments["theta"], state["total"] / (stop - last))
-            if checkpoint and (interrupted.is_set() or stop == wanted[-1] or checkpoint.due()):
+            if checkpoint and (interrupted.is_set() or stop == recorded[-1] or checkpoint.due()):
                 host = {part: _on_host(values) for part, values in moments.items()}
                 checkpoint.write(request, {**state, **host})
             if interrupted.is_set():
@@ -264,7 +264,7 @@ def _evaluating() -> Any:
 def correct(
     network: Transformer | Convolution, theta: Theta, data: tuple[NDArray[Any], ...]
 ) -> NDArray[np.bool_]:
-    """Whether the class of each image is found, shape (N,).
+    """Whether the class of each image is predicted, shape (N,).
 
     Parameters
     ----------
@@ -274,19 +274,19 @@ def correct(
         Pixels, labels and, where some are dropped, the patches that are there.
     """
     pixels, labels, *present = data
-    found = []
+    predicted = []
     for first in range(0, len(labels), AT_ONCE):
         # The last images again and again, so that all evaluations have one shape.
         rows = np.minimum(np.arange(first, first + AT_ONCE), len(labels) - 1)
         scores = _evaluating()(network, theta, pixels[rows], *(part[rows] for part in present))
-        found.append(np.asarray(scores).argmax(axis=1))
-    return np.asarray(np.concatenate(found)[: len(labels)] == labels)
+        predicted.append(np.asarray(scores).argmax(axis=1))
+    return np.asarray(np.concatenate(predicted)[: len(labels)] == labels)
 
 
 def accuracy(
     network: Transformer | Convolution, theta: Theta, data: tuple[NDArray[Any], ...]
 ) -> float:
-    """Share of images whose class is found; parameters as of `correct`.
+    """Share of images whose class is predicted; parameters as of `correct`.
 
     Parameters
     ----------

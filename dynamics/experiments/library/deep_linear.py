@@ -1,4 +1,4 @@
-r"""Deep linear networks: the sigmoid of a mode, the time it takes, and the two drawn.
+r"""Deep linear networks: the sigmoid of a mode and the time it takes, with a figure.
 
 With two layers and balanced weights a mode's strength :math:`a = w^2` obeys
 :math:`\dot a = 2 a (s - a)`, so :math:`a(t) = s e^{2 s t} / (e^{2 s t} - 1 + s / a_0)`, and half of

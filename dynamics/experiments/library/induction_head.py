@@ -74,8 +74,8 @@ def scalar_model(N: int, alone: tuple[str, ...] = ()) -> System:
             # Of the query with every token: z with z, z with o, o with z, o with o.
             products = np.broadcast_to(table, same.shape)
             z, o = products[:, -1], xp.einsum("ns,nst->nt", first[:, -1], products)
-            seen = (z, xp.einsum("ns,nts->nt", z, first), o, xp.einsum("ns,nts->nt", o, first))
-            of_query = of_query + sum(value[f"{letter}{k + 1}"] * seen[k] for k in range(4))
+            masses = (z, xp.einsum("ns,nts->nt", z, first), o, xp.einsum("ns,nts->nt", o, first))
+            of_query = of_query + sum(value[f"{letter}{k + 1}"] * masses[k] for k in range(4))
         second = xp.exp(of_query) / xp.sum(xp.exp(of_query), axis=-1, keepdims=True)
         parts = (here[-1], first[:, -1], second, xp.einsum("ns,nst->nt", second, first))
         answer = sum(value[f"gamma{k + 1}"] * part for k, part in enumerate(parts))
@@ -129,7 +129,7 @@ def _signed(blocks: Sequence[FloatArray]) -> tuple[Any, FloatArray]:
 
 @measures("scalars in the space that the group of the law leaves fixed", "==", 19.0)
 def subspace(study: Study) -> Finding:
-    """By the generators; then the closure, which is told of none, and reduced against full."""
+    """By the generators, and by the closure, which knows of none; reduced against full."""
     law, system = study.law(), study.system
     reduced, full = system.ReducedPopulation(law), system.FullPopulation(law)
     count = fixed_space(law.N, dict(zip(full.layout.names, full.layout.shapes, strict=True)))
@@ -146,18 +146,18 @@ def subspace(study: Study) -> Finding:
 
 def _grows(study: Study, name: str, claimed: float) -> Finding:
     """Exponent of the time of an event in N, of all scalars; of three alone in the reason."""
-    found = {}
+    laws = {}
     for word, alone in (("three alone", THREE), ("all scalars", ())):
         times = [emergence(N, alone).events[name].time for N in SIZES]
         for N, time in zip(SIZES, times, strict=True):
             study.row({"N": N, "scalars": word}, time=time)
         study.curve(word, SIZES, times)
-        found[word] = growth(SIZES, times, claimed)
+        laws[word] = growth(SIZES, times, claimed)
     study.draw("pairs $N$", "time of the scalars' flow")
     reason = (
-        f"at N = {', '.join(map(str, SIZES))}, {'; '.join(f'{w}: {g}' for w, g in found.items())}"
+        f"at N = {', '.join(map(str, SIZES))}, {'; '.join(f'{w}: {g}' for w, g in laws.items())}"
     )
-    every = found["all scalars"]
+    every = laws["all scalars"]
     return _reconstructed(study.conclude(every.fit.exponent, reason, holds=every.holds))
 
 

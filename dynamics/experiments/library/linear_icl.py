@@ -1,4 +1,4 @@
-r"""Linear attention in context: where training ends, its sigmoid, what is kept, the plateaus.
+r"""Linear attention in context: where training ends, its sigmoid, what is conserved, the plateaus.
 
 White inputs, one head, :math:`U = s I`, :math:`g = 1 + (1 + D) / N`: the flow obeys :math:`\dot s =
 u - u^2 s g`, :math:`\dot u = D (s - u s^2 g)`. On :math:`u^2 = D s^2`, where a start :math:`s_0 =
@@ -170,7 +170,7 @@ def _rest(time: FloatArray, distance: FloatArray) -> float:
 def drops(system: System, request: FigureRequest) -> Drawing:
     """Loss against time, for spectra and for ranks of the heads, with the plateaus as lines.
 
-    Options: ``slopes`` of the eigenvalues, whose sum is kept, ``ranks``, ``time``.
+    Options: ``slopes`` of the eigenvalues, whose sum is fixed, ``ranks``, ``time``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""The merged staircase: what is learned, in which order, and the loss of three targets drawn."""
+r"""The merged staircase: what is learned and in which order, with a figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Single-location regression: what training recovers, in which order, and both drawn."""
+r"""Single-location regression: what training recovers and in which order, with a figure."""
 
 from __future__ import annotations
 

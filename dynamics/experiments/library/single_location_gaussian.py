@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LONG = 1e4
 SAMPLES = 2000
 FOUND = 0.9
-"""Mean attention on the token from which on it is found."""
+"""Mean attention on the token from which on it is recovered."""
 
 
 @measures("mean attention on the token at the end, least of the seeds", ">=", FOUND)

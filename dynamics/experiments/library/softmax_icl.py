@@ -1,4 +1,4 @@
-r"""Softmax attention in context: what is kept, where attention goes, which features come first."""
+"""Softmax attention in context: what is conserved, where attention goes, which feature is first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Topics from masked words: the blocks of values and attention, and both drawn."""
+r"""Topics from masked words: the blocks of values and of attention, with a figure."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def loss(study: Study) -> Finding:
         )  # fmt: skip
         study.curve(_label(case, local), *_late(case, local))
     slowest, growth = float(np.max(study.column("slope"))), None
-    left = ", ".join(f"{row['left']:.2g} ({row['row']})" for row in study.rows)
+    left = study.words("{left:.2g} ({row})")
     reason = f"L_p - L*_p ends at {left}, {words_of_decay(patches)}"
     also = []
     if study.parameters is None:

@@ -54,7 +54,7 @@ def _along_sizes(study: Study) -> Finding:
         study.row({}, Delta=gap, P=list(sizes), rho0=ratios, exponent=growth.fit.exponent)
         study.curve(rf"$\Delta = {gap:.2g}$", [*sizes, *FAR], [*ratios, *beyond])
     distance = max(abs(row["exponent"] / row["Delta"] - 1) for row in study.rows)
-    powers = "; ".join(f"P^{r['exponent']:.4f} where Delta={r['Delta']:.2g}" for r in study.rows)
+    powers = study.words("P^{exponent:.4f} where Delta={Delta:.2g}", "; ")
     side = f"wrong side of 1 at {wrong} sizes" if wrong else "side of 1 that Delta says"
     reason = (
         f"the exact rho(0) grows as {powers}, at P=1e10 to 1e16; that of the gradient is equal to "

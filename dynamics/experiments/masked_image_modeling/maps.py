@@ -9,7 +9,7 @@ import numpy as np
 
 from dynamics.attention_maps import diversity, total_variation
 from dynamics.experiments.figure import Drawing, FigureRequest, page, title
-from dynamics.experiments.masked_image_modeling.runs import requires, sizes_of, unit
+from dynamics.experiments.masked_image_modeling.runs import of_one_cluster, requires, sizes_of, unit
 from dynamics.experiments.measurement import TIME, Study, measures
 from dynamics.experiments.rules import Repeat
 from dynamics.experiments.verify import Finding
@@ -118,8 +118,7 @@ def diversity_figure(system: System, request: FigureRequest) -> Drawing:
     """
     quick = {"eta": ETA, "maps": 48, "keys": (10, 8)}
     options = request.options(quick, {"maps": 120}, maps=LEAST_MAPS)
-    one_cluster = request.user_parameters.get("family", "one_cluster") == "one_cluster"
-    law = request.make_parameters(system, (), **(SIZES if one_cluster else {}))
+    law = of_one_cluster(system, request, SIZES)
     problem, run = _trained(system, law, options["eta"])
     top, *others = (min(k, law.P) for k in options["keys"])
     first = measured_maps(problem.rows, run, top, options["maps"])

@@ -70,39 +70,41 @@ def off_chance(P: int, masked: int, size: int) -> Fraction:
     return Fraction(ways, comb(P, masked))
 
 
-def _exponent_of_a_6(law: Any, size: int) -> float:
-    return float((1 - law.gamma) ** 2 * size / 2)
+def bound_of_a_6(gamma: float, size: int) -> float:
+    """2 exp(-(1 - gamma)^2 C / 2).
+
+    Parameters
+    ----------
+    gamma : float
+    size : int
+        C.
+    """
+    return 2 * exp(-((1 - gamma) ** 2) * size / 2)
 
 
 @measures("largest chance of the complement of the event, over 2 exp(-c C)", "<=", 1.0)
 def lemma_a_6(study: Study) -> Finding:
     """Chance that the unmasked patches of an area are far from their mean, against the bound."""
-    for law in study.laws(*LADDER, SMALL):
-        for size in _area_sizes(law):
-            chance, c = off_chance(law.P, law.masked, size), _exponent_of_a_6(law, size)
-            study.row({"P": law.P, "masked": law.masked, "C": size}, chance=float(chance))
-            study.rows[-1] |= {"ratio": float(chance) / (2 * exp(-c)), "counted": float(chance)}
-            if law.P <= FEW:
-                study.rows[-1]["counted"] = _counted(
-                    law, size, lambda h, mean: abs(h - mean) > mean / 2
-                )
-    _draw_chances(study, off_chance, lambda g, size: 2 * exp(-((1 - g) ** 2) * size / 2))
+    _chances(study, off_chance, bound_of_a_6, lambda h, mean: abs(h - mean) > mean / 2)
     return _of_chances(study, "2 exp(-c C), c = (1 - gamma)^2 / 2")
 
 
 @measures("largest chance that an area is masked as a whole, over exp(-c C)", "<=", 1.0)
 def lemma_a_7(study: Study) -> Finding:
     """Chance that no patch of an area is unmasked, against the bound."""
+    _chances(study, fully_masked, lambda gamma, size: gamma**size, lambda h, _: h == 0)
+    return _of_chances(study, "exp(-c C), c = ln(1/gamma)")
+
+
+def _chances(study: Study, chance: Any, bound: Any, event: Any) -> None:
+    """Chances of an event and their bounds, in the table and the picture of a study."""
     for law in study.laws(*LADDER, SMALL):
         for size in _area_sizes(law):
-            chance = fully_masked(law.P, law.masked, size)
-            bound = Fraction(law.masked, law.P) ** size
-            study.row({"P": law.P, "masked": law.masked, "C": size}, chance=float(chance))
-            study.rows[-1] |= {"ratio": float(chance / bound), "counted": float(chance)}
-            if law.P <= FEW:
-                study.rows[-1]["counted"] = _counted(law, size, lambda h, _: h == 0)
-    _draw_chances(study, fully_masked, lambda g, size: g**size)
-    return _of_chances(study, "exp(-c C), c = ln(1/gamma)")
+            exact = float(chance(law.P, law.masked, size))
+            counted = _counted(law, size, event) if law.P <= FEW else exact
+            study.row({"P": law.P, "masked": law.masked, "C": size}, chance=exact,
+                      ratio=exact / bound(law.gamma, size), counted=counted)  # fmt: skip
+    _draw_chances(study, chance, bound)
 
 
 def _area_sizes(law: Any) -> list[int]:
@@ -225,12 +227,12 @@ def lemma_a_10(study: Study) -> Finding:
     for law in study.laws(CROSSED, LATENTS, SMALL):
         # What is enumerated is what `paper_values` goes through; no gradient is needed.
         enumerated(study, law, 0, len(SPREADS))
-        generator, found = np.random.default_rng(study.seed), []
+        generator, values = np.random.default_rng(study.seed), []
         for spread in SPREADS:
             phi = spread * generator.normal(size=(law.P, law.features))
             ups = spread * generator.normal(size=(law.P, law.P))
-            found.append(_above_likely(law, phi, ups))
-        above, bound = (np.array(part) for part in zip(*found, strict=True))
+            values.append(_above_likely(law, phi, ups))
+        above, bound = (np.array(part) for part in zip(*values, strict=True))
         study.row(sizes_of(law), least=float(above.min()), ratio=float((above / bound).max()))
         study.curve(label_of(law), SPREADS, above.max(axis=1))
     most, least = max(study.column("ratio")), min(study.column("least"))
@@ -266,5 +268,5 @@ def _above_likely(law: Any, phi: FloatArray, ups: FloatArray) -> tuple[FloatArra
             likely = np.abs(unmasked - mean) <= mean / 2
             low = np.where(unmasked == 0, z[:, p] ** 2 / 2, 0.0)
             above[p] += weight @ (np.where(likely, 0.0, (along**2).sum(axis=1) / 2) - low)
-            bound[p] += law.U**2 * 2 * exp(-_exponent_of_a_6(law, int(own.sum()))) / law.K
+            bound[p] += law.U**2 * bound_of_a_6(law.gamma, int(own.sum())) / law.K
     return above, bound

@@ -185,13 +185,13 @@ def intuition(study: Study) -> Finding:
     also = Measurement("largest |alpha_0| / alpha_m after the switch", later, "<=", 1.0)
     study.draw(runs.UNITS, r"$|\alpha_0| / \alpha_m$", {"equal rates": 1.0})
     if min(depths) > 0:
-        stated, seen = (np.exp(np.negative(study.column(name))) for name in ("paper", "Phi_0"))
+        stated, measured = (np.exp(np.negative(study.column(name))) for name in ("paper", "Phi_0"))
         reason = (
             f"both rates are equal where Phi_0 is {listed(depths)} of -(Delta/2) ln P (P="
             f"{runs.patches_of(study)}); after it rho is {later:.3g} at most"
         )
         if len(depths) > 1:
-            growth = rules.growth(stated, seen, 1.0)
+            growth = rules.growth(stated, measured, 1.0)
             off = abs(growth.fit.exponent - 1)
             reason += f"; e^-Phi_0 as a power of P^(Delta/2): {growth}"
         else:
@@ -250,8 +250,7 @@ def phases_figure(system: System, request: FigureRequest) -> Drawing:
     request : FigureRequest
     """
     options = request.options({"eta": 1.0, "steps": 20_000})
-    one_cluster = request.user_parameters.get("family", "one_cluster") == "one_cluster"
-    law = request.make_parameters(system, (), **(runs.POSITIVE if one_cluster else {}))
+    law = runs.of_one_cluster(system, request, runs.POSITIVE)
     _check_sizes(law)
     problem = system.ReducedPopulation(law)
     run = descend(problem, options["eta"], options["steps"])

@@ -42,8 +42,8 @@ STEP = ("step size",)
 def key_observation(study: Study) -> Finding:
     """Rates of Ups against those of Phi of the same area, at random rows of Q and along descent."""
     for law in study.laws(CROSSED, runs.SMALL, runs.POSITIVE):
-        found = [_excess(law, spread, study.seed) for spread in SPREADS]
-        excess, share = (float(max(values)) for values in zip(*found, strict=True))
+        pairs = [_excess(law, spread, study.seed) for spread in SPREADS]
+        excess, share = (float(max(values)) for values in zip(*pairs, strict=True))
         study.row(runs.sizes_of(law), excess=excess, share=share)
     most = max(study.column("excess"))
     study.literal = _literal(study)

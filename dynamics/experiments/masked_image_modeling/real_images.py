@@ -7,7 +7,7 @@ Attention diversity (`dynamics.attention_maps`) is that of the last layer on who
 mean over heads and images; beside it stands the mean total variation between queries.
 
 Both measures are not zero at the start: queries of a random network differ. What training does is
-seen against that.
+measured against that.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from dynamics.attention_maps import diversity, total_variation
 from dynamics.experiments.figure import Drawing, FigureRequest, page, with_flags
 from dynamics.experiments.images import (
     ERRORS,
-    check_no_parameters,
-    checkpoint_folder,
-    on_images,
+    ascending,
+    error_bars,
+    measured_on_images,
+    request_on_images,
     steps_axis,
 )
 from dynamics.experiments.measurement import Study, measures
@@ -63,7 +64,7 @@ class Plan:
     data : str
         As of `datasets.load`.
     patch, keys, shown : int
-        Side of a patch in pixels; keys of a query that the metric takes; images it is taken on.
+        Side of a patch in pixels; keys of a query that the metric uses; number of test images.
     layers : tuple of int
     steps : int
     seeds : tuple of int
@@ -121,7 +122,7 @@ def train_network(
     images : Images
     seed : int
     folder : Path or None
-        Where the run is kept.
+        Of the checkpoint of the run.
     progress : function
         Called with the number of steps that were made.
     """
@@ -146,7 +147,7 @@ def measure(plan: Plan, folder: Path | None = None) -> Measures:
     ----------
     plan : Plan
     folder : Path, optional
-        Where runs are kept.
+        Of the checkpoints of the runs.
     """
     images = datasets.load(plan.data)
     values: dict[tuple[str, int], list[FloatArray]] = {}
@@ -160,9 +161,9 @@ def measure(plan: Plan, folder: Path | None = None) -> Measures:
                     run, split = train_network(
                         plan, network, task, images, seed, folder, progress.update
                     )
-                    shown = split.test_pixels[: plan.shown]
+                    pixels = split.test_pixels[: plan.shown]
                     maps = [
-                        attention(network, run.theta(record), shown, -1)
+                        attention(network, run.theta(record), pixels, -1)
                         for record in range(len(run.steps))
                     ]
                     rows = [
@@ -205,12 +206,8 @@ def _draw(measures: Measures) -> Any:
             colour, marker, dash = LOOKS[task]
             for k, name in enumerate(MEASURES):
                 panel = axes[k, plan.layers.index(layers)]
-                columns = [estimate(column) for column in values[:, :, k].T]
-                panel.errorbar(
-                    steps, [each.mean for each in columns],
-                    yerr=[np.nan_to_num(each.error) for each in columns], color=colour,
-                    marker=marker, ls=dash, ms=4, lw=1.2, capsize=2, label=task,
-                )  # fmt: skip
+                look = {"color": colour, "marker": marker, "ls": dash, "label": task}
+                error_bars(panel, steps, values[:, :, k].T, **look)
                 panel.axhline(values[:, 0, k].mean(), color=GREY, lw=0.6, zorder=0)
                 if layers == plan.layers[0]:
                     panel.set_ylabel(name)
@@ -249,17 +246,13 @@ def digits_figure(system: System, request: FigureRequest) -> Drawing:
     request : FigureRequest
     """
     quick = {
-        "images": "digits", "resume": 0, "checkpoints": "", "patch": 1, "keys": KEYS,
-        "shown": SHOWN, "layers": LAYERS, "steps": STEPS, "seeds": SEEDS, "spread": SPREAD,
+        "images": "digits", "patch": 1, "keys": KEYS, "shown": SHOWN, "layers": LAYERS,
+        "steps": STEPS, "seeds": SEEDS, "spread": SPREAD,
     }  # fmt: skip
-    options = request.options(quick, {"steps": 10_000})
-    check_no_parameters(system, request, "digits")
-    plan = Plan(
-        options["images"], options["patch"], options["keys"], options["shown"],
-        tuple(sorted(set(options["layers"]))), options["steps"],
-        tuple(request.seeds(options["seeds"])), options["spread"],
-    )  # fmt: skip
-    measures = measure(plan, checkpoint_folder(options))
+    options, folder = request_on_images(system, request, "digits", quick, {"steps": 10_000})
+    options["layers"] = ascending(options["layers"])
+    plan = Plan(options.pop("images"), **options)
+    measures = measure(plan, folder)
     caption = (
         f"Section 6 on {plan.data}: attention diversity (top {plan.keys} keys, in patches) of the "
         f"last layer, {len(plan.seeds)} seeds. {_words(measures)}."
@@ -269,10 +262,7 @@ def digits_figure(system: System, request: FigureRequest) -> Drawing:
     return Drawing(_draw(measures), data, caption, table(measures))
 
 
-@lru_cache(maxsize=2)
-def measure_once(plan: Plan) -> Measures:
-    """The same without a folder, once."""
-    return measure(plan)
+measure_once = lru_cache(maxsize=2)(measure)
 
 
 @measures(
@@ -283,13 +273,12 @@ def figure_3(study: Study) -> Finding:
     """Attention diversity at the end of masked and of supervised training, at both depths."""
     steps = STEPS if study.thorough else QUICK_STEPS
     plan = Plan(steps=steps, seeds=tuple(study.seeds(QUICK_SEEDS, SEEDS)))
-    with on_images(study):
-        found = measure_once(plan)
-    for (task, layers), values in found.values.items():
+    results = measured_on_images(study, measure_once, plan)
+    for (task, layers), values in results.values.items():
         study.curve(f"{task}, {layers}", plan.records[1:], values[:, 1:, 0].mean(axis=0))
         study.row({"training": task, "layers": layers}, start=values[:, 0, 0].mean(),
                   end=values[:, -1, 0].mean(), variation=values[:, -1, 1].mean())  # fmt: skip
     study.draw("steps", "attention diversity (patches)", y_scale="linear")
-    least = min(found.difference(layers).errors for layers in plan.layers)
-    reason = f"digits, {len(plan.seeds)} seeds, last layer, top {plan.keys} keys: {_words(found)}"
+    least = min(results.difference(layers).errors for layers in plan.layers)
+    reason = f"digits, {len(plan.seeds)} seeds, last layer, top {plan.keys} keys: {_words(results)}"
     return study.conclude(least, reason)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.experiments import measurement
+from dynamics.experiments.figure import FigureRequest
 from dynamics.experiments.measurement import Study, Undecided
 from dynamics.experiments.rules import Repeat
 from dynamics.problem import FloatArray
@@ -229,7 +230,7 @@ def cases_of(study: Study, *default: Mapping[str, Any]) -> list[Case]:
 
 
 def needed(law: Any, condition: Condition) -> float:
-    """Least P, not below that of a law, at which a statement can be seen at its exponents.
+    """Least P, not below that of a law, at which a statement can be measured at its exponents.
 
     Parameters
     ----------
@@ -301,6 +302,20 @@ def _too_few(law: Any, local: bool) -> str:
         f"the claim is about areas of P^kappa patches, P large: of {size - 1} mates none can be "
         f"negligible; at kappa={power:.3g} areas of {MANY:g} need {near(MANY ** (1 / power))}"
     )
+
+
+def of_one_cluster(system: System, request: FigureRequest, sizes: Mapping[str, Any]) -> Any:
+    """The parameters of a figure; its sizes are the default of one cluster alone.
+
+    Parameters
+    ----------
+    system : System
+    request : FigureRequest
+    sizes : mapping
+        By name.
+    """
+    one_cluster = request.user_parameters.get("family", "one_cluster") == "one_cluster"
+    return request.make_parameters(system, (), **(sizes if one_cluster else {}))
 
 
 def only_one_cluster(law: Any) -> None:

@@ -7,7 +7,7 @@ point of the simplex, and :math:`A_a` is linear in it, so that the loss is a con
    \,\Big|\, p \in M\Big].
 
 Its least value over the simplex is what all Ups together can reach. It is bounded from below by the
-duality gap, so that nothing rests on how well the minimum was found.
+duality gap, so that nothing rests on the accuracy of the minimizer.
 """
 
 from __future__ import annotations
@@ -73,16 +73,16 @@ def position_loss(law: Any, p: int) -> Quadratic:
     law : Parameters
     p : int
     """
-    seen = (law.P - law.masked) / (law.P - 1)
-    both = seen * (law.P - law.masked - 1) / max(law.P - 2, 1)
+    unmasked = (law.P - law.masked) / (law.P - 1)
+    both = unmasked * (law.P - law.masked - 1) / max(law.P - 2, 1)
     second = latent_moment(law.z, law.odds, 2)
     scale, others = law.gamma * second, np.arange(law.P) != p
     linear, square = np.zeros(law.P), np.zeros((law.P, law.P))
     for areas in law.area_ids:
         together = (areas[:, None] == areas) & others[:, None] & others
-        linear += scale / law.K * seen * (others & (areas == areas[p]))
+        linear += scale / law.K * unmasked * (others & (areas == areas[p]))
         square += scale / law.K * both * together
-    square += scale * (seen - both) * np.diag(others)
+    square += scale * (unmasked - both) * np.diag(others)
     return Quadratic(scale / 2, linear, square)
 
 
@@ -97,15 +97,15 @@ def least_by_positions(law: Any, p: int) -> tuple[float, float]:
     Returns
     -------
     lower, upper : float
-        From the duality gap, and at the attention that was found.
+        From the duality gap, and at the attention of the minimizer.
     """
     loss = position_loss(law, p)
-    found = minimize(
+    result = minimize(
         loss.value, np.full(law.P, 1 / law.P), jac=loss.slope, method="SLSQP",
         bounds=[(0.0, 1.0)] * law.P, options={"ftol": 1e-14, "maxiter": 500},
         constraints={"type": "eq", "fun": lambda u: u.sum() - 1, "jac": np.ones_like},
     )  # fmt: skip
-    u = np.maximum(found.x, 0.0) / np.maximum(found.x, 0.0).sum()
+    u = np.maximum(result.x, 0.0) / np.maximum(result.x, 0.0).sum()
     value, slope = loss.value(u), loss.slope(u)
     return value - float(slope @ u - slope.min()), value
 

@@ -2,7 +2,7 @@ r"""What Section 4.1 says around its lemmas: association at any time, and how al
 
 All of it is measured along the gradient flow of the reduced problem, from which gradient descent
 differs by the step size. The appendix with Lemmas D.2 and D.11 is not in the text at hand; they
-are taken as Section 4.1 cites them.
+are read as Section 4.1 cites them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 from dynamics.experiments.measurement import TIME, Case, Study, measures
 from dynamics.experiments.positional_attention import population
 from dynamics.experiments.verify import Finding
-from dynamics.problem import FloatArray
 from theory.systems.positional_attention.linear_rules import sign_rule_error
 
 LONG = 1e6
@@ -52,10 +51,10 @@ def any_time(study: Study) -> Finding:
         if not lost
         else f"an entry of another set is among the C largest at D={lost}"
     )
-    gaps = [_gap(case.parameters, *case.run.states[0][1:]) for case in cases]
-    start = min(least, *gaps)
+    starts = [(case.parameters.beta, *case.run.states[0][1:]) for case in cases]
+    start = float(min(least, *(min(beta, gamma) - rho for beta, gamma, rho in starts)))
     study.literal = Finding(
-        start > 0, "least min(beta, gamma) - rho, time 0 included", float(start), 0.0,
+        start > 0, "least min(beta, gamma) - rho, time 0 included", start, 0.0,
         "at time 0 all entries off the diagonal are 0: the C largest are not determined",
         relation=">",
     )  # fmt: skip
@@ -77,16 +76,6 @@ def gamma_above_rho(study: Study) -> Finding:
     )
 
 
-def _gap(parameters: Any, gamma: float, rho: float) -> float:
-    """By how much the own entries of a row are above the others."""
-    return float(min(parameters.beta, gamma) - rho)
-
-
-def _rates_of_alpha(case: Case) -> FloatArray:
-    """The rate of alpha at every record, from the gradient."""
-    return np.array([-case.problem.gradient(state)[0] for state in case.run.states])
-
-
 @measures("least rate of alpha up to T0", ">", 0.0)
 def lemma_d_2(study: Study) -> Finding:
     """Whether alpha rises up to T0, and how far."""
@@ -96,7 +85,8 @@ def lemma_d_2(study: Study) -> Finding:
             study.row(population.sizes_of(case.parameters), T0=None, rate=float("nan"))
             continue
         inside = run.time <= event.time
-        rates = np.append(_rates_of_alpha(case)[inside], -case.problem.gradient(event.state)[0])
+        states = [*run.states[inside], event.state]
+        rates = np.array([-case.problem.gradient(state)[0] for state in states])
         study.row(
             population.sizes_of(case.parameters), T0=event.time, rate=float(rates.min()),
             start=float(run.states[0][0]), threshold=float(event.state[0]),
@@ -108,10 +98,7 @@ def lemma_d_2(study: Study) -> Finding:
     if missing:
         reason = f"attention never takes over the growth of the signal at D={missing}: no T0"
     else:
-        ends = ", ".join(
-            f"{row['start']:.2g} to {row['threshold']:.2g} (D={row['D']}, T0={row['T0']:.2g})"
-            for row in study.rows
-        )
+        ends = study.words("{start:.2g} to {threshold:.2g} (D={D}, T0={T0:.2g})")
         reason = f"alpha rises from {ends}; the threshold is alpha at T0, the paper's is not known"
     return study.conclude(least, reason, parameters={"time": population.HORIZON})
 
@@ -134,17 +121,13 @@ def lemma_d_11(study: Study) -> Finding:
         study.row(population.sizes_of(law), first=first, share=share)
         study.curve(f"$D={law.D}$", run.time[1:], steps / np.diff(run.time))
     study.draw(TIME, r"rate of $\alpha$", {"0": 0.0}, y_scale="symlog")
-    reached = [row for row in study.rows if row["first"] is not None]
     least = float(np.min(study.column("share")))
-    if len(reached) < len(study.rows):
-        lost = population.sizes_where(study, lambda row: row["first"] is None)
+    lost = population.sizes_where(study, lambda row: row["first"] is None)
+    if lost:
         reason = f"gamma does not pass the largest |rho| of a run up to time {LONG:g} at D={lost}"
         where = {"time": LONG}
         return study.conclude(float("nan"), reason, holds=None, missing="time", parameters=where)
-    shares = ", ".join(
-        f"{row['share']:.0%} of the records from time {row['first']:.3g} on (D={row['D']})"
-        for row in reached
-    )
+    shares = study.words("{share:.0%} of the records from time {first:.3g} on (D={D})")
     reason = f"after gamma has passed the largest |rho| of the run, alpha rises at {shares}"
     return study.conclude(least, reason, parameters={"time": LONG})
 
@@ -165,20 +148,14 @@ def equation_2(study: Study) -> Finding:
             population.sizes_of(law), best_a=float(grid[losses.argmin()]),
             loss=float(losses.min()), end=end, ratio=float(losses.min()) / end,
             linear=float(sign_rule_error(law.D, law.C, law.q).error),
-            irreducible=float(case.run["bayes_error"][-1]),
+            irreducible=float(case.run["bayes_error"][-1]), largest_a=float(grid[-1]),
+            ratio_there=float(losses[-1]) / end,
         )  # fmt: skip
         study.curve(f"$D={law.D}$", grid, losses)
-        study.rows[-1]["largest_a"] = float(grid[-1])
-        study.rows[-1]["ratio_there"] = float(losses[-1]) / end
     study.draw("$a$", "population loss with the attention of the start")
     least = min(study.column("ratio"))
-    parts = ", ".join(
-        f"{row['loss']:.3g} at a={row['best_a']:.2g} against {row['end']:.2g} (D={row['D']})"
-        for row in study.rows
-    )
-    errors = ", ".join(
-        f"{row['linear']:.3g} against {row['irreducible']:.2g}" for row in study.rows
-    )
+    parts = study.words("{loss:.3g} at a={best_a:.2g} against {end:.2g} (D={D})")
+    errors = study.words("{linear:.3g} against {irreducible:.2g}")
     reason = (
         f"least loss over a with the attention of the start, against the end of training: {parts}; "
         f"the sign of (2) is that of Z, whose error is {errors} (irreducible)"

@@ -1,20 +1,20 @@
 r"""Figure 2: Gaussian patches, labels of a cubic convolution; which models fit, which associate.
 
 The paper: "ViTs do not always learn patch association" without the spatial structure of the data,
-shown by P^T P of a model that fits. With :math:`z_\ell = \sum_{i \in S_\ell} \langle w^\star,
+by P^T P of a model that fits. With :math:`z_\ell = \sum_{i \in S_\ell} \langle w^\star,
 X_i\rangle` the label is the sign of :math:`\sum_\ell z_\ell^3`, and (T) with p = 3 represents it in
 many ways: one row of A for each set is enough. What is learned is a matter of parametrization and
-optimizer, so each is drawn as what it is:
+optimizer, so each case is in the figure by itself:
 
 - (T), A free, Adam: fits; few rows associate (one specialist row a set);
 - A = P^T P, Adam: from most starts it fits and every row associates, within some hundred steps;
   from the others it stays with the linear rule sign(sum of all z) for 10,000 steps;
 - (T), A free, gradient descent: stays with the linear rule, not associated.
 
-What A = P^T P learns is a matter of the seed, so its share of seeds is given with an interval, and
-both kinds are drawn: 8 seeds by default, 24 if ``thorough`` (of seeds 0 to 23, 17 associate). Its
-runs end after 10,000 steps, which take 15 s on one core. Adam on A free is at its end after some
-thousand full-batch steps too, which is the default (about 25 s a run); ``thorough`` goes on to
+What A = P^T P learns is a matter of the seed, so the figure has its share of seeds with an
+interval, and both kinds: 8 seeds by default, 24 if ``thorough`` (of seeds 0 to 23, 17 associate).
+Its runs end after 10,000 steps, which take 15 s on one core. Adam on A free is at its end after
+some thousand full-batch steps too, which is the default (about 25 s a run); ``thorough`` goes on to
 100,000 with three seeds, about half an hour.
 
 Adam is algorithm 1 of Kingma and Ba (2015) with the averages of its paper, full batch:
@@ -251,24 +251,24 @@ def convolution(system: System, request: FigureRequest) -> Drawing:
 
 
 def kinds(fits: Mapping[str, list[dict[str, Any]]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Label and runs of what is drawn as one: the seeds of A = P^T P by whether they associate.
+    """Label and runs of what has one look: the seeds of A = P^T P by whether they associate.
 
     Parameters
     ----------
     fits : mapping
         ``cases`` of `convolution`.
     """
-    drawn = []
+    groups = []
     for name, case in CASES.items():
         if not case.gram:
-            drawn.append((case.label, fits[name]))
+            groups.append((case.label, fits[name]))
             continue
         for words, associated in (("associated", True), ("not associated", False)):
             runs = [run for run in fits[name] if run["associated"] is associated]
             if runs:
                 count = f"{len(runs)} of {len(fits[name])} seeds {words}"
-                drawn.append((f"{case.label}:\n{count}", runs))
-    return drawn
+                groups.append((f"{case.label}:\n{count}", runs))
+    return groups
 
 
 def _caption(data: Mapping[str, Any], parameters: Any, options: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from dynamics.analysis.phase_portrait import portrait, sentence, summary
 from dynamics.experiments.figure import Drawing, FigureRequest, page, state, stated
 from dynamics.experiments.positional_attention import pictures
+from dynamics.experiments.positional_attention.population import SHOWN
 from dynamics.plotting.portrait import portraits
 from dynamics.registry import System
 from dynamics.systems.positional_attention.empirical.sampling import SignalSets
@@ -25,7 +26,6 @@ WORDS = {0: "0", 1: "1", -1: "\N{MINUS SIGN}1"}
 EMPIRICAL_RUN = {"samples": 16_000, "eta": 0.02, "steps": 20_000, "dtype": "float32"}
 PLANES = {"gamma-rho": ("gamma", "rho"), "alpha-gamma": ("alpha", "gamma")}
 BOTH = "both"
-SHOWN = ("D", "C", "q", "p", "nu", "beta")
 GRID, COARSE = 32, 8
 """Cells at the first look: where a gradient takes microseconds, and where it takes milliseconds."""
 
@@ -107,7 +107,7 @@ def association(system: System, request: FigureRequest) -> Drawing:
     """Figure 4: sets, learned A, test error and cosine against steps, of one run of (E).
 
     The protocol that associates every row at D = 16 (Theorem 4.2 is a matter of N and q: fewer
-    samples memorise). A is drawn without its diagonal, which is held at sigma_A. Options:
+    samples memorise). A is shown without its diagonal, which is held at sigma_A. Options:
     ``samples``, ``eta``, ``steps``, ``dtype``. ``data``: ``steps``, ``test_error``, ``cosine``,
     ``patch_association`` along the run, ``sets``, ``A`` at the end, ``bayes_error``, ``outcome``.
 
@@ -154,7 +154,7 @@ def plane(system: System, request: FigureRequest) -> Drawing:
 
     alpha relaxes in a time of 0.01 to 1, gamma and rho move over 1e2 to 1e7. In (gamma, rho) alpha
     is slaved and the plane is all there is; rho is not slaved to anything, so in (alpha, gamma) it
-    is taken from the run itself. Options: ``plane`` (one of them, or both), ``time``, ``starts``,
+    follows the run itself. Options: ``plane`` (one of them, or both), ``time``, ``starts``,
     ``grid``: the number of cells along each side at the first look for nullclines; 0 takes 32, or
     8 where a gradient takes milliseconds.
 

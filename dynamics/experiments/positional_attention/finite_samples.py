@@ -127,7 +127,7 @@ def figure_4(study: Study) -> Finding:
 
 
 def _any_time(study: Study) -> tuple[bool, str]:
-    """Whether association stays in a long run at a small size, and what was seen, in words."""
+    """Whether association stays in a long run at a small size, and the reason, in words."""
     law = study.system.Parameters(**SMALL_LAW)
     run = train(study.system, law, SMALL_SAMPLES, study.seed, Schedule(time=LONG))
     shares = run["patch_association"]

@@ -6,7 +6,7 @@ case: what it contradicts is not decided.
 
 from __future__ import annotations
 
-from dynamics.experiments.images import ERRORS, on_images
+from dynamics.experiments.images import ERRORS, measured_on_images
 from dynamics.experiments.measurement import Measurement, Study, measures
 from dynamics.experiments.positional_attention import real_images
 from dynamics.experiments.positional_attention.real_images import Plan, Trials, name_of
@@ -19,8 +19,8 @@ SMALL = 0.02
 """Spread of the positions at the start from which association is looked for."""
 LEVEL = 0.01
 """P-value over all seeds below which there is association."""
-BEHIND = 0.03
-"""Accuracy by which the paper has positional attention behind on ImageNet, and competing."""
+DEFICIT = 0.03
+"""Accuracy by which positional attention is worse on ImageNet, which the paper calls competing."""
 QUICK_STEPS = (250, 500)
 SINGLE = ("step size",)
 
@@ -29,8 +29,7 @@ def _trials(study: Study) -> Trials:
     """The runs that all claims on images share."""
     seeds = tuple(study.seeds(real_images.SEEDS, real_images.SEEDS))
     steps = real_images.STEPS if study.thorough else QUICK_STEPS
-    with on_images(study):
-        return real_images.train_once(Plan(steps=steps, seeds=seeds))
+    return measured_on_images(study, real_images.train_once, Plan(steps=steps, seeds=seeds))
 
 
 def _made(trials: Trials) -> str:
@@ -38,51 +37,51 @@ def _made(trials: Trials) -> str:
     return f"{len(plan.seeds)} seeds, {plan.steps[-1]:,} steps, digits"
 
 
-def _association(study: Study, moved: bool, shown: bool) -> tuple[Trials, dict[str, float]]:
+def _association(study: Study, moved: bool, as_shuffled: bool) -> tuple[Trials, dict[str, float]]:
     """P-values over all seeds of both kinds of attention from the small start, in the table."""
     trials = _trials(study)
-    found = {}
+    p_values = {}
     for kind in (VANILLA, POSITIONAL):
         name = name_of(kind, SMALL)
         series = [
-            trials.p_values(name, moved, "gram", record, shown)
+            trials.p_values(name, moved, "gram", record, as_shuffled)
             for record in range(len(trials.plan.records))
         ]
-        found[kind] = protocol.combined_p_value(series[-1])
-        study.curve(f"{kind}{', as shown' if shown else ''}", trials.plan.records[1:],
+        p_values[kind] = protocol.combined_p_value(series[-1])
+        study.curve(f"{kind}{', as shown' if as_shuffled else ''}", trials.plan.records[1:],
                     [protocol.combined_p_value(values) for values in series[1:]])  # fmt: skip
-        study.row({"attention": kind, "shuffled": moved, "as shown": shown},
-                  p_start=protocol.combined_p_value(series[0]), p_end=found[kind],
+        study.row({"attention": kind, "shuffled": moved, "as shown": as_shuffled},
+                  p_start=protocol.combined_p_value(series[0]), p_end=p_values[kind],
                   p_seeds=series[-1])  # fmt: skip
     study.draw("steps", "p-value of association, all seeds", {f"{LEVEL:g}": LEVEL})
-    return trials, found
+    return trials, p_values
 
 
 @measures("largest p-value that neighbours have more similar positions", "<", LEVEL, single=SINGLE)
 def figure_1a(study: Study) -> Finding:
     """Neighbours against others in the Gram matrix of learned positions."""
-    trials, found = _association(study, moved=False, shown=False)
+    trials, p_values = _association(study, moved=False, as_shuffled=False)
     starts = listed(study.column("p_start"), 2)
     other = name_of(VANILLA, max(trials.plan.spreads))
     large = protocol.combined_p_value(trials.p_values(other, False, "gram"))
     reason = (
-        f"p-values over {_made(trials)}: vanilla {found[VANILLA]:.2g}, positional "
-        f"{found[POSITIONAL]:.2g}, before training {starts}; where positions start at spread "
+        f"p-values over {_made(trials)}: vanilla {p_values[VANILLA]:.2g}, positional "
+        f"{p_values[POSITIONAL]:.2g}, before training {starts}; where positions start at spread "
         f"{max(trials.plan.spreads):g} they hardly move, and vanilla has {large:.2g}"
     )
-    return study.conclude(max(found.values()), reason)
+    return study.conclude(max(p_values.values()), reason)
 
 
 @measures("largest p-value that original neighbours are associated", "<", LEVEL, single=SINGLE)
 def figure_5c(study: Study) -> Finding:
     """Neighbours of the original image and of the shuffled one, in networks on shuffled pixels."""
-    _, shown = _association(study, moved=True, shown=True)
-    trials, original = _association(study, moved=True, shown=False)
-    least = min(shown.values())
+    _, shuffled = _association(study, moved=True, as_shuffled=True)
+    trials, original = _association(study, moved=True, as_shuffled=False)
+    least = min(shuffled.values())
     reason = (
         f"p-values over {_made(trials)}, on shuffled pixels: neighbours of the original image "
         f"vanilla {original[VANILLA]:.2g}, positional {original[POSITIONAL]:.2g}; neighbours of "
-        f"the image as shown {shown[VANILLA]:.2g} and {shown[POSITIONAL]:.2g}"
+        f"the image as shown {shuffled[VANILLA]:.2g} and {shuffled[POSITIONAL]:.2g}"
     )
     also = Measurement("least p-value that shown neighbours are associated", least, ">=", LEVEL)
     return study.conclude(max(original.values()), reason, also)
@@ -110,7 +109,7 @@ def figure_5a(study: Study) -> Finding:
     return study.conclude(drops[CONTROL].errors, reason, also, steps=last)
 
 
-@measures("largest accuracy of vanilla minus positional attention", "<=", BEHIND, single=SINGLE)
+@measures("largest accuracy of vanilla minus positional attention", "<=", DEFICIT, single=SINGLE)
 def figure_7(study: Study) -> Finding:
     """The gap between both attentions on original pixels, in pairs of one seed."""
     trials = _trials(study)
@@ -123,7 +122,7 @@ def figure_7(study: Study) -> Finding:
         for steps, gap in zip(plan.steps, gaps, strict=True):
             study.row({"start": spread, "steps": steps}, gap=gap.mean, standard_error=gap.error)
     study.draw(
-        "steps", "vanilla - positional (points)", {"3 points": 100 * BEHIND}, y_scale="linear"
+        "steps", "vanilla - positional (points)", {"3 points": 100 * DEFICIT}, y_scale="linear"
     )
     words = "; ".join(f"start {spread:g}: {gap}" for spread, gap in last.items())
     reason = f"vanilla minus positional over {_made(trials)}: {words}"

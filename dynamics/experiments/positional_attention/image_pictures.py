@@ -1,6 +1,6 @@
 """The picture of Section 6 on real images: accuracies, association along training, and where it is.
 
-Where association is drawn as a map, each square is the mean of <p_i, p_j> over all pairs of patches
+In the maps of association, each square is the mean of <p_i, p_j> over all pairs of patches
 that far apart, down and across, and over all seeds, in the units of the contrast: 0 for a pair like
 any other (`dynamics.images.association`). The patch itself is left out.
 """
@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from dynamics.experiments.images import steps_axis
+from dynamics.experiments.images import error_bars, steps_axis
 from dynamics.images.association import standardized
 from dynamics.images.networks import CONTROL
 from dynamics.images.protocol import Trained, combined_p_value, estimate
@@ -39,16 +39,16 @@ def colours_and_markers(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     ----------
     names : sequence of str
     """
-    found, seen = {}, dict.fromkeys(COLOURS, 0)
+    looks, count = {}, dict.fromkeys(COLOURS, 0)
     for name in names:
         kind = name.partition(",")[0]
         if kind not in COLOURS:
-            found[name] = (GREEN, "s")
+            looks[name] = (GREEN, "s")
             continue
-        turn = seen[kind] % 2
-        found[name] = (COLOURS[kind][turn], "o" if turn == 0 else "D")
-        seen[kind] += 1
-    return found
+        turn = count[kind] % 2
+        looks[name] = (COLOURS[kind][turn], "o" if turn == 0 else "D")
+        count[kind] += 1
+    return looks
 
 
 @styled
@@ -68,8 +68,8 @@ def draw(trials: Trials) -> Any:
     top: Any = rows[0].subgridspec(1, 3).subplots()
     pixels = trials.plan.pixels
     maps: Any = rows[1].subgridspec(1, 1 + (not pixels[0]) + 2 * pixels[-1]).subplots()
-    for panel, drawn in zip(top, (_accuracy, _contrast, _p_values), strict=True):
-        drawn(panel, trials)
+    for panel, draw_panel in zip(top, (_accuracy, _contrast, _p_values), strict=True):
+        draw_panel(panel, trials)
     _maps(maps, trials)
     plan = trials.plan
     name = trials.images.name.rstrip("/").rpartition("/")[2]
@@ -123,12 +123,8 @@ def _contrast(panel: Axes, trials: Trials) -> None:
             [float(run.association("gram", record).contrast[0]) for record in range(len(steps))]
             for run in runs
         ])  # fmt: skip
-        errors = np.array([estimate(column).error for column in values.T])
         colour, marker = styles[name]
-        panel.errorbar(
-            steps, values.mean(axis=0), np.nan_to_num(errors), color=colour, marker=marker, ms=4,
-            lw=1.2, capsize=2, label=name,
-        )  # fmt: skip
+        error_bars(panel, steps, values.T, color=colour, marker=marker, label=name)
     panel.axhline(0, color=GREY, lw=0.8)
     _along(panel, steps, moved)
     panel.set_ylabel(r"$\langle p_i, p_j \rangle$: neighbours $-$ others (r.m.s.)")
@@ -141,14 +137,14 @@ def _p_values(panel: Axes, trials: Trials) -> None:
     moved, steps = plan.pixels[-1], np.array(plan.records)
     for name in _transformers(trials):
         colour, marker = styles[name]
-        for shown in (False, True) if moved else (False,):
+        for as_shuffled in (False, True) if moved else (False,):
             values = [
-                combined_p_value(trials.p_values(name, moved, "gram", record, shown))
+                combined_p_value(trials.p_values(name, moved, "gram", record, as_shuffled))
                 for record in range(len(steps))
             ]
             panel.plot(
-                steps, values, ":" if shown else "-", color=colour, marker=marker, ms=4, lw=1.2,
-                mfc="white" if shown else colour,
+                steps, values, ":" if as_shuffled else "-", color=colour, marker=marker, ms=4,
+                lw=1.2, mfc="white" if as_shuffled else colour,
             )  # fmt: skip
     panel.axhline(LEVEL, color=GREY, lw=0.8)
     panel.annotate(f"{LEVEL:g}", (1, LEVEL), xycoords=("axes fraction", "data"), color=GREY,
@@ -180,7 +176,7 @@ def _maps(panels: Sequence[Axes], trials: Trials) -> None:
     if pixels[-1]:
         cases.append((last, -1, True, "learned on shuffled pixels"))
         cases.append((last, -1, False, "the same, moved back"))
-    fields = [mean_by_displacement(runs, record, shown) for runs, record, shown, _ in cases]
+    fields = [mean_by_displacement(runs, record, moved) for runs, record, moved, _ in cases]
     largest = max(float(np.nanmax(np.abs(field))) for field in fields)
     image: Any = None
     for panel, field, (*_, title) in zip(panels, fields, cases, strict=True):
@@ -197,15 +193,15 @@ def _maps(panels: Sequence[Axes], trials: Trials) -> None:
                     label=rf"$\langle p_i, p_j \rangle$, {name}")  # fmt: skip
 
 
-def mean_by_displacement(runs: Sequence[Trained], record: int, shown: bool) -> FloatArray:
+def mean_by_displacement(runs: Sequence[Trained], record: int, as_shuffled: bool) -> FloatArray:
     """Mean of <p_i, p_j> by how far apart patches i and j are, in the units of the contrast.
 
     Parameters
     ----------
     runs : sequence of Trained
     record : int
-    shown : bool
-        Places in the images that the network sees, else in the original ones.
+    as_shuffled : bool
+        Positions in the shuffled images that the network trains on, else in the original ones.
 
     Returns
     -------
@@ -217,7 +213,7 @@ def mean_by_displacement(runs: Sequence[Trained], record: int, shown: bool) -> F
     total, count = np.zeros((2, 2 * reach + 1, 2 * reach + 1))
     for run in runs:
         gram = standardized(run.gram(record)[None])[0]
-        y, x = np.divmod(run.places(shown), grid)
+        y, x = np.divmod(run.places(as_shuffled), grid)
         down, across = y[None, :] - y[:, None], x[None, :] - x[:, None]
         inside = (np.abs(down) <= reach) & (np.abs(across) <= reach)
         at = down[inside] + reach, across[inside] + reach

@@ -103,7 +103,7 @@ def transfer_row(system: System, parameters: Any, seeds: int, seed: int) -> dict
     seeds : int
         How many.
     seed : int
-        Of everything that is drawn.
+        Of everything random.
 
     Returns
     -------

@@ -44,7 +44,7 @@ EXPONENT_SHARE = 0.8
 
 DRAWS = 40_000
 LARGEST_SAMPLE = 1e9
-"""Products of a value and an attention beyond which fewer are drawn."""
+"""Products of a value and an attention beyond which fewer are sampled."""
 
 LARGEST_CONVOLUTION = 4e9
 """Additions beyond which an exact error is not computed."""
@@ -189,7 +189,7 @@ def theorem_3_2(study: Study) -> Finding:
 
     The exponent in D of the exact error at fixed C and q(D - C) tends to C - 1, the probability
     that one random set is all -y; as C grows it passes every power, which is d^(-omega(1)). By
-    default for several C at q(D - C) = C^2, where sign(Z) errs more than 1/8; given parameters,
+    default for several C at q(D - C) = C^2, where sign(Z) errs more than 1/8; with parameters,
     at their C and q(D - C), from their D on.
     """
     size, degree = WITNESS, 3

@@ -63,11 +63,8 @@ def theorem_4_1(study: Study) -> Finding:
         reason = f"at time {time:g} rho is above gamma at D={lost}: no association"
     if not decided:
         reason += "; sign(Z) is nearly as good as the best rule, so errors decide nothing"
-    reason += "; errors " + ", ".join(
-        f"{row['error']:.2g} (D={row['D']}; irreducible {row['irreducible']:.2g}, "
-        f"linear rule {row['linear']:.2g})"
-        for row in study.rows
-    )
+    errors_there = "{error:.2g} (D={D}; irreducible {irreducible:.2g}, linear rule {linear:.2g})"
+    reason += f"; errors {study.words(errors_there)}"
     population.draw_along(study, cases, "population risk", lambda run: run["risk"])
     return study.conclude(most, reason, holds=holds, parameters={"time": time})
 
@@ -98,13 +95,9 @@ def event_1(study: Study) -> Finding:
     elif falling:
         reason += f"; alpha falls before T0 at D={falling}"
     else:
-        times = ", ".join(f"{row['T0']:.3g} (D={row['D']})" for row in study.rows)
-        errors_there = ", ".join(
-            f"{row['error']:.3g} ({row['linear']:.3g}, {row['irreducible']:.2g})"
-            for row in study.rows
-        )
+        errors_there = study.words("{error:.3g} ({linear:.3g}, {irreducible:.2g})")
         reason += (
-            f", while alpha has risen all the way; T0 = {times}"
+            f", while alpha has risen all the way; T0 = {study.words('{T0:.3g} (D={D})')}"
             f"; errors there (of sign(Z), irreducible): {errors_there}"
         )
     with_event = [case for case in cases if case.run.events["T0"]]

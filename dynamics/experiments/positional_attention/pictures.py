@@ -167,7 +167,7 @@ def association(data: Mapping[str, Any]) -> Any:
 
 
 def _test_error(panel: Axes, steps: Any, error: Any, least: float) -> None:
-    """Test error; what no draw got wrong has no place on a logarithmic axis."""
+    """Test error; an error of zero is not on a logarithmic axis."""
     positive = error > 0
     panel.plot(steps[positive], error[positive], color=style.BLUE)
     panel.set(yscale="log", ylabel="test error, share of samples")
@@ -191,7 +191,7 @@ def convolution(
     data : mapping
         Of the figure.
     kinds : sequence of (label, runs)
-        What is drawn in one look; the matrix is that of the first run.
+        One colour and dash each; the matrix is that of the first run.
     columns : int
         Of the grid.
 

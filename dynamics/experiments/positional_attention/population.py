@@ -24,6 +24,8 @@ from dynamics.systems.positional_attention.full import brute_configurations
 from dynamics.training.flow import flow
 from dynamics.training.gradient_descent import descend
 
+SHOWN = ("D", "C", "q", "p", "nu", "beta")
+"""Parameters that verdicts and pictures name."""
 REGIME = (32, 64, 128)
 THOROUGH = (*REGIME, 256, 512)
 SIGNAL = 14.0
@@ -74,7 +76,7 @@ def population_flow(make: Any, parameters: Any, time: float) -> Case:
 
 def sizes_of(parameters: Any) -> dict[str, Any]:
     """The parameters that a verdict is about, as plain values."""
-    return {name: getattr(parameters, name) for name in ("D", "C", "q", "p", "nu", "beta")}
+    return {name: getattr(parameters, name) for name in SHOWN}
 
 
 def draw_along(

@@ -8,8 +8,8 @@ There is no augmentation: shifts and flips would mean other things after the per
 
 Positions start as :math:`N(0, s_P^2)`. At the usual 0.02 they must be learned before vanilla
 attention can tell patches apart; at 1 they tell patches apart from the start, and hardly move. Both
-starts are trained, because the first is where association can be seen, and the second where vanilla
-attention is at its best within the steps of the protocol.
+starts are trained: association is measured from the first, and vanilla attention is at its best
+within the steps of the protocol from the second.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.experiments.figure import Drawing, FigureRequest, with_flags
-from dynamics.experiments.images import check_no_parameters, checkpoint_folder
+from dynamics.experiments.images import ascending, request_on_images
 from dynamics.experiments.positional_attention import image_pictures
 from dynamics.images import datasets, protocol
 from dynamics.images.datasets import Images
@@ -138,11 +138,11 @@ class Trials:
         return estimate(next(pairs) - next(pairs))
 
     def p_values(
-        self, name: str, moved: bool, which: str, record: int = -1, shown: bool = False
+        self, name: str, moved: bool, which: str, record: int = -1, as_shuffled: bool = False
     ) -> list[float]:
         """P-values of association of every seed: of the scores for either sign."""
-        found = [run.association(which, record, shown) for run in self.runs[name, moved]]
-        return [each.p_value if which == "gram" else each.either for each in found]
+        results = [run.association(which, record, as_shuffled) for run in self.runs[name, moved]]
+        return [each.p_value if which == "gram" else each.either for each in results]
 
 
 def train_all(plan: Plan, folder: Path | None = None) -> Trials:
@@ -152,7 +152,7 @@ def train_all(plan: Plan, folder: Path | None = None) -> Trials:
     ----------
     plan : Plan
     folder : Path, optional
-        Where runs are kept; those that are there go on, or are done.
+        Of the checkpoints of the runs; those that have one go on, or are done.
     """
     images = datasets.load(plan.data)
     patch = plan.patch or PATCHES.get(images.side, 1)
@@ -175,10 +175,8 @@ def train_all(plan: Plan, folder: Path | None = None) -> Trials:
     return Trials(plan, patch, shuffle, images, runs)
 
 
-@lru_cache(maxsize=4)
-def train_once(plan: Plan) -> Trials:
-    """The same without a folder; claims share runs."""
-    return train_all(plan)
+train_once = lru_cache(maxsize=4)(train_all)
+"""The same, with the runs that claims share."""
 
 
 def rows(trials: Trials) -> Iterator[dict[str, Any]]:
@@ -193,8 +191,8 @@ def rows(trials: Trials) -> Iterator[dict[str, Any]]:
             yield {"network": name, "steps": steps} | _accuracies(trials, name, steps)
     for name in trials.names:
         for moved in trials.plan.pixels if name != CONTROL else ():
-            for shown in (False, True) if moved else (False,):
-                yield _associations(trials, name, moved, shown)
+            for as_shuffled in (False, True) if moved else (False,):
+                yield _associations(trials, name, moved, as_shuffled)
 
 
 def _accuracies(trials: Trials, name: str, steps: int) -> dict[str, Any]:
@@ -212,16 +210,17 @@ def _accuracies(trials: Trials, name: str, steps: int) -> dict[str, Any]:
     return row
 
 
-def _associations(trials: Trials, name: str, moved: bool, shown: bool) -> dict[str, Any]:
+def _associations(trials: Trials, name: str, moved: bool, as_shuffled: bool) -> dict[str, Any]:
     """P-values over all seeds, before training beside those at each length."""
     row: dict[str, Any] = {
-        "network": name, "pixels": _word(moved), "neighbours in": "shown" if shown else "original",
+        "network": name, "pixels": _word(moved),
+        "neighbours in": "shown" if as_shuffled else "original",
     }  # fmt: skip
     letters = {"gram": "<p,p>", "scores": "A"} if name.startswith(POSITIONAL) else {"gram": "<p,p>"}
     for which, letter in letters.items():
         for steps in (0, *trials.plan.steps):
             record = trials.plan.records.index(steps)
-            values = trials.p_values(name, moved, which, record, shown)
+            values = trials.p_values(name, moved, which, record, as_shuffled)
             row[f"p {letter} at {steps}"] = protocol.combined_p_value(values)
     return row
 
@@ -243,18 +242,15 @@ def images_figure(system: System, request: FigureRequest) -> Drawing:
     request : FigureRequest
     """
     quick = {
-        "data": "digits", "permuted": 0, "resume": 0, "checkpoints": "", "patch": 0, "shuffle": 0,
-        "steps": STEPS, "spreads": SPREADS, "seeds": SEEDS, "samples": 0, "tests": 0,
+        "data": "digits", "permuted": 0, "patch": 0, "shuffle": 0, "steps": STEPS,
+        "spreads": SPREADS, "seeds": SEEDS, "samples": 0, "tests": 0,
     }  # fmt: skip
-    options = request.options(quick, {"steps": (500, 2000, 8000)})
-    check_no_parameters(system, request, "images")
-    plan = Plan(
-        options["data"], options["patch"], options["shuffle"],
-        tuple(sorted(set(options["steps"]))), tuple(sorted(set(options["spreads"]))),
-        tuple(request.seeds(options["seeds"])),
-        (True,) if options["permuted"] else (False, True), options["samples"], options["tests"],
-    )  # fmt: skip
-    trials = train_all(plan, checkpoint_folder(options))
+    thorough = {"steps": (500, 2000, 8000)}
+    options, folder = request_on_images(system, request, "images", quick, thorough)
+    pixels = (True,) if options.pop("permuted") else (False, True)
+    options |= {name: ascending(options[name]) for name in ("steps", "spreads")}
+    plan = Plan(**options, pixels=pixels)
+    trials = train_all(plan, folder)
     table = list(rows(trials))
     return Drawing(
         image_pictures.draw(trials), {"plan": vars(plan), **data_of(trials)}, caption(trials), table
@@ -262,7 +258,7 @@ def images_figure(system: System, request: FigureRequest) -> Drawing:
 
 
 def data_of(trials: Trials) -> dict[str, Any]:
-    """What is drawn, as plain values: network, pixels -> every seed along the steps.
+    """What the picture shows, as plain values: network, pixels -> every seed along the steps.
 
     Parameters
     ----------
@@ -283,10 +279,10 @@ def _views(moved: bool) -> tuple[str, ...]:
     return ("", " as shown") if moved else ("",)
 
 
-def _series(runs: Sequence[Trained], which: str, shown: bool) -> list[dict[str, list[Any]]]:
+def _series(runs: Sequence[Trained], which: str, as_shuffled: bool) -> list[dict[str, list[Any]]]:
     """Contrast of each head and p-values at every record, a seed each."""
-    found = [
-        [run.association(which, record, shown) for record in range(len(run.run.steps))]
+    results = [
+        [run.association(which, record, as_shuffled) for record in range(len(run.run.steps))]
         for run in runs
     ]
     return [
@@ -295,7 +291,7 @@ def _series(runs: Sequence[Trained], which: str, shown: bool) -> list[dict[str, 
             "p_value": [each.p_value for each in series],
             "either": [each.either for each in series],
         }
-        for series in found
+        for series in results
     ]
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import matplotlib as mpl
@@ -19,7 +18,8 @@ from matplotlib.lines import Line2D
 
 from dynamics.analysis.comparison import compare
 from dynamics.experiments.figure import Drawing, FigureRequest, page, state, stated
-from dynamics.experiments.positional_attention.population import population_flow
+from dynamics.experiments.measurement import computed_once
+from dynamics.experiments.positional_attention.population import SHOWN, population_flow
 from dynamics.plotting import style
 from dynamics.problem import FloatArray
 from dynamics.registry import System
@@ -76,28 +76,19 @@ def stable_rate(system: System, parameters: Any) -> float:
     return min(RATE, float(f"{BELOW_LIMIT * np.nanmin(limits):.1g}"))
 
 
-def train(
-    system: System, parameters: Any, samples: int, seed: int, schedule: Schedule
-) -> Trajectory:
+@computed_once(8, "FullEmpirical")
+def train(make: Any, parameters: Any, samples: int, seed: int, schedule: Schedule) -> Trajectory:
     """Gradient descent on N noisy samples from a random start (single precision sums).
-
-    The last runs are cached, because checks share them.
 
     Parameters
     ----------
-    system : System
+    make : System
     parameters : Parameters
     samples : int
         N.
     seed : int
     schedule : Schedule
     """
-    make: Any = system.FullEmpirical
-    return _trained(make, parameters, samples, seed, schedule)
-
-
-@lru_cache(maxsize=8)
-def _trained(make: Any, parameters: Any, samples: int, seed: int, schedule: Schedule) -> Trajectory:
     problem = make(parameters, samples, seed, dtype="float32")
     record = np.unique(np.rint(np.geomspace(1, schedule.steps, 60)).astype(int))
     return descend(problem, schedule.eta, schedule.steps, record)
@@ -177,9 +168,7 @@ def deviation_figure(system: System, request: FigureRequest) -> Drawing:
         f"reduced run after 200 steps ({stated(law, 'D', 'C', 'q', 'd', 'sigma')}). Exponents of "
         f"N: {exponents}."
     )
-    axes = state(
-        _deviation_picture(data, distances), system, law, *["D", "C", "q", "p", "nu", "beta"]
-    )
+    axes = state(_deviation_picture(data, distances), system, law, *SHOWN)
     return Drawing(axes, data, caption)
 
 
@@ -267,8 +256,8 @@ def phase_figure(system: System, request: FigureRequest) -> Drawing:
         "means that the model has memorised."
     )
     more = {"eta": schedule.eta, "time": schedule.time, "seeds": len(seeds)}
-    shown = ["D", "C", "p", "nu", "beta"]
-    return Drawing(state(_phase_picture(data), system, law, *shown, **more), data, caption)
+    names = [name for name in SHOWN if name != "q"]
+    return Drawing(state(_phase_picture(data), system, law, *names, **more), data, caption)
 
 
 def _phase_picture(data: Mapping[str, Any]) -> Any:

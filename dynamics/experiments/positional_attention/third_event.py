@@ -19,6 +19,7 @@ from dynamics.experiments.figure import Drawing, FigureRequest, page, state, sta
 from dynamics.experiments.measurement import TIME, Case, Study, Undecided, measures
 from dynamics.experiments.positional_attention.population import population_flow, sizes_of
 from dynamics.experiments.verify import Finding
+from dynamics.experiments.wording import listed
 from dynamics.plotting import style
 from dynamics.plotting.labels import logarithmic as ticks
 from dynamics.registry import System
@@ -104,7 +105,8 @@ def zero_error(study: Study) -> Finding:
     resting = [row for row in late if abs(row["fall_of_risk"]) < AT_REST]
     most = max((row["criterion"] for row in zero), default=float("nan"))
     above = [row["error"] for row in study.rows if row["criterion"] >= 1]
-    parts = [f"at time {horizon:g} the error is zero at criteria {_numbers(zero)}"] if zero else []
+    criteria = listed(sorted(row["criterion"] for row in zero))
+    parts = [f"at time {horizon:g} the error is zero at criteria {criteria}"] if zero else []
     if above:
         least = min(row["criterion"] for row in study.rows if row["criterion"] >= 1)
         parts.append(f"at least {min(above):.1e} from {least:.3g} on, which is proved")
@@ -118,17 +120,13 @@ def zero_error(study: Study) -> Finding:
     holds: bool | None = not resting and not most >= 1
     if holds and len(late) == len(study.rows):
         holds = None
-    shown = most
+    value = most
     if not zero:  # the other direction alone
         study.quantity, study.relation = "least criterion of a run with an error at the end", ">="
-        shown = min(row["criterion"] for row in study.rows)
+        value = min(row["criterion"] for row in study.rows)
         parts.append("no run here has error zero, so that one direction alone is seen")
     where = {"time": horizon}
-    return study.conclude(shown, "; ".join(parts), holds=holds, missing="time", parameters=where)
-
-
-def _numbers(rows: Sequence[Mapping[str, Any]]) -> str:
-    return ", ".join(f"{number:.3g}" for number in sorted(row["criterion"] for row in rows))
+    return study.conclude(value, "; ".join(parts), holds=holds, missing="time", parameters=where)
 
 
 def event_III(system: System, request: FigureRequest) -> Drawing:  # noqa: N802 (its letter)

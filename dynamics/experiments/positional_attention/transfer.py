@@ -13,8 +13,8 @@ Equal rows of S are one row that counts several times: L rows for attention to t
 X_j\rangle`: a linear rule, and its error is that of sign(Z) at least
 (`theory.systems.positional_attention.linear_rules`), however many the samples.
 
-Pooled noise is Gaussian with covariance :math:`\sigma^2 D^2 S S^T` between rows, so it is drawn as
-such, with one vector a distinct row; test data need one number a patch
+Pooled noise is Gaussian with covariance :math:`\sigma^2 D^2 S S^T` between rows, so it is sampled
+as such, with one vector a distinct row; test data need one number a patch
 (`dynamics.systems.positional_attention.empirical.sampling`).
 
 The paper's descent has one rate. Here the rate of a run is halved wherever its loss rises, so that
@@ -53,7 +53,7 @@ NUMBERS_AT_ONCE = 1 << 18
 """Numbers of pooled samples that are trained at once: several seeds, within the cache."""
 TEST_NUMBERS_AT_ONCE = 1 << 15
 LARGEST_TEST = 2e7
-"""Values of patches of the test data beyond which fewer samples are drawn."""
+"""Values of patches of the test data beyond which there are fewer samples."""
 HALF = 0.5
 """Error above which a run has learned the opposite feature rather than a poor one."""
 ROUNDING = 1e-13
@@ -295,7 +295,7 @@ class Downstream:
     weights : float array, shape (D, D)
         S, every row with sum 1.
     seed : int
-        Of the test data, and of everything that is drawn for the seeds of `errors`.
+        Of the test data, and of everything random for the seeds of `errors`.
     test_samples : int
     """
 

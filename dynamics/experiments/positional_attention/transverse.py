@@ -5,7 +5,7 @@ Two measurements of the exact population dynamics. The linear one: the amplifica
 (`dynamics.analysis.transverse_stability`). The other is
 not linear: the full population flow from :math:`A_{ij} \sim N(0, \omega^2)`, at the omega of the
 parameters and at larger ones, with the share of rows that stay associated. N is infinite here, so
-what is seen is the random start alone.
+what is measured is the effect of the random start alone.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from dynamics.analysis.transverse_stability import Transverse, transverse
 from dynamics.experiments.figure import Drawing, FigureRequest, edges, page, state, stated
 from dynamics.experiments.measurement import Study, Undecided, measures
+from dynamics.experiments.positional_attention.population import SHOWN
 from dynamics.experiments.verify import Finding
 from dynamics.plotting import style
 from dynamics.registry import System
@@ -47,7 +48,7 @@ KINDS = {
 """What a transverse direction moves -> colour, label."""
 EXACT_FIRST = ("sets", "patches", "gamma", "rho")
 SMALLEST = 1e-5
-"""Curvatures below this are drawn on a linear scale."""
+"""Curvatures below this are on a linear scale."""
 
 
 @measures(
@@ -226,13 +227,7 @@ def transverse_figure(system: System, request: FigureRequest) -> Drawing:
         f"{1 / max(law.omega, 1e-300):.4g}."
     )
     data = {name: getattr(result, name) for name in names}
-    axes = state(
-        transverse_picture(result, law.omega),
-        system,
-        law,
-        *["D", "C", "q", "p", "nu", "beta"],
-        "omega",
-    )
+    axes = state(transverse_picture(result, law.omega), system, law, *SHOWN, "omega")
     return Drawing(axes, data, caption)
 
 
@@ -261,13 +256,7 @@ def omega_figure(system: System, request: FigureRequest) -> Drawing:
         f"{options['seeds']} seeds): the share of rows that are "
         f"associated. The dashed line is 1/Phi_max = {1 / peak:.3g}."
     )
-    axes = state(
-        _omega_picture(data),
-        system,
-        law,
-        *["D", "C", "q", "p", "nu", "beta"],
-        seeds=options["seeds"],
-    )
+    axes = state(_omega_picture(data), system, law, *SHOWN, seeds=options["seeds"])
     return Drawing(axes, data, caption)
 
 
@@ -319,12 +308,8 @@ def transverse_picture(result: Transverse, omega: float) -> Any:
         if omega > 0:
             below.axhline(1 / omega, color=style.GREY, lw=0.8, ls=":")
             text = rf"$1/\omega$, $\omega = {omega:g}$"
-            side: Any = {
-                "transform": below.get_yaxis_transform(),
-                "color": style.GREY,
-                "va": "bottom",
-            }
-            below.text(0.01, 1.06 / omega, text, **side)
+            side = below.get_yaxis_transform()
+            below.text(0.01, 1.06 / omega, text, transform=side, color=style.GREY, va="bottom")
         if peak > 0:
             spot = result.time[peak], result.peak
             below.plot(*spot, "o", color=style.VERMILION, ms=5)
@@ -340,12 +325,8 @@ def transverse_picture(result: Transverse, omega: float) -> Any:
                 continue
             for panel in axes:
                 panel.axvline(event.time, color=style.GREY, lw=0.8, ls="-.", zorder=0)
-            above: Any = {
-                "transform": axes[0].get_xaxis_transform(),
-                "color": style.GREY,
-                "ha": "center",
-            }
-            axes[0].text(event.time, 1.01, label, va="bottom", **above)
+            top: Any = {"transform": axes[0].get_xaxis_transform(), "ha": "center"}
+            axes[0].text(event.time, 1.01, label, va="bottom", color=style.GREY, **top)
     return axes
 
 

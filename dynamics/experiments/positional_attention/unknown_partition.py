@@ -159,7 +159,7 @@ def needed_along_size(
     sizes : sequence of int
         D.
     seeds, seed : int
-        How many, and the seed of everything that is drawn.
+        How many, and the seed of everything random.
 
     Returns
     -------

@@ -23,7 +23,6 @@ from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import listed
 from dynamics.problem import FloatArray
 from dynamics.results.trajectory import Trajectory
-from dynamics.training.gradient_descent import descend
 from theory.systems.shallow_vit.attention_limits import ceiling
 
 CLOSE = 0.95
@@ -133,11 +132,11 @@ def rate(study: Study) -> Finding:
         study.row(numbers, steps=steps, why=_why(case, slope, last), confusion=law.n_confusion > 0)
         study.curve(rf"$\alpha_\# = {law.alpha_confusion:g}$", time[1:], left[1:])
     slope = study.rows[0]["exponent"]
-    reason = "; ".join(
-        f"alpha_# = {r['alpha_confusion']:g}: falls as time to the power {r['exponent']:.2g}, "
-        f"{r['left']:.2g} is left after {r['steps']} steps, where training ends{r['why']}"
-        for r in study.rows
+    template = (
+        "alpha_# = {alpha_confusion:g}: falls as time to the power {exponent:.2g}, {left:.2g} is "
+        "left after {steps} steps, where training ends{why}"
     )
+    reason = study.words(template, "; ")
     study.draw(TIME, "1 - attention of relevant queries")
     if study.rows[0]["confusion"]:
         reason = (
@@ -193,15 +192,6 @@ def _long(study: Study) -> list[runs.Case]:
     return [runs.run_of(study, each, eta=FINE) for each in laws]
 
 
-def _until_it_rests(problem: Any, eta: float, steps: int) -> Trajectory:
-    """A run to a quarter of the steps, to half or to all: where it stands still, it has ended."""
-    for part in (4, 2, 1):
-        run = descend(problem, eta, steps // part, record=RECORD)
-        if runs.step_of_rest(problem, run) is not None:
-            break
-    return run
-
-
 @without_rounding
 @measures(
     "mean attention to label-relevant tokens at the end, the best margin", ">=", MEAN_CLOSE, None,
@@ -211,7 +201,8 @@ def figure_4(study: Study) -> Finding:
     """Mean attention to relevant tokens on noisy tokens, at both margins."""
     for law in runs.both_margins(study):
         problem = study.system.FullEmpirical(law, runs.SAMPLES, study.seed, test_samples=1)
-        run = _until_it_rests(problem, study.rate(runs.ETA), study.horizon(STEPS))
+        parts = [study.horizon(STEPS) // part for part in (4, 2, 1)]
+        run = runs.descend_in_parts(problem, study.rate(runs.ETA), parts, RECORD)
         relevant = run["relevant"]
         study.row(
             {"case": runs.margin_word(law), "start": float(relevant[0])},
@@ -220,11 +211,11 @@ def figure_4(study: Study) -> Finding:
         )  # fmt: skip
         study.curve(runs.margin_word(law), run.steps, relevant)
     levels = {"close to 1": MEAN_CLOSE}
-    reason = "; ".join(
-        f"{r['case']}: from {r['start']:.3g} to {r['end']:.3g} in {r['steps']} steps (queries "
-        f"relevant {r['by']['relevant']:.3g}, confusion {r['by']['confusion']:.3g}, others "
-        f"{r['by']['other']:.3g})" for r in study.rows
-    )  # fmt: skip
+    template = (
+        "{case}: from {start:.3g} to {end:.3g} in {steps} steps (queries relevant "
+        "{by[relevant]:.3g}, confusion {by[confusion]:.3g}, others {by[other]:.3g})"
+    )
+    reason = study.words(template, "; ")
     if (top := limit(law)) is not None:
         levels |= {"ceiling": top}
         reason += f"; without noise at most {top:.3g}"

@@ -22,8 +22,6 @@ from dynamics.phase_diagrams.threshold import Threshold, threshold
 from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.results.power_law import PowerLaw, power_law
-from dynamics.results.trajectory import Trajectory
-from dynamics.training.gradient_descent import descend
 
 SUCCESS = 1e-3
 """Test loss below which a trial succeeds (Section 4.1)."""
@@ -138,9 +136,11 @@ def _row(
 ) -> tuple[FloatArray, FloatArray]:
     loss, steps = np.full((2, len(counts), trials), np.nan)
     shares: list[float] = []
+    horizons = [round(steps * ETA / eta) for steps in (FIRST_STEPS, STEPS)]
     for i, samples in enumerate(counts):
         for j in range(trials):
-            run = _trained(make(law, samples=samples, seed=seed + j), eta)
+            problem = make(law, samples=samples, seed=seed + j)
+            run = runs.descend_in_parts(problem, eta, horizons)
             loss[i, j] = np.inf if run.outcome.failed else run["test_loss"][-1]
             stop = run.events["t_zero"].step
             if stop is not None:
@@ -149,15 +149,6 @@ def _row(
         if ended(shares):
             break
     return loss, steps
-
-
-def _trained(problem: Any, eta: float) -> Trajectory:
-    """A run until it stands still, or to the last step."""
-    first, last = (round(steps * ETA / eta) for steps in (FIRST_STEPS, STEPS))
-    run = descend(problem, eta, first, record=[first])
-    if runs.step_of_rest(problem, run) is None:
-        run = descend(problem, eta, last, record=[last])
-    return run
 
 
 def stored_trials(

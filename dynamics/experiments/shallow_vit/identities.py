@@ -98,9 +98,8 @@ def _equal(study: Study, y_label: str) -> Finding:
             "precision",
         )
     word = "equal to rounding" if most <= ROUNDING else "different"
-    words = "; ".join(f"{row['case']}: {row['difference']:.1e}" for row in study.rows)
     study.draw("step", y_label, {"rounding": ROUNDING})
-    reason = f"{word} over {STEPS} steps ({words})"
+    reason = f"{word} over {STEPS} steps ({study.words('{case}: {difference:.1e}', '; ')})"
     return study.conclude(most, reason, holds=study.met(most))
 
 

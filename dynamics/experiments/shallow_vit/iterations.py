@@ -33,13 +33,12 @@ from dynamics.registry import System
 from dynamics.results.expression import Expression
 from dynamics.results.power_law import exponent
 from dynamics.sweep.worker_pool import cores
-from dynamics.training.gradient_descent import descend
 from dynamics.validation import refuse
 
 ETA, STEPS = 0.05, 20_000
 SEEDS, MORE_SEEDS = 3, 60
 CLEARLY = 2.0
-"""Standard errors from which growth is seen."""
+"""Standard errors from which on growth is significant."""
 RATES = (0.025, 0.05, 0.1)
 SIGMAS = (0.0, 0.1, 0.2, 0.3)
 STARTS = {"sigma": (0.0, 0.1, 0.2), "delta": (0.0, 0.2, 0.4)}
@@ -126,12 +125,9 @@ def steps_to_zero(
 
 @computed_once(512)
 def _steps(make: Any, law: Any, seed: int, eta: float) -> float:
-    problem = make(law, seed=seed)
-    for horizon in (1000, 5000, STEPS):
-        event = descend(problem, eta, horizon, record=[horizon]).events["t_zero"]
-        if event.step is not None:
-            return float(event.step)
-    return float("nan")
+    run = runs.descend_in_parts(make(law, seed=seed), eta, (1000, 5000, STEPS))
+    step = run.events["t_zero"].step
+    return float("nan") if step is None else float(step)
 
 
 def _steps_of(study: Study, laws: Sequence[Any], eta: float = ETA, few: int = SEEDS) -> FloatArray:
@@ -250,7 +246,7 @@ def _with_sigma(study: Study, law: Any) -> Finding:
 def remark_3(study: Study) -> Finding:
     """Steps over the error of the initial values, and of the initial keys and queries."""
     law, least, words = study.law(L=100), [], []
-    seen = {True: "grows", False: "falls", None: "no growth beyond the error"}
+    verbs = {True: "grows", False: "falls", None: "no growth beyond the error"}
     for name, values in STARTS.items():
         laws = [replace(law, **{name: value}) for value in values]
         for each in laws:
@@ -262,7 +258,7 @@ def remark_3(study: Study) -> Finding:
         least.append(float(slope / error))
         grows = None if abs(least[-1]) <= CLEARLY else least[-1] > 0
         words.append(
-            f"with {name} T {seen[grows]} (d ln T / d {name} = {slope:.2g} +- {error:.1g}, steps "
+            f"with {name} T {verbs[grows]} (d ln T / d {name} = {slope:.2g} +- {error:.1g}, steps "
             f"{listed(steps.mean(axis=1), 4)} at {listed(values)})"
         )
         study.row({"error": name, "values": list(values), "steps": steps.tolist()})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from math import log, log10, nan, pi
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ LINEAR_LOSS = {"none": (0.01, 1600), "attention": (0.01, 1600), "values": (0.002
 """Learning rate and steps with the linear loss, by what is frozen: before steps become too long."""
 RECORDS = 200
 DECADES = 2.0
-"""Of time, through which growth with log t has to be seen."""
+"""Of time, through which growth with log t has to last."""
 LINEAR_NEURONS = 300
 ONCE = ("step size", "seed")
 
@@ -60,12 +61,17 @@ def _lucky_cases(study: Study, sides: tuple[int, ...] = (0, 1)) -> list[runs.Cas
     return cases
 
 
-def _by_definition(case: runs.Case) -> Finding:
-    """What the literal words say: of the neurons that Definition 2 calls lucky at the start."""
-    start, law = case.problem.instance.start, case.parameters
+def _angles(problem: Any) -> FloatArray:
+    """Angles of neurons with p_1 and p_2 at the start, shape (m, 2); NaN at length zero."""
+    start = problem.instance.start
     with np.errstate(divide="ignore", invalid="ignore"):
         cosines = (start.W_O @ start.p[:, :2]) / np.linalg.norm(start.W_O, axis=1)[:, None]
-    many = int((np.arccos(np.clip(cosines, -1, 1)) <= law.sigma).any(axis=1).sum())
+    return np.asarray(np.arccos(np.clip(cosines, -1, 1)))
+
+
+def _by_definition(case: runs.Case) -> Finding:
+    """What the literal words say: of the neurons that Definition 2 calls lucky at the start."""
+    many = int((_angles(case.problem) <= case.parameters.sigma).any(axis=1).sum())
     reason = "none at the start, so that nothing is said" if many == 0 else "not followed here"
     return Finding(None, "neurons that are lucky by Definition 2", many, 1.0, reason, relation=">=")
 
@@ -135,10 +141,11 @@ def growth_of_keys(study: Study) -> Finding:
                   decades=_decades(time, squares), end=float(time[-1]))  # fmt: skip
         study.curve(name, time[1:], squares[1:])
     rows = [row for row in study.rows if row["case"].startswith("hinge")] or study.rows
-    reason = "; ".join(
-        f"{r['case']}: growth times {r['ratio']:.3g} (1 is log t) in {r['decades']:.2g} decades of "
-        f"time, direction of q_1 at the cosine {r['cosine']:.3g}" for r in study.rows
-    )  # fmt: skip
+    template = (
+        "{case}: growth times {ratio:.3g} (1 is log t) in {decades:.2g} decades of time, direction "
+        "of q_1 at the cosine {cosine:.3g}"
+    )
+    reason = study.words(template, "; ")
     study.draw(TIME, r"$\|q_1\|^2$")
     far = max(rows, key=lambda r: abs(np.log(r["ratio"])) if r["ratio"] > 0 else np.inf)
     grows = all(r["cosine"] >= TURNED and r["largest_fall"] <= FALLS for r in rows)
@@ -249,12 +256,9 @@ def lemma_3(study: Study) -> Finding:
     law = study.law()
     epsilon = least_epsilon(law.M, law.m, runs.SAMPLES)
     study.bound = law.m * claimed_share(law.M, law.sigma, epsilon)
-    start = study.system.ReducedPopulation(law, seed=study.seed).instance.start
-    lengths = np.linalg.norm(start.W_O, axis=1)
-    if not lengths.all():
+    angles = _angles(study.system.ReducedPopulation(law, seed=study.seed))
+    if np.isnan(angles).any():
         raise Undecided("neurons of length zero have no direction", "law", parameters=asdict(law))
-    cosines = start.W_O @ start.p[:, :2] / lengths[:, None]
-    angles = np.arccos(np.clip(cosines, -1, 1))
     counts = (angles <= law.sigma).sum(axis=0)
     expected = law.m * cap_share(law.d, law.sigma)
     reason = (

@@ -109,6 +109,27 @@ def step_of_rest(problem: Any, run: Trajectory) -> int | None:
     return run.events["t_zero"].step if problem.parameters.loss == "hinge" else None
 
 
+def descend_in_parts(
+    problem: Any, eta: float, horizons: Iterable[int], record: int | None = None
+) -> Trajectory:
+    """Gradient descent to the first of several horizons by which it stands still, or to the last.
+
+    Parameters
+    ----------
+    problem : ReducedPopulation or FullEmpirical
+    eta : float
+    horizons : iterable of int
+        Steps, ascending.
+    record : int, optional
+        Steps between records; by default the end is recorded alone.
+    """
+    for steps in horizons:
+        run = descend(problem, eta, steps, record=record or [steps])
+        if step_of_rest(problem, run) is not None:
+            break
+    return run
+
+
 def margin_word(parameters: Any) -> str:
     """The margin as it is written: 1, or the root of m."""
     same = abs(parameters.margin - sqrt(parameters.m)) < 1e-9 * parameters.margin

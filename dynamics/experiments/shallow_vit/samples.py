@@ -270,10 +270,10 @@ def _same_ratios(study: Study, laws: Sequence[Any]) -> Finding:
     same = [replace(law, data="fixed") for law in laws]
     counts = COUNTS[:FIRST]
     rows = trials_of(study.system, same, study.seed, TRIALS, counts, study.rate(ETA))
-    known = [n50.bound if np.isnan(n50.value) else n50.value for n50 in rows.thresholds]
+    values = [n50.bound if np.isnan(n50.value) else n50.value for n50 in rows.thresholds]
     reason = f"with two distinct samples N50 = {rows}: there is no growth to fit"
     quantity = "largest N50 over alpha_*, the same ratios in all samples"
-    return Finding(None, quantity, max(known), counts[0], reason, relation=">")
+    return Finding(None, quantity, max(values), counts[0], reason, relation=">")
 
 
 @measures("exponent of N50 in 1/(1 - sigma)", "==", 2.0, None, STEP_SIZE)

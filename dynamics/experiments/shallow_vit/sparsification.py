@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from dynamics.experiments.figure import Drawing, FigureRequest, page, stated, title
-from dynamics.experiments.measurement import LINEAR, Study, measures
+from dynamics.experiments.measurement import LINEAR, Study, computed_once, measures
 from dynamics.experiments.shallow_vit.runs import PATTERNS, folder, stored_sweep, values
 from dynamics.experiments.verify import Check, Finding
 from dynamics.experiments.wording import listed
@@ -57,14 +56,13 @@ def _losses(
 ) -> FloatArray:
     """Test loss at the end, shape (removed, seeds)."""
     training = tuple((TRAINING | changed).items())
-    make: Any = study.system.FullEmpirical
     rate, steps = study.rate(ETA), study.horizon(STEPS)
-    rows = [[_loss(make, law, rule, share, seed, training, rate, steps) for seed in seeds]
+    rows = [[_loss(study.system, law, rule, share, seed, training, rate, steps) for seed in seeds]
             for share in removed]  # fmt: skip
     return np.array(rows)
 
 
-@lru_cache(maxsize=512)
+@computed_once(512, "FullEmpirical")
 def _loss(
     make: Any, law: Any, rule: str, share: float, seed: int, training: Any, eta: float, steps: int
 ) -> float:

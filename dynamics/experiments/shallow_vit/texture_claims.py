@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dynamics.experiments.images import ERRORS, on_images
+from dynamics.experiments.images import ERRORS, measured_on_images
 from dynamics.experiments.measurement import Measurement, Study, measures
 from dynamics.experiments.shallow_vit import textured_images
 from dynamics.experiments.shallow_vit.textured_images import (
@@ -26,8 +26,8 @@ from dynamics.images.protocol import estimate
 
 def _trials(study: Study) -> Trials:
     samples = SAMPLES if study.thorough else SAMPLES[1::2]
-    with on_images(study):
-        return textured_images.train_once(samples, tuple(study.seeds(SEEDS, 10)))
+    seeds = tuple(study.seeds(SEEDS, 10))
+    return measured_on_images(study, textured_images.train_once, samples, seeds)
 
 
 def _made(trials: Trials) -> str:

@@ -1,4 +1,4 @@
-"""The picture of Section 4.2 on small images: what is seen, accuracies, successes, the spurious."""
+"""The picture of Section 4.2 on small images: examples, accuracies, successes, backgrounds."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from dynamics.images.protocol import estimate
+from dynamics.experiments.images import error_bars
 from dynamics.images.textures import Canvases
 from dynamics.plotting.captions import subtitle
 from dynamics.plotting.style import BLUE, GREY, PIXELS, VERMILION, styled
-from dynamics.problem import FloatArray
 
 if TYPE_CHECKING:
     from dynamics.experiments.shallow_vit.textured_images import Trials
@@ -51,7 +50,7 @@ def draw(trials: Trials, examples: Sequence[tuple[Canvases, NDArray[np.bool_]]])
     for a, share in enumerate(trials.shares):
         look = {"color": shades[a], "marker": MARKERS[a % len(MARKERS)], "ms": 4, "lw": 1.2}
         label = rf"$\alpha_\star = {share:g}$"
-        _errors(below[0], trials.samples, trials.classes[a], look | {"label": label})
+        error_bars(below[0], trials.samples, 100 * trials.classes[a], **look, label=label)
         below[1].plot(trials.samples, 100 * trials.successes()[a], **look, label=label)
     for panel in below[:2]:
         panel.set_xscale("log")
@@ -66,8 +65,8 @@ def draw(trials: Trials, examples: Sequence[tuple[Canvases, NDArray[np.bool_]]])
     below[1].set(ylabel=f"seeds at or above {trials.success:.1%} (%)", ylim=(-4, 104))
     names = ("all test images", "usual background", "unusual background")
     for k, (name, (colour, marker, dash)) in enumerate(zip(names, LOOKS, strict=True)):
-        look = {"color": colour, "marker": marker, "ls": dash, "ms": 4, "lw": 1.2, "label": name}
-        _errors(below[2], trials.shares, trials.spurious[:, :, k], look)
+        look = {"color": colour, "marker": marker, "ls": dash, "label": name}
+        error_bars(below[2], trials.shares, 100 * trials.spurious[:, :, k], **look)
     below[2].axhline(50, color=GREY, lw=0.8)
     below[2].set_xticks(trials.shares, [f"{share:g}" for share in trials.shares])
     below[2].set(xlabel=r"$\alpha_\star$", ylabel="test accuracy (%)")
@@ -82,14 +81,6 @@ def draw(trials: Trials, examples: Sequence[tuple[Canvases, NDArray[np.bool_]]])
         f"{len(trials.seeds)} seeds; bars: standard error; dropped patches are blue",
     )
     return np.array([*above[: len(examples)], *below])
-
-
-def _errors(panel: Axes, x: Sequence[float], values: FloatArray, look: dict[str, Any]) -> None:
-    """Mean and standard error over the last axis, in per cent."""
-    estimates = [estimate(row) for row in values]
-    means = [100 * each.mean for each in estimates]
-    errors = [100 * np.nan_to_num(each.error) for each in estimates]
-    panel.errorbar(x, means, yerr=errors, capsize=2, **look)
 
 
 def _example(panel: Axes, canvases: Canvases, present: NDArray[np.bool_], title: str) -> None:

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dynamics.experiments.figure import Drawing, FigureRequest, with_flags
-from dynamics.experiments.images import check_no_parameters, checkpoint_folder
+from dynamics.experiments.images import ascending, request_on_images
 from dynamics.experiments.shallow_vit import texture_pictures
 from dynamics.images import datasets, textures, training
 from dynamics.images.datasets import Images, Part
@@ -99,15 +99,15 @@ def of_pair(images: Images, pair: Sequence[int]) -> Images:
         allowed = f"two of the classes 0 to {images.classes - 1}"
         refuse("pair", ",".join(map(str, pair)), "are no two classes", allowed, "0,1")
 
-    def chosen(part: Part | None) -> Part | None:
+    def of_classes(part: Part | None) -> Part | None:
         if part is None:
             return None
         rows = np.isin(part.labels, pair)
         return Part(part.pixels[rows], (part.labels[rows] == pair[1]).astype(np.int32))
 
-    train = chosen(images.train)
+    train = of_classes(images.train)
     assert train is not None
-    return replace(images, train=train, test=chosen(images.test))
+    return replace(images, train=train, test=of_classes(images.test))
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def accuracies(
     scene : Scene
     images : Images
     folder : Path, optional
-        Where the run is kept.
+        Of the checkpoint of the run.
     progress : function, optional
         Called with the number of steps that were made.
     """
@@ -246,7 +246,7 @@ def train_all(
     shares, samples, seeds : tuple
         Ascending.
     folder : Path, optional
-        Where runs are kept.
+        Of the checkpoints of the runs.
     """
     images = datasets.load(scene.data)
     pair = of_pair(images, scene.pair)
@@ -310,30 +310,26 @@ def textures_figure(system: System, request: FigureRequest) -> Drawing:
     request : FigureRequest
     """
     quick = {
-        "objects": "digits", "resume": 0, "checkpoints": "", "texture": "grass", "side": 10,
-        "patch": 2, "pair": PAIR, "shares": SHARES, "samples": SAMPLES, "seeds": SEEDS,
-        "tests": TESTS, "steps": STEPS,
+        "objects": "digits", "texture": "grass", "side": 10, "patch": 2, "pair": PAIR,
+        "shares": SHARES, "samples": SAMPLES, "seeds": SEEDS, "tests": TESTS, "steps": STEPS,
     }  # fmt: skip
-    options = request.options(quick, {"seeds": 10}, pair=0)
-    check_no_parameters(system, request, "textures")
-    shares, samples = (tuple(sorted(set(options[name]))) for name in ("shares", "samples"))
+    thorough = {"seeds": 10}
+    options, folder = request_on_images(system, request, "textures", quick, thorough, pair=0)
+    shares, samples = (ascending(options.pop(name)) for name in ("shares", "samples"))
     if not all(0 < share <= 1 for share in shares):
-        refuse("shares", options["shares"], "are no shares", "numbers above 0 and up to 1", 1.0)
-    scene = Scene(
-        0, 1.0, 0, tuple(options["pair"]), options["objects"],
-        **{name: options[name] for name in ("texture", "side", "patch", "tests", "steps")},
-    )  # fmt: skip
-    seeds = tuple(request.seeds(options["seeds"]))
-    trials = train_all(scene, shares, samples, seeds, checkpoint_folder(options))
+        refuse("shares", [*shares], "are no shares", "numbers above 0 and up to 1", 1.0)
+    seeds = options.pop("seeds")
+    scene = Scene(0, 1.0, 0, data=options.pop("objects"), **options)
+    trials = train_all(scene, shares, samples, seeds, folder)
     example = replace(scene, pair=(), samples=trials.samples[-1], seed=seeds[0])
     images = datasets.load(scene.data)
-    shown = [scene_data(replace(example, share=share), images) for share in trials.shares]
+    examples = [scene_data(replace(example, share=share), images) for share in trials.shares]
     data = {
         "shares": list(trials.shares), "samples": list(trials.samples),
         "accuracy": trials.classes.tolist(), "spurious": trials.spurious.tolist(),
         "needed": trials.needed(),
     }  # fmt: skip
-    axes = texture_pictures.draw(trials, [(one.train, one.present) for one in shown])
+    axes = texture_pictures.draw(trials, [(one.train, one.present) for one in examples])
     return Drawing(axes, data, caption(trials), rows(trials))
 
 

@@ -187,22 +187,27 @@ def test_what_was_seen_once_says_so_and_contradicts_nothing():
 @pytest.mark.parametrize(
     ("at_quarter", "holds"), [(3.0, False), (0.5, None)], ids=["everywhere", "not everywhere"]
 )
-def test_a_contradiction_is_repeated(at_quarter, holds):
-    study = Study(None, Protocol(), "error", "<=", 1.0)
-    tried = []
+def test_a_contradiction_is_repeated(system, at_quarter, holds):
+    tried, single = [], ("step size", "seed", "time")
 
-    def measured(repeat):
-        tried.append(repeat)
-        return at_quarter if repeat.eta_factor == 0.25 else 2.0
+    @measures("error", "<=", 1.0, single=single, again=True)
+    def check(study):
+        tried.append(study.repeat)
+        value = at_quarter if study.repeat.eta_factor == 0.25 else 2.0
+        return study.conclude(value, "measured")
 
-    value, words = study.confirmed(measured, "step size", "seed", "time")
-    assert value == 2.0
-    assert tried[1:] == list(repeats("step size", "seed", "time"))
+    found = applied(claim(), check(system, Protocol()))
+    assert found.measured == 2.0
+    assert tried[1:] == list(repeats(*single))[: 5 if holds is False else 2]
+    assert f"eta times 0.25: {at_quarter:g}" in found.reason
+    assert found.holds is holds
+
+
+def test_repeats_are_of_half_and_a_quarter_of_the_step_of_three_seeds_and_later():
+    tried = list(repeats("step size", "seed", "time"))
     assert {repeat.eta_factor for repeat in tried} == {1.0, 0.5, 0.25}
     assert {repeat.seed for repeat in tried} == {0, 1, 2}
     assert max(repeat.time_factor for repeat in tried) == 2.0
-    assert f"eta times 0.25: {at_quarter:g}" in words
-    assert applied(claim(), study.conclude(value, words)).holds is holds
 
 
 @pytest.mark.parametrize(
@@ -223,10 +228,17 @@ def test_a_check_that_contradicts_is_made_again(system, at_half, holds, many):
     assert runs == everything[: many + 1]
 
 
-def test_what_holds_is_measured_once():
-    study = Study(None, Protocol(), "error", "<=", 1.0)
-    assert study.confirmed(lambda repeat: 0.5, "seed") == (0.5, "")
-    assert study.single == ("seed",)
+def test_what_holds_is_measured_once(system):
+    tried = []
+
+    @measures("error", "<=", 1.0, single=("seed",), again=True)
+    def check(study):
+        tried.append(study.repeat)
+        return study.conclude(0.5, "measured")
+
+    found = check(system, Protocol())
+    assert (found.measured, found.reason, found.single) == (0.5, "measured", ("seed",))
+    assert len(tried) == 1
 
 
 def test_the_finding_says_its_relation():

@@ -46,9 +46,9 @@ def test_patches_in_moved_blocks_know_where_they_came_from():
 
 def test_neighbours_of_the_original_image_are_found_in_the_shuffled_one(images):
     run = protocol.train_trial(images, trial(shuffle=2))
-    shown, original = run.near(shown=True), run.near()
-    assert shown.sum() == original.sum()
-    assert not np.array_equal(shown, original)
+    shuffled, original = run.near(as_shuffled=True), run.near()
+    assert shuffled.sum() == original.sum()
+    assert not np.array_equal(shuffled, original)
     y, x = np.divmod(run.order, 4)
     for i, j in np.argwhere(original):
         assert abs(y[i] - y[j]) + abs(x[i] - x[j]) == 1

@@ -93,7 +93,7 @@ def test_the_loss_over_likely_masks_is_that_of_the_statement():
 
 def test_an_unavoidable_error_that_is_too_large_is_seen(monkeypatch):
     assert finding("Lemma A.10").holds
-    monkeypatch.setattr(masks, "_exponent_of_a_6", lambda law, size: 2.0 * size)
+    monkeypatch.setattr(masks, "bound_of_a_6", lambda gamma, size: 2 * np.exp(-2.0 * size))
     assert finding("Lemma A.10").holds is False
 
 

@@ -202,7 +202,7 @@ def _run(network, name, moved, seed, plan, drop, gap, learned, follows, grid):
     run = Trained(protocol.Trial(network, seed, int(moved)), None, accuracy, order, grid)
     if isinstance(network, Transformer):
         start = random.normal(size=(grid**2, 8))
-        near = run.near(shown=not follows)
+        near = run.near(as_shuffled=not follows)
         end = start + (0.5 * learned * near @ start if network.spread < 0.5 else 0.0)
         positions = np.stack([start] * (len(plan.records) - 1) + [end]).astype(np.float32)
         run = replace(run, run=Run(np.array(plan.records), None, {"position": positions}))

@@ -83,16 +83,14 @@ def test_n50_of_another_program_within_a_factor(family, frozen):
     assert np.abs(np.log(found / list(expected.values()))).max() < np.log(1.5)
 
 
-def test_the_linear_loss_goes_on_past_its_zero(monkeypatch):
+def test_the_linear_loss_goes_on_past_its_zero():
     law = SYSTEM.Parameters(m=60, L=20)
     for loss, whole in (("linear", True), ("hinge", False)):
         case = runs.trained(SYSTEM, dataclasses.replace(law, loss=loss), 0, steps=200)
         assert case.run.events["t_zero"].step < 200
         assert (case.last == 200) == whole
-    monkeypatch.setattr(complexity, "FIRST_STEPS", 120)
-    monkeypatch.setattr(complexity, "STEPS", 150)
     problem = SYSTEM.ReducedPopulation(dataclasses.replace(law, loss="linear"))
-    run = complexity._trained(problem, complexity.ETA)
+    run = runs.descend_in_parts(problem, complexity.ETA, (120, 150))
     assert run.events["t_zero"]
     assert run.steps[-1] == 150
 
@@ -101,15 +99,15 @@ def test_a_trial_that_diverges_is_no_success(monkeypatch):
     loss = np.array([[[np.inf, 1e-9], [1e-9, 1e-9], [1e-9, 1e-9], [np.nan, np.nan]]])
     rows = complexity.Rows(np.array(COUNTS), loss, loss)
     np.testing.assert_array_equal(rows.share, [[0.5, 1.0, 1.0, np.nan]])
-    trained, calls = complexity._trained, []
+    trained, calls = runs.descend_in_parts, []
 
-    def every_second_fails(problem, eta):
-        run = trained(problem, eta)
+    def every_second_fails(problem, eta, horizons):
+        run = trained(problem, eta, horizons)
         calls.append(problem)
         failed = dataclasses.replace(run.outcome, kind="diverged")
         return dataclasses.replace(run, outcome=failed) if len(calls) % 2 else run
 
-    monkeypatch.setattr(complexity, "_trained", every_second_fails)
+    monkeypatch.setattr(runs, "descend_in_parts", every_second_fails)
     easy = dataclasses.replace(LAW, m=41, alpha_star=0.48, alpha_confusion=0.02)
     share = complexity.trials_of(SYSTEM, [easy], trials=2, counts=(8, 16)).share
     assert share.tolist() == [[0.5, 0.5]]
