@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dynamics.explorer.page_model import PageModel, Slider
-from dynamics.explorer.prepared import model_script, observables, problems
+from dynamics.explorer import prepared
+from dynamics.explorer.page_model import PageModel
 from dynamics.registry import System
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.validation import InvalidRequest
@@ -39,21 +39,12 @@ def page_model(system: System, parameters: Parameters) -> PageModel:
     InvalidRequest
         Where the counts are not listed.
     """
-    made = problems(system, parameters, _grid(parameters))
-    listed = [pair for pair in made if pair[1].settings.get("expectation") == "counts"]
-    at_start = system.ReducedPopulation(parameters)
-    if at_start.settings.get("expectation") != "counts":
+    if system.ReducedPopulation(parameters).settings.get("expectation") != "counts":
         raise InvalidRequest(
             "a page has no contour integrals; explore can be at fewer patches; nearest: P=64"
         )
-    sliders = tuple(
-        Slider(name, values=tuple(values), ends="a page has the data of these values")
-        for name, values in _grid(parameters).items()
-    )
-    text = model_script(
-        listed, CONSTANTS, ("sums", "room"), CONTOUR, f"attdyn explore {system.name}"
-    )
-    return PageModel(text, at_start, sliders, observables(at_start))
+    grid = _grid(parameters)
+    return prepared.page_model(system, parameters, grid, ("sums", "room"), CONSTANTS, CONTOUR)
 
 
 def _grid(parameters: Parameters) -> Mapping[str, Sequence[Any]]:

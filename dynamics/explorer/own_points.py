@@ -15,10 +15,11 @@ import numpy as np
 from dynamics.explorer.driver import rules
 from dynamics.explorer.idle_constants import idle_constants
 from dynamics.explorer.own_programs import Matrix, matrices_of, printed
-from dynamics.explorer.own_sliders import limits_of, words_of
+from dynamics.explorer.own_sliders import words_of
 from dynamics.explorer.page_model import scalars
 from dynamics.explorer.real_constants import ROLES, Readings, holds, readings
-from dynamics.explorer.traced_program import Tables
+from dynamics.explorer.tables import Tables
+from dynamics.models.engine.limits import Limit, parse_limits
 from dynamics.models.engine.problem import MOST_NAMED, ModelProblem
 from dynamics.registry import System
 from dynamics.validation import InvalidRequest
@@ -103,12 +104,21 @@ class Center:
         return self.problem.realization.model
 
     @property
+    def command(self) -> str:
+        """The command that writes a page."""
+        return f"attdyn explore {self.system.reference}"
+
+    @cached_property
+    def limits(self) -> tuple[Limit, ...]:
+        """What the constants of the model must fulfil."""
+        return parse_limits(self.model.limits or (), self.model.constants)
+
+    @property
     def remark(self) -> str:
         """What is said beside a slider."""
         count, seed = self.draws
-        return (
-            f"the law is known by {count} draws (--samples {count} --seed {seed})" if count else ""
-        )
+        text = f"the law is known by {count} draws (--samples {count} --seed {seed})"
+        return text if count else ""
 
     @cached_property
     def observable_names(self) -> tuple[str, ...]:
@@ -176,7 +186,7 @@ def center_of(system: System, parameters: Any) -> Center:
     held = tuple(name for name in reals if name in unread)
     free = [name for name in reals if name not in held]
     others = _elsewhere(system, parameters, free, draws)
-    finest = max([problem, *others], key=_fineness)
+    finest = max([problem, *others], key=lambda p: (p.closure.scalars, p.closure.sample_classes))
     if any(_key(each) != _key(finest) for each in others) or not _refines(finest, problem):
         finest, held = problem, reals
     read = readings(finest, draws, roles)
@@ -203,9 +213,18 @@ def _elsewhere(
     system: System, parameters: Any, names: Sequence[str], draws: tuple[int, int]
 ) -> list[ModelProblem]:
     """The problem at other values of some real constants."""
-    moves = [dict.fromkeys(names, factor) for factor in MOVES if names]
-    made = [_moved(system, parameters, factors, draws) for factors in moves]
-    return [each for each in made if each is not None]
+    now = {name: getattr(parameters, name) for name in names}
+    made = []
+    for factor in MOVES if names else ():
+        for power in (1.0, -1.0, 0.25, -0.25):  # the first that the model allows
+            changes = {n: x * factor**power if x else SMALL * power for n, x in now.items()}
+            try:
+                moved = dataclasses.replace(parameters, **changes)
+                made.append(reduced_problem(system, moved, draws))
+                break
+            except InvalidRequest:
+                continue
+    return made
 
 
 def _draws(system: System, parameters: Any) -> tuple[int, int]:
@@ -234,24 +253,6 @@ def reduced_problem(system: System, parameters: Any, draws: tuple[int, int]) -> 
     options = {"samples": count, "seed": seed} if count else {}
     made: Any = system.ReducedPopulation(parameters, **options)
     return made
-
-
-def _moved(
-    system: System, parameters: Any, factors: Mapping[str, float], draws: tuple[int, int]
-) -> ModelProblem | None:
-    """The problem at other real constants; None where the model does not allow them."""
-    for power in (1.0, -1.0, 0.25, -0.25):
-        now = {name: getattr(parameters, name) for name in factors}
-        changes = {n: x * factors[n] ** power if x else SMALL * power for n, x in now.items()}
-        try:
-            return reduced_problem(system, dataclasses.replace(parameters, **changes), draws)
-        except InvalidRequest:
-            continue
-    return None
-
-
-def _fineness(problem: ModelProblem) -> tuple[int, int]:
-    return problem.closure.scalars, problem.closure.sample_classes
 
 
 def _key(problem: ModelProblem) -> tuple[Any, ...]:
@@ -348,11 +349,11 @@ def _nearest(center: Center) -> Iterator[dict[str, Any]]:
 
 def _moves(center: Center) -> list[tuple[int, str, Any]]:
     """Distance, constant and value of every change of one constant, the smallest first."""
-    limits = limits_of(center.model)
     moves: list[tuple[int, str, Any]] = []
     for name, value in dataclasses.asdict(center.parameters).items():
         if isinstance(value, str):
-            words = [word for word in words_of(name, limits) if word != value]
+            own = [words_of(limit) for limit in center.limits if name in limit.names]
+            words = [word for word in itertools.chain(*own) if word != value]
             moves += [(k + 1, name, word) for k, word in enumerate(words)]
         elif name in center.held:
             moves += [(k + 1, name, value * factor) for k, factor in enumerate(GRID) if value]
@@ -361,37 +362,31 @@ def _moves(center: Center) -> list[tuple[int, str, Any]]:
     return sorted(moves, key=lambda move: move[0])
 
 
-def _arrays_of_scalars(problem: ModelProblem) -> list[str]:
-    """The array of the first entry of each class."""
-    entries = problem.closure.classes.first
-    return [problem.realization.entry_position(int(k))[0] for k in entries]
-
-
 def _matched(center: Center, problem: ModelProblem, tables: Tables) -> Point | None:
     """The point of another problem; None if it has other scalars, or other events."""
-    first = center.problem
-    arrays = [_arrays_of_scalars(each) for each in (first, problem)]
-    alike = (
-        len(problem.scalars) == len(first.scalars)
-        and problem.coordinates == first.coordinates
-        and arrays[0] == arrays[1]
-        and problem.columns == first.columns
-        and problem.realization.observable_names == first.realization.observable_names
-        and rules(problem.events, problem.order_names, problem.rates) == center.rules
-    )
-    if not alike:
+
+    def reported(each: ModelProblem) -> tuple[Any, ...]:
+        entries = map(int, each.closure.classes.first)
+        return (
+            len(each.scalars),
+            each.coordinates,
+            [each.realization.entry_position(k)[0] for k in entries],
+            each.columns,
+            each.realization.observable_names,
+            rules(each.events, each.order_names, each.rates),
+        )
+
+    if reported(problem) != reported(center.problem):
         return None
     point = _point(center, problem, tables)
-    matrices = matrices_of(first, center.read)
+    matrices = matrices_of(center.problem, center.read)
     same = all(point.matrices[name].classes == each.classes for name, each in matrices.items())
     return point if same and holds(point.readings, [problem]) else None
 
 
 def _point(center: Center, problem: ModelProblem, tables: Tables) -> Point:
-    constants = problem.realization.constants
-    reals = problem.realization.reals
-    whole = {n: v for n, v in constants.items() if n not in reals or n in center.held}
-    at = {name: value for name, value in whole.items() if name not in center.idle}
+    moving = {*problem.realization.reals}.difference(center.held).union(center.idle)
+    at = {name: v for name, v in problem.realization.constants.items() if name not in moving}
     try:
         programs = printed(problem, tables)
     except UntracedPrimitive as error:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dynamics.explorer.page_model import PageModel, Slider
-from dynamics.explorer.prepared import model_script, observables, problems
+from dynamics.explorer import prepared
+from dynamics.explorer.page_model import PageModel
 from dynamics.registry import System
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.validation import InvalidRequest
@@ -39,25 +39,14 @@ def page_model(system: System, parameters: Parameters) -> PageModel:
     InvalidRequest
         Where a step would take too long for a page.
     """
-    at_start = system.ReducedPopulation(parameters)
-    if at_start.layout.size > MOST_ENTRIES:
+    size = system.ReducedPopulation(parameters).layout.size
+    if size > MOST_ENTRIES:
+        most = parameters.m - -(-(size - MOST_ENTRIES) // parameters.d)  # d entries a neuron
         raise InvalidRequest(
-            f"m={parameters.m} has {at_start.layout.size} trained entries; explore can be of up to "
-            f"{MOST_ENTRIES}; nearest: m={_most_neurons(parameters, at_start.layout.size)}"
+            f"m={parameters.m} has {size} trained entries; explore can be of up to "
+            f"{MOST_ENTRIES}; nearest: m={most}"
         )
-    grid = _grid(parameters)
-    made = problems(system, parameters, grid)
-    text = model_script(made, (), MEMORY, {}, f"attdyn explore {system.name}")
-    sliders = tuple(
-        Slider(name, values=tuple(values), ends="a page has the data of these values")
-        for name, values in grid.items()
-    )
-    return PageModel(text, at_start, sliders, observables(at_start))
-
-
-def _most_neurons(parameters: Parameters, size: int) -> int:
-    """The largest m of so few entries: each neuron has d of them."""
-    return parameters.m - -(-(size - MOST_ENTRIES) // parameters.d)
+    return prepared.page_model(system, parameters, _grid(parameters), MEMORY)
 
 
 def _grid(parameters: Parameters) -> Mapping[str, Sequence[Any]]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynamics.explorer.loop_nests import Term, Value, View, varies
+from dynamics.explorer.loop_nests import Term, Value, counting, varies
 from dynamics.explorer.traced_arrays import REDUCTIONS, Arrays
 from dynamics.explorer.traced_steps import Step
 from theory.tracing import UntracedPrimitive
@@ -31,30 +31,27 @@ FORMS = {
     "pow": "Math.pow({0}, {1})",
     "atan2": "Math.atan2({0}, {1})",
     "clamp": "Math.min(Math.max({1}, {0}), {2})",
-    **{name: f"Math.{name}({{0}})" for name in ("abs", "exp", "expm1", "log", "log1p", "sqrt")},
-    **{name: f"Math.{name}({{0}})" for name in ("sin", "cos", "tan", "asin", "acos", "atan")},
-    **{name: f"Math.{name}({{0}})" for name in ("sinh", "cosh", "tanh", "asinh", "acosh")},
-    **{name: f"Math.{name}({{0}})" for name in ("atanh", "cbrt", "floor", "ceil", "sign")},
+    **{name: f"Math.{name}({{0}})" for name in (
+        "abs", "exp", "expm1", "log", "log1p", "sqrt", "cbrt", "floor", "ceil", "sign",
+        "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
+        "atanh",
+    )},
     "exp2": "Math.pow(2, {0})",
     "rsqrt": "(1 / Math.sqrt({0}))",
     "logistic": "(1 / (1 + Math.exp(-{0})))",
     "is_finite": "(Number.isFinite({0}) ? 1 : 0)",
     "erf": "errorFunction({0})",
     "erfc": "complementaryErrorFunction({0})",
-    "eq": "({0} === {1} ? 1 : 0)",
-    "ne": "({0} !== {1} ? 1 : 0)",
-    "lt": "({0} < {1} ? 1 : 0)",
-    "le": "({0} <= {1} ? 1 : 0)",
-    "gt": "({0} > {1} ? 1 : 0)",
-    "ge": "({0} >= {1} ? 1 : 0)",
-}
-"""Elementwise primitive -> its form."""
-LOGICAL = {
+    **{name: f"({{0}} {sign} {{1}} ? 1 : 0)" for name, sign in {
+        "eq": "===", "ne": "!==", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    }.items()},
     "and": "({0} && {1} ? 1 : 0)",
     "or": "({0} || {1} ? 1 : 0)",
     "xor": "({0} !== {1} ? 1 : 0)",
     "not": "({0} ? 0 : 1)",
-}
+}  # fmt: skip
+"""Elementwise primitive -> its form."""
+LOGICAL = ("and", "or", "xor", "not")
 IDENTITIES = ("copy", "copy_p", "stop_gradient", "name", "device_put", "optimization_barrier")
 RUNNING = {
     "cumsum": REDUCTIONS["reduce_sum"],
@@ -72,43 +69,32 @@ Printed = Value | list[Value]
 
 def whole_power(exponent: int) -> Callable[[str], str]:
     """The form of a power: a product by repeated squaring."""
-    size = abs(exponent)
+    bits = f"{abs(exponent):b}"[::-1]
 
     def form(x: str) -> str:
-        if size > LARGEST_POWER or not (x.isidentifier() or x.endswith("]")):
+        if abs(exponent) > LARGEST_POWER or not (x.isidentifier() or x.endswith("]")):
             return f"Math.pow({x}, {exponent})"
-        result, square, rest = "", x, size
-        while rest:
-            if rest & 1:
-                result = f"{result} * {square}" if result else square
-            rest >>= 1
-            square = f"({square} * {square})"
-        if exponent < 0:
-            return f"(1 / ({result}))"
-        return f"({result or 1})" if size != 2 else result
+        squares = accumulate(bits, lambda square, _: f"({square} * {square})", initial=x)
+        product = " * ".join(s for s, bit in zip(squares, bits, strict=False) if bit == "1")
+        if exponent == 2:
+            return product
+        return f"(1 / ({product}))" if exponent < 0 else f"({product or 1})"
 
     return form
 
 
-def _integer_pow(arrays: Arrays, step: Step, value: Value) -> Printed:
-    return Term(whole_power(int(step.params["y"])), (value,), value.shape, repeats=True)
+def _whole_power(arrays: Arrays, step: Step, value: Value) -> Printed:
+    form = whole_power(int(step.params.get("y", 2)))
+    return Term(form, (value,), value.shape, repeats=True)
 
 
 def _elementwise(arrays: Arrays, step: Step, *values: Value) -> Printed:
-    name = step.primitive
-    if name == "div" and step.kinds[0].whole:
-        return arrays.elementwise("Math.trunc({0} / {1})", values, step.kinds[0].shape)
-    return arrays.elementwise(FORMS[name], values, step.kinds[0].shape)
-
-
-def _logical(arrays: Arrays, step: Step, *values: Value) -> Printed:
-    if any(kind.dtype != bool for kind in step.taken):
+    form = FORMS[step.primitive]
+    if step.primitive == "div" and step.kinds[0].whole:
+        form = "Math.trunc({0} / {1})"
+    if step.primitive in LOGICAL and any(kind.dtype != bool for kind in step.operand_kinds):
         raise UntracedPrimitive(step.primitive, "of the bits of whole numbers")
-    return arrays.elementwise(LOGICAL[step.primitive], values, step.kinds[0].shape)
-
-
-def _square(arrays: Arrays, step: Step, value: Value) -> Printed:
-    return Term(whole_power(2), (value,), value.shape, repeats=True)
+    return arrays.elementwise(form, values, step.kinds[0].shape)
 
 
 def _round(arrays: Arrays, step: Step, value: Value) -> Printed:
@@ -118,7 +104,7 @@ def _round(arrays: Arrays, step: Step, value: Value) -> Printed:
 
 
 def _convert(arrays: Arrays, step: Step, value: Value) -> Printed:
-    source, target = step.taken[0], step.kinds[0]
+    source, target = step.operand_kinds[0], step.kinds[0]
     if target.dtype == bool and source.dtype != bool:
         return arrays.elementwise("({0} !== 0 ? 1 : 0)", [value], value.shape)
     if target.whole and not source.whole:
@@ -133,14 +119,10 @@ def _precision(arrays: Arrays, step: Step, value: Value) -> Printed:
 
 
 def _select(arrays: Arrays, step: Step, which: Value, *cases: Value) -> Printed:
-    if len(cases) == 2:
-        form = "({0} ? {2} : {1})"
-    else:
-        form = f"{{{len(cases)}}}"
-        for k in range(len(cases) - 1, 0, -1):
-            form = f"({{0}} === {k - 1} ? {{{k}}} : {form})"
-    repeats = len(cases) > 2
-    return arrays.elementwise(form, [which, *cases], step.kinds[0].shape, repeats)
+    count = len(cases)
+    tests = "".join(f"({{0}} === {k - 1} ? {{{k}}} : " for k in range(1, count))
+    form = "({0} ? {2} : {1})" if count == 2 else f"{tests}{{{count}}}{')' * (count - 1)}"
+    return arrays.elementwise(form, [which, *cases], step.kinds[0].shape, repeats=count > 2)
 
 
 def _movement(arrays: Arrays, step: Step, value: Value, *others: Value) -> Printed:
@@ -163,36 +145,25 @@ def _joined(arrays: Arrays, step: Step, *values: Value) -> Printed:
     place = np.empty(order.size, dtype=np.int64)
     place[order] = np.arange(order.size)
     result = arrays.array(step.kinds[0].shape, varies(*values))
-    whole = replace(result, shape=(order.size,), strides=(1,))
     for where, value in zip(wheres, values, strict=True):
-        part = whole.moved(place[where])
+        part = result.flat().moved(place[where])
         assert part is not None
         arrays.assign(part, value)
     return result
 
 
 def _pad(arrays: Arrays, step: Step, value: Value, filling: Value) -> Printed:
+    """The filling everywhere, then the value over a part of it."""
     where = np.arange(value.size).reshape(value.shape)
-    moved = np.asarray(MOVEMENTS["pad"](step.params, where, np.array(-1)))
-    return _filled(arrays, value, moved, arrays.scalar(filling))
-
-
-def _filled(arrays: Arrays, value: Value, positions: NDArray[np.int64], fill: View) -> Printed:
-    """Entries at positions, and a filling elsewhere, written into a new array."""
-    there = np.flatnonzero(positions.reshape(-1) >= 0)
-    result = arrays.array(positions.shape, varies(value, fill))
-    if there.size < positions.size:
-        arrays.assign(result, replace(fill, shape=positions.shape))
-    flat = replace(result, shape=(positions.size,), strides=(1,))
-    back = np.full(value.size, -1)
-    back[positions.reshape(-1)[there]] = there
-    kept = np.flatnonzero(back >= 0)
-    shape = value.shape if kept.size == value.size else (kept.size,)
-    target = flat.moved(back[kept].reshape(shape))
-    source = value if kept.size == value.size else arrays.chosen(value, kept)
-    if target is None:
+    positions = np.asarray(MOVEMENTS["pad"](step.params, where, np.array(-1)))
+    fill, inside = arrays.scalar(filling), np.flatnonzero(positions.reshape(-1) >= 0)
+    if inside.size < value.size or inside.size == positions.size:
         return arrays.chosen(value, positions, fill.name)
-    arrays.assign(target, source)
+    result = arrays.array(positions.shape, varies(value, fill))
+    arrays.assign(result, replace(fill, shape=positions.shape))
+    part = result.flat().moved(inside.reshape(value.shape))
+    assert part is not None
+    arrays.assign(part, value)
     return result
 
 
@@ -206,16 +177,12 @@ def _running(arrays: Arrays, step: Step, value: Value) -> Printed:
     view = arrays.stored(value)
     result = arrays.array(view.shape, view.varies)
     others = [n for k, n in enumerate(view.shape) if k != axis]
-    length, total = view.shape[axis], arrays.name("a")
+    total = arrays.name("a")
     with arrays.loops(others, view.varies) as index:
         k = arrays.name("k")
         place = [*index[:axis], k, *index[axis:]]
         arrays.write(f"let {total} = {start};")
-        back = bool(step.params["reverse"])
-        along = f"{k} = {length - 1}; {k} >= 0; {k} -= 1" if back else (
-            f"{k} = 0; {k} < {length}; {k} += 1"
-        )  # fmt: skip
-        with arrays.block(f"for (let {along})"):
+        with arrays.block(counting(k, view.shape[axis], step.params["reverse"])):
             arrays.write(f"{total} = {form.format(total, view.at(place))};")
             arrays.write(f"{result.at(place)} = {total};")
     return result
@@ -228,14 +195,12 @@ def _dot(arrays: Arrays, step: Step, left: Value, right: Value) -> Printed:
 Printer = Callable[..., Printed]
 PRIMITIVES: dict[str, Printer] = {
     **dict.fromkeys(FORMS, _elementwise),
-    **dict.fromkeys(LOGICAL, _logical),
     **dict.fromkeys(MOVEMENTS, _movement),
     **dict.fromkeys(IDENTITIES, lambda arrays, step, *values: list(values)),
     **dict.fromkeys(("concatenate", "stack"), _joined),
     **dict.fromkeys(REDUCTIONS, _reduce),
     **dict.fromkeys(RUNNING, _running),
-    "integer_pow": _integer_pow,
-    "square": _square,
+    **dict.fromkeys(("integer_pow", "square"), _whole_power),
     "round": _round,
     "convert_element_type": _convert,
     "reduce_precision": _precision,
