@@ -7,11 +7,13 @@ problem; formulas are MathML.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import asdict
 from importlib import metadata
 from math import ceil, log10
 from typing import Any
 
-from dynamics.description.page import Description, Symbol
+from dynamics.description.page import Definition, Description, Symbol
 from dynamics.explorer.page_model import PageModel, Slider, scalars
 from dynamics.problem import Problem
 from dynamics.registry import System
@@ -49,7 +51,7 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
         "summary": summary(description.prose),
         "command": _command(system, model),
         "constants": [_constant(slider, symbols, problem) for slider in model.sliders],
-        "states": [_letter(name, presentation, symbols) for name in scalars(problem)],
+        "states": [_letter(name, presentation, {}) for name in scalars(problem)],
         "observables": [_letter(name, presentation, observables) for name in model.observables],
         "events": [_event(rule, presentation) for rule in problem.events],
         "panels": _panels(problem, model.observables),
@@ -131,27 +133,21 @@ def _event(rule: EventRule, presentation: Presentation) -> dict[str, str]:
 
 def _constant(slider: Slider, symbols: dict[str, Symbol], problem: Problem) -> dict[str, Any]:
     symbol, value = symbols[slider.name], getattr(problem.parameters, slider.name)
-    word = isinstance(value, str)
-    kind = "word" if word else "whole" if isinstance(value, int) else "real"
-    return {
-        "name": slider.name,
+    kind = "word" if isinstance(value, str) else "whole" if isinstance(value, int) else "real"
+    return asdict(slider) | {
         "mathml": mathml(symbol.latex),
         "meaning": plain_text(symbol.meaning),
         "allowed": plain_text(symbol.allowed),
         "kind": kind,
         "default": value,
-        "minimum": slider.minimum,
-        "maximum": slider.maximum,
-        "open_minimum": slider.open_minimum,
-        "open_maximum": False,
-        "values": list(slider.values) or None,
-        "logarithmic": slider.logarithmic,
-        "ends": slider.ends,
+        "values": slider.values or None,
     }
 
 
-def _letter(name: str, presentation: Presentation, known: Any) -> dict[str, str]:
-    meaning = known[name].words if hasattr(known.get(name), "words") else ""
+def _letter(
+    name: str, presentation: Presentation, definitions: Mapping[str, Definition]
+) -> dict[str, str]:
+    meaning = definitions[name].words if name in definitions else ""
     if not meaning and name in presentation.notation:
         meaning = presentation.notation[name].meaning
     latex = presentation.notation.latex(name)
@@ -160,15 +156,16 @@ def _letter(name: str, presentation: Presentation, known: Any) -> dict[str, str]
 
 def _panels(problem: Problem, observables: tuple[str, ...]) -> list[dict[str, Any]]:
     """Panels with the curves that the page has."""
-    known = {*problem.layout.names, *observables}
-    panels = []
-    for panel in problem.presentation.plot.panels:
-        names = [name for name in panel.names if name in known]
-        if names:
-            panels.append(
-                {"names": names, "logarithmic": panel.logarithmic, "title": ", ".join(names)}
-            )
-    return panels
+    curves = {*problem.layout.names, *observables}
+    panels = [
+        ([name for name in panel.names if name in curves], panel.logarithmic)
+        for panel in problem.presentation.plot.panels
+    ]
+    return [
+        {"names": names, "logarithmic": logarithmic, "title": ", ".join(names)}
+        for names, logarithmic in panels
+        if names
+    ]
 
 
 def _plane(problem: Problem) -> dict[str, str] | None:

@@ -21,18 +21,10 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Number(Kind):
-    """A number or a truth value."""
+class Plain(Kind):
+    """A number or a truth value, None, or what is only handed on."""
 
-
-@dataclass(frozen=True)
-class Nothing(Kind):
-    """None."""
-
-
-@dataclass(frozen=True)
-class Opaque(Kind):
-    """What is only handed on."""
+    name: str
 
 
 @dataclass(frozen=True)
@@ -79,7 +71,7 @@ class Rows(Kind):
     names: tuple[str, ...]
 
 
-NUMBER, NOTHING, OPAQUE = Number(), Nothing(), Opaque()
+NUMBER, NOTHING, OPAQUE = map(Plain, ("number", "nothing", "opaque"))
 VECTOR, MATRIX = Array(1), Array(2)
 
 
@@ -98,7 +90,7 @@ def kind_of(value: Any) -> Kind:
     Examples
     --------
     >>> kind_of((1.0, np.zeros((2, 3))))
-    Tuple(entries=(Number(), Array(axes=2, whole=False)), names=())
+    Tuple(entries=(Plain(name='number'), Array(axes=2, whole=False)), names=())
     """
     if value is None:
         return NOTHING

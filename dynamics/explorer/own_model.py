@@ -20,7 +20,7 @@ from typing import Any
 from dynamics.explorer.own_points import Center, Point, center_of, points_around
 from dynamics.explorer.own_sliders import choice, printed_limits, real_slider
 from dynamics.explorer.page_model import PageModel, Slider
-from dynamics.explorer.printing import asset, expression, script
+from dynamics.explorer.printing import asset, expression, function_of, script
 from dynamics.explorer.real_constants import Reading
 from dynamics.explorer.tables import Tables
 from dynamics.registry import System
@@ -79,11 +79,12 @@ def _script(center: Center, points: list[Point], tables: Tables) -> str:
     """JavaScript that defines ``MODEL``."""
     functions, programs = {"() => 1": 0}, dict[str, int]()
 
+    def function(formula: Any) -> int:
+        names = sorted(symbol.name for symbol in formula.free_symbols)
+        return functions.setdefault(function_of(names, expression(formula)), len(functions))
+
     def array(read: Reading) -> dict[str, Any]:
-        parts = [
-            [functions.setdefault(_of_constants(f), len(functions)), tables.number(table)]
-            for f, table in read.parts
-        ]
+        parts = [[function(f), tables.number(table)] for f, table in read.parts]
         return {"size": math.prod(read.shape), "parts": parts}
 
     listed = [
@@ -131,9 +132,3 @@ def _script(center: Center, points: list[Point], tables: Tables) -> str:
         asset("own_model.js"),
     ]
     return "\n\n".join(parts)
-
-
-def _of_constants(function: Any) -> str:
-    """A function of the constants, which an object has, in JavaScript."""
-    names = ", ".join(sorted(symbol.name for symbol in function.free_symbols))
-    return f"({f'{{ {names} }}' if names else ''}) => {expression(function)}"

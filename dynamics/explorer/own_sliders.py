@@ -8,7 +8,7 @@ from typing import Any
 import sympy
 
 from dynamics.explorer.page_model import Slider
-from dynamics.explorer.printing import expression, script
+from dynamics.explorer.printing import expression, function_of, script
 from dynamics.explorer.real_constants import Reading
 from dynamics.models.engine.limits import SIGN, WORDS, Limit
 
@@ -106,16 +106,14 @@ def printed_limits(limits: Sequence[Limit]) -> str:
 
 
 def _limit(limit: Limit) -> str:
-    names, words = ", ".join(limit.names), words_of(limit)
+    words = words_of(limit)
     parts = SIGN.split(limit.text)
-    test = f"{script(words)}.includes({names})" if words else " && ".join(
+    test = f"{script(words)}.includes({limit.names[0]})" if words else " && ".join(
         f"{_side(left, limit.names)} {sign} {_side(right, limit.names)}"
         for left, sign, right in zip(parts[::2], parts[1::2], parts[2::2], strict=False)
     )  # fmt: skip
-    return (
-        f"{{ text: {script(limit.text)}, names: {script(limit.names)}, "
-        f"holds: ({{ {names} }}) => {test} }}"
-    )
+    holds = function_of(limit.names, test)
+    return f"{{ text: {script(limit.text)}, names: {script(limit.names)}, holds: {holds} }}"
 
 
 def _side(text: str, names: Sequence[str]) -> str:
