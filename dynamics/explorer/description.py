@@ -1,4 +1,4 @@
-"""What a page says of a system, as JSON: constants, letters, panels, events, equations.
+"""The words of a page as JSON: constants, letters, panels, events, equations.
 
 Words, letters and limits come from `dynamics.description`, panels from the presentation of the
 problem; formulas are MathML.
@@ -27,11 +27,11 @@ from theory.page import Page
 MOST_DERIVED = 8
 """Scalars of a model of one's own whose recursion is written out."""
 LEAST_TIME = 1e-2
-"""First time that is shown."""
+"""First time of the curves."""
 
 
 def page_description(system: System, model: PageModel) -> dict[str, Any]:
-    """Everything that a page says.
+    """The words of a page, as plain values.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
     description = system.describe(problem.parameters)
     symbols = {symbol.name: symbol for symbol in description.symbols}
     observables = {one.name: one for one in description.observables}
-    run = system.default_runs["compare"]
+    run, names = system.default_runs["compare"], scalars(problem)
     horizon = 10.0 ** ceil(log10(run.eta * run.steps))
     return {
         "name": system.name,
@@ -51,12 +51,12 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
         "summary": summary(description.prose),
         "command": _command(system, model),
         "constants": [_constant(slider, symbols, problem) for slider in model.sliders],
-        "states": [_letter(name, presentation, {}) for name in scalars(problem)],
+        "states": [_letter(name, presentation, {}) for name in names],
         "observables": [_letter(name, presentation, observables) for name in model.observables],
         "events": [_event(rule, presentation) for rule in problem.events],
         "panels": _panels(problem, model.observables),
         "matrices": list(model.matrices),
-        "plane": _plane(problem),
+        "plane": {"x": names[-2], "y": names[-1]} if len(names) > 1 else None,
         "derivation": fragment(_equations(system, description, problem).as_markdown(3)),
         "run": {
             "eta": run.eta,
@@ -84,14 +84,14 @@ def summary(prose: str) -> str:
 
 
 def _equations(system: System, description: Description, problem: Problem) -> Page:
-    """What sympy derives; of many scalars, whose derivation takes minutes, the model alone."""
+    """The derivation, or the model alone where many scalars would take sympy minutes."""
     if problem.layout.size > MOST_DERIVED and system.model is not None:
         return description.page
     return system.derivation(problem.parameters)
 
 
 def _command(system: System, model: PageModel) -> str:
-    """The command that trains it, with what has no slider and does not follow from those."""
+    """The command that trains the system, with the constants that the sliders do not determine."""
     parameters, moved = model.problem.parameters, [slider.name for slider in model.sliders]
     at_sliders = {name: getattr(parameters, name) for name in moved}
     try:
@@ -157,17 +157,8 @@ def _letter(
 def _panels(problem: Problem, observables: tuple[str, ...]) -> list[dict[str, Any]]:
     """Panels with the curves that the page has."""
     curves = {*problem.layout.names, *observables}
-    panels = [
-        ([name for name in panel.names if name in curves], panel.logarithmic)
-        for panel in problem.presentation.plot.panels
-    ]
     return [
-        {"names": names, "logarithmic": logarithmic, "title": ", ".join(names)}
-        for names, logarithmic in panels
-        if names
+        {"names": names, "logarithmic": panel.logarithmic, "title": ", ".join(names)}
+        for panel in problem.presentation.plot.panels
+        if (names := [name for name in panel.names if name in curves])
     ]
-
-
-def _plane(problem: Problem) -> dict[str, str] | None:
-    names = scalars(problem)
-    return {"x": names[-2], "y": names[-1]} if len(names) > 1 else None

@@ -1,4 +1,4 @@
-"""Expressions of kernels as JavaScript, with the kind of what they give."""
+"""Expressions of kernels as JavaScript, with the kind of their values."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ LARGEST_POWER = 4
 """Whole powers up to which a power of a name is a product."""
 
 Printed = tuple[str, Kind]
-"""Text, and the kind of what it gives."""
+"""Text of an expression, and the kind of its value."""
 
 
 class NotPrinted(ValueError):
-    """What a kernel does that has no text in JavaScript here."""
+    """Raised for a statement or an expression that cannot be printed as JavaScript."""
 
 
 class Source:
-    """What an expression may call and name.
+    """Functions, named tuples and constants that an expression may name.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def entries_of(text: str, kind: Kind) -> str:
 
 
 class Expressions:
-    """Prints the expressions of one function for arguments of given kinds.
+    """Prints the expressions of one function for arguments of certain kinds.
 
     Parameters
     ----------

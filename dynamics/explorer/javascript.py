@@ -31,14 +31,14 @@ __all__ = ["Kernels", "NotPrinted"]
 
 
 class Kernels(Source):
-    r"""Functions of generated files, printed as they are asked for.
+    r"""Functions of a generated file, each printed when `function` first names it.
 
     Parameters
     ----------
     source : str
         Text of a generated file, or of kernels.
     supplied : mapping, optional
-        Name -> text of a function in JavaScript, which is used in place of one of the source. It
+        Name -> text of a function in JavaScript, which replaces the one of the source. It
         returns a number or nothing.
     records : collection of type
         Named tuples that the source makes.
@@ -102,12 +102,12 @@ class Kernels(Source):
         return self._printed[name, kinds]
 
     def text(self) -> str:
-        """Every function that was asked for, callees before callers."""
+        """All functions that have been printed, callees before callers."""
         return "\n\n".join(self._texts)
 
 
 class FunctionPrinter(Expressions):
-    """Prints one function for arguments of given kinds.
+    """Prints one function for arguments of certain kinds.
 
     Parameters
     ----------
@@ -183,8 +183,7 @@ class FunctionPrinter(Expressions):
         self.kinds[target.id] = NUMBER
         if not last.replace(".length", "").replace("_", "").isalnum():
             last = self.temporary(last)
-        down = step.startswith("-") or step.startswith("(-")
-        sign = ">" if down else "<"
+        sign = ">" if step.startswith(("-", "(-")) else "<"
         head = f"for ({name} = {first}; {name} {sign} {last}; {name} += {step})"
         self.block(head, node.body)
 

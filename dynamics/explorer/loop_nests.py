@@ -1,11 +1,11 @@
 """Arrays of a printed program, and loops over them in JavaScript.
 
 A *view* is part of an array of JavaScript: its entries are ``name[offset + k0*s0 + k1*s1 + ...]``
-with whole strides known at printing, so that transposes, slices, broadcasts and the like move
-nothing. A scalar is an expression, a view without strides. A `Term` is an elementwise function of
-views and terms of one shape that is not computed yet: chains of them become one loop.
+with constant whole strides, so that transposes, slices, broadcasts and the like move nothing. A
+scalar is an expression, a view without strides. A `Term` is an elementwise function of views and
+terms of one shape that is not computed yet: chains of them become one loop.
 
-A `Writer` collects statements. What depends on no argument of a call is written once, where the
+A `Writer` collects statements. What depends on no argument of a call is computed once, where the
 function is made.
 """
 
@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, product
 from typing import Any
 
@@ -129,11 +130,11 @@ class Term(Shaped):
     operands: tuple[View | Term, ...]
     shape: tuple[int, ...]
     repeats: bool = False
-    cost: int = field(init=False)
 
-    def __post_init__(self) -> None:
-        cost = 1 + sum(getattr(operand, "cost", 0) for operand in self.operands)
-        object.__setattr__(self, "cost", cost)
+    @cached_property
+    def cost(self) -> int:
+        """Number of operations."""
+        return 1 + sum(operand.cost for operand in self.operands if isinstance(operand, Term))
 
     def moved(self, positions: NDArray[np.int64]) -> Term | None:
         """The term of the operands moved alike; see `View.moved`."""
@@ -171,14 +172,8 @@ def literal(number: Any) -> str:
     >>> literal(2.0), literal(-0.5), literal(float("inf")), literal(True)
     ('2', '(-0.5)', 'Infinity', '1')
     """
-    value = float(number)
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "(-Infinity)"
-    text = repr(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
-    if value == 0.0 and math.copysign(1.0, value) < 0:
-        text = "-0"
+    text = repr(float(number)).removesuffix(".0")
+    text = text.replace("nan", "NaN").replace("inf", "Infinity")
     return f"({text})" if text.startswith("-") else text
 
 
@@ -341,11 +336,7 @@ class Writer:
         """A value as a view: computed into a new array, or a constant, where it is a term."""
         if isinstance(value, View):
             return value
-        if value.size == 1:
-            return replace(self.scalar(value), shape=value.shape)
-        result = self.array(value.shape, varies(value))
-        self.assign(result, value)
-        return result
+        return self.scalar(value) if value.size == 1 else self.copied(value)
 
     def copied(self, value: Value) -> View:
         """A value in a new contiguous array."""
@@ -354,7 +345,7 @@ class Writer:
         return result
 
     def indexed(self, value: Value) -> View:
-        """A value in an array, also where it is a scalar: entries can be chosen by an index."""
+        """A value in an array, also where it is a scalar: an index can select entries."""
         view = self.stored(value)
         return view if view.strides is not None else self.copied(view)
 

@@ -1,7 +1,7 @@
-"""Masked image modelling in a browser: partitions and masks near those of a start.
+"""The page of masked image modelling: sizes of the global area, and numbers of masked patches.
 
-The counts of masked patches are listed in Python; see `prepared`. Where they are too many, and the
-law is a contour integral instead, there is no page.
+The counts of masked patches are listed in Python (`prepared`). Where they are too many, so that the
+expectation is a contour integral, there is no page.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ CONTOUR = {
 
 
 def page_model(system: System, parameters: Parameters) -> PageModel:
-    """What a page needs of the system.
+    """The model of the page.
 
     Parameters
     ----------
     system : System
     parameters : Parameters
-        Where the sliders stand at first.
+        First positions of the sliders.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def page_model(system: System, parameters: Parameters) -> PageModel:
 
 
 def _grid(parameters: Parameters) -> Mapping[str, Sequence[Any]]:
-    """Values of the constants that have sliders, the given ones among them."""
+    """Values of the constants that have sliders, those of the parameters among them."""
     P = parameters.P
     masked = sorted({parameters.masked, *(max(1, round(share * P)) for share in SHARES)} - {P})
     if parameters.family != "one_cluster":

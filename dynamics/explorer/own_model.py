@@ -3,8 +3,8 @@
 The programs are printed from the functions that the engine compiles (`traced_program`). Real
 constants move freely: they are arguments of the programs, and weights, samples, starts and fixed
 arrays are functions of them (`real_constants`). Another whole number or word is another program:
-the page holds those near the values where the sliders stand, as many as its budgets allow. A law
-that can only be drawn from is known by a few hundred draws in a page.
+the page has those near the first positions of the sliders, as many as its limits on bytes and
+trials allow. A law that can only be sampled is replaced by a few hundred samples.
 
 Where the constants have special values (equal probabilities, say) more may stay equal than at
 others; the page has the classes that hold at all of them.
@@ -27,14 +27,14 @@ from dynamics.registry import System
 
 
 def page_model(system: System, parameters: Any) -> PageModel:
-    """What a page needs of a model.
+    """The model of the page.
 
     Parameters
     ----------
     system : System
         Of a model.
     parameters : Parameters
-        Where the sliders stand at first.
+        First positions of the sliders.
 
     Raises
     ------
@@ -44,11 +44,11 @@ def page_model(system: System, parameters: Any) -> PageModel:
     center = center_of(system, parameters)
     tables = Tables()
     points = points_around(center, tables)
-    shown = copy(center.problem)
-    shown.parameters = parameters
+    at_sliders = copy(center.problem)
+    at_sliders.parameters = parameters
     return PageModel(
         _script(center, points, tables),
-        shown,
+        at_sliders,
         _sliders(center, points),
         center.observable_names,
         tuple(center.matrices()),

@@ -1,4 +1,4 @@
-"""The constants at which a page holds a model of one's own, and its programs and data there."""
+"""The constants for which the page of a user's model has programs and data, and these."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from dynamics.explorer.driver import rules
-from dynamics.explorer.idle_constants import idle_constants
 from dynamics.explorer.own_programs import Matrix, matrices_of, printed
-from dynamics.explorer.own_sliders import words_of
+from dynamics.explorer.own_sliders import idle_constants, words_of
 from dynamics.explorer.page_model import scalars
 from dynamics.explorer.real_constants import ROLES, Readings, holds, readings
 from dynamics.explorer.tables import Tables
@@ -27,29 +26,29 @@ from theory.model import Model
 from theory.tracing import UntracedPrimitive
 
 MOST_TRIED = 12
-"""Values of constants beside those where the sliders stand, for which the model is derived."""
+"""Other constants than those of the first positions for which the model is derived, at most."""
 ENOUGH = 2
-"""Values of one constant without a page's scalars or events, after which no more are tried."""
+"""Values of one constant that give other scalars or events, after which no more are tried."""
 BYTES = 500_000
 """Of programs and tables, before they are encoded."""
 REACH = 4
 """Steps of a whole constant to either side, at most."""
 MOST_SAMPLES = 20_000
-"""Samples of a law that is larger than that where the sliders stand, at most."""
+"""Samples of a law that is larger than that at the first positions of the sliders, at most."""
 NUMBERS_OF_DRAWS = 12_000
-"""Numbers of all draws of a law that can only be sampled."""
+"""Numbers in all samples of a law that can only be sampled, at most."""
 LEAST_DRAWS = 100
 MOVES = (0.83, 1.09)
-"""Factors of real constants at which what stays equal is looked at."""
+"""Factors of real constants at which the classes of equal entries are compared."""
 SMALL = 0.1
-"""In place of a real constant that is 0."""
+"""Value to which a real constant that is 0 is moved."""
 GRID = (0.75, 1.25, 0.5, 1.5)
 """Factors of a real constant of which a page holds some values."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """What a page holds at one set of constants that are not real.
+    """Programs and data of a page at one choice of the constants that are not real.
 
     Attributes
     ----------
@@ -72,7 +71,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Center:
-    """Where the sliders stand at first.
+    """The problem around which a page is made, at the first positions of the sliders.
 
     Attributes
     ----------
@@ -115,7 +114,7 @@ class Center:
 
     @property
     def remark(self) -> str:
-        """What is said beside a slider."""
+        """Text beside the sliders of a law that is sampled."""
         count, seed = self.draws
         text = f"the law is known by {count} draws (--samples {count} --seed {seed})"
         return text if count else ""
@@ -196,9 +195,9 @@ def center_of(system: System, parameters: Any) -> Center:
 
 
 def _read_roles(system: System, problem: ModelProblem, draws: tuple[int, int]) -> tuple[str, ...]:
-    """The functions of the model whose arrays are what was read by symbols, also elsewhere."""
+    """Functions of the model that are read by symbols correctly, also at other constants."""
     arguments, reals = problem.realization.model.arguments, problem.realization.reals
-    known = tuple(role for role in ROLES if role not in readings(problem, draws).unread)
+    read = tuple(role for role in ROLES if role not in readings(problem, draws).unread)
 
     def right(roles: tuple[str, ...]) -> bool:
         names = {name for role in roles for name in arguments.get(role, ()) if name in reals}
@@ -206,7 +205,7 @@ def _read_roles(system: System, problem: ModelProblem, draws: tuple[int, int]) -
         alike = [each for each in others if _key(each) == _key(problem)]
         return holds(readings(problem, draws, roles), [problem, *alike])
 
-    return known if right(known) else tuple(role for role in known if right((role,)))
+    return read if right(read) else tuple(role for role in read if right((role,)))
 
 
 def _elsewhere(
@@ -275,7 +274,7 @@ def _refines(finer: ModelProblem, coarser: ModelProblem) -> bool:
 
 
 def points_around(center: Center, tables: Tables) -> list[Point]:
-    """The points of a page: first where the sliders stand, then others, nearest first.
+    """The points of a page: the first positions of the sliders, then others, nearest first.
 
     Parameters
     ----------
@@ -289,7 +288,6 @@ def points_around(center: Center, tables: Tables) -> list[Point]:
         If a primitive of the model is not printed.
     """
     points = [_point(center, center.problem, tables)]
-    size = 0 if center.problem.realization.law is None else center.problem.realization.law.size
     reals, tried = center.problem.realization.reals, 0
     fits: dict[str, list[bool]] = {}
     for changes in _nearest(center):
@@ -299,9 +297,7 @@ def points_around(center: Center, tables: Tables) -> list[Point]:
             continue
         try:
             parameters = dataclasses.replace(center.parameters, **{**reals, **changes})
-            if not _affordable(
-                center.model, dataclasses.asdict(parameters), max(size, MOST_SAMPLES)
-            ):
+            if not _affordable(center, dataclasses.asdict(parameters)):
                 continue
             problem = reduced_problem(center.system, parameters, center.draws)
         except InvalidRequest:
@@ -324,13 +320,15 @@ def _bytes(points: Sequence[Point], tables: Tables) -> int:
     return sum(map(len, texts)) + sum(map(len, data)) + sum(each.nbytes for each in tables.arrays)
 
 
-def _affordable(model: Model, constants: Mapping[str, Any], most: int) -> bool:
-    """Whether a law has at most so many samples."""
-    if model.law is None:
+def _affordable(center: Center, constants: Mapping[str, Any]) -> bool:
+    """Whether a law has at most `MOST_SAMPLES`, or as many as at the center."""
+    law = center.problem.realization.law
+    if law is None:
         return True
+    most = max(law.size, MOST_SAMPLES)
     try:
-        law = model.call("law", constants=constants)
-        return len(list(itertools.islice(iter(law), most + 1))) <= most
+        samples = center.model.call("law", constants=constants)
+        return len(list(itertools.islice(iter(samples), most + 1))) <= most
     except Exception:  # the model refuses these constants in its own words when it is made
         return True
 

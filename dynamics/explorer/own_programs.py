@@ -1,4 +1,4 @@
-"""What a page computes of a reduced problem of a model: its programs, and its matrices by class."""
+"""Programs of a reduced problem of a model in a page, and its trained arrays by class."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def printed(problem: ModelProblem, tables: Tables) -> tuple[str | None, ...]:
 
     def observables(state: Any, data: Any, offset: Any) -> Any:
         values = functions.observables(state, (data, constant._replace(offset=offset)))
-        observed = [values["observed"][name] for name in names]
-        return [jnp.asarray(value, jnp.float64) for value in (values["risk"], *observed)]
+        own = [values["observed"][name] for name in names]
+        return [jnp.asarray(value, jnp.float64) for value in (values["risk"], *own)]
 
     state = np.zeros(size)
     printed_functions: list[tuple[Callable[..., Any], int]] = [

@@ -1,16 +1,22 @@
-"""Sliders of a model of one's own: where constants end, and its limits as JavaScript."""
+"""Sliders of a user's model: ends of its constants, idle ones, and its limits as JavaScript."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import sympy
 
 from dynamics.explorer.page_model import Slider
 from dynamics.explorer.printing import expression, function_of, script
 from dynamics.explorer.real_constants import Reading
+from dynamics.models.engine.definition import Definition
 from dynamics.models.engine.limits import SIGN, WORDS, Limit
+from dynamics.models.engine.realization import Realization
+from dynamics.validation import InvalidRequest
 
 FAR = 1e6
 """Times its size, or 1: a constant that may go so far has no end."""
@@ -122,3 +128,51 @@ def _side(text: str, names: Sequence[str]) -> str:
     letters |= {"ceil": sympy.ceiling, "abs": sympy.Abs, "min": sympy.Min, "max": sympy.Max}
     letters |= {f"log{k}": lambda x, k=k: sympy.log(x) / sympy.log(k) for k in (2, 10)}
     return expression(sympy.parse_expr(text.strip(), local_dict=letters))
+
+
+def idle_constants(
+    definition: Definition,
+    parameters: Any,
+    draws: tuple[int, int],
+    moves: Mapping[str, Sequence[Any]],
+) -> frozenset[str]:
+    """Names of the whole constants and words that change nothing at some values of the others.
+
+    Other values of these give the same start, law and fixed arrays and the same traced functions;
+    nothing is compiled for this.
+
+    Parameters
+    ----------
+    definition : Definition
+        Of the model.
+    parameters : Parameters
+    draws : (samples, seed)
+        Of a law that can only be sampled.
+    moves : mapping
+        Constant -> other values of it. One is idle if all that the model allows change nothing,
+        and it allows some.
+    """
+    here = _traced(definition.realization(parameters, *draws))
+    idle = set()
+    for name, values in moves.items():
+        others = set()
+        for value in values:
+            with suppress(InvalidRequest):
+                changed = dataclasses.replace(parameters, **{name: value})
+                others.add(_traced(definition.realization(changed, *draws)))
+        if others == {here}:
+            idle.add(name)
+    return frozenset(idle)
+
+
+def _traced(made: Realization) -> tuple[Any, ...]:
+    """The traced risk and observables of a realization, and its arrays, as text and bytes."""
+    import jax
+
+    program = made.program
+    with jax.enable_x64(True):
+        text = jax.make_jaxpr(
+            lambda flat, data: (program.risk(flat, data), program.observables(flat, data))
+        )(made.flat_start, made.data)
+        arrays = [made.flat_start, *map(np.asarray, jax.tree.leaves(made.data))]
+    return str(text), *((array.shape, array.tobytes()) for array in arrays)

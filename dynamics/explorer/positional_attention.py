@@ -12,8 +12,9 @@ from typing import Any
 
 import sympy
 
-from dynamics.explorer.kinds import MATRIX, VECTOR, kind_of
+from dynamics.explorer.kinds import VECTOR
 from dynamics.explorer.page_model import PageModel, Slider
+from dynamics.explorer.prepared import kernel_functions
 from dynamics.explorer.printing import asset, closure, expression, function_of, script
 from dynamics.registry import System
 from dynamics.systems.positional_attention.parameters import Parameters
@@ -28,12 +29,7 @@ LARGEST = f"sizes end where {MOST_CONFIGURATIONS:,} configurations do"
 
 
 SLIDERS = (
-    Slider(
-        "D",
-        minimum=4,
-        maximum=64,
-        ends=LARGEST,
-    ),
+    Slider("D", minimum=4, maximum=64, ends=LARGEST),
     Slider("C", minimum=2, maximum=16),
     Slider("q", minimum=0.0, maximum=1.0, open_minimum=True),
     Slider("p", minimum=3, maximum=DEGREES[-1], values=DEGREES, ends="a page has these degrees"),
@@ -57,13 +53,13 @@ ATTENTION = {
 
 
 def page_model(system: System, parameters: Parameters) -> PageModel:
-    """What a page needs of the system.
+    """The model of the page.
 
     Parameters
     ----------
     system : System
     parameters : Parameters
-        Where the sliders stand at first.
+        First positions of the sliders.
     """
     problem = ReducedPopulation(parameters)
     observables = (*recursion.derive(DEGREES[0]).observables, "risk", "error")
@@ -101,13 +97,6 @@ def _kernels() -> str:
     printed = []
     for degree in DEGREES:
         problem = ReducedPopulation(Parameters(D=8, C=2, p=degree), expectation="exact")
-        data = kind_of(problem.expectation.data)
-        functions = {
-            "gradient": (VECTOR, data, VECTOR),
-            "hessian": (VECTOR, data, MATRIX),
-            "order_parameters": (VECTOR, VECTOR, data, VECTOR),
-            "summary": (VECTOR, data, VECTOR),
-            "reported": (VECTOR, VECTOR, VECTOR, VECTOR),
-        }
+        functions = kernel_functions(problem) | {"reported": (VECTOR,) * 4}
         printed.append(f"  {degree}: {closure(problem.source, functions)}")
     return ",\n".join(printed)

@@ -1,7 +1,7 @@
-"""A system whose data are laid out in Python, for each of some values of its constants.
+"""Pages with the data of the kernels for every combination of values of their sliders.
 
-Where a browser could not list what an expectation sums over, the page holds the data of the kernels
-for every combination of the values that its sliders have, and the kernels themselves once.
+The data come from Python, because a browser would take too long to list the terms of the
+expectation. The page has the kernels themselves once.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def page_model(
         Slider(name, values=tuple(values), ends="a page has the data of these values")
         for name, values in grid.items()
     )
-    risk = ("risk",) if "summary" in _functions(at_start) else ()
+    risk = ("risk",) if "summary" in kernel_functions(at_start) else ()
     return PageModel(text, at_start, sliders, (*at_start.order_names, *risk))
 
 
@@ -86,8 +86,8 @@ def encoded(value: Any, tables: Tables, scratch: Sequence[str] = ()) -> Any:
         case np.ndarray() if value.dtype.kind == "c":
             return None
         case np.ndarray():
-            whole = value.dtype.kind in "iub"
-            return {"table": tables.number(value), "whole": whole, "shape": value.shape}
+            entries = "whole" if value.dtype.kind in "iub" else "real"
+            return {entries: tables.number(value), "shape": value.shape}
         case tuple() if hasattr(value, "_fields"):
             fields = zip(value._fields, value, strict=True)
             blanked = {name: _blank(one) if name in scratch else one for name, one in fields}
@@ -99,7 +99,7 @@ def encoded(value: Any, tables: Tables, scratch: Sequence[str] = ()) -> Any:
 
 
 def _blank(value: Any) -> Any:
-    """A value with NaN in place of its real numbers: memory holds whatever was there before."""
+    """A value with NaN for its real numbers, which the kernels overwrite before they read them."""
     if isinstance(value, tuple):
         entries = map(_blank, value)
         return type(value)(*entries) if hasattr(value, "_fields") else tuple(entries)
@@ -119,7 +119,7 @@ def _script(
     tables, kernels, points = Tables(), dict[str, str](), list[Any]()
     for point, problem in made:
         if problem.source not in kernels:
-            kernels[problem.source] = closure(problem.source, _functions(problem), native)
+            kernels[problem.source] = closure(problem.source, kernel_functions(problem), native)
         points.append(
             {
                 "at": point,
@@ -133,7 +133,7 @@ def _script(
     fixed = {
         "state_names": scalars(first),
         "order_names": first.order_names,
-        "risk": "summary" in _functions(first),
+        "risk": "summary" in kernel_functions(first),
         "reads_pass": first.reads_pass,
         "command": command,
     }
@@ -148,7 +148,8 @@ def _script(
     return "\n\n".join(parts)
 
 
-def _functions(problem: CompiledProblem) -> dict[str, tuple[Kind, ...]]:
+def kernel_functions(problem: CompiledProblem) -> dict[str, tuple[Kind, ...]]:
+    """Functions of a generated file that a page calls, and the kinds of their arguments."""
     data = kind_of(problem._data)
     functions: dict[str, tuple[Kind, ...]] = {
         "gradient": (VECTOR, data, VECTOR),

@@ -1,17 +1,18 @@
 r"""How the arrays of a model depend on its real constants, read off by running it on symbols.
 
 The functions of a model that are plain Python, ``law``, ``sample``, ``start`` and ``fixed``, are
-called once with a symbol in place of every real constant. Each array that they give is then
+called once with symbols for all real constants. Each array that they return is then
 
 .. math:: \sum_j f_j(\mathrm{constants})\, T_j
 
 with few functions :math:`f_j`, which are printed, and tables :math:`T_j`. A model that compares a
-constant, or hands it to a function of floats, cannot be read so, and that is said by the name of
-the function. What was read is held against the model at other values by `holds`.
+constant, or passes it to a function of floats, cannot be read so; `Readings.unread` names the
+function. `holds` compares readings with the model at other values of the constants.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -143,7 +144,7 @@ class Readings:
 def readings(
     problem: ModelProblem, draws: tuple[int, int] = (0, 0), roles: Sequence[str] = ROLES
 ) -> Readings:
-    """What the arrays of a reduced problem are as functions of the real constants.
+    """The arrays of a reduced problem as functions of the real constants.
 
     Parameters
     ----------
@@ -175,13 +176,11 @@ def readings(
         except UNREADABLE:
             unread.append(role)
     flat = parts["start"]
-    embedding = problem.embedding
     linear = problem.coordinates == "linear"
     moving = problem.closure.classes.labels >= 0
     offset = flat if linear else np.where(moving, 0, flat)
     first = problem.closure.classes.first
     start = np.zeros(len(problem.scalars)) if linear else flat[first]
-    assert embedding.offset.shape == offset.shape
     leaves = [parts["weights"], *jax.tree.leaves(parts["samples"], is_leaf=_is_leaf)]
     leaves += jax.tree.leaves(parts["fixed"], is_leaf=_is_leaf)
     reals = [np.array(symbol(name), dtype=object) for name in sorted(made.reals)]
@@ -237,10 +236,9 @@ def _law(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
     if len(pairs) != law.size:
         raise ValueError("other samples have a probability")
     labels = np.arange(law.size) if groups is None else groups.labels
-    terms: list[dict[Any, int]] = [{} for _ in range(int(labels.max()) + 1)]
+    terms: list[Counter[Any]] = [Counter() for _ in range(int(labels.max()) + 1)]
     for label, (probability, _) in zip(labels, pairs, strict=True):
-        value = sympy.sympify(_plain(probability))
-        terms[label][value] = terms[label].get(value, 0) + 1
+        terms[label][sympy.sympify(_plain(probability))] += 1
     weights = [sympy.Add(*(n * value for value, n in term.items())) for term in terms]
     first = np.unique(labels, return_index=True)[1]
     return {
@@ -266,13 +264,9 @@ def _stacked(samples: Iterable[Any]) -> Any:
     """Samples of one structure, each part of them as one array."""
     import jax
 
-    several = list(samples)
-    leaves = [jax.tree.leaves(sample, is_leaf=_is_leaf) for sample in several]
-    structure = jax.tree.structure(several[0], is_leaf=_is_leaf)
-    columns = [
-        np.stack([np.asarray(leaf) for leaf in column]) for column in zip(*leaves, strict=True)
-    ]
-    return jax.tree.unflatten(structure, columns)
+    return jax.tree.map(
+        lambda *leaves: np.stack(list(map(np.asarray, leaves))), *samples, is_leaf=_is_leaf
+    )
 
 
 def holds(read: Readings, problems: Sequence[ModelProblem]) -> bool:

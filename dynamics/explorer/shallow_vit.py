@@ -1,7 +1,7 @@
-"""The shallow ViT in a browser: every entry is trained, and what is shown are order parameters.
+"""The page of the shallow ViT: every entry is trained, and the curves are order parameters.
 
-The hinge loss has kinks that training stays at, so there is no flow: the page descends, from the
-random start of one seed.
+The hinge loss has kinks at which training stays, so that there is no flow: the page has gradient
+descent, from the random start of one seed.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ MEMORY = ("layer", "column", "sums", "memory")
 SHARES = (0.3, 0.4, 0.5, 0.6, 0.7)
 """Relevant tokens of a sample."""
 MARGINS = (0.5, 1.0, 2.0)
-"""Margins, over the one given."""
+"""Factors of the margin of the parameters."""
 
 
 def page_model(system: System, parameters: Parameters) -> PageModel:
-    """What a page needs of the system.
+    """The model of the page.
 
     Parameters
     ----------
     system : System
     parameters : Parameters
-        Where the sliders stand at first.
+        First positions of the sliders.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def page_model(system: System, parameters: Parameters) -> PageModel:
 
 
 def _grid(parameters: Parameters) -> Mapping[str, Sequence[Any]]:
-    """Values of the constants that have sliders, the given ones among them."""
+    """Values of the constants that have sliders, those of the parameters among them."""
     return {
         "alpha_star": sorted({parameters.alpha_star, *SHARES}),
         "margin": [float(f"{factor * parameters.margin:.6g}") for factor in MARGINS],

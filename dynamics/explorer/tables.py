@@ -47,8 +47,8 @@ def encoded(values: NDArray[np.float64]) -> tuple[str, str]:
     """
     signless = not np.signbit(values[values == 0]).any()
     for name, kind in TYPES.items():
-        least, most = np.iinfo(kind).min, np.iinfo(kind).max
-        inside = values.size == 0 or (values.min() >= least and values.max() <= most)
-        if signless and inside and np.array_equal(values, np.rint(values)):
-            return name, base64.b64encode(values.astype(kind).tobytes()).decode()
+        with np.errstate(invalid="ignore"):
+            whole = values.astype(kind)
+        if signless and np.array_equal(whole, values):
+            return name, base64.b64encode(whole.tobytes()).decode()
     return "f8", base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()

@@ -64,7 +64,7 @@ class Arrays(Writer):
         if value.shape == shape:
             return value
         where = np.arange(value.size).reshape(value.shape)
-        return self.chosen(value, np.broadcast_to(where, shape))
+        return self.entries_at(value, np.broadcast_to(where, shape))
 
     def elementwise(
         self, form: str, values: Sequence[Value], shape: tuple[int, ...], repeats: bool = False
@@ -73,7 +73,7 @@ class Arrays(Writer):
         operands = tuple(self.fitted(value, shape) for value in values)
         return Term(form.format, operands, shape, repeats)
 
-    def chosen(self, value: Value, positions: NDArray[np.int64], filling: str = "NaN") -> Value:
+    def entries_at(self, value: Value, positions: NDArray[np.int64], filling: str = "NaN") -> Value:
         """Entries at some positions of a value, row-major; -1 is the filling.
 
         Parameters
@@ -117,10 +117,9 @@ class Arrays(Writer):
         varying = varies(value) or self.inside
         whole = math.prod(shape) == 1
         targets = [] if whole else [self.array(shape, varying)]
-        positions = [
-            remaining.index(axis) if axis in remaining else None for axis in range(len(value.shape))
-        ]
-        entries = [spread(target, positions, value.shape) for target in targets]
+        own = {axis: k for k, axis in enumerate(remaining)}
+        all_axes = [own.get(axis) for axis in range(len(value.shape))]
+        entries = [spread(target, all_axes, value.shape) for target in targets]
         (sizes, lengths), (flat, *into) = folded([value, *entries], (remaining, axes))
         total = self.name("t" if whole else "a")
         with self.loops(sizes, varying) as here:
@@ -132,26 +131,6 @@ class Arrays(Writer):
             for entry in into:
                 self.write(f"{self.text(entry, [*here, *'0' * len(lengths)], {})} = {total};")
         return targets[0] if targets else View(total, shape, None, varies=varying)
-
-    def product(self, left: Value, right: Value, numbers: Any) -> Value:
-        """Products summed over the contracted axes; a term where there are none."""
-        (sum_left, sum_right), (batch_left, batch_right) = numbers
-        one, two = self.stored(left), self.stored(right)
-        free_left = [k for k in range(len(one.shape)) if k not in (*sum_left, *batch_left)]
-        free_right = [k for k in range(len(two.shape)) if k not in (*sum_right, *batch_right)]
-        nothing = [None]
-        axes_left = [*batch_left, *free_left, *nothing * len(free_right), *sum_left]
-        axes_right = [*batch_right, *nothing * len(free_left), *free_right, *sum_right]
-        shape = tuple(
-            int(one.shape[a] if a is not None else two.shape[b])
-            for a, b in zip(axes_left, axes_right, strict=True)
-        )
-        operands = (spread(one, axes_left, shape), spread(two, axes_right, shape))
-        term = Term("({0} * {1})".format, operands, shape)
-        if not sum_left:
-            return term
-        first = len(shape) - len(sum_left)
-        return self.reduction(term, range(first, len(shape)), REDUCTIONS["reduce_sum"])
 
 
 def spread(view: View, axes: Sequence[int | None], shape: tuple[int, ...]) -> View:

@@ -1,6 +1,6 @@
 """Primitives of traced programs that choose entries by computed numbers: gather, scatter, sort.
 
-Where the numbers are known at printing the entries are a view, or a copy by a table of positions.
+Where the numbers are constants the entries are a view, or a copy by a table of positions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _gather(arrays: Arrays, step: Step, value: Value, indices: Value) -> Printed
     if _constant(step.operands[1:]):
         where = np.arange(value.size).reshape(value.shape)
         positions = gather(params, where, np.asarray(step.operands[1]), -1)
-        return arrays.chosen(value, positions, missing)
+        return arrays.entries_at(value, positions, missing)
     view, at = arrays.indexed(value), arrays.indexed(indices)
     shape, varying = step.kinds[0].shape, view.varies or at.varies
     result = arrays.array(shape, varying)
@@ -147,7 +147,7 @@ def _dynamic_slice(arrays: Arrays, step: Step, value: Value, *starts: Value) -> 
     if _constant(step.operands[1:]):
         where = np.arange(value.size).reshape(value.shape)
         positions = MOVEMENTS["dynamic_slice"](step.params, where, *step.operands[1:])
-        return arrays.chosen(value, np.asarray(positions))
+        return arrays.entries_at(value, np.asarray(positions))
     view = arrays.indexed(value)
     varying = varies(view, *starts)
     moving = _starts(arrays, view, starts, sizes)

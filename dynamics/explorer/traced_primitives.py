@@ -14,7 +14,7 @@ from itertools import accumulate
 import numpy as np
 
 from dynamics.explorer.loop_nests import Term, Value, counting, varies
-from dynamics.explorer.traced_arrays import REDUCTIONS, Arrays
+from dynamics.explorer.traced_arrays import REDUCTIONS, Arrays, spread
 from dynamics.explorer.traced_steps import Step
 from theory.tracing import UntracedPrimitive
 from theory.tracing.primitives import MOVEMENTS
@@ -130,23 +130,22 @@ def _movement(arrays: Arrays, step: Step, value: Value, *others: Value) -> Print
     moved = MOVEMENTS[step.primitive](step.params, where)
     if isinstance(moved, list):
         view = arrays.stored(value)
-        return [arrays.chosen(view, positions) for positions in moved]
-    return arrays.chosen(value, moved)
+        return [arrays.entries_at(view, positions) for positions in moved]
+    return arrays.entries_at(value, moved)
 
 
 def _joined(arrays: Arrays, step: Step, *values: Value) -> Printed:
-    """Concatenate, stack: every part is written into its place."""
+    """Concatenate, stack: each part is written where it belongs in the result."""
     sizes = np.cumsum([0, *(value.size for value in values)])
     wheres = [
         np.arange(first, first + value.size).reshape(value.shape)
         for first, value in zip(sizes, values, strict=False)
     ]
     order = np.asarray(MOVEMENTS[step.primitive](step.params, *wheres)).reshape(-1)
-    place = np.empty(order.size, dtype=np.int64)
-    place[order] = np.arange(order.size)
+    position = np.argsort(order)
     result = arrays.array(step.kinds[0].shape, varies(*values))
     for where, value in zip(wheres, values, strict=True):
-        part = result.flat().moved(place[where])
+        part = result.flat().moved(position[where])
         assert part is not None
         arrays.assign(part, value)
     return result
@@ -158,7 +157,7 @@ def _pad(arrays: Arrays, step: Step, value: Value, filling: Value) -> Printed:
     positions = np.asarray(MOVEMENTS["pad"](step.params, where, np.array(-1)))
     fill, inside = arrays.scalar(filling), np.flatnonzero(positions.reshape(-1) >= 0)
     if inside.size < value.size or inside.size == positions.size:
-        return arrays.chosen(value, positions, fill.name)
+        return arrays.entries_at(value, positions, fill.name)
     result = arrays.array(positions.shape, varies(value, fill))
     arrays.assign(result, replace(fill, shape=positions.shape))
     part = result.flat().moved(inside.reshape(value.shape))
@@ -180,16 +179,30 @@ def _running(arrays: Arrays, step: Step, value: Value) -> Printed:
     total = arrays.name("a")
     with arrays.loops(others, view.varies) as index:
         k = arrays.name("k")
-        place = [*index[:axis], k, *index[axis:]]
+        entry = [*index[:axis], k, *index[axis:]]
         arrays.write(f"let {total} = {start};")
         with arrays.block(counting(k, view.shape[axis], step.params["reverse"])):
-            arrays.write(f"{total} = {form.format(total, view.at(place))};")
-            arrays.write(f"{result.at(place)} = {total};")
+            arrays.write(f"{total} = {form.format(total, view.at(entry))};")
+            arrays.write(f"{result.at(entry)} = {total};")
     return result
 
 
 def _dot(arrays: Arrays, step: Step, left: Value, right: Value) -> Printed:
-    return arrays.product(left, right, step.params["dimension_numbers"])
+    """Products summed over the contracted axes; a term where there are none."""
+    (sum_left, sum_right), (batch_left, batch_right) = step.params["dimension_numbers"]
+    one, two = arrays.stored(left), arrays.stored(right)
+    free_left = [k for k in range(len(one.shape)) if k not in (*sum_left, *batch_left)]
+    free_right = [k for k in range(len(two.shape)) if k not in (*sum_right, *batch_right)]
+    axes_left = [*batch_left, *free_left, *[None] * len(free_right), *sum_left]
+    axes_right = [*batch_right, *[None] * len(free_left), *free_right, *sum_right]
+    shape = tuple(
+        one.shape[a] if a is not None else two.shape[b]
+        for a, b in zip(axes_left, axes_right, strict=True)
+    )
+    factors = spread(one, axes_left, shape), spread(two, axes_right, shape)
+    term = Term("({0} * {1})".format, factors, shape)
+    axes = range(len(shape) - len(sum_left), len(shape))
+    return arrays.reduction(term, axes, REDUCTIONS["reduce_sum"]) if axes else term
 
 
 Printer = Callable[..., Printed]
@@ -208,4 +221,4 @@ PRIMITIVES: dict[str, Printer] = {
     "pad": _pad,
     "dot_general": _dot,
 }
-"""Primitive -> what prints it, given the step and its operands."""
+"""Primitive -> the function that prints a step with its operands."""

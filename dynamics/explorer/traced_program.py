@@ -1,9 +1,9 @@
 """A traced program as a function of JavaScript.
 
 What `jax.make_jaxpr` lists of a function, in double precision, is printed as loops over
-``Float64Array`` with all shapes and strides known: `traced_steps` cleans the list, `loop_nests`
+``Float64Array`` with constant shapes and strides: `traced_steps` cleans the list, `loop_nests`
 writes loops, `traced_primitives` and `traced_indexing` know the primitives. The text is a maker: it
-is given the inputs that stay and returns a function of those that change, which allocates nothing.
+takes the inputs that stay and returns a function of those that change, which allocates nothing.
 
 >>> import jax
 >>> with jax.enable_x64(True):
@@ -109,7 +109,7 @@ def _cut(statements: list[str]) -> list[list[str]]:
 
 
 class _Printer:
-    """One program under way.
+    """Prints one program.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class _Printer:
         return result
 
     def _carry(self, state: list[View], values: list[Value]) -> None:
-        """What the next turn starts from; all of it is computed before any is overwritten."""
+        """Assign the next state of a loop; all of it is computed before any is overwritten."""
         copies = [self.arrays.copied(value) for value in values]
         for array, value in zip(state, copies, strict=True):
             self.arrays.assign(array, value)
@@ -196,7 +196,7 @@ class _Printer:
         return list(state)
 
     def scan(self, step: Step) -> list[Value]:
-        """A loop of a known number of turns over the first axis of some inputs."""
+        """A loop over the first axis of some inputs."""
         arrays, params, (body,) = self.arrays, step.params, step.bodies
         fixed, carried, length = params["num_consts"], params["num_carry"], int(params["length"])
         state = self._carried(step, fixed, carried)

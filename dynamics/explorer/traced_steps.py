@@ -1,8 +1,8 @@
 """A traced program as a list of steps, before it is printed.
 
 Calls are entered, what follows from constants is computed by JAX, equal steps are one, and what no
-output needs is left out. The bodies of loops and conditionals are such lists too; what they take
-from outside they name directly.
+output needs is left out. The bodies of loops and conditionals are such lists too; they refer to
+variables outside by their numbers.
 """
 
 from __future__ import annotations
@@ -62,8 +62,7 @@ class Body:
             uses.update(k for k in step.operands if isinstance(k, int))
             for body in step.bodies:
                 inner = body.reads()
-                for k in inner:
-                    uses[k] += inner[k] + 1
+                uses.update(inner + Counter([*inner]))
         return uses
 
 
@@ -140,7 +139,7 @@ def kind_of(aval: Any, primitive: str, also: Sequence[str] = ()) -> Kind:
 
 
 class _Reader:
-    """Steps under way, and the numbers of their variables."""
+    """Collects the steps of a program, and numbers their variables."""
 
     def __init__(self, numbers: Any = None) -> None:
         self.steps: list[Step] = []

@@ -8,7 +8,8 @@ function decoded(value) {
   if (value.fields) {
     return Object.fromEntries(Object.entries(value.fields).map(([name, of]) => [name, decoded(of)]));
   }
-  const data = (value.whole ? Int32Array : Float64Array).from(TABLES[value.table]);
+  const whole = value.real === undefined;
+  const data = whole ? Int32Array.from(TABLES[value.whole]) : Float64Array.from(TABLES[value.real]);
   return value.shape.length === 1 ? data : { data, shape: value.shape };
 }
 
