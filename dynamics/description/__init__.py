@@ -1,4 +1,4 @@
-"""What a system is, gathered from where it is written once.
+"""Descriptions of systems, put together from the sources that define them.
 
 The law, the network and the step come from the derivation (`theory.page.Page.model`); letters and
 meanings from the notation table; defaults and limits from ``Parameters``, its types and its
@@ -50,7 +50,7 @@ def describe(system: System, parameters: Any = None) -> Description:
     ----------
     system : System
     parameters : Parameters, optional
-        Where the model is described; its defaults by default.
+        Constants of the description; the defaults of the system without them.
 
     Raises
     ------
@@ -119,9 +119,9 @@ def _value(value: Any) -> str:
 
 
 def _remarks(parameters: type) -> dict[str, str]:
-    """What the docstring of ``Parameters`` says of each field behind its first semicolon.
+    """Name of a field of ``Parameters`` -> its docstring after the first semicolon.
 
-    Limits that fields have together, and defaults that follow from others, stand there.
+    Limits on several fields together, and defaults that follow from others, are written there.
     """
     section = ATTRIBUTES.search(parameters.__doc__ or "")
     result: dict[str, str] = {}

@@ -1,6 +1,6 @@
 """What a model file says of its symbols: its docstring, its functions, and what training closes on.
 
-A symbol without a field in the docstring (`theory.documentation`) is told by what can be found: a
+A symbol without a field in the docstring (`theory.documentation`) is explained by the code: a
 constant by the functions that take it, a scalar by the entries that it stands for, an observable by
 the line of Python that computes it.
 """
@@ -73,8 +73,8 @@ def _scalars(model: Model, problem: Any) -> Iterator[Symbol]:
         first = int(closure.classes.first[number])
         if listed or name in named:
             words = model.documented.meaning(name)
-            place = _place(realization.entry_name(first), closure.sizes[number])
-            yield Symbol(name, latex_of(name), SCALAR, f"{words}; {place}" if words else place)
+            entries = _stands_for(realization.entry_name(first), closure.sizes[number])
+            yield Symbol(name, latex_of(name), SCALAR, f"{words}; {entries}" if words else entries)
         else:
             groups.setdefault(realization.entry_position(first)[0], []).append(name)
     for array, names in groups.items():
@@ -84,7 +84,7 @@ def _scalars(model: Model, problem: Any) -> Iterator[Symbol]:
         yield Symbol(some, letters, SCALAR, words)
 
 
-def _place(entry: str, count: int) -> str:
+def _stands_for(entry: str, count: int) -> str:
     if count == 1:
         return f"stands for {entry}"
     return f"stands for {entry} and {count - 1} equal entr{'y' if count == 2 else 'ies'}"

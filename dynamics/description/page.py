@@ -25,8 +25,8 @@ LONGEST_NAME = 26
 """Columns of a name beside which its meaning begins."""
 KINDS = ("Constants", "Trained arrays", "Scalars of the reduction", "Other letters")
 """Kinds of symbols, in the order of the page."""
-SPECIAL = {sign: "\\" + sign for sign in "&%#_{}"}
-SPECIAL |= {"^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"}
+SPECIAL = {ord(sign): "\\" + sign for sign in "&%#_{}"}
+SPECIAL |= str.maketrans({"^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"})
 """Sign -> how LaTeX writes it."""
 
 
@@ -43,7 +43,7 @@ class Symbol:
     meaning : str
         One line.
     default, allowed : str
-        Of a constant: its value where none is given, and what it can be.
+        Of a constant: its default, and the values that it can have.
     """
 
     name: str
@@ -52,6 +52,12 @@ class Symbol:
     meaning: str
     default: str = ""
     allowed: str = ""
+
+    @property
+    def details(self) -> list[str]:
+        """Meaning, default and limits, those that it has."""
+        default = f"default {self.default}" if self.default else ""
+        return [part for part in (self.meaning, default, self.allowed) if part]
 
 
 RATE = Symbol("d_x", r"\dot{x}", KINDS[-1], "rate of a scalar or an observable x, per unit of time")
@@ -94,7 +100,7 @@ class Statement:
 
 @dataclass(frozen=True, repr=False)
 class Description:
-    """A system, described.
+    """The description of a system: model, symbols, observables, events, claims.
 
     Attributes
     ----------
@@ -143,6 +149,10 @@ class Description:
     def __str__(self) -> str:
         return self.as_text()
 
+    @property
+    def _definitions(self) -> tuple[tuple[str, tuple[Definition, ...]], ...]:
+        return ("Observables", self.observables), ("Events", self.events)
+
     def of_kind(self, kind: str) -> tuple[Symbol, ...]:
         """The symbols of a kind, one of `KINDS`."""
         return tuple(symbol for symbol in self.symbols if symbol.kind == kind)
@@ -155,10 +165,13 @@ class Description:
         body = replace(self.page, title="", source=self.source, wrapped=True).as_text()
         lines += [*body.lstrip("\n").splitlines(), ""]
         for kind in KINDS:
-            rows = [_symbol_row(symbol) for symbol in self.of_kind(kind)]
+            rows = [
+                (_headed(one.name, one.latex), plain_text("; ".join(one.details)))
+                for one in self.of_kind(kind)
+            ]
             lines += _table(kind, rows)
-        lines += _table("Observables", [_definition_row(one) for one in self.observables])
-        lines += _table("Events", [_definition_row(one) for one in self.events])
+        for heading, definitions in self._definitions:
+            lines += _table(heading, [_definition_row(one) for one in definitions])
         if self.claims:
             lines.append("Claims")
         for claim in self.claims:
@@ -182,7 +195,7 @@ class Description:
         for kind in KINDS:
             if rows := self.of_kind(kind):
                 parts += [f"{head} {kind}", _symbols_in_markdown(rows)]
-        for heading, definitions in (("Observables", self.observables), ("Events", self.events)):
+        for heading, definitions in self._definitions:
             if definitions:
                 parts += [f"{head} {heading}", *map(_definition_in_markdown, definitions)]
         if self.claims:
@@ -191,7 +204,7 @@ class Description:
         return "\n\n".join(parts) + "\n"
 
     def as_latex(self, standalone: bool = False) -> str:
-        """LaTeX, to be taken into a paper.
+        """LaTeX that can be pasted into a paper.
 
         Parameters
         ----------
@@ -208,10 +221,10 @@ class Description:
             lines[0] = "\n".join([head, prose, *[f"\\paragraph{part}" for part in rest]])
         for kind in KINDS:
             rows = [
-                (f"${one.latex}$", _in_latex("; ".join(_told(one)))) for one in self.of_kind(kind)
+                (f"${one.latex}$", _in_latex("; ".join(one.details))) for one in self.of_kind(kind)
             ]
             lines += _items(kind, rows)
-        for heading, definitions in (("Observables", self.observables), ("Events", self.events)):
+        for heading, definitions in self._definitions:
             rows = [(f"${one.latex}$", _definition_in_latex(one)) for one in definitions]
             lines += _items(heading, rows)
         claims = [(_in_latex(one.source), _in_latex(one.words)) for one in self.claims]
@@ -237,19 +250,16 @@ class Description:
             }
             for section in self.page.sections
         ]
-        texts = {"name": self.name, "title": self.title, "source": self.source}
-        return texts | {
-            "prose": self.prose,
-            "model": sections,
-            "symbols": [asdict(one) for one in self.symbols],
-            "observables": [asdict(one) for one in self.observables],
-            "events": [asdict(one) for one in self.events],
-            "claims": [asdict(one) for one in self.claims],
+        texts = {name: getattr(self, name) for name in ("name", "title", "source", "prose")}
+        rows = {
+            name: [asdict(one) for one in getattr(self, name)]
+            for name in ("symbols", "observables", "events", "claims")
         }
+        return texts | {"model": sections} | rows
 
 
 def sought(rule: EventRule) -> str:
-    """How an event is sought along a run, in words."""
+    """How an event is detected along a run, in words."""
     since = f", sought from `{rule.after}` on" if rule.after else ""
     if isinstance(rule, RisesAgain):
         return (
@@ -261,13 +271,6 @@ def sought(rule: EventRule) -> str:
     return f"first step at which it holds{since}"
 
 
-def _told(symbol: Symbol) -> list[str]:
-    """Meaning, default and limits of a symbol, in that order."""
-    meaning = symbol.meaning
-    told = [meaning, f"default {symbol.default}" if symbol.default else "", symbol.allowed]
-    return [part for part in told if part]
-
-
 def _headed(name: str, latex: str) -> str:
     """A name, with its letter where that is another."""
     letter = plain(latex) if latex else ""
@@ -277,12 +280,8 @@ def _headed(name: str, latex: str) -> str:
 def _sentence(note: str) -> str:
     """A note as the beginning of a sentence; a name of the code at its head stays as it is."""
     head = re.match(r"\w+", note)
-    kept = head is None or "_" in head[0] or head[0] in GREEK
-    return note if kept else note[:1].upper() + note[1:]
-
-
-def _symbol_row(symbol: Symbol) -> tuple[str, str]:
-    return _headed(symbol.name, symbol.latex), "; ".join(map(plain_text, _told(symbol)))
+    unchanged = head is None or "_" in head[0] or head[0] in GREEK
+    return note if unchanged else note[:1].upper() + note[1:]
 
 
 def _definition_row(one: Definition) -> tuple[str, str]:
@@ -309,7 +308,7 @@ def _table(heading: str, rows: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _folded(text: str, first: str, others: str) -> list[str]:
-    # What stands behind a name in its column stays there: wrap keeps the spaces of the first line.
+    # The column beside the names stays aligned: wrap preserves the spaces within the first line.
     return textwrap.wrap(
         text,
         WIDTH,
@@ -318,10 +317,6 @@ def _folded(text: str, first: str, others: str) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", r"\|").replace("\n", " ")
 
 
 def _marked(text: str) -> str:
@@ -342,26 +337,25 @@ def _symbols_in_markdown(symbols: Sequence[Symbol]) -> str:
         letter = one.latex.replace(r"\|", r"\Vert ").replace("|", r"\vert ")
         words = map(_marked, (one.meaning, one.default, one.allowed))
         cells = [f"${letter}$", f"`{one.name}`", *words]
-        lines.append("| " + " | ".join(map(_cell, cells[: len(columns)])) + " |")
+        cells = [cell.replace("|", r"\|").replace("\n", " ") for cell in cells[: len(columns)]]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def _definition_in_markdown(one: Definition) -> str:
     letter = f" ${one.latex}$" if one.latex else ""
     parts = [f"- **`{one.name}`**{letter}: {_marked(one.words)}."]
-    parts += [f"  $${one.formula}$$"] if one.formula else []
-    parts += [f"  ```python\n  {one.code}\n  ```"] if one.code and not one.formula else []
+    if one.formula or one.code:
+        code = f"```python\n  {one.code}\n  ```"
+        parts.append(f"  $${one.formula}$$" if one.formula else f"  {code}")
     parts += [f"  {_marked(_sentence(one.note))}."] if one.note else []
     return "\n\n".join(parts)
 
 
 def _definition_in_latex(one: Definition) -> str:
-    formula = f": ${one.formula}$" if one.formula else ""
-    if one.code and not one.formula:
-        formula = f": {_code(one.code)}"
-    return (
-        _in_latex(one.words) + formula + (_in_latex(f". {_sentence(one.note)}") if one.note else "")
-    )
+    formula = f"${one.formula}$" if one.formula else _code(one.code)
+    note = _in_latex(f". {_sentence(one.note)}") if one.note else ""
+    return _in_latex(one.words) + (f": {formula}" if one.formula or one.code else "") + note
 
 
 def _items(heading: str, rows: Sequence[tuple[str, str]]) -> Iterator[str]:
@@ -389,13 +383,10 @@ def _in_latex(text: str) -> str:
 
 
 def _words(text: str) -> str:
-    pieces = text.split("`")
-    return "".join(_code(piece) if k % 2 else _escaped(piece) for k, piece in enumerate(pieces))
+    """Words without formulas, code between backticks."""
+    pieces = enumerate(text.split("`"))
+    return "".join(_code(piece) if k % 2 else piece.translate(SPECIAL) for k, piece in pieces)
 
 
 def _code(text: str) -> str:
-    return rf"\texttt{{{_escaped(text)}}}"
-
-
-def _escaped(text: str) -> str:
-    return "".join(SPECIAL.get(sign, sign) for sign in text)
+    return rf"\texttt{{{text.translate(SPECIAL)}}}"

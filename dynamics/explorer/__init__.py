@@ -1,17 +1,18 @@
-"""A system as a page to explore: one file of HTML, no server, no network.
+"""Pages to explore a system: one file of HTML that trains it, without server or network.
 
-The page runs what Python runs. Kernels of the generated files, the integrator of the flow and the
-loop of gradient descent are printed as JavaScript (`javascript`, `driver`), traced programs of
-models of one's own too (`traced_program`, `own_model`); so there is no second version of a
-gradient. `page_model` says what a page needs of a system, `positional_attention` and the like make
-it, `description` gathers the words, and `page` puts everything into one file. What runs in the
-browser alone is in ``assets``.
+The kernels of the generated files, the integrator of the flow and the loop of gradient descent are
+printed as JavaScript (`javascript`, `driver`), and so are the traced programs of users' models
+(`traced_program`, `own_model`): no gradient is written twice. `page_model` defines what a page
+needs of a system; `positional_attention`, `prepared` and `own_model` make it; `description` has the
+words, and `page` puts everything into one file. What is written in JavaScript by hand is in
+``assets``.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+from pathlib import Path
 from typing import Any
 
 from dynamics.explorer.description import page_description
@@ -31,7 +32,7 @@ def explorer_page(source: Any, parameters: Any = None) -> str:
     source : str, path-like, Model or System
         As for `dynamics.load_system`.
     parameters : Parameters, optional
-        Where the sliders stand at first; those of ``attdyn compare`` by default.
+        First positions of the sliders; those of ``attdyn compare`` by default.
 
     Raises
     ------
@@ -54,13 +55,11 @@ def write_page(source: Any, path: str | os.PathLike[str], parameters: Any = None
         As for `explorer_page`.
     path : path-like
     """
-    text = explorer_page(source, parameters)
-    with open(path, "w", encoding="utf-8") as stream:
-        stream.write(text)
+    Path(path).write_text(explorer_page(source, parameters), encoding="utf-8")
 
 
 def page_model_of(system: System, parameters: Any) -> PageModel:
-    """What a page needs of a system, by the module that knows it.
+    """The model of a page, made by the module of the system.
 
     Parameters
     ----------
@@ -68,7 +67,6 @@ def page_model_of(system: System, parameters: Any) -> PageModel:
     parameters : Parameters
     """
     module = "own_model" if system.model is not None else system.name
-    made: PageModel = importlib.import_module(f"dynamics.explorer.{module}").page_model(
-        system, parameters
-    )
-    return made
+    maker = importlib.import_module(f"dynamics.explorer.{module}")
+    model: PageModel = maker.page_model(system, parameters)
+    return model

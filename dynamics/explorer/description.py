@@ -1,4 +1,4 @@
-"""What a page says of a system, as JSON: constants, letters, panels, events, equations.
+"""The words of a page as JSON: constants, letters, panels, events, equations.
 
 Words, letters and limits come from `dynamics.description`, panels from the presentation of the
 problem; formulas are MathML.
@@ -7,11 +7,13 @@ problem; formulas are MathML.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import asdict
 from importlib import metadata
 from math import ceil, log10
 from typing import Any
 
-from dynamics.description.page import Description, Symbol
+from dynamics.description.page import Definition, Description, Symbol
 from dynamics.explorer.page_model import PageModel, Slider, scalars
 from dynamics.problem import Problem
 from dynamics.registry import System
@@ -25,11 +27,11 @@ from theory.page import Page
 MOST_DERIVED = 8
 """Scalars of a model of one's own whose recursion is written out."""
 LEAST_TIME = 1e-2
-"""First time that is shown."""
+"""First time of the curves."""
 
 
 def page_description(system: System, model: PageModel) -> dict[str, Any]:
-    """Everything that a page says.
+    """The words of a page, as plain values.
 
     Parameters
     ----------
@@ -40,7 +42,7 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
     description = system.describe(problem.parameters)
     symbols = {symbol.name: symbol for symbol in description.symbols}
     observables = {one.name: one for one in description.observables}
-    run = system.default_runs["compare"]
+    run, names = system.default_runs["compare"], scalars(problem)
     horizon = 10.0 ** ceil(log10(run.eta * run.steps))
     return {
         "name": system.name,
@@ -49,12 +51,12 @@ def page_description(system: System, model: PageModel) -> dict[str, Any]:
         "summary": summary(description.prose),
         "command": _command(system, model),
         "constants": [_constant(slider, symbols, problem) for slider in model.sliders],
-        "states": [_letter(name, presentation, symbols) for name in scalars(problem)],
+        "states": [_letter(name, presentation, {}) for name in names],
         "observables": [_letter(name, presentation, observables) for name in model.observables],
         "events": [_event(rule, presentation) for rule in problem.events],
         "panels": _panels(problem, model.observables),
         "matrices": list(model.matrices),
-        "plane": _plane(problem),
+        "plane": {"x": names[-2], "y": names[-1]} if len(names) > 1 else None,
         "derivation": fragment(_equations(system, description, problem).as_markdown(3)),
         "run": {
             "eta": run.eta,
@@ -82,14 +84,14 @@ def summary(prose: str) -> str:
 
 
 def _equations(system: System, description: Description, problem: Problem) -> Page:
-    """What sympy derives; of many scalars, whose derivation takes minutes, the model alone."""
+    """The derivation, or the model alone where many scalars would take sympy minutes."""
     if problem.layout.size > MOST_DERIVED and system.model is not None:
         return description.page
     return system.derivation(problem.parameters)
 
 
 def _command(system: System, model: PageModel) -> str:
-    """The command that trains it, with what has no slider and does not follow from those."""
+    """The command that trains the system, with the constants that the sliders do not determine."""
     parameters, moved = model.problem.parameters, [slider.name for slider in model.sliders]
     at_sliders = {name: getattr(parameters, name) for name in moved}
     try:
@@ -131,27 +133,21 @@ def _event(rule: EventRule, presentation: Presentation) -> dict[str, str]:
 
 def _constant(slider: Slider, symbols: dict[str, Symbol], problem: Problem) -> dict[str, Any]:
     symbol, value = symbols[slider.name], getattr(problem.parameters, slider.name)
-    word = isinstance(value, str)
-    kind = "word" if word else "whole" if isinstance(value, int) else "real"
-    return {
-        "name": slider.name,
+    kind = "word" if isinstance(value, str) else "whole" if isinstance(value, int) else "real"
+    return asdict(slider) | {
         "mathml": mathml(symbol.latex),
         "meaning": plain_text(symbol.meaning),
         "allowed": plain_text(symbol.allowed),
         "kind": kind,
         "default": value,
-        "minimum": slider.minimum,
-        "maximum": slider.maximum,
-        "open_minimum": slider.open_minimum,
-        "open_maximum": False,
-        "values": list(slider.values) or None,
-        "logarithmic": slider.logarithmic,
-        "ends": slider.ends,
+        "values": slider.values or None,
     }
 
 
-def _letter(name: str, presentation: Presentation, known: Any) -> dict[str, str]:
-    meaning = known[name].words if hasattr(known.get(name), "words") else ""
+def _letter(
+    name: str, presentation: Presentation, definitions: Mapping[str, Definition]
+) -> dict[str, str]:
+    meaning = definitions[name].words if name in definitions else ""
     if not meaning and name in presentation.notation:
         meaning = presentation.notation[name].meaning
     latex = presentation.notation.latex(name)
@@ -160,17 +156,9 @@ def _letter(name: str, presentation: Presentation, known: Any) -> dict[str, str]
 
 def _panels(problem: Problem, observables: tuple[str, ...]) -> list[dict[str, Any]]:
     """Panels with the curves that the page has."""
-    known = {*problem.layout.names, *observables}
-    panels = []
-    for panel in problem.presentation.plot.panels:
-        names = [name for name in panel.names if name in known]
-        if names:
-            panels.append(
-                {"names": names, "logarithmic": panel.logarithmic, "title": ", ".join(names)}
-            )
-    return panels
-
-
-def _plane(problem: Problem) -> dict[str, str] | None:
-    names = scalars(problem)
-    return {"x": names[-2], "y": names[-1]} if len(names) > 1 else None
+    curves = {*problem.layout.names, *observables}
+    return [
+        {"names": names, "logarithmic": panel.logarithmic, "title": ", ".join(names)}
+        for panel in problem.presentation.plot.panels
+        if (names := [name for name in panel.names if name in curves])
+    ]

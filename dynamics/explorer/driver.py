@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import sympy
 
@@ -31,6 +32,13 @@ BY_MODEL = {
     "  model.order_parameters(state, slope, out);\n}",
 }
 """What the loops call of a model: see MODEL in `assets/driver.js`."""
+
+SHAPES = {
+    Crossing: ("crossing", "strict", "resolution", "expression", "guard"),
+    ExceedsRunMaximum: ("exceeds", "quantity", "bound"),
+    RisesAgain: ("rises", "quantity", "relative"),
+}
+"""Rule -> its name in `assets/events.js`, and the fields that are printed."""
 
 
 @cache
@@ -63,49 +71,32 @@ def rules(events: Sequence[EventRule], order_names: Sequence[str], rates: Sequen
         Order parameters, and those that are read off the gradient.
     """
 
-    def function(value: sympy.Expr) -> str:
-        named = {
-            symbol: sympy.Symbol(
-                f"row[{order_names.index(symbol.name)}]"
-                if symbol.name in order_names
-                else f"constants.{symbol.name}"
-            )
-            for symbol in value.free_symbols
+    def text(value: Any) -> str:
+        if isinstance(value, bool | float):
+            return script(value)
+        formula = sympy.sympify(value)
+        entries = {name: f"row[{k}]" for k, name in enumerate(order_names)}
+        symbols = {
+            symbol: sympy.Symbol(entries.get(symbol.name, f"constants.{symbol.name}"))
+            for symbol in formula.free_symbols
         }
-        return f"(row, constants) => {expression(value.xreplace(named))}"
+        return f"(row, constants) => {expression(formula.xreplace(symbols))}"
 
     printed = []
     for rule in events:
-        used = {s.name for value in rule.expressions for s in value.free_symbols}
-        fields = {
+        letters = {symbol.name for value in rule.expressions for symbol in value.free_symbols}
+        shape, *fields = SHAPES[type(rule)]
+        parts = {
             "name": script(rule.name),
             "after": script(rule.after),
-            "rates": script(bool(used & set(rates))),
+            "rates": script(bool(letters & set(rates))),
+            "shape": script(shape),
+            **{field: text(getattr(rule, field)) for field in fields},
         }
-        match rule:
-            case Crossing():
-                fields |= {
-                    "shape": '"crossing"',
-                    "strict": script(rule.strict),
-                    "resolution": repr(rule.resolution),
-                    "expression": function(rule.expression),
-                    "guard": function(sympy.sympify(rule.guard)),
-                }
-            case ExceedsRunMaximum():
-                fields |= {
-                    "shape": '"exceeds"',
-                    "quantity": function(rule.quantity),
-                    "bound": function(rule.bound),
-                }
-            case RisesAgain():
-                rate = sympy.Symbol(f"d_{rule.quantity}")
-                fields |= {
-                    "shape": '"rises"',
-                    "quantity": function(rule.quantity),
-                    "rate": function(rate) if rate.name in rates else "null",
-                    "relative": repr(rule.relative),
-                }
-        printed.append(f"  {{ {', '.join(f'{name}: {text}' for name, text in fields.items())} }}")
+        if isinstance(rule, RisesAgain):
+            rate = f"d_{rule.quantity}"
+            parts["rate"] = text(sympy.Symbol(rate)) if rate in rates else "null"
+        printed.append(f"  {{ {', '.join(f'{name}: {part}' for name, part in parts.items())} }}")
     return "const RULES = [\n" + "".join(f"{rule},\n" for rule in printed) + "];"
 
 

@@ -1,10 +1,11 @@
-"""Expressions of kernels as JavaScript, with the kind of what they give."""
+"""Expressions of kernels as JavaScript, with the kind of their values."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
 
 from dynamics.explorer.kinds import NOTHING, NUMBER, Array, Kind, Rows, Tuple
 
@@ -36,34 +37,43 @@ LARGEST_POWER = 4
 """Whole powers up to which a power of a name is a product."""
 
 Printed = tuple[str, Kind]
-"""Text, and the kind of what it gives."""
+"""Text of an expression, and the kind of its value."""
 
 
 class NotPrinted(ValueError):
-    """What a kernel does that has no text in JavaScript here."""
+    """Raised for a statement or an expression that cannot be printed as JavaScript."""
 
 
-class Callees(Protocol):
-    """What an expression may call and name."""
+class Source:
+    """Functions, named tuples and constants that an expression may name.
 
-    @property
-    def definitions(self) -> Mapping[str, ast.FunctionDef]:
-        """Functions of the source."""
+    Parameters
+    ----------
+    source : str
+        Text of a generated file, or of kernels.
+    supplied : mapping
+        Name -> text of a function in JavaScript.
+    records : sequence of type
+        Named tuples that are made.
+    """
 
-    @property
-    def supplied(self) -> Mapping[str, str]:
-        """Functions that have a text of their own."""
-
-    @property
-    def records(self) -> Mapping[str, tuple[str, ...]]:
-        """Named tuples that are made, and their fields."""
-
-    @property
-    def numbers(self) -> Mapping[str, float]:
-        """Constants of the source."""
+    def __init__(self, source: str, supplied: Mapping[str, str], records: Sequence[Any]) -> None:
+        self.supplied = supplied
+        self.records = {kind.__name__: kind._fields for kind in records}
+        self.definitions: dict[str, ast.FunctionDef] = {}
+        self.numbers: dict[str, float] = {}
+        for node in ast.parse(source).body:
+            match node:
+                case ast.FunctionDef():
+                    self.definitions[node.name] = node
+                case ast.Assign(
+                    targets=[ast.Name(id=name)], value=ast.Constant(value=int() | float() as value)
+                ):
+                    self.numbers[name] = value
 
     def called(self, name: str, kinds: tuple[Kind, ...]) -> Printed:
         """Name in JavaScript of a function for arguments of these kinds, and what it returns."""
+        raise NotImplementedError
 
 
 def spelled(name: str) -> str:
@@ -71,12 +81,37 @@ def spelled(name: str) -> str:
     return f"{name}_" if name in RESERVED else name
 
 
-class Expressions:
-    """Prints the expressions of one function for arguments of given kinds.
+def entry_of(text: str, kind: Tuple, k: int) -> Printed:
+    """Entry k of a tuple.
 
     Parameters
     ----------
-    kernels : Callees
+    text : str
+        The tuple in JavaScript.
+    kind : Tuple
+    k : int
+    """
+    return text + (f".{kind.names[k]}" if kind.names else f"[{k}]"), kind.entries[k]
+
+
+def entries_of(text: str, kind: Kind) -> str:
+    """All entries of an array as one typed array; of another value the text itself.
+
+    Parameters
+    ----------
+    text : str
+        The array in JavaScript.
+    kind : Kind
+    """
+    return f"{text}.data" if isinstance(kind, Array) and kind.axes > 1 else text
+
+
+class Expressions:
+    """Prints the expressions of one function for arguments of certain kinds.
+
+    Parameters
+    ----------
+    kernels : Source
         What it may call.
     definition : ast.FunctionDef
     kinds : tuple of Kind
@@ -84,7 +119,7 @@ class Expressions:
     """
 
     def __init__(
-        self, kernels: Callees, definition: ast.FunctionDef, kinds: tuple[Kind, ...]
+        self, kernels: Source, definition: ast.FunctionDef, kinds: tuple[Kind, ...]
     ) -> None:
         self.kernels, self.definition = kernels, definition
         self.arguments = [argument.arg for argument in definition.args.args]
@@ -116,7 +151,7 @@ class Expressions:
     def condition(self, node: ast.expr) -> str:
         """Text of a condition, without its outer parentheses."""
         text = self.number(node)
-        return text[1:-1] if text.startswith("(") and _encloses(text) else text
+        return text[1:-1] if text.startswith("(") and text.endswith(")") else text
 
     def number(self, node: ast.expr) -> str:
         """Text of an expression that is a number.
@@ -145,9 +180,8 @@ class Expressions:
         if isinstance(node.value, bool):
             return str(node.value).lower(), NUMBER
         if isinstance(node.value, int | float):
-            whole = isinstance(node.value, float) and node.value.is_integer()
-            value = int(node.value) if whole and abs(node.value) < 1e15 else node.value
-            return repr(value), NUMBER
+            whole = float(node.value).is_integer() and abs(node.value) < 1e15
+            return repr(int(node.value) if whole else node.value), NUMBER
         raise self.refused(node, "is no number")
 
     def _name(self, node: ast.Name) -> Printed:
@@ -209,11 +243,9 @@ class Expressions:
             raise self.refused(node, "is not covered")
         text, kind = self.value(node.value)
         if isinstance(kind, Tuple) and node.attr in kind.names:
-            return f"{text}.{node.attr}", kind.entries[kind.names.index(node.attr)]
-        if isinstance(kind, Rows) and node.attr == "size":
-            return f"{text}.length", NUMBER
-        if isinstance(kind, Array) and node.attr == "size":
-            return f"{text}.length" if kind.axes == 1 else f"{text}.data.length", NUMBER
+            return entry_of(text, kind, kind.names.index(node.attr))
+        if isinstance(kind, Rows | Array) and node.attr == "size":
+            return f"{entries_of(text, kind)}.length", NUMBER
         if isinstance(kind, Array) and node.attr == "shape":
             shape = f"[{text}.length]" if kind.axes == 1 else f"{text}.shape"
             return shape, Tuple((NUMBER,) * kind.axes)
@@ -269,30 +301,26 @@ class Expressions:
             if index.upper is None and not kind.names:
                 return f"{text}.slice({first})", Tuple(kind.entries[first:])
         if isinstance(index, ast.Constant) and isinstance(index.value, int):
-            at = f".{kind.names[index.value]}" if kind.names else f"[{index.value}]"
-            return text + at, kind.entries[index.value]
+            return entry_of(text, kind, index.value)
         raise self.refused(node, "tuples have constant indices")
 
     def _slice(
         self, node: ast.Subscript, text: str, kind: Array, indices: list[ast.expr]
     ) -> Printed:
         *leading, last = indices
-        whole = not isinstance(last, ast.Slice) or last.step is not None
-        if whole or any(isinstance(index, ast.Slice) for index in leading):
+        if any(isinstance(index, ast.Slice) for index in leading) or not (
+            isinstance(last, ast.Slice) and last.step is None
+        ):
             raise self.refused(node, "is not contiguous")
-        assert isinstance(last, ast.Slice)
+        inner: Kind = kind
         if leading:
-            rows = ast.Subscript(node.value, ast.Tuple(leading), ast.Load())
-            text, inner = self.value(rows)
-            assert isinstance(inner, Array)
-            kind = inner
-        ends = [self.number(end) if end else "" for end in (last.lower, last.upper)]
-        if not any(ends):
-            return text, kind
-        first, stop = ends[0] or "0", f", {ends[1]}" if ends[1] else ""
-        if kind.axes == 1:
-            return f"{text}.subarray({first}{stop})", kind
-        return f"parts({text}, {first}{stop})", kind
+            text, inner = self.value(ast.Subscript(node.value, ast.Tuple(leading), ast.Load()))
+        first, *stop = [self.number(end) if end else "0" for end in (last.lower, last.upper)]
+        if last.lower is None and last.upper is None:
+            return text, inner
+        ends = ", ".join([first, *stop] if last.upper else [first])
+        one_axis = isinstance(inner, Array) and inner.axes == 1
+        return f"{text}.subarray({ends})" if one_axis else f"parts({text}, {ends})", inner
 
     def _call(self, node: ast.Call) -> Printed:
         if isinstance(node.func, ast.Attribute):
@@ -307,13 +335,8 @@ class Expressions:
             fields = [f"{n}: {text}" for n, text in zip(names, texts, strict=True)]
             return f"{{ {', '.join(fields)} }}", Tuple(tuple(k for _, k in printed), names)
         if name in ("min", "max"):
-            chosen = "smaller" if name == "min" else "larger"
-            text = texts[0]
-            for other in texts[1:]:
-                text = f"{chosen}({text}, {other})"
-            return text, NUMBER
-        if name == "len" and isinstance(printed[0][1], Tuple):
-            return str(len(printed[0][1].entries)), NUMBER
+            function = "smaller" if name == "min" else "larger"
+            return reduce(lambda text, other: f"{function}({text}, {other})", texts), NUMBER
         if name in FUNCTIONS and name not in self.kernels.definitions:
             return f"{FUNCTIONS[name]}({', '.join(texts)})", NUMBER
         if name not in self.kernels.definitions and name not in self.kernels.supplied:
@@ -329,7 +352,7 @@ class Expressions:
         text, kind = self.value(function.value)
         if not isinstance(kind, Array):
             raise self.refused(node, "is not covered")
-        flat = text if kind.axes == 1 else f"{text}.data"
+        flat = entries_of(text, kind)
         if function.attr == "reshape":
             if ast.unparse(node.args[0]) == "-1" and len(node.args) == 1:
                 return flat, Array(1, kind.whole)
@@ -338,29 +361,13 @@ class Expressions:
         raise self.refused(node, "is not covered")
 
     def _of_numpy(self, node: ast.Call, name: str) -> Printed:
-        if name in ("empty", "zeros", "ones"):
-            text, kind = self.value(node.args[0])
-            axes = len(kind.entries) if isinstance(kind, Tuple) else 1
-            given = [*node.args[1:], *(word.value for word in node.keywords)]
-            dtype = given[0].attr if given and isinstance(given[0], ast.Attribute) else "float64"
-            if dtype not in ENTRIES:
-                raise self.refused(node, "has entries that are not covered")
-            filled = f"zeros({text}, {ENTRIES[dtype]})"
-            if name == "ones":
-                filled += ".fill(1)" if axes == 1 else ""
-                if axes > 1:
-                    raise self.refused(node, "is not covered")
-            return filled, Array(axes, dtype.startswith("int"))
-        if name in FUNCTIONS:
-            return f"{FUNCTIONS[name]}({', '.join(map(self.number, node.args))})", NUMBER
-        raise self.refused(node, "is not covered")
-
-
-def _encloses(text: str) -> bool:
-    """Whether the first parenthesis closes with the last."""
-    depth = 0
-    for k, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
-        if depth == 0:
-            return k == len(text) - 1
-    return False
+        if name not in ("empty", "zeros", "ones"):
+            raise self.refused(node, "is not covered")
+        text, kind = self.value(node.args[0])
+        axes = len(kind.entries) if isinstance(kind, Tuple) else 1
+        types = [*node.args[1:], *(word.value for word in node.keywords)]
+        dtype = types[0].attr if types and isinstance(types[0], ast.Attribute) else "float64"
+        if dtype not in ENTRIES or (name == "ones" and axes > 1):
+            raise self.refused(node, "has entries that are not covered")
+        filled = f"zeros({text}, {ENTRIES[dtype]})" + (".fill(1)" if name == "ones" else "")
+        return filled, Array(axes, dtype.startswith("int"))

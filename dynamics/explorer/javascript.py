@@ -20,6 +20,9 @@ from dynamics.explorer.expressions import (
     Expressions,
     NotPrinted,
     Printed,
+    Source,
+    entries_of,
+    entry_of,
     spelled,
 )
 from dynamics.explorer.kinds import NOTHING, NUMBER, Array, Kind, Tuple
@@ -27,15 +30,15 @@ from dynamics.explorer.kinds import NOTHING, NUMBER, Array, Kind, Tuple
 __all__ = ["Kernels", "NotPrinted"]
 
 
-class Kernels:
-    r"""Functions of generated files, printed as they are asked for.
+class Kernels(Source):
+    r"""Functions of a generated file, each printed when `function` first names it.
 
     Parameters
     ----------
     source : str
         Text of a generated file, or of kernels.
     supplied : mapping, optional
-        Name -> text of a function in JavaScript, which is used in place of one of the source. It
+        Name -> text of a function in JavaScript, which replaces the one of the source. It
         returns a number or nothing.
     records : collection of type
         Named tuples that the source makes.
@@ -64,20 +67,9 @@ class Kernels:
         supplied: Mapping[str, str] | None = None,
         records: Sequence[Any] = (),
     ) -> None:
-        self.supplied = dict(supplied or {})
-        self.records = {kind.__name__: kind._fields for kind in records}
-        self.definitions: dict[str, ast.FunctionDef] = {}
-        self.numbers: dict[str, float] = {}
+        super().__init__(source, supplied or {}, records)
         self._printed: dict[tuple[str, tuple[Kind, ...]], Printed] = {}
         self._texts: list[str] = []
-        for node in ast.parse(source).body:
-            match node:
-                case ast.FunctionDef():
-                    self.definitions[node.name] = node
-                case ast.Assign(
-                    targets=[ast.Name(id=name)], value=ast.Constant(value=int() | float() as value)
-                ):
-                    self.numbers[name] = value
 
     def function(self, name: str, kinds: Sequence[Kind]) -> str:
         """Name in JavaScript of a function for arguments of these kinds; it is in `text` then.
@@ -102,7 +94,7 @@ class Kernels:
                 self._texts.append(self.supplied[name])
             return self._printed[name, ()]
         if (name, kinds) not in self._printed:
-            others = sum(known == name for known, _ in self._printed)
+            others = sum(printed == name for printed, _ in self._printed)
             own = spelled(name) + (f"_{others + 1}" if others else "")
             text, result = FunctionPrinter(self, self.definitions[name], kinds).printed(own)
             self._printed[name, kinds] = (own, result)
@@ -110,12 +102,12 @@ class Kernels:
         return self._printed[name, kinds]
 
     def text(self) -> str:
-        """Every function that was asked for, callees before callers."""
+        """All functions that have been printed, callees before callers."""
         return "\n\n".join(self._texts)
 
 
 class FunctionPrinter(Expressions):
-    """Prints one function for arguments of given kinds.
+    """Prints one function for arguments of certain kinds.
 
     Parameters
     ----------
@@ -139,10 +131,14 @@ class FunctionPrinter(Expressions):
     def body(self, statements: Sequence[ast.stmt]) -> None:
         """Print statements."""
         for statement in statements:
-            method = getattr(self, f"_{type(statement).__name__.lower()}", None)
-            if method is None or not isinstance(statement, ast.stmt):
-                raise self.refused(statement, "is not covered")
-            method(statement)
+            word = type(statement).__name__.lower()
+            if isinstance(statement, ast.Break | ast.Continue):
+                self.line(f"{word};")
+            elif not isinstance(statement, ast.Pass):
+                method = getattr(self, f"_{word}", None)
+                if method is None:
+                    raise self.refused(statement, "is not covered")
+                method(statement)
 
     def block(self, head: str, statements: Sequence[ast.stmt]) -> None:
         """Print statements in braces."""
@@ -157,15 +153,6 @@ class FunctionPrinter(Expressions):
     def _expr(self, node: ast.Expr) -> None:
         if not isinstance(node.value, ast.Constant):
             self.line(f"{self.value(node.value)[0]};")
-
-    def _pass(self, node: ast.Pass) -> None:
-        return
-
-    def _break(self, node: ast.Break) -> None:
-        self.line("break;")
-
-    def _continue(self, node: ast.Continue) -> None:
-        self.line("continue;")
 
     def _return(self, node: ast.Return) -> None:
         if node.value is None:
@@ -196,8 +183,7 @@ class FunctionPrinter(Expressions):
         self.kinds[target.id] = NUMBER
         if not last.replace(".length", "").replace("_", "").isalnum():
             last = self.temporary(last)
-        down = step.startswith("-") or step.startswith("(-")
-        sign = ">" if down else "<"
+        sign = ">" if step.startswith(("-", "(-")) else "<"
         head = f"for ({name} = {first}; {name} {sign} {last}; {name} += {step})"
         self.block(head, node.body)
 
@@ -222,18 +208,14 @@ class FunctionPrinter(Expressions):
 
     def _unpack(self, target: ast.Tuple, value: ast.expr) -> None:
         if isinstance(value, ast.Tuple):
-            printed = [self.value(each) for each in value.elts]
-            if len(printed) > 1:
-                printed = [(self.temporary(text), kind) for text, kind in printed]
+            values = [self.value(each) for each in value.elts]
+            printed = [(self.temporary(text), kind) for text, kind in values]
         else:
             text, kind = self.value(value)
             if not isinstance(kind, Tuple):
                 raise self.refused(value, "is no tuple")
             whole = self.temporary(text)
-            places = [f".{name}" for name in kind.names] or [
-                f"[{k}]" for k in range(len(kind.entries))
-            ]
-            printed = [(whole + at, k) for at, k in zip(places, kind.entries, strict=True)]
+            printed = [entry_of(whole, kind, k) for k in range(len(kind.entries))]
         for each, pair in zip(target.elts, printed, strict=True):
             self._store(each, *pair)
 
@@ -243,23 +225,22 @@ class FunctionPrinter(Expressions):
             self.line(f"{spelled(target.id)} = {text};")
             self._companions(target.id)
         elif isinstance(target, ast.Subscript):
-            place, of = self.value(target)
+            part, of = self.value(target)
             if of == NUMBER:
-                self.line(f"{place} = {text};")
+                self.line(f"{part} = {text};")
             elif isinstance(of, Array):
-                flat = place if of.axes == 1 else f"{place}.data"
-                other = text if not isinstance(kind, Array) or kind.axes == 1 else f"{text}.data"
-                self.line(f"{flat}.{'fill' if kind == NUMBER else 'set'}({other});")
+                method = "fill" if kind == NUMBER else "set"
+                self.line(f"{entries_of(part, of)}.{method}({entries_of(text, kind)});")
             else:
                 raise self.refused(target, "cannot be assigned")
         else:
             raise self.refused(target, "cannot be assigned")
 
     def _augassign(self, node: ast.AugAssign) -> None:
-        place, kind = self.value(node.target)
+        target, kind = self.value(node.target)
         if kind != NUMBER:
             raise self.refused(node, "changes what is no number")
         if type(node.op) in BINARY:
-            self.line(f"{place} {BINARY[type(node.op)]}= {self.number(node.value)};")
+            self.line(f"{target} {BINARY[type(node.op)]}= {self.number(node.value)};")
         else:
-            self.line(f"{place} = {self.value(ast.BinOp(node.target, node.op, node.value))[0]};")
+            self.line(f"{target} = {self.value(ast.BinOp(node.target, node.op, node.value))[0]};")

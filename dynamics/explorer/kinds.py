@@ -1,7 +1,7 @@
-"""What a value of a kernel is, as far as its text in JavaScript depends on it.
+"""Kinds of the values of a kernel, on which their text in JavaScript depends.
 
 Python's ``a[i]`` is a number, a row or an entry of a tuple, and JavaScript has a different text for
-each. So kernels are printed for arguments of given kinds, as numba compiles them for given types.
+each. So kernels are printed for kinds of arguments, as numba compiles them for types.
 
 An array of one axis is a typed array; one of more axes is ``{data, shape}`` with its entries in one
 typed array, the last axis running fastest. Every array is contiguous.
@@ -16,27 +16,14 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Kind:
-    """Base of all kinds."""
+class Plain:
+    """A number or a truth value; None; or a value that is only passed to other functions."""
+
+    name: str
 
 
 @dataclass(frozen=True)
-class Number(Kind):
-    """A number or a truth value."""
-
-
-@dataclass(frozen=True)
-class Nothing(Kind):
-    """None."""
-
-
-@dataclass(frozen=True)
-class Opaque(Kind):
-    """What is only handed on."""
-
-
-@dataclass(frozen=True)
-class Array(Kind):
+class Array:
     """An array.
 
     Attributes
@@ -52,7 +39,7 @@ class Array(Kind):
 
 
 @dataclass(frozen=True)
-class Tuple(Kind):
+class Tuple:
     """A tuple.
 
     Attributes
@@ -67,7 +54,7 @@ class Tuple(Kind):
 
 
 @dataclass(frozen=True)
-class Rows(Kind):
+class Rows:
     """A list of rows, each an object with numbers: a structured array of numpy.
 
     Attributes
@@ -79,7 +66,8 @@ class Rows(Kind):
     names: tuple[str, ...]
 
 
-NUMBER, NOTHING, OPAQUE = Number(), Nothing(), Opaque()
+Kind = Plain | Array | Tuple | Rows
+NUMBER, NOTHING, OPAQUE = map(Plain, ("number", "nothing", "opaque"))
 VECTOR, MATRIX = Array(1), Array(2)
 
 
@@ -98,7 +86,7 @@ def kind_of(value: Any) -> Kind:
     Examples
     --------
     >>> kind_of((1.0, np.zeros((2, 3))))
-    Tuple(entries=(Number(), Array(axes=2, whole=False)), names=())
+    Tuple(entries=(Plain(name='number'), Array(axes=2, whole=False)), names=())
     """
     if value is None:
         return NOTHING

@@ -1,11 +1,11 @@
 """Arrays of a printed program, and loops over them in JavaScript.
 
 A *view* is part of an array of JavaScript: its entries are ``name[offset + k0*s0 + k1*s1 + ...]``
-with whole strides known at printing, so that transposes, slices, broadcasts and the like move
-nothing. A scalar is an expression, a view without strides. A `Term` is an elementwise function of
-views and terms of one shape that is not computed yet: chains of them become one loop.
+with constant whole strides, so that transposes, slices, broadcasts and the like move nothing. A
+scalar is an expression, a view without strides. A `Term` is an elementwise function of views and
+terms of one shape that is not computed yet: chains of them become one loop.
 
-A `Writer` collects statements. What depends on no argument of a call is written once, where the
+A `Writer` collects statements. What depends on no argument of a call is computed once, where the
 function is made.
 """
 
@@ -14,23 +14,33 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from itertools import product
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-LONGEST = 40
-"""Operations of one expression."""
 UNROLLED = 4
 """Entries up to which a loop is written out."""
 
 Index = Sequence[str]
 
 
+class Shaped:
+    """What has a shape."""
+
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return math.prod(self.shape)
+
+
 @dataclass(frozen=True)
-class View:
+class View(Shaped):
     """Entries of an array of JavaScript.
 
     Attributes
@@ -60,31 +70,27 @@ class View:
             return self.name
         parts = [self.moving] if self.moving else []
         constant = self.offset
-        for place, stride in zip(index, self.strides, strict=True):
-            if place.lstrip("-").isdigit():
-                constant += int(place) * stride
+        for number, stride in zip(index, self.strides, strict=True):
+            if number.isdigit():
+                constant += int(number) * stride
             elif stride:
-                parts.append(place if stride == 1 else f"{stride}*{place}")
+                parts.append(number if stride == 1 else f"{stride}*{number}")
         if constant or not parts:
             parts.append(str(constant))
         return f"{self.name}[{' + '.join(parts)}]"
 
-    @property
-    def size(self) -> int:
-        """Number of entries."""
-        return math.prod(self.shape)
-
     def offsets(self) -> NDArray[np.int64]:
-        """Where each entry is in the array, in the shape of the view."""
-        where = np.full(self.shape, self.offset)
-        for axis, stride in enumerate(self.strides or ()):
-            along = [1] * len(self.shape)
-            along[axis] = -1
-            where = where + stride * np.arange(self.shape[axis]).reshape(along)
-        return where
+        """Position of each entry in the array, in the shape of the view."""
+        indices = np.indices(self.shape, sparse=True)
+        steps = (k * stride for k, stride in zip(indices, self.strides or (), strict=True))
+        return sum(steps, np.full(self.shape, self.offset))
+
+    def flat(self) -> View:
+        """A new array as one axis."""
+        return replace(self, shape=(self.size,), strides=(1,))
 
     def moved(self, positions: NDArray[np.int64]) -> View | None:
-        """The view whose entries are those at some positions; None where no strides say it.
+        """The view whose entries are those at some positions; None where no strides give it.
 
         Parameters
         ----------
@@ -96,18 +102,17 @@ class View:
         if self.size == 0 or positions.size == 0:
             return replace(self, shape=positions.shape, strides=(0,) * positions.ndim)
         where = self.offsets().reshape(-1)[positions]
-        first = int(where.flat[0])
-        strides = []
-        for axis, length in enumerate(where.shape):
-            one = [0] * where.ndim
-            one[axis] = 1
-            strides.append(int(where[tuple(one)]) - first if length > 1 else 0)
-        result = replace(self, shape=where.shape, strides=tuple(strides), offset=first)
+        first, steps = int(where.flat[0]), np.eye(where.ndim, dtype=int)
+        strides = tuple(
+            int(where[tuple(step)]) - first if length > 1 else 0
+            for step, length in zip(steps, where.shape, strict=True)
+        )
+        result = replace(self, shape=where.shape, strides=strides, offset=first)
         return result if np.array_equal(result.offsets(), where) else None
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
+class Term(Shaped):
     """An elementwise function that is not computed yet.
 
     Attributes
@@ -125,21 +130,11 @@ class Term:
     operands: tuple[View | Term, ...]
     shape: tuple[int, ...]
     repeats: bool = False
-    cost: int = field(init=False)
 
-    def __post_init__(self) -> None:
-        cost = 1 + sum(getattr(operand, "cost", 0) for operand in self.operands)
-        object.__setattr__(self, "cost", cost)
-
-    @property
-    def size(self) -> int:
-        """Number of entries."""
-        return math.prod(self.shape)
-
-    def views(self) -> Iterator[View]:
-        """Everything that it reads."""
-        for operand in self.operands:
-            yield from views_of(operand)
+    @cached_property
+    def cost(self) -> int:
+        """Number of operations."""
+        return 1 + sum(operand.cost for operand in self.operands if isinstance(operand, Term))
 
     def moved(self, positions: NDArray[np.int64]) -> Term | None:
         """The term of the operands moved alike; see `View.moved`."""
@@ -160,7 +155,8 @@ def views_of(value: Value) -> Iterator[View]:
     if isinstance(value, View):
         yield value
     else:
-        yield from value.views()
+        for operand in value.operands:
+            yield from views_of(operand)
 
 
 def varies(*values: Value) -> bool:
@@ -176,14 +172,8 @@ def literal(number: Any) -> str:
     >>> literal(2.0), literal(-0.5), literal(float("inf")), literal(True)
     ('2', '(-0.5)', 'Infinity', '1')
     """
-    value = float(number)
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "(-Infinity)"
-    text = repr(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
-    if value == 0.0 and math.copysign(1.0, value) < 0:
-        text = "-0"
+    text = repr(float(number)).removesuffix(".0")
+    text = text.replace("nan", "NaN").replace("inf", "Infinity")
     return f"({text})" if text.startswith("-") else text
 
 
@@ -213,19 +203,32 @@ def merged(
     ([6], [[1], [0]])
     """
     sizes: list[int] = []
-    kept: list[list[int]] = [[] for _ in strides]
+    columns: list[list[int]] = []
     for axis, length in enumerate(shape):
+        own = [stride[axis] for stride in strides]
         if length == 1:
             continue
-        if sizes and all(k[-1] == s[axis] * length for k, s in zip(kept, strides, strict=True)):
-            sizes[-1] *= length
-            for k, s in zip(kept, strides, strict=True):
-                k[-1] = s[axis]
-            continue
-        sizes.append(length)
-        for k, s in zip(kept, strides, strict=True):
-            k.append(s[axis])
-    return sizes, kept
+        if sizes and columns[-1] == [step * length for step in own]:
+            sizes[-1], columns[-1] = sizes[-1] * length, own
+        else:
+            sizes.append(length)
+            columns.append(own)
+    return sizes, [[column[k] for column in columns] for k in range(len(strides))]
+
+
+def counting(index: str, length: int, back: bool = False) -> str:
+    """Head of a loop of JavaScript over 0, ..., length - 1, or from the last to 0.
+
+    Parameters
+    ----------
+    index : str
+        Name of the variable.
+    length : int
+    back : bool
+    """
+    if back:
+        return f"for (let {index} = {length - 1}; {index} >= 0; {index} -= 1)"
+    return f"for (let {index} = 0; {index} < {length}; {index} += 1)"
 
 
 class Writer:
@@ -258,12 +261,15 @@ class Writer:
             (self.called if varying else self.made).append(text)
 
     @contextmanager
-    def block(self, heading: str, varying: bool = True) -> Iterator[None]:
-        """Statements below a heading, as ``for (...)``, become one statement."""
+    def block(self, *headings: str, varying: bool = True) -> Iterator[None]:
+        """Statements below nested headings, as ``for (...)``; all are written when it ends."""
         self._inner.append([])
         yield
         body = self._inner.pop()
-        self.write(f"{heading} {{\n{indented(body)}\n}}", varying)
+        for heading in reversed(headings):
+            body = [f"{heading} {{\n{indented(body)}\n}}"]
+        for statement in body:
+            self.write(statement, varying)
 
     @property
     def inside(self) -> bool:
@@ -280,16 +286,8 @@ class Writer:
     def loops(self, shape: Sequence[int], varying: bool) -> Iterator[list[str]]:
         """Nested loops over a shape; gives the names of the indices."""
         names = [self.name("i") for _ in shape]
-        headings = [
-            f"for (let {i} = 0; {i} < {n}; {i} += 1)" for i, n in zip(names, shape, strict=True)
-        ]
-        self._inner.append([])
-        yield names
-        body = self._inner.pop()
-        for heading in reversed(headings):
-            body = [f"{heading} {{\n{indented(body)}\n}}"]
-        for statement in body:
-            self.write(statement, varying)
+        with self.block(*map(counting, names, shape), varying=varying):
+            yield names
 
     def text(self, value: Value, index: Index, shared: dict[int, str]) -> str:
         """Text of an entry of a value; parts that are used twice become constants before it."""
@@ -312,52 +310,33 @@ class Writer:
         if isinstance(value, View) and value.strides is None:
             return value
         varying = varies(value)
-        if self.inside or not isinstance(value, Term):
+        with self.block(varying=varying):
             text = self.text(value, ["0"] * len(value.shape), {})
             name = self.name("t")
-            self.write(f"const {name} = {text};", varying)
-        else:
-            self._inner.append([])
-            text = self.text(value, ["0"] * len(value.shape), {})
-            before = self._inner.pop()
-            name = self.name("t")
-            for statement in before:
-                self.write(statement, varying)
-            self.write(f"const {name} = {text};", varying)
+            self.write(f"const {name} = {text};")
         return View(name, value.shape, None, varies=varying or self.inside)
 
-    def assign(self, target: View, value: Value, sign: str = "=") -> None:
+    def assign(self, target: View, value: Value) -> None:
         """Write every entry of a value into a view of the same shape."""
-        assert target.strides is not None
-        views = [target, *(v for v in views_of(value) if v.strides is not None)]
         varying = target.varies or varies(value)
         if value.size == 0:
             return
-        sizes, strides = merged(target.shape, [view.strides or () for view in views])
-        folded = {
-            id(view): replace(view, shape=tuple(sizes), strides=tuple(own))
-            for view, own in zip(views, strides, strict=True)
-        }
-        flat = on_views(value, folded, tuple(sizes))
-        if math.prod(sizes) <= UNROLLED and not isinstance(flat, Term):
-            for place in product(*map(range, sizes)):
-                index = list(map(str, place))
-                text = f"{folded[id(target)].at(index)} {sign} {flat.at(index)};"
-                self.write(text, varying)
+        (sizes,), (into, flat) = folded([target, value], [range(len(target.shape))])
+        assert isinstance(into, View)
+        if math.prod(sizes) <= UNROLLED and isinstance(flat, View):
+            for position in product(*map(range, sizes)):
+                index = list(map(str, position))
+                self.write(f"{into.at(index)} = {flat.at(index)};", varying)
             return
         with self.loops(sizes, varying) as index:
             text = self.text(flat, index, {})
-            self.write(f"{folded[id(target)].at(index)} {sign} {text};")
+            self.write(f"{into.at(index)} = {text};")
 
     def stored(self, value: Value) -> View:
         """A value as a view: computed into a new array, or a constant, where it is a term."""
         if isinstance(value, View):
             return value
-        if value.size == 1:
-            return replace(self.scalar(value), shape=value.shape)
-        result = self.array(value.shape, varies(value))
-        self.assign(result, value)
-        return result
+        return self.scalar(value) if value.size == 1 else self.copied(value)
 
     def copied(self, value: Value) -> View:
         """A value in a new contiguous array."""
@@ -365,25 +344,50 @@ class Writer:
         self.assign(result, value)
         return result
 
-    def indexed(self, view: View) -> View:
-        """A value in an array, also where it is a scalar: entries can be chosen by an index."""
+    def indexed(self, value: Value) -> View:
+        """A value in an array, also where it is a scalar: an index can select entries."""
+        view = self.stored(value)
         return view if view.strides is not None else self.copied(view)
 
 
-def on_views(value: Value, views: dict[int, View], shape: tuple[int, ...]) -> Value:
-    """The value on other views of another shape; scalars get the shape alone.
+def folded(
+    values: Sequence[Value], groups: Sequence[Sequence[int]]
+) -> tuple[list[list[int]], list[Value]]:
+    """Values of one shape with the axes of each group merged where all their views allow it.
 
     Parameters
     ----------
-    value : Value
-    views : dict
-        Identity of a view -> what takes its place.
-    shape : tuple of int
+    values : sequence of View or Term
+    groups : sequence of (sequence of int)
+        Every axis is in one of them.
+
+    Returns
+    -------
+    sizes : list of (list of int)
+        Lengths of the merged axes of each group.
+    values : list of View or Term
+        On these axes, group after group.
     """
-    if isinstance(value, View):
-        return views.get(id(value)) or replace(value, shape=shape)
-    operands = tuple(on_views(operand, views, shape) for operand in value.operands)
-    return replace(value, operands=operands, shape=shape)
+    views = [v for value in values for v in views_of(value) if v.strides is not None]
+    sizes: list[list[int]] = []
+    strides: list[list[int]] = [[] for _ in views]
+    for axes in groups:
+        along = [[v.strides[axis] for axis in axes] for v in views if v.strides is not None]
+        lengths, steps = merged([values[0].shape[axis] for axis in axes], along)
+        sizes.append(lengths)
+        strides = [[*one, *other] for one, other in zip(strides, steps, strict=True)]
+    shape = tuple(chain(*sizes))
+    merged_views = {
+        id(view): replace(view, shape=shape, strides=tuple(own))
+        for view, own in zip(views, strides, strict=True)
+    }
+
+    def on_views(value: Value) -> Value:
+        if isinstance(value, View):
+            return merged_views.get(id(value)) or replace(value, shape=shape)
+        return replace(value, operands=tuple(map(on_views, value.operands)), shape=shape)
+
+    return sizes, list(map(on_views, values))
 
 
 def indented(statements: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
-"""Masked image modelling in a browser: partitions and masks near those of a start.
+"""The page of masked image modelling: sizes of the global area, and numbers of masked patches.
 
-The counts of masked patches are listed in Python; see `prepared`. Where they are too many, and the
-law is a contour integral instead, there is no page.
+The counts of masked patches are listed in Python (`prepared`). Where they are too many, so that the
+expectation is a contour integral, there is no page.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dynamics.explorer.page_model import PageModel, Slider
-from dynamics.explorer.prepared import model_script, observables, problems
+from dynamics.explorer import prepared
+from dynamics.explorer.page_model import PageModel
 from dynamics.registry import System
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.validation import InvalidRequest
@@ -26,38 +26,29 @@ CONTOUR = {
 
 
 def page_model(system: System, parameters: Parameters) -> PageModel:
-    """What a page needs of the system.
+    """The model of the page.
 
     Parameters
     ----------
     system : System
     parameters : Parameters
-        Where the sliders stand at first.
+        First positions of the sliders.
 
     Raises
     ------
     InvalidRequest
         Where the counts are not listed.
     """
-    made = problems(system, parameters, _grid(parameters))
-    listed = [pair for pair in made if pair[1].settings.get("expectation") == "counts"]
-    at_start = system.ReducedPopulation(parameters)
-    if at_start.settings.get("expectation") != "counts":
+    if system.ReducedPopulation(parameters).settings.get("expectation") != "counts":
         raise InvalidRequest(
             "a page has no contour integrals; explore can be at fewer patches; nearest: P=64"
         )
-    sliders = tuple(
-        Slider(name, values=tuple(values), ends="a page has the data of these values")
-        for name, values in _grid(parameters).items()
-    )
-    text = model_script(
-        listed, CONSTANTS, ("sums", "room"), CONTOUR, f"attdyn explore {system.name}"
-    )
-    return PageModel(text, at_start, sliders, observables(at_start))
+    grid = _grid(parameters)
+    return prepared.page_model(system, parameters, grid, ("sums", "room"), CONSTANTS, CONTOUR)
 
 
 def _grid(parameters: Parameters) -> Mapping[str, Sequence[Any]]:
-    """Values of the constants that have sliders, the given ones among them."""
+    """Values of the constants that have sliders, those of the parameters among them."""
     P = parameters.P
     masked = sorted({parameters.masked, *(max(1, round(share * P)) for share in SHARES)} - {P})
     if parameters.family != "one_cluster":

@@ -1,4 +1,4 @@
-"""The constants at which a page holds a model of one's own, and its programs and data there."""
+"""The constants for which the page of a user's model has programs and data, and these."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from dynamics.explorer.driver import rules
-from dynamics.explorer.idle_constants import idle_constants
 from dynamics.explorer.own_programs import Matrix, matrices_of, printed
-from dynamics.explorer.own_sliders import limits_of, words_of
+from dynamics.explorer.own_sliders import idle_constants, words_of
 from dynamics.explorer.page_model import scalars
 from dynamics.explorer.real_constants import ROLES, Readings, holds, readings
-from dynamics.explorer.traced_program import Tables
+from dynamics.explorer.tables import Tables
+from dynamics.models.engine.definition import Limit, parse_limits
 from dynamics.models.engine.problem import MOST_NAMED, ModelProblem
 from dynamics.registry import System
 from dynamics.validation import InvalidRequest
@@ -26,29 +26,29 @@ from theory.model import Model
 from theory.tracing import UntracedPrimitive
 
 MOST_TRIED = 12
-"""Values of constants beside those where the sliders stand, for which the model is derived."""
+"""Other constants than those of the first positions for which the model is derived, at most."""
 ENOUGH = 2
-"""Values of one constant without a page's scalars or events, after which no more are tried."""
+"""Values of one constant that give other scalars or events, after which no more are tried."""
 BYTES = 500_000
 """Of programs and tables, before they are encoded."""
 REACH = 4
 """Steps of a whole constant to either side, at most."""
 MOST_SAMPLES = 20_000
-"""Samples of a law that is larger than that where the sliders stand, at most."""
+"""Samples of a law that is larger than that at the first positions of the sliders, at most."""
 NUMBERS_OF_DRAWS = 12_000
-"""Numbers of all draws of a law that can only be sampled."""
+"""Numbers in all samples of a law that can only be sampled, at most."""
 LEAST_DRAWS = 100
 MOVES = (0.83, 1.09)
-"""Factors of real constants at which what stays equal is looked at."""
+"""Factors of real constants at which the classes of equal entries are compared."""
 SMALL = 0.1
-"""In place of a real constant that is 0."""
+"""Value to which a real constant that is 0 is moved."""
 GRID = (0.75, 1.25, 0.5, 1.5)
 """Factors of a real constant of which a page holds some values."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """What a page holds at one set of constants that are not real.
+    """Programs and data of a page at one choice of the constants that are not real.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Center:
-    """Where the sliders stand at first.
+    """The problem around which a page is made, at the first positions of the sliders.
 
     Attributes
     ----------
@@ -103,12 +103,21 @@ class Center:
         return self.problem.realization.model
 
     @property
+    def command(self) -> str:
+        """The command that writes a page."""
+        return f"attdyn explore {self.system.reference}"
+
+    @cached_property
+    def limits(self) -> tuple[Limit, ...]:
+        """What the constants of the model must fulfil."""
+        return parse_limits(self.model.limits or (), self.model.constants)
+
+    @property
     def remark(self) -> str:
-        """What is said beside a slider."""
+        """Text beside the sliders of a law that is sampled."""
         count, seed = self.draws
-        return (
-            f"the law is known by {count} draws (--samples {count} --seed {seed})" if count else ""
-        )
+        text = f"the law is known by {count} draws (--samples {count} --seed {seed})"
+        return text if count else ""
 
     @cached_property
     def observable_names(self) -> tuple[str, ...]:
@@ -176,7 +185,7 @@ def center_of(system: System, parameters: Any) -> Center:
     held = tuple(name for name in reals if name in unread)
     free = [name for name in reals if name not in held]
     others = _elsewhere(system, parameters, free, draws)
-    finest = max([problem, *others], key=_fineness)
+    finest = max([problem, *others], key=lambda p: (p.closure.scalars, p.closure.sample_classes))
     if any(_key(each) != _key(finest) for each in others) or not _refines(finest, problem):
         finest, held = problem, reals
     read = readings(finest, draws, roles)
@@ -186,9 +195,9 @@ def center_of(system: System, parameters: Any) -> Center:
 
 
 def _read_roles(system: System, problem: ModelProblem, draws: tuple[int, int]) -> tuple[str, ...]:
-    """The functions of the model whose arrays are what was read by symbols, also elsewhere."""
+    """Functions of the model that are read by symbols correctly, also at other constants."""
     arguments, reals = problem.realization.model.arguments, problem.realization.reals
-    known = tuple(role for role in ROLES if role not in readings(problem, draws).unread)
+    read = tuple(role for role in ROLES if role not in readings(problem, draws).unread)
 
     def right(roles: tuple[str, ...]) -> bool:
         names = {name for role in roles for name in arguments.get(role, ()) if name in reals}
@@ -196,16 +205,25 @@ def _read_roles(system: System, problem: ModelProblem, draws: tuple[int, int]) -
         alike = [each for each in others if _key(each) == _key(problem)]
         return holds(readings(problem, draws, roles), [problem, *alike])
 
-    return known if right(known) else tuple(role for role in known if right((role,)))
+    return read if right(read) else tuple(role for role in read if right((role,)))
 
 
 def _elsewhere(
     system: System, parameters: Any, names: Sequence[str], draws: tuple[int, int]
 ) -> list[ModelProblem]:
     """The problem at other values of some real constants."""
-    moves = [dict.fromkeys(names, factor) for factor in MOVES if names]
-    made = [_moved(system, parameters, factors, draws) for factors in moves]
-    return [each for each in made if each is not None]
+    now = {name: getattr(parameters, name) for name in names}
+    made = []
+    for factor in MOVES if names else ():
+        for power in (1.0, -1.0, 0.25, -0.25):  # the first that the model allows
+            changes = {n: x * factor**power if x else SMALL * power for n, x in now.items()}
+            try:
+                moved = dataclasses.replace(parameters, **changes)
+                made.append(reduced_problem(system, moved, draws))
+                break
+            except InvalidRequest:
+                continue
+    return made
 
 
 def _draws(system: System, parameters: Any) -> tuple[int, int]:
@@ -236,24 +254,6 @@ def reduced_problem(system: System, parameters: Any, draws: tuple[int, int]) -> 
     return made
 
 
-def _moved(
-    system: System, parameters: Any, factors: Mapping[str, float], draws: tuple[int, int]
-) -> ModelProblem | None:
-    """The problem at other real constants; None where the model does not allow them."""
-    for power in (1.0, -1.0, 0.25, -0.25):
-        now = {name: getattr(parameters, name) for name in factors}
-        changes = {n: x * factors[n] ** power if x else SMALL * power for n, x in now.items()}
-        try:
-            return reduced_problem(system, dataclasses.replace(parameters, **changes), draws)
-        except InvalidRequest:
-            continue
-    return None
-
-
-def _fineness(problem: ModelProblem) -> tuple[int, int]:
-    return problem.closure.scalars, problem.closure.sample_classes
-
-
 def _key(problem: ModelProblem) -> tuple[Any, ...]:
     """What stays equal in a problem."""
     closure = problem.closure
@@ -274,7 +274,7 @@ def _refines(finer: ModelProblem, coarser: ModelProblem) -> bool:
 
 
 def points_around(center: Center, tables: Tables) -> list[Point]:
-    """The points of a page: first where the sliders stand, then others, nearest first.
+    """The points of a page: the first positions of the sliders, then others, nearest first.
 
     Parameters
     ----------
@@ -288,7 +288,6 @@ def points_around(center: Center, tables: Tables) -> list[Point]:
         If a primitive of the model is not printed.
     """
     points = [_point(center, center.problem, tables)]
-    size = 0 if center.problem.realization.law is None else center.problem.realization.law.size
     reals, tried = center.problem.realization.reals, 0
     fits: dict[str, list[bool]] = {}
     for changes in _nearest(center):
@@ -298,9 +297,7 @@ def points_around(center: Center, tables: Tables) -> list[Point]:
             continue
         try:
             parameters = dataclasses.replace(center.parameters, **{**reals, **changes})
-            if not _affordable(
-                center.model, dataclasses.asdict(parameters), max(size, MOST_SAMPLES)
-            ):
+            if not _affordable(center, dataclasses.asdict(parameters)):
                 continue
             problem = reduced_problem(center.system, parameters, center.draws)
         except InvalidRequest:
@@ -323,13 +320,15 @@ def _bytes(points: Sequence[Point], tables: Tables) -> int:
     return sum(map(len, texts)) + sum(map(len, data)) + sum(each.nbytes for each in tables.arrays)
 
 
-def _affordable(model: Model, constants: Mapping[str, Any], most: int) -> bool:
-    """Whether a law has at most so many samples."""
-    if model.law is None:
+def _affordable(center: Center, constants: Mapping[str, Any]) -> bool:
+    """Whether a law has at most `MOST_SAMPLES`, or as many as at the center."""
+    law = center.problem.realization.law
+    if law is None:
         return True
+    most = max(law.size, MOST_SAMPLES)
     try:
-        law = model.call("law", constants=constants)
-        return len(list(itertools.islice(iter(law), most + 1))) <= most
+        samples = center.model.call("law", constants=constants)
+        return len(list(itertools.islice(iter(samples), most + 1))) <= most
     except Exception:  # the model refuses these constants in its own words when it is made
         return True
 
@@ -348,11 +347,11 @@ def _nearest(center: Center) -> Iterator[dict[str, Any]]:
 
 def _moves(center: Center) -> list[tuple[int, str, Any]]:
     """Distance, constant and value of every change of one constant, the smallest first."""
-    limits = limits_of(center.model)
     moves: list[tuple[int, str, Any]] = []
     for name, value in dataclasses.asdict(center.parameters).items():
         if isinstance(value, str):
-            words = [word for word in words_of(name, limits) if word != value]
+            own = [words_of(limit) for limit in center.limits if name in limit.names]
+            words = [word for word in itertools.chain(*own) if word != value]
             moves += [(k + 1, name, word) for k, word in enumerate(words)]
         elif name in center.held:
             moves += [(k + 1, name, value * factor) for k, factor in enumerate(GRID) if value]
@@ -361,37 +360,31 @@ def _moves(center: Center) -> list[tuple[int, str, Any]]:
     return sorted(moves, key=lambda move: move[0])
 
 
-def _arrays_of_scalars(problem: ModelProblem) -> list[str]:
-    """The array of the first entry of each class."""
-    entries = problem.closure.classes.first
-    return [problem.realization.entry_position(int(k))[0] for k in entries]
-
-
 def _matched(center: Center, problem: ModelProblem, tables: Tables) -> Point | None:
     """The point of another problem; None if it has other scalars, or other events."""
-    first = center.problem
-    arrays = [_arrays_of_scalars(each) for each in (first, problem)]
-    alike = (
-        len(problem.scalars) == len(first.scalars)
-        and problem.coordinates == first.coordinates
-        and arrays[0] == arrays[1]
-        and problem.columns == first.columns
-        and problem.realization.observable_names == first.realization.observable_names
-        and rules(problem.events, problem.order_names, problem.rates) == center.rules
-    )
-    if not alike:
+
+    def reported(each: ModelProblem) -> tuple[Any, ...]:
+        entries = map(int, each.closure.classes.first)
+        return (
+            len(each.scalars),
+            each.coordinates,
+            [each.realization.entry_position(k)[0] for k in entries],
+            each.columns,
+            each.realization.observable_names,
+            rules(each.events, each.order_names, each.rates),
+        )
+
+    if reported(problem) != reported(center.problem):
         return None
     point = _point(center, problem, tables)
-    matrices = matrices_of(first, center.read)
+    matrices = matrices_of(center.problem, center.read)
     same = all(point.matrices[name].classes == each.classes for name, each in matrices.items())
     return point if same and holds(point.readings, [problem]) else None
 
 
 def _point(center: Center, problem: ModelProblem, tables: Tables) -> Point:
-    constants = problem.realization.constants
-    reals = problem.realization.reals
-    whole = {n: v for n, v in constants.items() if n not in reals or n in center.held}
-    at = {name: value for name, value in whole.items() if name not in center.idle}
+    moving = {*problem.realization.reals}.difference(center.held).union(center.idle)
+    at = {name: v for name, v in problem.realization.constants.items() if name not in moving}
     try:
         programs = printed(problem, tables)
     except UntracedPrimitive as error:

@@ -1,7 +1,8 @@
-"""What a page computes of a reduced problem of a model: its programs, and its matrices by class."""
+"""Programs of a reduced problem of a model in a page, and its trained arrays by class."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.explorer.real_constants import Reading, Readings
-from dynamics.explorer.traced_program import Tables, javascript
+from dynamics.explorer.tables import Tables
+from dynamics.explorer.traced_program import javascript
 from dynamics.models.engine.functions import functions_of, slope_of
 from dynamics.models.engine.problem import ModelProblem
 
@@ -63,36 +65,35 @@ def printed(problem: ModelProblem, tables: Tables) -> tuple[str | None, ...]:
     slope = slope_of(program, True)
     names = problem.realization.observable_names
     data, embedding = problem.payload
-    known = problem.embedding
-    if known.labels.size:  # positions that are known at printing need no product with a matrix
-        known = known._replace(matrix=np.zeros((0, 0)))
-
-    def payload(data: Any, offset: Any) -> Any:
-        return data, known._replace(offset=offset)
+    constant = problem.embedding
+    if constant.labels.size:  # constant positions need no product with a matrix
+        constant = constant._replace(matrix=np.zeros((0, 0)))
 
     def gradient(state: Any, data: Any, offset: Any) -> Any:
-        return slope(state, payload(data, offset))
+        return slope(state, (data, constant._replace(offset=offset)))
 
     def order(state: Any, rate: Any, data: Any, offset: Any) -> Any:
-        return functions.row(state, rate, payload(data, offset))
+        return functions.row(state, rate, (data, constant._replace(offset=offset)))
 
     def observables(state: Any, data: Any, offset: Any) -> Any:
-        values = functions.observables(state, payload(data, offset))
-        observed = [values["observables"][name] for name in names]
-        return [jnp.asarray(value, jnp.float64) for value in (values["risk"], *observed)]
+        values = functions.observables(state, (data, constant._replace(offset=offset)))
+        own = [values["observables"][name] for name in names]
+        return [jnp.asarray(value, jnp.float64) for value in (values["risk"], *own)]
 
     state = np.zeros(size)
-    rest = (data, embedding.offset)
+    printed_functions: list[tuple[Callable[..., Any], int]] = [
+        (gradient, 1),
+        (order, 2),
+        (observables, 1),
+    ]
+    if size <= MOST_JACOBIAN:
+        printed_functions.append((jax.jacfwd(gradient), 1))
     with jax.enable_x64(True):
-        texts: list[str | None] = [
-            javascript(jax.make_jaxpr(gradient)(state, *rest), 1, tables),
-            javascript(jax.make_jaxpr(order)(state, state, *rest), 2, tables),
-            javascript(jax.make_jaxpr(observables)(state, *rest), 1, tables),
+        texts = [
+            javascript(jax.make_jaxpr(f)(*[state] * called, data, embedding.offset), called, tables)
+            for f, called in printed_functions
         ]
-        if size > MOST_JACOBIAN:
-            return (*texts, None)
-        derivative = jax.make_jaxpr(jax.jacfwd(gradient))(state, *rest)
-        return (*texts, javascript(derivative, 1, tables))
+    return (*texts, None) if size > MOST_JACOBIAN else tuple(texts)
 
 
 def matrices_of(problem: ModelProblem, read: Readings) -> dict[str, Matrix]:
@@ -116,19 +117,18 @@ def matrices_of(problem: ModelProblem, read: Readings) -> dict[str, Matrix]:
         if not own.size or not (labels[own] >= 0).any():
             continue
         own = np.atleast_2d(own)
-        pairs = list(dict.fromkeys(
-            (int(labels[k]), float(signs[k])) for k in own.reshape(-1) if labels[k] >= 0
-        ))  # fmt: skip
-        numbers = {pair: k for k, pair in enumerate(pairs)}
-        shown = [numbers.get((int(labels[k]), float(signs[k])), -1) for k in own.reshape(-1)]
-        entries = [
-            next(int(k) for k in own.reshape(-1) if (labels[k], signs[k]) == pair) for pair in pairs
-        ]
+        pairs = [(int(labels[k]), float(signs[k])) for k in own.reshape(-1)]
+        first_entry: dict[tuple[int, float], int] = {}
+        for pair, k in zip(pairs, own.reshape(-1), strict=True):
+            if pair[0] >= 0:
+                first_entry.setdefault(pair, int(k))
+        moving, entries = list(first_entry), list(first_entry.values())
+        numbers = [moving.index(pair) if pair in first_entry else -1 for pair in pairs]
         if problem.coordinates == "linear":
             along = np.asarray(embedding.matrix[entries])
         else:
-            along = np.zeros((len(pairs), problem.layout.size))
-            along[range(len(pairs)), [label for label, _ in pairs]] = [sign for _, sign in pairs]
-        base = Reading((len(pairs),), tuple((f, table[entries]) for f, table in offset.parts))
-        result[name] = Matrix(np.array(shown).reshape(own.shape), base, along, tuple(pairs))
+            along = np.zeros((len(moving), problem.layout.size))
+            along[range(len(moving)), [label for label, _ in moving]] = [sign for _, sign in moving]
+        base = Reading((len(moving),), tuple((f, table[entries]) for f, table in offset.parts))
+        result[name] = Matrix(np.array(numbers).reshape(own.shape), base, along, tuple(moving))
     return result

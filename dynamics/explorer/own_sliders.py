@@ -1,18 +1,21 @@
-"""Sliders of a model of one's own: where constants end, and its limits as JavaScript."""
+"""Sliders of a user's model: ends of its constants, idle ones, and its limits as JavaScript."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import sympy
 
 from dynamics.explorer.page_model import Slider
-from dynamics.explorer.printing import expression, script
+from dynamics.explorer.printing import expression, function_of, script
 from dynamics.explorer.real_constants import Reading
-from dynamics.models.engine.definition import SIGN, WORDS, Limit, parse_limits
-from theory.model import Model
+from dynamics.models.engine.definition import SIGN, WORDS, Definition, Limit
+from dynamics.models.engine.realization import Realization
+from dynamics.validation import InvalidRequest
 
 FAR = 1e6
 """Times its size, or 1: a constant that may go so far has no end."""
@@ -21,24 +24,10 @@ RANGE = 10.0
 DIGITS = 9
 
 
-def limits_of(model: Model) -> tuple[Limit, ...]:
-    """What the constants of a model must fulfil."""
-    return parse_limits(model.limits or (), model.constants)
-
-
-def words_of(name: str, limits: Sequence[Limit]) -> tuple[str, ...]:
-    """The words that a constant may be; none where the model does not list them.
-
-    Parameters
-    ----------
-    name : str
-    limits : sequence of Limit
-    """
-    for limit in limits:
-        stated = WORDS.fullmatch(limit.text)
-        if stated and stated[1] == name:
-            return tuple(word.strip() for word in stated[2].split(","))
-    return ()
+def words_of(limit: Limit) -> list[str]:
+    """The words that a limit allows for its constant; none of a limit of numbers."""
+    listed = WORDS.fullmatch(limit.text)
+    return [word.strip() for word in listed[2].split(",")] if listed else []
 
 
 def real_slider(
@@ -65,8 +54,7 @@ def real_slider(
         there = {**constants, name: x}
         if not all(limit.holds(there) for limit in own):
             return False
-        chances = weights.at(there) if not weights.constant else np.zeros(1)
-        return bool((chances >= -1e-15).all())
+        return weights.constant or bool((weights.at(there) >= -1e-15).all())
 
     size = abs(value) or 1.0
     low, high = _end(allowed, value, -size), _end(allowed, value, size)
@@ -93,7 +81,7 @@ def _end(allowed: Callable[[float], bool], value: float, step: float) -> float |
     return float(f"{inside:.{DIGITS}g}") if abs(inside) > 1e-15 else 0.0
 
 
-def chosen_slider(name: str, values: Sequence[Any], command: str) -> Slider:
+def choice(name: str, values: Sequence[Any], ends: str) -> Slider:
     """The slider over the values of a constant that a page holds.
 
     Parameters
@@ -101,29 +89,13 @@ def chosen_slider(name: str, values: Sequence[Any], command: str) -> Slider:
     name : str
     values : sequence
         Numbers or words.
-    command : str
-        That writes a page with another value.
+    ends : str
+        Why there are no others.
     """
-    ordered = tuple(values) if isinstance(values[0], str) else tuple(sorted(values))
-    word = isinstance(ordered[0], str)
-    ends = f"{command} --{name} ... writes a page with another"
-    if word:
-        return Slider(name, values=ordered, ends=ends)
-    return Slider(name, float(ordered[0]), float(ordered[-1]), values=ordered, ends=ends)
-
-
-def idle_slider(name: str, value: Any) -> Slider:
-    """The slider of a constant that changes nothing.
-
-    Parameters
-    ----------
-    name : str
-    value : int or str
-    """
-    ends = "changes nothing at these values of the others"
-    if isinstance(value, str):
-        return Slider(name, values=(value,), ends=ends)
-    return Slider(name, float(value), float(value), values=(value,), ends=ends)
+    if isinstance(values[0], str):
+        return Slider(name, values=tuple(values), ends=ends)
+    numbers = tuple(sorted(values))
+    return Slider(name, float(numbers[0]), float(numbers[-1]), values=numbers, ends=ends)
 
 
 def printed_limits(limits: Sequence[Limit]) -> str:
@@ -131,6 +103,7 @@ def printed_limits(limits: Sequence[Limit]) -> str:
 
     Examples
     --------
+    >>> from dynamics.models.engine.definition import parse_limits
     >>> print(printed_limits(parse_limits(["0 < q < p"], ["q", "p"])))
     [{ text: "0 < q < p", names: ["q", "p"], holds: ({ q, p }) => 0 < q && q < p }]
     """
@@ -138,27 +111,67 @@ def printed_limits(limits: Sequence[Limit]) -> str:
 
 
 def _limit(limit: Limit) -> str:
-    stated = WORDS.fullmatch(limit.text)
-    if stated:
-        words = [word.strip() for word in stated[2].split(",")]
-        test = f"{script(words)}.includes({stated[1]})"
-    else:
-        parts = SIGN.split(limit.text)
-        sides = [_side(part, limit.names) for part in parts[::2]]
-        test = " && ".join(
-            f"{left} {sign} {right}"
-            for left, sign, right in zip(sides, parts[1::2], sides[1:], strict=False)
-        )
-    names = ", ".join(limit.names)
-    return (
-        f"{{ text: {script(limit.text)}, names: {script(list(limit.names))}, "
-        f"holds: ({{ {names} }}) => {test} }}"
-    )
+    words = words_of(limit)
+    parts = SIGN.split(limit.text)
+    test = f"{script(words)}.includes({limit.names[0]})" if words else " && ".join(
+        f"{_side(left, limit.names)} {sign} {_side(right, limit.names)}"
+        for left, sign, right in zip(parts[::2], parts[1::2], parts[2::2], strict=False)
+    )  # fmt: skip
+    holds = function_of(limit.names, test)
+    return f"{{ text: {script(limit.text)}, names: {script(limit.names)}, holds: {holds} }}"
 
 
 def _side(text: str, names: Sequence[str]) -> str:
-    """A side of a limit, which `dynamics.results.expression` has found to be plain arithmetic."""
-    known: dict[str, Any] = {name: sympy.Symbol(name, real=True) for name in names}
-    known |= {"ceil": sympy.ceiling, "abs": sympy.Abs, "min": sympy.Min, "max": sympy.Max}
-    known |= {f"log{k}": lambda x, k=k: sympy.log(x) / sympy.log(k) for k in (2, 10)}
-    return expression(sympy.parse_expr(text.strip(), local_dict=known))
+    """A side of a limit, which `dynamics.results.expression` has checked to be plain arithmetic."""
+    letters: dict[str, Any] = {name: sympy.Symbol(name, real=True) for name in names}
+    letters |= {"ceil": sympy.ceiling, "abs": sympy.Abs, "min": sympy.Min, "max": sympy.Max}
+    letters |= {f"log{k}": lambda x, k=k: sympy.log(x) / sympy.log(k) for k in (2, 10)}
+    return expression(sympy.parse_expr(text.strip(), local_dict=letters))
+
+
+def idle_constants(
+    definition: Definition,
+    parameters: Any,
+    draws: tuple[int, int],
+    moves: Mapping[str, Sequence[Any]],
+) -> frozenset[str]:
+    """Names of the whole constants and words that change nothing at some values of the others.
+
+    Other values of these give the same start, law and fixed arrays and the same traced functions;
+    nothing is compiled for this.
+
+    Parameters
+    ----------
+    definition : Definition
+        Of the model.
+    parameters : Parameters
+    draws : (samples, seed)
+        Of a law that can only be sampled.
+    moves : mapping
+        Constant -> other values of it. One is idle if all that the model allows change nothing,
+        and it allows some.
+    """
+    here = _traced(definition.realization(parameters, *draws))
+    idle = set()
+    for name, values in moves.items():
+        others = set()
+        for value in values:
+            with suppress(InvalidRequest):
+                changed = dataclasses.replace(parameters, **{name: value})
+                others.add(_traced(definition.realization(changed, *draws)))
+        if others == {here}:
+            idle.add(name)
+    return frozenset(idle)
+
+
+def _traced(made: Realization) -> tuple[Any, ...]:
+    """The traced risk and observables of a realization, and its arrays, as text and bytes."""
+    import jax
+
+    program = made.program
+    with jax.enable_x64(True):
+        text = jax.make_jaxpr(
+            lambda flat, data: (program.risk(flat, data), program.observables(flat, data))
+        )(made.flat_start, made.data)
+        arrays = [made.flat_start, *map(np.asarray, jax.tree.leaves(made.data))]
+    return str(text), *((array.shape, array.tobytes()) for array in arrays)

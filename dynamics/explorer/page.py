@@ -11,12 +11,12 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from string import Template
 from typing import Any
 from xml.etree import ElementTree
 
-FOLDER = Path(__file__).parent / "assets" / "page"
+from dynamics.explorer.printing import asset
+
 SCRIPTS = (
     "numbers",
     "letters",
@@ -38,6 +38,8 @@ SCRIPTS = (
     "page",
 )
 """Names of the scripts, each after those that it uses as it is read."""
+FORBIDDEN = ("script", "style", "iframe", "object", "embed", "form", "img", "link", "svg")
+"""Elements that a derivation may not have: it is text with formulas and tables."""
 
 
 def page(description: Mapping[str, Any], worker: str) -> str:
@@ -65,23 +67,25 @@ def page(description: Mapping[str, Any], worker: str) -> str:
         If a formula is no MathML, the derivation has elements that do more than be read, or a
         number of the description is infinite or not a number, which JSON has no word for.
     """
-    for formula in _formulas(description):
-        _check_formula(formula)
-    _check_text(description["derivation"])
+    for key in ("constants", "states", "observables", "events"):
+        for formula in filter(None, (entry["mathml"] for entry in description[key])):
+            for tag in _tags(formula, "a formula of the page is no MathML"):
+                if not tag.startswith("m") and tag not in ("semantics", "annotation"):
+                    raise ValueError(f"a formula of the page has <{tag}>, which is not in MathML")
+    text = f"<div>{description['derivation']}</div>"
+    for tag in _tags(text, "the derivation of the page is not well formed"):
+        if tag in FORBIDDEN:
+            raise ValueError(f"the derivation of the page has <{tag}>, which is no text")
     texts = {key: html.escape(str(description[key])) for key in ("title", "source", "summary")}
-    scripts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
-    return Template(_asset("page.html")).substitute(
+    scripts = "\n".join(asset(f"page/{name}.js") for name in SCRIPTS)
+    return Template(asset("page/page.html")).substitute(
         texts,
         version=html.escape(str(description["version"])),
-        style=_asset("page.css"),
+        style=asset("page/page.css"),
         description=_inlined(dict(description)),
         worker=_inlined(worker),
         scripts=scripts.replace("</script", "<\\/script"),
     )
-
-
-def _asset(name: str) -> str:
-    return (FOLDER / name).read_text(encoding="utf-8")
 
 
 def _inlined(value: Any) -> str:
@@ -90,39 +94,14 @@ def _inlined(value: Any) -> str:
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def _formulas(description: Mapping[str, Any]) -> Iterator[str]:
-    """All MathML of a description."""
-    for key in ("constants", "states", "observables", "events"):
-        yield from (entry["mathml"] for entry in description[key] if entry["mathml"])
-
-
-def _check_formula(formula: str) -> None:
-    """Refuse what is no formula, because the page takes formulas as elements."""
+def _tags(text: str, fault: str) -> Iterator[str]:
+    """Names of all elements; refuses text that is not well formed, and attributes that act."""
     try:
-        root = ElementTree.fromstring(formula)
+        root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
-        raise ValueError(f"a formula of the page is no MathML ({error}): {formula[:60]}") from None
+        raise ValueError(f"{fault} ({error}): {text[:60]}") from None
     for element in root.iter():
         tag = element.tag.rpartition("}")[2]
-        if not tag.startswith("m") and tag not in ("semantics", "annotation"):
-            raise ValueError(f"a formula of the page has <{tag}>, which MathML has not")
-        _check_attributes(element)
-
-
-def _check_text(text: str) -> None:
-    """Refuse elements that are not of a text with formulas and tables."""
-    try:
-        root = ElementTree.fromstring(f"<div>{text}</div>")
-    except ElementTree.ParseError as error:
-        raise ValueError(f"the derivation of the page is not well formed ({error})") from None
-    for element in root.iter():
-        tag = element.tag.rpartition("}")[2]
-        if tag in ("script", "style", "iframe", "object", "embed", "form", "img", "link", "svg"):
-            raise ValueError(f"the derivation of the page has <{tag}>, which is no text")
-        _check_attributes(element)
-
-
-def _check_attributes(element: ElementTree.Element) -> None:
-    if any(name.lower().startswith(("on", "href", "src")) for name in element.attrib):
-        tag = element.tag.rpartition("}")[2]
-        raise ValueError(f"the page would have a <{tag}> that does more than be read")
+        yield tag
+        if any(name.lower().startswith(("on", "href", "src")) for name in element.attrib):
+            raise ValueError(f"the page would have a <{tag}> that does more than be read")

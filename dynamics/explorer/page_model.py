@@ -1,4 +1,4 @@
-"""What a page needs of a system: the script of its model, its sliders, what it reports."""
+"""The model of a page: its script, its sliders, and the quantities that it reports."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class PageModel:
     matrices : tuple of mapping
         Matrices by class: name, title, meaning, classes with their labels and values.
     draws : (samples, seed)
-        By which a law is known that can only be drawn from; (0, 0) of another.
+        Of a law that can only be sampled; (0, 0) of another.
     """
 
     script: str
@@ -65,7 +65,7 @@ class PageModel:
 
 
 def scalars(problem: Problem) -> tuple[str, ...]:
-    """Parts of the state that are drawn as curves: all, or none where some are arrays.
+    """Parts of the state that have curves: all of them, or none where some are arrays.
 
     Parameters
     ----------

@@ -7,12 +7,14 @@ from the same expressions as the derivation. A degree p has kernels of its own.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from typing import Any
 
 import sympy
 
-from dynamics.explorer.kinds import MATRIX, VECTOR, kind_of
+from dynamics.explorer.kinds import VECTOR
 from dynamics.explorer.page_model import PageModel, Slider
+from dynamics.explorer.prepared import kernel_functions
 from dynamics.explorer.printing import asset, closure, expression, function_of, script
 from dynamics.registry import System
 from dynamics.systems.positional_attention.parameters import Parameters
@@ -23,10 +25,11 @@ from theory.systems.positional_attention.data_law import RANDOM_SETS, type_proba
 DEGREES = (3, 5, 7, 9)
 MOST_CONFIGURATIONS = 20_000
 """Configurations that a browser sums while a slider is dragged."""
+LARGEST = f"sizes end where {MOST_CONFIGURATIONS:,} configurations do"
 
 
 SLIDERS = (
-    Slider("D", minimum=4, maximum=64, ends="sizes end where {most:,} configurations do"),
+    Slider("D", minimum=4, maximum=64, ends=LARGEST),
     Slider("C", minimum=2, maximum=16),
     Slider("q", minimum=0.0, maximum=1.0, open_minimum=True),
     Slider("p", minimum=3, maximum=DEGREES[-1], values=DEGREES, ends="a page has these degrees"),
@@ -50,25 +53,26 @@ ATTENTION = {
 
 
 def page_model(system: System, parameters: Parameters) -> PageModel:
-    """What a page needs of the system.
+    """The model of the page.
 
     Parameters
     ----------
     system : System
     parameters : Parameters
-        Where the sliders stand at first.
+        First positions of the sliders.
     """
     problem = ReducedPopulation(parameters)
-    sliders = tuple(
-        replace(slider, ends=slider.ends.format(most=MOST_CONFIGURATIONS)) for slider in SLIDERS
-    )
     observables = (*recursion.derive(DEGREES[0]).observables, "risk", "error")
-    return PageModel(model_script(), problem, sliders, observables, (ATTENTION,))
+    return PageModel(model_script(), problem, SLIDERS, observables, (ATTENTION,))
 
 
 def model_script() -> str:
     """JavaScript that defines ``MODEL`` for the worker of a page."""
     reduction = recursion.derive(DEGREES[0])
+
+    def listed(values: Iterable[Any]) -> str:
+        return f"[{', '.join(map(expression, values))}]"
+
     letters = [s.name for s in reduction.parameters]
     shares = [1 / sympy.sympify(reduction.multiplicity[s]) for s in reduction.state]
     laws = ",\n".join(
@@ -77,8 +81,8 @@ def model_script() -> str:
     parts = [
         f"const KERNELS = {{\n{_kernels()}\n}};",
         f"const typeProbability = {{\n{laws},\n}};",
-        f"const constantsOf = {function_of(letters, reduction.parameters)};",
-        f"const sharesOf = {function_of(['D', 'C'], shares)};",
+        f"const constantsOf = {function_of(letters, listed(reduction.parameters))};",
+        f"const sharesOf = {function_of(['D', 'C'], listed(shares))};",
         "const startOf = ({ nu, p }) => Math.pow(nu, 1 / (p - 1));",
         f"const LIMITS = {script({'configurations': MOST_CONFIGURATIONS})};",
         f"const OBSERVABLES = {script(list(reduction.observables))};",
@@ -93,13 +97,6 @@ def _kernels() -> str:
     printed = []
     for degree in DEGREES:
         problem = ReducedPopulation(Parameters(D=8, C=2, p=degree), expectation="exact")
-        data = kind_of(problem.expectation.data)
-        functions = {
-            "gradient": (VECTOR, data, VECTOR),
-            "hessian": (VECTOR, data, MATRIX),
-            "order_parameters": (VECTOR, VECTOR, data, VECTOR),
-            "summary": (VECTOR, data, VECTOR),
-            "reported": (VECTOR, VECTOR, VECTOR, VECTOR),
-        }
+        functions = kernel_functions(problem) | {"reported": (VECTOR,) * 4}
         printed.append(f"  {degree}: {closure(problem.source, functions)}")
     return ",\n".join(printed)

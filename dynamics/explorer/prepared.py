@@ -1,12 +1,12 @@
-"""A system whose data are laid out in Python, for each of some values of its constants.
+"""Pages with the data of the kernels for every combination of values of their sliders.
 
-Where a browser could not list what an expectation sums over, the page holds the data of the kernels
-for every combination of the values that its sliders have, and the kernels themselves once.
+The data come from Python, because a browser would take too long to list the terms of the
+expectation. The page has the kernels themselves once.
 """
 
 from __future__ import annotations
 
-import base64
+import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from dynamics.explorer.kinds import MATRIX, VECTOR, Kind, kind_of
-from dynamics.explorer.page_model import scalars
+from dynamics.explorer.page_model import PageModel, Slider, scalars
 from dynamics.explorer.printing import asset, closure, script
+from dynamics.explorer.tables import Tables
 from dynamics.problem import CompiledProblem
 from dynamics.registry import System
 from dynamics.validation import InvalidRequest
@@ -23,57 +24,82 @@ from dynamics.validation import InvalidRequest
 Point = dict[str, Any]
 
 
-class Tables:
-    """Arrays as text, each once.
+def page_model(
+    system: System,
+    parameters: Any,
+    grid: Mapping[str, Sequence[Any]],
+    scratch: Sequence[str],
+    constants: Sequence[str] = (),
+    native: Mapping[str, str] | None = None,
+) -> PageModel:
+    """A system of which a page holds the data at all combinations of some values.
 
-    Attributes
+    Parameters
     ----------
-    texts : dict
-        Base64 of the bytes -> number of the table.
+    system : System
+    parameters : Parameters
+        The values of what the grid does not have.
+    grid : mapping
+        Constant -> its values. Combinations that are not valid, or have another expectation than
+        the problem at the parameters, are left out.
+    scratch : sequence of str
+        Fields of the data that are memory of the kernels.
+    constants : sequence of str
+        Symbols of the rules of events: attributes of the parameters.
+    native : mapping, optional
+        Kernel -> its text in JavaScript.
     """
+    at_start = system.ReducedPopulation(parameters)
+    points: list[tuple[Point, CompiledProblem]] = []
+    for values in itertools.product(*grid.values()):
+        point = dict(zip(grid, values, strict=True))
+        try:
+            problem = system.ReducedPopulation(dataclasses.replace(parameters, **point))
+        except InvalidRequest:
+            continue
+        if problem.settings.get("expectation") == at_start.settings.get("expectation"):
+            points.append((point, problem))
+    text = _script(points, scratch, constants, native or {}, f"attdyn explore {system.name}")
+    sliders = tuple(
+        Slider(name, values=tuple(values), ends="a page has the data of these values")
+        for name, values in grid.items()
+    )
+    risk = ("risk",) if "summary" in kernel_functions(at_start) else ()
+    return PageModel(text, at_start, sliders, (*at_start.order_names, *risk))
 
-    def __init__(self) -> None:
-        self.texts: dict[str, int] = {}
 
-    def encoded(self, value: Any, scratch: Sequence[str] = ()) -> Any:
-        """A value of a kernel as JSON that `decoded` of `assets/prepared.js` reads.
+def encoded(value: Any, tables: Tables, scratch: Sequence[str] = ()) -> Any:
+    """A value of a kernel as JSON that `decoded` of `assets/prepared.js` reads.
 
-        Parameters
-        ----------
-        value : number, array, None, or tuple of these
-        scratch : sequence of str
-            Fields of a named tuple whose real numbers the kernels write before they read them.
-        """
-        if isinstance(value, np.ndarray):
-            return self._array(value)
-        if isinstance(value, tuple):
-            names = getattr(value, "_fields", None)
-            if names is None:
-                return {"tuple": [self.encoded(entry) for entry in value]}
-            pairs = zip(names, value, strict=True)
-            return {
-                "fields": {
-                    name: self.encoded(_blank(entry) if name in scratch else entry)
-                    for name, entry in pairs
-                }
-            }
-        return value.item() if isinstance(value, np.generic) else value
-
-    def _array(self, value: np.ndarray) -> Any:
-        if value.dtype.names:
+    Parameters
+    ----------
+    value : number, array, None, or tuple of these
+    tables : Tables
+        Gets the arrays.
+    scratch : sequence of str
+        Fields of a named tuple whose real numbers the kernels write before they read them.
+    """
+    match value:
+        case np.ndarray() if value.dtype.names:
             names = value.dtype.names
             return {"rows": [dict(zip(names, row, strict=True)) for row in value.tolist()]}
-        if value.dtype.kind == "c":
+        case np.ndarray() if value.dtype.kind == "c":
             return None
-        whole = value.dtype.kind in "iub"
-        numbers = np.ascontiguousarray(value, dtype=np.int32 if whole else np.float64)
-        text = base64.b64encode(numbers.tobytes()).decode()
-        number = self.texts.setdefault(text, len(self.texts))
-        return {"whole" if whole else "real": number, "shape": list(value.shape)}
+        case np.ndarray():
+            entries = "whole" if value.dtype.kind in "iub" else "real"
+            return {entries: tables.number(value), "shape": value.shape}
+        case tuple() if hasattr(value, "_fields"):
+            fields = zip(value._fields, value, strict=True)
+            blanked = {name: _blank(one) if name in scratch else one for name, one in fields}
+            return {"fields": {name: encoded(one, tables) for name, one in blanked.items()}}
+        case tuple():
+            return {"tuple": [encoded(entry, tables) for entry in value]}
+        case _:
+            return value.item() if isinstance(value, np.generic) else value
 
 
 def _blank(value: Any) -> Any:
-    """A value with NaN in place of its real numbers: memory holds whatever was there before."""
+    """A value with NaN for its real numbers, which the kernels overwrite before they read them."""
     if isinstance(value, tuple):
         entries = map(_blank, value)
         return type(value)(*entries) if hasattr(value, "_fields") else tuple(entries)
@@ -82,93 +108,48 @@ def _blank(value: Any) -> Any:
     return value
 
 
-def problems(
-    system: System, parameters: Any, grid: Mapping[str, Sequence[Any]]
-) -> list[tuple[Point, CompiledProblem]]:
-    """The reduced problem at each combination of values that is valid.
-
-    Parameters
-    ----------
-    system : System
-    parameters : Parameters
-        The values of what the grid does not have.
-    grid : mapping
-        Constant -> its values.
-    """
-    usual = {name: getattr(parameters, name) for name in parameters.__dataclass_fields__}
-    made = []
-    for values in itertools.product(*grid.values()):
-        point = dict(zip(grid, values, strict=True))
-        try:
-            made.append((point, system.ReducedPopulation(system.Parameters(**usual | point))))
-        except InvalidRequest:
-            continue
-    return made
-
-
-def model_script(
+def _script(
     made: Sequence[tuple[Point, CompiledProblem]],
-    constants: Sequence[str],
     scratch: Sequence[str],
+    constants: Sequence[str],
     native: Mapping[str, str],
-    prefix: str,
+    command: str,
 ) -> str:
-    """JavaScript that defines ``MODEL``.
-
-    Parameters
-    ----------
-    made : sequence of (values, problem)
-    constants : sequence of str
-        Symbols of the rules of events: attributes of the parameters.
-    scratch : sequence of str
-        Fields of the data that are memory of the kernels.
-    native : mapping
-        Kernels that have a text of their own.
-    prefix : str
-        Of the command that writes another page: ``attdyn explore NAME``.
-    """
-    sources: dict[str, int] = {}
-    tables, kernels = Tables(), list[str]()
-    points: list[Any] = []
+    """JavaScript that defines ``MODEL``."""
+    tables, kernels, points = Tables(), dict[str, str](), list[Any]()
     for point, problem in made:
-        if problem.source not in sources:
-            sources[problem.source] = len(kernels)
-            kernels.append(closure(problem.source, _functions(problem), native))
-        parameters = problem.parameters
+        if problem.source not in kernels:
+            kernels[problem.source] = closure(problem.source, kernel_functions(problem), native)
         points.append(
             {
                 "at": point,
-                "kernels": sources[problem.source],
-                "start": tables.encoded(problem.initial_state),
-                "constants": {name: float(getattr(parameters, name)) for name in constants},
-                "data": tables.encoded(problem._data, scratch),
+                "kernels": list(kernels).index(problem.source),
+                "start": encoded(problem.initial_state, tables),
+                "constants": {name: float(getattr(problem.parameters, name)) for name in constants},
+                "data": encoded(problem._data, tables, scratch),
             }
         )
     first = made[0][1]
     fixed = {
         "state_names": scalars(first),
         "order_names": first.order_names,
-        "risk": "summary" in _functions(first),
+        "risk": "summary" in kernel_functions(first),
         "reads_pass": first.reads_pass,
-        "command": prefix,
+        "command": command,
     }
     parts = [
-        f"const KERNELS = [{', '.join(kernels)}];",
-        f"const TABLES = {script(list(tables.texts))};",
+        f"const KERNELS = [{', '.join(kernels.values())}];",
         f"const POINTS = {script(points)};",
         f"const FIXED = {script(fixed)};",
+        tables.script(),
+        asset("points.js"),
         asset("prepared.js"),
     ]
     return "\n\n".join(parts)
 
 
-def observables(problem: CompiledProblem) -> tuple[str, ...]:
-    """What the model of the page reports: order parameters, and the risk."""
-    risk = ("risk",) if "summary" in _functions(problem) else ()
-    return (*problem.order_names, *risk)
-
-
-def _functions(problem: CompiledProblem) -> dict[str, tuple[Kind, ...]]:
+def kernel_functions(problem: CompiledProblem) -> dict[str, tuple[Kind, ...]]:
+    """Functions of a generated file that a page calls, and the kinds of their arguments."""
     data = kind_of(problem._data)
     functions: dict[str, tuple[Kind, ...]] = {
         "gradient": (VECTOR, data, VECTOR),

@@ -13,20 +13,19 @@ import sympy
 from dynamics.explorer.javascript import Kernels
 from dynamics.explorer.kinds import Kind
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent / "assets"
 NATIVE = {
     "exponentials": """function exponentials(values) {
   for (let k = 0; k < values.length; k += 1) values[k] = Math.exp(values[k]);
 }"""
 }
 """Kernels that do by hand what a browser does itself."""
-FUNCTIONS = {"factorial": "factorial"}
 
 
 @cache
 def asset(name: str) -> str:
     """Text of a file beside this one, in ``assets``."""
-    return (HERE / "assets" / name).read_text(encoding="utf-8")
+    return (FOLDER / name).read_text(encoding="utf-8")
 
 
 def expression(value: Any) -> str:
@@ -38,20 +37,26 @@ def expression(value: Any) -> str:
     >>> expression(sympy.exp(x) / 3)
     '(1/3)*Math.exp(x)'
     """
-    return str(sympy.jscode(sympy.sympify(value), user_functions=FUNCTIONS))
+    return str(sympy.jscode(sympy.sympify(value), user_functions={"factorial": "factorial"}))
 
 
-def function_of(arguments: Sequence[str], values: Sequence[Any]) -> str:
-    """A function of an object with these properties that gives a list of expressions.
+def function_of(arguments: Sequence[str], text: str) -> str:
+    """A function of JavaScript of an object with some properties.
 
     Parameters
     ----------
     arguments : sequence of str
         Properties of the object.
-    values : sequence of sympy.Expr
+    text : str
+        What the function returns.
+
+    Examples
+    --------
+    >>> function_of(["q", "p"], "q < p"), function_of([], "1")
+    ('({ q, p }) => q < p', '() => 1')
     """
-    listed = ", ".join(map(expression, values))
-    return f"({{ {', '.join(arguments)} }}) => [{listed}]"
+    names = f"{{ {', '.join(arguments)} }}" if arguments else ""
+    return f"({names}) => {text}"
 
 
 def closure(

@@ -1,17 +1,18 @@
 r"""How the arrays of a model depend on its real constants, read off by running it on symbols.
 
 The functions of a model that are plain Python, ``law``, ``sample``, ``start`` and ``fixed``, are
-called once with a symbol in place of every real constant. Each array that they give is then
+called once with symbols for all real constants. Each array that they return is then
 
 .. math:: \sum_j f_j(\mathrm{constants})\, T_j
 
 with few functions :math:`f_j`, which are printed, and tables :math:`T_j`. A model that compares a
-constant, or hands it to a function of floats, cannot be read so, and that is said by the name of
-the function. What was read is held against the model at other values by `holds`.
+constant, or passes it to a function of floats, cannot be read so; `Readings.unread` names the
+function. `holds` compares readings with the model at other values of the constants.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -33,6 +34,7 @@ TOLERANCE = 1e-13
 """Deviation from the model, relative to the largest entry."""
 UNREADABLE = (ModelError, TypeError, ValueError, AttributeError, ArithmeticError, IndexError)
 ROLES = ("law", "sample", "start", "fixed")
+"""Functions of a model that are plain Python."""
 
 
 class Constant(sympy.Symbol):  # type: ignore[misc]
@@ -142,7 +144,7 @@ class Readings:
 def readings(
     problem: ModelProblem, draws: tuple[int, int] = (0, 0), roles: Sequence[str] = ROLES
 ) -> Readings:
-    """What the arrays of a reduced problem are as functions of the real constants.
+    """The arrays of a reduced problem as functions of the real constants.
 
     Parameters
     ----------
@@ -160,31 +162,25 @@ def readings(
         "weights": data.weights,
         "samples": data.samples,
         "fixed": data.fixed,
+        "start": made.flat_start,
     }
-    flat: Any = made.flat_start
+    shapes = {name: _shapes(part) for name, part in parts.items()}
     for role in roles:
-        names = made.model.arguments.get(role, {})
-        if not any(name in made.reals for name in names):
+        if not any(name in made.reals for name in made.model.arguments.get(role, ())):
             continue
         try:
-            if role == "start":
-                flat = _flat_start(made)
-            elif role == "fixed":
-                arrays = made.model.call("fixed", constants=_symbolic(made))
-                parts["fixed"] = {name: np.asarray(array) for name, array in arrays.items()}
-                _checked_alike(parts["fixed"], data.fixed)
-            else:
-                parts |= _law(problem) if role == "law" else _samples(made, draws)
-                _checked_alike(parts["samples"], data.samples)
+            symbolic = READERS[role](problem, draws)
+            if any(_shapes(part) != shapes[name] for name, part in symbolic.items()):
+                raise ValueError("arrays of other shapes")
+            parts |= symbolic
         except UNREADABLE:
             unread.append(role)
-    embedding = problem.embedding
+    flat = parts["start"]
     linear = problem.coordinates == "linear"
     moving = problem.closure.classes.labels >= 0
     offset = flat if linear else np.where(moving, 0, flat)
     first = problem.closure.classes.first
     start = np.zeros(len(problem.scalars)) if linear else flat[first]
-    assert embedding.offset.shape == offset.shape
     leaves = [parts["weights"], *jax.tree.leaves(parts["samples"], is_leaf=_is_leaf)]
     leaves += jax.tree.leaves(parts["fixed"], is_leaf=_is_leaf)
     reals = [np.array(symbol(name), dtype=object) for name in sorted(made.reals)]
@@ -206,27 +202,27 @@ def _symbolic(made: Realization) -> dict[str, Any]:
     return {n: symbol(n) if n in made.reals else value for n, value in made.constants.items()}
 
 
-def _checked_alike(one: Any, other: Any) -> None:
-    """Refuse arrays by name that do not have the shapes of others."""
+def _shapes(part: Any) -> list[tuple[int, ...]]:
+    """Shapes of the arrays of a part of the data."""
     import jax
 
-    shapes = [
-        [np.shape(leaf) for leaf in jax.tree.leaves(part, is_leaf=_is_leaf)]
-        for part in (one, other)
-    ]
-    if shapes[0] != shapes[1]:
-        raise ValueError("arrays of other shapes")
+    return [np.shape(leaf) for leaf in jax.tree.leaves(part, is_leaf=_is_leaf)]
 
 
-def _flat_start(made: Realization) -> NDArray[Any]:
+def _start(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
+    """All trained entries at step 0, in symbols."""
+    made = problem.realization
     arrays = made.model.call("start", constants=_symbolic(made))
-    flat = np.concatenate([np.asarray(arrays[name]).reshape(-1) for name in made.shapes])
-    if flat.shape != made.flat_start.shape:
-        raise ValueError("arrays of other shapes")
-    return flat
+    return {"start": np.concatenate([np.asarray(arrays[name]).reshape(-1) for name in made.shapes])}
 
 
-def _law(problem: ModelProblem) -> dict[str, Any]:
+def _fixed(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
+    """The arrays that are not trained, in symbols."""
+    arrays = problem.realization.model.call("fixed", constants=_symbolic(problem.realization))
+    return {"fixed": {name: np.asarray(array) for name, array in arrays.items()}}
+
+
+def _law(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
     """Weights and samples of the classes, in symbols."""
     made, groups = problem.realization, problem.closure.sample_groups
     law = made.law
@@ -240,10 +236,9 @@ def _law(problem: ModelProblem) -> dict[str, Any]:
     if len(pairs) != law.size:
         raise ValueError("other samples have a probability")
     labels = np.arange(law.size) if groups is None else groups.labels
-    terms: list[dict[Any, int]] = [{} for _ in range(int(labels.max()) + 1)]
+    terms: list[Counter[Any]] = [Counter() for _ in range(int(labels.max()) + 1)]
     for label, (probability, _) in zip(labels, pairs, strict=True):
-        value = sympy.sympify(_plain(probability))
-        terms[label][value] = terms[label].get(value, 0) + 1
+        terms[label][sympy.sympify(_plain(probability))] += 1
     weights = [sympy.Add(*(n * value for value, n in term.items())) for term in terms]
     first = np.unique(labels, return_index=True)[1]
     return {
@@ -252,67 +247,47 @@ def _law(problem: ModelProblem) -> dict[str, Any]:
     }
 
 
-def _samples(made: Realization, draws: tuple[int, int]) -> dict[str, Any]:
-    """Draws in symbols, of equal weights."""
+def _samples(problem: ModelProblem, draws: tuple[int, int]) -> dict[str, Any]:
+    """Samples in symbols, of equal weights."""
     count, seed = draws
-    generator = np.random.default_rng(seed)
-    constants = _symbolic(made)
-    drawn = [made.model.call("sample", generator, constants=constants) for _ in range(count)]
-    return {"weights": np.full(count, 1 / count), "samples": _stacked(drawn)}
+    generator, model = np.random.default_rng(seed), problem.realization.model
+    constants = _symbolic(problem.realization)
+    samples = [model.call("sample", generator, constants=constants) for _ in range(count)]
+    return {"weights": np.full(count, 1 / count), "samples": _stacked(samples)}
+
+
+READERS = {"law": _law, "sample": _samples, "start": _start, "fixed": _fixed}
+"""Function of a model -> what reads the arrays that it gives, in symbols."""
 
 
 def _stacked(samples: Iterable[Any]) -> Any:
     """Samples of one structure, each part of them as one array."""
     import jax
 
-    several = list(samples)
-    leaves = [jax.tree.leaves(sample, is_leaf=_is_leaf) for sample in several]
-    structure = jax.tree.structure(several[0], is_leaf=_is_leaf)
-    columns = [
-        np.stack([np.asarray(leaf) for leaf in column]) for column in zip(*leaves, strict=True)
-    ]
-    return jax.tree.unflatten(structure, columns)
-
-
-def arrays_of(problem: ModelProblem) -> list[NDArray[np.float64]]:
-    """The arrays that a reading is of, as the compiled problem has them.
-
-    Parameters
-    ----------
-    problem : ModelProblem
-    """
-    import jax
-
-    data, embedding = problem.payload
-    leaves = [*jax.tree.leaves(data), embedding.offset, problem.initial_state]
-    return [np.asarray(leaf, dtype=float) for leaf in leaves]
-
-
-def deviation(read: Readings, problem: ModelProblem) -> float:
-    """How far readings are from the arrays of a problem, relative to the largest entries.
-
-    Parameters
-    ----------
-    read : Readings
-    problem : ModelProblem
-        Of the same classes, at any real constants.
-    """
-    worst = 0.0
-    for own, array in zip([*read.inputs, read.start], arrays_of(problem), strict=True):
-        value = own.at(problem.realization.constants)
-        if value.shape != array.shape:
-            return np.inf
-        size = float(np.abs(array).max(initial=0.0)) or 1.0
-        worst = max(worst, float(np.abs(value - array).max(initial=0.0)) / size)
-    return worst
+    return jax.tree.map(
+        lambda *leaves: np.stack(list(map(np.asarray, leaves))), *samples, is_leaf=_is_leaf
+    )
 
 
 def holds(read: Readings, problems: Sequence[ModelProblem]) -> bool:
-    """Whether readings give the arrays of problems at other real constants.
+    """Whether readings give the arrays of compiled problems of the same classes.
 
     Parameters
     ----------
     read : Readings
     problems : sequence of ModelProblem
+        At any real constants.
     """
-    return all(deviation(read, problem) <= TOLERANCE for problem in problems)
+    import jax
+
+    for problem in problems:
+        data, embedding = problem.payload
+        arrays = [*jax.tree.leaves(data), embedding.offset, problem.initial_state]
+        for own, leaf in zip([*read.inputs, read.start], arrays, strict=True):
+            value, array = own.at(problem.realization.constants), np.asarray(leaf, dtype=float)
+            size = float(np.abs(array).max(initial=0.0)) or 1.0
+            if value.shape != array.shape:
+                return False
+            if np.abs(value - array).max(initial=0.0) > TOLERANCE * size:
+                return False
+    return True

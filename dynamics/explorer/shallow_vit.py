@@ -1,7 +1,7 @@
-"""The shallow ViT in a browser: every entry is trained, and what is shown are order parameters.
+"""The page of the shallow ViT: every entry is trained, and the curves are order parameters.
 
-The hinge loss has kinks that training stays at, so there is no flow: the page descends, from the
-random start of one seed.
+The hinge loss has kinks at which training stays, so that there is no flow: the page has gradient
+descent, from the random start of one seed.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dynamics.explorer.page_model import PageModel, Slider
-from dynamics.explorer.prepared import model_script, observables, problems
+from dynamics.explorer import prepared
+from dynamics.explorer.page_model import PageModel
 from dynamics.registry import System
 from dynamics.systems.shallow_vit.parameters import Parameters
 from dynamics.validation import InvalidRequest
@@ -22,46 +22,35 @@ MEMORY = ("layer", "column", "sums", "memory")
 SHARES = (0.3, 0.4, 0.5, 0.6, 0.7)
 """Relevant tokens of a sample."""
 MARGINS = (0.5, 1.0, 2.0)
-"""Margins, over the one given."""
+"""Factors of the margin of the parameters."""
 
 
 def page_model(system: System, parameters: Parameters) -> PageModel:
-    """What a page needs of the system.
+    """The model of the page.
 
     Parameters
     ----------
     system : System
     parameters : Parameters
-        Where the sliders stand at first.
+        First positions of the sliders.
 
     Raises
     ------
     InvalidRequest
         Where a step would take too long for a page.
     """
-    at_start = system.ReducedPopulation(parameters)
-    if at_start.layout.size > MOST_ENTRIES:
+    size = system.ReducedPopulation(parameters).layout.size
+    if size > MOST_ENTRIES:
+        most = parameters.m - -(-(size - MOST_ENTRIES) // parameters.d)  # d entries a neuron
         raise InvalidRequest(
-            f"m={parameters.m} has {at_start.layout.size} trained entries; explore can be of up to "
-            f"{MOST_ENTRIES}; nearest: m={_most_neurons(parameters, at_start.layout.size)}"
+            f"m={parameters.m} has {size} trained entries; explore can be of up to "
+            f"{MOST_ENTRIES}; nearest: m={most}"
         )
-    grid = _grid(parameters)
-    made = problems(system, parameters, grid)
-    text = model_script(made, (), MEMORY, {}, f"attdyn explore {system.name}")
-    sliders = tuple(
-        Slider(name, values=tuple(values), ends="a page has the data of these values")
-        for name, values in grid.items()
-    )
-    return PageModel(text, at_start, sliders, observables(at_start))
-
-
-def _most_neurons(parameters: Parameters, size: int) -> int:
-    """The largest m of so few entries: each neuron has d of them."""
-    return parameters.m - -(-(size - MOST_ENTRIES) // parameters.d)
+    return prepared.page_model(system, parameters, _grid(parameters), MEMORY)
 
 
 def _grid(parameters: Parameters) -> Mapping[str, Sequence[Any]]:
-    """Values of the constants that have sliders, the given ones among them."""
+    """Values of the constants that have sliders, those of the parameters among them."""
     return {
         "alpha_star": sorted({parameters.alpha_star, *SHARES}),
         "margin": [float(f"{factor * parameters.margin:.6g}") for factor in MARGINS],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,13 +15,12 @@ from dynamics.explorer.loop_nests import (
     Value,
     View,
     Writer,
+    folded,
     literal,
-    merged,
-    on_views,
     strides_of,
     varies,
-    views_of,
 )
+from dynamics.explorer.tables import Tables
 
 REDUCTIONS = {
     "reduce_sum": ("0", "{0} + {1}"),
@@ -32,23 +32,6 @@ REDUCTIONS = {
     "reduce_xor": ("0", "{0} !== {1} ? 1 : 0"),
 }
 """Reduction -> its value on nothing, and one more entry."""
-
-
-class Tables:
-    """Constant arrays of the programs of a page, each of them once."""
-
-    def __init__(self) -> None:
-        self.arrays: list[NDArray[np.float64]] = []
-        self._known: dict[bytes, int] = {}
-
-    def number(self, values: Any) -> int:
-        """The position of an array among the tables."""
-        flat = np.ascontiguousarray(values, dtype=np.float64).reshape(-1)
-        key = flat.tobytes()
-        if key not in self._known:
-            self._known[key] = len(self.arrays)
-            self.arrays.append(flat)
-        return self._known[key]
 
 
 class Arrays(Writer):
@@ -81,7 +64,7 @@ class Arrays(Writer):
         if value.shape == shape:
             return value
         where = np.arange(value.size).reshape(value.shape)
-        return self.chosen(value, np.broadcast_to(where, shape))
+        return self.entries_at(value, np.broadcast_to(where, shape))
 
     def elementwise(
         self, form: str, values: Sequence[Value], shape: tuple[int, ...], repeats: bool = False
@@ -90,7 +73,7 @@ class Arrays(Writer):
         operands = tuple(self.fitted(value, shape) for value in values)
         return Term(form.format, operands, shape, repeats)
 
-    def chosen(self, value: Value, positions: NDArray[np.int64], filling: str = "NaN") -> Value:
+    def entries_at(self, value: Value, positions: NDArray[np.int64], filling: str = "NaN") -> Value:
         """Entries at some positions of a value, row-major; -1 is the filling.
 
         Parameters
@@ -106,7 +89,7 @@ class Arrays(Writer):
             moved = value.moved(positions)
             if moved is not None:
                 return moved
-        view = self.indexed(self.stored(value))
+        view = self.indexed(value)
         offsets = np.append(view.offsets().reshape(-1), -1)[positions]
         table = self.constant(offsets)
         source = View("", positions.shape, None, varies=view.varies)
@@ -129,23 +112,15 @@ class Arrays(Writer):
             Of `REDUCTIONS`.
         """
         start, form = rule
-        kept = [axis for axis in range(len(value.shape)) if axis not in axes]
-        shape, rest = (tuple(value.shape[axis] for axis in some) for some in (kept, axes))
+        remaining = [axis for axis in range(len(value.shape)) if axis not in axes]
+        shape = tuple(value.shape[axis] for axis in remaining)
         varying = varies(value) or self.inside
-        whole = not shape or int(np.prod(shape)) == 1
-        target = None if whole else self.array(shape, varying)
-        views = [v for v in views_of(value) if v.strides is not None]
-        outer = [[v.strides[axis] for axis in kept] for v in views if v.strides is not None]
-        inner = [[v.strides[axis] for axis in axes] for v in views if v.strides is not None]
-        if target is not None and target.strides is not None:
-            outer.append(list(target.strides))
-        sizes, outer = merged(shape, outer)
-        lengths, inner = merged(rest, inner)
-        folded = {
-            id(view): replace(view, shape=(*sizes, *lengths), strides=(*one, *other))
-            for view, one, other in zip(views, outer, inner, strict=False)
-        }
-        flat = on_views(value, folded, (*sizes, *lengths))
+        whole = math.prod(shape) == 1
+        targets = [] if whole else [self.array(shape, varying)]
+        own = {axis: k for k, axis in enumerate(remaining)}
+        all_axes = [own.get(axis) for axis in range(len(value.shape))]
+        entries = [spread(target, all_axes, value.shape) for target in targets]
+        (sizes, lengths), (flat, *into) = folded([value, *entries], (remaining, axes))
         total = self.name("t" if whole else "a")
         with self.loops(sizes, varying) as here:
             self.write(f"let {total} = {start};")
@@ -153,30 +128,9 @@ class Arrays(Writer):
                 if 0 not in lengths:
                     text = self.text(flat, [*here, *there], {})
                     self.write(f"{total} = {form.format(total, text)};")
-            if target is not None:
-                place = replace(target, shape=tuple(sizes), strides=tuple(outer[-1]))
-                self.write(f"{place.at(here)} = {total};")
-        return target or View(total, shape, None, varies=varying)
-
-    def product(self, left: Value, right: Value, numbers: Any) -> Value:
-        """Products summed over the contracted axes; a term where there are none."""
-        (sum_left, sum_right), (batch_left, batch_right) = numbers
-        one, two = self.stored(left), self.stored(right)
-        free_left = [k for k in range(len(one.shape)) if k not in (*sum_left, *batch_left)]
-        free_right = [k for k in range(len(two.shape)) if k not in (*sum_right, *batch_right)]
-        nothing = [None]
-        axes_left = [*batch_left, *free_left, *nothing * len(free_right), *sum_left]
-        axes_right = [*batch_right, *nothing * len(free_left), *free_right, *sum_right]
-        shape = tuple(
-            int(one.shape[a] if a is not None else two.shape[b])
-            for a, b in zip(axes_left, axes_right, strict=True)
-        )
-        operands = (spread(one, axes_left, shape), spread(two, axes_right, shape))
-        term = Term("({0} * {1})".format, operands, shape)
-        if not sum_left:
-            return term
-        first = len(shape) - len(sum_left)
-        return self.reduction(term, range(first, len(shape)), REDUCTIONS["reduce_sum"])
+            for entry in into:
+                self.write(f"{self.text(entry, [*here, *'0' * len(lengths)], {})} = {total};")
+        return targets[0] if targets else View(total, shape, None, varies=varying)
 
 
 def spread(view: View, axes: Sequence[int | None], shape: tuple[int, ...]) -> View:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dynamics.explorer.loop_nests import Term, Value, View, varies
-from dynamics.explorer.traced_arrays import REDUCTIONS, Arrays
+from dynamics.explorer.loop_nests import Term, Value, counting, varies
+from dynamics.explorer.traced_arrays import REDUCTIONS, Arrays, spread
 from dynamics.explorer.traced_steps import Step
 from theory.tracing import UntracedPrimitive
 from theory.tracing.primitives import MOVEMENTS
@@ -31,30 +31,27 @@ FORMS = {
     "pow": "Math.pow({0}, {1})",
     "atan2": "Math.atan2({0}, {1})",
     "clamp": "Math.min(Math.max({1}, {0}), {2})",
-    **{name: f"Math.{name}({{0}})" for name in ("abs", "exp", "expm1", "log", "log1p", "sqrt")},
-    **{name: f"Math.{name}({{0}})" for name in ("sin", "cos", "tan", "asin", "acos", "atan")},
-    **{name: f"Math.{name}({{0}})" for name in ("sinh", "cosh", "tanh", "asinh", "acosh")},
-    **{name: f"Math.{name}({{0}})" for name in ("atanh", "cbrt", "floor", "ceil", "sign")},
+    **{name: f"Math.{name}({{0}})" for name in (
+        "abs", "exp", "expm1", "log", "log1p", "sqrt", "cbrt", "floor", "ceil", "sign",
+        "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh",
+        "atanh",
+    )},
     "exp2": "Math.pow(2, {0})",
     "rsqrt": "(1 / Math.sqrt({0}))",
     "logistic": "(1 / (1 + Math.exp(-{0})))",
     "is_finite": "(Number.isFinite({0}) ? 1 : 0)",
     "erf": "errorFunction({0})",
     "erfc": "complementaryErrorFunction({0})",
-    "eq": "({0} === {1} ? 1 : 0)",
-    "ne": "({0} !== {1} ? 1 : 0)",
-    "lt": "({0} < {1} ? 1 : 0)",
-    "le": "({0} <= {1} ? 1 : 0)",
-    "gt": "({0} > {1} ? 1 : 0)",
-    "ge": "({0} >= {1} ? 1 : 0)",
-}
-"""Elementwise primitive -> its form."""
-LOGICAL = {
+    **{name: f"({{0}} {sign} {{1}} ? 1 : 0)" for name, sign in {
+        "eq": "===", "ne": "!==", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+    }.items()},
     "and": "({0} && {1} ? 1 : 0)",
     "or": "({0} || {1} ? 1 : 0)",
     "xor": "({0} !== {1} ? 1 : 0)",
     "not": "({0} ? 0 : 1)",
-}
+}  # fmt: skip
+"""Elementwise primitive -> its form."""
+LOGICAL = ("and", "or", "xor", "not")
 IDENTITIES = ("copy", "copy_p", "stop_gradient", "name", "device_put", "optimization_barrier")
 RUNNING = {
     "cumsum": REDUCTIONS["reduce_sum"],
@@ -72,43 +69,32 @@ Printed = Value | list[Value]
 
 def whole_power(exponent: int) -> Callable[[str], str]:
     """The form of a power: a product by repeated squaring."""
-    size = abs(exponent)
+    bits = f"{abs(exponent):b}"[::-1]
 
     def form(x: str) -> str:
-        if size > LARGEST_POWER or not (x.isidentifier() or x.endswith("]")):
+        if abs(exponent) > LARGEST_POWER or not (x.isidentifier() or x.endswith("]")):
             return f"Math.pow({x}, {exponent})"
-        result, square, rest = "", x, size
-        while rest:
-            if rest & 1:
-                result = f"{result} * {square}" if result else square
-            rest >>= 1
-            square = f"({square} * {square})"
-        if exponent < 0:
-            return f"(1 / ({result}))"
-        return f"({result or 1})" if size != 2 else result
+        squares = accumulate(bits, lambda square, _: f"({square} * {square})", initial=x)
+        product = " * ".join(s for s, bit in zip(squares, bits, strict=False) if bit == "1")
+        if exponent == 2:
+            return product
+        return f"(1 / ({product}))" if exponent < 0 else f"({product or 1})"
 
     return form
 
 
-def _integer_pow(arrays: Arrays, step: Step, value: Value) -> Printed:
-    return Term(whole_power(int(step.params["y"])), (value,), value.shape, repeats=True)
+def _whole_power(arrays: Arrays, step: Step, value: Value) -> Printed:
+    form = whole_power(int(step.params.get("y", 2)))
+    return Term(form, (value,), value.shape, repeats=True)
 
 
 def _elementwise(arrays: Arrays, step: Step, *values: Value) -> Printed:
-    name = step.primitive
-    if name == "div" and step.kinds[0].whole:
-        return arrays.elementwise("Math.trunc({0} / {1})", values, step.kinds[0].shape)
-    return arrays.elementwise(FORMS[name], values, step.kinds[0].shape)
-
-
-def _logical(arrays: Arrays, step: Step, *values: Value) -> Printed:
-    if any(kind.dtype != bool for kind in step.taken):
+    form = FORMS[step.primitive]
+    if step.primitive == "div" and step.kinds[0].whole:
+        form = "Math.trunc({0} / {1})"
+    if step.primitive in LOGICAL and any(kind.dtype != bool for kind in step.operand_kinds):
         raise UntracedPrimitive(step.primitive, "of the bits of whole numbers")
-    return arrays.elementwise(LOGICAL[step.primitive], values, step.kinds[0].shape)
-
-
-def _square(arrays: Arrays, step: Step, value: Value) -> Printed:
-    return Term(whole_power(2), (value,), value.shape, repeats=True)
+    return arrays.elementwise(form, values, step.kinds[0].shape)
 
 
 def _round(arrays: Arrays, step: Step, value: Value) -> Printed:
@@ -118,7 +104,7 @@ def _round(arrays: Arrays, step: Step, value: Value) -> Printed:
 
 
 def _convert(arrays: Arrays, step: Step, value: Value) -> Printed:
-    source, target = step.taken[0], step.kinds[0]
+    source, target = step.operand_kinds[0], step.kinds[0]
     if target.dtype == bool and source.dtype != bool:
         return arrays.elementwise("({0} !== 0 ? 1 : 0)", [value], value.shape)
     if target.whole and not source.whole:
@@ -133,14 +119,10 @@ def _precision(arrays: Arrays, step: Step, value: Value) -> Printed:
 
 
 def _select(arrays: Arrays, step: Step, which: Value, *cases: Value) -> Printed:
-    if len(cases) == 2:
-        form = "({0} ? {2} : {1})"
-    else:
-        form = f"{{{len(cases)}}}"
-        for k in range(len(cases) - 1, 0, -1):
-            form = f"({{0}} === {k - 1} ? {{{k}}} : {form})"
-    repeats = len(cases) > 2
-    return arrays.elementwise(form, [which, *cases], step.kinds[0].shape, repeats)
+    count = len(cases)
+    tests = "".join(f"({{0}} === {k - 1} ? {{{k}}} : " for k in range(1, count))
+    form = "({0} ? {2} : {1})" if count == 2 else f"{tests}{{{count}}}{')' * (count - 1)}"
+    return arrays.elementwise(form, [which, *cases], step.kinds[0].shape, repeats=count > 2)
 
 
 def _movement(arrays: Arrays, step: Step, value: Value, *others: Value) -> Printed:
@@ -148,51 +130,39 @@ def _movement(arrays: Arrays, step: Step, value: Value, *others: Value) -> Print
     moved = MOVEMENTS[step.primitive](step.params, where)
     if isinstance(moved, list):
         view = arrays.stored(value)
-        return [arrays.chosen(view, positions) for positions in moved]
-    return arrays.chosen(value, moved)
+        return [arrays.entries_at(view, positions) for positions in moved]
+    return arrays.entries_at(value, moved)
 
 
 def _joined(arrays: Arrays, step: Step, *values: Value) -> Printed:
-    """Concatenate, stack: every part is written into its place."""
+    """Concatenate, stack: each part is written where it belongs in the result."""
     sizes = np.cumsum([0, *(value.size for value in values)])
     wheres = [
         np.arange(first, first + value.size).reshape(value.shape)
         for first, value in zip(sizes, values, strict=False)
     ]
     order = np.asarray(MOVEMENTS[step.primitive](step.params, *wheres)).reshape(-1)
-    place = np.empty(order.size, dtype=np.int64)
-    place[order] = np.arange(order.size)
+    position = np.argsort(order)
     result = arrays.array(step.kinds[0].shape, varies(*values))
-    whole = replace(result, shape=(order.size,), strides=(1,))
     for where, value in zip(wheres, values, strict=True):
-        part = whole.moved(place[where])
+        part = result.flat().moved(position[where])
         assert part is not None
         arrays.assign(part, value)
     return result
 
 
 def _pad(arrays: Arrays, step: Step, value: Value, filling: Value) -> Printed:
+    """The filling everywhere, then the value over a part of it."""
     where = np.arange(value.size).reshape(value.shape)
-    moved = np.asarray(MOVEMENTS["pad"](step.params, where, np.array(-1)))
-    return _filled(arrays, value, moved, arrays.scalar(filling))
-
-
-def _filled(arrays: Arrays, value: Value, positions: NDArray[np.int64], fill: View) -> Printed:
-    """Entries at positions, and a filling elsewhere, written into a new array."""
-    there = np.flatnonzero(positions.reshape(-1) >= 0)
+    positions = np.asarray(MOVEMENTS["pad"](step.params, where, np.array(-1)))
+    fill, inside = arrays.scalar(filling), np.flatnonzero(positions.reshape(-1) >= 0)
+    if inside.size < value.size or inside.size == positions.size:
+        return arrays.entries_at(value, positions, fill.name)
     result = arrays.array(positions.shape, varies(value, fill))
-    if there.size < positions.size:
-        arrays.assign(result, replace(fill, shape=positions.shape))
-    flat = replace(result, shape=(positions.size,), strides=(1,))
-    back = np.full(value.size, -1)
-    back[positions.reshape(-1)[there]] = there
-    kept = np.flatnonzero(back >= 0)
-    shape = value.shape if kept.size == value.size else (kept.size,)
-    target = flat.moved(back[kept].reshape(shape))
-    source = value if kept.size == value.size else arrays.chosen(value, kept)
-    if target is None:
-        return arrays.chosen(value, positions, fill.name)
-    arrays.assign(target, source)
+    arrays.assign(result, replace(fill, shape=positions.shape))
+    part = result.flat().moved(inside.reshape(value.shape))
+    assert part is not None
+    arrays.assign(part, value)
     return result
 
 
@@ -206,36 +176,44 @@ def _running(arrays: Arrays, step: Step, value: Value) -> Printed:
     view = arrays.stored(value)
     result = arrays.array(view.shape, view.varies)
     others = [n for k, n in enumerate(view.shape) if k != axis]
-    length, total = view.shape[axis], arrays.name("a")
+    total = arrays.name("a")
     with arrays.loops(others, view.varies) as index:
         k = arrays.name("k")
-        place = [*index[:axis], k, *index[axis:]]
+        entry = [*index[:axis], k, *index[axis:]]
         arrays.write(f"let {total} = {start};")
-        back = bool(step.params["reverse"])
-        along = f"{k} = {length - 1}; {k} >= 0; {k} -= 1" if back else (
-            f"{k} = 0; {k} < {length}; {k} += 1"
-        )  # fmt: skip
-        with arrays.block(f"for (let {along})"):
-            arrays.write(f"{total} = {form.format(total, view.at(place))};")
-            arrays.write(f"{result.at(place)} = {total};")
+        with arrays.block(counting(k, view.shape[axis], step.params["reverse"])):
+            arrays.write(f"{total} = {form.format(total, view.at(entry))};")
+            arrays.write(f"{result.at(entry)} = {total};")
     return result
 
 
 def _dot(arrays: Arrays, step: Step, left: Value, right: Value) -> Printed:
-    return arrays.product(left, right, step.params["dimension_numbers"])
+    """Products summed over the contracted axes; a term where there are none."""
+    (sum_left, sum_right), (batch_left, batch_right) = step.params["dimension_numbers"]
+    one, two = arrays.stored(left), arrays.stored(right)
+    free_left = [k for k in range(len(one.shape)) if k not in (*sum_left, *batch_left)]
+    free_right = [k for k in range(len(two.shape)) if k not in (*sum_right, *batch_right)]
+    axes_left = [*batch_left, *free_left, *[None] * len(free_right), *sum_left]
+    axes_right = [*batch_right, *[None] * len(free_left), *free_right, *sum_right]
+    shape = tuple(
+        one.shape[a] if a is not None else two.shape[b]
+        for a, b in zip(axes_left, axes_right, strict=True)
+    )
+    factors = spread(one, axes_left, shape), spread(two, axes_right, shape)
+    term = Term("({0} * {1})".format, factors, shape)
+    axes = range(len(shape) - len(sum_left), len(shape))
+    return arrays.reduction(term, axes, REDUCTIONS["reduce_sum"]) if axes else term
 
 
 Printer = Callable[..., Printed]
 PRIMITIVES: dict[str, Printer] = {
     **dict.fromkeys(FORMS, _elementwise),
-    **dict.fromkeys(LOGICAL, _logical),
     **dict.fromkeys(MOVEMENTS, _movement),
     **dict.fromkeys(IDENTITIES, lambda arrays, step, *values: list(values)),
     **dict.fromkeys(("concatenate", "stack"), _joined),
     **dict.fromkeys(REDUCTIONS, _reduce),
     **dict.fromkeys(RUNNING, _running),
-    "integer_pow": _integer_pow,
-    "square": _square,
+    **dict.fromkeys(("integer_pow", "square"), _whole_power),
     "round": _round,
     "convert_element_type": _convert,
     "reduce_precision": _precision,
@@ -243,4 +221,4 @@ PRIMITIVES: dict[str, Printer] = {
     "pad": _pad,
     "dot_general": _dot,
 }
-"""Primitive -> what prints it, given the step and its operands."""
+"""Primitive -> the function that prints a step with its operands."""

@@ -1,9 +1,9 @@
 """A traced program as a function of JavaScript.
 
 What `jax.make_jaxpr` lists of a function, in double precision, is printed as loops over
-``Float64Array`` with all shapes and strides known: `traced_steps` cleans the list, `loop_nests`
+``Float64Array`` with constant shapes and strides: `traced_steps` cleans the list, `loop_nests`
 writes loops, `traced_primitives` and `traced_indexing` know the primitives. The text is a maker: it
-is given the inputs that stay and returns a function of those that change, which allocates nothing.
+takes the inputs that stay and returns a function of those that change, which allocates nothing.
 
 >>> import jax
 >>> with jax.enable_x64(True):
@@ -20,22 +20,15 @@ is given the inputs that stay and returns a function of those that change, which
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dynamics.explorer.loop_nests import (
-    LONGEST,
-    Value,
-    View,
-    indented,
-    strides_of,
-    varies,
-)
-from dynamics.explorer.traced_arrays import Arrays, Tables
+from dynamics.explorer.loop_nests import Value, View, counting, indented, strides_of, varies
+from dynamics.explorer.tables import Tables
+from dynamics.explorer.traced_arrays import Arrays
 from dynamics.explorer.traced_indexing import PRINTERS
 from dynamics.explorer.traced_steps import Body, Operand, Step, kind_of, steps_of
 from theory.tracing import UntracedPrimitive
@@ -43,8 +36,8 @@ from theory.tracing import UntracedPrimitive
 if TYPE_CHECKING:
     from jax.extend.core import ClosedJaxpr
 
-__all__ = ["Tables", "javascript"]
-
+LONGEST = 40
+"""Operations of one expression, at most."""
 LONGEST_FUNCTION = 24_000
 """Characters of a function; browsers do not optimize much longer ones, which are cut."""
 
@@ -78,33 +71,28 @@ def javascript(closed_jaxpr: ClosedJaxpr, called: int, tables: Tables) -> str:
         zip(body.inputs, closed_jaxpr.jaxpr.invars, strict=True)
     ):
         shape = kind_of(variable.aval, "input", ("float32",)).shape
-        printer.held[number] = View(f"in{k}", shape, strides_of(shape), varies=k < called)
-    printer.run(body, body.reads())
+        printer.values[number] = View(f"in{k}", shape, strides_of(shape), varies=k < called)
     first = 0
-    for operand in body.outputs:
-        value = printer.value(operand)
-        place = View("out", value.shape, strides_of(value.shape), first)
-        printer.arrays.assign(place, value)
+    for value in printer.run(body):
+        part = View("out", value.shape, strides_of(value.shape), first)
+        printer.arrays.assign(part, value)
         first += value.size
     names = [f"in{k}" for k in range(len(body.inputs))]
     return _maker(names[:called], names[called:], printer.arrays)
 
 
-def _maker(called: list[str], kept: list[str], arrays: Arrays) -> str:
+def _maker(called: list[str], fixed: list[str], arrays: Arrays) -> str:
     arguments = ", ".join([*called, "out"])
-    parts = _cut(arrays.called)
-    made = list(arrays.made)
-    statements = arrays.called
-    if len(parts) > 1:
-        shared = [name for part in parts for name in _declared(part)]
-        made += [f"let {', '.join(shared)};"] if shared else []
-        made += [
-            f"function part{k}({arguments}) {{\n{indented(list(map(_assigned, part)))}\n}}"
-            for k, part in enumerate(parts)
-        ]
+    made, statements, parts = list(arrays.made), arrays.called, _cut(arrays.called)
+    if len(parts) > 1:  # what one part declares, another may read
+        declared = [text for text in statements if text.startswith(("const ", "let "))]
+        made += [f"let {', '.join(text.split()[1] for text in declared)};"] if declared else []
+        for k, part in enumerate(parts):
+            assigned = [text.removeprefix("const ").removeprefix("let ") for text in part]
+            made.append(f"function part{k}({arguments}) {{\n{indented(assigned)}\n}}")
         statements = [f"part{k}({arguments});" for k in range(len(parts))]
     function = f"return ({arguments}) => {{\n{indented(statements)}\n}};"
-    return f"({', '.join(['tables', *kept])}) => {{\n{indented([*made, function])}\n}}"
+    return f"({', '.join(['tables', *fixed])}) => {{\n{indented([*made, function])}\n}}"
 
 
 def _cut(statements: list[str]) -> list[list[str]]:
@@ -120,17 +108,8 @@ def _cut(statements: list[str]) -> list[list[str]]:
     return parts
 
 
-def _declared(statements: list[str]) -> list[str]:
-    return [text.split()[1] for text in statements if text.startswith(("const ", "let "))]
-
-
-def _assigned(statement: str) -> str:
-    """The statement without the declaration of what another part may read."""
-    return statement.removeprefix("const ").removeprefix("let ")
-
-
 class _Printer:
-    """One program under way.
+    """Prints one program.
 
     Parameters
     ----------
@@ -139,23 +118,24 @@ class _Printer:
 
     def __init__(self, tables: Tables) -> None:
         self.arrays = Arrays(tables)
-        self.held: dict[int, Value] = {}
+        self.values: dict[int, Value] = {}
 
     def value(self, operand: Operand) -> Value:
         """The value of a variable or of a constant."""
         if isinstance(operand, np.ndarray):
             return self.arrays.constant(operand)
-        return self.held[operand]
+        return self.values[operand]
 
-    def run(self, body: Body, uses: Counter[int]) -> None:
-        """Write the steps of a body."""
+    def run(self, body: Body) -> list[Value]:
+        """Write the steps of a body; returns its outputs."""
+        uses = body.reads()
         for step in body.steps:
-            results = self._step(step)
-            for number, value in zip(step.results, results, strict=True):
-                self.held[number] = self._settled(value, uses[number])
+            for number, value in zip(step.results, self._step(step), strict=True):
+                self.values[number] = self._stored(value, uses[number])
+        return [self.value(operand) for operand in body.outputs]
 
-    def _settled(self, value: Value, uses: int) -> Value:
-        """A value as it is kept: a term that one loop reads waits for that loop."""
+    def _stored(self, value: Value, uses: int) -> Value:
+        """A value, computed unless only one loop reads it, which then computes it too."""
         if isinstance(value, View):
             return value
         if value.shape == () and uses > 0:
@@ -173,11 +153,6 @@ class _Printer:
         result = PRINTERS[step.primitive](self.arrays, step, *values)
         return result if isinstance(result, list) else [result]
 
-    def _body(self, body: Body) -> list[Value]:
-        """The outputs of the body of a loop, in the loop that is open."""
-        self.run(body, body.reads())
-        return [self.value(operand) for operand in body.outputs]
-
     def _carried(self, step: Step, first: int, count: int) -> list[View]:
         """New arrays with what a loop starts from; they change, and so does all that reads them."""
         result = []
@@ -189,7 +164,7 @@ class _Printer:
         return result
 
     def _carry(self, state: list[View], values: list[Value]) -> None:
-        """What the next turn starts from; all of it is computed before any is overwritten."""
+        """Assign the next state of a loop; all of it is computed before any is overwritten."""
         copies = [self.arrays.copied(value) for value in values]
         for array, value in zip(state, copies, strict=True):
             self.arrays.assign(array, value)
@@ -201,11 +176,9 @@ class _Printer:
         results = [arrays.array(kind.shape) for kind in step.kinds]
         last = len(step.bodies) - 1
         for k, body in enumerate(step.bodies):
-            test = f"{which} <= 0" if k == 0 else f"{which} >= {k}" if k == last else (
-                f"{which} === {k}"
-            )  # fmt: skip
-            with arrays.block(f"if ({test})"):
-                for array, value in zip(results, self._body(body), strict=True):
+            sign = "<=" if k == 0 else ">=" if k == last else "==="
+            with arrays.block(f"if ({which} {sign} {k})"):
+                for array, value in zip(results, self.run(body), strict=True):
                     arrays.assign(array, value)
         return list(results)
 
@@ -215,29 +188,25 @@ class _Printer:
         first = step.params["cond_nconsts"] + step.params["body_nconsts"]
         state = self._carried(step, first, len(step.operands) - first)
         with arrays.block("for (;;)"):
-            self.held |= dict(zip(test.inputs, state, strict=True))
-            (goes_on,) = self._body(test)
+            self.values |= dict(zip(test.inputs, state, strict=True))
+            (goes_on,) = self.run(test)
             arrays.write(f"if (!{arrays.scalar(goes_on).name}) break;")
-            self.held |= dict(zip(body.inputs, state, strict=True))
-            self._carry(state, self._body(body))
+            self.values |= dict(zip(body.inputs, state, strict=True))
+            self._carry(state, self.run(body))
         return list(state)
 
     def scan(self, step: Step) -> list[Value]:
-        """A loop of a known number of turns over the first axis of some inputs."""
+        """A loop over the first axis of some inputs."""
         arrays, params, (body,) = self.arrays, step.params, step.bodies
         fixed, carried, length = params["num_consts"], params["num_carry"], int(params["length"])
         state = self._carried(step, fixed, carried)
         inputs = [arrays.stored(self.value(k)) for k in step.operands[fixed + carried :]]
         results = [arrays.array(kind.shape) for kind in step.kinds[carried:]]
         k = arrays.name("k")
-        back = bool(params["reverse"])
-        along = f"{k} = {length - 1}; {k} >= 0; {k} -= 1" if back else (
-            f"{k} = 0; {k} < {length}; {k} += 1"
-        )  # fmt: skip
-        with arrays.block(f"for (let {along})"):
+        with arrays.block(counting(k, length, params["reverse"])):
             turn = [*state, *(_turn(view, k) for view in inputs)]
-            self.held |= dict(zip(body.inputs, turn, strict=True))
-            values = self._body(body)
+            self.values |= dict(zip(body.inputs, turn, strict=True))
+            values = self.run(body)
             for array, value in zip(results, values[carried:], strict=True):
                 arrays.assign(_turn(array, k), value)
             self._carry(state, values[:carried])

@@ -1,8 +1,8 @@
 """A traced program as a list of steps, before it is printed.
 
 Calls are entered, what follows from constants is computed by JAX, equal steps are one, and what no
-output needs is left out. The bodies of loops and conditionals are such lists too; what they take
-from outside they name directly.
+output needs is left out. The bodies of loops and conditionals are such lists too; they refer to
+variables outside by their numbers.
 """
 
 from __future__ import annotations
@@ -62,8 +62,7 @@ class Body:
             uses.update(k for k in step.operands if isinstance(k, int))
             for body in step.bodies:
                 inner = body.reads()
-                for k in inner:
-                    uses[k] += inner[k] + 1
+                uses.update(inner + Counter([*inner]))
         return uses
 
 
@@ -76,8 +75,7 @@ class Step:
     primitive : str
     params : mapping
     operands : list of int or array
-    taken : list of Kind
-        Of the operands.
+    operand_kinds : list of Kind
     results : list of int
     kinds : list of Kind
         Of the results.
@@ -88,7 +86,7 @@ class Step:
     primitive: str
     params: Mapping[str, Any]
     operands: list[Operand]
-    taken: list[Kind]
+    operand_kinds: list[Kind]
     results: list[int]
     kinds: list[Kind]
     bodies: list[Body] = field(default_factory=list)
@@ -141,12 +139,12 @@ def kind_of(aval: Any, primitive: str, also: Sequence[str] = ()) -> Kind:
 
 
 class _Reader:
-    """Steps under way, and the numbers of their variables."""
+    """Collects the steps of a program, and numbers their variables."""
 
     def __init__(self, numbers: Any = None) -> None:
         self.steps: list[Step] = []
         self.numbers = count() if numbers is None else numbers
-        self._known: dict[Any, list[int]] = {}
+        self._results: dict[Any, list[int]] = {}
 
     def run(self, program: Any, inputs: Inputs) -> list[Operand]:
         """The outputs of a jaxpr."""
@@ -173,16 +171,14 @@ class _Reader:
         if name in CALLS:
             return self.run(params[CALLS[name]], operands)
         kinds = [kind_of(v.aval, name) for v in equation.outvars]
-        taken = [kind_of(v.aval, name, ("float32",)) for v in equation.invars]
+        operand_kinds = [kind_of(v.aval, name, ("float32",)) for v in equation.invars]
         bodies = self._bodies(name, params, operands)
-        key = None if bodies else (name, str(params), *map(_key, operands))
-        if key is not None and key in self._known:
-            return self._known[key]
-        results = [next(self.numbers) for _ in equation.outvars]
-        self.steps.append(Step(name, params, operands, taken, results, kinds, bodies))
-        if key is not None:
-            self._known[key] = results
-        return results
+        key = (name, str(params), *map(_key, operands))
+        if bodies or key not in self._results:
+            self._results[key] = [next(self.numbers) for _ in equation.outvars]
+            results = self._results[key]
+            self.steps.append(Step(name, params, operands, operand_kinds, results, kinds, bodies))
+        return self._results[key]
 
     def _bodies(self, name: str, params: Any, operands: list[Operand]) -> list[Body]:
         """The bodies of a loop or a conditional."""
@@ -215,13 +211,9 @@ def _key(operand: Operand) -> Any:
 
 def _live(body: Body) -> Body:
     """The body without steps that no output needs."""
-    needed = {k for k in body.outputs if isinstance(k, int)}
-    kept = []
+    needed, steps = set(Body([], [], body.outputs).reads()), []
     for step in reversed(body.steps):
-        if needed.isdisjoint(step.results):
-            continue
-        kept.append(step)
-        needed.update(k for k in step.operands if isinstance(k, int))
-        for inner in step.bodies:
-            needed.update(inner.reads())
-    return Body(body.inputs, kept[::-1], body.outputs)
+        if not needed.isdisjoint(step.results):
+            steps.append(step)
+            needed.update(Body([], [step], []).reads())
+    return Body(body.inputs, steps[::-1], body.outputs)

@@ -1,17 +1,6 @@
 // A model of one's own: PROGRAMS are printed from its traced functions, POINTS are values of its
 // whole constants and words with their data, FUNCTIONS are those of its real constants.
 
-const ENTRIES = { u1: Uint8Array, i2: Int16Array, i4: Int32Array, f8: Float64Array };
-
-/** A table that `dynamics.explorer.own_model` has written: type and base64. */
-function decode([type, text]) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const values = new ENTRIES[type](bytes.buffer);
-  return type === "f8" ? values : Float64Array.from(values);
-}
-
-const TABLES = ENCODED.map(decode);
-
 /** An array as a sum of functions of the constants times tables. */
 function arrayAt({ size, parts }, constants) {
   if (parts.length === 1 && parts[0][0] === ONE) return TABLES[parts[0][1]];
@@ -21,19 +10,6 @@ function arrayAt({ size, parts }, constants) {
     for (let k = 0; k < size; k += 1) out[k] += factor * values[k];
   }
   return out;
-}
-
-function sameAt(point, constants) {
-  return Object.keys(point.at).every((name) => point.at[name] === constants[name]);
-}
-
-/** How far constants are from a point: the nearest point has the least. */
-function distance(point, constants) {
-  return Object.keys(point.at).reduce((sum, name) => {
-    const [here, there] = [point.at[name], constants[name]];
-    if (here === there) return sum;
-    return sum + 1 + (typeof here === "number" ? Math.abs(here - there) / (1 + Math.abs(here)) : 0);
-  }, 0);
 }
 
 function shownValue(value) {
@@ -51,9 +27,9 @@ function check(constants) {
       return refused(`${there} is outside the limits of ${FIXED.name}: ${text}`);
     }
   }
-  const point = POINTS.find((each) => sameAt(each, constants));
+  const point = pointAt(constants);
   if (point === undefined) {
-    const nearest = POINTS.reduce((a, b) => (distance(b, constants) < distance(a, constants) ? b : a)).at;
+    const nearest = nearestTo(constants);
     const other = Object.keys(nearest).filter((name) => nearest[name] !== constants[name]);
     const held = other.map((name) => `${name} = ${[...new Set(POINTS.map((each) => each.at[name]))].join(", ")}`);
     const flags = other.map((name) => `--${name} ${constants[name]}`).join(" ");
@@ -69,7 +45,7 @@ function check(constants) {
 }
 
 function make(constants) {
-  const point = POINTS.find((each) => sameAt(each, constants));
+  const point = pointAt(constants);
   const inputs = point.inputs.map((one) => arrayAt(one, constants));
   const bound = (number) => (number === null ? undefined : PROGRAMS[number](TABLES, ...inputs));
   const [gradient, order, observables, jacobian] = point.programs.map(bound);

@@ -1,6 +1,6 @@
 // A system whose data are laid out in Python: POINTS has them, by the values of the sliders.
 
-/** A value that `dynamics.explorer.prepared.Tables` has written. */
+/** A value that `dynamics.explorer.prepared.encoded` has written. */
 function decoded(value) {
   if (value === null || typeof value !== "object") return value;
   if (value.rows) return value.rows;
@@ -8,28 +8,14 @@ function decoded(value) {
   if (value.fields) {
     return Object.fromEntries(Object.entries(value.fields).map(([name, of]) => [name, decoded(of)]));
   }
-  const bytes = Uint8Array.from(atob(TABLES[value.real ?? value.whole]), (letter) => letter.charCodeAt(0));
-  const data = value.real === undefined ? new Int32Array(bytes.buffer) : new Float64Array(bytes.buffer);
+  const whole = value.real === undefined;
+  const data = whole ? Int32Array.from(TABLES[value.whole]) : Float64Array.from(TABLES[value.real]);
   return value.shape.length === 1 ? data : { data, shape: value.shape };
 }
 
-function sameAt(point, constants) {
-  return Object.keys(point.at).every((name) => point.at[name] === constants[name]);
-}
-
-/** How many of the values differ, and by how much in all: the nearest point is first. */
-function distance(point, constants) {
-  return Object.keys(point.at).reduce((sum, name) => {
-    const [here, there] = [point.at[name], constants[name]];
-    if (here === there) return sum;
-    const apart = typeof here === "number" ? Math.abs(here - there) / (Math.abs(here) + Math.abs(there)) : 1;
-    return sum + 1 + apart;
-  }, 0);
-}
-
 function check(constants) {
-  if (POINTS.some((point) => sameAt(point, constants))) return { ok: true, message: "", nearest: null };
-  const nearest = POINTS.reduce((a, b) => (distance(b, constants) < distance(a, constants) ? b : a)).at;
+  if (pointAt(constants) !== undefined) return { ok: true, message: "", nearest: null };
+  const nearest = nearestTo(constants);
   const wanted = Object.keys(nearest).map((name) => `${name}=${constants[name]}`).join(" ");
   const flags = Object.keys(nearest).map((name) => `--${name} ${constants[name]}`).join(" ");
   const message = `this page has no data for ${wanted}; ${FIXED.command} ${flags} writes them, or says why not`;
@@ -37,7 +23,7 @@ function check(constants) {
 }
 
 function make(constants) {
-  const point = POINTS.find((each) => sameAt(each, constants));
+  const point = pointAt(constants);
   const kernels = KERNELS[point.kernels], data = decoded(point.data), start = decoded(point.start);
   const width = FIXED.order_names.length, slope = new Float64Array(start.length);
   const risk = new Float64Array(2);

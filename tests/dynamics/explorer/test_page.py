@@ -7,7 +7,8 @@ from html.parser import HTMLParser
 import pytest
 from mock_model import DESCRIPTION, worker
 
-from dynamics.explorer.page import FOLDER, SCRIPTS, page
+from dynamics.explorer.page import SCRIPTS, page
+from dynamics.explorer.printing import FOLDER
 
 HOSTILE = "</script><!-- <script>alert(1)</script> --> & \"quoted\" 'twice' $title \u2028 ${x}"
 
@@ -68,10 +69,10 @@ def test_the_page_without_its_model_is_small():
 
 
 def test_every_script_is_in_the_page_once():
-    assert sorted(path.stem for path in FOLDER.glob("*.js")) == sorted(SCRIPTS)
+    assert sorted(path.stem for path in (FOLDER / "page").glob("*.js")) == sorted(SCRIPTS)
     text = page(DESCRIPTION, "")
     for name in SCRIPTS:
-        first = (FOLDER / f"{name}.js").read_text().splitlines()[0]
+        first = (FOLDER / "page" / f"{name}.js").read_text().splitlines()[0]
         assert text.count(first) == 1, name
 
 

@@ -6,7 +6,7 @@ import math
 import pytest
 from node import needs_node, run_script
 
-from dynamics.explorer.page import FOLDER
+from dynamics.explorer.printing import asset
 
 pytestmark = needs_node
 NAMES = ("numbers", "scales", "contours", "address", "exports")
@@ -15,7 +15,7 @@ RUNS = "const as_runs = (text) => [{ text: String(text), level: 0, italic: false
 
 def evaluated(expression):
     """Value of an expression after the scripts."""
-    scripts = "\n".join((FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in NAMES)
+    scripts = "\n".join(asset(f"page/{name}.js") for name in NAMES)
     return run_script(f"{RUNS}\n{scripts}", f"return {expression};")
 
 

@@ -11,7 +11,8 @@ from node import needs_node, run_script
 
 from dynamics.explorer import traced_program
 from dynamics.explorer.printing import asset
-from dynamics.explorer.traced_program import Tables, javascript
+from dynamics.explorer.tables import Tables
+from dynamics.explorer.traced_program import javascript
 from theory.tracing import UntracedPrimitive
 
 X = np.array([[0.3, -1.2, 2.0], [0.7, 1.1, -0.4]])

@@ -1,0 +1,54 @@
+"""Constant arrays of a page, each once, as text that its scripts decode."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.explorer.printing import script
+
+TYPES: dict[str, type[np.integer[Any]]] = {"u1": np.uint8, "i2": np.int16, "i4": np.int32}
+
+
+class Tables:
+    """Constant arrays, each of them once."""
+
+    def __init__(self) -> None:
+        self.arrays: list[NDArray[np.float64]] = []
+        self._numbers: dict[bytes, int] = {}
+
+    def number(self, values: Any) -> int:
+        """The position of an array among the tables."""
+        flat = np.ascontiguousarray(values, dtype=np.float64).reshape(-1)
+        number = self._numbers.setdefault(flat.tobytes(), len(self.arrays))
+        if number == len(self.arrays):
+            self.arrays.append(flat)
+        return number
+
+    def script(self) -> str:
+        """JavaScript that defines ``ENCODED``, which `assets/points.js` decodes."""
+        return f"const ENCODED = {script([encoded(table) for table in self.arrays])};"
+
+
+def encoded(values: NDArray[np.float64]) -> tuple[str, str]:
+    """The shortest type that holds an array exactly, and its bytes as base64.
+
+    Parameters
+    ----------
+    values : float array
+
+    Examples
+    --------
+    >>> encoded(np.array([0.0, 3.0]))
+    ('u1', 'AAM=')
+    """
+    signless = not np.signbit(values[values == 0]).any()
+    for name, kind in TYPES.items():
+        with np.errstate(invalid="ignore"):
+            whole = values.astype(kind)
+        if signless and np.array_equal(whole, values):
+            return name, base64.b64encode(whole.tobytes()).decode()
+    return "f8", base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()
