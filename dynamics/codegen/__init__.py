@@ -43,7 +43,7 @@ __all__ = [
     "tabulate",
 ]
 
-CACHE_FORMAT = 3
+CACHE_FORMAT = 4
 """Of the files with machine code, and of `dynamics.codegen.calls`; in the names of the files."""
 THREADED_FROM = 20_000
 """Terms of a sum from which a step is worth sharing among threads."""
@@ -60,6 +60,8 @@ from math import ceil, copysign, cos, exp, expm1, floor, isfinite, log, log1p, p
 import numpy as np
 from numba import njit, prange
 
+from dynamics.codegen.linked_functions import linked
+
 STATE_ORDER = {order!r}
 
 # Sums may be reordered, but not 'nnan' and 'ninf'. Reordering folds isfinite to True and removes
@@ -68,10 +70,8 @@ STATE_ORDER = {order!r}
 FLAGS = {{"contract", "arcp", "nsz", "reassoc"}}
 # Every entry holds all that it calls: of a function that were compiled for itself and again inside
 # its caller, roundings would depend on which of the two a process had loaded first.
-kernel = njit(cache=True, error_model="numpy", fastmath=FLAGS, forceinline=True)
-exact_kernel = njit(
-    cache=True, error_model="numpy", fastmath=False, nogil=True
-)
+kernel = linked(error_model="numpy", fastmath=FLAGS, forceinline=True)
+exact_kernel = linked(error_model="numpy", fastmath=False, nogil=True)
 parallel_kernel = njit(cache=True, error_model="numpy", fastmath=FLAGS, parallel=True)
 '''
 
@@ -98,7 +98,10 @@ class CompiledModule:
     functions: ModuleType
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.functions, name)
+        from dynamics.codegen.linked_functions import callable_function, is_linked
+
+        value = getattr(self.functions, name)
+        return callable_function(value) if is_linked(value) else value
 
     def entry_point(self, name: str, *arguments: Any) -> Callable[..., Any]:
         """A function compiled for arguments of these types, which looks at no type again.

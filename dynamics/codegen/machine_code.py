@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import numba
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.ccallback import CFunc
 from numba.core.dispatcher import Dispatcher
 
@@ -29,10 +29,11 @@ HASH = 16
 
 
 def check_on_load(module: ModuleType) -> None:
-    """Let all compiled functions of a generated file check their machine code when they load it."""
+    """Let those compiled functions of a generated file that have machine code check it on load."""
     functions: list[Any] = [each for each in vars(module).values() if isinstance(each, Dispatcher)]
     for function in functions:
-        function._cache = CheckedCache(function.py_func)
+        if not isinstance(function._cache, NullCache):
+            function._cache = CheckedCache(function.py_func)
 
 
 def compiled_entry(function: Any, data: Any) -> Any:

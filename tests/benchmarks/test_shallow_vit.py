@@ -49,7 +49,7 @@ def blas(length, neurons, depth):
 @cache
 def harness(depth):
     """Our own loops over the chunks of one sample, repeated."""
-    kernels = codegen.build("Products.", (), unrolled.sources(depth)).functions
+    kernels = codegen.build("Products.", (), unrolled.sources(depth))
     combine, spread, moments = kernels.combine, kernels.spread, kernels.moments
 
     @njit(nogil=True)

@@ -15,7 +15,7 @@ system = dynamics.load_system("positional_attention")
 problem = system.ReducedPopulation(system.Parameters(q=0.3), "exact")
 dynamics.descend(problem, eta=0.02, steps=10)
 from dynamics.codegen import loops
-functions = [problem.module.functions.reported, loops._module().functions.advance]
+functions = [problem.module.reported, loops._module().advance]
 print(sum(sum(f.stats.cache_hits.values()) for f in functions))
 print(sum(sum(f.stats.cache_misses.values()) for f in functions))
 print(*(entry.cache_hits for entry in problem.addressed.entries.compiled.values()))

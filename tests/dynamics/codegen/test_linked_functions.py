@@ -1,0 +1,50 @@
+"""Functions for compiled code alone are linked into their callers and leave nothing on disk."""
+
+import numpy as np
+import pytest
+
+from dynamics import codegen
+from dynamics.codegen import loops
+from dynamics.codegen.linked_functions import is_linked
+
+PARTS = [
+    "@kernel\ndef half(x):\n    return 0.5 * x\n",
+    "@exact_kernel\ndef lost(x, small):\n    return (x + small) - x\n",
+    "@kernel\ndef gradient(state, data, out):\n"
+    "    for k in range(state.size):\n"
+    "        out[k] = half(state[k]) + lost(1.0, data[0])\n",
+]
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTDYN_CACHE_DIR", str(tmp_path))
+    return codegen.build("Linked.", ("x",), PARTS)
+
+
+def test_only_what_is_called_from_outside_is_on_disk(module, tmp_path):
+    model = module.addressed((1e-20,))
+    assert loops.gradient(model, np.array([3.0, 5.0])).tolist() == [1.5, 2.5]
+    names = {path.name.split(".")[1].split("-")[0] for path in tmp_path.rglob("*.nbi")}
+    assert "gradient_entry" in names
+    assert not {"half", "lost"} & names
+
+
+def test_python_calls_a_function_of_its_own(module):
+    assert is_linked(module.functions.half)
+    assert not is_linked(module.half)
+    assert module.half is module.half
+    assert module.half(3.0) == 1.5
+
+
+def test_flags_of_a_callee_hold_in_its_callers(module):
+    # Reordered, (1 + 1e-20) - 1 would be 1e-20.
+    model = module.addressed((1e-20,))
+    assert loops.gradient(model, np.zeros(1)).tolist() == [0.0]
+    assert module.lost(1.0, 1e-20) == 0.0
+
+
+def test_an_entry_has_the_value_that_its_callee_has_for_python(module):
+    state, out = np.linspace(-2.0, 2.0, 7), np.empty(7)
+    module.gradient(state, (0.25,), out)
+    assert loops.gradient(module.addressed((0.25,)), state).tolist() == out.tolist()
