@@ -43,7 +43,7 @@ __all__ = [
     "tabulate",
 ]
 
-CACHE_FORMAT = 4
+CACHE_FORMAT = 6
 """Of the files with machine code, and of `dynamics.codegen.calls`; in the names of the files."""
 THREADED_FROM = 20_000
 """Terms of a sum from which a step is worth sharing among threads."""

@@ -1,4 +1,4 @@
-"""Runs laid side by side, bit for bit, and beside a law that the flow conserves."""
+"""Runs laid side by side, bit for bit."""
 
 import numpy as np
 
@@ -20,11 +20,3 @@ def same(first, second):
     for name, event in first.events.items():
         other = second.events[name]
         np.testing.assert_equal(vars(event), vars(other))
-
-
-def break_by_descent(law, run, rates):
-    """Largest change of a law along runs of each learning rate, and its power of the rate."""
-    changes = np.array([np.abs(law.at(run(eta)) - law.value).max() for eta in rates])
-    if (changes <= 0).any():
-        return changes, float("nan")
-    return changes, float(np.polyfit(np.log(rates), np.log(changes), 1)[0])

@@ -12,7 +12,7 @@ descent breaks such a law at order :math:`\eta`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -297,3 +297,27 @@ def _holds(vector: FloatArray, rows: FloatArray, part: float) -> bool:
     noise = part * (sizes @ np.abs(vector))
     noise += 64 * np.finfo(np.float64).eps * sizes.max(axis=1) * np.abs(vector).sum()
     return bool((np.abs(rows @ vector) <= noise).all())
+
+
+def break_by_descent(
+    law: ConservationLaw, run: Callable[[float], FloatArray], rates: Sequence[float]
+) -> tuple[FloatArray, float]:
+    """How far gradient descent breaks a law, and the power of eta with which it does.
+
+    Parameters
+    ----------
+    law : ConservationLaw
+    run : callable
+        Learning rate -> scalars of a run to one time, shape (records, count).
+    rates : sequence of float
+        Learning rates.
+
+    Returns
+    -------
+    float array, shape (rates,), and float
+        Largest change of the law along each run; slope of log(change) against log(eta).
+    """
+    changes = np.array([float(np.abs(law.at(run(eta)) - law.value).max()) for eta in rates])
+    if (changes <= 0).any():
+        return changes, float("nan")
+    return changes, float(np.polyfit(np.log(rates), np.log(changes), 1)[0])

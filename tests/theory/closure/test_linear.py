@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from runs import break_by_descent
 from trainings import HandTraining
 
-from theory.closure.conservation import conservation_laws
+from theory.closure.conservation import break_by_descent, conservation_laws
 from theory.closure.linear import linear_space
 from theory.closure.partition import refine_entries
 

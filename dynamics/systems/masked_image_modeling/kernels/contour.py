@@ -172,8 +172,9 @@ def set_keys(state, block, table, law, weights, ends):  # type: ignore[no-untype
 
 def circle_nodes(law):  # type: ignore[no-untyped-def]
     """Number of nodes of the circle in x, even: half of them are the conjugates of the others."""
-    share = (law.others - law.masked) / law.others
-    around = int(14.0 * sqrt(law.others * share * (1.0 - share)) + 24.0)
+    # A product of what is exact: a share of 1 that rounds above it has no root of 1 - share.
+    variance = law.masked * (law.others - law.masked) / law.others
+    around = int(14.0 * sqrt(variance) + 24.0)
     nodes = int(min(law.others + 1.0, around))
     return nodes + nodes % 2
 
