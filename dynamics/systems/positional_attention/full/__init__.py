@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -107,13 +107,20 @@ class MatrixProblem(PositionalProblem, SampledProblem):
         Beside alpha stands <v, w*>; beside gamma the off-diagonal entries of A inside sets; beside
         rho those between sets.
         """
-        matrices = self.layout.part(states, "A")
-        same = same_set(self.partition)
+        # By positions: a sum over a row is then the same whatever stands beside it.
+        own, other = self._orbits
         return {
             "alpha": self.alphas(states)[:, None],
-            "gamma": _selected(matrices, same & ~np.eye(len(same), dtype=bool)),
-            "rho": _selected(matrices, ~same),
+            "gamma": states.take(own, axis=1),
+            "rho": states.take(other, axis=1),
         }
+
+    @cached_property
+    def _orbits(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Positions in the state of the off-diagonal entries of A inside and between sets."""
+        same, first = same_set(self.partition), self.layout.slice_of("A").start
+        inside = same & ~np.eye(len(same), dtype=bool)
+        return first + np.flatnonzero(inside), first + np.flatnonzero(~same)
 
     @property
     def pass_names(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -145,8 +152,8 @@ class MatrixProblem(PositionalProblem, SampledProblem):
         self, states: FloatArray, noted: FloatArray, costly: NDArray[np.bool_]
     ) -> dict[str, FloatArray]:
         """Observable -> its values at the records."""
-        matrices, alpha = self.layout.part(states, "A"), self.alphas(states)
-        values = MatrixProblem.orbit_values(self, states)
+        alpha, values = self.alphas(states), MatrixProblem.orbit_values(self, states)
+        diagonal = self.layout.part(states, "A").diagonal(axis1=1, axis2=2)
         own, risk, error = self._noted(states, noted)
         return {
             "gamma": values["gamma"].mean(axis=1),
@@ -158,7 +165,7 @@ class MatrixProblem(PositionalProblem, SampledProblem):
             "risk": risk,
             "error": error,
             "bayes_error": np.full(len(states), self.bayes_error),
-            "patch_association": associated_rows(matrices, self.partition),
+            "patch_association": associated_rows(diagonal, values["gamma"], values["rho"]),
             "cosine": np.sign(alpha),
         }
 
@@ -179,11 +186,6 @@ class MatrixProblem(PositionalProblem, SampledProblem):
             own = own_attention(softmax(matrix, self.parameters.scale), self.partition)
             known[:, k] = own, *self._summary(states[k])
         return known
-
-
-def _selected(matrices: FloatArray, mask: np.ndarray) -> FloatArray:
-    """Entries of matrices in rows: then a sum over one is the same whatever stands beside it."""
-    return np.ascontiguousarray(matrices[:, mask])
 
 
 def block_width(size: int, depth: int, itemsize: int, batch: int) -> int:
@@ -238,21 +240,22 @@ def same_set(partition: Partition) -> np.ndarray:
     return partition.labels[:, None] == partition.labels[None, :]
 
 
-def associated_rows(matrix: FloatArray, partition: Partition) -> FloatArray:
-    """Share of rows i whose C largest A_ij are exactly their set (Definition 2.2), shape (...).
+def associated_rows(diagonal: FloatArray, own: FloatArray, other: FloatArray) -> FloatArray:
+    """Share of rows whose C largest A_ij are exactly their set (Definition 2.2), by records.
+
+    Ties count against association: the least entry inside the set must exceed the greatest one
+    outside.
 
     Parameters
     ----------
-    matrix : float array, shape (..., D, D)
-        A. Ties count against association: the least entry inside the set must exceed the greatest
-        one outside.
-    partition : Partition
-        The true sets.
+    diagonal : float array, shape (records, D)
+        A_ii.
+    own, other : float arrays, shapes (records, D (C-1)), (records, D (D-C))
+        Off-diagonal entries inside and between the true sets, row by row.
     """
-    same = same_set(partition)
-    inside = np.where(same, matrix, np.inf).min(axis=-1)
-    outside = np.where(same, -np.inf, matrix).max(axis=-1)
-    return np.asarray((inside > outside).mean(axis=-1))
+    shape = (*diagonal.shape, -1)
+    inside = np.minimum(diagonal, own.reshape(shape).min(axis=-1))
+    return np.asarray((inside > other.reshape(shape).max(axis=-1)).mean(axis=-1))
 
 
 def softmax(matrix: FloatArray, scale: float) -> FloatArray:
