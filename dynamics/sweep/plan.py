@@ -102,20 +102,25 @@ class Plan:
         return prod(part.stop - part.start for part in self.box(number))
 
     @cached_property
-    def _invalid(self) -> dict[Index, str]:
-        """The points that were seen to be invalid, and why."""
+    def _reasons(self) -> dict[Index, str]:
+        """Reasons of the points that were looked at; of a large grid of those that are invalid."""
+        return {}
+
+    @cached_property
+    def _costs(self) -> dict[Index, float]:
+        """Predicted seconds of points that stand for a block."""
         return {}
 
     def invalid_reason(self, index: Index) -> str:
         """Why a point cannot be run; empty if nothing is wrong."""
-        if index in self._invalid:
-            return self._invalid[index]
+        if index in self._reasons:
+            return self._reasons[index]
         try:
             reason = self.runner.invalid_reason(self.grid.at(index))
         except InvalidRequest as error:
             reason = str(error)
-        if reason:
-            self._invalid[index] = reason
+        if reason or self.grid.size <= LOOKED_AT:
+            self._reasons[index] = reason
         return reason
 
     @cached_property
@@ -131,9 +136,10 @@ class Plan:
             for index in self.grid:
                 self.invalid_reason(index)
                 bar.update(1)
-        if len(self._invalid) == self.grid.size:
-            raise InvalidRequest(self._invalid[next(iter(self.grid))])
-        return self._invalid
+        invalid = {index: reason for index, reason in self._reasons.items() if reason}
+        if len(invalid) == self.grid.size:
+            raise InvalidRequest(invalid[next(iter(self.grid))])
+        return invalid
 
     @cached_property
     def first_valid(self) -> Index:
@@ -159,6 +165,11 @@ class Plan:
 
     def cost(self, index: Index) -> float:
         """Predicted seconds of a point; 0 for one that cannot be run."""
+        if index not in self._costs:
+            self._costs[index] = self._predicted(index)
+        return self._costs[index]
+
+    def _predicted(self, index: Index) -> float:
         if self.invalid_reason(index):
             return 0.0
         system = self.runner.system

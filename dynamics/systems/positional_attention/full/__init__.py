@@ -153,7 +153,7 @@ class MatrixProblem(PositionalProblem, SampledProblem):
     ) -> dict[str, FloatArray]:
         """Observable -> its values at the records."""
         alpha, values = self.alphas(states), MatrixProblem.orbit_values(self, states)
-        diagonal = self.layout.part(states, "A").diagonal(axis1=1, axis2=2)
+        matrices = self.layout.part(states, "A")
         own, risk, error = self._noted(states, noted)
         return {
             "gamma": values["gamma"].mean(axis=1),
@@ -165,7 +165,7 @@ class MatrixProblem(PositionalProblem, SampledProblem):
             "risk": risk,
             "error": error,
             "bayes_error": np.full(len(states), self.bayes_error),
-            "patch_association": associated_rows(diagonal, values["gamma"], values["rho"]),
+            "patch_association": associated_rows(matrices, self.partition),
             "cosine": np.sign(alpha),
         }
 
@@ -240,22 +240,21 @@ def same_set(partition: Partition) -> np.ndarray:
     return partition.labels[:, None] == partition.labels[None, :]
 
 
-def associated_rows(diagonal: FloatArray, own: FloatArray, other: FloatArray) -> FloatArray:
-    """Share of rows whose C largest A_ij are exactly their set (Definition 2.2), by records.
-
-    Ties count against association: the least entry inside the set must exceed the greatest one
-    outside.
+def associated_rows(matrix: FloatArray, partition: Partition) -> FloatArray:
+    """Share of rows i whose C largest A_ij are exactly their set (Definition 2.2), shape (...).
 
     Parameters
     ----------
-    diagonal : float array, shape (records, D)
-        A_ii.
-    own, other : float arrays, shapes (records, D (C-1)), (records, D (D-C))
-        Off-diagonal entries inside and between the true sets, row by row.
+    matrix : float array, shape (..., D, D)
+        A. Ties count against association: the least entry inside the set must exceed the greatest
+        one outside.
+    partition : Partition
+        The true sets.
     """
-    shape = (*diagonal.shape, -1)
-    inside = np.minimum(diagonal, own.reshape(shape).min(axis=-1))
-    return np.asarray((inside > other.reshape(shape).max(axis=-1)).mean(axis=-1))
+    same = same_set(partition)
+    inside = np.where(same, matrix, np.inf).min(axis=-1)
+    outside = np.where(same, -np.inf, matrix).max(axis=-1)
+    return np.asarray((inside > outside).mean(axis=-1))
 
 
 def softmax(matrix: FloatArray, scale: float) -> FloatArray:
