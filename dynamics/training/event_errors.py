@@ -24,6 +24,9 @@ FEW = 4
 """Moves of many entries for an estimate of their sum."""
 WALK = 4.0
 """Error of a state over that of one step times the root of the number of steps."""
+ROOT_STEP = 1e-12
+"""Of a time, within which its root is found: values that round do not tell it more closely, and
+with smaller steps the search would halve its interval fifty times instead."""
 NARROW = 1e-5
 """Part of a time over which the slope of a value is taken."""
 
@@ -203,4 +206,5 @@ def root_between(function: Callable[[float], float], low: float, high: float) ->
 
     if low == high or function(low) > 0:
         return low
-    return float(brentq(function, low, high, xtol=1e-15 * max(high, 1e-300), rtol=1e-14))
+    smallest = ROOT_STEP * max(high, 1e-300)
+    return float(brentq(function, low, high, xtol=1e-3 * smallest, rtol=ROOT_STEP))
