@@ -89,7 +89,8 @@ class CompiledModule:
     state_order : tuple of str
         Names of the entries of every ``state`` argument.
     functions : module
-        The compiled functions as attributes.
+        The functions as compiled code calls them; Python calls those that are attributes of this
+        object (`dynamics.codegen.linked_functions`).
     """
 
     path: Path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
@@ -44,7 +45,7 @@ class NotPrinted(ValueError):
     """Raised for a statement or an expression that cannot be printed as JavaScript."""
 
 
-class Source:
+class Source(ABC):
     """Functions, named tuples and constants that an expression may name.
 
     Parameters
@@ -71,9 +72,9 @@ class Source:
                 ):
                     self.numbers[name] = value
 
+    @abstractmethod
     def called(self, name: str, kinds: tuple[Kind, ...]) -> Printed:
         """Name in JavaScript of a function for arguments of these kinds, and what it returns."""
-        raise NotImplementedError
 
 
 def spelled(name: str) -> str:
