@@ -273,20 +273,17 @@ class Run:
 
     def recorded(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
         """Recorded steps so far, their states, shape (records, n), and what was noted there."""
-        none, names = np.empty(0, dtype=np.int64), len(self._noted_names)
-        self._steps = [np.concatenate([none, *self._steps])]
-        self._states = [np.concatenate([np.empty((0, self.now.size)), *self._states])]
-        self._noted = [np.concatenate([np.empty((0, names)), *self._noted])]
-        return self._steps[0], self._states[0], self._noted[0]
+        steps, states, noted = _joined(self._steps, self._states, self._noted)
+        self._steps, self._states, self._noted = [steps], [states], [noted]
+        return steps, states, noted
 
     def records(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
         """The same with the present state at the end, at which nothing was noted."""
-        steps, states, noted = self.recorded()
-        if steps.size and steps[-1] == self.step:
-            return steps, states, noted
-        last = np.full((1, noted.shape[1]), np.nan)
-        states = np.concatenate([states, self.now[None, :]])
-        return np.append(steps, self.step), states, np.concatenate([noted, last])
+        if self._steps and self._steps[-1][-1] == self.step:
+            return self.recorded()
+        now, nothing = self.now[None, :].copy(), np.full((1, len(self._noted_names)), np.nan)
+        last = np.array([self.step], dtype=np.int64)
+        return _joined([*self._steps, last], [*self._states, now], [*self._noted, nothing])
 
     def replay(self, state: FloatArray, first: int, last: int) -> tuple[FloatArray, FloatArray]:
         """Run the steps first..last once more: order parameters at each, and the state at last."""
@@ -316,6 +313,14 @@ class Run:
         vars(self).update(state["run"])
         steps, states, noted = state["records"]
         self._steps, self._states, self._noted = [steps], [states], [noted]
+
+
+def _joined(*columns: list[Any]) -> tuple[Any, ...]:
+    """Each list of arrays as one, copied once at most: states may be large."""
+    return tuple(
+        np.concatenate(parts) if len(parts) > 1 else np.ascontiguousarray(parts[0])
+        for parts in columns
+    )
 
 
 class _Records(NamedTuple):

@@ -34,6 +34,8 @@ FLOOR = 1e-290
 SUMMATION = 64 * LONG_ROUNDING
 """Relative to the sum of sizes: numpy's sum of so many terms as fit in memory, and its products."""
 LARGEST_EXPONENT = 700.0
+MORE = 1.0 + 1e-12
+"""On bounds whose last digits are those of a float64."""
 
 
 class Shares(NamedTuple):
@@ -125,17 +127,23 @@ def terms(table: Shares, index: IntArray) -> Terms:
         Flat position (type, column) of each set of each configuration.
     """
     flat, flat_errors = table.values.reshape(4, -1), table.errors.reshape(4, -1)
-    sums, gross, errors = np.zeros((3, 4, index.shape[1]), np.longdouble)
+    sums, gross = np.zeros((2, 4, index.shape[1]), np.longdouble)
+    errors = np.zeros((4, index.shape[1]))
     with np.errstate(all="ignore"):
         for row in index:
-            part = flat[:, row]
+            part = flat.take(row, axis=1)
             sums += part
             gross += np.abs(part)
-            errors += flat_errors[:, row]
-        errors += len(index) * LONG_ROUNDING * gross
-        weight, other = 1 / (1 + np.exp(sums[0])), 1 / (1 + np.exp(-sums[0]))
-        loss = np.logaddexp(0, -sums[0])
-        grown = np.expm1(np.minimum(errors[0], LARGEST_EXPONENT))
+            errors += flat_errors.take(row, axis=1)
+        # The sums of errors and their exponentials are right to 1e-12, which MORE makes up for.
+        errors = MORE * errors + len(index) * LONG_ROUNDING * gross
+        grown = MORE * np.expm1(np.minimum(errors[0], LARGEST_EXPONENT).astype(np.float64))
+        smaller, positive = np.exp(-np.abs(sums[0])), sums[0] > 0  # of e^F and e^-F
+        larger_share = 1 / (1 + smaller)
+        lesser_share = smaller * larger_share
+        weight = np.where(positive, lesser_share, larger_share)
+        other = np.where(positive, larger_share, lesser_share)
+        loss = np.log1p(smaller) + np.maximum(0, -sums[0])
         of_weight = np.minimum(1, weight * other * grown) + 8 * LONG_ROUNDING * weight
         of_loss = np.minimum(errors[0], weight * grown) + 8 * LONG_ROUNDING * loss
         slopes = of_weight * (np.abs(sums[1:]) + errors[1:]) + weight * errors[1:]
