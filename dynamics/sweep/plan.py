@@ -1,8 +1,8 @@
 """A sweep before it is run: its points, the blocks they are done in, and what identifies it.
 
-A block is a box of the grid, a part of its last dimensions. It is one task and one chunk of the
-store, so that what is done is known block by block. The most expensive blocks come first, by
-predicted cost, so that a sweep does not end with one of them.
+A block is a box of the grid, a part of its last dimensions. It is one chunk of the store, so that
+what is done is known block by block; its points are run in parts, by several workers. The most
+expensive blocks come first, by predicted cost, so that a sweep does not end with one of them.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from dynamics.validation import InvalidRequest, brief, integer, known_word, refu
 
 BLOCKS, MOST_IN_BLOCK = 32, 256
 """About how many blocks a sweep has, and the most points of a block."""
+MANY = 1024
+"""Points from which a sweep has half as many blocks: writing one takes longer than a few points."""
 LOOKED_AT = 4096
 """Points of a grid that are all looked at before it is run; a larger one is, block by block."""
 MODEL = "model"
@@ -396,9 +398,11 @@ def restored(request: Mapping[str, Any], presentation: Presentation | None = Non
 def block_shape(shape: Sequence[int]) -> tuple[int, ...]:
     """The shape of a block: whole last dimensions and a part of the one before.
 
-    A block has about a `BLOCKS`-th of the points.
+    A block has about a `BLOCKS`-th of the points, twice that of `MANY`.
     """
-    left = max(1, min(MOST_IN_BLOCK, ceil(prod(shape) / BLOCKS)))
+    points = prod(shape)
+    blocks = BLOCKS if points < MANY else BLOCKS // 2
+    left = max(1, min(MOST_IN_BLOCK, ceil(points / blocks)))
     parts: list[int] = []
     for length in reversed(shape):
         parts.append(min(length, left))

@@ -1,6 +1,6 @@
-"""Running a sweep: blocks to workers, results to the store, until everything is done.
+"""Running a sweep: points to workers, blocks to the store, until everything is done.
 
-Only this process writes. A block whose worker died is tried again point by point, and a point that
+Only this process writes. Points whose worker died are tried again one by one, and a point that
 takes down two workers is recorded as that.
 """
 
@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from dynamics.validation import InvalidRequest, path_of, refuse
 
 TRIES = 2
 """Workers that a single point may take down."""
+TOGETHER = 32
+"""Points of a block that a worker is given at once, at most."""
 AT_ONCE = 16
 """Blocks that are looked at between two looks for results."""
 POLL = 0.2
@@ -111,7 +114,8 @@ def sweep(
         reason = next(iter(invalid.values()))
         raise InvalidRequest(f"{len(invalid)} points cannot be run: {reason}")
     _ = plan.first_valid  # refused before any process is started
-    pool = workers_for(loaded, workers, scheduler, len(plan.blocks))
+    tasks = max(len(plan.blocks), ceil(plan.grid.size / TOGETHER))
+    pool = workers_for(loaded, workers, scheduler, tasks)
     try:
         plan.check()
         if store is None:
@@ -164,7 +168,8 @@ class _BlockQueue:
         """Queue the points of a block that can be run; a block without any is empty."""
         valid = tuple(i for i in self.plan.indices(block) if not self.plan.invalid_reason(i))
         if valid:
-            self.waiting.append(_Task(block, valid))
+            parts = range(0, len(valid), TOGETHER)
+            self.waiting.extend(_Task(block, valid[k : k + TOGETHER]) for k in parts)
             self.results[block], self.sizes[block] = {}, len(valid)
         else:
             self.empty.append(block)

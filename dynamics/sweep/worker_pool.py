@@ -161,7 +161,7 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def workers_for(system: System, workers: int | None, scheduler: str | None, blocks: int) -> Workers:
+def workers_for(system: System, workers: int | None, scheduler: str | None, tasks: int) -> Workers:
     """Where to run a sweep, as requested; processes begin to load what they need.
 
     Parameters
@@ -171,8 +171,8 @@ def workers_for(system: System, workers: int | None, scheduler: str | None, bloc
         Processes; one for each core where None, this process where 0.
     scheduler : str or None
         Address of a dask scheduler; that of the environment where both are None.
-    blocks : int
-        Blocks of the sweep; more processes than these are not started.
+    tasks : int
+        Calls that the sweep will make; more processes than these are not started.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def workers_for(system: System, workers: int | None, scheduler: str | None, bloc
 
         return Cluster(address)
     size = cores() if workers is None else integer("workers", workers, at_least=0, at_most=4096)
-    return WorkerPool(min(size, blocks), system.reference, system.digests) if size else InProcess()
+    return WorkerPool(min(size, tasks), system.reference, system.digests) if size else InProcess()
 
 
 def cores() -> int:

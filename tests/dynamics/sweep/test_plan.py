@@ -30,7 +30,8 @@ def test_blocks_cover_every_point_once(shape):
 
 
 def test_block_shapes():
-    assert block_shape((64, 64)) == (2, 64)
+    assert block_shape((64, 64)) == (4, 64)
+    assert block_shape((15, 64)) == (1, 30)
     assert block_shape((6, 10, 5)) == (1, 2, 5)
     assert block_shape(()) == ()
     assert block_shape((100_000,)) == (256,)
