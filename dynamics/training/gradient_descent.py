@@ -46,7 +46,7 @@ NEAR_LIMIT = 0.8
 """Part of the stability limit from which a learning rate is warned of."""
 BETWEEN_CHECKS = 1.25
 """Factor in the step from one check of the stability limit to the next: it moves with log time."""
-SHARE = 0.03
+SHARE = 0.02
 """Of the gradients of a run, for its costly observables where no records are asked for."""
 TOGETHER = 1 << 18
 """Numbers of the states whose observables are computed between two looks for an interruption."""
@@ -216,9 +216,9 @@ class Run:
         self._chunk = FIRST_CHUNK
         self._check = 1 if start.size <= SMALL else NEVER
         self._warned = False
-        self._steps: list[NDArray[np.int64]] = []
-        self._states: list[FloatArray] = []
-        self._noted: list[FloatArray] = []
+        # States and what is noted at each, with room for one more; a page is taken when written.
+        self._rows = np.empty((schedule.size + 1, start.size + len(self._noted_names)))
+        self._recorded = 0
 
     def go(self, steps: int, proceed: Callable[[], bool]) -> None:
         """Advance to the last step, or to where the run diverges, or is to stop between chunks."""
@@ -234,18 +234,14 @@ class Run:
         low, high = np.searchsorted(self.schedule, (step, last))
         due = self.schedule[low:high]
         tracked = np.empty((last - step, len(problem.order_names)))
-        records = np.empty((due.size, before.size + len(self._noted_names)))
+        records = self._rows[low:high]
         clock = time.perf_counter()
         reached = problem.advance(self.now, self.eta, step, last, (tracked, due, records))
         seconds = time.perf_counter() - clock
         self.diverged = reached < last
         rows = tracked[: reached - step + self.diverged]
         self.track(step, rows, before)
-        done = int(np.searchsorted(due, reached + self.diverged))
-        if done:
-            self._steps.append(due[:done])
-            self._states.append(records[:done, : before.size])
-            self._noted.append(records[:done, before.size :])
+        self._recorded = low + int(np.searchsorted(due, reached + self.diverged))
         self.step = reached
         if seconds < SECONDS_PER_CHUNK / 2:
             self._chunk = min(LARGEST_CHUNK, 2 * self._chunk)
@@ -273,17 +269,17 @@ class Run:
 
     def recorded(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
         """Recorded steps so far, their states, shape (records, n), and what was noted there."""
-        steps, states, noted = _joined(self._steps, self._states, self._noted)
-        self._steps, self._states, self._noted = [steps], [states], [noted]
-        return steps, states, noted
+        rows, size = self._rows[: self._recorded], self.now.size
+        return self.schedule[: self._recorded], rows[:, :size], rows[:, size:]
 
     def records(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
         """The same with the present state at the end, at which nothing was noted."""
-        if self._steps and self._steps[-1][-1] == self.step:
-            return self.recorded()
-        now, nothing = self.now[None, :].copy(), np.full((1, len(self._noted_names)), np.nan)
-        last = np.array([self.step], dtype=np.int64)
-        return _joined([*self._steps, last], [*self._states, now], [*self._noted, nothing])
+        steps, states, noted = self.recorded()
+        if steps.size and steps[-1] == self.step:
+            return steps, states, noted
+        rows, size = self._rows[: steps.size + 1], self.now.size
+        rows[-1, :size], rows[-1, size:] = self.now, np.nan
+        return np.append(steps, self.step), rows[:, :size], rows[:, size:]
 
     def replay(self, state: FloatArray, first: int, last: int) -> tuple[FloatArray, FloatArray]:
         """Run the steps first..last once more: order parameters at each, and the state at last."""
@@ -312,15 +308,8 @@ class Run:
         self.oscillation.restore(state["oscillation"])
         vars(self).update(state["run"])
         steps, states, noted = state["records"]
-        self._steps, self._states, self._noted = [steps], [states], [noted]
-
-
-def _joined(*columns: list[Any]) -> tuple[Any, ...]:
-    """Each list of arrays as one, copied once at most: states may be large."""
-    return tuple(
-        np.concatenate(parts) if len(parts) > 1 else np.ascontiguousarray(parts[0])
-        for parts in columns
-    )
+        self._recorded = steps.size
+        self._rows[: steps.size] = np.concatenate([states, noted], axis=1)
 
 
 class _Records(NamedTuple):
