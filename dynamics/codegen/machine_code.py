@@ -21,6 +21,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 from numba.core.ccallback import CFunc
 from numba.core.dispatcher import Dispatcher
 
+from dynamics.codegen import compile_lock
 from dynamics.codegen.calls import entry_signature
 from dynamics.codegen.folder import report
 
@@ -47,8 +48,11 @@ def compiled_entry(function: Any, data: Any) -> Any:
     """
     options = {"error_model": "numpy", "fastmath": False}
     entry: Any = CFunc(function, (entry_signature(data).args, numba.void), {}, options)
-    entry._cache = CheckedCache(function)
-    entry.compile()
+    entry._cache = cache = CheckedCache(function)
+    try:
+        entry.compile()
+    finally:
+        cache.unlock()
     return entry
 
 
@@ -105,18 +109,34 @@ class CheckedCache(FunctionCache):
         self._cache_file = _CheckedFiles(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled function of a signature, or None: then numba compiles it.
+        """The compiled function of a signature, or None: then numba compiles it, and others wait.
 
         Parameters
         ----------
         sig, target_context
             As of numba.
         """
+        found = self._loaded(sig, target_context)
+        if found is None and compile_lock.acquire(*self._lock):
+            found = self._loaded(sig, target_context)
+        if found is not None:
+            self.unlock()
+        return found
+
+    def _loaded(self, sig: Any, target_context: Any) -> Any:
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # numba unpickles: anything can be raised
             self._remove()
             return None
+
+    @property
+    def _lock(self) -> tuple[Path, str]:
+        return Path(self._cache_path), self._impl.filename_base
+
+    def unlock(self) -> None:
+        """Let other processes compile the function, or load what was compiled."""
+        compile_lock.release(*self._lock)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write a compiled function; where that cannot be done, it is compiled in every process.
@@ -130,6 +150,8 @@ class CheckedCache(FunctionCache):
             super().save_overload(sig, data)
         except (OSError, _Damaged) as error:
             report(f"compiled code cannot be kept in {self._cache_path!r} ({error})")
+        finally:
+            self.unlock()
 
     def _remove(self) -> None:
         """Remove the files of this function, and all damaged ones of its generated file."""
