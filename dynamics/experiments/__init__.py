@@ -7,6 +7,7 @@ One folder a system, and one file of `library` a published model, imported by it
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,10 @@ def experiments_of(system: System, kind: str) -> Mapping[str, Callable[..., Any]
     if own is not None:
         return own
     if system.in_library:
-        module = importlib.import_module(f"{__name__}.library.{system.name}")
+        name = f"{__name__}.library.{system.name}"
+        if importlib.util.find_spec(name) is None:
+            return {}
+        module = importlib.import_module(name)
     elif system.origin is None and system.name in built_in_names():
         module = importlib.import_module(f"{__name__}.{system.name}")
     else:

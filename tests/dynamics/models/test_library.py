@@ -1,6 +1,7 @@
 """Every published model of the library: what closes, full = reduced, figures, at most 40 lines."""
 
 import ast
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -89,3 +90,9 @@ def test_every_model_has_a_figure_and_a_check_of_every_claim():
     for name in CLOSES:
         system = dynamics.load_system(name)
         assert set(experiments_of(system, "checks")) == {claim.source for claim in system.claims}
+
+
+@pytest.mark.parametrize("kind", ["checks", "figures"])
+def test_a_model_without_experiments_has_none(kind):
+    system = dataclasses.replace(dynamics.load_system("linear_icl"), name="new_in_the_library")
+    assert experiments_of(system, kind) == {}

@@ -1,7 +1,7 @@
 r"""The idealised problem (P), reduced to three scalars.
 
 `ReducedPopulation` iterates the derived recursion on (alpha, gamma, rho); how the expectation over
-the random sets is taken is chosen in `selection`. Its oracle is
+the random sets is taken is chosen here too, once, when it is made. Its oracle is
 `dynamics.systems.positional_attention.full.FullPopulation`.
 """
 
