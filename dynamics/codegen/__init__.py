@@ -13,9 +13,7 @@ from __future__ import annotations
 import dis
 import hashlib
 import inspect
-import os
 import sys
-import tempfile
 import textwrap
 import typing
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -25,8 +23,9 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from dynamics.codegen.addresses import AddressedModel, entries_of, entry_source, packed
-from dynamics.codegen.folder import cache_directory
-from dynamics.codegen.long_floats import LONG_ROUNDING, long_table
+from dynamics.codegen.folder import cache_directory, replace_file
+from dynamics.codegen.long_floats import LONG_ROUNDING, long_source, long_table
+from dynamics.codegen.printed_sources import printed_source
 from dynamics.codegen.printing import evaluate, selected, summed, tabulate
 
 __all__ = [
@@ -37,7 +36,9 @@ __all__ = [
     "cache_directory",
     "evaluate",
     "kernel_source",
+    "long_source",
     "long_table",
+    "printed_source",
     "selected",
     "summed",
     "tabulate",
@@ -250,7 +251,7 @@ def build(
     name = f"attdyn_generated_{digest}"
     path = cache_directory() / f"{name}.py"
     if not path.exists() or path.read_bytes() != text.encode():
-        _write_whole(path, text)
+        replace_file(path, text)
     if "@parallel_kernel" in text:
         # A caller loaded from the cache does not start the threads its callee needs, and crashes.
         numba.get_num_threads()
@@ -268,11 +269,3 @@ def _run(name: str, path: Path, text: str) -> ModuleType:
     exec(compile(text, path, "exec"), vars(module))
     check_on_load(module)
     return module
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Another process sees the whole file or none."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".partial")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        stream.write(text)
-    os.replace(temporary, path)

@@ -19,6 +19,24 @@ FALLBACKS = 100
 _reported: set[str] = set()
 
 
+def replace_file(path: Path, text: str) -> None:
+    """Write a file so that another process sees the whole of it or none.
+
+    Parameters
+    ----------
+    path : Path
+    text : str
+
+    Raises
+    ------
+    OSError
+    """
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".partial")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    os.replace(temporary, path)
+
+
 def cache_directory() -> Path:
     """Where generated files live: ``ATTDYN_CACHE_DIR``, else the user's cache directory.
 

@@ -6,6 +6,7 @@ has rounded can be measured; where they have none more, the same comparison only
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +23,8 @@ LONG_ROUNDING = float(np.finfo(np.longdouble).eps)
 """Relative spacing of the longest floats."""
 
 
-def long_table(blocks: Sequence[str], system: ReducedSystem) -> Callable[..., tuple[Any, Any]]:
-    """A function of state, constants and latents: blocks, and the sizes of their terms.
-
-    The arguments are the scalars of the state, the constants, then the values of the latents, as
-    arrays that broadcast; both results have one row for each block. The error of a block is its
-    size times the relative error of a term.
+def long_source(blocks: Sequence[str], system: ReducedSystem) -> str:
+    """Source of a function of state, constants and latents: blocks, and the sizes of their terms.
 
     Parameters
     ----------
@@ -36,22 +33,44 @@ def long_table(blocks: Sequence[str], system: ReducedSystem) -> Callable[..., tu
     system : ReducedSystem
         The derivation.
     """
-    import sympy
+    from sympy.printing.numpy import NumPyPrinter
 
     outputs = [system.blocks[block] for block in blocks]
     outputs += [sum_of_sizes(output) for output in outputs]
     definitions = needed_definitions(outputs, system)
     temporaries, results = common_parts(outputs, "t")
     arguments = [*system.state, *system.parameters, *system.latents]
-    evaluate = sympy.lambdify(
-        arguments, outputs, "numpy", cse=lambda _: ([*definitions, *temporaries], results)
-    )
+    text = NumPyPrinter().doprint
+    lines = [f"{symbol.name} = {text(value)}" for symbol, value in [*definitions, *temporaries]]
+    lines.append(f"return [{', '.join(map(text, results))}]")
+    names = ", ".join(argument.name for argument in arguments)
+    body = textwrap.indent("\n".join(lines), "    ")
+    return f"import functools\n\nimport numpy\n\n\ndef table({names}):\n{body}\n"
+
+
+def long_table(source: str) -> Callable[..., tuple[Any, Any]]:
+    """The function that `long_source` has printed, in the longest floats.
+
+    The arguments are the scalars of the state, the constants, then the values of the latents, as
+    arrays that broadcast; both results have one row for each block. The error of a block is its
+    size times the relative error of a term.
+
+    Parameters
+    ----------
+    source : str
+    """
+    namespace: dict[str, Any] = {}
+    exec(source, namespace)
+    evaluate = namespace["table"]
 
     def table(*values: Any) -> tuple[Any, Any]:
         long = [np.asarray(value, np.longdouble) for value in values]
+        parts = evaluate(*long)
         shape = np.broadcast_shapes(*(value.shape for value in long))
-        rows = np.array([np.broadcast_to(row, shape) for row in evaluate(*long)])
-        return rows[: len(blocks)], rows[len(blocks) :]
+        rows = np.empty((len(parts), *shape), np.longdouble)
+        for row, part in zip(rows, parts, strict=True):
+            row[...] = part
+        return rows[: len(parts) // 2], rows[len(parts) // 2 :]
 
     return table
 

@@ -78,6 +78,14 @@ def compiled(
     parallel : collection of callable
         Kernels whose loops run in threads.
     """
+    printed = codegen.printed_source(_printed, degree)
+    parts = [printed, codegen.kernel_source(*kernels, parallel=parallel, data=data)]
+    title = f"Positional attention, reduced population problem, p = {degree}."
+    return codegen.build(title, [s.name for s in recursion.STATE], parts)
+
+
+def _printed(degree: int) -> str:
+    """Functions printed from the derivation: blocks, order parameters, observables."""
     reduction = recursion.derive(degree)
     first = [name for name in reduction.blocks if name.startswith("share")]
     second = [name for name in reduction.blocks if name.startswith("patch")]
@@ -86,7 +94,5 @@ def compiled(
         codegen.tabulate("curvature_table", second, reduction),
         codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
         codegen.evaluate("reported", list(reduction.observables.values()), reduction),
-        codegen.kernel_source(*kernels, parallel=parallel, data=data),
     ]
-    title = f"Positional attention, reduced population problem, p = {degree}."
-    return codegen.build(title, [s.name for s in reduction.state], parts)
+    return "\n\n".join(parts)

@@ -8,7 +8,7 @@ the random sets is taken is chosen here too, once, when it is made. Its oracle i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -93,7 +93,6 @@ class ReducedPopulation(PositionalProblem):
     ) -> None:
         check_parameters(parameters, Parameters)
         self.parameters = parameters
-        self.reduction = recursion.derive(parameters.p)
         self.bayes_error = bayes_error(parameters.set_law, parameters.L)
         self.expectation = _expectation(
             parameters, self.initial_state, expectation, tolerance, samples, seed, dropped
@@ -122,11 +121,11 @@ class ReducedPopulation(PositionalProblem):
         """`observables` of every state, shape (records, 3)."""
         states = np.ascontiguousarray(states)
         slopes, measured = self.expectation.observe(states)
-        reported = np.empty((len(states), len(self.reduction.observables)))
+        reported = np.empty((len(states), len(_observables())))
         for state, slope, out in zip(states, slopes, reported, strict=True):
             self._reported(state, -slope, self._data.constants, out)
         alpha, gamma, rho = states.T
-        values = dict(zip(self.reduction.observables, reported.T, strict=True)) | measured
+        values = dict(zip(_observables(), reported.T, strict=True)) | measured
         values |= {
             "bayes_error": np.full(len(states), self.bayes_error),
             "patch_association": (np.minimum(self.parameters.beta, gamma) > rho).astype(float),
@@ -137,7 +136,7 @@ class ReducedPopulation(PositionalProblem):
 
     @cached_property
     def _reported(self) -> Callable[..., Any]:
-        three, count = np.empty(3), len(self.reduction.observables)
+        three, count = np.empty(3), len(_observables())
         return self.module.entry_point(
             "reported", three, three, self._data.constants, np.empty(count)
         )
@@ -167,6 +166,12 @@ class ReducedPopulation(PositionalProblem):
     def certificate_failure(self, state: ArrayLike) -> str:
         """Why there is no gradient at a state; empty where there is one, with its `error_bound`."""
         return self.expectation.failure(self.layout.flatten(state))
+
+
+@cache
+def _observables() -> tuple[str, ...]:
+    """Names of what the derivation reports beside the state, in its order."""
+    return tuple(recursion.observables())
 
 
 def _expectation(

@@ -71,14 +71,14 @@ def shares(
         p.
     state : float array, shape (3,)
     constants : float array
-        In the order of the reduction's parameters: D, C, nu, beta, scale.
+        In the order of `recursion.PARAMETERS`: D, C, nu, beta, scale.
     totals : float array, shape (columns,)
         Sums Z of all patches.
     multiples, sum_index : arrays, shapes (K, 3), (K,)
         What a type has of each part of a share, and the position of its sum.
     """
-    sums, reduction = np.arange(-constants[1], constants[1] + 1), recursion.derive(degree)
-    named = dict(zip([s.name for s in reduction.parameters], constants, strict=True))
+    sums = np.arange(-constants[1], constants[1] + 1)
+    named = dict(zip([s.name for s in recursion.PARAMETERS], constants, strict=True))
     with np.errstate(all="ignore"):
         parts, sizes = (
             rows.reshape(4, 3, sums.size, totals.size)[:, :, sum_index]
@@ -94,9 +94,12 @@ def shares(
 @cache
 def _table(degree: int) -> Callable[..., tuple[Any, Any]]:
     """The parts of the shares in the longest floats, for one p."""
+    return codegen.long_table(codegen.printed_source(_printed, degree))
+
+
+def _printed(degree: int) -> str:
     reduction = recursion.derive(degree)
-    names = [name for name in reduction.blocks if name.startswith("share")]
-    return codegen.long_table(names, reduction)
+    return codegen.long_source([n for n in reduction.blocks if n.startswith("share")], reduction)
 
 
 class Terms(NamedTuple):

@@ -28,7 +28,6 @@ from dynamics.systems.positional_attention.reduced import (
 )
 from dynamics.systems.positional_attention.reduced.configurations import multiples
 from dynamics.systems.positional_attention.reduced.weighted_sum import constants_and_shares
-from theory.systems.positional_attention import recursion
 from theory.systems.positional_attention.data_law import SetLaw
 
 if TYPE_CHECKING:
@@ -217,7 +216,7 @@ def spectral(parameters: Parameters, tolerance: float) -> Spectral:
     count, kinds = columns["z"].size, columns["sums"].size
     kappas, first, last = contours()
     set_sums = np.arange(-size, size + 1.0)
-    constants, share = constants_and_shares(recursion.derive(parameters.p), parameters)
+    constants, share = constants_and_shares(parameters)
     data = records.SpectralData(
         constants=constants,
         share=share,

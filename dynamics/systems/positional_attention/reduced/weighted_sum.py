@@ -30,7 +30,6 @@ from theory.systems.positional_attention import recursion
 
 if TYPE_CHECKING:
     from dynamics.systems.positional_attention.parameters import Parameters
-    from theory.reduction import ReducedSystem
 
 TAIL = 5
 """Draws in the outermost strata; whether a sum that is rare occurs at all is part of the error."""
@@ -89,7 +88,7 @@ class WeightedSum(Expectation):
             weights=np.empty(grid),
             chance=np.empty(rows.probability.size),
         )
-        constants = constants_and_shares(recursion.derive(parameters.p), parameters)
+        constants = constants_and_shares(parameters)
         data = kernels.ReducedData(*constants, rows, work, certificate)
         module = _module(parameters.p, rows.cuts.size > 2, certificate is not None)
         return cls(module, data, settings, parameters.p, parameters.set_law.rounding, samples)
@@ -221,33 +220,30 @@ def _finite(bound: FloatArray) -> FloatArray:
     return np.where(np.isfinite(bound), bound, np.inf)
 
 
-def constants_and_shares(
-    reduction: ReducedSystem, parameters: Parameters
-) -> tuple[FloatArray, FloatArray]:
-    """Values of the reduction's parameters, and one over the number of entries of each state.
+def constants_and_shares(parameters: Parameters) -> tuple[FloatArray, FloatArray]:
+    """Values of the recursion's parameters, and one over the number of entries of each state.
 
     Parameters
     ----------
-    reduction : ReducedSystem
     parameters : Parameters
 
     Returns
     -------
     constants : float array
-        In the order of ``reduction.parameters``.
+        In the order of `recursion.PARAMETERS`.
     shares : float array, shape (3,)
     """
-    constants = np.array([float(getattr(parameters, s.name)) for s in reduction.parameters])
-    shares = np.array([1 / count for count in _entries(parameters.p, parameters.D, parameters.C)])
+    constants = np.array([float(getattr(parameters, s.name)) for s in recursion.PARAMETERS])
+    shares = np.array([1 / count for count in _entries(parameters.D, parameters.C)])
     return constants, shares
 
 
 @lru_cache(maxsize=256)
-def _entries(degree: int, D: int, C: int) -> tuple[float, ...]:
+def _entries(D: int, C: int) -> tuple[float, ...]:
     """Number of entries that share each state."""
-    reduction, sizes = recursion.derive(degree), {"D": D, "C": C}
-    counts = (reduction.multiplicity[state] for state in reduction.state)
-    return tuple(float(n.subs({s: sizes[s.name] for s in n.free_symbols})) for n in counts)
+    counts, sizes = recursion.multiplicity(), {"D": D, "C": C}
+    ordered = (counts[state] for state in recursion.STATE)
+    return tuple(float(n.subs({s: sizes[s.name] for s in n.free_symbols})) for n in ordered)
 
 
 @cache
