@@ -17,7 +17,12 @@ FOLDER = Path(__file__).parent / "assets"
 NATIVE = {
     "exponentials": """function exponentials(values) {
   for (let k = 0; k < values.length; k += 1) values[k] = Math.exp(values[k]);
-}"""
+}""",
+    "logistic_losses": """function logistic_losses(margins, losses) {
+  for (let k = 0; k < margins.length; k += 1) {
+    losses[k] = Math.log1p(Math.exp(-Math.abs(margins[k]))) + Math.max(-margins[k], 0);
+  }
+}""",
 }
 """Kernels that do by hand what a browser does itself."""
 

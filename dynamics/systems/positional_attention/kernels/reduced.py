@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics.codegen.kernels.elementary import exponentials, logistic_loss
+from dynamics.codegen.kernels.elementary import exponentials, logistic_losses
 
 prange = range
 SAFE_EXPONENT = 700.0
@@ -466,15 +466,25 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
     index, probability = data.configurations.index, data.configurations.probability
     margin_table(state, data)
     flat = data.work.table.reshape(-1)
+    margins, sizes = np.empty(BLOCK), np.empty(BLOCK)
+    losses, scratch = np.empty(BLOCK), np.empty(BLOCK)
     out[0] = 0.0
     out[1] = 0.0
-    for c in range(probability.size):
-        margin, gross = 0.0, 0.0
+    for begin in range(0, probability.size, BLOCK):
+        likely = probability[begin : begin + BLOCK]
+        count = likely.size
+        margins[:] = 0.0
+        sizes[:] = 0.0
         for k in range(index.shape[0]):
-            margin += flat[index[k, c]]
-            gross += abs(flat[index[k, c]])
-        out[0] += probability[c] * logistic_loss(margin)
-        if margin <= 1e-13 * gross:
-            out[1] += probability[c]
+            row = index[k, begin : begin + count]
+            for c in range(count):
+                share = flat[row[c]]
+                margins[c] += share
+                sizes[c] += abs(share)
+        logistic_losses(margins[:count], losses[:count], scratch[:count])
+        for c in range(count):
+            out[0] += likely[c] * losses[c]
+            if margins[c] <= 1e-13 * sizes[c]:
+                out[1] += likely[c]
     if out[0] != out[0]:
         out[1] = np.nan
