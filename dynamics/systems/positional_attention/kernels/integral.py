@@ -101,25 +101,73 @@ def from_circle(out, waves, back):  # type: ignore[no-untyped-def]
         back_r[width - j], back_i[width - j] = even_r + odd_i, even_i - odd_r
 
 
-def fold_types(sums, values, phases, fold):  # type: ignore[no-untyped-def]
-    """Coefficients over j of sum over types of values_k phases_k zeta^{z_k}.
+def fold_types(positions, values, fold):  # type: ignore[no-untyped-def]
+    """Coefficients over j of sum over types of values_k zeta^{z_k}.
 
     Parameters
     ----------
-    sums : int array, shape (K,)
-        z_k.
-    values : float array, shape (K,)
-    phases : pair of float arrays, shape (K,)
+    positions : int array, shape (K,)
+        z_k + C.
+    values : pair of float arrays, shape (K,)
     fold : pair of float arrays, shape (2 C + 1,)
         Filled.
     """
     fold_r, fold_i = fold
-    width = fold_r.size // 2
+    values_r, values_i = values
     fold_r[:] = 0.0
     fold_i[:] = 0.0
-    for k in range(values.size):
-        fold_r[sums[k] + width] += values[k] * phases[0][k]
-        fold_i[sums[k] + width] += values[k] * phases[1][k]
+    for k in range(positions.size):
+        fold_r[positions[k]] += values_r[k]
+        fold_i[positions[k]] += values_i[k]
+
+
+def turned(values, turn):  # type: ignore[no-untyped-def]
+    """Multiply complex numbers, in place.
+
+    Parameters
+    ----------
+    values : pair of float arrays, shape (K,)
+        Overwritten.
+    turn : pair of float arrays, shape (K,)
+    """
+    values_r, values_i = values
+    turn_r, turn_i = turn
+    for k in range(values_r.size):
+        real = values_r[k] * turn_r[k] - values_i[k] * turn_i[k]
+        values_i[k] = values_r[k] * turn_i[k] + values_i[k] * turn_r[k]
+        values_r[k] = real
+
+
+def multiplied(values, factor, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with complex numbers times a complex factor.
+
+    Parameters
+    ----------
+    values : pair of float arrays, shape (2 C + 1,)
+    factor : complex
+    out : pair of float arrays, shape (2 C + 1,)
+    """
+    for j in range(values[0].size):
+        out[0][j] = values[0][j] * factor.real - values[1][j] * factor.imag
+        out[1][j] = values[0][j] * factor.imag + values[1][j] * factor.real
+
+
+def add_real_part(positions, values, factor, out):  # type: ignore[no-untyped-def]
+    """Add Re(values_k factor_j) to ``out``, j the position of type k.
+
+    Parameters
+    ----------
+    positions : int array, shape (K,)
+        z_k + C.
+    values : pair of float arrays, shape (K,)
+    factor : pair of float arrays, shape (2 C + 1,)
+    out : float array, shape (K,)
+    """
+    values_r, values_i = values
+    factor_r, factor_i = factor
+    for k in range(positions.size):
+        j = positions[k]
+        out[k] += values_r[k] * factor_r[j] - values_i[k] * factor_i[j]
 
 
 def tilted_law(data, h, kappa, lam, tilted):  # type: ignore[no-untyped-def]
@@ -163,104 +211,96 @@ def integrate(data, tables, c, second):  # type: ignore[no-untyped-def]
     second : bool
         Whether the weights of s (1 - s) are needed.
     """
-    plans, sums, s = data.plans, data.sums, data.plans.contour[c]
+    plans, s = data.plans, data.plans.contour[c]
     kappa, lam, psi = data.kappas[s], data.scan.lam[c, s], data.scan.psi[c, s]
     step, length, power = plans.step[c], plans.length[c], data.count - 1
     weights, singles, pairs = data.weights.first[c], data.weights.second[c], data.weights.pairs[c]
     h, slopes = np.ascontiguousarray(tables[0, :, c]), np.ascontiguousarray(tables[1:4, :, c])
-    kinds, width = h.size, int(sums.max())
-    signal = h[kinds - 1]
-    waves = waves_of(width, length)
-    tilted = np.empty(kinds)
-    tilted_law(data, h, kappa, lam, tilted)
-    # Phases e^{-i omega h_k} at the present node, and their turn from node to node.
-    now_r, now_i, turn_r, turn_i = (
-        np.ones(kinds),
-        np.zeros(kinds),
-        np.empty(kinds),
-        np.empty(kinds),
-    )
+    kinds, width = h.size, int(data.sums.max())
+    roots, positions = roots_of(length), data.sums + width
+    waves = waves_of(width, roots)
+    shift_r, shift_i = shift_of(int(data.z[c]), roots)
+    # p_k e^{-i omega h_k} at the present node, and its turn from node to node.
+    now, turn = (np.empty(kinds), np.zeros(kinds)), (np.empty(kinds), np.empty(kinds))
+    tilted_law(data, h, kappa, lam, now[0])
     for k in range(kinds):
-        turn_r[k], turn_i[k] = cos(step * h[k]), -sin(step * h[k])
-    shift_r, shift_i = shift_of(int(data.z[c]), length)
+        turn[0][k], turn[1][k] = cos(step * h[k]), -sin(step * h[k])
     fold = (np.empty(2 * width + 1), np.empty(2 * width + 1))
-    back_r, back_i = np.empty(2 * width + 1), np.empty(2 * width + 1)
+    back = (np.empty(2 * width + 1), np.empty(2 * width + 1))
     base, squared = (np.empty(length), np.empty(length)), (np.empty(length), np.empty(length))
-    out_r, out_i = np.empty(length), np.empty(length)
+    out = (np.empty(length), np.empty(length))
     by_component, products = (np.empty((3, length)), np.empty((3, length))), np.empty((6, 2))
+    steep = (np.empty((2, kinds)), np.empty((2, 2 * width + 1)))
     scale, risk = exp(psi) * step / (2.0 * pi), 0.0
+    sine, cosine, signal = sin(pi * kappa), cos(pi * kappa), h[kinds - 1]
     for node in range(ceil(plans.window[c] / step) + 1):
         omega = node * step
-        fold_types(sums, tilted, (now_r, now_i), fold)
+        fold_types(positions, now, fold)
         on_circle(fold, waves, base)
         for m in range(length):
-            out_r[m], out_i[m] = shift_r[m], shift_i[m]
-        # pi / sin(pi u) and the phase of the signal set; times u, the kernel of s (1 - s).
+            out[0][m], out[1][m] = shift_r[m], shift_i[m]
+        # pi / sin(pi u) and the phase of the signal set; times u, the kernel of s (1 - s). Nodes at
+        # omega and -omega are conjugate.
         grow = exp(-pi * omega)
-        real = sin(pi * kappa) * (1.0 + grow * grow)
-        imag = cos(pi * kappa) * (1.0 - grow * grow)
-        size = 2.0 * pi * grow / (real * real + imag * imag)
+        real, imag = sine * (1.0 + grow * grow), cosine * (1.0 - grow * grow)
+        size = (scale if node == 0 else 2.0 * scale) * 2.0 * pi * grow
+        size /= real * real + imag * imag
         front = complex(size * real, -size * imag) * complex(
             cos(omega * signal), -sin(omega * signal)
         )
         bent = front * complex(kappa, omega)
-        # Nodes at omega and -omega are conjugate.
-        share = scale if node == 0 else 2.0 * scale
         if second and power > 0:
-            raised(base, power - 1, squared, (out_r, out_i))
-            phases, out = (now_r, now_i), (out_r, out_i)
-            pairs_at(sums, slopes, tilted, phases, waves, out, fold, by_component, products)
+            raised(base, power - 1, squared, out)
+            pairs_at(positions, slopes, now, waves, out, steep, by_component, products)
             for i in range(6):
-                pairs[i] += share * (bent.real * products[i, 0] - bent.imag * products[i, 1])
-            raised(base, 1, squared, (out_r, out_i))
+                pairs[i] += bent.real * products[i, 0] - bent.imag * products[i, 1]
+            raised(base, 1, squared, out)
         else:
-            raised(base, power, squared, (out_r, out_i))
-        from_circle((out_r, out_i), waves, (back_r, back_i))
-        sum_r, sum_i = 0.0, 0.0
-        for k in range(kinds):
-            j = sums[k] + width
-            real = tilted[k] * (now_r[k] * back_r[j] - now_i[k] * back_i[j])
-            imag = tilted[k] * (now_r[k] * back_i[j] + now_i[k] * back_r[j])
-            value_r = front.real * real - front.imag * imag
-            value_i = front.real * imag + front.imag * real
-            weights[k] += share * value_r
-            sum_r += value_r
-            sum_i += value_i
-            if second:
-                singles[k] += share * (bent.real * real - bent.imag * imag)
-            turned = now_r[k] * turn_r[k] - now_i[k] * turn_i[k]
-            now_i[k] = now_r[k] * turn_i[k] + now_i[k] * turn_r[k]
-            now_r[k] = turned
-        risk += share * (sum_r * kappa + sum_i * omega) / (kappa * kappa + omega * omega)
+            raised(base, power, squared, out)
+        from_circle(out, waves, back)
+        # E[ ... ; z] without the kernel, the sum of the weights at this node, is fold times back.
+        whole = complex(0.0, 0.0)
+        for j in range(2 * width + 1):
+            whole += complex(fold[0][j], fold[1][j]) * complex(back[0][j], back[1][j])
+        risk += (front * whole / complex(kappa, omega)).real
+        if second:
+            multiplied(back, bent, fold)
+            add_real_part(positions, now, fold, singles)
+        multiplied(back, front, fold)
+        add_real_part(positions, now, fold, weights)
+        turned(now, turn)
     return risk
 
 
-def pairs_at(sums, slopes, tilted, phases, waves, out, fold, base, products):  # type: ignore[no-untyped-def]
+def pairs_at(positions, slopes, now, waves, out, scratch, base, products):  # type: ignore[no-untyped-def]
     """Sum over m of B^{n-2} B_i B_j zeta^{-z} at one node; B_i is B with dh_i in every term.
 
     Parameters
     ----------
-    sums : int array, shape (K,)
-        z_k.
+    positions : int array, shape (K,)
+        z_k + C.
     slopes : float array, shape (3, K)
         dh by component and type.
-    tilted : float array, shape (K,)
-        p_k.
-    phases : pair of float arrays, shape (K,)
-        e^{-i omega h_k}.
+    now : pair of float arrays, shape (K,)
+        p_k e^{-i omega h_k}.
     waves : pair of float arrays, shape (C + 1, M)
         See `waves_of`.
     out : pair of float arrays, shape (M,)
         B^{n-2} zeta^{-z} on the circle.
-    fold, base : pairs of float arrays, shapes (2 C + 1,), (3, M)
+    scratch : (float array, shape (2, K), float array, shape (2, 2 C + 1))
+        Overwritten.
+    base : pair of float arrays, shape (3, M)
         Overwritten.
     products : float array, shape (6, 2)
         Receives real and imaginary part for i <= j.
     """
     base_r, base_i = base
+    values, fold = scratch
     for i in range(3):
-        fold_types(sums, tilted * slopes[i], phases, fold)
-        on_circle(fold, waves, (base_r[i], base_i[i]))
+        for k in range(positions.size):
+            values[0, k], values[1, k] = now[0][k] * slopes[i, k], now[1][k] * slopes[i, k]
+        fold_types(positions, (values[0], values[1]), (fold[0], fold[1]))
+        on_circle((fold[0], fold[1]), waves, (base_r[i], base_i[i]))
     entry = 0
     for i in range(3):
         for j in range(i, 3):
@@ -274,33 +314,56 @@ def pairs_at(sums, slopes, tilted, phases, waves, out, fold, base, products):  #
             entry += 1
 
 
-def shift_of(z, length):  # type: ignore[no-untyped-def]
+def roots_of(length):  # type: ignore[no-untyped-def]
+    """Cosine and sine of 2 pi m / M, m = 0..M-1: the points of the circle.
+
+    Parameters
+    ----------
+    length : int
+        M.
+    """
+    cosine, sine = np.empty(length), np.empty(length)
+    for m in range(length):
+        angle = 2.0 * pi * m / length
+        cosine[m], sine[m] = cos(angle), sin(angle)
+    return cosine, sine
+
+
+def shift_of(z, roots):  # type: ignore[no-untyped-def]
     """Real and imaginary part of zeta_m^{-z} / M of the Fourier transform (2), m = 0..M-1.
 
     Parameters
     ----------
     z : int
-    length : int
-        M.
+    roots : pair of float arrays, shape (M,)
+        See `roots_of`.
     """
+    cosine, sine = roots
+    length = cosine.size
     shift_r, shift_i = np.empty(length), np.empty(length)
     for m in range(length):
-        angle = -2.0 * pi * ((m * z) % length) / length
-        shift_r[m], shift_i[m] = cos(angle) / length, sin(angle) / length
+        turned = (m * z) % length
+        shift_r[m], shift_i[m] = cosine[turned] / length, -sine[turned] / length
     return shift_r, shift_i
 
 
-def waves_of(width, length):  # type: ignore[no-untyped-def]
+def waves_of(width, roots):  # type: ignore[no-untyped-def]
     """Cosine and sine of 2 pi j m / M for j = 0..C and m = 0..M-1.
 
     Parameters
     ----------
-    width, length : int
-        C and M.
+    width : int
+        C.
+    roots : pair of float arrays, shape (M,)
+        See `roots_of`.
     """
+    length = roots[0].size
     cosine, sine = np.empty((width + 1, length)), np.empty((width + 1, length))
     for j in range(width + 1):
+        turned, stride = 0, j % length
         for m in range(length):
-            angle = 2.0 * pi * ((j * m) % length) / length
-            cosine[j, m], sine[j, m] = cos(angle), sin(angle)
+            cosine[j, m], sine[j, m] = roots[0][turned], roots[1][turned]
+            turned += stride
+            if turned >= length:
+                turned -= length
     return cosine, sine

@@ -43,7 +43,7 @@ and with the weights v_k of s (1 - s), and its sums over pairs of sets, so does 
    \partial_\theta \partial_\phi R = E[s (1-s)\, F_\theta F_\phi] - E[s\, F_{\theta\phi}].
    \qquad (7)
 
-`contour` chooses where to integrate, `integral` integrates.
+`saddle_points` bounds the integrand, `contour` chooses where to integrate, `integral` integrates.
 """
 
 from math import exp, expm1, pi
@@ -53,14 +53,13 @@ import numpy as np
 
 from dynamics.systems.positional_attention.kernels.contour import (
     ROUNDING_UNIT,
-    TINY,
     kernel_mass,
     plan,
-    scan_sums,
     transform_length,
 )
 from dynamics.systems.positional_attention.kernels.integral import integrate
 from dynamics.systems.positional_attention.kernels.reduced import set_table
+from dynamics.systems.positional_attention.kernels.saddle_points import TINY, scan_sums
 
 share_table: Any = None  # supplied by the generated file
 curvature_table: Any = None  # supplied by the generated file
@@ -71,9 +70,11 @@ NO_DIGIT = 0.1
 PASSES = 4
 FINEST = 1e-13
 GUESS = 0.06
+LARGE = 0.5
+"""Share of the largest bound at any z, from which a z is among the first."""
 
 
-def prepare(tables, data, guess, allowed):  # type: ignore[no-untyped-def]
+def prepare(tables, data, guess, limits):  # type: ignore[no-untyped-def]
     """Plan every z that still needs work; returns the number of nodes that this will take.
 
     Parameters
@@ -83,17 +84,18 @@ def prepare(tables, data, guess, allowed):  # type: ignore[no-untyped-def]
     data : SpectralData
     guess : float array, shape (4,)
         Estimate of the gross.
-    allowed : float
-        Error allowed at each z, relative to the gross.
+    limits : (float, float, float)
+        Error allowed at each z, relative to the gross; the bound on what a z adds, relative to the
+        guess, up to which it is left out; the error up to which a z is done.
     """
+    allowed, least, done = limits
     scan, plans, errors, nodes = data.scan, data.plans, data.weights.errors, 0.0
     for c in range(data.z.size):
         plans.contour[c] = -1
         largest = 0.0
         for i in range(4):
             largest = max(largest, scan.upper[c, i] / guess[i])
-        reached = 0.0 <= errors[c] <= 6.0 * allowed
-        if largest <= allowed or not scan.scanned[c] or reached:
+        if largest <= least or not scan.scanned[c] or 0.0 <= errors[c] <= done:
             continue
         plan(data, c, guess, allowed, 1.0 + data.count / 10.0)
         plans.length[c] = transform_length(data, c, np.ascontiguousarray(tables[0, :, c]))
@@ -204,7 +206,9 @@ def accumulate(tables, data):  # type: ignore[no-untyped-def]
 def spectrum(tables, data, tolerance, second):  # type: ignore[no-untyped-def]
     """Weights, gradient sums, risk, gross and error bound, from h and its derivatives.
 
-    The gross is guessed first, and the plan made again where the guess was too high.
+    The gross is guessed first. The z that may add most are taken alone: what they add is a better
+    guess from below, with which the others need fewer nodes. The plan is made again where the guess
+    was too high.
 
     Parameters
     ----------
@@ -236,11 +240,14 @@ def spectrum(tables, data, tolerance, second):  # type: ignore[no-untyped-def]
     data.weights.first[:] = 0.0
     data.weights.risks[:] = 0.0
     errors[:] = -1.0
-    guess = np.empty(4)
+    guess, allowed = np.empty(4), tolerance / (4.0 * columns)
     for i in range(4):
         guess[i] = GUESS * upper[:, i].max() + TINY
-    for _ in range(PASSES):
-        report[0] += prepare(tables, data, guess, tolerance / (4.0 * columns))
+    for attempt in range(1 + PASSES):
+        limits = (allowed, allowed, 6.0 * allowed)
+        if attempt < 2:  # what the first have added can only raise the guess
+            limits = (allowed, LARGE / GUESS if attempt == 0 else allowed, np.inf)
+        report[0] += prepare(tables, data, guess, limits)
         if not report[0] <= data.budget:
             report[1] = 1.0
             return
@@ -253,6 +260,10 @@ def spectrum(tables, data, tolerance, second):  # type: ignore[no-untyped-def]
             if not gross[i] < LARGEST_TABLE:
                 report[1] = 2.0
                 return
+        if attempt == 0:
+            for i in range(4):
+                guess[i] = max(guess[i], gross[i])
+            continue
         shrink = 1.0
         for i in range(4):
             if gross[i] > 0.0:
