@@ -45,7 +45,7 @@ def test_a_damaged_text_is_printed_again(folder, damage):
     assert path.read_bytes() == whole
 
 
-PRINTER = '''from subject_package import part
+PRINTER = """from subject_package import part
 
 
 def text(number):
@@ -54,7 +54,7 @@ def text(number):
 
 
 calls = []
-'''
+"""
 
 
 @pytest.fixture

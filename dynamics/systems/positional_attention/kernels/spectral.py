@@ -236,11 +236,11 @@ def spectrum(tables, data, tolerance, second):  # type: ignore[no-untyped-def]
         bounds[:] = np.nan
         data.weights.first[:] = np.nan
         return
-    scan_sums(tables, data, tolerance)
+    guess, allowed = np.empty(4), tolerance / (4.0 * columns)
+    scan_sums(tables, data, GUESS * allowed)
     data.weights.first[:] = 0.0
     data.weights.risks[:] = 0.0
     errors[:] = -1.0
-    guess, allowed = np.empty(4), tolerance / (4.0 * columns)
     for i in range(4):
         guess[i] = GUESS * upper[:, i].max() + TINY
     for attempt in range(1 + PASSES):
