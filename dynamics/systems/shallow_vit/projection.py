@@ -172,7 +172,7 @@ class Reader:
         near = hidden @ self.p[:, 0] >= np.cos(self.parameters.sigma) * lengths
         return lucky | {
             "lucky_angle": float((near & (lengths > 0)).sum()),
-            "gate_classes": float(len(np.unique(np.packbits(gates, axis=1), axis=0))),
+            "gate_classes": float(len({row.tobytes() for row in np.packbits(gates, axis=1)})),
         }
 
     @cached_property
@@ -204,12 +204,18 @@ class Reader:
         """
         if np.isnan(self.ratio):
             return float("nan")
-        logs, positive = np.log(masses[:, 0]) - np.log(masses[:, 1]), (self.labels > 0)[:, None]
-        changes = []
-        for pattern in np.unique(patterns[weights > 0]):
-            selected = (patterns == pattern) & (weights > 0)
-            sides = [selected & positive, selected & ~positive]
-            if all(side.any() for side in sides):
-                total = sum(np.average(logs[side], weights=weights[side]) for side in sides)
-                changes.append(abs(np.expm1(total - 2.0 * np.log(self.ratio))))
+        logs = (np.log(masses[:, 0]) - np.log(masses[:, 1])).ravel()
+        each, positive = weights.ravel(), (self.labels > 0)[:, None]
+        # The queries of a pattern side by side, the negative samples' first, each in its order.
+        place = np.where(weights > 0, 2 * patterns + positive, -1).ravel()
+        order = np.argsort(place, kind="stable")
+        bounds = np.searchsorted(place[order], np.arange(2 * patterns.max() + 3))
+        products, each = (logs * each)[order], each[order]
+        target, changes = 2.0 * np.log(self.ratio), []
+        for first, middle, last in zip(bounds[:-1:2], bounds[1::2], bounds[2::2], strict=True):
+            if first < middle < last:
+                ahead, behind = slice(middle, last), slice(first, middle)
+                total = products[ahead].sum() / each[ahead].sum()
+                total += products[behind].sum() / each[behind].sum()
+                changes.append(abs(np.expm1(total - target)))
         return float(np.max(changes)) if changes else float("nan")

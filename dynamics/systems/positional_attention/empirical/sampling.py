@@ -65,20 +65,23 @@ class SignalSets:
         y = np.where(streams[0].random(count) < 0.5, -1.0, 1.0)
         signal = streams[1].integers(labels.max() + 1, size=count)
         chance = streams[2].random((count, labels.size))
-        x = np.empty_like(chance)
-        for members in self.partition.sets:
-            x[:, members] = self._random_set(chance[:, members])
+        if self.random_sets == MIXED:
+            x = np.empty_like(chance)
+            for members in self.partition.sets:
+                x[:, members] = self._mixed_set(chance[:, members])
+        else:
+            x = (chance < self.q / 2).astype(np.float64) - (chance >= 1 - self.q / 2)
         return np.where(labels == signal[:, None], y[:, None], x), y, signal
 
-    def _random_set(self, chance: FloatArray) -> FloatArray:
-        """Values of a random set from uniform numbers, both of shape (count, size of the set).
+    def _mixed_set(self, chance: FloatArray) -> FloatArray:
+        """Values of a mixed random set from uniform numbers, both of shape (count, set size).
 
         Patch by patch: while all patches so far are of one sign, a mixed set has the sign once more
         with its probability times that of the remaining ones not to be all of this sign too.
         """
         plain, x = self.q / 2, np.empty_like(chance)
         # Whether the set can still become all +1, and all -1.
-        plus, minus = (np.full(len(chance), self.random_sets == MIXED) for _ in range(2))
+        plus, minus = np.ones((2, len(chance)), dtype=bool)
         for k in range(chance.shape[1]):
             left = plain ** (chance.shape[1] - k)
             completed = left / plain

@@ -40,3 +40,17 @@ def test_rows_that_prefer_other_sets_are_not_associated(system, monkeypatch):
     finding = verdict(system, monkeypatch, 0.01, rho=1.1)
     assert finding.holds is False
     assert "no association" in finding.reason
+
+
+@pytest.mark.parametrize("chunk", [population.CHUNK, 200])
+@pytest.mark.parametrize("law", [{"q": 0.3}, {"D": 12, "C": 3, "p": 5}])
+def test_the_error_of_draws_is_that_of_the_whole_law(system, monkeypatch, law, chunk):
+    """With what patches bring in a table, and without. No set of one sign: there are no ties."""
+    parameters = system.Parameters(**{"D": 8, "C": 2, "random_sets": "mixed", **law})
+    monkeypatch.setattr(population, "DRAWS", 40_000)
+    monkeypatch.setattr(population, "CHUNK", chunk)
+    state = np.array([0.2, 0.6, -0.4])
+    exact = system.ReducedPopulation(parameters, "exact").observables(state)["error"]
+    error, margin = population.sampled_error(parameters, state, 1)
+    assert 0.01 < exact < 0.3
+    assert abs(error - exact) < 4 * margin

@@ -109,13 +109,13 @@ def test_blocks_are_the_derivatives_of_the_share_of_a_set(degree, plus, minus):
     constants = {D: 16, C: 4, nu: 0.001, beta: 1.0, scale: 0.7, z: plus - minus, Z: 3}
     at = {alpha: 0.2, gamma: 0.3, rho: -0.1}
 
-    numbers = {**constants, **at}
+    numbers = {symbol: sympy.sympify(number) for symbol, number in {**constants, **at}.items()}
     for name, definition in system.definitions.items():
-        numbers[name] = definition.subs(numbers)
+        numbers[name] = definition.xreplace(numbers)
 
     def value(expression, patch=0):
         """At the state, by way of the definitions."""
-        return float(expression.subs({**numbers, x: patch}))
+        return float(expression.xreplace({**numbers, x: sympy.Integer(patch)}))
 
     share = sympy.lambdify(
         list(at),
