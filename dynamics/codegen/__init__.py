@@ -25,7 +25,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from dynamics.codegen.addresses import AddressedModel, entries_of, entry_source, packed
-from dynamics.codegen.folder import cache_directory
+from dynamics.codegen.folder import cache_directory, store_programs
 from dynamics.codegen.long_floats import LONG_ROUNDING, long_table
 from dynamics.codegen.printing import evaluate, selected, summed, tabulate
 
@@ -39,6 +39,7 @@ __all__ = [
     "kernel_source",
     "long_table",
     "selected",
+    "store_programs",
     "summed",
     "tabulate",
 ]

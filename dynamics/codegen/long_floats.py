@@ -50,7 +50,9 @@ def long_table(blocks: Sequence[str], system: ReducedSystem) -> Callable[..., tu
     def table(*values: Any) -> tuple[Any, Any]:
         long = [np.asarray(value, np.longdouble) for value in values]
         shape = np.broadcast_shapes(*(value.shape for value in long))
-        rows = np.array([np.broadcast_to(row, shape) for row in evaluate(*long)])
+        rows = np.empty((2 * len(blocks), *shape), np.longdouble)
+        for out, row in zip(rows, evaluate(*long), strict=True):
+            out[...] = row
         return rows[: len(blocks)], rows[len(blocks) :]
 
     return table
