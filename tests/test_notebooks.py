@@ -42,7 +42,9 @@ SMALL = {
         "neurons": 20, "steps": 20, "trials": 2, "alphas": (0.3, 0.4), "samples": (2, 4),
         "lemmas": ("Lemma 3",), "claims": ["Section 4.1, initialization"],
         "run_options": {"seeds": 1, "samples": 10, "steps": 40},
-        "curve_options": {"families": ("rest", "constant"), "seeds": 1, "steps": 2000, "workers": 0},
+        "curve_options": {
+            "families": ("rest", "constant"), "seeds": 1, "steps": 2000, "workers": 0,
+        },
     },
     "08_your_own_model": {"steps": 100, "times": 50.0, "etas": [0.04, 0.02], "head_time": 5.0},
     "09_real_images": {
