@@ -24,8 +24,8 @@ def shared_parts(
     --------
     >>> import sympy
     >>> x, y = sympy.symbols("x y")
-    >>> shared_parts([sympy.exp(x * y) + (x * y) ** 2])
-    ([(t0, x*y)], [t0**2 + exp(t0)])
+    >>> shared_parts([sympy.exp(x + y) + (x + y) ** 2])
+    ([(t0, x + y)], [t0**2 + exp(t0)])
     """
     names = (sympy.Symbol(f"t{k}", real=True) for k in range(10**6))
     basic = [(sub_pre, sub_post), (factored, None)]  # sympy's own, with another `factor_terms`
