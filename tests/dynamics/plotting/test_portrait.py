@@ -18,7 +18,6 @@ from dynamics.plotting.style import new_figure
 from dynamics.plotting.words import Words, plain
 from dynamics.results.outcome import DIVERGED, Outcome
 
-
 PLANES = [("gamma", "rho"), ("alpha", "gamma")]
 
 
