@@ -12,7 +12,7 @@ import pytest
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 SMALL = {
-    "01_three_events": {"steps": 100},
+    "01_three_events": {"steps": 100, "proved": ("Lemma 4.3", "Zero error")},
     "02_rare_events": {
         "size": {"D": 12, "C": 4, "q": 0.25, "nu": 1e-2}, "horizon": 1e4, "draws": 300,
     },
@@ -23,14 +23,15 @@ SMALL = {
         "claims": ["Lemma 4.2"],
     },
     "04_transfer": {
-        "seeds": 1, "pairs": (16, 32), "samples": 200, "times": (1.0, 2.0),
-        "few": (32, 64), "many": (32, 64), "single": ((64, 4),),
+        "seeds": 1, "pairs": (16, 24), "samples": 100, "times": (0.5, 1.0),
+        "few": (32,), "many": (32, 48), "single": ((64, 4),),
     },
     "05_phase_diagrams": {
         "grid": {"D": 12, "C": "2,3,5", "q": "0.3:0.7:3", "nu": "1e-3:1e-1:3:log", "time": 300},
         "coarse": 3, "cells": 4,
         "growing": {"D": "12,16", "C": 4, "m": "2,3", "q": "m/(D-C)", "time": 1e4},
         "plane": {"D": 8, "C": 2},
+        "plane_options": {"plane": "gamma-rho", "time": 1e3, "starts": 1, "grid": 6},
     },
     "06_masked_image_modeling": {
         "steps": 100, "images": {"P": 256, "C_global": 32, "C_local": 16}, "plane": {"P": 64},
@@ -41,11 +42,13 @@ SMALL = {
         "neurons": 20, "steps": 20, "trials": 2, "alphas": (0.3, 0.4), "samples": (2, 4),
         "lemmas": ("Lemma 3",), "claims": ["Section 4.1, initialization"],
         "run_options": {"seeds": 1, "samples": 10, "steps": 40},
-        "curve_options": {"seeds": 1, "workers": 0},
+        "curve_options": {
+            "families": ("rest", "constant"), "seeds": 1, "steps": 2000, "workers": 0,
+        },
     },
     "08_your_own_model": {"steps": 100, "times": 50.0, "etas": [0.04, 0.02], "head_time": 5.0},
     "09_real_images": {
-        "starts": 3, "shuffled": {"seeds": 2, "steps": (1, 2), "samples": 64, "tests": 20},
+        "starts": 3, "shuffled": {"seeds": 1, "steps": (1, 2), "samples": 32, "tests": 10},
         "textured": {"seeds": 2, "samples": (32, 64), "tests": 20, "steps": 2},
         "masked": {"seeds": 2, "steps": 2, "shown": 2, "layers": 1},
     },

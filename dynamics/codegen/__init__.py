@@ -23,7 +23,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from dynamics.codegen.addresses import AddressedModel, entries_of, entry_source, packed
-from dynamics.codegen.folder import cache_directory, replace_file
+from dynamics.codegen.folder import cache_directory, replace_file, store_programs
 from dynamics.codegen.long_floats import LONG_ROUNDING, long_source, long_table
 from dynamics.codegen.printed_sources import printed_source
 from dynamics.codegen.printing import evaluate, selected, summed, tabulate
@@ -40,6 +40,7 @@ __all__ = [
     "long_table",
     "printed_source",
     "selected",
+    "store_programs",
     "summed",
     "tabulate",
 ]

@@ -1,14 +1,14 @@
 """A traced program as a list of steps, before it is printed.
 
-Calls are entered, what follows from constants is computed by JAX, equal steps are one, and what no
-output needs is left out. The bodies of loops and conditionals are such lists too; they refer to
+Calls are entered, what follows from constants is computed, equal steps are one, and what no output
+needs is left out. The bodies of loops and conditionals are such lists too; they refer to
 variables outside by their numbers.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theory.tracing import CALLS, UntracedPrimitive
+from theory.tracing.primitives import MOVEMENTS
 
 if TYPE_CHECKING:
     from jax.extend.core import ClosedJaxpr
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
 Operand = int | NDArray[Any]
 """The number of a variable, or a constant."""
 Inputs = Sequence[Operand]
+EXACT: dict[str, Callable[..., Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative,
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "eq": np.equal, "ne": np.not_equal,
+    "select_n": lambda which, *cases: np.choose(which, cases),
+}  # fmt: skip
+"""Primitives that numpy rounds as JAX does, which compiles a program for each shape."""
 
 
 @dataclass(frozen=True)
@@ -165,9 +173,7 @@ class _Reader:
     def _equation(self, equation: Any, operands: list[Operand]) -> Sequence[Operand]:
         name, params = equation.primitive.name, equation.params
         if all(isinstance(value, np.ndarray) for value in operands):
-            results = equation.primitive.bind(*operands, **params)
-            many = equation.primitive.multiple_results
-            return [np.asarray(result) for result in (results if many else [results])]
+            return _computed(equation, operands)
         if name in CALLS:
             return self.run(params[CALLS[name]], operands)
         kinds = [kind_of(v.aval, name) for v in equation.outvars]
@@ -201,6 +207,32 @@ class _Reader:
         inputs = [next(self.numbers) for _ in range(own)]
         outputs = reader.run(program, [*outside, *inputs])
         return _live(Body(inputs, reader.steps, outputs))
+
+
+def _computed(equation: Any, operands: Sequence[Any]) -> list[NDArray[Any]]:
+    """Results of an equation whose operands are constants."""
+    name, params, kinds = equation.primitive.name, equation.params, equation.outvars
+    results: Any = None
+    if name in MOVEMENTS:
+        results = MOVEMENTS[name](params, *operands)
+    elif name in EXACT:
+        with np.errstate(all="ignore"):
+            results = EXACT[name](*operands)
+    elif name == "convert_element_type" and not _rounds(operands[0].dtype, params["new_dtype"]):
+        results = operands[0].astype(params["new_dtype"])
+    elif name == "iota":
+        axis, shape = int(params["dimension"]), params["shape"]
+        spread = [n if k == axis else 1 for k, n in enumerate(shape)]
+        results = np.broadcast_to(np.arange(shape[axis]).reshape(spread), shape)
+    else:
+        results = equation.primitive.bind(*operands, **params)
+    listed = results if isinstance(results, (list, tuple)) else [results]
+    return [np.array(one, v.aval.dtype) for one, v in zip(listed, kinds, strict=True)]
+
+
+def _rounds(one: Any, other: Any) -> bool:
+    """Whether numbers of one type may be no numbers of another."""
+    return not np.can_cast(one, other, "safe")
 
 
 def _key(operand: Operand) -> Any:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from dynamics.codegen import store_programs
 from dynamics.validation import InvalidRequest
 
 MISSING = "images need {}, which is not installed: pip install -e '.[images]'"
@@ -42,6 +43,9 @@ def require(module: str, package: str) -> Any:
         If it is not installed.
     """
     try:
-        return importlib.import_module(module)
+        found = importlib.import_module(module)
     except ImportError:
         raise InvalidRequest(MISSING.format(package)) from None
+    if module == "jax":
+        store_programs(found)
+    return found

@@ -274,10 +274,10 @@ def correct(
         Pixels, labels and, where some are dropped, the patches that are there.
     """
     pixels, labels, *present = data
-    predicted = []
+    predicted, at_once = [], min(AT_ONCE, len(labels))
     for first in range(0, len(labels), AT_ONCE):
         # The last images again and again, so that all evaluations have one shape.
-        rows = np.minimum(np.arange(first, first + AT_ONCE), len(labels) - 1)
+        rows = np.minimum(np.arange(first, first + at_once), len(labels) - 1)
         scores = _evaluating()(network, theta, pixels[rows], *(part[rows] for part in present))
         predicted.append(np.asarray(scores).argmax(axis=1))
     return np.asarray(np.concatenate(predicted)[: len(labels)] == labels)

@@ -78,18 +78,30 @@ def _unstack(params: Params, value: Value) -> list[Value]:
 
 
 def _pad(params: Params, value: Value, filling: Value) -> Value:
-    from jax import lax
-
-    config = [(int(low), int(high), int(inner)) for low, high, inner in params["padding_config"]]
-    where = np.asarray(lax.pad(_positions(value), np.int64(value.size), config))
-    return _pick(np.append(value.reshape(-1), filling.reshape(1)), where)
+    places, kept, sizes = [], [], []
+    for n, (low, high, inner) in zip(value.shape, params["padding_config"], strict=True):
+        place = int(low) + np.arange(n) * (int(inner) + 1)
+        size = int(low) + int(high) + n + max(n - 1, 0) * int(inner)
+        inside = (place >= 0) & (place < size)  # negative padding cuts
+        places.append(place[inside])
+        kept.append(np.flatnonzero(inside))
+        sizes.append(size)
+    result = np.empty(sizes, dtype=value.dtype)
+    result[...] = filling.reshape(())
+    result[np.ix_(*places)] = value[np.ix_(*kept)]
+    return result
 
 
 def _dynamic_slice(params: Params, value: Value, *starts: Value) -> Value:
-    from jax import lax
-
     sizes = _numbers(params["slice_sizes"])
-    return _pick(value, lax.dynamic_slice(_positions(value), starts, sizes))
+    first = [
+        min(max(int(start), 0), n - size)
+        for start, n, size in zip(starts, value.shape, sizes, strict=True)
+    ]
+    window: tuple[Any, ...] = tuple(
+        slice(a, a + size) for a, size in zip(first, sizes, strict=True)
+    )
+    return value[(*window, ...)]
 
 
 def _dynamic_update_slice(params: Params, value: Value, update: Value, *starts: Value) -> Value:

@@ -65,12 +65,16 @@ class FullTraining:
 
     def gradient(self, state: FloatArray) -> FloatArray:
         """Gradient at a state, shape (n,)."""
-        return evaluated(self._program.compiled_gradient, state, self._data)
+        return self.risk_and_gradient(state)[1]
+
+    def risk_and_gradient(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Risk and gradient at a state, of one program, shapes () and (n,)."""
+        return evaluated(self._program.compiled_descent, state, self._data)
 
     def probe(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Gradient, and the rounding error of each entry."""
         gradient = self.gradient(state)
-        rough = self._in_single_precision(self._program.compiled_gradient, state)
+        _, rough = self._in_single_precision(self._program.compiled_descent, state)
         return gradient, np.abs(gradient - rough) * TWIN
 
     def signatures(self, state: FloatArray, direction: FloatArray) -> list[Signature]:
@@ -80,7 +84,7 @@ class FullTraining:
         rough = self._in_single_precision(numbers, state, direction)
         return [(row, np.abs(row - other) * TWIN) for row, other in zip(rows, rough, strict=True)]
 
-    def _in_single_precision(self, function: Any, state: FloatArray, *others: Any) -> FloatArray:
+    def _in_single_precision(self, function: Any, state: FloatArray, *others: Any) -> Any:
         """Result of a compiled function at data and a state moved by a rounding error.
 
         Arrays of double precision that the model's functions close over cannot be traced again in
@@ -92,7 +96,7 @@ class FullTraining:
         if self._twin is np.float32:
             try:
                 with jax.enable_x64(False):
-                    return np.asarray(function(*arguments)).astype(np.float64)
+                    return jax.tree.map(_widened, jax.tree.map(np.asarray, function(*arguments)))
             except (TypeError, ValueError):
                 self._twin = np.float64
         return evaluated(function, *jax.tree.map(_widened, arguments))
@@ -206,8 +210,7 @@ class Closing:
     def _check_start(self) -> None:
         """Refuse a risk or a gradient that is not finite where training begins."""
         made = self.made
-        risk = float(evaluated(made.program.compiled_risk, made.flat_start, made.data))
-        gradient = self.training.gradient(made.flat_start)
+        risk, gradient = self.training.risk_and_gradient(made.flat_start)
         bad = np.flatnonzero(~np.isfinite(gradient))
         if bad.size:
             raise ModelError(
@@ -250,9 +253,9 @@ class Closing:
         made = self.made
         law = made.law
         assert law is not None
-        slope = jax.grad(lambda flat, s: made.program.sample_loss(flat, s, made.data))
         some = select_samples(law.samples, np.arange(min(law.size, 2000)))
-        spread = evaluated(jax.jit(jax.vmap(slope, (None, 0))), state, some).std(axis=0).max()
+        slopes = evaluated(made.program.compiled_slopes, state, some, made.data)
+        spread = slopes.std(axis=0).max()
         return float(spread / np.sqrt(law.size))
 
     def _walked(self, classes: EntryClasses) -> tuple[EntryClasses, SampleClasses | None]:

@@ -16,6 +16,7 @@ import sympy
 
 from dynamics.models.engine.definition import Definition
 from dynamics.models.engine.realization import Realization, Walk
+from dynamics.models.engine.shared_parts import shared_parts
 from dynamics.models.engine.tracing import jax
 from dynamics.validation import InvalidRequest
 from theory.closure import Closure
@@ -139,7 +140,7 @@ def _loss(made: Realization, closure: Closure) -> tuple[Section, sympy.Expr | No
     if loss is None:
         words = "it cannot be written in elementary functions here"
         return Section(heading, (words,)), None
-    shared, (short,) = _shared([loss])
+    shared, (short,) = shared_parts([loss])
     left = HandWritten("R", "R") if not made.program.has_law else HandWritten("loss", r"\ell")
     if len(str(short)) + sum(len(str(v)) for _, v in shared) > LONGEST * 4:
         return Section(heading, (f"an expression of {len(str(loss))} characters",)), loss
@@ -176,7 +177,7 @@ def _recursion(made: Realization, closure: Closure) -> Iterator[Section]:
     if loss is None or len(symbols) > MOST_SCALARS:
         return
     slopes = [sympy.diff(loss, symbol) for symbol in symbols]
-    shared, shorts = _shared(slopes)
+    shared, shorts = shared_parts(slopes)
     length = sum(len(str(value)) for _, value in shared) + sum(len(str(s)) for s in shorts)
     of = "R" if not made.program.has_law else "loss"
     if length > LONGEST * 4:
@@ -212,12 +213,6 @@ def _slope(of: str, name: str) -> HandWritten:
     return HandWritten(
         f"d{of}/d{name}", rf"\frac{{\partial {letter}}}{{\partial {latex_of(name)}}}"
     )
-
-
-def _shared(expressions: Sequence[sympy.Expr]) -> tuple[list[tuple[Any, Any]], list[sympy.Expr]]:
-    """Common parts by name, and the expressions in them."""
-    names = (sympy.Symbol(f"t{k}", real=True) for k in range(10**6))
-    return sympy.cse(list(expressions), symbols=names, optimizations="basic")
 
 
 def _restricted(

@@ -60,9 +60,9 @@ class Program:
 
     Attributes
     ----------
-    compiled_risk, compiled_gradient, compiled_signatures : callable
-        (flat, data) -> risk; (flat, data) -> gradient; (flat, direction, data) -> numbers of each
-        sample; compiled on first call.
+    compiled_descent, compiled_signatures, compiled_slopes : callable
+        (flat, data) -> risk and gradient; (flat, direction, data) -> numbers of each sample;
+        (flat, samples, data) -> gradient of the loss of each sample; compiled on first call.
     """
 
     def __init__(
@@ -72,8 +72,10 @@ class Program:
         self.size = sum(prod(shape) for shape in shapes.values())
         self._checked: set[str] = set()
         self._counted: dict[Any, int] = {}
-        self.compiled_risk, self.compiled_signatures = jax.jit(self.risk), jax.jit(self.signatures)
-        self.compiled_gradient = jax.jit(lambda z, d: self.value_and_gradient(lambda x: x, z, d)[1])
+        self.compiled_signatures = jax.jit(self.signatures)
+        slopes = jax.vmap(jax.grad(self.sample_loss), (None, 0, None))
+        self.compiled_slopes = jax.jit(slopes)
+        self.compiled_descent = jax.jit(lambda z, d: self.value_and_gradient(lambda x: x, z, d))
 
     def theta(self, flat: Any, fixed: Any) -> dict[str, Any]:
         """Every array by its name, trained and fixed."""
@@ -326,8 +328,14 @@ def device_data(law: Law | None, fixed: Mapping[str, Any], reals: Mapping[str, f
 
 def on_device(tree: Any) -> Any:
     """Numbers and arrays of a tree as arrays of JAX in double precision."""
+
+    def moved(part: Any) -> Any:
+        # A copy is moved as it is; `asarray` would compile a program for each shape.
+        array = isinstance(part, np.ndarray) and part.dtype.kind in "biuf"
+        return jax.device_put(part.copy()) if array else jax.numpy.asarray(part)
+
     with jax.enable_x64(True):
-        return jax.tree.map(jax.numpy.asarray, tree)
+        return jax.tree.map(moved, tree)
 
 
 def evaluated(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -14,13 +14,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dynamics.codegen import cache_directory
+from dynamics.codegen import store_programs
 from dynamics.validation import InvalidRequest
 from theory.law import ModelError, error_text, line_of
 
 MISSING = "own models need JAX, which is not installed: pip install -e '.[models]'"
-WORTH_STORING = 0.05
-"""Seconds of compilation from which a program is stored on disk."""
 HINTS = {
     "TracerBoolConversionError": "decides by `if`, `and`, `max(...)` or the like on a traced "
     "value; use xp.where, or make the constant a whole number",
@@ -37,8 +35,6 @@ HINTS = {
 def require_jax() -> Any:
     """The module ``jax``, which keeps what it compiles beside the other generated files.
 
-    A folder for compiled programs that the user has set stays as it is.
-
     Raises
     ------
     InvalidRequest
@@ -48,9 +44,7 @@ def require_jax() -> Any:
         import jax
     except ImportError:
         raise InvalidRequest(MISSING) from None
-    if getattr(jax.config, "jax_compilation_cache_dir", "") is None:
-        jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "jax"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_STORING)
+    store_programs(jax)
     return jax
 
 

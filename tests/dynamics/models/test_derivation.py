@@ -11,6 +11,7 @@ import sympy
 import dynamics
 from dynamics.cli import main
 from dynamics.models.engine.derivation import _read, page, size_table
+from dynamics.models.engine.shared_parts import factored, shared_parts
 from dynamics.models.engine.symbolic import prove
 from theory.rendering import multiplicities
 
@@ -265,3 +266,21 @@ def test_an_event_that_names_minus_another_scalar_is_of_that():
     problem = named.ReducedPopulation(named.Parameters(), coordinates="classes")
     run = dynamics.descend(problem, eta=0.01, steps=100)
     assert run.events["attends"].step == run.events["same"].step > 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2*x*(x + 1) + 4*x*y*(x + 1)",
+        "exp(-(x + 2)) + x*exp(-(x + 2)) - tanh(-x - y)**2*x",
+        "-x - y - exp(-x*y - y)/3",
+        "sqrt(x*y + x)*log(x*y + x) - (x - y)**3/(2*y - 2*x)",
+        "x/2 + Rational(3, 4)*x*y*tanh(x/2 + Rational(3, 4)*x*y)",
+    ],
+)
+def test_factors_of_terms_are_those_of_sympy(text):
+    expression = sympy.sympify(text)
+    assert factored(expression) == sympy.factor_terms(expression)
+    names = (sympy.Symbol(f"t{k}", real=True) for k in range(99))
+    both = [expression, expression**2]
+    assert shared_parts(both) == sympy.cse(both, symbols=names, optimizations="basic")

@@ -33,8 +33,10 @@ CLOSES = {
 }
 QUICK = {
     ("linear_icl", "drops"): {"ranks": [1], "slopes": [0.1], "time": 700.0},
-    ("softmax_icl", "order"): {"shares": [1 / 3, 0.6], "lengths": [4]},
+    ("softmax_icl", "order"): {"shares": [1 / 3, 0.6], "lengths": [3]},
     ("induction_head", "times"): {"sizes": [3]},
+    ("merged_staircase", "losses"): {"time": 30.0},
+    ("single_location_gaussian", "overlaps"): {"seeds": 1, "time": 30.0},
 }
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,12 +18,19 @@ from dynamics.plotting.style import new_figure
 from dynamics.plotting.words import Words, plain
 from dynamics.results.outcome import DIVERGED, Outcome
 
+PLANES = [("gamma", "rho"), ("alpha", "gamma")]
 
-@pytest.fixture(scope="module", params=[("gamma", "rho"), ("alpha", "gamma")])
-def found(request):
+
+@cache
+def portrait_of(plane):
     system = dynamics.load_system("positional_attention")
     problem = system.ReducedPopulation(system.Parameters(D=12, C=3, q=0.4))
-    return portrait(problem, 2e4, request.param, starts=2, grid=8)
+    return portrait(problem, 2e4, plane, starts=2, grid=8)
+
+
+@pytest.fixture(params=PLANES)
+def found(request):
+    return portrait_of(request.param)
 
 
 def test_arrows_point_along_the_field_and_are_coloured_by_speed(found):
@@ -115,10 +123,8 @@ def test_several_planes_stand_side_by_side(found, tmp_path):
 
 
 def test_a_nullcline_looks_the_same_in_every_plane_of_the_figure():
-    system = dynamics.load_system("positional_attention")
-    problem = system.ReducedPopulation(system.Parameters(D=12, C=3, q=0.4))
-    planes = [("alpha", "gamma"), ("gamma", "rho")]
-    axes = plotting.portraits([portrait(problem, 2e4, p, starts=0, grid=6) for p in planes])
+    both = [portrait_of(plane) for plane in reversed(PLANES)]
+    axes = plotting.portraits([replace(each, runs=each.runs[:1]) for each in both])
     looks = [
         {line.get_label(): (line.get_color(), str(line.get_linestyle())) for line in panel.lines}
         for panel in axes

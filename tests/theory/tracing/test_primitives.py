@@ -10,6 +10,7 @@ import sympy
 from traced import differs, in_jax, read, symbols, trace, values
 
 from theory.tracing import Mpmath, Sympy, evaluate, to_mpmath, to_sympy
+from theory.tracing.primitives import MOVEMENTS
 
 jax = pytest.importorskip("jax")
 jnp, lax = jax.numpy, jax.lax
@@ -180,3 +181,11 @@ def test_symbols_come_back_as_they_were():
 def test_importing_theory_does_not_import_jax():
     code = "import sys, theory.tracing; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("start", [-2, 0, 3, 5])
+def test_a_slice_that_would_leave_its_array_is_moved_into_it(start):
+    values = np.arange(6.0)
+    found = MOVEMENTS["dynamic_slice"]({"slice_sizes": (3,)}, values, np.array(start))
+    first = min(max(start, 0), 3)  # as jax.lax.dynamic_slice says
+    np.testing.assert_array_equal(found, values[first : first + 3])
