@@ -121,8 +121,8 @@ def fold_types(positions, values, fold):  # type: ignore[no-untyped-def]
         fold_i[positions[k]] += values_i[k]
 
 
-def turned(values, turn):  # type: ignore[no-untyped-def]
-    """Multiply complex numbers, in place.
+def turn_phases(values, turn):  # type: ignore[no-untyped-def]
+    """Multiply p_k e^{-i omega h_k} by its turn to the next node, in place.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def integrate(data, tables, c, second):  # type: ignore[no-untyped-def]
             add_real_part(positions, now, fold, singles)
         multiplied(back, front, fold)
         add_real_part(positions, now, fold, weights)
-        turned(now, turn)
+        turn_phases(now, turn)
     return risk
 
 

@@ -65,7 +65,7 @@ def scan_sums(tables, data, allowed):  # type: ignore[no-untyped-def]
         if not scan.scanned[c]:
             continue
         saddle_points(data, c, every, h, slopes, signal_slopes, scratch)
-        for s in range(pole + 1, last + 1):
+        for s in range(pole + 1, last + 2):  # kappa = 1 too
             lower_bound(data, c, s, upper)
         for i in range(4):
             highest[i] = max(highest[i], upper[i])
@@ -126,7 +126,7 @@ def saddle_points(data, c, positions, h, slopes, signal_slopes, scratch):  # typ
     for k in range(kinds):
         if data.probability[k] > 0.0:
             lowest, highest = min(lowest, h[k]), max(highest, h[k])
-    best, move, gap = 0.0, 0.0, 1.0
+    best, move, former_gap = 0.0, 0.0, 1.0
     for t in range(positions.size):
         s = positions[t]
         kappa = kappas[s]
@@ -138,10 +138,10 @@ def saddle_points(data, c, positions, h, slopes, signal_slopes, scratch):  # typ
         for k in range(kinds):
             weights[k] *= data.probability[k]
             folded[sums[k] + width] += weights[k]
-        wide = kappa - kappas[positions[t - 1]] if t > 0 else 1.0
-        former, best = best, newton(folded, z / count, best + move * wide / gap)
+        gap = kappa - kappas[positions[t - 1]] if t > 0 else 1.0
+        former, best = best, newton(folded, z / count, best + move * gap / former_gap)
         if t > 0:
-            move, gap = best - former, wide
+            move, former_gap = best - former, gap
         step, power = exp(best), 1.0
         for _ in range(width):
             power /= step

@@ -98,6 +98,7 @@ def _table(degree: int) -> Callable[..., tuple[Any, Any]]:
 
 
 def _printed(degree: int) -> str:
+    """What `_table` is made of, printed from the derivation."""
     reduction = recursion.derive(degree)
     return codegen.long_source([n for n in reduction.blocks if n.startswith("share")], reduction)
 
