@@ -25,6 +25,7 @@ from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.kernels import reduced as kernels
 from dynamics.systems.positional_attention.kernels import truncated as truncated_kernels
 from dynamics.systems.positional_attention.kernels.reduced import Configurations
+from dynamics.systems.positional_attention.kernels.reduced_hessian import hessian
 from dynamics.systems.positional_attention.reduced import Expectation, compiled, rounding
 from theory.systems.positional_attention import recursion
 
@@ -250,6 +251,6 @@ def _entries(D: int, C: int) -> tuple[float, ...]:
 def _module(degree: int, threaded: bool, with_certificate: bool) -> codegen.CompiledModule:
     """The generated file for one p, with or without threads, with or without a certificate."""
     gradient = truncated_kernels.gradient if with_certificate else kernels.gradient
-    functions = (gradient, kernels.hessian, kernels.order_parameters, kernels.summary)
+    functions = (gradient, hessian, kernels.order_parameters, kernels.summary)
     data, parallel = (kernels.ReducedData, kernels.Certificate), (kernels.weigh, kernels.scatter)
     return compiled(degree, functions, data, parallel if threaded else ())

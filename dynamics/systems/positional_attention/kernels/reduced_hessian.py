@@ -1,0 +1,121 @@
+r"""Kernel of the Hessian of the reduced population problem, from the table of `reduced`.
+
+With s = 1/(1 + e^F), the Hessian of the risk is E[ s (1 - s) F_theta F_phi ] - E[ s F_theta_phi ]:
+outer products over the configurations, and a contraction like that of the gradient.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from dynamics.codegen.kernels.elementary import exponentials
+from dynamics.systems.positional_attention.kernels.reduced import (
+    BLOCK,
+    NONE_BELOW,
+    SAFE_EXPONENT,
+    contract,
+    margin_table,
+    scatter,
+    set_table,
+)
+
+curvature_table: Any = None  # supplied by the generated file
+
+
+def hessian(state, data, out):  # type: ignore[no-untyped-def]
+    """Derivative of the per-entry gradient by the state, from its two parts.
+
+    d2R / dtheta dphi = E[ s (1 - s) F_theta F_phi ] - E[ s F_theta_phi ], s = 1/(1+e^F), divided
+    by the number of entries of theta.
+
+    Parameters
+    ----------
+    state : float array, shape (3,)
+    data : ReducedData
+    out : float array, shape (3, 3)
+        Filled.
+    """
+    configurations, work, share = data.configurations, data.work, data.share
+    grid = work.weights.shape
+    curvature = np.empty((6, grid[0], grid[1], grid[2]))
+    curvature_table(state, data.constants, configurations.latents, curvature)
+    margin_table(state, data)
+    table, flat = np.empty((work.total.size, 4)), work.table.reshape(-1)
+    for i in range(4):
+        set_table(work.parts[i], configurations.multiples, configurations.sum_index, work.table)
+        for k in range(flat.size):
+            table[k, i] = flat[k]
+    first = outer_products(table, configurations, work.chance)
+    scatter(work.chance, configurations, work.total)
+    second = np.empty(6)
+    composition, sum_index = configurations.composition, configurations.sum_index
+    contract(curvature, composition, sum_index, work.total, work.weights, np.ones(6), second)
+    k = 0
+    for i in range(3):
+        for j in range(i, 3):
+            entry = first[k] + second[k]
+            out[i, j] = entry * share[i]
+            out[j, i] = entry * share[j]
+            k += 1
+
+
+def outer_products(table, configurations, chance):  # type: ignore[no-untyped-def]
+    """E[ s (1 - s) F_theta F_phi ], shape (6,): (0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2).
+
+    With e = e^-|F|, s (1 - s) = e / (1 + e)^2, and s = e / (1 + e) or 1 / (1 + e), by the sign.
+
+    Parameters
+    ----------
+    table : float array, shape (K * sums Z, 4)
+        h(type, Z) and its derivatives, side by side.
+    configurations : Configurations
+    chance : float array, shape (n,)
+        Filled with w of each configuration, its probability times s.
+    """
+    probability, products = configurations.probability, np.zeros(6)
+    sums, power, scratch = np.empty((4, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
+    for begin in range(0, probability.size, BLOCK):
+        likely = probability[begin : begin + BLOCK]
+        weight = chance[begin : begin + likely.size]
+        sum_sets(table, configurations.index, (begin, likely.size), sums)
+        for c in range(likely.size):
+            power[c] = -min(abs(sums[0, c]), SAFE_EXPONENT)
+        exponentials(power[: likely.size], scratch[: likely.size])
+        k = 0
+        for c in range(likely.size):
+            small = power[c] if power[c] >= NONE_BELOW else 0.0
+            weight[c] = likely[c] * (small if sums[0, c] > 0.0 else 1.0) / (1.0 + small)
+            power[c] = likely[c] * small / (1.0 + small) ** 2
+        for i in range(1, 4):
+            for j in range(i, 4):
+                summed = 0.0
+                for c in range(likely.size):
+                    summed += power[c] * sums[i, c] * sums[j, c]
+                products[k] += summed
+                k += 1
+    return products
+
+
+def sum_sets(table, index, span, sums):  # type: ignore[no-untyped-def]
+    """F and its derivatives: sums over the sets of consecutive configurations.
+
+    Parameters
+    ----------
+    table : float array, shape (K * sums Z, 4)
+    index : uint32 array, shape (L, n)
+        See `Configurations`.
+    span : (int, int)
+        First configuration, and how many.
+    sums : float array, shape (4, BLOCK)
+        Filled, as far as there are configurations.
+    """
+    first, count = span
+    for c in range(count):
+        margin, along, across, deep = 0.0, 0.0, 0.0, 0.0
+        for k in range(index.shape[0]):
+            row = index[k, first + c]
+            margin += table[row, 0]
+            along += table[row, 1]
+            across += table[row, 2]
+            deep += table[row, 3]
+        sums[0, c], sums[1, c], sums[2, c], sums[3, c] = margin, along, across, deep
