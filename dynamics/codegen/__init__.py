@@ -70,9 +70,9 @@ STATE_ORDER = {order!r}
 # roundings that are meant, so some functions forbid it: in words, because a function that says
 # nothing inherits the flags of its caller.
 FLAGS = {{"contract", "arcp", "nsz", "reassoc"}}
-# Every entry holds all that it calls: of a function that were compiled for itself and again inside
-# its caller, roundings would depend on which of the two a process had loaded first.
-kernel = linked(error_model="numpy", fastmath=FLAGS, forceinline=True)
+# Every entry holds all that it calls, as its own: of a function that several entries shared,
+# roundings would depend on which of them a process had loaded first.
+kernel = linked(error_model="numpy", fastmath=FLAGS)
 exact_kernel = linked(error_model="numpy", fastmath=False, nogil=True)
 parallel_kernel = njit(cache=True, error_model="numpy", fastmath=FLAGS, parallel=True)
 '''

@@ -18,6 +18,7 @@ from numba import _dynfunc, njit  # type: ignore[attr-defined]
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
+from numba.core.registry import cpu_target
 from numba.core.typed_passes import NativeLowering
 
 from dynamics.codegen.machine_code import CheckedCache
@@ -35,6 +36,28 @@ class _LinkedLibrary(JITCodeLibrary):
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
         self._finalized = True
+
+
+class _WholeLibrary(JITCodeLibrary):
+    """Code of a function with its own copies of the linked functions that it calls.
+
+    Each library optimizes them for itself, and the linker of a process takes the first of one
+    name, whatever their roundings; so they are internal.
+    """
+
+    def _optimize_final_module(self) -> None:
+        """Make linked functions internal, then optimize."""
+        linked_in = [each for each in self._linking_libraries if isinstance(each, _LinkedLibrary)]
+        names = {function.name for each in linked_in for function in each.get_defined_functions()}
+        for function in self.get_defined_functions():
+            if function.name in names:
+                function.linkage = "internal"
+        super()._optimize_final_module()
+
+
+# Of all libraries, because numba makes those of threaded loops by itself; without linked functions
+# they are as before.
+cpu_target.target_context.codegen()._library_class = _WholeLibrary
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

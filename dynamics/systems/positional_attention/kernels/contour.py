@@ -2,8 +2,8 @@ r"""Where to integrate: kernels that choose contour, step, window and transform 
 
 From the bounds of `saddle_points` on a grid of kappa follow the least step and window that keep the
 error of the trapezoidal rule below an allowed size, before any node of the integral is computed.
-``data`` is
-`dynamics.systems.positional_attention.kernels.spectral_data.SpectralData`.
+``law`` and ``columns`` are
+`SumLaw` and `Columns` of `dynamics.systems.positional_attention.kernels.spectral_data`.
 """
 
 from math import ceil, exp, floor, log, pi, sin
@@ -20,28 +20,27 @@ def kernel_mass(kappa):  # type: ignore[no-untyped-def]
     return 0.5 - log(sin(pi * abs(kappa - floor(kappa + 0.5)))) / pi
 
 
-def plan(data, c, gross, allowed, noise_factor):  # type: ignore[no-untyped-def]
+def plan(law, columns, c, gross, allowed):  # type: ignore[no-untyped-def]
     """Contour, step and window for one z: least work at an error of ``allowed`` times the gross.
 
-    Fills ``data.plans`` but the transform length. Aliasing from a contour at kappa' costs
+    Fills all of the plan but the transform length. Aliasing from a contour at kappa' costs
     e^{-T |kappa' - kappa|}, with T = 2 pi / step; crossing a pole on the way (kappa = -1, 0, 1,
     which the grid holds exactly) costs its residue. A second attempt, where rounding leaves no
     contour, allows that error.
 
     Parameters
     ----------
-    data : SpectralData
+    law, columns : SumLaw, Columns
     c : int
         Position of z.
     gross : float array, shape (4,)
         An estimate is enough.
     allowed : float
         Error allowed at z, relative to the gross.
-    noise_factor : float
-        Relative rounding error of the integrand, in rounding units.
     """
-    psi, reach, kappas, plans = data.scan.psi[c], data.scan.reach[c], data.kappas, data.plans
-    size = kappas.size
+    psi, reach, kappas = columns.psi[c], columns.reach[c], law.kappas
+    # Of the integrand, in rounding units.
+    size, noise_factor = kappas.size, 1.0 + law.count / 10.0
     bound = np.empty(size)
     for s in range(size):
         top = 1.0 / (gross[3] + TINY)
@@ -54,7 +53,7 @@ def plan(data, c, gross, allowed, noise_factor):  # type: ignore[no-untyped-def]
     best = 1e300
     quiet = log(allowed)
     for attempt in range(2):
-        for s in range(data.first, data.last + 1):
+        for s in range(law.first, law.last + 1):
             if abs(kappas[s] - floor(kappas[s] + 0.5)) < 1e-12:
                 continue
             noise = ROUNDING_UNIT * noise_factor * exp(min(bound[s], 700.0))
@@ -78,35 +77,39 @@ def plan(data, c, gross, allowed, noise_factor):  # type: ignore[no-untyped-def]
             window = max((bound[s] + 1.0 - need) / pi, 0.5)
             work = period * window if attempt == 0 else bound[s] * 1e3 + period * window
             if work < best:
-                best, plans.crossed[c] = work, crossed
-                plans.contour[c], plans.step[c], plans.window[c] = s, 2.0 * pi / period, window
-                plans.log_bound[c], plans.error[c] = bound[s], exp(need) + 2.0 * noise
+                best, columns.crossed[c] = work, crossed
+                columns.contour[c], columns.step[c], columns.window[c] = (
+                    s,
+                    2.0 * pi / period,
+                    window,
+                )
+                columns.log_bound[c], columns.error[c] = bound[s], exp(need) + 2.0 * noise
         if best < 1e300:
             return
 
 
-def transform_length(data, c, h):  # type: ignore[no-untyped-def]
+def transform_length(law, columns, c, h):  # type: ignore[no-untyped-def]
     """Length M of the Fourier transform at one z: aliases of z + M are below the allowed error.
 
     Parameters
     ----------
-    data : SpectralData
+    law, columns : SumLaw, Columns
     c : int
         Position of z, with its plan filled by `plan`.
     h : float array, shape (K,)
         h by type.
     """
-    sums, count, z, s = data.sums, data.count, data.z[c], data.plans.contour[c]
-    kappa, lam = data.kappas[s], data.scan.lam[c, s]
+    sums, count, z, s = law.sums, law.count, law.z[c], columns.contour[c]
+    kappa, lam = law.kappas[s], columns.lam[c, s]
     longest = 8 * ((2 * count * int(sums.max()) + 8) // 8)
-    excess = data.plans.log_bound[c] - log(max(data.plans.error[c], TINY))
+    excess = columns.log_bound[c] - log(max(columns.error[c], TINY))
     # By sum j: the weights, then B on the axis is their polynomial in e^lambda.
     width = int(sums.max())
     folded, top, need = np.zeros(2 * width + 1), -1e300, 8.0
     for k in range(h.size):
         top = max(top, -kappa * h[k] + lam * sums[k])
     for k in range(h.size):
-        folded[sums[k] + width] += data.probability[k] * exp(-kappa * h[k] + lam * sums[k] - top)
+        folded[sums[k] + width] += law.probability[k] * exp(-kappa * h[k] + lam * sums[k] - top)
     base = folded.sum()
     for side in (-1.0, 1.0):
         cheapest = 1e300

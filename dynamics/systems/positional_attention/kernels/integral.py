@@ -10,6 +10,9 @@ from math import ceil, cos, exp, pi, sin
 
 import numpy as np
 
+FIRST_ORDER = 4
+"""Tables of h and its first derivatives."""
+
 
 def on_circle(fold, waves, base):  # type: ignore[no-untyped-def]
     """B(zeta_m) = sum over j of fold_j zeta_m^j, for j = -C..C, at every point of the circle.
@@ -170,12 +173,12 @@ def add_real_part(positions, values, factor, out):  # type: ignore[no-untyped-de
         out[k] += values_r[k] * factor_r[j] - values_i[k] * factor_i[j]
 
 
-def tilted_law(data, h, kappa, lam, tilted):  # type: ignore[no-untyped-def]
+def tilted_law(law, h, kappa, lam, tilted):  # type: ignore[no-untyped-def]
     """p_k of (3).
 
     Parameters
     ----------
-    data : SpectralData
+    law : SumLaw
     h : float array, shape (K,)
         h by type.
     kappa, lam : float
@@ -184,45 +187,43 @@ def tilted_law(data, h, kappa, lam, tilted):  # type: ignore[no-untyped-def]
     """
     top, total = -1e300, 0.0
     for k in range(h.size):
-        tilted[k] = -kappa * h[k] + lam * data.sums[k]
-        if data.probability[k] > 0.0:
+        tilted[k] = -kappa * h[k] + lam * law.sums[k]
+        if law.probability[k] > 0.0:
             top = max(top, tilted[k])
     for k in range(h.size):
-        tilted[k] = data.probability[k] * exp(min(tilted[k] - top, 0.0))
+        tilted[k] = law.probability[k] * exp(min(tilted[k] - top, 0.0))
         total += tilted[k]
     for k in range(h.size):
         tilted[k] /= total
 
 
-def integrate(data, tables, c, second):  # type: ignore[no-untyped-def]
+def integrate(tables, law, columns, c):  # type: ignore[no-untyped-def]
     """Trapezoidal sum of (1) over omega at one z, by its plan; returns the integral of the risk.
 
-    Adds w_k to ``data.weights.first``. With ``second``, adds the weights of s (1 - s) too: v_k to
-    ``data.weights.second``, and to ``data.weights.pairs`` for every two components the sum over two
-    different sets, E[ s (1 - s) dh_i(set 1) dh_j(set 2); z ].
+    Adds w_k to ``columns.first``. Where the tables hold second derivatives, adds the weights of
+    s (1 - s) too: v_k to ``columns.second``, and to ``columns.pairs`` for every two components the
+    sum over two different sets, E[ s (1 - s) dh_i(set 1) dh_j(set 2); z ].
 
     Parameters
     ----------
-    data : SpectralData
-    tables : float array, shape (at least 4, K, columns)
-        h, then its derivatives.
+    tables : float array, shape (4 or 10, K, columns)
+        h, then its first derivatives, then second ones.
+    law, columns : SumLaw, Columns
     c : int
         Position of z.
-    second : bool
-        Whether the weights of s (1 - s) are needed.
     """
-    plans, s = data.plans, data.plans.contour[c]
-    kappa, lam, psi = data.kappas[s], data.scan.lam[c, s], data.scan.psi[c, s]
-    step, length, power = plans.step[c], plans.length[c], data.count - 1
-    weights, singles, pairs = data.weights.first[c], data.weights.second[c], data.weights.pairs[c]
+    s, second = columns.contour[c], tables.shape[0] > FIRST_ORDER
+    kappa, lam, psi = law.kappas[s], columns.lam[c, s], columns.psi[c, s]
+    step, length, power = columns.step[c], columns.length[c], law.count - 1
+    weights, singles, pairs = columns.first[c], columns.second[c], columns.pairs[c]
     h, slopes = np.ascontiguousarray(tables[0, :, c]), np.ascontiguousarray(tables[1:4, :, c])
-    kinds, width = h.size, int(data.sums.max())
-    roots, positions = roots_of(length), data.sums + width
+    kinds, width = h.size, int(law.sums.max())
+    roots, positions = roots_of(length), law.sums + width
     waves = waves_of(width, roots)
-    shift_r, shift_i = shift_of(int(data.z[c]), roots)
+    shift_r, shift_i = shift_of(int(law.z[c]), roots)
     # p_k e^{-i omega h_k} at the present node, and its turn from node to node.
     now, turn = (np.empty(kinds), np.zeros(kinds)), (np.empty(kinds), np.empty(kinds))
-    tilted_law(data, h, kappa, lam, now[0])
+    tilted_law(law, h, kappa, lam, now[0])
     for k in range(kinds):
         turn[0][k], turn[1][k] = cos(step * h[k]), -sin(step * h[k])
     fold = (np.empty(2 * width + 1), np.empty(2 * width + 1))
@@ -233,7 +234,7 @@ def integrate(data, tables, c, second):  # type: ignore[no-untyped-def]
     steep = (np.empty((2, kinds)), np.empty((2, 2 * width + 1)))
     scale, risk = exp(psi) * step / (2.0 * pi), 0.0
     sine, cosine, signal = sin(pi * kappa), cos(pi * kappa), h[kinds - 1]
-    for node in range(ceil(plans.window[c] / step) + 1):
+    for node in range(ceil(columns.window[c] / step) + 1):
         omega = node * step
         fold_types(positions, now, fold)
         on_circle(fold, waves, base)

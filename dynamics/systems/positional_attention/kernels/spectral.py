@@ -86,7 +86,7 @@ def evaluate(state, data):  # type: ignore[no-untyped-def]
     data : SpectralData
     """
     first_tables(state, data, data.tables)
-    spectrum(data.tables, data, data.tolerance, False)
+    spectrum(data.tables, data, data.tolerance)
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]
@@ -119,7 +119,7 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
     out : float array, shape (3, 3)
         Filled.
     """
-    weights, gross, tolerance = data.weights, data.gross, data.tolerance
+    columns, gross, tolerance = data.columns, data.gross, data.tolerance
     grid = data.parts.shape
     curvature = np.empty((6, grid[1], grid[2], grid[3]))
     curvature_table(state, data.constants, data.latents, curvature)
@@ -127,17 +127,17 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
     first_tables(state, data, tables)
     for k in range(6):
         set_table(curvature[k], data.composition, data.sum_index, tables[4 + k])
-    weights.second[:] = 0.0
-    weights.pairs[:] = 0.0
+    columns.second[:] = 0.0
+    columns.pairs[:] = 0.0
     first, second = np.empty((3, 3)), np.empty((3, 3))
     for _ in range(2):
-        spectrum(tables, data, tolerance, True)
+        spectrum(tables, data, tolerance)
         hessian_terms(tables, data, first, second)
         ratio = 1.0
         for i in range(3):
             size = gross[i] * gross[i]
             if size > 0.0:
-                ratio = min(ratio, 300.0 * abs(first[i, i]) * weights.first.sum() / size)
+                ratio = min(ratio, 300.0 * abs(first[i, i]) * columns.first.sum() / size)
         if ratio >= 1.0 or data.report[1] > 0.0:
             break
         tolerance = max(tolerance * ratio, FINEST)
@@ -158,11 +158,11 @@ def hessian_terms(tables, data, first, second):  # type: ignore[no-untyped-def]
     first, second : float array, shape (3, 3)
         Filled.
     """
-    count, weights = data.count, data.weights
+    count, weights = data.law.count, data.columns
     first[:] = 0.0
     second[:] = 0.0
-    columns, kinds = weights.first.shape
-    for c in range(columns):
+    many, kinds = weights.first.shape
+    for c in range(many):
         whole, curved = weights.first[c].sum(), weights.second[c].sum()
         entry = 0
         for i in range(3):

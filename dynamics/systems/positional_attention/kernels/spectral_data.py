@@ -5,8 +5,46 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Scan(NamedTuple):
-    """Results of the scan of the sums z, for every z and kappa; filled by `contour.scan_sums`.
+class SumLaw(NamedTuple):
+    """The law of the types and of the sums z, and where contours may lie.
+
+    Flat, as `Columns` is, because threads are handed no records within records.
+
+    Attributes
+    ----------
+    probability, sums : arrays, shape (K,)
+        P_k and z_k of each type; the last type is the signal set's.
+    z, chance : arrays, shape (columns,)
+        Sums of the random sets that are likely enough, and their probabilities.
+    chance_less : float array, shape (columns, K)
+        P_k pmf_{n-1}(z - z_k), see (5).
+    outward : int array, shape (columns,)
+        Positions of the sums, the likeliest first.
+    kappas : float array
+        Grid of contours, with the poles -1, 0, 1 in it.
+    first, last : int
+        Positions in it that may carry a contour.
+    count : int
+        n, the number of random sets.
+    law_error : float
+        Relative error of the probabilities.
+    """
+
+    probability: np.ndarray
+    sums: np.ndarray
+    z: np.ndarray
+    chance: np.ndarray
+    chance_less: np.ndarray
+    outward: np.ndarray
+    kappas: np.ndarray
+    first: int
+    last: int
+    count: int
+    law_error: float
+
+
+class Columns(NamedTuple):
+    """What is computed at every z: bounds, plan and weights; shape (columns,) where none is said.
 
     Attributes
     ----------
@@ -16,24 +54,10 @@ class Scan(NamedTuple):
         Tilted means of the sum of |dh| over the sets, by alpha, gamma, rho, and of |h|.
     upper : float array, shape (columns, 4)
         Upper bounds on E[s |dF|] and on the risk at z.
-    scanned : bool array, shape (columns,)
+    scanned : bool array
         False where the bounds were too small to matter.
-    """
-
-    psi: np.ndarray
-    lam: np.ndarray
-    reach: np.ndarray
-    upper: np.ndarray
-    scanned: np.ndarray
-
-
-class Plans(NamedTuple):
-    """How each z is integrated, shape (columns,) each; filled by `prepare`.
-
-    Attributes
-    ----------
     contour : int array
-        Position of kappa in the grid; -1: nothing to integrate.
+        Position of the kappa of the integral; -1: nothing to integrate.
     step, window : float arrays
         Step and half width of the trapezoidal rule in omega.
     log_bound : float array
@@ -44,8 +68,21 @@ class Plans(NamedTuple):
         Whether the error of the step is known beyond the pole at 0 only.
     length : int array
         Length M of the Fourier transform.
+    first, second : float arrays, shape (columns, K)
+        w_k of s, and v_k of s (1 - s).
+    pairs : float array, shape (columns, 6)
+        E[ s (1 - s) dh_i(set 1) dh_j(set 2); z ] for i <= j.
+    risks, errors : float arrays
+        Integral of the risk; error reached relative to the gross, -1 where nothing was integrated.
+    noise : float array, shape (columns, 4)
+        Bounds on what rounding adds to gradient and risk, where something was integrated.
     """
 
+    psi: np.ndarray
+    lam: np.ndarray
+    reach: np.ndarray
+    upper: np.ndarray
+    scanned: np.ndarray
     contour: np.ndarray
     step: np.ndarray
     window: np.ndarray
@@ -53,23 +90,6 @@ class Plans(NamedTuple):
     error: np.ndarray
     crossed: np.ndarray
     length: np.ndarray
-
-
-class Weights(NamedTuple):
-    """Weights of the types at each z.
-
-    Attributes
-    ----------
-    first, second : float arrays, shape (columns, K)
-        w_k of s, and v_k of s (1 - s).
-    pairs : float array, shape (columns, 6)
-        E[ s (1 - s) dh_i(set 1) dh_j(set 2); z ] for i <= j.
-    risks, errors : float arrays, shape (columns,)
-        Integral of the risk; error reached relative to the gross, -1 where nothing was integrated.
-    noise : float array, shape (columns, 4)
-        Bounds on what rounding adds to gradient and risk, where something was integrated.
-    """
-
     first: np.ndarray
     second: np.ndarray
     pairs: np.ndarray
@@ -92,29 +112,14 @@ class SpectralData(NamedTuple):
     composition, multiples, sum_index : arrays, shapes (K, 3), (K, 3), (K,)
         Of each type: patches of each value, multiples of the parts of a share, position of its sum
         among the sums.
-    probability, sums : arrays, shape (K,)
-        P_k and z_k of each type; the last type is the signal set's.
-    count : int
-        n, the number of random sets.
-    z, chance : arrays, shape (columns,)
-        Sums of the random sets that are likely enough, and their probabilities.
-    chance_less : float array, shape (columns, K)
-        P_k pmf_{n-1}(z - z_k), see (5).
-    law_error : float
-        Relative error of these.
-    outward : int array, shape (columns,)
-        Positions of the sums, the likeliest first.
-    kappas : float array
-        Grid of contours, with the poles -1, 0, 1 in it.
-    first, last : int
-        Positions in it that may carry a contour.
+    law : SumLaw
     budget : float
         Largest number of nodes of one gradient.
     tolerance : float
         Error allowed, relative to the gross.
     parts, tables : float arrays
         Scratch: h and its derivatives by part (4, 3, 2 C + 1, columns) and type (4, K, columns).
-    scan, plans, weights : Scan, Plans, Weights
+    columns : Columns
         Scratch.
     values, gross, bounds : float arrays, shape (4,)
         Results: E[s dF] by alpha, gamma, rho, and the risk; the same with every set's contribution
@@ -130,24 +135,12 @@ class SpectralData(NamedTuple):
     composition: np.ndarray
     multiples: np.ndarray
     sum_index: np.ndarray
-    probability: np.ndarray
-    sums: np.ndarray
-    count: int
-    z: np.ndarray
-    chance: np.ndarray
-    chance_less: np.ndarray
-    law_error: float
-    outward: np.ndarray
-    kappas: np.ndarray
-    first: int
-    last: int
+    law: SumLaw
     budget: float
     tolerance: float
     parts: np.ndarray
     tables: np.ndarray
-    scan: Scan
-    plans: Plans
-    weights: Weights
+    columns: Columns
     values: np.ndarray
     gross: np.ndarray
     bounds: np.ndarray

@@ -1,14 +1,15 @@
 r"""Weights, risk and their errors, summed over all z: kernels between `spectral` and one integral.
 
 Each z is planned for its share of the allowed error, integrated, and its residue and rounding
-noise are added. Equations are those of `spectral`. ``data`` is
-`dynamics.systems.positional_attention.kernels.spectral_data.SpectralData`.
+noise are added. Equations are those of `spectral`. ``law`` and ``columns`` are
+`SumLaw` and `Columns` of `dynamics.systems.positional_attention.kernels.spectral_data`.
 """
 
 from math import exp, expm1, pi
 
 import numpy as np
 
+from dynamics.codegen import LANES
 from dynamics.systems.positional_attention.kernels.contour import (
     ROUNDING_UNIT,
     kernel_mass,
@@ -18,6 +19,7 @@ from dynamics.systems.positional_attention.kernels.contour import (
 from dynamics.systems.positional_attention.kernels.integral import integrate
 from dynamics.systems.positional_attention.kernels.saddle_points import TINY, scan_sums
 
+prange = range
 LARGEST_TABLE = 1e300
 NO_DIGIT = 0.1
 PASSES = 4
@@ -26,14 +28,14 @@ LARGE = 0.5
 """Share of the largest bound at any z, from which a z is among the first."""
 
 
-def prepare(tables, data, guess, limits):  # type: ignore[no-untyped-def]
+def plan_sums(tables, law, columns, guess, limits):  # type: ignore[no-untyped-def]
     """Plan every z that still needs work; returns the number of nodes that this will take.
 
     Parameters
     ----------
     tables : float array, shape (at least 4, K, columns)
         h, then its derivatives.
-    data : SpectralData
+    law, columns : SumLaw, Columns
     guess : float array, shape (4,)
         Estimate of the gross.
     limits : (float, float, float)
@@ -41,65 +43,79 @@ def prepare(tables, data, guess, limits):  # type: ignore[no-untyped-def]
         guess, up to which it is left out; the error up to which a z is done.
     """
     allowed, least, done = limits
-    scan, plans, errors, nodes = data.scan, data.plans, data.weights.errors, 0.0
-    for c in range(data.z.size):
-        plans.contour[c] = -1
+    nodes = 0.0
+    for c in range(law.z.size):
+        columns.contour[c] = -1
         largest = 0.0
         for i in range(4):
-            largest = max(largest, scan.upper[c, i] / guess[i])
-        if largest <= least or not scan.scanned[c] or 0.0 <= errors[c] <= done:
+            largest = max(largest, columns.upper[c, i] / guess[i])
+        if largest <= least or not columns.scanned[c] or 0.0 <= columns.errors[c] <= done:
             continue
-        plan(data, c, guess, allowed, 1.0 + data.count / 10.0)
-        plans.length[c] = transform_length(data, c, np.ascontiguousarray(tables[0, :, c]))
-        nodes += (plans.window[c] / plans.step[c] + 1.0) * plans.length[c]
+        plan(law, columns, c, guess, allowed)
+        h = np.ascontiguousarray(tables[0, :, c])
+        columns.length[c] = transform_length(law, columns, c, h)
+        nodes += (columns.window[c] / columns.step[c] + 1.0) * columns.length[c]
     return nodes
 
 
-def weigh_sum(tables, data, c, second):  # type: ignore[no-untyped-def]
-    """Weights and risk at one z by its plan, with the residue (5), without (8), and their noise.
+def weigh_sums(tables, law, columns):  # type: ignore[no-untyped-def]
+    """Weights and risk at every z that is planned, in lanes.
 
     Parameters
     ----------
-    tables : float array, shape (at least 4, K, columns)
-        h, then its derivatives.
-    data : SpectralData
+    tables : float array, shape (4 or 10, K, columns)
+        h, then its first derivatives; where second ones follow, the weights of s (1 - s) are
+        filled too.
+    law, columns : SumLaw, Columns
+    """
+    for lane in prange(LANES):
+        for position in range(lane, law.outward.size, LANES):
+            weigh_sum(tables, law, columns, law.outward[position])
+
+
+def weigh_sum(tables, law, columns, c):  # type: ignore[no-untyped-def]
+    """Weights and risk at one z by its plan: with the residue (5), without (8), and their noise.
+
+    Parameters
+    ----------
+    tables, law, columns
+        As of `weigh_sums`.
     c : int
         Position of z.
-    second : bool
-        Whether the weights of s (1 - s) are filled too.
     """
-    weights = data.weights
-    weights.first[c] = 0.0
-    if second:
-        weights.second[c] = 0.0
-        weights.pairs[c] = 0.0
-    risk = integrate(data, tables, c, second)
-    kappa, kinds, period = data.kappas[data.plans.contour[c]], tables.shape[1], 2.0 * pi
-    period /= data.plans.step[c]
+    if columns.contour[c] < 0:
+        return
+    columns.errors[c] = 4.0 * columns.error[c]
+    columns.first[c] = 0.0
+    columns.second[c] = 0.0
+    columns.pairs[c] = 0.0
+    risk = integrate(tables, law, columns, c)
+    kappa, kinds, period = law.kappas[columns.contour[c]], tables.shape[1], 2.0 * pi
+    period /= columns.step[c]
     side = 1.0 if kappa > 0.0 else -1.0
-    noise = weights.noise[c]
+    noise = columns.noise[c]
     mean = 0.0
     for i in range(4):
         output = (1 + i) % 4
-        mean = data.chance[c] * tables[output, kinds - 1, c]
+        mean = law.chance[c] * tables[output, kinds - 1, c]
         noise[i] = abs(mean)
         for k in range(kinds):
-            part = data.count * data.chance_less[c, k] * tables[output, k, c]
+            part = law.count * law.chance_less[c, k] * tables[output, k, c]
             mean += part
             noise[i] += abs(part)
     # The last mean is E[F; z].
-    if data.plans.crossed[c]:
+    if columns.crossed[c]:
         decay = 1.0 / expm1(period * abs(kappa))
-        risk -= decay * (period * (1.0 + decay) * data.chance[c] - side * mean)
+        risk -= decay * (period * (1.0 + decay) * law.chance[c] - side * mean)
     if kappa < 0.0:
         risk -= mean
         for k in range(kinds):
-            weights.first[c, k] += data.chance_less[c, k]
-    weights.risks[c] = risk
-    add_noise(data, c, noise)
+            columns.first[c, k] += law.chance_less[c, k]
+    columns.risks[c] = risk
+    add_noise(law, columns, c, noise)
 
 
-def add_noise(data, c, noise):  # type: ignore[no-untyped-def]
+def add_noise(law, columns, c, noise):  # type: ignore[no-untyped-def]
     """What rounding may add at one z: to the residue, to the nodes, to their phases.
 
     The phases e^{-i omega h} are wrong by omega times the roundings of h, and by those of the turns
@@ -107,19 +123,19 @@ def add_noise(data, c, noise):  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    data : SpectralData
+    law, columns : SumLaw, Columns
     c : int
         Position of z.
     noise : float array, shape (4,)
         On entry E[sum of |dh|; z], then that of |h|. Filled.
     """
-    s, scan, count = data.plans.contour[c], data.scan, data.count
-    kappa, step, reach = data.kappas[s], data.plans.step[c], scan.reach[c]
-    tilt = abs(kappa) * reach[3, s] + abs(scan.lam[c, s] * data.z[c]) + abs(scan.psi[c, s])
+    s, count = columns.contour[c], law.count
+    kappa, step, reach = law.kappas[s], columns.step[c], columns.reach[c]
+    tilt = abs(kappa) * reach[3, s] + abs(columns.lam[c, s] * law.z[c]) + abs(columns.psi[c, s])
     turns = 0.5 * reach[3, s] + (count + 1.0) / step
     rounded = (4.0 * count + 16.0 + 4.0 * tilt) * kernel_mass(kappa) + turns
-    rounded *= ROUNDING_UNIT * exp(min(scan.psi[c, s], 700.0))
-    residue = data.law_error
+    rounded *= ROUNDING_UNIT * exp(min(columns.psi[c, s], 700.0))
+    residue = law.law_error
     if kappa > 0.0:
         residue *= exp(-2.0 * pi * kappa / step)
     for i in range(4):
@@ -135,8 +151,9 @@ def accumulate(tables, data):  # type: ignore[no-untyped-def]
         h, then its derivatives.
     data : SpectralData
     """
-    count, weights, values, gross = data.count, data.weights.first, data.values, data.gross
-    kinds = weights.shape[1]
+    weights, risks = data.columns.first, data.columns.risks
+    values, gross = data.values, data.gross
+    count, kinds = data.law.count, weights.shape[1]
     values[:] = 0.0
     gross[:] = 0.0
     for c in range(weights.shape[0]):
@@ -151,11 +168,11 @@ def accumulate(tables, data):  # type: ignore[no-untyped-def]
             term = whole * tables[1 + i, kinds - 1, c]
             values[i] += term
             gross[i] += abs(term)
-        values[3] += data.weights.risks[c]
-        gross[3] += abs(data.weights.risks[c])
+        values[3] += risks[c]
+        gross[3] += abs(risks[c])
 
 
-def spectrum(tables, data, tolerance, second):  # type: ignore[no-untyped-def]
+def spectrum(tables, data, tolerance):  # type: ignore[no-untyped-def]
     """Weights, gradient sums, risk, gross and error bound, from h and its derivatives.
 
     The gross is guessed first. The z that may add most are taken alone: what they add is a better
@@ -164,34 +181,33 @@ def spectrum(tables, data, tolerance, second):  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    tables : float array, shape (at least 4, K, columns)
-        h, then its derivatives.
+    tables : float array, shape (4 or 10, K, columns)
+        See `weigh_sums`.
     data : SpectralData
     tolerance : float
         Error allowed, relative to the gross.
-    second : bool
-        Whether the weights of s (1 - s) are needed.
     """
     values, gross, bounds, report = data.values, data.gross, data.bounds, data.report
-    upper, errors = data.scan.upper, data.weights.errors
-    kinds, columns = tables.shape[1], tables.shape[2]
+    law, columns, budget = data.law, data.columns, data.budget
+    upper, errors = columns.upper, columns.errors
+    kinds, many = tables.shape[1], tables.shape[2]
     report[0], report[1] = 0.0, 0.0
     size = 0.0
     for i in range(4):
         for k in range(kinds):
-            for c in range(columns):
+            for c in range(many):
                 size += abs(tables[i, k, c])
     if not size < LARGEST_TABLE:
         # Not a number, or so large that exponents overflow: no finite answer, whatever the budget.
         values[:] = np.nan
         gross[:] = np.nan
         bounds[:] = np.nan
-        data.weights.first[:] = np.nan
+        columns.first[:] = np.nan
         return
-    guess, allowed = np.empty(4), tolerance / (4.0 * columns)
-    scan_sums(tables, data, GUESS * allowed)
-    data.weights.first[:] = 0.0
-    data.weights.risks[:] = 0.0
+    guess, allowed = np.empty(4), tolerance / (4.0 * many)
+    scan_sums(tables, law, columns, GUESS * allowed)
+    columns.first[:] = 0.0
+    columns.risks[:] = 0.0
     errors[:] = -1.0
     for i in range(4):
         guess[i] = GUESS * upper[:, i].max() + TINY
@@ -199,14 +215,11 @@ def spectrum(tables, data, tolerance, second):  # type: ignore[no-untyped-def]
         limits = (allowed, allowed, 6.0 * allowed)
         if attempt < 2:  # what the first have added can only raise the guess
             limits = (allowed, LARGE / GUESS if attempt == 0 else allowed, np.inf)
-        report[0] += prepare(tables, data, guess, limits)
-        if not report[0] <= data.budget:
+        report[0] += plan_sums(tables, law, columns, guess, limits)
+        if not report[0] <= budget:
             report[1] = 1.0
             return
-        for c in range(columns):
-            if data.plans.contour[c] >= 0:
-                weigh_sum(tables, data, c, second)
-                errors[c] = 4.0 * data.plans.error[c]
+        weigh_sums(tables, law, columns)
         accumulate(tables, data)
         for i in range(4):
             if not gross[i] < LARGEST_TABLE:
@@ -225,13 +238,13 @@ def spectrum(tables, data, tolerance, second):  # type: ignore[no-untyped-def]
         for i in range(4):
             if gross[i] > 0.0:
                 guess[i] = min(guess[i], 0.7 * gross[i])
-        for c in range(columns):
+        for c in range(many):
             errors[c] *= shrink / 0.7
     for i in range(4):
         bounds[i] = 8.0 * ROUNDING_UNIT * gross[i]
-        for c in range(columns):
+        for c in range(many):
             if errors[c] >= 0.0:
-                bounds[i] += errors[c] * guess[i] + data.weights.noise[c, i]
+                bounds[i] += errors[c] * guess[i] + columns.noise[c, i]
             else:
                 bounds[i] += upper[c, i]
         if bounds[i] > max(NO_DIGIT * gross[i], TINY):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from dynamics.codegen import loops
 from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.kernels import spectral as kernels
 from dynamics.systems.positional_attention.kernels import spectral_data as records
+from dynamics.systems.positional_attention.kernels.saddle_points import scan_group
+from dynamics.systems.positional_attention.kernels.spectral_weights import weigh_sums
 from dynamics.systems.positional_attention.reduced import (
     Expectation,
     compiled,
@@ -154,24 +156,25 @@ def rounding_bound(data: records.SpectralData, exact: rounding.Shares) -> FloatA
     exact : Shares
         At the same state.
     """
-    used, scanned = np.abs(data.kappas) <= 1.0, data.scan.scanned
-    kappas, count = data.kappas[used], data.count
-    lam, psi = (grid[np.ix_(scanned, used)] for grid in (data.scan.lam, data.scan.psi))
+    law, columns = data.law, data.columns
+    used, scanned = np.abs(law.kappas) <= 1.0, columns.scanned
+    kappas, count = law.kappas[used], law.count
+    lam, psi = (grid[np.ix_(scanned, used)] for grid in (columns.lam, columns.psi))
     errors = np.abs(data.tables - exact.values).astype(np.float64) + exact.errors
     sizes = np.abs(data.tables) + errors
     # The largest sums over sets that any configuration has, by component and z.
     most, trivial = (part[:, -1] + count * part.max(axis=1) for part in (errors, sizes))
     total = (8.0 + count) * rounding.ROUNDING * data.gross
-    total += (most[[1, 2, 3, 0]] * data.chance)[:, ~scanned].sum(axis=1)
-    chance, errors, sizes = data.chance[scanned], errors[:, :, scanned], sizes[:, :, scanned]
+    total += (most[[1, 2, 3, 0]] * law.chance)[:, ~scanned].sum(axis=1)
+    chance, errors, sizes = law.chance[scanned], errors[:, :, scanned], sizes[:, :, scanned]
     most, trivial, h = most[:, scanned], trivial[:, scanned], data.tables[0][:, scanned]
     with np.errstate(all="ignore"):
-        tilt = lam[:, :, None] * data.sums - kappas[:, None] * h.T[:, None]
-        tilt[:, :, data.probability == 0.0] = -np.inf
-        tilted = data.probability * np.exp(tilt - tilt.max(axis=2, keepdims=True))
+        tilt = lam[:, :, None] * law.sums - kappas[:, None] * h.T[:, None]
+        tilt[:, :, law.probability == 0.0] = -np.inf
+        tilted = law.probability * np.exp(tilt - tilt.max(axis=2, keepdims=True))
         tilted *= count / tilted.sum(axis=2, keepdims=True)
-        far = np.abs(kappas) * np.abs(h).max(axis=0)[:, None] + np.abs(lam) * data.sums.max()
-        far = count * far + np.abs(lam * data.z[scanned, None])
+        far = np.abs(kappas) * np.abs(h).max(axis=0)[:, None] + np.abs(lam) * law.sums.max()
+        far = count * far + np.abs(lam * law.z[scanned, None])
         height = np.exp(psi + 8.0 * rounding.ROUNDING * far)
 
         def inside(part: FloatArray) -> FloatArray:
@@ -212,53 +215,27 @@ def spectral(parameters: Parameters, tolerance: float) -> Spectral:
     tolerance : float
         Relative to the gross contributions.
     """
-    size, columns = parameters.C, columns_of(parameters.set_law, parameters.L - 1)
-    count, kinds = columns["z"].size, columns["sums"].size
-    kappas, first, last = contours()
+    size, law = parameters.C, law_of_sums(parameters.set_law, parameters.L - 1)
+    many, types = law.z.size, law.sums.size
     set_sums = np.arange(-size, size + 1.0)
     constants, share = constants_and_shares(parameters)
     data = records.SpectralData(
         constants=constants,
         share=share,
-        latents=(np.array([1.0, -1.0, 0.0]), set_sums, columns["z"] + float(size)),
-        sum_index=(columns["sums"] + size).astype(np.uint64),
-        count=parameters.L - 1,
-        kappas=kappas,
-        first=first,
-        last=last,
+        latents=(np.array([1.0, -1.0, 0.0]), set_sums, law.z + float(size)),
+        composition=parameters.set_law.types.astype(float),
+        multiples=multiples(parameters.set_law),
+        sum_index=(law.sums + size).astype(np.uint64),
+        law=law,
         budget=BUDGET,
         tolerance=tolerance,
-        parts=np.empty((4, 3, set_sums.size, count)),
-        tables=np.empty((4, kinds, count)),
-        scan=records.Scan(
-            psi=np.empty((count, kappas.size)),
-            lam=np.empty((count, kappas.size)),
-            reach=np.empty((count, 4, kappas.size)),
-            upper=np.empty((count, 4)),
-            scanned=np.empty(count, dtype=np.bool_),
-        ),
-        plans=records.Plans(
-            contour=np.empty(count, dtype=np.int64),
-            step=np.empty(count),
-            window=np.empty(count),
-            log_bound=np.empty(count),
-            error=np.empty(count),
-            crossed=np.empty(count, dtype=np.bool_),
-            length=np.empty(count, dtype=np.int64),
-        ),
-        weights=records.Weights(
-            first=np.empty((count, kinds)),
-            second=np.empty((count, kinds)),
-            pairs=np.empty((count, 6)),
-            risks=np.empty(count),
-            errors=np.empty(count),
-            noise=np.empty((count, 4)),
-        ),
+        parts=np.empty((4, 3, set_sums.size, many)),
+        tables=np.empty((4, types, many)),
+        columns=new_columns(many, types, law.kappas.size),
         values=np.empty(4),
         gross=np.empty(4),
         bounds=np.empty(4),
         report=np.empty(2),
-        **columns,
     )
     settings = {"expectation": "spectral", "tolerance": tolerance}
     return Spectral(_module(parameters.p), data, settings, parameters)
@@ -279,9 +256,39 @@ def columns_left_out(law: SetLaw, sets: int) -> float:
     return float(whole[whole <= NEGLIGIBLE].sum())
 
 
+def new_columns(many: int, types: int, contours: int) -> records.Columns:
+    """Room for what is computed at every sum.
+
+    Parameters
+    ----------
+    many, types, contours : int
+        Number of sums, of types, and of kappa.
+    """
+    return records.Columns(
+        psi=np.empty((many, contours)),
+        lam=np.empty((many, contours)),
+        reach=np.empty((many, 4, contours)),
+        upper=np.empty((many, 4)),
+        scanned=np.empty(many, dtype=np.bool_),
+        contour=np.empty(many, dtype=np.int64),
+        step=np.empty(many),
+        window=np.empty(many),
+        log_bound=np.empty(many),
+        error=np.empty(many),
+        crossed=np.empty(many, dtype=np.bool_),
+        length=np.empty(many, dtype=np.int64),
+        first=np.empty((many, types)),
+        second=np.empty((many, types)),
+        pairs=np.empty((many, 6)),
+        risks=np.empty(many),
+        errors=np.empty(many),
+        noise=np.empty((many, 4)),
+    )
+
+
 @lru_cache(maxsize=16)
-def columns_of(law: SetLaw, sets: int) -> dict[str, Any]:
-    """Fields of `records.SpectralData` that depend on the data law alone.
+def law_of_sums(law: SetLaw, sets: int) -> records.SumLaw:
+    """The law of types and sums as the kernels read it, and where contours may lie.
 
     Parameters
     ----------
@@ -296,23 +303,27 @@ def columns_of(law: SetLaw, sets: int) -> dict[str, Any]:
     z = likely - sets * set_size
     position = z[:, None] - sums[None, :] + (sets - 1) * set_size
     inside = (position >= 0) & (position < less.size)
-    return {
-        "composition": law.types.astype(float),
-        "multiples": multiples(law),
-        "probability": probability,
-        "sums": sums,
-        "z": z,
-        "chance": whole[likely],
-        "chance_less": np.where(inside, less[np.clip(position, 0, less.size - 1)], 0.0)
-        * probability,
+    others = np.where(inside, less[np.clip(position, 0, less.size - 1)], 0.0)
+    kappas, first, last = contours()
+    return records.SumLaw(
+        probability=probability,
+        sums=sums,
+        z=z,
+        chance=whole[likely],
+        chance_less=others * probability,
+        outward=np.argsort(-whole[likely], kind="stable"),
+        kappas=kappas,
+        first=first,
+        last=last,
+        count=sets,
         # Of sums of products, doubled again and again.
-        "law_error": 8.0 * rounding.ROUNDING * (set_size * sets + 8.0) + sets * law.rounding,
-        "outward": np.argsort(-whole[likely], kind="stable"),
-    }
+        law_error=8.0 * rounding.ROUNDING * (set_size * sets + 8.0) + sets * law.rounding,
+    )
 
 
 @cache
 def _module(degree: int) -> codegen.CompiledModule:
     """The generated file for one p."""
     functions = (kernels.gradient, kernels.hessian, kernels.order_parameters, kernels.summary)
-    return compiled(degree, functions, (records.SpectralData,))
+    parallel = (scan_group, weigh_sums)
+    return compiled(degree, functions, (records.SpectralData,), parallel)

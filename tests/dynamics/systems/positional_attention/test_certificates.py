@@ -19,6 +19,8 @@ CASES = [
     ({"D": 18, "C": 6, "q": 0.5, "p": 9, "nu": 3.0, "beta": 4.0}, None),
     ({"D": 18, "C": 6, "q": 0.5, "p": 9, "nu": 3.0, "beta": 4.0}, (9.9, 0.0, 0.0)),
     ({"D": 8, "C": 2, "nu": 100.0}, None),
+    # Types that a z does not allow have derivatives 1e124 times those of the others.
+    ({"D": 18, "C": 9, "q": 0.2, "nu": 30.0, "beta": 291.0}, (0.3, 0.0, 0.0)),
 ]
 
 

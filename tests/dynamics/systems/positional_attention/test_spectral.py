@@ -1,5 +1,6 @@
 """The spectral expectation against enumeration, and where nothing can be enumerated."""
 
+import numba
 import numpy as np
 import pytest
 
@@ -213,3 +214,17 @@ def test_where_no_digit_is_left_it_says_so(system):
     assert 0 < lost < 11
     run = dynamics.descend(problem, 0.01, 5, initial=state)
     assert run.outcome.kind == "certificate lost"
+
+
+def test_results_do_not_depend_on_the_number_of_threads(system):
+    problem = system.ReducedPopulation(system.Parameters(D=196, C=7, q=0.1), "spectral")
+    state, before, found = np.array([0.02, 1.2, -0.05]), numba.get_num_threads(), []
+    try:
+        for threads in (1, min(2, before), before):
+            numba.set_num_threads(threads)
+            bound = problem.error_bound(state)["bound"]
+            found.append([problem.gradient(state), problem.jacobian(state), bound])
+    finally:
+        numba.set_num_threads(before)
+    for several in zip(*found, strict=True):
+        assert all(np.array_equal(one, several[0]) for one in several)
