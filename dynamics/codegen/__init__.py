@@ -24,11 +24,13 @@ from typing import Any
 
 from dynamics.codegen.addresses import AddressedModel, entries_of, entry_source, packed
 from dynamics.codegen.folder import cache_directory, replace_file, store_programs
+from dynamics.codegen.kernels import LANES
 from dynamics.codegen.long_floats import LONG_ROUNDING, long_source, long_table
 from dynamics.codegen.printed_sources import printed_source
 from dynamics.codegen.printing import evaluate, selected, summed, tabulate
 
 __all__ = [
+    "LANES",
     "LONG_ROUNDING",
     "AddressedModel",
     "CompiledModule",
@@ -49,8 +51,6 @@ CACHE_FORMAT = 6
 """Of the files with machine code, and of `dynamics.codegen.calls`; in the names of the files."""
 THREADED_FROM = 20_000
 """Terms of a sum from which a step is worth sharing among threads."""
-LANES = 16
-"""Parts into which a threaded sum is cut, whatever the number of threads."""
 
 HEADER = '''"""{title}
 

@@ -10,7 +10,7 @@ from math import exp, log
 
 import numpy as np
 
-from dynamics.codegen import LANES
+from dynamics.codegen.kernels import LANES
 from dynamics.codegen.kernels.elementary import exponentials
 
 prange = range
@@ -21,7 +21,7 @@ NEGLIGIBLE_SHARE = 1e-4
 FAR = 1e-3
 """Share of the largest bound at any z, below which a few kappa may say that a z does not matter."""
 LAMBDA_PRECISION = 1e-2
-FIRST_GROUP, GROUP_GROWTH = 8, 3
+FIRST_GROUP, GROUP_GROWTH = 16, 4
 """Sums of the first group, and by how much more there are with each group."""
 
 

@@ -9,7 +9,7 @@ from math import exp, expm1, pi
 
 import numpy as np
 
-from dynamics.codegen import LANES
+from dynamics.codegen.kernels import LANES
 from dynamics.systems.positional_attention.kernels.contour import (
     ROUNDING_UNIT,
     kernel_mass,
@@ -68,9 +68,14 @@ def weigh_sums(tables, law, columns):  # type: ignore[no-untyped-def]
         filled too.
     law, columns : SumLaw, Columns
     """
-    for lane in prange(LANES):
-        for position in range(lane, law.outward.size, LANES):
-            weigh_sum(tables, law, columns, law.outward[position])
+    planned = np.flatnonzero(columns.contour >= 0)
+    for lane in prange(min(LANES, planned.size)):
+        # To and fro: neighbours take about as long.
+        first, turns = np.int64(lane), (planned.size + LANES - 1) // LANES
+        for turn in range(turns):
+            position = turn * LANES + (first if turn % 2 == 0 else LANES - 1 - first)
+            if position < planned.size:
+                weigh_sum(tables, law, columns, planned[position])
 
 
 def weigh_sum(tables, law, columns, c):  # type: ignore[no-untyped-def]
@@ -83,8 +88,6 @@ def weigh_sum(tables, law, columns, c):  # type: ignore[no-untyped-def]
     c : int
         Position of z.
     """
-    if columns.contour[c] < 0:
-        return
     columns.errors[c] = 4.0 * columns.error[c]
     columns.first[c] = 0.0
     columns.second[c] = 0.0

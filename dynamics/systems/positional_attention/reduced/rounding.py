@@ -81,14 +81,31 @@ def shares(
     named = dict(zip([s.name for s in recursion.PARAMETERS], constants, strict=True))
     with np.errstate(all="ignore"):
         parts, sizes = (
-            rows.reshape(4, 3, sums.size, totals.size)[:, :, sum_index]
+            rows.reshape(4, 3, sums.size, totals.size)
             for rows in _table(degree)(*state, *constants, 0, sums[:, None], totals)
         )
-        weights = multiples.T[:, :, None]
         spread = named["scale"] * np.ptp([named["beta"], *state[1:]])
         each = (degree + 1) * (4.0 * spread + 32.0) * LONG_ROUNDING
-        values, errors = (parts * weights).sum(axis=1), each * (sizes * weights).sum(axis=1)
-        return Shares(values, errors.astype(np.float64))
+        values = _by_type(parts, multiples, sum_index)
+        return Shares(values, MORE * each * _by_type(sizes.astype(float), multiples, sum_index))
+
+
+def _by_type(parts: np.ndarray, multiples: FloatArray, sum_index: IntArray) -> np.ndarray:
+    """Sums over the parts of what every type has of each, shape (4, K, columns).
+
+    Parameters
+    ----------
+    parts : array, shape (4, 3, 2 C + 1, columns)
+    multiples, sum_index
+        As of `shares`.
+    """
+    total = parts[:, 0].take(sum_index, axis=1)
+    total *= multiples[:, :1]
+    for i in (1, 2):
+        one = parts[:, i].take(sum_index, axis=1)
+        one *= multiples[:, i, None]
+        total += one
+    return total
 
 
 @cache
