@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from dynamics.plotting import captions, style
+from dynamics.problem import FloatArray
 from dynamics.results.comparison import Comparison
 from dynamics.results.expression import Expression
 from dynamics.results.presentation import Panel
@@ -172,6 +174,8 @@ def _draw_level(panel: Axes, run: Trajectory, formula: str) -> None:
 
 LABEL = 0.06
 """Width of a label above a panel, in widths of the panel."""
+WORD = 0.12
+"""Width of a label within a panel, in widths of the panel."""
 ROW = 10.0
 """Height of a row of labels, in points."""
 
@@ -205,41 +209,61 @@ def shade(axes: Any, run: Trajectory) -> None:
         before = end > begin
     rows: list[float] = []  # the last label of each row above the panel, in decades
     marks = {**plot.marks, **plot.asides}
-    for name, label in sorted(marks.items(), key=lambda mark: at.get(mark[0], 0.0)):
-        event = run.events.get(name)
-        if not event or event.time <= 0:
-            continue
-        aside = name in plot.asides
+    named = [name for name, event in run.events.items() if name in marks and event and event.time]
+    for name in named:
+        look = ":" if name in plot.asides else "-"
         for panel in axes:
-            panel.axvline(at[name], color="black", lw=0.8, ls=":" if aside else "-", zorder=1)
-        if aside:
+            panel.axvline(at[name], color="black", lw=0.8, ls=look, zorder=1)
+    for name in sorted(named, key=lambda name: at[name]):
+        if name in plot.asides:
+            height, right = _free_place(axes[0], at[name], last / first)
             axes[0].annotate(
-                label, (at[name], _free_height(axes[0], at[name])), (3, 2),
+                marks[name], (at[name], height), (3 if right else -3, 2),
                 xycoords=("data", "axes fraction"),
-                textcoords="offset points", fontsize=7,
+                textcoords="offset points", fontsize=7, ha="left" if right else "right",
                 bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.8},
             )  # fmt: skip
         else:
             decade, apart = float(np.log10(at[name])), LABEL * float(np.log10(last / first))
             row = next((k for k, other in enumerate(rows) if decade - other > apart), len(rows))
             rows[row : row + 1] = [decade]
-            _write_above(axes[0], at[name], label, 2 + ROW * row)
+            _write_above(axes[0], at[name], marks[name], 2 + ROW * row)
 
 
-def _free_height(panel: Axes, time: float) -> float:
-    """A height in a panel, as a share of it, where a word right of a time covers no curve."""
+def _free_place(panel: Axes, time: float, span: float) -> tuple[float, bool]:
+    """Where a word beside a time covers no curve: its height, a share of the panel; if right.
+
+    Parameters
+    ----------
+    panel : Axes
+    time : float
+    span : float
+        Last time of the axis over the first.
+    """
     panel.autoscale_view()
-    covered = []
-    for line in panel.lines:
-        x, y = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
-        if len(x) > 2 and x[-1] >= time:
-            spots = [(time, np.interp(at, x, y)) for at in (time, min(x[-1], 1.6 * time))]
-            pixels = panel.transAxes.inverted().transform(panel.transData.transform(spots))
-            covered += pixels[:, 1].tolist()
-    return max(
-        (0.02, 0.45, 0.85),
-        key=lambda height: min([0.2, *(abs(height + 0.05 - other) for other in covered)]),
-    )
+    rooms = {}
+    for right in (True, False):
+        reach = time * span ** (np.linspace(0.0, WORD, 9) * (1 if right else -1))
+        covered = [part for line in panel.lines for part in _heights(line, reach)]
+        for height in (0.02, 0.45, 0.85):
+            middle = height + 0.05
+            room = (max(low - middle, middle - high, 0.0) for low, high in covered)
+            rooms[height, right] = min([0.2, *room])
+    return max(rooms, key=lambda place: rooms[place])
+
+
+def _heights(line: Line2D, times: FloatArray) -> list[tuple[float, float]]:
+    """Least and largest height of a curve, or of a line at an event, between each two times."""
+    x, y = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
+    if len(x) == 2 and x[0] == x[1]:
+        return [(0.0, 1.0)] if min(times[1:]) < x[0] < max(times[1:]) else []
+    if len(x) <= 2 or x[-1] < times[0]:
+        return []
+    panel = line.axes
+    assert panel is not None
+    spots = [(times[0], np.interp(at, x, y)) for at in times]
+    heights = panel.transAxes.inverted().transform(panel.transData.transform(spots))[:, 1]
+    return [(min(pair), max(pair)) for pair in pairwise(heights.tolist())]
 
 
 def _say_why_absent(panel: Axes, run: Trajectory, name: str) -> None:
