@@ -1,0 +1,172 @@
+"""Types of the fields of ``Parameters``: pydantic validators that refuse, and say what can be."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+
+from pydantic import BeforeValidator, ConfigDict, ValidationError, ValidationInfo
+
+from dynamics.validation.refusals import InvalidRequest, known_word, refuse, shown, unknown
+from dynamics.validation.values import integer, real, real_words, whole_words
+
+STRICT = ConfigDict(extra="forbid", validate_default=True)
+"""Configuration of every ``Parameters``: misspelt names are refused, defaults are checked."""
+PLAIN_KINDS: dict[Any, str] = {bool: "True or False", str: "a word", int: "a whole number"}
+"""Types of fields that check nothing else -> what they can be."""
+
+Made = TypeVar("Made")
+
+
+def refusing(parameters: type[Made]) -> type[Made]:
+    """A pydantic dataclass whose constructor raises `InvalidRequest`, of one line."""
+    construct: Callable[..., None] = parameters.__init__
+
+    @functools.wraps(construct)
+    def constructor(self: Made, *values: Any, **entries: Any) -> None:
+        try:
+            construct(self, *values, **entries)
+        except ValidationError as error:
+            names = list(parameters.__dataclass_fields__)  # type: ignore[attr-defined]
+            raise InvalidRequest(_first_problem(error, names)) from None
+
+    parameters.__init__ = constructor  # type: ignore[method-assign,assignment]
+    return parameters
+
+
+def check_parameters(parameters: object, kind: type, of: str = "this system") -> None:
+    """Refuse what are not the parameters of a system.
+
+    Parameters
+    ----------
+    parameters : object
+    kind : type
+        The ``Parameters`` of the system.
+    of : str
+        The system, as the message has it.
+    """
+    if not isinstance(parameters, kind):
+        raise InvalidRequest(
+            f"parameters={shown(parameters)} ({type(parameters).__name__}) are not of {of}; make "
+            "them by system.Parameters(...)"
+        )
+
+
+def _first_problem(error: ValidationError, names: Sequence[str]) -> str:
+    """The first thing that is wrong with parameters."""
+    problem: Any = error.errors(include_url=False)[0]
+    cause = problem.get("ctx", {}).get("error")
+    name = ".".join(map(str, problem["loc"]))
+    if problem["type"] == "unexpected_keyword_argument":
+        return str(unknown("parameter", name, names))
+    if problem["type"] == "unexpected_positional_argument":
+        return f"parameters are given by name; there are {', '.join(names) or 'none'}"
+    return str(cause or f"{name}={shown(problem['input'])}: {problem['msg']}")
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a field of ``Parameters`` can be, in words; in the annotation of its type."""
+
+    words: str
+
+
+def _field(
+    check: Callable[..., Any], optional: bool | Callable[[Any], Any], words: str, **bounds: Any
+) -> Any:
+    """A field type: None where it is optional, else what a check returns, with bounds."""
+
+    def validate(value: object, info: ValidationInfo) -> Any:
+        if value is None and callable(optional):
+            try:
+                return optional(info.data)
+            except KeyError as missing:  # a field before it, which is refused
+                raise ValueError(f"{info.field_name} follows from {missing}") from None
+        if value is None and optional:
+            return None
+        return check(info.field_name, value, **bounds)
+
+    return Annotated[Any, BeforeValidator(validate), Allowed(words)]
+
+
+def whole(at_least: int, odd: bool = False, optional: bool | Callable[[Any], Any] = False) -> Any:
+    """Field type: a whole number.
+
+    Parameters
+    ----------
+    at_least : int
+    odd : bool
+    optional : bool or callable
+        None is allowed: it is left to a default set later, or is the value of a function of the
+        fields before it, name -> value.
+    """
+    words = whole_words(at_least, odd)
+    return _field(integer, optional, words, at_least=at_least, odd=odd)
+
+
+def divisor(of: str) -> Any:
+    """Field type: a divisor of the whole number in another field, from 2 to below that number.
+
+    Parameters
+    ----------
+    of : str
+        A field before it.
+    """
+
+    def validate(value: object, info: ValidationInfo) -> int:
+        name, number = str(info.field_name), integer(str(info.field_name), value, at_least=2)
+        if of not in info.data:  # it is refused itself
+            return number
+        product = info.data[of]
+        divisors = [c for c in range(2, product // 2 + 1) if product % c == 0]
+        if not divisors:
+            problem = f"has no divisor {name} with 2 <= {name} < {of}"
+            refuse(of, product, problem, "a composite number", product + 1)
+        if number not in divisors:
+            verb = "equals" if number == product else "does not divide"
+            near = min(divisors, key=lambda c: (abs(c - number), c))
+            allowed = ", ".join(map(str, divisors))
+            refuse(name, number, f"{verb} {of}={product}", allowed, near)
+        return number
+
+    return Annotated[Any, BeforeValidator(validate), Allowed(whole_words(2, False))]
+
+
+def word(*choices: str) -> Any:
+    """Field type: one of these words."""
+    return _field(known_word, False, ", ".join(choices), choices=choices)
+
+
+def number(optional: bool | Callable[[Any], Any] = False, **bounds: float) -> Any:
+    """Field type: a finite number.
+
+    Parameters
+    ----------
+    optional : bool or callable
+        As in `whole`.
+    **bounds : float
+        Those of `real`.
+    """
+    return _field(real, optional, real_words(**bounds), **bounds)
+
+
+def allowed_values(parameters: type) -> dict[str, str]:
+    """Field of a type of parameters -> what it can be, in words; "" where its type says nothing.
+
+    Examples
+    --------
+    >>> import dynamics
+    >>> allowed = allowed_values(dynamics.load_system("positional_attention").Parameters)
+    >>> allowed["p"], allowed["q"], allowed["random_sets"]
+    ('an odd number of at least 3', 'a finite number above 0 and at most 1', 'any, mixed')
+    """
+    kinds = get_type_hints(parameters, include_extras=True)
+    return {
+        name: next(
+            (part.words for part in get_args(kinds[name]) if isinstance(part, Allowed)),
+            PLAIN_KINDS.get(kinds[name], ""),
+        )
+        for name in parameters.__dataclass_fields__  # type: ignore[attr-defined]
+    }

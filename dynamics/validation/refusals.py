@@ -1,0 +1,171 @@
+"""A refused request in one line: parameter, value, what is allowed, the nearest valid one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import NoReturn
+
+BRIEF = 60
+"""Letters of a long list or name."""
+SHOWN = 100
+"""Letters of a value in a message."""
+LONGEST = 290
+"""Letters of a message, so that a line of the command line has at most 300."""
+SYNONYMS = {
+    "eta": ("lr", "rate", "learning_rate", "step_size", "stepsize"),
+    "samples": ("n", "num_samples", "n_samples", "size"),
+    "seed": ("seeds", "random_state", "rng"),
+    "steps": ("epochs", "iterations", "iters", "num_steps", "n_steps"),
+    "time": ("t", "tau", "horizon", "t_max"),
+    "out": ("output", "o", "file", "dir"),
+    "q": ("prob", "probability"),
+    "batch": ("batch_size", "minibatch"),
+    "rtol": ("tol",),
+}
+"""Name -> what else it is called elsewhere, for suggestions."""
+
+
+class InvalidRequest(ValueError):
+    """A request that cannot be served; the message is one line of at most 290 letters."""
+
+    def __init__(self, message: object) -> None:
+        super().__init__(one_line(str(message)))
+
+
+def brief(text: str) -> str:
+    """A text, or the begin of a long one."""
+    return text if len(text) <= BRIEF else f"{text[: BRIEF - 4]} ..."
+
+
+def one_line(text: str, longest: int = LONGEST) -> str:
+    """A text in one line; of a long word or line the middle is left out: the end has the remedy.
+
+    Parameters
+    ----------
+    text : str
+    longest : int
+        Letters of the line.
+    """
+    line = " ".join(text.split("\n"))
+    if len(line) <= longest:
+        return line
+    if longest > SHOWN:
+        line = re.sub(rf"\S{{{SHOWN + 1},}}", lambda word: one_line(word[0], SHOWN), line)
+    last = longest // 3
+    short = f"{line[: longest - last - 5].rstrip()} ... {line[-last:].lstrip()}"
+    return line if len(line) <= longest else short
+
+
+def nearest_name(name: object, names: Sequence[str]) -> str:
+    """The name that is meant: by another word for it, by its number, or by its letters.
+
+    Parameters
+    ----------
+    name : object
+        Flags with their dashes.
+    names : sequence of str
+        At least one; the first where nothing is similar.
+
+    Examples
+    --------
+    >>> nearest_name("mix", ["any", "mixed"]), nearest_name("exakt", ["auto", "exact"])
+    ('mixed', 'exact')
+    >>> nearest_name("--learning-rate", ["--eta", "--q"]), nearest_name("fig7", ["2", "4", "phase"])
+    ('--eta', '4')
+    """
+    bare = str(name)[:BRIEF].lstrip("-").lower().replace("-", "_")
+    folded = {other.lstrip("-").lower(): other for other in names}
+    for word in (bare, *(known for known, others in SYNONYMS.items() if bare in others)):
+        if word in folded:
+            return folded[word]
+    number = re.search(r"\d{1,9}", bare)
+    numbered = {o: int(m[0]) for o in folded if (m := re.match(r"\d{1,9}", o))}
+    if number and numbered:
+        return folded[min(numbered, key=lambda other: abs(numbered[other] - int(number[0])))]
+
+    def likeness(other: str) -> tuple[bool, float]:
+        return bool(bare) and other.startswith(bare), SequenceMatcher(None, bare, other).ratio()
+
+    return folded[max(folded, key=likeness)]
+
+
+def refuse(parameter: str, value: object, problem: str, allowed: str, nearest: object) -> NoReturn:
+    """Raise `InvalidRequest` in the one form that every refusal has.
+
+    Parameters
+    ----------
+    parameter : str
+        Name as the user wrote it.
+    value : object
+        The value that is refused.
+    problem : str
+        Why it cannot be, to be read after ``name=value``.
+    allowed : str
+        Every allowed value, to be read after "can be".
+    nearest : object
+        The nearest valid value.
+    """
+    name, choice = brief(parameter), one_line(_written(nearest), SHOWN)
+    front, rest = f"{name}={shown(value)} {problem}; {name} can be ", f"; nearest: {choice}"
+    room = LONGEST - len(front) - len(rest)
+    listed = allowed if len(allowed) <= room else f"{allowed[: max(0, room - 4)]} ..."
+    raise InvalidRequest(front + listed + rest)
+
+
+def known_word(
+    parameter: str, value: object, choices: Sequence[str], problem: str = "is unknown"
+) -> str:
+    """One of the words that a parameter can be.
+
+    Parameters
+    ----------
+    parameter : str
+        Name as the user wrote it.
+    value : object
+    choices : sequence of str
+    problem : str
+        Why no other word can be, to be read after ``name=value``.
+
+    Raises
+    ------
+    InvalidRequest
+        For anything else, with the most similar word.
+    """
+    if value not in choices:
+        near = nearest_name(value, choices) if choices else "none"
+        refuse(parameter, value, problem, ", ".join(choices), near)
+    return str(value)
+
+
+def _written(value: object) -> str:
+    try:
+        return str(value)
+    except ValueError:  # a whole number of more digits than Python writes
+        return type(value).__name__
+
+
+def shown(value: object) -> str:
+    """A value as a message has it, shortened."""
+    text = _written(value) if not isinstance(value, str) else value
+    return repr(one_line(text, SHOWN)) if isinstance(value, str) else one_line(text, SHOWN)
+
+
+def unknown(kind: str, name: str, names: Sequence[str]) -> InvalidRequest:
+    """The refusal of an unknown name, with those that are known and the nearest.
+
+    Parameters
+    ----------
+    kind : str
+        What it is a name of.
+    name : str
+    names : sequence of str
+        Those that are known.
+    """
+    front = f"{kind} {brief(name)!r} is unknown; known are "
+    rest = f"; nearest: {nearest_name(name, names)}" if names else ""
+    listed, room = ", ".join(names) or "none", LONGEST - len(front) - len(rest)
+    if len(listed) > room:
+        listed = f"{listed[: room - 5].rpartition(',')[0]}, ..."
+    return InvalidRequest(front + listed + rest)

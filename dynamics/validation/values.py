@@ -1,0 +1,191 @@
+"""Checks of single values: numbers, paths, seeds, learning rates."""
+
+from __future__ import annotations
+
+import math
+import os
+from numbers import Integral, Real
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dynamics.validation.refusals import refuse
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+NEGATIVE = -(2**31)
+"""Least of the whole numbers that have no bound of their own, and are told none."""
+
+
+def integer(
+    parameter: str, value: object, at_least: int, at_most: int = 10**6, odd: bool = False
+) -> int:
+    """A whole number (16.0 is one) within bounds, odd where required.
+
+    Parameters
+    ----------
+    parameter : str
+        Name as the user wrote it.
+    value : object
+    at_least, at_most : int
+        Bounds, inclusive.
+    odd : bool
+
+    Raises
+    ------
+    InvalidRequest
+        For anything else.
+    """
+    allowed = whole_words(at_least, odd)
+    allowed += "" if at_most == 10**6 else f" and at most {at_most:,}"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        refuse(parameter, value, "is not a number", allowed, at_least)
+    if not isinstance(value, Integral) and not math.isfinite(_float(value)):
+        refuse(parameter, value, "is not finite", allowed, at_least)
+    rounded = int(value) if isinstance(value, Integral) else round(float(value))
+    near = max(at_least, rounded + (1 if odd and rounded % 2 == 0 else 0))
+    if value != rounded:
+        refuse(parameter, value, "is not a whole number", allowed, near)
+    if rounded < at_least:
+        refuse(parameter, value, "is too small", allowed, near)
+    if rounded > at_most:
+        refuse(parameter, value, "is too large", f"at most {at_most:,}", at_most - (odd and 1))
+    if odd and rounded % 2 == 0:
+        refuse(parameter, value, "is even", allowed, near)
+    return rounded
+
+
+def whole_words(at_least: int, odd: bool) -> str:
+    """What a whole number can be."""
+    kind = "an odd number" if odd else "a whole number"
+    return f"{kind} of at least {at_least}" if at_least > NEGATIVE else kind
+
+
+def real_words(
+    above: float | None = None, at_least: float | None = None, at_most: float | None = None
+) -> str:
+    """What a number can be."""
+    bounds = [("above", above), ("at least", at_least), ("at most", at_most)]
+    words = [f"{word} {bound:g}" for word, bound in bounds if bound is not None]
+    return "a finite number" + (" " + " and ".join(words) if words else "")
+
+
+def real(
+    parameter: str,
+    value: object,
+    above: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> float:
+    """A finite number within bounds.
+
+    Parameters
+    ----------
+    parameter : str
+        Name as the user wrote it.
+    value : object
+    above : float, optional
+        Bound, exclusive.
+    at_least, at_most : float, optional
+        Bounds, inclusive.
+
+    Raises
+    ------
+    InvalidRequest
+        For anything else.
+    """
+    allowed = real_words(above, at_least, at_most)
+    inside = at_most if at_most is not None else 1e-6 if above is not None else at_least or 0.0
+    if isinstance(value, bool) or not isinstance(value, Real):
+        refuse(parameter, value, "is not a number", allowed, inside)
+    number = _float(value)
+    if not math.isfinite(number):
+        refuse(parameter, value, "is not finite", allowed, inside)
+    if above is not None and number <= above:
+        refuse(parameter, value, "is too small", allowed, above + 1e-6)
+    if at_least is not None and number < at_least:
+        refuse(parameter, value, "is too small", allowed, f"{at_least:g}")
+    if at_most is not None and number > at_most:
+        refuse(parameter, value, "is too large", allowed, f"{at_most:g}")
+    return number
+
+
+def _float(value: Real) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def path_of(parameter: str, value: object) -> Path:
+    """A path.
+
+    Parameters
+    ----------
+    parameter : str
+        Name as the user wrote it.
+    value : str or path-like
+
+    Raises
+    ------
+    InvalidRequest
+        If it is neither, or holds a null character.
+    """
+    if not isinstance(value, (str, os.PathLike)):
+        refuse(parameter, value, "is no path", "a path", "'results'")
+    path = Path(value)
+    if "\0" in str(path):
+        refuse(parameter, str(path), "holds a null character", "a path without", "'results'")
+    return path
+
+
+def random_stream(seed: object, name: str = "seed") -> Generator:
+    """The random generator of a seed.
+
+    Parameters
+    ----------
+    seed : int or numpy Generator
+        A generator is returned as it is.
+    name : str
+        Of the parameter, for the message.
+
+    Raises
+    ------
+    InvalidRequest
+        If it is neither a generator nor a whole number from 0.
+    """
+    import numpy as np
+
+    if isinstance(seed, np.random.Generator):
+        return seed
+    return np.random.default_rng(integer(name, seed, at_least=0, at_most=2**62))
+
+
+def learning_rate(value: object, groups: tuple[str, ...] | None) -> tuple[float, ...]:
+    """Learning rates: one for each parameter group.
+
+    Parameters
+    ----------
+    value : float or sequence of float
+        One positive number for all groups, or one for each.
+    groups : tuple of str or None
+        Without groups, only the numbers are checked.
+
+    Raises
+    ------
+    InvalidRequest
+        For another number of them, or one that is not positive.
+    """
+    import numpy as np
+
+    try:
+        single = np.ndim(value) == 0  # type: ignore[arg-type]
+    except ValueError:
+        refuse("eta", value, "is ragged", "one number, or a list of them", 1e-2)
+    many = [value.item() if isinstance(value, np.ndarray) else value] if single else list(value)  # type: ignore[call-overload]
+    if single and groups is not None:
+        many = many * len(groups)
+    if groups is not None and len(many) != len(groups):
+        allowed = f"one number, or one for each of {', '.join(groups)}"
+        refuse("eta", value, f"has {len(many)} entries", allowed, many[0] if many else 1e-2)
+    return tuple(real("eta", number, above=0.0) for number in many)
