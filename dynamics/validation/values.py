@@ -56,7 +56,14 @@ def integer(
 
 
 def whole_words(at_least: int, odd: bool) -> str:
-    """What a whole number can be."""
+    """What a whole number can be.
+
+    Parameters
+    ----------
+    at_least : int
+        No bound where it is `NEGATIVE`.
+    odd : bool
+    """
     kind = "an odd number" if odd else "a whole number"
     return f"{kind} of at least {at_least}" if at_least > NEGATIVE else kind
 
@@ -64,7 +71,15 @@ def whole_words(at_least: int, odd: bool) -> str:
 def real_words(
     above: float | None = None, at_least: float | None = None, at_most: float | None = None
 ) -> str:
-    """What a number can be."""
+    """What a number can be.
+
+    Parameters
+    ----------
+    above : float, optional
+        Bound, exclusive.
+    at_least, at_most : float, optional
+        Bounds, inclusive.
+    """
     bounds = [("above", above), ("at least", at_least), ("at most", at_most)]
     words = [f"{word} {bound:g}" for word, bound in bounds if bound is not None]
     return "a finite number" + (" " + " and ".join(words) if words else "")
