@@ -216,7 +216,7 @@ def shade(axes: Any, run: Trajectory) -> None:
             panel.axvline(at[name], color="black", lw=0.8, ls=look, zorder=1)
     for name in sorted(named, key=lambda name: at[name]):
         if name in plot.asides:
-            height, right = _free_place(axes[0], at[name], last / first)
+            height, right = _free_place(axes[0], at[name], (first, last))
             axes[0].annotate(
                 marks[name], (at[name], height), (3 if right else -3, 2),
                 xycoords=("data", "axes fraction"),
@@ -230,25 +230,27 @@ def shade(axes: Any, run: Trajectory) -> None:
             _write_above(axes[0], at[name], marks[name], 2 + ROW * row)
 
 
-def _free_place(panel: Axes, time: float, span: float) -> tuple[float, bool]:
+def _free_place(panel: Axes, time: float, ends: tuple[float, float]) -> tuple[float, bool]:
     """Where a word beside a time covers no curve: its height, a share of the panel; if right.
 
     Parameters
     ----------
     panel : Axes
     time : float
-    span : float
-        Last time of the axis over the first.
+    ends : (float, float)
+        First and last time of the axis.
     """
     panel.autoscale_view()
     rooms = {}
     for right in (True, False):
-        reach = time * span ** (np.linspace(0.0, WORD, 9) * (1 if right else -1))
+        shares = np.linspace(0.0, WORD, 9) * (1 if right else -1)
+        reach = time * (ends[1] / ends[0]) ** shares
         covered = [part for line in panel.lines for part in _heights(line, reach)]
         for height in (0.02, 0.45, 0.85):
             middle = height + 0.05
             room = (max(low - middle, middle - high, 0.0) for low, high in covered)
-            rooms[height, right] = min([0.2, *room])
+            outside = not right and reach[-1] < ends[0]
+            rooms[height, right] = 0.0 if outside else min([0.2, *room])
     return max(rooms, key=lambda place: rooms[place])
 
 
@@ -257,7 +259,7 @@ def _heights(line: Line2D, times: FloatArray) -> list[tuple[float, float]]:
     x, y = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
     if len(x) == 2 and x[0] == x[1]:
         return [(0.0, 1.0)] if min(times[1:]) < x[0] < max(times[1:]) else []
-    if len(x) <= 2 or x[-1] < times[0]:
+    if len(x) <= 2 or x[-1] < min(times):
         return []
     panel = line.axes
     assert panel is not None

@@ -140,7 +140,7 @@ def measure_points(runner: PointRunner, points: Sequence[Mapping[str, Any]]) -> 
     """Run points in whatever process this is called.
 
     Results do not depend on the number of threads. Workers have one, since sweeps share the cores
-    out among them; in the process of the caller flows are integrated in all of them.
+    out among them; in the process of the caller flows, or their gradients, have all of them.
 
     Parameters
     ----------

@@ -105,6 +105,8 @@ def integrate_flows(
 ) -> list[IntegratedFlow]:
     """The flows of several problems, in as many threads as numba has; each as it is alone.
 
+    Problems whose gradients have threads of their own follow one another.
+
     Parameters
     ----------
     problems : sequence of Problem

@@ -185,9 +185,11 @@ def test_the_word_at_an_event_covers_no_curve(curves, place):
     axes.set(xscale="log", ylim=(0, 1))
     for curve in curves:
         axes.plot(time, [curve(t) for t in time])
-    assert _free_place(axes, 400.0, 1e3) == place
+    assert _free_place(axes, 400.0, (1.0, 1e3)) == place
     axes.axvline(450.0)
-    assert not _free_place(axes, 400.0, 1e3)[1]
+    assert not _free_place(axes, 400.0, (1.0, 1e3))[1]
+    axes.axvline(1.5)
+    assert _free_place(axes, 1.2, (1.0, 1e3))[1]  # there is no room on the left
 
 
 def test_pictures_on_a_screen_are_1200_pixels_wide(result):

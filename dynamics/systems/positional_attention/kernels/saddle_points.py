@@ -22,7 +22,9 @@ FAR = 1e-3
 """Share of the largest bound at any z, below which a few kappa may say that a z does not matter."""
 LAMBDA_PRECISION = 1e-2
 FIRST_GROUP, GROUP_GROWTH = 16, 4
-"""Sums of the first group, and by how much more there are with each group."""
+"""Sums of the first group, which are all scanned, and of all groups so far over those before."""
+UNKNOWN = 1e300
+"""A mean that is no number, or too large."""
 
 
 def scan_sums(tables, law, columns, allowed):  # type: ignore[no-untyped-def]
@@ -186,17 +188,9 @@ def saddle_points(law, columns, c, positions, h, sizes, scratch):  # type: ignor
         former, best = best, newton(folded, z / count, best + move * gap / former_gap)
         if t > 0:
             move, former_gap = best - former, gap
-        step, power, total = exp(best), 1.0, 0.0
-        for _ in range(width):
-            power /= step
-        for j in range(2 * width + 1):
-            total += folded[j] * power
-            folded[j] = power
-            power *= step
-        # Normalized first: products with small |dh| would underflow.
-        for j in range(2 * width + 1):
-            folded[j] /= total
+        total, peak = tilt_factors(folded, exp(best))
         for k in range(kinds):
+            weights[k] /= total
             tilt[k] = folded[sums[k] + width]
         mean_0, mean_1, mean_2, mean_3 = 0.0, 0.0, 0.0, 0.0
         for k in range(kinds):
@@ -206,10 +200,50 @@ def saddle_points(law, columns, c, positions, h, sizes, scratch):  # type: ignor
             mean_2 += tilted * third[k]
             mean_3 += tilted * last[k]
         lam[s] = best
-        psi[s] = count * (top + log(total + TINY)) - best * z - kappa * h[kinds - 1]  # (4)
+        psi[s] = count * (top + log(total) + best * (peak - width))  # (4)
+        psi[s] -= best * z + kappa * h[kinds - 1]
         means = (mean_0, mean_1, mean_2, mean_3)
         for i in range(4):
-            reach[i, s] = count * means[i] + signal_slopes[i] + TINY
+            size = count * means[i] + signal_slopes[i] + TINY
+            reach[i, s] = size if size <= UNKNOWN else UNKNOWN
+
+
+def tilt_factors(folded, step):  # type: ignore[no-untyped-def]
+    """Replace weights by step^(j - peak), where the tilted weight at the peak is the largest.
+
+    Relative to it nothing that counts overflows, or underflows; factors of weights of 0 are 0.
+
+    Parameters
+    ----------
+    folded : float array, shape (2 C + 1,)
+        Weight of each sum of a set.
+    step : float
+        e^lambda.
+
+    Returns
+    -------
+    (float, int)
+        Sum of the weights times their factors, and the peak.
+    """
+    peak, power = 0, 1.0
+    for j in range(1, folded.size):
+        power *= step
+        if folded[peak] == 0.0 or folded[j] * power > folded[peak]:
+            peak, power = j, 1.0
+    total, power = folded[peak], 1.0
+    folded[peak] = 1.0
+    for j in range(peak + 1, folded.size):
+        power *= step
+        if folded[j] > 0.0:
+            total += folded[j] * power
+            folded[j] = power
+    power = 1.0
+    for j in range(peak - 1, -1, -1):
+        power /= step
+        if folded[j] > 0.0:
+            total += folded[j] * power
+            folded[j] = power
+    return total, peak
 
 
 def newton(folded, mean, start):  # type: ignore[no-untyped-def]

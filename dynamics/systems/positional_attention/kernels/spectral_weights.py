@@ -52,6 +52,8 @@ def plan_sums(tables, law, columns, guess, limits):  # type: ignore[no-untyped-d
         if largest <= least or not columns.scanned[c] or 0.0 <= columns.errors[c] <= done:
             continue
         plan(law, columns, c, guess, allowed)
+        if columns.contour[c] < 0:  # no contour: all of it is uncertain
+            continue
         h = np.ascontiguousarray(tables[0, :, c])
         columns.length[c] = transform_length(law, columns, c, h)
         nodes += (columns.window[c] / columns.step[c] + 1.0) * columns.length[c]
@@ -250,5 +252,5 @@ def spectrum(tables, data, tolerance):  # type: ignore[no-untyped-def]
                 bounds[i] += errors[c] * guess[i] + columns.noise[c, i]
             else:
                 bounds[i] += upper[c, i]
-        if bounds[i] > max(NO_DIGIT * gross[i], TINY):
+        if not bounds[i] <= max(NO_DIGIT * gross[i], TINY):
             report[1] = 3.0

@@ -87,7 +87,8 @@ def shares(
         spread = named["scale"] * np.ptp([named["beta"], *state[1:]])
         each = (degree + 1) * (4.0 * spread + 32.0) * LONG_ROUNDING
         values = _by_type(parts, multiples, sum_index)
-        return Shares(values, MORE * each * _by_type(sizes.astype(float), multiples, sum_index))
+        errors = _by_type((MORE * each * sizes).astype(float), multiples, sum_index)
+        return Shares(values, errors)
 
 
 def _by_type(parts: np.ndarray, multiples: FloatArray, sum_index: IntArray) -> np.ndarray:

@@ -21,6 +21,12 @@ CASES = [
     ({"D": 8, "C": 2, "nu": 100.0}, None),
     # Types that a z does not allow have derivatives 1e124 times those of the others.
     ({"D": 18, "C": 9, "q": 0.2, "nu": 30.0, "beta": 291.0}, (0.3, 0.0, 0.0)),
+    # Sums of many patches are tilted by more than a float64 holds.
+    ({"D": 32, "C": 16, "q": 0.2, "nu": 1.0}, (0.6580357779191982, 0.0, 0.0)),
+    (
+        {"D": 28, "C": 14, "q": 0.05, "nu": 30.0, "beta": 30.0},
+        (1.7743608892265381, 5.557656801603203, -3.530665177871507),
+    ),
 ]
 
 
@@ -70,6 +76,12 @@ def test_where_digits_are_lost(system, settings_, state):
     """No zeros at large beta, large shares of both signs, a risk of large margins."""
     kinds = KINDS if settings_.get("p", 3) == 3 else KINDS[:1]
     assert check(system, settings_, [state], kinds)
+
+
+def test_sums_of_many_patches_are_no_reason_to_refuse(system):
+    problem = system.ReducedPopulation(system.Parameters(D=32, C=16, q=0.2, nu=1.0), "spectral")
+    known = problem.error_bound(np.array([0.6580357779191982, 0.0, 0.0]))
+    assert (known["bound"] <= 1e-8 * known["gross"]).all()
 
 
 @pytest.mark.parametrize("alpha", [1.0, 5.0])
