@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from dynamics.plotting import captions, style
-from dynamics.plotting.runs import COLOURS, DASHES, LABEL, ROW, shade
+from dynamics.plotting.phases import LABEL, ROW, shade
+from dynamics.plotting.runs import COLOURS, DASHES
 from dynamics.problem import FloatArray
 from dynamics.results.comparison import DEPARTURE_SHARES, Comparison
 

@@ -20,7 +20,7 @@ from dynamics.experiments.verify import Finding
 from dynamics.experiments.wording import listed
 from dynamics.plotting import style
 from dynamics.plotting.labels import NARROW, logarithmic
-from dynamics.plotting.runs import shade
+from dynamics.plotting.phases import shade
 from dynamics.problem import FloatArray
 from dynamics.registry import System
 from dynamics.results.power_law import exponent, power_law

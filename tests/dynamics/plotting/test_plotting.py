@@ -10,7 +10,6 @@ from dynamics.analysis.transverse_stability import TransverseGrowth
 from dynamics.experiments.positional_attention.transverse import transverse_picture
 from dynamics.plotting import style
 from dynamics.plotting.arrays import matrix_entries
-from dynamics.plotting.runs import _free_place
 
 
 @pytest.fixture(scope="module")
@@ -168,28 +167,6 @@ def test_every_curve_of_a_run_is_named_in_its_panel(result):
     for panel, count in zip(axes, (0, 2, 2, 0), strict=True):
         key = panel.get_legend()
         assert len(key.get_texts() if key else []) == count
-
-
-@pytest.mark.parametrize(
-    ("curves", "place"),
-    [
-        ([], (0.02, True)),
-        ([lambda _: 0.07], (0.45, True)),
-        ([lambda _: 0.07, lambda _: 0.5], (0.85, True)),
-        ([lambda time: 0.95 - 0.9 * (time > 500)], (0.02, False)),
-    ],
-)
-def test_the_word_at_an_event_covers_no_curve(curves, place):
-    _, axes = style.new_figure(6.0, 2.0)
-    time = np.geomspace(1, 1e3, 2000)
-    axes.set(xscale="log", ylim=(0, 1))
-    for curve in curves:
-        axes.plot(time, [curve(t) for t in time])
-    assert _free_place(axes, 400.0, (1.0, 1e3)) == place
-    axes.axvline(450.0)
-    assert not _free_place(axes, 400.0, (1.0, 1e3))[1]
-    axes.axvline(1.5)
-    assert _free_place(axes, 1.2, (1.0, 1e3))[1]  # there is no room on the left
 
 
 def test_pictures_on_a_screen_are_1200_pixels_wide(result):

@@ -2,8 +2,8 @@ r"""Where to integrate: kernels that choose contour, step, window and transform 
 
 From the bounds of `saddle_points` on a grid of kappa follow the least step and window that keep the
 error of the trapezoidal rule below an allowed size, before any node of the integral is computed.
-``law`` and ``columns`` are
-`SumLaw` and `Columns` of `dynamics.systems.positional_attention.kernels.spectral_data`.
+``law`` and ``columns`` are `SumLaw` and `Columns` of
+`dynamics.systems.positional_attention.kernels.spectral_data`.
 """
 
 from math import ceil, exp, floor, log, pi, sin
@@ -78,12 +78,9 @@ def plan(law, columns, c, gross, allowed):  # type: ignore[no-untyped-def]
             work = period * window if attempt == 0 else bound[s] * 1e3 + period * window
             if work < best:
                 best, columns.crossed[c] = work, crossed
-                columns.contour[c], columns.step[c], columns.window[c] = (
-                    s,
-                    2.0 * pi / period,
-                    window,
-                )
-                columns.log_bound[c], columns.error[c] = bound[s], exp(need) + 2.0 * noise
+                columns.contour[c], columns.step[c] = s, 2.0 * pi / period
+                columns.window[c], columns.log_bound[c] = window, bound[s]
+                columns.error[c] = exp(need) + 2.0 * noise
         if best < 1e300:
             return
 

@@ -36,7 +36,7 @@ def scan_sums(tables, law, columns, allowed):  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    tables : float array, shape (at least 4, K, columns)
+    tables : float array, shape (4 or 10, K, columns)
         h, then its derivatives.
     law, columns : SumLaw, Columns
     allowed : float

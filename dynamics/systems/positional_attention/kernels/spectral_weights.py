@@ -33,9 +33,8 @@ def plan_sums(tables, law, columns, guess, limits):  # type: ignore[no-untyped-d
 
     Parameters
     ----------
-    tables : float array, shape (at least 4, K, columns)
-        h, then its derivatives.
-    law, columns : SumLaw, Columns
+    tables, law, columns
+        As of `weigh_sums`.
     guess : float array, shape (4,)
         Estimate of the gross.
     limits : (float, float, float)
@@ -152,8 +151,8 @@ def accumulate(tables, data):  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    tables : float array, shape (at least 4, K, columns)
-        h, then its derivatives.
+    tables : float array, shape (4 or 10, K, columns)
+        See `weigh_sums`.
     data : SpectralData
     """
     weights, risks = data.columns.first, data.columns.risks

@@ -41,6 +41,8 @@ SECONDS_PER_SCAN, SECONDS_PER_TYPE = 9.8e-6, 0.21e-6
 """Predicted time of the scan of one sum, fitted to measurements on one core."""
 SCANS = 6.0
 """A gradient takes about so many times what its scan of the sums takes."""
+THREADED_FROM = 1.5e-3
+"""Predicted time of a gradient from which its sums are worth sharing among threads."""
 NEGLIGIBLE = 1e-60
 """Sums less likely than this are left out."""
 INSIDE = (0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.94)
@@ -238,7 +240,8 @@ def spectral(parameters: Parameters, tolerance: float) -> Spectral:
         report=np.empty(2),
     )
     settings = {"expectation": "spectral", "tolerance": tolerance}
-    return Spectral(_module(parameters.p), data, settings, parameters)
+    module = _module(parameters.p, predicted_seconds(parameters) >= THREADED_FROM)
+    return Spectral(module, data, settings, parameters)
 
 
 @lru_cache(maxsize=16)
@@ -322,8 +325,8 @@ def law_of_sums(law: SetLaw, sets: int) -> records.SumLaw:
 
 
 @cache
-def _module(degree: int) -> codegen.CompiledModule:
-    """The generated file for one p."""
+def _module(degree: int, threaded: bool) -> codegen.CompiledModule:
+    """The generated file for one p, with or without threads."""
     functions = (kernels.gradient, kernels.hessian, kernels.order_parameters, kernels.summary)
-    parallel = (scan_group, weigh_sums)
+    parallel = (scan_group, weigh_sums) if threaded else ()
     return compiled(degree, functions, (records.SpectralData,), parallel)

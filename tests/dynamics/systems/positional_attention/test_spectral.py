@@ -218,6 +218,7 @@ def test_where_no_digit_is_left_it_says_so(system):
 
 def test_results_do_not_depend_on_the_number_of_threads(system):
     problem = system.ReducedPopulation(system.Parameters(D=196, C=7, q=0.1), "spectral")
+    assert problem.addressed.threaded
     state, before, found = np.array([0.02, 1.2, -0.05]), numba.get_num_threads(), []
     try:
         for threads in (1, min(2, before), before):
@@ -228,3 +229,8 @@ def test_results_do_not_depend_on_the_number_of_threads(system):
         numba.set_num_threads(before)
     for several in zip(*found, strict=True):
         assert all(np.array_equal(one, several[0]) for one in several)
+
+
+def test_small_sums_have_no_threads(system):
+    """A region of threads takes longer than all that it shares there."""
+    assert not system.ReducedPopulation(system.Parameters(), "spectral").addressed.threaded
