@@ -26,14 +26,13 @@ from dynamics.codegen.addresses import (
     AddressedModel,
 )
 from dynamics.codegen.kernels import advance as descent
-from dynamics.codegen.kernels import carried_gradient, extrapolation, path_values
-from dynamics.codegen.kernels.extrapolation import DONE, FULL, STUCK, Control, Path, Room
-from dynamics.codegen.kernels.extrapolation_table import ROWS
+from dynamics.codegen.kernels import carried_gradient, collocation, path_values
+from dynamics.codegen.kernels.collocation import DONE, FULL, STUCK, Control, Path, Room, new_room
+from dynamics.codegen.kernels.collocation_table import STAGES, Table, table
 
 __all__ = [
     "DONE",
     "FULL",
-    "ROWS",
     "STUCK",
     "Integration",
     "Path",
@@ -54,7 +53,8 @@ FloatArray = NDArray[np.float64]
 
 BY_ADDRESS = f"""
 from dynamics.codegen.calls import call
-from dynamics.codegen.kernels.extrapolation import Control, Path, Room
+from dynamics.codegen.kernels.collocation import Control, Path, Room
+from dynamics.codegen.kernels.collocation_table import Table
 
 
 @exact_kernel
@@ -85,7 +85,6 @@ def summary(state, model, out):
 
 FIRST_STEPS, MOST_STEPS = 8, 256
 """Steps of an integration from one call of compiled code to the next: in the first, and later."""
-FIRST_ROWS = 4.0
 
 
 @cache
@@ -93,12 +92,12 @@ def _module() -> codegen.CompiledModule:
     functions = (
         descent.advance,
         carried_gradient.carry_gradient,
-        extrapolation.integrate,
+        collocation.integrate,
         path_values.order_along,
         path_values.order_rows,
         path_values.summary_rows,
     )
-    source = codegen.kernel_source(*functions, data=(Control, Path, Room))
+    source = codegen.kernel_source(*functions, data=(Table, Control, Path, Room))
     return codegen.build("Loops over steps of any model.", (), [BY_ADDRESS, source], False)
 
 
@@ -106,21 +105,21 @@ def _module() -> codegen.CompiledModule:
 def _compiled(name: str) -> Callable[..., Any]:
     """A loop, compiled for the arrays that it is always given."""
     one, two, three = np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1, 1))
-    table, steps = np.zeros((2, 1), dtype=np.int64)
-    control, path = Control(one, 0.0, one, one), Path(one, three)
-    buffers = (table, one, one, True, two, steps, two)
+    addresses, steps = np.zeros((2, 1), dtype=np.int64)
+    control, path = Control(one, 0.0, one, one), Path(one, one, three)
+    buffers = (addresses, one, one, True, two, steps, two)
     arguments: dict[str, tuple[Any, ...]] = {
-        "gradient": (one, table, one),
-        "hessian": (one, table, two),
-        "summary": (one, table, one),
-        "order_parameters": (one, one, table, one),
+        "gradient": (one, addresses, one),
+        "hessian": (one, addresses, two),
+        "summary": (one, addresses, one),
+        "order_parameters": (one, one, addresses, one),
         "advance": (one, one, 0, 1, buffers),
-        "integrate": (one, table, control, path),
-        "along": (one, one, three, two, two),
-        "carry_gradient": (one, one, three, table, two),
-        "order_along": (one, one, three, table, two),
-        "summary_rows": (two, table, two, two),
-        "order_rows": (two, table, True, two),
+        "integrate": (one, addresses, table(), control, path, new_room(1)),
+        "along": (one, *path, two, two),
+        "carry_gradient": (one, *path, addresses, two),
+        "order_along": (one, *path, addresses, two),
+        "summary_rows": (two, addresses, two, two),
+        "order_rows": (two, addresses, True, two),
     }
     return _module().entry_point(name, *arguments[name])
 
@@ -338,9 +337,10 @@ class Integration:
         floor: FloatArray,
     ) -> None:
         self.model, self.state = model, np.array(start, dtype=np.float64)
-        now = np.array([*span, 0.0, FIRST_ROWS])
+        now = np.array([*span, 0.0, 0.0, 0.0, 0.0, 0.0])
         self.control = Control(now, relative, _floats(floor), np.full(start.size, np.nan))
         self.outcome, self.steps = FULL, 0
+        self._room = new_room(start.size)
         self._parts: list[Path] = []
 
     @property
@@ -357,22 +357,26 @@ class Integration:
         """Go on for some steps; other threads of Python run meanwhile."""
         size = self.state.size
         most = min(MOST_STEPS, max(FIRST_STEPS, self.steps))
-        path = Path(np.empty(most + 1), np.empty((most, ROWS + 2, size)))
-        table = self.model.table("gradient", "hessian")
-        self._add(path, _compiled("integrate")(self.state, table, self.control, path))
+        path = Path(np.empty(most + 1), np.empty(most), np.empty((most, STAGES + 1, size)))
+        addresses = self.model.table("gradient", "hessian")
+        work = (table(), self.control, path, self._room)
+        self._add(path, _compiled("integrate")(self.state, addresses, *work))
 
     def _add(self, path: Path, end: tuple[int, int]) -> None:
         steps, self.outcome = int(end[0]), int(end[1])
         self.steps += steps
         if steps:
-            self._parts.append(Path(path.nodes[: steps + 1], path.coefficients[:steps]))
+            parts = path.nodes[: steps + 1], path.scales[:steps], path.coefficients[:steps]
+            self._parts.append(Path(*parts))
 
     def path(self) -> Path:
         """Times of all steps, and their polynomials."""
         nodes = [part.nodes[1:] for part in self._parts]
         first = self._parts[0].nodes[:1]
-        coefficients = [part.coefficients for part in self._parts]
-        return Path(np.concatenate([first, *nodes]), np.concatenate(coefficients))
+        scales, coefficients = zip(*(part[1:] for part in self._parts), strict=True)
+        return Path(
+            np.concatenate([first, *nodes]), np.concatenate(scales), np.concatenate(coefficients)
+        )
 
 
 def proceed_together(integrations: Sequence[Integration], most: int, stop: Event) -> None:

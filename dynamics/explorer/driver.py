@@ -16,9 +16,9 @@ import sympy
 
 from dynamics import codegen
 from dynamics.codegen.kernels import advance as descent
-from dynamics.codegen.kernels import extrapolation, path_values
-from dynamics.codegen.kernels.extrapolation import DONE, FULL, STUCK, Control, Path, Room
-from dynamics.codegen.kernels.extrapolation_table import ROWS
+from dynamics.codegen.kernels import collocation, path_values
+from dynamics.codegen.kernels.collocation import DONE, FULL, STUCK, Control, Path, Room
+from dynamics.codegen.kernels.collocation_table import STAGES, Table, table
 from dynamics.explorer.javascript import Kernels
 from dynamics.explorer.kinds import MATRIX, NUMBER, OPAQUE, VECTOR, Array, Kind, Tuple
 from dynamics.explorer.printing import asset, expression, script
@@ -44,21 +44,38 @@ SHAPES = {
 @cache
 def loops() -> str:
     """The loops as one object of JavaScript."""
-    entries = (descent.advance, extrapolation.integrate, path_values.along)
-    kernels = Kernels(codegen.kernel_source(*entries), BY_MODEL, (Room,))
+    entries = (descent.advance, collocation.integrate, path_values.along)
+    kernels = Kernels(codegen.kernel_source(*entries), BY_MODEL)
     steps = Array(1, whole=True)
     buffers = Tuple((OPAQUE, VECTOR, VECTOR, NUMBER, MATRIX, steps, MATRIX))
     control = Tuple((VECTOR, NUMBER, VECTOR, VECTOR), Control._fields)
-    path = Tuple((VECTOR, Array(3)), Path._fields)
+    path = Tuple((VECTOR, VECTOR, Array(3)), Path._fields)
+    constants = Tuple((VECTOR, MATRIX, MATRIX, MATRIX), Table._fields)
+    room = Tuple(
+        (MATRIX, MATRIX, VECTOR, Array(3), MATRIX, Array(1, whole=True), VECTOR, MATRIX),
+        Room._fields,
+    )
     arguments: dict[str, Sequence[Kind]] = {
         "advance": (VECTOR, VECTOR, NUMBER, NUMBER, buffers),
-        "integrate": (VECTOR, OPAQUE, control, path),
-        "along": (VECTOR, VECTOR, Array(3), MATRIX, MATRIX),
+        "integrate": (VECTOR, OPAQUE, constants, control, path, room),
+        "along": (VECTOR, *path.entries, MATRIX, MATRIX),
     }
     names = [kernels.function(name, kinds) for name, kinds in arguments.items()]
-    numbers = f"DONE: {DONE}, FULL: {FULL}, STUCK: {STUCK}, ROWS: {ROWS}"
+    numbers = f"DONE: {DONE}, FULL: {FULL}, STUCK: {STUCK}, STAGES: {STAGES}, TABLE: {_constants()}"
     result = f"return {{ {', '.join(names)}, {numbers} }};"
     return f"const LOOPS = (() => {{\n{kernels.text()}\n\n{result}\n}})();"
+
+
+def _constants() -> str:
+    """The constants of collocation as an object of JavaScript."""
+    fields = []
+    for name, values in table()._asdict().items():
+        entries = f"Float64Array.of({', '.join(map(repr, values.ravel().tolist()))})"
+        shape = list(values.shape)
+        fields.append(
+            f"{name}: {entries}" if values.ndim == 1 else f"{name}: {{ data: {entries}, shape: {shape} }}"
+        )
+    return f"{{ {', '.join(fields)} }}"
 
 
 def rules(events: Sequence[EventRule], order_names: Sequence[str], rates: Sequence[str]) -> str:

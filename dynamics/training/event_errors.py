@@ -74,10 +74,28 @@ def path_noise(path: FlowPath, value: Column, time: float, steps: float = ACCUMU
     steps : float
         How many times.
     """
-    if time == 0.0:
-        return 0.0
-    state = path.at(time)
-    return state_noise(path.problem, value, state, steps * path.error(state))
+    return float(path_noises(path, value, np.array([time]), steps)[0])
+
+
+def path_noises(
+    path: FlowPath, value: Column, times: FloatArray, steps: float = ACCUMULATED
+) -> FloatArray:
+    """`path_noise` at many times, shape (T,).
+
+    Parameters
+    ----------
+    path : FlowPath
+    value : callable
+        Rows of order parameters -> value.
+    times : float array, shape (T,)
+    steps : float
+        How many times the error of one step.
+    """
+    states = path.states(times)
+    moved = states[:, None, :] + [_moves(steps * path.error(state)) for state in states]
+    rows = order_rows(path.problem, moved.reshape(-1, states.shape[1]), rates=True)
+    changes = _sum_of_changes(value(rows).reshape(moved.shape[:2]).T, states.shape[1])
+    return np.where(times == 0.0, 0.0, changes)
 
 
 def accumulated_walk(path: FlowPath, time: float) -> float:
@@ -116,12 +134,21 @@ def total_change(function: Callable[[FloatArray], FloatArray], error: FloatArray
         Moves, shape (moves, n), -> values, shape (moves, ...).
     error : float array, shape (n,)
     """
+    return _sum_of_changes(function(_moves(error)), error.size)
+
+
+def _moves(error: FloatArray) -> FloatArray:
+    """None, and the moves by which an error is tried out, shape (moves, n)."""
     moves = np.diag(error)
     if error.size > SMALL:
         moves = error * np.random.default_rng(0).choice([-1.0, 1.0], size=(FEW, error.size))
-    values = function(np.array([0.0 * error, *moves]))
+    return np.array([0.0 * error, *moves])
+
+
+def _sum_of_changes(values: FloatArray, size: int) -> FloatArray:
+    """What `_moves` of so many entries change in values, shape (moves, ...)."""
     changes: FloatArray = np.abs(values[1:] - values[0])
-    return changes.sum(axis=0) if error.size <= SMALL else changes.max(axis=0)
+    return changes.sum(axis=0) if size <= SMALL else changes.max(axis=0)
 
 
 def gradient_noise(

@@ -18,17 +18,21 @@ from dynamics.training.event_errors import (
     EventTime,
     accumulated_walk,
     path_noise,
+    path_noises,
     root_between,
     root_change,
     time_width,
 )
-from dynamics.training.flow_path import FlowPath
+from dynamics.training.flow_path import FlowPath, Polynomials
 from dynamics.training.rate_events import rate_event
 from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
 
 UNRESOLVED = "not decidable: the errors of the integration change its time by more than itself"
-INTERIOR = (1 / 3, 2 / 3)
-"""Points within a step at which a rule is looked at, over its width."""
+INTERIOR = {True: 6, False: 2}
+"""Points within a step at which a rule of states is looked at: of `Polynomials`, and of the short
+steps of LSODA."""
+OF_RATES = {True: 1, False: 0}
+"""The same of a rule of rates, each of which costs a gradient."""
 FEW = 4
 """Steps in which no error is amplified."""
 NOWHERE = EventTime(None, UNRESOLVED)
@@ -79,9 +83,10 @@ def _uses_rates(path: FlowPath, rule: Crossing) -> bool:
     return any(symbol.name in path.problem.rates for symbol in rule.expression.free_symbols)
 
 
-def _scan(path: FlowPath, begin: float, interior: tuple[float, ...] = INTERIOR) -> FloatArray:
+def _scan(path: FlowPath, begin: float, rates: bool = False) -> FloatArray:
     """Times at which a condition is looked at: the nodes and points between, from begin on."""
-    inside = np.array([0.0, *interior])
+    points = 1 + (OF_RATES if rates else INTERIOR)[isinstance(path.at, Polynomials)]
+    inside = np.arange(points) / points
     steps = np.diff(path.nodes)
     times = (path.nodes[:-1, None] + steps[:, None] * inside[None, :]).ravel()
     times = np.append(times, path.nodes[-1])
@@ -107,13 +112,11 @@ def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
     rates = _uses_rates(path, rule)
     value, condition = _column(path, rule.expression), _condition(path, rule)
     before, largest, at_rest = begin, 0.0, False
-    # A rate costs a gradient at every point, so rates are looked at on the nodes alone.
-    for time, now, holds in _looks(path, begin, rule, (value, condition)):
+    for time, now, holds, noise in _looks(path, begin, rule, (value, condition)):
         at_rest = False
         if rule.resolution:
             largest = max(largest, abs(now))
             # A rate of exactly 0 counts only where the error of the path cannot have made it so.
-            noise = path_noise(path, value, time)
             at_rest = now != 0 and abs(now) <= rule.resolution * largest
             at_rest = at_rest or (noise > 0 and abs(now) <= noise)
             if at_rest or largest == 0:
@@ -136,14 +139,17 @@ def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
 
 def _looks(
     path: FlowPath, begin: float, rule: Crossing, functions: tuple[Column, Column]
-) -> Iterator[tuple[float, float, bool]]:
-    """Points of the path from begin on: time, value, and whether the rule holds there."""
+) -> Iterator[tuple[float, float, bool, float]]:
+    """Points of the path from begin on: time, value, whether the rule holds there, and the noise.
+
+    The noise is what the error of the path may change in the value, where the rule asks for it.
+    """
     value, condition = functions
     rates = _uses_rates(path, rule)
-    for times, rows in path.order_blocks(_scan(path, begin, () if rates else INTERIOR), rates):
-        yield from zip(
-            times.tolist(), value(rows).tolist(), (condition(rows) > 0).tolist(), strict=True
-        )
+    for times, rows in path.order_blocks(_scan(path, begin, rates), rates):
+        noise = path_noises(path, value, times) if rule.resolution else np.zeros(times.size)
+        holds = condition(rows) > 0
+        yield from zip(*(each.tolist() for each in (times, value(rows), holds, noise)), strict=True)
 
 
 def _at_once(path: FlowPath, value: Column, condition: Column, rates: bool) -> EventTime:

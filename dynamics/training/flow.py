@@ -161,7 +161,7 @@ def trajectory_of(
         settings={
             "time": time,
             "rtol": path.rtol,
-            "integrator": "extrapolation" if isinstance(path.at, Polynomials) else "LSODA",
+            "integrator": "collocation" if isinstance(path.at, Polynomials) else "LSODA",
             **problem.settings,
         },
         steps=np.empty(0, dtype=np.int64),

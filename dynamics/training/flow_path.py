@@ -105,8 +105,8 @@ class FlowPath:
         Relative tolerance of the path.
     derivatives : bool
         Whether rates are those of `at`; they are gradients at its states otherwise.
-    rows : dict
-        Order parameters that have been computed.
+    rows : (dict, dict)
+        Time -> order parameters that have been computed, without rates and with them.
     """
 
     problem: Problem
@@ -115,7 +115,9 @@ class FlowPath:
     error: Callable[[FloatArray], FloatArray]
     rtol: float = 0.0
     derivatives: bool = False
-    rows: dict[tuple[float, bool], FloatArray] = field(default_factory=dict)
+    rows: tuple[dict[float, FloatArray], dict[float, FloatArray]] = field(
+        default_factory=lambda: ({}, {})
+    )
 
     def states(self, times: FloatArray) -> FloatArray:
         """States at times, shape (T, n)."""
@@ -125,12 +127,11 @@ class FlowPath:
 
     def order(self, time: float, rates: bool) -> FloatArray:
         """Order parameters at a time, as one row; without rates the gradient is not computed."""
-        row = self.rows.get((time, rates))
-        if row is None:
-            row = self.order_rows(np.array([time], dtype=np.float64), rates)
-            # Rules look at the same points of the path, one after the other.
-            self.rows[time, rates] = row
-        return row
+        # Rules look at the same points of the path, one after the other.
+        known = self.rows[rates]
+        if time not in known:
+            known[time] = self.order_rows(np.array([time], dtype=np.float64), rates)[0]
+        return known[time][None, :]
 
     def order_rows(self, times: FloatArray, rates: bool) -> FloatArray:
         """Order parameters at times, shape (T, order parameters); see `order`."""
@@ -146,13 +147,11 @@ class FlowPath:
         done, count = 0, FIRST_LOOK if isinstance(self.at, Polynomials) else 1
         while done < times.size:
             part = times[done : done + count]
-            missing = [time for time in part.tolist() if (time, rates) not in self.rows]
+            known = self.rows[rates]
+            missing = [time for time in part.tolist() if time not in known]
             if missing:
-                rows = self.order_rows(np.array(missing), rates)
-                self.rows.update(
-                    ((time, rates), row[None, :]) for time, row in zip(missing, rows, strict=True)
-                )
-            yield part, np.concatenate([self.rows[time, rates] for time in part.tolist()])
+                known.update(zip(missing, self.order_rows(np.array(missing), rates), strict=True))
+            yield part, np.array([known[time] for time in part.tolist()])
             done, count = done + part.size, 2 * count if count > 1 else 1
 
 

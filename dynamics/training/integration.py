@@ -1,8 +1,8 @@
-r"""Integrating a gradient flow: by compiled extrapolation, or by LSODA of scipy.
+r"""Integrating a gradient flow: by compiled collocation, or by LSODA of scipy.
 
 alpha relaxes in a time of order 0.01 to 1 while gamma and rho move over 1e2 to 1e7, so the problem
-is stiff. Where the gradient is compiled and the state small, the linearly implicit Euler method is
-extrapolated (`dynamics.codegen.kernels.extrapolation`), with no Python between the steps; else
+is stiff. Where the gradient is compiled and the state small, it is integrated by collocation in
+logarithmic time (`dynamics.codegen.kernels.collocation`), with no Python between the steps; else
 LSODA integrates, with the problem's own Jacobian where it has one.
 """
 
@@ -44,7 +44,7 @@ class IntegratedFlow:
 
 
 def implicit_model(problem: Problem) -> AddressedModel | None:
-    """The compiled functions with which extrapolation integrates the flow; None where it does not.
+    """The compiled functions with which collocation integrates the flow; None where it does not.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def implicit_model(problem: Problem) -> AddressedModel | None:
 
 
 def is_compiled(problem: Problem) -> bool:
-    """Whether the flow of a problem is integrated by compiled extrapolation."""
+    """Whether the flow of a problem is integrated by compiled collocation."""
     return implicit_model(problem) is not None
 
 
@@ -83,7 +83,7 @@ def integrate_flow(
     rtol : float
         Relative tolerance.
     compiled : bool
-        Whether extrapolation is used where it can be; else LSODA.
+        Whether collocation is used where it can be; else LSODA.
     """
     model = implicit_model(problem) if compiled else None
     if model is None:

@@ -33,16 +33,16 @@ from dynamics.training.flow_path import CarriedRates, FlowPath, Polynomials, ord
 from dynamics.training.integration import integrate_again
 
 TIGHT, TIGHTER = 1e-12, 3e-13
-"""Relative tolerances of a stretch that is integrated again, by LSODA and by extrapolation."""
+"""Relative tolerances of a stretch that is integrated again, by LSODA and by collocation."""
 OF_CHANGE = 1e-7
-"""Tolerance over what changes in one relaxation time; extrapolation needs no more."""
+"""Tolerance over what changes in one relaxation time; collocation needs no more."""
 RELAXATIONS = 40.0
 """Relaxation times, at most, before and after a first guess that a stretch covers."""
 MARGIN = 5.0
 """Relaxation times by which the errors of all steps may exceed that of one, and move a guess."""
 DERIVATIVE = 50.0
 """Error of the derivative of a polynomial by the width of its step, over that of its values."""
-LONGEST = 4.0
+LONGEST = 2.0
 """Relaxation times of a part over which the gradient is carried, at most."""
 GAIN = 16.0
 """Error of carrying over steps of twice the width, over that of the width; at least."""
@@ -185,7 +185,7 @@ def _carried(path: FlowPath, end: float, relaxation: float) -> FlowPath | None:
     if not np.isfinite(slopes).all():
         return None
     carried = CarriedRates(at.path, at.start, at.model, times, slopes)
-    return replace(path, nodes=path.nodes[: last + 1], at=carried, derivatives=True, rows={})
+    return replace(path, nodes=path.nodes[: last + 1], at=carried, derivatives=True, rows=({}, {}))
 
 
 def _carried_noise(path: FlowPath, at: CarriedRates, time: float) -> FloatArray:

@@ -42,7 +42,7 @@ def solvers(problem):
     """Name -> function of a tolerance that returns the states at `TIMES`, ready to be timed."""
     start = problem.initial_state
     made = {
-        "extrapolation (attdyn)": lambda rtol: integrate_flow(
+        "collocation (attdyn)": lambda rtol: integrate_flow(
             problem, start, HORIZON, rtol
         ).path.states(TIMES),
         "LSODA (scipy)": lambda rtol: by_lsoda(problem, start, HORIZON, rtol).path.states(TIMES),
@@ -74,9 +74,9 @@ def test_work_and_precision(system, one_core, capsys):
         for name, rows in results.items():
             for rtol, error, seconds in rows:
                 print(f"  {name:<24}{rtol:8.0e}{error:10.1e}{1e3 * seconds:10.1f}")
-        ours = results["extrapolation (attdyn)"]
+        ours = results["collocation (attdyn)"]
         for name, rows in results.items():
-            # Time at the error that extrapolation has at 1e-8, between the points of each.
+            # Time at the error that collocation has at 1e-8, between the points of each.
             order = np.argsort(rows[:, 1])
             at = np.log(ours[TOLERANCES.index(1e-8), 1])
             there = np.exp(np.interp(at, np.log(rows[order, 1]), np.log(rows[order, 2])))

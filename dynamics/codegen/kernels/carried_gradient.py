@@ -35,14 +35,14 @@ TERMS = 14
 
 
 @exact
-def carry_gradient(times, nodes, coefficients, model, slopes):  # type: ignore[no-untyped-def]
+def carry_gradient(times, nodes, scales, coefficients, model, slopes):  # type: ignore[no-untyped-def]
     """Carry the gradient from the first of some times to all others.
 
     Parameters
     ----------
     times : float array, shape (T,)
         Ascending, within the path, as close as the error may be large.
-    nodes, coefficients
+    nodes, scales, coefficients
         The path, as of `dynamics.codegen.kernels.path_values.along`.
     model
         What the Hessian needs beside the state.
@@ -57,7 +57,7 @@ def carry_gradient(times, nodes, coefficients, model, slopes):  # type: ignore[n
         width = times[step + 1] - times[step]
         for k in range(3):
             between[k] = times[step] + width * (0.5 + (k - 1.0) * third)
-        along(between, nodes, coefficients, states, rates)
+        along(between, nodes, scales, coefficients, states, rates)
         for k in range(3):
             hessian(states[k], model, jacobians[k])
         magnus(width, jacobians, exponent)

@@ -1,5 +1,6 @@
 """States on a path of polynomials, and what is read off many states, in one call."""
 
+from math import log1p
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,15 @@ summary: Any = None  # supplied by the generated file
 
 
 @exact
-def along(times, nodes, coefficients, states, rates):  # type: ignore[no-untyped-def]
-    """States at times of a path that `extrapolation.integrate` has made, and their derivatives.
+def along(times, nodes, scales, coefficients, states, rates):  # type: ignore[no-untyped-def]
+    """States at times of a path that `collocation.integrate` has made, and their derivatives.
 
     Parameters
     ----------
     times : float array, shape (T,)
         Within the path.
-    nodes : float array, shape (steps + 1,)
-    coefficients : float array, shape (steps, ROWS + 2, n)
+    nodes, scales, coefficients
+        The path, as of `dynamics.codegen.kernels.collocation.Path`.
     states, rates : float arrays, shape (T, n)
         Filled with the polynomials and their derivatives by the time.
     """
@@ -33,26 +34,28 @@ def along(times, nodes, coefficients, states, rates):  # type: ignore[no-untyped
                 low = middle + 1
             else:
                 high = middle
-        end = nodes[low + 1]
-        width = end - nodes[low]
-        position = (times[row] - end) / width
+        # The position in logarithmic time, from the end of the step, where it is 0.
+        width = log1p((nodes[low + 1] - nodes[low]) / scales[low])
+        since = times[row] - nodes[low]
+        position = log1p(since / scales[low]) / width - 1.0
+        pace = 1.0 / (width * (scales[low] + since))
         for k in range(size):
             value, slope = coefficients[low, degree, k], 0.0
             for power in range(degree - 1, -1, -1):
                 slope = slope * position + value
                 value = value * position + coefficients[low, power, k]
-            states[row, k], rates[row, k] = value, slope / width
+            states[row, k], rates[row, k] = value, slope * pace
 
 
 @exact
-def order_along(times, nodes, coefficients, model, out):  # type: ignore[no-untyped-def]
+def order_along(times, nodes, scales, coefficients, model, out):  # type: ignore[no-untyped-def]
     """Order parameters along a path, with rates that are derivatives of its polynomials.
 
     Where the state relaxes quickly, a gradient magnifies the error of the state, and this does not.
 
     Parameters
     ----------
-    times, nodes, coefficients
+    times, nodes, scales, coefficients
         As of `along`.
     model
         What order parameters need beside the state.
@@ -60,7 +63,7 @@ def order_along(times, nodes, coefficients, model, out):  # type: ignore[no-unty
     """
     shape = (times.size, coefficients.shape[2])
     states, rates = np.empty(shape), np.empty(shape)
-    along(times, nodes, coefficients, states, rates)
+    along(times, nodes, scales, coefficients, states, rates)
     for row in range(times.size):
         for k in range(shape[1]):
             rates[row, k] = -rates[row, k]

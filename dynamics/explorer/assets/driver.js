@@ -23,36 +23,55 @@ function problemAt(constants) {
   return latest.problem;
 }
 
+/** Memory of an integration of n entries, as `dynamics.codegen.kernels.collocation.Room`. */
+function roomOf(n) {
+  const s = LOOPS.STAGES;
+  return {
+    stages: zeros([s, n], Float64Array),
+    slopes: zeros([s, n], Float64Array),
+    inner: new Float64Array(n),
+    jacobians: zeros([2, n, n], Float64Array),
+    matrix: zeros([s * n, s * n], Float64Array),
+    pivots: new Int32Array(s * n),
+    change: new Float64Array(s * n),
+    last: zeros([s + 1, n], Float64Array),
+  };
+}
+
 /** Integrate the flow, from its start or from a node: the path, and how it ended. */
 function integrated(problem, horizon, relative, begin = { time: 0, state: problem.start }) {
   const n = problem.size, state = Float64Array.from(begin.state), most = 64;
   const floor = state.map((x) => 1e-3 * relative * Math.max(Math.abs(x), 1e-2));
   const refused = new Float64Array(n).fill(NaN);
-  const control = { now: Float64Array.of(begin.time, horizon, 0, 4), relative, floor, refused };
-  const nodes = [begin.time], pieces = [], width = LOOPS.ROWS + 2;
+  const now = Float64Array.of(begin.time, horizon, 0, 0, 0, 0, 0);
+  const control = { now, relative, floor, refused }, room = roomOf(n);
+  const nodes = [begin.time], scales = [], pieces = [], width = LOOPS.STAGES + 1;
   let end = LOOPS.FULL;
   while (end === LOOPS.FULL && nodes.length <= MOST_STEPS) {
     const coefficients = zeros([most, width, n], Float64Array);
-    const path = { nodes: new Float64Array(most + 1), coefficients };
+    const path = { nodes: new Float64Array(most + 1), scales: new Float64Array(most), coefficients };
     let steps;
-    [steps, end] = LOOPS.integrate(state, problem, control, path);
+    [steps, end] = LOOPS.integrate(state, problem, LOOPS.TABLE, control, path, room);
     nodes.push(...path.nodes.subarray(1, steps + 1));
+    scales.push(...path.scales.subarray(0, steps));
     pieces.push(coefficients.data.subarray(0, steps * width * n));
   }
   const data = new Float64Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
   pieces.reduce((at, piece) => (data.set(piece, at), at + piece.length), 0);
-  const path = new Path(problem, Float64Array.from(nodes), data, begin.state);
+  const steps = { nodes: Float64Array.from(nodes), scales: Float64Array.from(scales), data };
+  const path = new Path(problem, steps, begin.state);
   const outcome = end === LOOPS.DONE ? "horizon" : end === LOOPS.FULL ? "interrupted" : "diverged";
   return { path, outcome };
 }
 
 /** A flow that has been integrated. */
 class Path {
-  constructor(problem, nodes, data, start) {
+  constructor(problem, { nodes, scales, data }, start) {
     this.problem = problem;
     this.nodes = nodes;
+    this.scales = scales;
     this.start = start;
-    this.coefficients = { data, shape: [nodes.length - 1, LOOPS.ROWS + 2, problem.size] };
+    this.coefficients = { data, shape: [nodes.length - 1, LOOPS.STAGES + 1, problem.size] };
     this.end = nodes[nodes.length - 1];
     this.rows = new Map();
     this.slope = new Float64Array(problem.size);
@@ -64,7 +83,7 @@ class Path {
     if (this.nodes.length < 2 || time <= this.nodes[0]) return Float64Array.from(this.start);
     const states = { data: new Float64Array(n), shape: [1, n] };
     const rates = { data: new Float64Array(n), shape: [1, n] };
-    LOOPS.along(Float64Array.of(time), this.nodes, this.coefficients, states, rates);
+    LOOPS.along(Float64Array.of(time), this.nodes, this.scales, this.coefficients, states, rates);
     return states.data;
   }
 

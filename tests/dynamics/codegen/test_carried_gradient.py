@@ -59,4 +59,4 @@ def test_a_gradient_that_has_decayed_keeps_its_relative_error(system):
     assert carried < 1e-6
     assert read > 10 * carried
     run = dynamics.flow(problem, 2.0)
-    assert run.settings["integrator"] == "extrapolation"
+    assert run.settings["integrator"] == "collocation"

@@ -58,7 +58,7 @@ def test_flows_are_the_same_alone_together_and_in_any_number_of_threads(system):
 def test_a_run_says_which_integrator_it_had(system):
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
     kinds = [dynamics.flow(problem, 10.0, compiled=c).settings["integrator"] for c in (True, False)]
-    assert kinds == ["extrapolation", "LSODA"]
+    assert kinds == ["collocation", "LSODA"]
     large = system.FullPopulation(system.Parameters(D=8, C=2))
     assert dynamics.flow(large, 1.0).settings["integrator"] == "LSODA"
 
@@ -72,7 +72,7 @@ def test_a_comparison_has_one_integrator(system):
     assert {run.settings["integrator"] for run in (made.reduced, made.full)} == {"LSODA"}
     law = system.Parameters(D=4, C=2)
     made = dynamics.compare(system.ReducedPopulation(law), system.FullPopulation(law), time=5.0)
-    assert {run.settings["integrator"] for run in (made.reduced, made.full)} == {"extrapolation"}
+    assert {run.settings["integrator"] for run in (made.reduced, made.full)} == {"collocation"}
     assert max(made.deviation.values()) < 1e-7
 
 

@@ -106,8 +106,13 @@ def test_the_fast_plane_has_the_slow_manifold_as_its_first_nullcline(problem, fa
             assert abs(found["value"][0]) < 1e-11 * found["gross"][0]
     (branch,) = fast_plane.nullclines["alpha"].branches
     order = np.argsort(slow.at["gamma"])
-    drawn = np.interp(branch[:, 1], slow.at["gamma"][order], slow.values[0][order])
-    np.testing.assert_allclose(branch[:, 0], drawn, atol=5e-4)
+    levels = slow.at["gamma"][order]
+    drawn = np.interp(branch[:, 1], levels, slow.values[0][order])
+    # Where the run turns rho has a kink, across which a chord is no approximation.
+    turn = fast_plane.runs[0]["gamma"].max()
+    away = np.abs(branch[:, 1] - turn) > 2 * np.diff(levels).max()
+    assert away.sum() > 60
+    np.testing.assert_allclose(branch[away, 0], drawn[away], atol=5e-4)
 
 
 def test_rates_that_the_problem_itself_does_not_know_are_not_shown():

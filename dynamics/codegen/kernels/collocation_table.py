@@ -1,0 +1,83 @@
+r"""The constants of collocation at the Radau points of a step.
+
+The points :math:`0 < c_1 < \dots < c_s = 1` are the zeros of :math:`P_{s-1} - P_s`, with Legendre
+polynomials on [0, 1], and :math:`a_{ij} = \int_0^{c_i} \ell_j` of the Lagrange polynomials
+:math:`\ell_j` of the points. Between the ends of a step the path is the polynomial of degree s
+through the start and the values at all points.
+
+Source: E. Hairer and G. Wanner, Solving Ordinary Differential Equations II, section IV.5 (Radau
+IIA methods).
+"""
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import legendre, polynomial
+from numpy.typing import NDArray
+
+STAGES = 7
+"""Points of a step, s."""
+ENDING = 3
+"""Legendre coefficients from which the error of a step is estimated."""
+
+
+class Table(NamedTuple):
+    """What a step is computed with.
+
+    Attributes
+    ----------
+    points : float array, shape (STAGES,)
+        c.
+    weights : float array, shape (STAGES, STAGES)
+        a.
+    ending : float array, shape (ENDING, STAGES)
+        The last Legendre coefficients of the polynomial that is 0 at the start, from its values.
+    powers : float array, shape (STAGES + 1, STAGES)
+        Its coefficients of powers of (position - 1), from its values.
+    """
+
+    points: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    ending: NDArray[np.float64]
+    powers: NDArray[np.float64]
+
+
+@cache
+def table() -> Table:
+    """The constants of the method with `STAGES` points."""
+    difference = np.zeros(STAGES + 1)
+    difference[STAGES - 1 :] = 1.0, -1.0
+    points = _zeros(difference)
+    # Everything below in Legendre polynomials of x = 2 position - 1, which are well conditioned.
+    of_values = np.linalg.inv(legendre.legvander(points, STAGES - 1))
+    integrals = [
+        legendre.legval(points, 0.5 * legendre.legint(unit, lbnd=-1))
+        for unit in np.eye(STAGES)
+    ]
+    through_start = np.linalg.inv(legendre.legvander(np.append(-1.0, points), STAGES))[:, 1:]
+    shifted = [_about_the_end(legendre.leg2poly(unit)) for unit in np.eye(STAGES + 1)]
+    return Table(
+        0.5 * (points + 1.0),
+        np.ascontiguousarray(np.transpose(integrals) @ of_values),
+        np.ascontiguousarray(through_start[-ENDING:]),
+        np.ascontiguousarray(np.transpose(shifted) @ through_start),
+    )
+
+
+def _zeros(series: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The zeros of a Legendre series, to rounding; the last is 1."""
+    zeros = np.sort(legendre.legroots(series).real)
+    slope = legendre.legder(series)
+    for _ in range(3):
+        zeros -= legendre.legval(zeros, series) / legendre.legval(zeros, slope)
+    zeros[-1] = 1.0
+    return zeros
+
+
+def _about_the_end(powers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Powers of x as powers of (position - 1), x = 1 + 2 (position - 1); shape (STAGES + 1,)."""
+    result = np.zeros(STAGES + 1)
+    for power, value in enumerate(powers):
+        result[: power + 1] += value * polynomial.polypow([1.0, 2.0], power)
+    return result
