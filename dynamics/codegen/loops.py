@@ -27,7 +27,8 @@ from dynamics.codegen.addresses import (
 )
 from dynamics.codegen.kernels import advance as descent
 from dynamics.codegen.kernels import carried_gradient, collocation, path_values
-from dynamics.codegen.kernels.collocation import DONE, FULL, STUCK, Control, Path, Room, new_room
+from dynamics.codegen.kernels.collocation import DONE, FULL, STUCK, Path
+from dynamics.codegen.kernels.collocation_equations import Control, Room, new_room
 from dynamics.codegen.kernels.collocation_table import STAGES, Table, table
 
 __all__ = [
@@ -53,7 +54,8 @@ FloatArray = NDArray[np.float64]
 
 BY_ADDRESS = f"""
 from dynamics.codegen.calls import call
-from dynamics.codegen.kernels.collocation import Control, Path, Room
+from dynamics.codegen.kernels.collocation import Path
+from dynamics.codegen.kernels.collocation_equations import Control, Room
 from dynamics.codegen.kernels.collocation_table import Table
 
 

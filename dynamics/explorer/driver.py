@@ -17,7 +17,8 @@ import sympy
 from dynamics import codegen
 from dynamics.codegen.kernels import advance as descent
 from dynamics.codegen.kernels import collocation, path_values
-from dynamics.codegen.kernels.collocation import DONE, FULL, STUCK, Control, Path, Room
+from dynamics.codegen.kernels.collocation import DONE, FULL, STUCK, Path
+from dynamics.codegen.kernels.collocation_equations import Control, Room
 from dynamics.codegen.kernels.collocation_table import STAGES, Table, table
 from dynamics.explorer.javascript import Kernels
 from dynamics.explorer.kinds import MATRIX, NUMBER, OPAQUE, VECTOR, Array, Kind, Tuple
@@ -72,9 +73,8 @@ def _constants() -> str:
     for name, values in table()._asdict().items():
         entries = f"Float64Array.of({', '.join(map(repr, values.ravel().tolist()))})"
         shape = list(values.shape)
-        fields.append(
-            f"{name}: {entries}" if values.ndim == 1 else f"{name}: {{ data: {entries}, shape: {shape} }}"
-        )
+        matrix = f"{{ data: {entries}, shape: {shape} }}"
+        fields.append(f"{name}: {entries if values.ndim == 1 else matrix}")
     return f"{{ {', '.join(fields)} }}"
 
 

@@ -24,67 +24,46 @@ selection in implicit Runge-Kutta methods, ACM TOMS 20 (1994); J. P. Boyd, Cheby
 Spectral Methods, section 2.12 (errors from the last coefficients).
 """
 
-from math import exp, expm1, isfinite, log1p, sqrt
+from math import expm1, isfinite, log1p
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynamics.codegen.kernels import exact
-from dynamics.codegen.kernels.collocation_table import STAGES
-from dynamics.codegen.kernels.linear_algebra import (
-    all_finite,
-    copy,
-    factorize,
-    largest_sum,
-    solve,
+from dynamics.codegen.kernels.collocation_equations import (
+    GROWTH,
+    HORIZON,
+    LAST_ERROR,
+    LAST_WIDTH,
+    SCALE,
+    TIME,
+    WIDTH,
+    assemble,
+    compose,
+    differentiate,
+    improve,
+    moved_and_error,
+    predict,
 )
+from dynamics.codegen.kernels.collocation_table import STAGES
+from dynamics.codegen.kernels.linear_algebra import all_finite, copy, factorize, largest_sum
 
 gradient: Any = None  # supplied by the generated file
-hessian: Any = None  # supplied by the generated file
-has_hessian: Any = None  # supplied by the generated file
 
 DONE, FULL, STUCK = 0, 1, 2
 """How `integrate` ended: at the end, at the end of its buffers, or where no step can be made."""
-TIME, HORIZON, SCALE, WIDTH, LAST_WIDTH, LAST_ERROR, GROWTH = 0, 1, 2, 3, 4, 5, 6
-"""Entries of ``Control.now``."""
 FIRST_MOVE = 0.2
 """The time scale of the start, over one by the size of J there."""
-FARTHEST = 2.0
-"""Widths of the last step by which its polynomial is continued, at most."""
 MOST_ITERATIONS = 9
 CONVERGED, STALLED = 0.02, 0.1
 """Errors of an iteration, over what a step may err: where it ends, and where rounding ends it."""
 SAFETY, SHRINK, GROW, CAREFUL = 0.8, 0.2, 4.0, 1.2
 """Of the next width: a factor, its least and greatest change, and the latter after a failure."""
-LEAST_DECAY = 0.03
-"""Decay from one Legendre coefficient to the next that is believed, at least."""
 HOPELESS = 8.0
 """Errors of a step from which iterations that have not converged need not go on."""
 SPACING = 1e-15
 """Widths below this part of the time are none."""
-
-
-class Control(NamedTuple):
-    """Where an integration is, and what it may err.
-
-    Attributes
-    ----------
-    now : float array, shape (7,)
-        Time; horizon; w (0: to be chosen); width in u of the next step; width and error of the last
-        one (0: none); the greatest change of the next width.
-    relative : float
-        Error that a step may make, over the size of an entry.
-    floor : float array, shape (n,)
-        Error that a step may make in any case.
-    refused : float array, shape (n,)
-        The last state that had no gradient.
-    """
-
-    now: NDArray[np.float64]
-    relative: float
-    floor: NDArray[np.float64]
-    refused: NDArray[np.float64]
 
 
 class Path(NamedTuple):
@@ -103,52 +82,6 @@ class Path(NamedTuple):
     nodes: NDArray[np.float64]
     scales: NDArray[np.float64]
     coefficients: NDArray[np.float64]
-
-
-class Room(NamedTuple):
-    """Memory of an integration of n entries, which goes on with it.
-
-    Attributes
-    ----------
-    stages : float array, shape (STAGES, n)
-        Z.
-    slopes : float array, shape (STAGES, n)
-        g at every point.
-    inner : float array, shape (n,)
-        A state within a step.
-    jacobians : float array, shape (2, n, n)
-        J at the beginning of the step and at its end.
-    matrix : float array, shape (STAGES n, STAGES n)
-        Of (2), and its LU factors.
-    pivots : int array, shape (STAGES n,)
-    change : float array, shape (STAGES n,)
-        The right-hand side of (2), and its solution.
-    last : float array, shape (STAGES + 1, n)
-        Coefficients of the last step.
-    """
-
-    stages: NDArray[np.float64]
-    slopes: NDArray[np.float64]
-    inner: NDArray[np.float64]
-    jacobians: NDArray[np.float64]
-    matrix: NDArray[np.float64]
-    pivots: NDArray[np.int64]
-    change: NDArray[np.float64]
-    last: NDArray[np.float64]
-
-
-def new_room(size: int) -> Room:
-    """Memory of an integration of so many entries."""
-    return Room(
-        np.zeros((STAGES, size)),
-        np.zeros((STAGES, size)),
-        np.zeros(size),
-        np.zeros((2, size, size)),
-        np.zeros((STAGES * size, STAGES * size)),
-        np.zeros(STAGES * size, np.int64),
-        np.zeros(STAGES * size),
-        np.zeros((STAGES + 1, size)),
-    )
 
 
 @exact
@@ -227,37 +160,6 @@ def begin(state, model, control, room):  # type: ignore[no-untyped-def]
 
 
 @exact
-def differentiate(state, model, room, which):  # type: ignore[no-untyped-def]
-    """J at a state, compiled or from central differences; False where it is not finite.
-
-    Parameters
-    ----------
-    state : float array, shape (n,)
-    model
-        What gradient and Hessian need beside the state.
-    room : Room
-        One of its ``jacobians`` is filled.
-    which : int
-        0 or 1.
-    """
-    jacobian = room.jacobians[which]
-    if has_hessian(model):
-        hessian(state, model, jacobian)
-    else:
-        inner, high, low = room.change[: state.size], room.slopes[0], room.slopes[1]
-        for k in range(state.size):
-            copy(state, inner)
-            width = 1e-5 * max(abs(state[k]), 1e-2)
-            inner[k] = state[k] + width
-            gradient(inner, model, high)
-            inner[k] = state[k] - width
-            gradient(inner, model, low)
-            for i in range(state.size):
-                jacobian[i, k] = (high[i] - low[i]) / (2.0 * width)
-    return isfinite(largest_sum(jacobian))
-
-
-@exact
 def attempt(state, width, model, table, control, room):  # type: ignore[no-untyped-def]
     """Try a step: on success ``room.stages`` is Z; the width of the next step is chosen.
 
@@ -291,7 +193,7 @@ def attempt(state, width, model, table, control, room):  # type: ignore[no-untyp
             return shortened(0.25 * width, now)
         moved, error = moved_and_error(state, table.ending, control, room)
         rate = moved / last if iteration > 1 else 1.0
-        if not isfinite(moved):
+        if not isfinite(moved + error):
             return shortened(0.25 * width, now)
         stalls = iteration > 2 and rate >= 1.0
         if moved <= CONVERGED or (rate < 1.0 and moved * rate / (1.0 - rate) <= CONVERGED):
@@ -316,132 +218,6 @@ def attempt(state, width, model, table, control, room):  # type: ignore[no-untyp
 
 
 @exact
-def predict(width, points, last_width, room):  # type: ignore[no-untyped-def]
-    """Z from the polynomial of the last step; 0 where there is none.
-
-    Parameters
-    ----------
-    width : float
-    points : float array, shape (STAGES,)
-        c.
-    last_width : float
-        Width of the last step; 0 where there is none.
-    room : Room
-    """
-    for i in range(STAGES):
-        ahead = 0.0
-        if last_width > 0.0:
-            ahead = min(points[i] * width / last_width, FARTHEST)
-        for k in range(room.stages.shape[1]):
-            value = 0.0
-            for power in range(STAGES, 0, -1):
-                value = (value + room.last[power, k]) * ahead
-            room.stages[i, k] = value
-
-
-@exact
-def assemble(width, scale, table, room):  # type: ignore[no-untyped-def]
-    """The matrix of (2).
-
-    Parameters
-    ----------
-    width, scale : float
-        D, and w at the beginning of the step.
-    table : Table
-    room : Room
-        With J at both ends.
-    """
-    size = room.stages.shape[1]
-    for j in range(STAGES):
-        part, weight = table.points[j], width * scale * exp(table.points[j] * width)
-        for m in range(size):
-            for k in range(size):
-                first = room.jacobians[0, m, k]
-                entry = weight * (first + part * (room.jacobians[1, m, k] - first))  # (2)
-                for i in range(STAGES):
-                    room.matrix[i * size + m, j * size + k] = table.weights[i, j] * entry
-    for i in range(room.matrix.shape[0]):
-        room.matrix[i, i] += 1.0
-
-
-@exact
-def improve(state, width, model, table, control, room):  # type: ignore[no-untyped-def]
-    """One iteration of (2); False where a state has no gradient.
-
-    Parameters
-    ----------
-    state : float array, shape (n,)
-    width : float
-    model, table, control
-        As of `integrate`.
-    room : Room
-        With the factors of the matrix; its ``stages`` are changed by ``change``.
-    """
-    size, scale = state.size, control.now[SCALE]
-    for j in range(STAGES):
-        for k in range(size):
-            room.inner[k] = state[k] + room.stages[j, k]
-        gradient(room.inner, model, room.slopes[j])
-        if not all_finite(room.slopes[j]):
-            copy(room.inner, control.refused)
-            return False
-        weight = width * scale * exp(table.points[j] * width)
-        for k in range(size):
-            room.slopes[j, k] *= weight
-    for i in range(STAGES):
-        for k in range(size):
-            total = room.stages[i, k]
-            for j in range(STAGES):
-                total += table.weights[i, j] * room.slopes[j, k]  # (1)
-            room.change[i * size + k] = -total
-    solve(room.matrix, room.pivots, room.change)
-    for i in range(STAGES):
-        for k in range(size):
-            room.stages[i, k] += room.change[i * size + k]
-    return True
-
-
-@exact
-def moved_and_error(state, ending, control, room):  # type: ignore[no-untyped-def]
-    """The largest change of an iteration and the estimate of the error, over what is allowed.
-
-    The error is the next Legendre coefficient, if the last ones go on to decay as they do.
-
-    Parameters
-    ----------
-    state : float array, shape (n,)
-        At the beginning of the step.
-    ending : float array, shape (ENDING, STAGES)
-    control : Control
-    room : Room
-
-    Returns
-    -------
-    (float, float)
-    """
-    size, moved, error = state.size, 0.0, 0.0
-    for k in range(size):
-        end = abs(state[k] + room.stages[STAGES - 1, k])
-        allowed = control.floor[k] + control.relative * max(abs(state[k]), end)
-        third, second, last = 0.0, 0.0, 0.0
-        for i in range(STAGES):
-            moved = larger(moved, abs(room.change[i * size + k]) / allowed)
-            third += ending[0, i] * room.stages[i, k]
-            second += ending[1, i] * room.stages[i, k]
-            last += ending[2, i] * room.stages[i, k]
-        last, second, third = abs(last), abs(second), abs(third)
-        decay = max(last / max(second, 1e-300), sqrt(last / max(third, 1e-300)))
-        error = larger(error, last / allowed * min(1.0, max(LEAST_DECAY, decay)))
-    return moved, error
-
-
-@exact
-def larger(one, other):  # type: ignore[no-untyped-def]
-    """The larger of two numbers; none if the second is none."""
-    return one if one >= other else other
-
-
-@exact
 def wider(error):  # type: ignore[no-untyped-def]
     """The next width over that of a step with an error, if the error alone decided."""
     return SAFETY * (1.0 / max(error, 1e-12)) ** (1.0 / (STAGES + 2.0))
@@ -449,7 +225,13 @@ def wider(error):  # type: ignore[no-untyped-def]
 
 @exact
 def shortened(width, now):  # type: ignore[no-untyped-def]
-    """Note that a step failed, and the width of the next attempt; returns False."""
+    """Note that a step failed, and the width of the next attempt; returns False.
+
+    Parameters
+    ----------
+    width : float
+    now : float array, shape (7,)
+    """
     now[WIDTH], now[GROWTH] = width, CAREFUL
     return False
 
@@ -475,26 +257,3 @@ def choose(width, factor, error, iterations, now):  # type: ignore[no-untyped-de
         growth = 0.9 if iterations == 7 else 0.7
     now[WIDTH] = width * min(min(growth, now[GROWTH]), max(SHRINK, factor))
     now[LAST_WIDTH], now[LAST_ERROR], now[GROWTH] = width, max(error, 1e-3), GROW
-
-
-@exact
-def compose(state, powers, stages, coefficients):  # type: ignore[no-untyped-def]
-    """The polynomial of a step.
-
-    Parameters
-    ----------
-    state : float array, shape (n,)
-        At the beginning of the step.
-    powers : float array, shape (STAGES + 1, STAGES)
-    stages : float array, shape (STAGES, n)
-        Z.
-    coefficients : float array, shape (STAGES + 1, n)
-        Filled.
-    """
-    for k in range(state.size):
-        coefficients[0, k] = state[k] + stages[STAGES - 1, k]
-        for power in range(1, STAGES + 1):
-            total = 0.0
-            for i in range(STAGES):
-                total += powers[power, i] * stages[i, k]
-            coefficients[power, k] = total

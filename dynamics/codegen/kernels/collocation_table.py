@@ -52,8 +52,7 @@ def table() -> Table:
     # Everything below in Legendre polynomials of x = 2 position - 1, which are well conditioned.
     of_values = np.linalg.inv(legendre.legvander(points, STAGES - 1))
     integrals = [
-        legendre.legval(points, 0.5 * legendre.legint(unit, lbnd=-1))
-        for unit in np.eye(STAGES)
+        legendre.legval(points, 0.5 * legendre.legint(unit, lbnd=-1)) for unit in np.eye(STAGES)
     ]
     through_start = np.linalg.inv(legendre.legvander(np.append(-1.0, points), STAGES))[:, 1:]
     shifted = [_about_the_end(legendre.leg2poly(unit)) for unit in np.eye(STAGES + 1)]

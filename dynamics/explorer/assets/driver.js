@@ -23,7 +23,7 @@ function problemAt(constants) {
   return latest.problem;
 }
 
-/** Memory of an integration of n entries, as `dynamics.codegen.kernels.collocation.Room`. */
+/** Memory of an integration of n entries, as `dynamics.codegen.kernels.collocation_equations.Room`. */
 function roomOf(n) {
   const s = LOOPS.STAGES;
   return {

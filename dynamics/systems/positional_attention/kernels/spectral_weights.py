@@ -51,6 +51,8 @@ def plan_sums(tables, law, columns, guess, limits):  # type: ignore[no-untyped-d
         if largest <= least or not columns.scanned[c] or 0.0 <= columns.errors[c] <= done:
             continue
         plan(law, columns, c, guess, allowed)
+        if not columns.error[c] < largest:  # the integral would say less than the bound
+            columns.contour[c] = -1
         if columns.contour[c] < 0:  # no contour: all of it is uncertain
             continue
         h = np.ascontiguousarray(tables[0, :, c])

@@ -84,6 +84,17 @@ def test_sums_of_many_patches_are_no_reason_to_refuse(system):
     assert (known["bound"] <= 1e-8 * known["gross"]).all()
 
 
+@pytest.mark.parametrize("alpha", [3.0, 40.0])
+def test_an_integral_that_rounding_would_fill_is_not_computed(system, alpha):
+    """No contour is left whose rounding is below the bound: it took 1e8 nodes, or minutes."""
+    parameters = system.Parameters(D=8, C=2, nu=1.0, beta=20.0)
+    problem = system.ReducedPopulation(parameters, "spectral")
+    assert np.isnan(problem.gradient(np.array([alpha, 0.0, 0.0]))).all()
+    nodes, status = problem.addressed.data.report
+    assert (nodes < 1e4, status) == (True, 3.0)
+    assert problem.error_bound(np.array([0.1, 0.0, 0.0]))["bound"][0] < 1e-8
+
+
 @pytest.mark.parametrize("alpha", [1.0, 5.0])
 def test_types_that_a_law_leaves_out_scale_no_weight(system, alpha):
     """Sets of one sign have the largest |h|; in the mixed law they have no probability."""
