@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -228,7 +229,10 @@ class Trajectory:
 
 def series(rows: Sequence[Mapping[str, float]]) -> dict[str, FloatArray]:
     """Observables of every record as arrays; NaN where a record lacks one."""
-    names = dict.fromkeys(name for row in rows for name in row)
+    names = [*dict.fromkeys(name for row in rows for name in row)]
+    if len(names) > 1 and all(len(row) == len(names) for row in rows):
+        columns = np.array(list(map(itemgetter(*names), rows)), dtype=np.float64).T
+        return dict(zip(names, np.ascontiguousarray(columns), strict=True))
     return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
 
 

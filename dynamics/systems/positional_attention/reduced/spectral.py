@@ -10,6 +10,7 @@ relative to the net would mean nothing.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
@@ -103,20 +104,41 @@ class Spectral(Expectation):
 
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Gradients, risk, and the bound relative to the gross."""
-        known = [self.certify(state) for state in states]
+        import numba
+
+        known, threads = [], numba.get_num_threads()
+        with ThreadPoolExecutor(1) as ahead:
+            pending = ahead.submit(self._shares, states[0])
+            # One thread computes the shares of the next state meanwhile.
+            numba.set_num_threads(max(1, threads - 1))
+            try:
+                for k, state in enumerate(states):
+                    exact = pending.result()
+                    if k + 1 < len(states):
+                        pending = ahead.submit(self._shares, states[k + 1])
+                    known.append(self._certified(state, exact))
+            finally:
+                numba.set_num_threads(threads)
         values = np.array([each["value"] for each in known])
         ratios = [rounding.relative(each["bound"], each["gross"]) for each in known]
         return values[:, :3], {"risk": values[:, 3], "certificate": np.array(ratios)}
 
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross and bound, from one set of weights: of the integrals, and of rounding."""
+        return self._certified(state, self._shares(state))
+
+    def _shares(self, state: FloatArray) -> rounding.Shares:
+        """The shares at a state in the longest floats."""
+        data = self.data
+        numbers = state, data.constants, data.latents[2]
+        return rounding.shares(self.parameters.p, *numbers, data.multiples, data.sum_index)
+
+    def _certified(self, state: FloatArray, exact: rounding.Shares) -> dict[str, FloatArray]:
         value, data = np.empty(4), self.data
         value[:3] = loops.gradient(self.addressed, state)
         value[3] = np.nan if data.report[1] else data.values[3]
         share, bound = np.append(data.share, 1.0), np.full(4, np.inf)
         if np.isfinite(value).all():
-            numbers = state, data.constants, data.latents[2]
-            exact = rounding.shares(self.parameters.p, *numbers, data.multiples, data.sum_index)
             bound = share * (data.bounds + rounding_bound(data, exact) + self._left_out(state))
             bound = np.where(np.isfinite(bound), bound, np.inf) + rounding.FLOOR
         return {"value": value, "gross": data.gross * share, "bound": bound}
