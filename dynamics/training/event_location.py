@@ -33,6 +33,8 @@ INTERIOR = {True: 6, False: 2}
 steps of LSODA."""
 OF_RATES = {True: 1, False: 0}
 """The same of a rule of rates, each of which costs a gradient."""
+EARLY = np.geomspace(1e-6, 1e-1, 6)
+"""Parts of the first step at which a rule is looked at too: what holds at once may cease soon."""
 FEW = 4
 """Steps in which no error is amplified."""
 NOWHERE = EventTime(None, UNRESOLVED)
@@ -90,6 +92,8 @@ def _scan(path: FlowPath, begin: float, rates: bool = False) -> FloatArray:
     steps = np.diff(path.nodes)
     times = (path.nodes[:-1, None] + steps[:, None] * inside[None, :]).ravel()
     times = np.append(times, path.nodes[-1])
+    if begin == 0.0:
+        times = np.union1d(times, path.nodes[1] * EARLY)
     return np.concatenate([[begin], times[times > begin]])
 
 

@@ -21,7 +21,7 @@ from dynamics.training.flow_path import FlowPath, Polynomials, compiled_model
 from dynamics.training.progress import bar, interruption
 
 MAX_STEPS = 200_000
-MOST_IMPLICIT = 64
+MOST_IMPLICIT = 32
 """Entries of the largest state whose linear systems the compiled integrator solves."""
 
 

@@ -289,3 +289,15 @@ def test_what_holds_at_once_is_at_time_0_and_what_rounding_does_is_none(beta, rt
     event = dynamics.flow(problem, time=100.0, rtol=rtol).events["patch_association"]
     assert event.reached == (beta > 0)
     assert not event or (event.time, event.uncertainty) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("rtol", [1e-8, 1e-11])
+def test_what_holds_at_once_may_cease_within_the_first_step(rtol, system):
+    """The margin gamma - rho grows from 0 until 1e-4, to 1e-11, and is negative from then on."""
+    settings = {"D": 16, "C": 2, "q": 0.9, "nu": 1.96e-3}
+    problem = system.ReducedPopulation(system.Parameters(**settings), "exact")
+    slope = problem.gradient(problem.initial_state)
+    assert slope[2] > slope[1]
+    run = dynamics.flow(problem, time=10.0, rtol=rtol, record=[1e-3, 10.0])
+    assert (run["gamma"] < run["rho"]).all()
+    assert run.events["patch_association"].time == 0.0
