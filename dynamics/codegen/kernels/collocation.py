@@ -40,10 +40,10 @@ from dynamics.codegen.kernels.collocation_equations import (
     TIME,
     WIDTH,
     assemble,
-    compose,
     differentiate,
-    improve,
+    fill_polynomial,
     moved_and_error,
+    newton_iteration,
     predict,
 )
 from dynamics.codegen.kernels.collocation_table import STAGES
@@ -120,9 +120,9 @@ def integrate(state, model, table, control, path, room):  # type: ignore[no-unty
         span = now[SCALE] * expm1(width)
         if not span > SPACING * now[TIME] or span < 1e-300:
             return steps, STUCK
-        if not attempt(state, width, model, table, control, room):
+        if not try_step(state, width, model, table, control, room):
             continue
-        compose(state, table.powers, room.stages, path.coefficients[steps])
+        fill_polynomial(state, table.powers, room.stages, path.coefficients[steps])
         for power in range(STAGES + 1):
             copy(path.coefficients[steps, power], room.last[power])
         copy(path.coefficients[steps, 0], state)
@@ -160,7 +160,7 @@ def begin(state, model, control, room):  # type: ignore[no-untyped-def]
 
 
 @exact
-def attempt(state, width, model, table, control, room):  # type: ignore[no-untyped-def]
+def try_step(state, width, model, table, control, room):  # type: ignore[no-untyped-def]
     """Try a step: on success ``room.stages`` is Z; the width of the next step is chosen.
 
     Parameters
@@ -183,18 +183,18 @@ def attempt(state, width, model, table, control, room):  # type: ignore[no-untyp
         room.inner[k] = state[k] + room.stages[STAGES - 1, k]
     if not differentiate(room.inner, model, room, 1):
         copy(room.inner, control.refused)
-        return shortened(0.25 * width, now)
+        return reject(0.25 * width, now)
     assemble(width, now[SCALE], table, room)
     if not factorize(room.matrix, room.pivots):
-        return shortened(0.5 * width, now)
+        return reject(0.5 * width, now)
     last, error = 0.0, 0.0
     for iteration in range(1, MOST_ITERATIONS + 1):
-        if not improve(state, width, model, table, control, room):
-            return shortened(0.25 * width, now)
+        if not newton_iteration(state, width, model, table, control, room):
+            return reject(0.25 * width, now)
         moved, error = moved_and_error(state, table.ending, control, room)
         rate = moved / last if iteration > 1 else 1.0
         if not isfinite(moved + error):
-            return shortened(0.25 * width, now)
+            return reject(0.25 * width, now)
         stalls = iteration > 2 and rate >= 1.0
         if moved <= CONVERGED or (rate < 1.0 and moved * rate / (1.0 - rate) <= CONVERGED):
             break
@@ -204,27 +204,27 @@ def attempt(state, width, model, table, control, room):  # type: ignore[no-untyp
         if stalls or (iteration > 2 and moved * rate**after / (1.0 - rate) > CONVERGED):
             # J at the beginning was that at a predicted state.
             differentiate(state, model, room, 0)
-            return shortened(0.5 * width, now)
+            return reject(0.5 * width, now)
         if error > HOPELESS and error > 3.0 * moved * (rate if iteration > 1 else 0.3):
-            return shortened(max(SHRINK, 0.9 * wider(error)) * width, now)
+            return reject(max(SHRINK, 0.9 * width_factor(error)) * width, now)
         last = moved
-    factor = wider(error)
+    factor = width_factor(error)
     if error > 1.0:
-        return shortened(min(0.9, max(SHRINK, factor)) * width, now)
-    choose(width, factor, error, iteration, now)
+        return reject(min(0.9, max(SHRINK, factor)) * width, now)
+    plan_next_width(width, factor, error, iteration, now)
     for i in range(state.size):
         copy(room.jacobians[1, i], room.jacobians[0, i])
     return True
 
 
 @exact
-def wider(error):  # type: ignore[no-untyped-def]
+def width_factor(error):  # type: ignore[no-untyped-def]
     """The next width over that of a step with an error, if the error alone decided."""
     return SAFETY * (1.0 / max(error, 1e-12)) ** (1.0 / (STAGES + 2.0))
 
 
 @exact
-def shortened(width, now):  # type: ignore[no-untyped-def]
+def reject(width, now):  # type: ignore[no-untyped-def]
     """Note that a step failed, and the width of the next attempt; returns False.
 
     Parameters
@@ -237,7 +237,7 @@ def shortened(width, now):  # type: ignore[no-untyped-def]
 
 
 @exact
-def choose(width, factor, error, iterations, now):  # type: ignore[no-untyped-def]
+def plan_next_width(width, factor, error, iterations, now):  # type: ignore[no-untyped-def]
     """The width of the next step, from this one and the one before.
 
     Parameters

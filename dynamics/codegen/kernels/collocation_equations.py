@@ -177,7 +177,7 @@ def assemble(width, scale, table, room):  # type: ignore[no-untyped-def]
 
 
 @exact
-def improve(state, width, model, table, control, room):  # type: ignore[no-untyped-def]
+def newton_iteration(state, width, model, table, control, room):  # type: ignore[no-untyped-def]
     """One iteration of (2); False where a state has no gradient.
 
     Parameters
@@ -259,7 +259,7 @@ def larger(one, other):  # type: ignore[no-untyped-def]
 
 
 @exact
-def compose(state, powers, stages, coefficients):  # type: ignore[no-untyped-def]
+def fill_polynomial(state, powers, stages, coefficients):  # type: ignore[no-untyped-def]
     """The polynomial of a step.
 
     Parameters

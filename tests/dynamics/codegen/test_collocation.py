@@ -115,7 +115,7 @@ def test_a_step_solves_its_equations():
     control, _ = beginning((0.0, 5.0), 1e-8, floor, 1)
     assert collocation.begin(start, None, control, room)
     control.now[collocation.SCALE] = scale
-    assert collocation.attempt(start, width, None, constants, control, room)
+    assert collocation.try_step(start, width, None, constants, control, room)
     np.testing.assert_allclose(room.stages, naive, rtol=0, atol=1e-10)
 
 
