@@ -128,6 +128,9 @@ def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
         if holds:
             if time == begin:
                 return EventTime(float(time))
+            if before == 0.0 and value(path.order(0.0, rates))[0] == 0.0:
+                # On the boundary at the start: what a root says then is rounding.
+                return _at_once(path, value, condition, rates)
             root = root_between(lambda t: float(condition(path.order(t, rates))[0]), before, time)
             if rates:
                 event = rate_event(path, condition, root)
