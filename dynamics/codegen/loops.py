@@ -7,8 +7,9 @@ functions alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from threading import Event
 from typing import Any
@@ -46,6 +47,7 @@ __all__ = [
     "order_parameters",
     "order_rows",
     "proceed_together",
+    "spare_thread",
     "summary",
     "summary_rows",
 ]
@@ -155,6 +157,27 @@ def hessian(model: AddressedModel, state: FloatArray) -> FloatArray:
     out = np.empty((state.size, state.size))
     _compiled("hessian")(_floats(state), model.table("hessian"), out)
     return out
+
+
+@contextmanager
+def spare_thread(model: AddressedModel) -> Iterator[None]:
+    """Within it the gradients of a model that have threads leave one of them to others.
+
+    Parameters
+    ----------
+    model : AddressedModel
+    """
+    if not model.threaded:  # threads that were never started survive a fork
+        yield
+        return
+    import numba
+
+    threads = numba.get_num_threads()
+    numba.set_num_threads(max(1, threads - 1))
+    try:
+        yield
+    finally:
+        numba.set_num_threads(threads)
 
 
 def summary(model: AddressedModel, state: FloatArray) -> FloatArray:

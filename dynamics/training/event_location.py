@@ -21,9 +21,10 @@ from dynamics.training.event_errors import (
     path_noises,
     root_between,
     root_change,
+    state_noise,
     time_width,
 )
-from dynamics.training.flow_path import FlowPath, Polynomials
+from dynamics.training.flow_path import FlowPath, Polynomials, order_rows
 from dynamics.training.rate_events import rate_event
 from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
 
@@ -33,9 +34,11 @@ INTERIOR = {True: 6, False: 2}
 steps of LSODA."""
 OF_RATES = {True: 1, False: 0}
 """The same of a rule of rates, each of which costs a gradient."""
-EARLY = np.geomspace(1e-6, 1e-1, 6)
-"""Parts of the first step at which a rule is looked at too: what holds at once may cease soon."""
-FEW = 4
+SHORTLY = 1e-6
+"""Part of the first step within which a value moves as its rate at the start says."""
+SMALLEST = 1e-8
+"""Part of the rates at the start below which a difference of theirs decides nothing."""
+FEW = 1
 """Steps in which no error is amplified."""
 NOWHERE = EventTime(None, UNRESOLVED)
 
@@ -92,8 +95,6 @@ def _scan(path: FlowPath, begin: float, rates: bool = False) -> FloatArray:
     steps = np.diff(path.nodes)
     times = (path.nodes[:-1, None] + steps[:, None] * inside[None, :]).ravel()
     times = np.append(times, path.nodes[-1])
-    if begin == 0.0:
-        times = np.union1d(times, path.nodes[1] * EARLY)
     return np.concatenate([[begin], times[times > begin]])
 
 
@@ -115,7 +116,10 @@ def _signed(values: FloatArray, counts: bool = False) -> FloatArray:
 def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
     rates = _uses_rates(path, rule)
     value, condition = _column(path, rule.expression), _condition(path, rule)
-    before, largest, at_rest = begin, 0.0, False
+    before, largest, at_rest, by_noise = begin, 0.0, False, False
+    direction = 0.0 if rates or begin > 0.0 else _direction(path, value, condition)
+    if direction > 0.0:
+        return EventTime(0.0)
     for time, now, holds, noise in _looks(path, begin, rule, (value, condition)):
         at_rest = False
         if rule.resolution:
@@ -125,23 +129,63 @@ def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
             at_rest = at_rest or (noise > 0 and abs(now) <= noise)
             if at_rest or largest == 0:
                 continue
+        if holds and by_noise:
+            continue
+        by_noise = False
         if holds:
             if time == begin:
                 return EventTime(float(time))
-            if before == 0.0 and value(path.order(0.0, rates))[0] == 0.0:
-                # On the boundary at the start: what a root says then is rounding.
-                return _at_once(path, value, condition, rates)
             root = root_between(lambda t: float(condition(path.order(t, rates))[0]), before, time)
             if rates:
                 event = rate_event(path, condition, root)
             else:
-                event = EventTime(root, "", time_width(path, condition, root))
+                width = time_width(path, condition, root)
+                # Where the guard is a mere yes or no, it hides what errors change in the value.
+                event = EventTime(root, "", width or time_width(path, value, root))
             if event.resolved:
                 return event
+            if direction < 0.0:  # it falls at the start, so that it holds by noise here
+                by_noise = True
+                continue
             return NOWHERE if begin > 0 else _at_once(path, value, condition, rates)
         before = time
+    if by_noise:
+        return NOWHERE
     reason = AT_REST if at_rest else f"not reached by time {path.nodes[-1]:.6g}"
     return EventTime(None, reason)
+
+
+def _direction(path: FlowPath, value: Column, condition: Column) -> float:
+    """Whether a rule whose value is 0 at the start holds from there on, by the exact rate there.
+
+    Parameters
+    ----------
+    path : FlowPath
+    value, condition : callable
+        Rows of order parameters -> value; a positive number where the rule holds.
+
+    Returns
+    -------
+    float
+        1 if it holds, -1 if the value falls; 0 where that is not decided, or the value is not 0.
+    """
+    if value(path.order(0.0, rates=False))[0] != 0.0:
+        return 0.0
+    problem, start = path.problem, path.at(0.0)
+    slope, time = problem.gradient(start), SHORTLY * float(path.nodes[1])
+    if not np.isfinite(slope).all():
+        return 0.0
+    moved = start - time * slope
+    row = order_rows(problem, moved[None, :], rates=False)
+    change = float(value(row)[0])
+    gradient_bound = getattr(problem, "gradient_bound", None)
+    bound = None if gradient_bound is None else gradient_bound(start)
+    error = SMALLEST * np.abs(slope) + (0.0 if bound is None else bound)
+    if not abs(change) > state_noise(problem, value, moved, time * error):
+        return 0.0
+    if change < 0.0:
+        return -1.0
+    return 1.0 if condition(row)[0] > 0.0 else 0.0
 
 
 def _looks(

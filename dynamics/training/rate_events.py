@@ -69,7 +69,8 @@ def rate_event(path: FlowPath, value: Column, guess: float) -> EventTime:
     guess : float
         The time on the path, whose errors may have moved it.
     """
-    relaxation = 1.0 / max(path.problem.curvature(path.at(guess)), 1e-300)
+    # Where nothing relaxes, the time of the event is the time scale.
+    relaxation = 1.0 / max(path.problem.curvature(path.at(guess)), 1.0 / max(guess, 1e-300))
     for end in guess + np.array([MARGIN, RELAXATIONS]) * relaxation:
         carried = _carried(path, end, relaxation)
         event = None if carried is None else _root_of(carried, value, guess, relaxation)

@@ -149,7 +149,8 @@ def record_times(nodes: FloatArray, record: int | ArrayLike | None, horizon: flo
     """
     if record is None or np.ndim(record) == 0:
         count = FLOW_RECORDS if record is None else integer("record", record, at_least=2)
-        first = max(nodes[1], 1e-10 * nodes[-1])
+        begun = nodes[-1] > np.finfo(np.float64).tiny  # a flow that could not begin has one record
+        first = max(min(nodes[1], 1e-3 * nodes[-1]), 1e-10 * nodes[-1]) if begun else nodes[-1]
         spaced = np.geomspace(first, nodes[-1], count)
         return np.unique(np.concatenate([[0.0], np.minimum(spaced, nodes[-1])]))
     try:

@@ -203,7 +203,8 @@ def try_step(state, width, model, table, control, room):  # type: ignore[no-unty
         after = MOST_ITERATIONS - iteration
         if stalls or (iteration > 2 and moved * rate**after / (1.0 - rate) > CONVERGED):
             # J at the beginning was that at a predicted state.
-            differentiate(state, model, room, 0)
+            if not differentiate(state, model, room, 0):
+                copy(state, control.refused)
             return reject(0.5 * width, now)
         if error > HOPELESS and error > 3.0 * moved * (rate if iteration > 1 else 0.3):
             return reject(max(SHRINK, 0.9 * width_factor(error)) * width, now)

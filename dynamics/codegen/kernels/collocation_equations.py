@@ -112,9 +112,13 @@ def differentiate(state, model, room, which):  # type: ignore[no-untyped-def]
         hessian(state, model, jacobian)
     else:
         inner, high, low = room.change[: state.size], room.slopes[0], room.slopes[1]
+        largest = 0.0
+        for k in range(state.size):
+            largest = max(largest, abs(state[k]))
+        least = 1e-2 * min(largest, 1.0) if largest > 0.0 else 1e-2
         for k in range(state.size):
             copy(state, inner)
-            width = 1e-5 * max(abs(state[k]), 1e-2)
+            width = 1e-5 * max(abs(state[k]), least)
             inner[k] = state[k] + width
             gradient(inner, model, high)
             inner[k] = state[k] - width
@@ -249,13 +253,13 @@ def moved_and_error(state, ending, control, room):  # type: ignore[no-untyped-de
 
 @exact
 def larger(one, other):  # type: ignore[no-untyped-def]
-    """The larger of two numbers; none if the second is none.
+    """The larger of two numbers; none if one is none.
 
     Parameters
     ----------
     one, other : float
     """
-    return one if one >= other else other
+    return one if one >= other or one != one else other
 
 
 @exact

@@ -104,13 +104,10 @@ class Path {
   /** Times at which rules are looked at: the nodes and points between, from a time on. */
   scan(begin, interior) {
     const times = [begin];
-    // Within the first step too: what holds at once may cease soon.
-    const early = begin === 0 && this.nodes.length > 1 ? 6 : 0;
-    for (let k = early; k > 0; k -= 1) times.push(this.nodes[1] * 10 ** -k);
     for (let k = 0; k + 1 < this.nodes.length; k += 1) {
       const low = this.nodes[k], step = this.nodes[k + 1] - low;
       const inside = interior ? [low, low + step / 3, low + (2 * step) / 3] : [low];
-      for (const time of inside) if (time > times[times.length - 1]) times.push(time);
+      for (const time of inside) if (time > begin) times.push(time);
     }
     if (this.end > begin) times.push(this.end);
     return times;

@@ -65,7 +65,7 @@ def between(path, times):
 
 
 def test_the_points_are_those_of_radau():
-    """Exact moments of the weights, and c of two points in the literature's form of s = 7."""
+    """The weights integrate polynomials of degree s - 1 exactly, the last row up to 2 s - 2."""
     constants = table()
     for power in range(STAGES):
         exact = [float(Fraction(1, power + 1)) * c ** (power + 1) for c in constants.points]
@@ -242,3 +242,44 @@ def test_where_the_hessian_is_no_number_it_stops_and_says_where():
     assert end == collocation.STUCK
     assert state[0] == pytest.approx(1.5, abs=1e-9)
     assert control.refused[0] < 1.5
+
+
+def test_a_step_that_errs_too_much_is_refused_and_shortened():
+    """Of a linear flow, which the first iteration solves: only its error speaks against it."""
+    supply(lambda y: 40.0 * y, lambda y: np.full((1, 1), 40.0))
+    room, start = equations.new_room(1), np.array([1.0])
+    control, _ = beginning((0.0, 5.0), 1e-8, np.full(1, 1e-11), 1)
+    assert collocation.begin(start, None, control, room)
+    scale = control.now[collocation.SCALE]
+    width = np.log1p(0.25 / scale)
+    assert not collocation.try_step(start, width, None, table(), control, room)
+    assert control.now[collocation.WIDTH] < width
+    assert collocation.try_step(start, 0.3, None, table(), control, room)
+    exact = np.exp(-40.0 * scale * np.expm1(0.3 * table().points)) - 1.0
+    np.testing.assert_allclose(room.stages[:, 0], exact, rtol=0, atol=1e-8)
+
+
+def test_two_jacobians_spare_iterations(monkeypatch):
+    """With that of the beginning alone the iterations converge by a factor of the width only."""
+    gradient = lambda y: np.array([50.0 * (y[0] - np.cos(y[1])), y[1] ** 3 * (1 + y[0])])  # noqa: E731
+    jacobian = lambda y: np.array(  # noqa: E731
+        [[50.0, 50.0 * np.sin(y[1])], [y[1] ** 3, 3 * y[1] ** 2 * (1 + y[0])]]
+    )
+    two = solve(gradient, [0.0, 1.0], 1e3, hessian=jacobian)[2]
+    assemble = collocation.assemble
+
+    def of_one(width, scale, constants, room):
+        kept = room.jacobians[1].copy()
+        room.jacobians[1] = room.jacobians[0]
+        assemble(width, scale, constants, room)
+        room.jacobians[1] = kept
+
+    monkeypatch.setattr(collocation, "assemble", of_one)
+    one = solve(gradient, [0.0, 1.0], 1e3, hessian=jacobian)[2]
+    assert two < 0.8 * one
+
+
+def test_what_is_no_number_is_larger_than_all():
+    assert np.isnan(equations.larger(np.nan, 1.0))
+    assert np.isnan(equations.larger(1.0, np.nan))
+    assert equations.larger(1.0, 2.0) == equations.larger(2.0, 1.0) == 2.0

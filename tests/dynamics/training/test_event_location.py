@@ -301,3 +301,16 @@ def test_what_holds_at_once_may_cease_within_the_first_step(rtol, system):
     run = dynamics.flow(problem, time=10.0, rtol=rtol, record=[1e-3, 10.0])
     assert (run["gamma"] < run["rho"]).all()
     assert run.events["patch_association"].time == 0.0
+
+
+def test_what_holds_by_noise_at_first_hides_no_event(system):
+    """The margin falls at once, far below the error of the path, and rises through 0 at 0.9."""
+    settings = {"D": 10, "C": 2, "p": 5, "q": 0.7646, "nu": 0.0414, "beta": 0.514}
+    law = system.Parameters(**settings, alpha0=7.27e-4, random_sets="mixed")
+    problem = system.ReducedPopulation(law, "exact")
+    slope = problem.gradient(problem.initial_state)
+    assert slope[2] < slope[1]
+    event = dynamics.flow(problem, time=10.0).events["patch_association"]
+    other = dynamics.flow(problem, time=10.0, rtol=1e-12, compiled=False)
+    exact = other.events["patch_association"]
+    assert abs(event.time - exact.time) <= event.uncertainty + exact.uncertainty < 1e-4

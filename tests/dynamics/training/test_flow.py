@@ -160,3 +160,10 @@ def test_a_truncation_that_certifies_nothing_is_named(system):
     run = dynamics.flow(problem, time=10.0)
     assert run.outcome.kind == "certificate lost"
     assert "spectral expectation" in run.outcome.remedy
+
+
+def test_a_horizon_within_the_first_step_has_as_many_records(system):
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2), "exact")
+    run = dynamics.flow(problem, time=1e-4, record=100)
+    assert run.time.size == 101
+    assert run.time[-1] == 1e-4

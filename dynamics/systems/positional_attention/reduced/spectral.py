@@ -104,21 +104,15 @@ class Spectral(Expectation):
 
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Gradients, risk, and the bound relative to the gross."""
-        import numba
-
-        known, threads = [], numba.get_num_threads()
-        with ThreadPoolExecutor(1) as ahead:
+        known = []
+        # Another thread computes the shares of the next state meanwhile.
+        with ThreadPoolExecutor(1) as ahead, loops.spare_thread(self.addressed):
             pending = ahead.submit(self._shares, states[0])
-            # One thread computes the shares of the next state meanwhile.
-            numba.set_num_threads(max(1, threads - 1))
-            try:
-                for k, state in enumerate(states):
-                    exact = pending.result()
-                    if k + 1 < len(states):
-                        pending = ahead.submit(self._shares, states[k + 1])
-                    known.append(self._certified(state, exact))
-            finally:
-                numba.set_num_threads(threads)
+            for k, state in enumerate(states):
+                exact = pending.result()
+                if k + 1 < len(states):
+                    pending = ahead.submit(self._shares, states[k + 1])
+                known.append(self._certified(state, exact))
         values = np.array([each["value"] for each in known])
         ratios = [rounding.relative(each["bound"], each["gross"]) for each in known]
         return values[:, :3], {"risk": values[:, 3], "certificate": np.array(ratios)}
