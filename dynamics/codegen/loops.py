@@ -7,11 +7,8 @@ functions alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -28,26 +25,21 @@ from dynamics.codegen.addresses import (
 )
 from dynamics.codegen.kernels import advance as descent
 from dynamics.codegen.kernels import carried_gradient, collocation, path_values
-from dynamics.codegen.kernels.collocation import DONE, FULL, STUCK, Path
+from dynamics.codegen.kernels.collocation import Path
 from dynamics.codegen.kernels.collocation_equations import Control, Room, new_room
-from dynamics.codegen.kernels.collocation_table import STAGES, Table, table
+from dynamics.codegen.kernels.collocation_table import Table, table
 
 __all__ = [
-    "DONE",
-    "FULL",
-    "STUCK",
-    "Integration",
     "Path",
     "advance",
     "along",
     "carry_gradient",
+    "compiled_loop",
     "gradient",
     "hessian",
     "order_along",
     "order_parameters",
     "order_rows",
-    "proceed_together",
-    "spare_thread",
     "summary",
     "summary_rows",
 ]
@@ -87,9 +79,6 @@ def summary(state, model, out):
 """
 """The functions that the loops call; ``model`` is the table of an `AddressedModel`."""
 
-FIRST_STEPS, MOST_STEPS = 8, 256
-"""Steps of an integration from one call of compiled code to the next: in the first, and later."""
-
 
 @cache
 def _module() -> codegen.CompiledModule:
@@ -106,7 +95,7 @@ def _module() -> codegen.CompiledModule:
 
 
 @cache
-def _compiled(name: str) -> Callable[..., Any]:
+def compiled_loop(name: str) -> Callable[..., Any]:
     """A loop, compiled for the arrays that it is always given."""
     one, two, three = np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1, 1))
     addresses, steps = np.zeros((2, 1), dtype=np.int64)
@@ -142,7 +131,7 @@ def gradient(model: AddressedModel, state: FloatArray) -> FloatArray:
     state : float array, shape (n,)
     """
     out = np.empty(state.size)
-    _compiled("gradient")(_floats(state), model.table("gradient"), out)
+    compiled_loop("gradient")(_floats(state), model.table("gradient"), out)
     return out
 
 
@@ -155,29 +144,8 @@ def hessian(model: AddressedModel, state: FloatArray) -> FloatArray:
     state : float array, shape (n,)
     """
     out = np.empty((state.size, state.size))
-    _compiled("hessian")(_floats(state), model.table("hessian"), out)
+    compiled_loop("hessian")(_floats(state), model.table("hessian"), out)
     return out
-
-
-@contextmanager
-def spare_thread(model: AddressedModel) -> Iterator[None]:
-    """Within it the gradients of a model that have threads leave one of them to others.
-
-    Parameters
-    ----------
-    model : AddressedModel
-    """
-    if not model.threaded:  # threads that were never started survive a fork
-        yield
-        return
-    import numba
-
-    threads = numba.get_num_threads()
-    numba.set_num_threads(max(1, threads - 1))
-    try:
-        yield
-    finally:
-        numba.set_num_threads(threads)
 
 
 def summary(model: AddressedModel, state: FloatArray) -> FloatArray:
@@ -189,7 +157,7 @@ def summary(model: AddressedModel, state: FloatArray) -> FloatArray:
     state : float array, shape (n,)
     """
     out = np.empty(2)
-    _compiled("summary")(_floats(state), model.table("summary"), out)
+    compiled_loop("summary")(_floats(state), model.table("summary"), out)
     return out
 
 
@@ -203,7 +171,7 @@ def summary_rows(model: AddressedModel, states: FloatArray) -> tuple[FloatArray,
     """
     slopes, out = np.empty(states.shape), np.empty((len(states), 2))
     table = model.table("gradient", "summary")
-    _compiled("summary_rows")(_floats(states), table, slopes, out)
+    compiled_loop("summary_rows")(_floats(states), table, slopes, out)
     return slopes, out
 
 
@@ -220,7 +188,7 @@ def order_parameters(
     """
     out = np.empty(count)
     table = model.table("order_parameters")
-    _compiled("order_parameters")(_floats(state), _floats(slope), table, out)
+    compiled_loop("order_parameters")(_floats(state), _floats(slope), table, out)
     return out
 
 
@@ -239,7 +207,7 @@ def order_rows(
     """
     out = np.empty((len(states), count))
     table = model.table("gradient", "order_parameters")
-    _compiled("order_rows")(_floats(states), table, with_gradient, out)
+    compiled_loop("order_rows")(_floats(states), table, with_gradient, out)
     return out
 
 
@@ -277,7 +245,7 @@ def advance(
         raise TypeError("state and eta are contiguous arrays of 64-bit floats")
     table = model.table("gradient", "order_parameters")
     work = (np.empty(state.size), np.empty(state.size), alike)
-    return int(_compiled("advance")(state, eta, *span, (table, *work, *buffers)))
+    return int(compiled_loop("advance")(state, eta, *span, (table, *work, *buffers)))
 
 
 def along(path: Path, times: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -289,7 +257,7 @@ def along(path: Path, times: FloatArray) -> tuple[FloatArray, FloatArray]:
     times : float array, shape (T,)
     """
     states, rates = np.empty((2, times.size, path.coefficients.shape[2]))
-    _compiled("along")(_floats(times), *path, states, rates)
+    compiled_loop("along")(_floats(times), *path, states, rates)
     return states, rates
 
 
@@ -310,7 +278,7 @@ def carry_gradient(
     """
     slopes = np.empty((times.size, slope.size))
     slopes[0] = slope
-    _compiled("carry_gradient")(_floats(times), *path, model.table("hessian"), slopes)
+    compiled_loop("carry_gradient")(_floats(times), *path, model.table("hessian"), slopes)
     return slopes
 
 
@@ -325,109 +293,5 @@ def order_along(model: AddressedModel, path: Path, times: FloatArray, count: int
     count : int
     """
     out = np.empty((times.size, count))
-    _compiled("order_along")(_floats(times), *path, model.table("order_parameters"), out)
+    compiled_loop("order_along")(_floats(times), *path, model.table("order_parameters"), out)
     return out
-
-
-class Integration:
-    """A flow that is being integrated.
-
-    Parameters
-    ----------
-    model : AddressedModel
-    start : float array, shape (n,)
-    span : (float, float)
-        First and last time.
-    relative : float
-        Error that a step may make, over the size of an entry.
-    floor : float array, shape (n,)
-        Error that it may make in any case.
-
-    Attributes
-    ----------
-    state : float array, shape (n,)
-        Where it is.
-    outcome : int
-        `FULL` until it has ended, then `DONE` or `STUCK`.
-    steps : int
-        Steps so far.
-    """
-
-    def __init__(
-        self,
-        model: AddressedModel,
-        start: FloatArray,
-        span: tuple[float, float],
-        relative: float,
-        floor: FloatArray,
-    ) -> None:
-        self.model, self.state = model, np.array(start, dtype=np.float64)
-        now = np.array([*span, 0.0, 0.0, 0.0, 0.0, 0.0])
-        self.control = Control(now, relative, _floats(floor), np.full(start.size, np.nan))
-        self.outcome, self.steps = FULL, 0
-        self._room = new_room(start.size)
-        self._parts: list[Path] = []
-
-    @property
-    def time(self) -> float:
-        """How far it has come."""
-        return float(self.control.now[0])
-
-    def prepare(self) -> None:
-        """Compile what `proceed` calls."""
-        _compiled("integrate")
-        self.model.table("gradient", "hessian")
-
-    def proceed(self) -> None:
-        """Go on for some steps; other threads of Python run meanwhile."""
-        size = self.state.size
-        most = min(MOST_STEPS, max(FIRST_STEPS, self.steps))
-        path = Path(np.empty(most + 1), np.empty(most), np.empty((most, STAGES + 1, size)))
-        addresses = self.model.table("gradient", "hessian")
-        work = (table(), self.control, path, self._room)
-        self._add(path, _compiled("integrate")(self.state, addresses, *work))
-
-    def _add(self, path: Path, end: tuple[int, int]) -> None:
-        steps, self.outcome = int(end[0]), int(end[1])
-        self.steps += steps
-        if steps:
-            parts = path.nodes[: steps + 1], path.scales[:steps], path.coefficients[:steps]
-            self._parts.append(Path(*parts))
-
-    def path(self) -> Path:
-        """Times of all steps, and their polynomials."""
-        nodes = [part.nodes[1:] for part in self._parts]
-        first = self._parts[0].nodes[:1]
-        scales, coefficients = zip(*(part[1:] for part in self._parts), strict=True)
-        return Path(
-            np.concatenate([first, *nodes]), np.concatenate(scales), np.concatenate(coefficients)
-        )
-
-
-def proceed_together(integrations: Sequence[Integration], most: int, stop: Event) -> None:
-    """Integrate several flows until they end, each in one of as many threads as numba has.
-
-    Parameters
-    ----------
-    integrations : sequence of Integration
-        Of models that use no threads themselves.
-    most : int
-        Steps after which one ends in any case.
-    stop : Event
-        Ends all between two calls of compiled code once it is set.
-    """
-    import numba
-
-    def finish(integration: Integration) -> None:
-        while integration.outcome == FULL and integration.steps <= most and not stop.is_set():
-            integration.proceed()
-
-    threads = min(numba.get_num_threads(), len(integrations))
-    if threads <= 1:
-        for integration in integrations:
-            finish(integration)
-        return
-    if integrations:
-        integrations[0].prepare()  # one thread compiles
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(finish, integrations))

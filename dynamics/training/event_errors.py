@@ -172,6 +172,18 @@ def gradient_noise(
     return float(np.abs(values[1:] - values[0]).sum())
 
 
+def known_gradient_error(problem: Problem, state: FloatArray) -> FloatArray | None:
+    """A bound on the error of the gradient, shape (n,); None of a problem that knows none.
+
+    Parameters
+    ----------
+    problem : Problem
+    state : float array, shape (n,)
+    """
+    gradient_bound = getattr(problem, "gradient_bound", None)
+    return None if gradient_bound is None else gradient_bound(state)
+
+
 def bound_noise(problem: Problem, value: Column, state: FloatArray) -> float:
     """What the known error of the gradient may change in a value.
 
@@ -182,8 +194,7 @@ def bound_noise(problem: Problem, value: Column, state: FloatArray) -> float:
         Rows of order parameters -> value.
     state : float array, shape (n,)
     """
-    gradient_bound = getattr(problem, "gradient_bound", None)
-    if gradient_bound is None or (bound := gradient_bound(state)) is None:
+    if (bound := known_gradient_error(problem, state)) is None:
         return 0.0
     return gradient_noise(problem, value, (state, problem.gradient(state)), bound)
 

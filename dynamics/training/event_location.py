@@ -17,6 +17,7 @@ from dynamics.training.event_detection import AT_REST, Column, Rise, columns
 from dynamics.training.event_errors import (
     EventTime,
     accumulated_walk,
+    known_gradient_error,
     path_noise,
     path_noises,
     root_between,
@@ -38,8 +39,6 @@ SHORTLY = 1e-6
 """Part of the first step within which a value moves as its rate at the start says."""
 SMALLEST = 1e-8
 """Part of the rates at the start below which a difference of theirs decides nothing."""
-FEW = 1
-"""Steps in which no error is amplified."""
 NOWHERE = EventTime(None, UNRESOLVED)
 
 
@@ -178,8 +177,7 @@ def _direction(path: FlowPath, value: Column, condition: Column) -> float:
     moved = start - time * slope
     row = order_rows(problem, moved[None, :], rates=False)
     change = float(value(row)[0])
-    gradient_bound = getattr(problem, "gradient_bound", None)
-    bound = None if gradient_bound is None else gradient_bound(start)
+    bound = known_gradient_error(problem, start)
     error = SMALLEST * np.abs(slope) + (0.0 if bound is None else bound)
     if not abs(change) > state_noise(problem, value, moved, time * error):
         return 0.0
@@ -206,13 +204,13 @@ def _looks(
 def _at_once(path: FlowPath, value: Column, condition: Column, rates: bool) -> EventTime:
     """An event that errors do not tell from the start: at 0 if the rule soon holds beyond them.
 
-    Soon: within the first steps, which amplify no error. Later a rule may hold by errors alone, as
+    Soon: within the first step, which amplifies no error. Later a rule may hold by errors alone, as
     near a saddle that the exact path does not leave. Where the start, which has no error, lies on
     the boundary itself, 0 is exact.
     """
     begins = value(path.order(0.0, rates))[0] == 0.0
     times = _scan(path, 0.0)[1:]
-    for time in times[times <= path.nodes[: FEW + 1][-1]]:
+    for time in times[times <= path.nodes[1]]:
         row = path.order(time, rates)
         if abs(value(row)[0]) > path_noise(path, value, time, accumulated_walk(path, time)):
             holds = condition(row)[0] > 0

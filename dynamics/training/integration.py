@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamics.codegen import AddressedModel, loops
+from dynamics.codegen import AddressedModel, integrations
 from dynamics.problem import FloatArray, Problem, certificate_failure
 from dynamics.results import outcome as ends
 from dynamics.training.flow_path import FlowPath, Polynomials, compiled_model
@@ -90,7 +90,7 @@ def integrate_flow(
         return by_lsoda(problem, start, time, rtol)
     running = _integration(model, start, time, rtol)
     with interruption() as interrupted, bar(f"flow, {problem.view}") as shown:
-        while running.outcome == loops.FULL:
+        while running.outcome == integrations.FULL:
             before = running.steps
             running.proceed()
             shown.set_postfix_str(f"time {running.time:.3g} of {time:g}", refresh=False)
@@ -113,7 +113,7 @@ def integrate_flows(
     starts : sequence of float array
     time, rtol : float
     """
-    running: dict[int, loops.Integration] = {}
+    running: dict[int, integrations.Integration] = {}
     models: set[AddressedModel] = set()
     for k, problem in enumerate(problems):
         model = implicit_model(problem)
@@ -122,7 +122,7 @@ def integrate_flows(
             models.add(model)
             running[k] = _integration(model, starts[k], time, rtol)
     with interruption() as interrupted:
-        loops.proceed_together(list(running.values()), MAX_STEPS, interrupted)
+        integrations.proceed_together(list(running.values()), MAX_STEPS, interrupted)
     return [
         (k in running and _ended(problem, start, running[k], rtol))
         or integrate_flow(problem, start, time, rtol, compiled=k not in running)
@@ -132,18 +132,18 @@ def integrate_flows(
 
 def _integration(
     model: AddressedModel, start: FloatArray, time: float, rtol: float
-) -> loops.Integration:
-    return loops.Integration(model, start, (0.0, time), rtol, tolerance_floor(start, rtol))
+) -> integrations.Integration:
+    return integrations.Integration(model, start, (0.0, time), rtol, tolerance_floor(start, rtol))
 
 
 def _ended(
-    problem: Problem, start: FloatArray, running: loops.Integration, rtol: float
+    problem: Problem, start: FloatArray, running: integrations.Integration, rtol: float
 ) -> IntegratedFlow | None:
     """What has been integrated; None where the compiled gradient alone could not go on."""
     kind, failure = ends.HORIZON, ""
-    if running.outcome == loops.FULL:
+    if running.outcome == integrations.FULL:
         kind = ends.INTERRUPTED
-    elif running.outcome == loops.STUCK:
+    elif running.outcome == integrations.STUCK:
         refused = running.control.refused
         if np.isfinite(refused).all():
             # A compiled gradient may overflow where that of the problem does not.
@@ -248,10 +248,10 @@ def integrate_again(
     allowed = lambda state: relative * np.abs(state) + floor  # noqa: E731
     if isinstance(path.at, Polynomials):
         model = path.at.model
-        running = loops.Integration(model, start, span, relative, floor)
-        while running.outcome == loops.FULL and running.steps <= MAX_STEPS:
+        running = integrations.Integration(model, start, span, relative, floor)
+        while running.outcome == integrations.FULL and running.steps <= MAX_STEPS:
             running.proceed()
-        if running.outcome != loops.DONE or not running.steps:
+        if running.outcome != integrations.DONE or not running.steps:
             return None
         at = Polynomials(running.path(), start, model)
         return FlowPath(problem, at.path.nodes, at, allowed, relative)

@@ -140,7 +140,7 @@ def _root_of(part: FlowPath, value: Column, guess: float, relaxation: float) -> 
         width = min(0.5 * relaxation, root - times[0], times[-1] - root)
         slope = (at(root + width) - at(root - width)) / (2.0 * width) if width > 0 else np.inf
         if isinstance(part.at, Polynomials) and not part.derivatives and slope > 0:
-            # Between the ends of a step states err more than at its end: one that ends here.
+            # The ends of steps are of higher order than what lies between: one that ends here.
             floor = part.error(np.zeros_like(part.at(root)))
             last = integrate_again(part, (float(times[k - 1]), root), (part.rtol, floor))
             row = None if last is None else order_rows(problem, last.at(root)[None, :], rates=True)

@@ -62,6 +62,8 @@ SAFETY, SHRINK, GROW, CAREFUL = 0.8, 0.2, 4.0, 1.2
 """Of the next width: a factor, its least and greatest change, and the latter after a failure."""
 HOPELESS = 8.0
 """Errors of a step from which iterations that have not converged need not go on."""
+QUIET = 1e-3
+"""Errors of a step below which they tell no trend."""
 SPACING = 1e-15
 """Widths below this part of the time are none."""
 
@@ -155,7 +157,7 @@ def begin(state, model, control, room):  # type: ignore[no-untyped-def]
     horizon = now[HORIZON] - now[TIME]
     size = largest_sum(room.jacobians[0])
     now[SCALE] = min(horizon, FIRST_MOVE / size) if size > 0.0 else horizon
-    now[WIDTH], now[GROWTH] = log1p(1.0), GROW
+    now[WIDTH], now[GROWTH] = log1p(1.0), GROW  # w doubles
     return True
 
 
@@ -248,7 +250,7 @@ def plan_next_width(width, factor, error, iterations, now):  # type: ignore[no-u
     iterations : int
     now : float array, shape (7,)
     """
-    if now[LAST_ERROR] > 0.0 and error > 1e-3:
+    if now[LAST_ERROR] > 0.0 and error > QUIET:
         trend = (now[LAST_ERROR] / error) ** (1.0 / (STAGES + 2.0))
         factor = min(factor, factor * width / now[LAST_WIDTH] * trend)
     growth = GROW
@@ -257,4 +259,4 @@ def plan_next_width(width, factor, error, iterations, now):  # type: ignore[no-u
     if iterations > 6:
         growth = 0.9 if iterations == 7 else 0.7
     now[WIDTH] = width * min(min(growth, now[GROWTH]), max(SHRINK, factor))
-    now[LAST_WIDTH], now[LAST_ERROR], now[GROWTH] = width, max(error, 1e-3), GROW
+    now[LAST_WIDTH], now[LAST_ERROR], now[GROWTH] = width, max(error, QUIET), GROW

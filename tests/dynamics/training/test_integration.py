@@ -80,11 +80,11 @@ def test_where_the_compiled_gradient_alone_gives_up_lsoda_takes_over(system, mon
     problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
     expected = by_lsoda(problem, problem.initial_state, 5.0, 1e-8)
 
-    class Stuck(integration.loops.Integration):
+    class Stuck(integration.integrations.Integration):
         def proceed(self):
-            self.outcome = integration.loops.STUCK
+            self.outcome = integration.integrations.STUCK
             self.control.refused[:] = self.state
 
-    monkeypatch.setattr(integration.loops, "Integration", Stuck)
+    monkeypatch.setattr(integration.integrations, "Integration", Stuck)
     found = integrate_flow(problem, problem.initial_state, 5.0, 1e-8)
     np.testing.assert_array_equal(found.path.nodes, expected.path.nodes)

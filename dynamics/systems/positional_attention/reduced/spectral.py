@@ -106,7 +106,7 @@ class Spectral(Expectation):
         """Gradients, risk, and the bound relative to the gross."""
         known = []
         # Another thread computes the shares of the next state meanwhile.
-        with ThreadPoolExecutor(1) as ahead, loops.spare_thread(self.addressed):
+        with ThreadPoolExecutor(1) as ahead, self.addressed.spare_thread():
             pending = ahead.submit(self._shares, states[0])
             for k, state in enumerate(states):
                 exact = pending.result()

@@ -1,0 +1,132 @@
+"""Flows that are being integrated by compiled code, one of them or several in threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.codegen.addresses import AddressedModel
+from dynamics.codegen.kernels.collocation import DONE, FULL, STUCK, Path
+from dynamics.codegen.kernels.collocation_equations import Control, new_room
+from dynamics.codegen.kernels.collocation_table import STAGES, table
+from dynamics.codegen.loops import compiled_loop
+
+__all__ = ["DONE", "FULL", "STUCK", "Integration", "proceed_together"]
+
+FloatArray = NDArray[np.float64]
+
+FIRST_STEPS, MOST_STEPS = 8, 256
+"""Steps of an integration from one call of compiled code to the next: in the first, and later."""
+
+
+class Integration:
+    """A flow that is being integrated.
+
+    Parameters
+    ----------
+    model : AddressedModel
+    start : float array, shape (n,)
+    span : (float, float)
+        First and last time.
+    relative : float
+        Error that a step may make, over the size of an entry.
+    floor : float array, shape (n,)
+        Error that it may make in any case.
+
+    Attributes
+    ----------
+    state : float array, shape (n,)
+        Where it is.
+    outcome : int
+        `FULL` until it has ended, then `DONE` or `STUCK`.
+    steps : int
+        Steps so far.
+    """
+
+    def __init__(
+        self,
+        model: AddressedModel,
+        start: FloatArray,
+        span: tuple[float, float],
+        relative: float,
+        floor: FloatArray,
+    ) -> None:
+        self.model, self.state = model, np.array(start, dtype=np.float64)
+        now = np.array([*span, 0.0, 0.0, 0.0, 0.0, 0.0])
+        self.control = Control(
+            now,
+            relative,
+            np.ascontiguousarray(floor, dtype=np.float64),
+            np.full(start.size, np.nan),
+        )
+        self.outcome, self.steps = FULL, 0
+        self._room = new_room(start.size)
+        self._parts: list[Path] = []
+
+    @property
+    def time(self) -> float:
+        """How far it has come."""
+        return float(self.control.now[0])
+
+    def prepare(self) -> None:
+        """Compile what `proceed` calls."""
+        compiled_loop("integrate")
+        self.model.table("gradient", "hessian")
+
+    def proceed(self) -> None:
+        """Go on for some steps; other threads of Python run meanwhile."""
+        size = self.state.size
+        most = min(MOST_STEPS, max(FIRST_STEPS, self.steps))
+        path = Path(np.empty(most + 1), np.empty(most), np.empty((most, STAGES + 1, size)))
+        addresses = self.model.table("gradient", "hessian")
+        work = (table(), self.control, path, self._room)
+        self._add(path, compiled_loop("integrate")(self.state, addresses, *work))
+
+    def _add(self, path: Path, end: tuple[int, int]) -> None:
+        steps, self.outcome = int(end[0]), int(end[1])
+        self.steps += steps
+        if steps:
+            parts = path.nodes[: steps + 1], path.scales[:steps], path.coefficients[:steps]
+            self._parts.append(Path(*parts))
+
+    def path(self) -> Path:
+        """Times of all steps, and their polynomials."""
+        nodes = [part.nodes[1:] for part in self._parts]
+        first = self._parts[0].nodes[:1]
+        scales, coefficients = zip(*(part[1:] for part in self._parts), strict=True)
+        return Path(
+            np.concatenate([first, *nodes]), np.concatenate(scales), np.concatenate(coefficients)
+        )
+
+
+def proceed_together(integrations: Sequence[Integration], most: int, stop: Event) -> None:
+    """Integrate several flows until they end, each in one of as many threads as numba has.
+
+    Parameters
+    ----------
+    integrations : sequence of Integration
+        Of models that use no threads themselves.
+    most : int
+        Steps after which one ends in any case.
+    stop : Event
+        Ends all between two calls of compiled code once it is set.
+    """
+    import numba
+
+    def finish(integration: Integration) -> None:
+        while integration.outcome == FULL and integration.steps <= most and not stop.is_set():
+            integration.proceed()
+
+    threads = min(numba.get_num_threads(), len(integrations))
+    if threads <= 1:
+        for integration in integrations:
+            finish(integration)
+        return
+    if integrations:
+        integrations[0].prepare()  # one thread compiles
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(finish, integrations))
