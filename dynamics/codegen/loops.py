@@ -107,7 +107,7 @@ def compiled_loop(name: str) -> Callable[..., Any]:
         "summary": (one, addresses, one),
         "order_parameters": (one, one, addresses, one),
         "advance": (one, one, 0, 1, buffers),
-        "integrate": (one, addresses, table(), control, path, new_room(1)),
+        "integrate": (one, addresses, addresses, table(), control, path, new_room(1)),
         "along": (one, *path, two, two),
         "carry_gradient": (one, *path, addresses, two),
         "order_along": (one, *path, addresses, two),

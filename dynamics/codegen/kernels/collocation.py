@@ -14,9 +14,10 @@ The polynomial of the last step, continued, predicts Z; the Newton iterations
     \qquad J_j = J_0 + c_j (J_1 - J_0),                                                          (2)
 
 with the Jacobians of g at both ends, of which the second is at the predicted state, then need two
-or three gradients at every point. What the polynomial of the step leaves out is estimated from the
-decay of its last Legendre coefficients, so that the error is that of the path between the ends too;
-at the ends it is of order 2 s - 1.
+or three gradients at every point. A model whose gradient costs less at a lower precision gives the
+Jacobians and the first gradients so: what they err the second iteration corrects. What the
+polynomial of the step leaves out is estimated from the decay of its last Legendre coefficients, so
+that the error is that of the path between the ends too; at the ends it is of order 2 s - 1.
 
 Sources: E. Hairer and G. Wanner, Solving Ordinary Differential Equations II, sections IV.5 and IV.8
 (Radau IIA and its implementation); K. Gustafsson, Control-theoretic techniques for stepsize
@@ -87,15 +88,15 @@ class Path(NamedTuple):
 
 
 @exact
-def integrate(state, model, table, control, path, room):  # type: ignore[no-untyped-def]
+def integrate(state, model, coarse, table, control, path, room):  # type: ignore[no-untyped-def]
     """Integrate the flow to the horizon, or until the path is full.
 
     Parameters
     ----------
     state : float array, shape (n,)
         At the time of ``control.now`` on entry; at the last node on exit.
-    model
-        What gradient and Hessian need beside the state.
+    model, coarse
+        What gradient and Hessian need beside the state; the same for a lower precision.
     table : Table
     control : Control
     path : Path
@@ -108,7 +109,7 @@ def integrate(state, model, table, control, path, room):  # type: ignore[no-unty
     """
     now, steps = control.now, 0
     path.nodes[0] = now[TIME]
-    if now[SCALE] <= 0.0 and not begin(state, model, control, room):
+    if now[SCALE] <= 0.0 and not begin(state, coarse, control, room):
         return steps, STUCK
     while now[TIME] < now[HORIZON]:
         if steps == path.coefficients.shape[0]:
@@ -122,7 +123,7 @@ def integrate(state, model, table, control, path, room):  # type: ignore[no-unty
         span = now[SCALE] * expm1(width)
         if not span > SPACING * now[TIME] or span < 1e-300:
             return steps, STUCK
-        if not try_step(state, width, model, table, control, room):
+        if not try_step(state, width, model, coarse, table, control, room):
             continue
         fill_polynomial(state, table.powers, room.stages, path.coefficients[steps])
         for power in range(STAGES + 1):
@@ -162,7 +163,7 @@ def begin(state, model, control, room):  # type: ignore[no-untyped-def]
 
 
 @exact
-def try_step(state, width, model, table, control, room):  # type: ignore[no-untyped-def]
+def try_step(state, width, model, coarse, table, control, room):  # type: ignore[no-untyped-def]
     """Try a step: on success ``room.stages`` is Z; the width of the next step is chosen.
 
     Parameters
@@ -170,7 +171,7 @@ def try_step(state, width, model, table, control, room):  # type: ignore[no-unty
     state : float array, shape (n,)
     width : float
         D.
-    model, table, control
+    model, coarse, table, control
         As of `integrate`.
     room : Room
 
@@ -183,7 +184,7 @@ def try_step(state, width, model, table, control, room):  # type: ignore[no-unty
     predict(width, table.points, now[LAST_WIDTH], room)
     for k in range(state.size):
         room.inner[k] = state[k] + room.stages[STAGES - 1, k]
-    if not differentiate(room.inner, model, room, 1):
+    if not differentiate(room.inner, coarse, room, 1):
         copy(room.inner, control.refused)
         return reject(0.25 * width, now)
     assemble(width, now[SCALE], table, room)
@@ -191,21 +192,22 @@ def try_step(state, width, model, table, control, room):  # type: ignore[no-unty
         return reject(0.5 * width, now)
     last, error = 0.0, 0.0
     for iteration in range(1, MOST_ITERATIONS + 1):
-        if not newton_iteration(state, width, model, table, control, room):
+        precise = model if iteration > 1 else coarse
+        if not newton_iteration(state, width, precise, table, control, room):
             return reject(0.25 * width, now)
         moved, error = moved_and_error(state, table.ending, control, room)
-        rate = moved / last if iteration > 1 else 1.0
+        rate = moved / last if last > 0.0 else 1.0
         if not isfinite(moved + error):
             return reject(0.25 * width, now)
         stalls = iteration > 2 and rate >= 1.0
-        if moved <= CONVERGED or (rate < 1.0 and moved * rate / (1.0 - rate) <= CONVERGED):
+        if iteration > 1 and moved * min(1.0, rate / max(1.0 - rate, 1e-300)) <= CONVERGED:
             break
         if stalls and moved <= STALLED:
             break
         after = MOST_ITERATIONS - iteration
         if stalls or (iteration > 2 and moved * rate**after / (1.0 - rate) > CONVERGED):
             # J at the beginning was that at a predicted state.
-            if not differentiate(state, model, room, 0):
+            if not differentiate(state, coarse, room, 0):
                 copy(state, control.refused)
             return reject(0.5 * width, now)
         if error > HOPELESS and error > 3.0 * moved * (rate if iteration > 1 else 0.3):

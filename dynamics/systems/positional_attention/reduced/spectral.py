@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,8 +46,11 @@ THREADED_FROM = 1.5e-3
 """Predicted time of a gradient from which its sums are worth sharing among threads."""
 NEGLIGIBLE = 1e-60
 """Sums less likely than this are left out."""
-INSIDE = (0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.94)
-BEYOND = (1.05, 1.2, 1.4, 1.7, 1.9)
+COARSE = 1e-6
+"""Tolerance of the gradients that a flow corrects afterwards, at least."""
+INSIDE, BEYOND = (0.05, 0.15, 0.3, 0.5, 0.7, 0.9), (1.1, 1.4, 1.9)
+"""Positive kappa between the poles of 0 and 1, and beyond: more of them save fewer nodes of the
+integrals than their own saddle points cost."""
 
 
 FAULTS = {
@@ -101,6 +104,14 @@ class Spectral(Expectation):
     """
 
     parameters: Parameters
+
+    @cached_property
+    def addressed(self) -> codegen.AddressedModel:
+        """Gradient, Hessian and order parameters on the data, for the compiled loops."""
+        model: codegen.AddressedModel = self.module.addressed(self.data)
+        coarse = max(COARSE, self.data.tolerance)
+        model.coarse = model.with_data(self.data._replace(tolerance=coarse))
+        return model
 
     def observe(self, states: FloatArray) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Gradients, risk, and the bound relative to the gross."""

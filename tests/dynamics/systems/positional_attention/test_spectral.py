@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import dynamics
+from dynamics.codegen import loops
 from dynamics.systems.positional_attention.reduced import spectral
 from dynamics.validation import InvalidRequest
 from theory.systems.positional_attention.data_law import SetLaw
@@ -165,6 +166,25 @@ def test_flow_where_nothing_can_be_enumerated(system):
     assert run["gamma"][-1] == pytest.approx(0.07110248, abs=6e-8)
     assert run["risk"][-1] == pytest.approx(0.400094554, abs=6e-10)
     assert "error" not in run.observables
+
+
+def test_flows_begin_iterations_at_a_looser_tolerance(system):
+    """The coarse model is the same on the same memory; with it, the path is that without."""
+    problem = system.ReducedPopulation(
+        system.Parameters(D=64, C=8, q=0.2, nu=1e-3), expectation="spectral"
+    )
+    model, state = problem.addressed, np.array([0.05, 0.2, 0.01])
+    precise, nodes = loops.gradient(model, state), problem.expectation.data.report[0]
+    coarse, fewer = loops.gradient(model.coarse, state), problem.expectation.data.report[0]
+    assert fewer < 0.7 * nodes
+    error = problem.error_bound(state)
+    np.testing.assert_allclose(coarse, precise, rtol=0, atol=1e-6 * error["gross"][:3].max())
+    assert (coarse != precise).any()
+    both = dynamics.flow(problem, time=1e4)
+    model.coarse = model
+    alone = dynamics.flow(problem, time=1e4)
+    np.testing.assert_allclose(both.states[::30], alone.states[::30], rtol=1e-8, atol=1e-11)
+    assert both.events["T1_paper"].time == pytest.approx(alone.events["T1_paper"].time, rel=1e-7)
 
 
 def test_more_work_than_the_budget_is_not_a_number_and_no_wrong_digit(system, monkeypatch):
