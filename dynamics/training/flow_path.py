@@ -76,6 +76,8 @@ class CarriedRates(Polynomials):
     def rate(self, time: float) -> FloatArray:
         """Derivative of the state by the time, shape (n,)."""
         k = max(int(np.searchsorted(self.times, time, side="right")) - 1, 0)
+        if time == self.times[k]:
+            return -self.slopes[k]
         pair = np.array([self.times[k], time])
         return -loops.carry_gradient(self.model, self.path, pair, self.slopes[k])[1]
 
