@@ -75,18 +75,19 @@ class Integration:
     def prepare(self) -> None:
         """Compile what `proceed` calls."""
         compiled_loop("integrate")
-        for model in (self.model, self.model.coarse):
-            model.table("gradient", "hessian")
+        self._addresses()
 
     def proceed(self) -> None:
         """Go on for some steps; other threads of Python run meanwhile."""
         size = self.state.size
         most = min(MOST_STEPS, max(FIRST_STEPS, self.steps))
         path = Path(np.empty(most + 1), np.empty(most), np.empty((most, STAGES + 1, size)))
-        models = self.model, self.model.coarse
-        precise, coarse = (model.table("gradient", "hessian") for model in models)
-        work = (table(), self.control, path, self._room)
-        self._add(path, compiled_loop("integrate")(self.state, precise, coarse, *work))
+        work = (*self._addresses(), table(), self.control, path, self._room)
+        self._add(path, compiled_loop("integrate")(self.state, *work))
+
+    def _addresses(self) -> list[NDArray[np.int64]]:
+        """What the loop calls, precise and coarse; compiled when it is first needed."""
+        return [model.table("gradient", "hessian") for model in (self.model, self.model.coarse)]
 
     def _add(self, path: Path, end: tuple[int, int]) -> None:
         steps, self.outcome = int(end[0]), int(end[1])
