@@ -150,6 +150,11 @@ class AddressedModel:
         The packed data.
     threaded : bool
         Whether a gradient shares its work among threads.
+
+    Attributes
+    ----------
+    coarse : AddressedModel or None
+        The same for a lower precision, which costs less.
     """
 
     def __init__(
@@ -158,7 +163,7 @@ class AddressedModel:
         self.entries, self.data, self.memory, self.threaded = entries, data, memory, threaded
         self._table = np.zeros(5, dtype=np.int64)
         self._table[DATA] = memory.ctypes.data
-        self._coarse: AddressedModel | None = None
+        self.coarse: AddressedModel | None = None
 
     def table(self, *names: str) -> NDArray[np.int64]:
         """Addresses for a loop that calls these functions, shape (5,): 0 where there is none.
@@ -187,15 +192,6 @@ class AddressedModel:
             yield
         finally:
             numba.set_num_threads(threads)
-
-    @property
-    def coarse(self) -> AddressedModel:
-        """The same for a lower precision, which costs less; itself where there is none."""
-        return self._coarse or self
-
-    @coarse.setter
-    def coarse(self, model: AddressedModel) -> None:
-        self._coarse = model
 
     def with_data(self, data: Any) -> AddressedModel:
         """The same functions on other data of the same types."""

@@ -87,7 +87,8 @@ class Integration:
 
     def _addresses(self) -> list[NDArray[np.int64]]:
         """What the loop calls, precise and coarse; compiled when it is first needed."""
-        return [model.table("gradient", "hessian") for model in (self.model, self.model.coarse)]
+        models = self.model, self.model.coarse or self.model
+        return [model.table("gradient", "hessian") for model in models]
 
     def _add(self, path: Path, end: tuple[int, int]) -> None:
         steps, self.outcome = int(end[0]), int(end[1])

@@ -192,8 +192,8 @@ def try_step(state, width, model, coarse, table, control, room):  # type: ignore
         return reject(0.5 * width, now)
     last, error = 0.0, 0.0
     for iteration in range(1, MOST_ITERATIONS + 1):
-        precise = model if iteration > 1 else coarse
-        if not newton_iteration(state, width, precise, table, control, room):
+        present = model if iteration > 1 else coarse
+        if not newton_iteration(state, width, present, table, control, room):
             return reject(0.25 * width, now)
         moved, error = moved_and_error(state, table.ending, control, room)
         rate = moved / last if last > 0.0 else 1.0

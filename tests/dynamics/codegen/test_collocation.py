@@ -188,6 +188,21 @@ def test_what_a_coarse_gradient_errs_is_corrected():
     np.testing.assert_allclose(states["coarse"], states["precise"], rtol=30 * relative, atol=1e-13)
 
 
+def test_no_step_is_accepted_on_a_coarse_gradient():
+    """One of 0, with which the first iteration moves nothing, and so seems to have converged."""
+    supply(lambda y: y, lambda y: np.eye(1))
+
+    def slope(state, model, out):
+        out[:] = state if model == "precise" else 0.0
+
+    collocation.gradient = equations.gradient = slope
+    state = np.array([1.0])
+    control, path = beginning((0.0, 1.0), 1e-9, np.full(1, 1e-12), 100)
+    work = (table(), control, path, equations.new_room(1))
+    assert collocation.integrate(state, "precise", "coarse", *work)[1] == collocation.DONE
+    assert state[0] == pytest.approx(np.exp(-1.0), rel=1e-8)
+
+
 def test_differences_stand_in_for_the_hessian():
     gradient = lambda y: np.array([100.0 * (y[0] - np.cos(y[1])), y[1] ** 3])  # noqa: E731
     jacobian = lambda y: np.array(  # noqa: E731

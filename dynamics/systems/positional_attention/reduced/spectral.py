@@ -108,7 +108,7 @@ class Spectral(Expectation):
     @cached_property
     def addressed(self) -> codegen.AddressedModel:
         """Gradient, Hessian and order parameters on the data, for the compiled loops."""
-        model: codegen.AddressedModel = self.module.addressed(self.data)
+        model = super().addressed
         coarse = max(COARSE, self.data.tolerance)
         model.coarse = model.with_data(self.data._replace(tolerance=coarse))
         return model
