@@ -47,8 +47,9 @@ __all__ = [
     "tabulate",
 ]
 
-CACHE_FORMAT = 6
-"""Of the files with machine code, and of `dynamics.codegen.calls`; in the names of the files."""
+CACHE_FORMAT = 7
+"""Of the files with machine code, of `dynamics.codegen.calls` and of the instructions of short
+vectors; in the names of the files."""
 THREADED_FROM = 20_000
 """Terms of a sum from which a step is worth sharing among threads."""
 
@@ -148,7 +149,8 @@ def kernel_source(
 
     The functions and the numbers that a kernel reads from its module are followed; a name that is
     None there is supplied by another part of the generated file. A kernel marked
-    `dynamics.codegen.kernels.exact` is compiled without any reordering.
+    `dynamics.codegen.kernels.exact` is compiled without any reordering; for one marked
+    `instruction` its instructions are imported.
 
     Parameters
     ----------
@@ -174,6 +176,7 @@ def kernel_source(
     replaced = {entry.__name__: entry for entry in entries}
     functions: dict[str, Callable[..., Any]] = {}
     numbers: dict[str, float] = {}
+    instructions: set[str] = set()
 
     def follow(function: Callable[..., Any]) -> None:
         name = function.__name__
@@ -182,7 +185,9 @@ def kernel_source(
         namespace = function.__globals__
         for used in sorted(_globals_of(function.__code__)):
             value = replaced.get(used, namespace.get(used))
-            if inspect.isfunction(value) and value not in functions.values():
+            if getattr(value, "instruction", False):
+                instructions.add(used)
+            elif inspect.isfunction(value) and value not in functions.values():
                 follow(value)
             elif isinstance(value, int | float) and numbers.setdefault(used, value) != value:
                 raise ValueError(f"two numbers of one file have the name {used}")
@@ -192,13 +197,16 @@ def kernel_source(
         if entry not in functions.values():
             follow(entry)
     texts = ["\n".join(f"{name} = {value!r}" for name, value in numbers.items()) + "\n"]
+    if instructions:
+        names = ", ".join(sorted(instructions))
+        texts.insert(0, f"from dynamics.codegen.vector_instructions import {names}\n")
     for function in functions.values():
         text = textwrap.dedent(inspect.getsource(function))
         decorator = "exact_kernel" if getattr(function, "exact", False) else "kernel"
         if function in parallel:
             decorator = "parallel_kernel"
         texts.append(f"@{decorator}\n{text[text.index('def ') :]}")
-    return "\n\n".join([*_field_names(data), *texts[not numbers :]])
+    return "\n\n".join([*_field_names(data), *filter(str.strip, texts)])
 
 
 def _globals_of(code: CodeType) -> set[str]:

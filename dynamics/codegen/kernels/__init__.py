@@ -18,3 +18,9 @@ def exact(function: Function) -> Function:
     """Mark a kernel whose operations the compiler must not reorder."""
     function.exact = True  # type: ignore[attr-defined]
     return function
+
+
+def instruction(function: Function) -> Function:
+    """Mark a kernel for which `dynamics.codegen.vector_instructions` stands in generated files."""
+    function.instruction = True  # type: ignore[attr-defined]
+    return function

@@ -98,7 +98,7 @@ def transform_length(law, columns, c, h):  # type: ignore[no-untyped-def]
     """
     sums, count, z, s = law.sums, law.count, law.z[c], columns.contour[c]
     kappa, lam = law.kappas[s], columns.lam[c, s]
-    longest = 8 * ((2 * count * int(sums.max()) + 8) // 8)
+    longest = 4 * ((2 * count * int(sums.max()) + 4) // 4)
     excess = columns.log_bound[c] - log(max(columns.error[c], TINY))
     # By sum j: the weights, then B on the axis is their polynomial in e^lambda.
     width = int(sums.max())
@@ -119,4 +119,4 @@ def transform_length(law, columns, c, h):  # type: ignore[no-untyped-def]
             gap = count * log(total / base) - side * step * z
             cheapest = min(cheapest, (excess + gap) / step)
         need = max(need, cheapest)
-    return 8 * ceil(need / 8.0) if need < longest else longest
+    return 4 * ceil(need / 4.0) if need < longest else longest

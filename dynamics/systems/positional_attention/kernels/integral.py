@@ -2,175 +2,123 @@ r"""One integral of the spectral expectation: kernels of the nodes at one sum z.
 
 At every node u = kappa + i omega the types are folded into the coefficients of B(u, zeta), B is
 taken on the circle of zeta, raised to the number of the other sets, and transformed back; weights
-of s, and of s (1 - s), are added up. Equations are those of `spectral`. Complex arrays are pairs
-(real part, imaginary part), so that the loops over the circle become vector instructions.
+of s, and of s (1 - s), are added up. Equations are those of `spectral`. `WIDTH` nodes that follow
+one another are one short vector (`dynamics.codegen.kernels.vectors`); complex arrays are pairs
+(real part, imaginary part).
 """
 
 from math import ceil, cos, exp, pi, sin
 
 import numpy as np
 
+from dynamics.codegen.kernels.vectors import WIDTH, added_up, any_less, load, spread, store
+
 FIRST_ORDER = 4
 """Tables of h and its first derivatives."""
+LOG_NOTHING = -41.0
+"""Logarithm of what is nothing beside 1: a hundredth of its rounding."""
 
 
-def on_circle(fold, waves, base):  # type: ignore[no-untyped-def]
-    """B(zeta_m) = sum over j of fold_j zeta_m^j, for j = -C..C, at every point of the circle.
+def integrate(tables, law, columns, c):  # type: ignore[no-untyped-def]
+    """Trapezoidal sum of (1) over omega at one z, by its plan; returns the integral of the risk.
 
-    j and -j share a cosine and a sine.
+    Adds w_k to ``columns.first``. Where the tables hold second derivatives, adds the weights of
+    s (1 - s) too: v_k to ``columns.second``, and to ``columns.pairs`` for every two components the
+    sum over two different sets, E[ s (1 - s) dh_i(set 1) dh_j(set 2); z ].
 
     Parameters
     ----------
-    fold : pair of float arrays, shape (2 C + 1,)
-    waves : pair of float arrays, shape (C + 1, M)
-        See `waves_of`.
-    base : pair of float arrays, shape (M,)
+    tables : float array, shape (4 or 10, K, columns)
+        h, then its first derivatives, then second ones.
+    law, columns : SumLaw, Columns
+    c : int
+        Position of z.
+    """
+    s, second = columns.contour[c], tables.shape[0] > FIRST_ORDER
+    step, length, power = columns.step[c], columns.length[c], law.count - 1
+    kinds, width, half = tables.shape[1], int(law.sums.max()), length // 2 + 1
+    kappa, positions, h = law.kappas[s], law.sums + width, np.ascontiguousarray(tables[0, :, c])
+    waves, shift = circle(width, length, int(law.z[c]))
+    # p_k e^{-i omega h_k} at the present nodes, and its turn to the next ones.
+    now, turn = (
+        (np.empty((kinds, WIDTH)), np.empty((kinds, WIDTH))),
+        (np.empty(kinds), np.empty(kinds)),
+    )
+    first_phases(law, h, (kappa, columns.lam[c, s], step), now, turn)
+    # pi / sin(pi u), and the phase of the signal set, which turns like that of a type.
+    fronts, lead, next_lead = np.empty((6, WIDTH)), np.empty((3, WIDTH)), np.empty(3)
+    first_front((step, h[kinds - 1]), lead, next_lead)
+    rows = 2 * width + 1
+    fold, back = np.empty((2, rows, WIDTH)), np.empty((2, rows, WIDTH))
+    halves, sides = np.empty((4, width + 1, WIDTH)), np.empty((4, half, WIDTH))
+    base, out = np.empty((2, length, WIDTH)), np.empty((2, length, WIDTH))
+    weights, singles = np.zeros((kinds, WIDTH)), np.zeros((kinds, WIDTH))
+    curved = second and power > 0
+    by_component = np.empty((6, length if curved else 1, WIDTH))
+    values, pairs = np.empty((2, kinds if curved else 1, WIDTH)), np.zeros((6, WIDTH))
+    risk, scale = spread(0.0), exp(columns.psi[c, s]) * step / pi
+    for block in range(ceil((columns.window[c] / step + 1.0) / WIDTH)):
+        fill_fronts(kappa, scale, (step, block * WIDTH), lead, fronts)
+        turn_front(lead, next_lead)
+        fold_types(positions, now[0], now[1], fold)
+        on_circle(fold, waves, halves, base)
+        if curved:
+            reach = farthest(base, power - 1)
+            raised(base, power - 1, shift, reach, out)
+            for i in range(3):
+                scaled(tables[1 + i, :, c], now, values)
+                fold_types(positions, values[0], values[1], back)
+                on_circle(back, waves, halves, by_component[2 * i : 2 * i + 2])
+            add_pairs(by_component, out, reach, fronts, pairs)
+            multiply_by(base, reach, out)
+        else:
+            reach = farthest(base, power)
+            raised(base, power, shift, reach, out)
+        from_circle(out, waves, reach, sides, back)
+        risk += whole_times(fold, back, load(fronts, 4), load(fronts, 5))
+        if second:
+            times_front(back, load(fronts, 2), load(fronts, 3), fold)
+            add_real_part(positions, now, fold, singles)
+        times_front(back, load(fronts, 0), load(fronts, 1), fold)
+        add_real_part(positions, now, fold, weights)
+        turn_phases(now, turn)
+    for k in range(kinds):
+        columns.first[c, k] += added_up(load(weights, k))
+    if second:
+        for k in range(kinds):
+            columns.second[c, k] += added_up(load(singles, k))
+        for entry in range(6):
+            columns.pairs[c, entry] += added_up(load(pairs, entry))
+    return added_up(risk)
+
+
+def first_phases(law, h, plan, now, turn):  # type: ignore[no-untyped-def]
+    """p_k e^{-i omega h_k} at the first nodes, and what turns it to the next `WIDTH` ones.
+
+    Parameters
+    ----------
+    law : SumLaw
+    h : float array, shape (K,)
+        h by type.
+    plan : (float, float, float)
+        kappa, lambda and the step.
+    now : pair of float arrays, shape (K, WIDTH)
         Filled.
-    """
-    fold_r, fold_i = fold
-    cosine, sine = waves
-    base_r, base_i = base
-    width, length = cosine.shape[0] - 1, cosine.shape[1]
-    for m in range(length):
-        base_r[m], base_i[m] = fold_r[width], fold_i[width]
-    for j in range(1, width + 1):
-        plus_r, plus_i = (
-            fold_r[width + j] + fold_r[width - j],
-            fold_i[width + j] + fold_i[width - j],
-        )
-        less_r, less_i = (
-            fold_r[width + j] - fold_r[width - j],
-            fold_i[width + j] - fold_i[width - j],
-        )
-        for m in range(length):
-            base_r[m] += plus_r * cosine[j, m] - less_i * sine[j, m]
-            base_i[m] += plus_i * cosine[j, m] + less_r * sine[j, m]
-
-
-def raised(base, power, squared, out):  # type: ignore[no-untyped-def]
-    """Multiply ``out`` by the power of ``base``, point by point.
-
-    Parameters
-    ----------
-    base : pair of float arrays, shape (M,)
-    power : int
-    squared : pair of float arrays, shape (M,)
-        Overwritten.
-    out : pair of float arrays, shape (M,)
-    """
-    base_r, base_i = squared
-    out_r, out_i = out
-    length = out_r.size
-    for m in range(length):
-        base_r[m], base_i[m] = base[0][m], base[1][m]
-    while power > 0:
-        if power % 2 == 1:
-            for m in range(length):
-                real = out_r[m] * base_r[m] - out_i[m] * base_i[m]
-                out_i[m] = out_r[m] * base_i[m] + out_i[m] * base_r[m]
-                out_r[m] = real
-        power //= 2
-        if power > 0:
-            for m in range(length):
-                real = base_r[m] * base_r[m] - base_i[m] * base_i[m]
-                base_i[m] = 2.0 * base_r[m] * base_i[m]
-                base_r[m] = real
-
-
-def from_circle(out, waves, back):  # type: ignore[no-untyped-def]
-    """q_j = sum over m of out_m zeta_m^j, for j = -C..C: the adjoint of `on_circle`.
-
-    Parameters
-    ----------
-    out : pair of float arrays, shape (M,)
-        Read only.
-    waves : pair of float arrays, shape (C + 1, M)
-        See `waves_of`.
-    back : pair of float arrays, shape (2 C + 1,)
-        Filled.
-    """
-    out_r, out_i = out
-    back_r, back_i = back
-    cosine, sine = waves
-    width, length = cosine.shape[0] - 1, cosine.shape[1]
-    for j in range(width + 1):
-        even_r, even_i, odd_r, odd_i = 0.0, 0.0, 0.0, 0.0
-        for m in range(length):
-            even_r += out_r[m] * cosine[j, m]
-            even_i += out_i[m] * cosine[j, m]
-            odd_r += out_r[m] * sine[j, m]
-            odd_i += out_i[m] * sine[j, m]
-        back_r[width + j], back_i[width + j] = even_r - odd_i, even_i + odd_r
-        back_r[width - j], back_i[width - j] = even_r + odd_i, even_i - odd_r
-
-
-def fold_types(positions, values, fold):  # type: ignore[no-untyped-def]
-    """Coefficients over j of sum over types of values_k zeta^{z_k}.
-
-    Parameters
-    ----------
-    positions : int array, shape (K,)
-        z_k + C.
-    values : pair of float arrays, shape (K,)
-    fold : pair of float arrays, shape (2 C + 1,)
-        Filled.
-    """
-    fold_r, fold_i = fold
-    values_r, values_i = values
-    fold_r[:] = 0.0
-    fold_i[:] = 0.0
-    for k in range(positions.size):
-        fold_r[positions[k]] += values_r[k]
-        fold_i[positions[k]] += values_i[k]
-
-
-def turn_phases(values, turn):  # type: ignore[no-untyped-def]
-    """Multiply p_k e^{-i omega h_k} by its turn to the next node, in place.
-
-    Parameters
-    ----------
-    values : pair of float arrays, shape (K,)
-        Overwritten.
     turn : pair of float arrays, shape (K,)
+        Filled.
     """
-    values_r, values_i = values
-    turn_r, turn_i = turn
-    for k in range(values_r.size):
-        real = values_r[k] * turn_r[k] - values_i[k] * turn_i[k]
-        values_i[k] = values_r[k] * turn_i[k] + values_i[k] * turn_r[k]
-        values_r[k] = real
-
-
-def multiplied(values, factor, out):  # type: ignore[no-untyped-def]
-    """Fill ``out`` with complex numbers times a complex factor.
-
-    Parameters
-    ----------
-    values : pair of float arrays, shape (2 C + 1,)
-    factor : complex
-    out : pair of float arrays, shape (2 C + 1,)
-    """
-    for j in range(values[0].size):
-        out[0][j] = values[0][j] * factor.real - values[1][j] * factor.imag
-        out[1][j] = values[0][j] * factor.imag + values[1][j] * factor.real
-
-
-def add_real_part(positions, values, factor, out):  # type: ignore[no-untyped-def]
-    """Add Re(values_k factor_j) to ``out``, j the position of type k.
-
-    Parameters
-    ----------
-    positions : int array, shape (K,)
-        z_k + C.
-    values : pair of float arrays, shape (K,)
-    factor : pair of float arrays, shape (2 C + 1,)
-    out : float array, shape (K,)
-    """
-    values_r, values_i = values
-    factor_r, factor_i = factor
-    for k in range(positions.size):
-        j = positions[k]
-        out[k] += values_r[k] * factor_r[j] - values_i[k] * factor_i[j]
+    kappa, lam, step = plan
+    tilted_law(law, h, kappa, lam, turn[0])
+    for k in range(h.size):
+        real, imag, turn_r, turn_i = turn[0][k], 0.0, cos(step * h[k]), -sin(step * h[k])
+        for w in range(WIDTH):
+            now[0][k, w], now[1][k, w] = real, imag
+            real, imag = real * turn_r - imag * turn_i, real * turn_i + imag * turn_r
+        squares = WIDTH
+        while squares > 1:
+            turn_r, turn_i = turn_r * turn_r - turn_i * turn_i, 2.0 * turn_r * turn_i
+            squares //= 2
+        turn[0][k], turn[1][k] = turn_r, turn_i
 
 
 def tilted_law(law, h, kappa, lam, tilted):  # type: ignore[no-untyped-def]
@@ -197,174 +145,444 @@ def tilted_law(law, h, kappa, lam, tilted):  # type: ignore[no-untyped-def]
         tilted[k] /= total
 
 
-def integrate(tables, law, columns, c):  # type: ignore[no-untyped-def]
-    """Trapezoidal sum of (1) over omega at one z, by its plan; returns the integral of the risk.
-
-    Adds w_k to ``columns.first``. Where the tables hold second derivatives, adds the weights of
-    s (1 - s) too: v_k to ``columns.second``, and to ``columns.pairs`` for every two components the
-    sum over two different sets, E[ s (1 - s) dh_i(set 1) dh_j(set 2); z ].
+def first_front(at, lead, turn):  # type: ignore[no-untyped-def]
+    """e^{-pi omega} and e^{-i omega h_s} at the first nodes, and what takes them to the next ones.
 
     Parameters
     ----------
-    tables : float array, shape (4 or 10, K, columns)
-        h, then its first derivatives, then second ones.
-    law, columns : SumLaw, Columns
-    c : int
-        Position of z.
+    at : (float, float)
+        The step, and h of the signal set.
+    lead : float array, shape (3, WIDTH)
+        Filled: the first, real and imaginary part of the second.
+    turn : float array, shape (3,)
+        Filled.
     """
-    s, second = columns.contour[c], tables.shape[0] > FIRST_ORDER
-    kappa, lam, psi = law.kappas[s], columns.lam[c, s], columns.psi[c, s]
-    step, length, power = columns.step[c], columns.length[c], law.count - 1
-    weights, singles, pairs = columns.first[c], columns.second[c], columns.pairs[c]
-    h, slopes = np.ascontiguousarray(tables[0, :, c]), np.ascontiguousarray(tables[1:4, :, c])
-    kinds, width = h.size, int(law.sums.max())
-    roots, positions = roots_of(length), law.sums + width
-    waves = waves_of(width, roots)
-    shift_r, shift_i = shift_of(int(law.z[c]), roots)
-    # p_k e^{-i omega h_k} at the present node, and its turn from node to node.
-    now, turn = (np.empty(kinds), np.zeros(kinds)), (np.empty(kinds), np.empty(kinds))
-    tilted_law(law, h, kappa, lam, now[0])
-    for k in range(kinds):
-        turn[0][k], turn[1][k] = cos(step * h[k]), -sin(step * h[k])
-    fold = (np.empty(2 * width + 1), np.empty(2 * width + 1))
-    back = (np.empty(2 * width + 1), np.empty(2 * width + 1))
-    base, squared = (np.empty(length), np.empty(length)), (np.empty(length), np.empty(length))
-    out = (np.empty(length), np.empty(length))
-    by_component, products = (np.empty((3, length)), np.empty((3, length))), np.empty((6, 2))
-    steep = (np.empty((2, kinds)), np.empty((2, 2 * width + 1)))
-    scale, risk = exp(psi) * step / (2.0 * pi), 0.0
-    sine, cosine, signal = sin(pi * kappa), cos(pi * kappa), h[kinds - 1]
-    for node in range(ceil(columns.window[c] / step) + 1):
-        omega = node * step
-        fold_types(positions, now, fold)
-        on_circle(fold, waves, base)
-        for m in range(length):
-            out[0][m], out[1][m] = shift_r[m], shift_i[m]
-        # pi / sin(pi u) and the phase of the signal set; times u, the kernel of s (1 - s). Nodes at
-        # omega and -omega are conjugate.
-        grow = exp(-pi * omega)
-        real, imag = sine * (1.0 + grow * grow), cosine * (1.0 - grow * grow)
-        size = (scale if node == 0 else 2.0 * scale) * 2.0 * pi * grow
-        size /= real * real + imag * imag
-        front = complex(size * real, -size * imag) * complex(
-            cos(omega * signal), -sin(omega * signal)
+    step, signal = at
+    for w in range(WIDTH):
+        omega = w * step
+        lead[0, w], lead[1, w], lead[2, w] = (
+            exp(-pi * omega),
+            cos(omega * signal),
+            -sin(omega * signal),
         )
-        bent = front * complex(kappa, omega)
-        if second and power > 0:
-            raised(base, power - 1, squared, out)
-            pairs_at(positions, slopes, now, waves, out, steep, by_component, products)
-            for i in range(6):
-                pairs[i] += bent.real * products[i, 0] - bent.imag * products[i, 1]
-            raised(base, 1, squared, out)
-        else:
-            raised(base, power, squared, out)
-        from_circle(out, waves, back)
-        # E[ ... ; z] without the kernel, the sum of the weights at this node, is fold times back.
-        whole = complex(0.0, 0.0)
-        for j in range(2 * width + 1):
-            whole += complex(fold[0][j], fold[1][j]) * complex(back[0][j], back[1][j])
-        risk += (front * whole / complex(kappa, omega)).real
-        if second:
-            multiplied(back, bent, fold)
-            add_real_part(positions, now, fold, singles)
-        multiplied(back, front, fold)
-        add_real_part(positions, now, fold, weights)
-        turn_phases(now, turn)
-    return risk
+    omega = WIDTH * step
+    turn[0], turn[1], turn[2] = exp(-pi * omega), cos(omega * signal), -sin(omega * signal)
 
 
-def pairs_at(positions, slopes, now, waves, out, scratch, base, products):  # type: ignore[no-untyped-def]
-    """Sum over m of B^{n-2} B_i B_j zeta^{-z} at one node; B_i is B with dh_i in every term.
+def turn_front(lead, turn):  # type: ignore[no-untyped-def]
+    """What `first_front` fills, at the next nodes.
+
+    Parameters
+    ----------
+    lead : float array, shape (3, WIDTH)
+        Overwritten.
+    turn : float array, shape (3,)
+    """
+    real, imag = load(lead, 1), load(lead, 2)
+    store(lead, 0, load(lead, 0) * turn[0])
+    store(lead, 1, real * turn[1] - imag * turn[2])
+    store(lead, 2, real * turn[2] + imag * turn[1])
+
+
+def fill_fronts(kappa, scale, at, lead, fronts):  # type: ignore[no-untyped-def]
+    """What multiplies E[ ... ; z] at some nodes: for s, for s (1 - s), for the risk.
+
+    pi / sin(pi u), the step and the phase of the signal set; times u, the kernel of s (1 - s); over
+    u, that of the risk. Nodes at omega and -omega are conjugate.
+
+    Parameters
+    ----------
+    kappa, scale : float
+        The scale is e^psi step / pi.
+    at : (float, int)
+        The step, and the number of the first node.
+    lead : float array, shape (3, WIDTH)
+        See `first_front`.
+    fronts : float array, shape (6, WIDTH)
+        Filled: real and imaginary part of each.
+    """
+    step, first = at
+    for w in range(WIDTH):
+        fronts[0, w] = (first + w) * step
+    omega, grow = load(fronts, 0), load(lead, 0)
+    square = grow * grow
+    real, imag = sin(pi * kappa) * (1.0 + square), cos(pi * kappa) * (1.0 - square)
+    size = 2.0 * pi * scale * grow / (real * real + imag * imag)
+    real, imag = size * real, -1.0 * size * imag
+    front_r = real * load(lead, 1) - imag * load(lead, 2)
+    front_i = real * load(lead, 2) + imag * load(lead, 1)
+    over = 1.0 / (kappa * kappa + omega * omega)
+    store(fronts, 0, front_r)
+    store(fronts, 1, front_i)
+    store(fronts, 2, front_r * kappa - front_i * omega)
+    store(fronts, 3, front_r * omega + front_i * kappa)
+    store(fronts, 4, (front_r * kappa + front_i * omega) * over)
+    store(fronts, 5, (front_i * kappa - front_r * omega) * over)
+    if first == 0:
+        for part in range(6):
+            fronts[part, 0] *= 0.5
+
+
+def fold_types(positions, values_r, values_i, fold):  # type: ignore[no-untyped-def]
+    """Coefficients over j of sum over types of values_k zeta^{z_k}.
 
     Parameters
     ----------
     positions : int array, shape (K,)
         z_k + C.
-    slopes : float array, shape (3, K)
-        dh by component and type.
-    now : pair of float arrays, shape (K,)
-        p_k e^{-i omega h_k}.
-    waves : pair of float arrays, shape (C + 1, M)
-        See `waves_of`.
-    out : pair of float arrays, shape (M,)
-        B^{n-2} zeta^{-z} on the circle.
-    scratch : (float array, shape (2, K), float array, shape (2, 2 C + 1))
-        Overwritten.
-    base : pair of float arrays, shape (3, M)
-        Overwritten.
-    products : float array, shape (6, 2)
-        Receives real and imaginary part for i <= j.
+    values_r, values_i : float arrays, shape (K, WIDTH)
+    fold : float array, shape (2, 2 C + 1, WIDTH)
+        Filled.
     """
-    base_r, base_i = base
-    values, fold = scratch
-    for i in range(3):
-        for k in range(positions.size):
-            values[0, k], values[1, k] = now[0][k] * slopes[i, k], now[1][k] * slopes[i, k]
-        fold_types(positions, (values[0], values[1]), (fold[0], fold[1]))
-        on_circle((fold[0], fold[1]), waves, (base_r[i], base_i[i]))
-    entry = 0
+    fold_r, fold_i, nothing = fold[0], fold[1], spread(0.0)
+    for j in range(fold_r.shape[0]):
+        store(fold_r, j, nothing)
+        store(fold_i, j, nothing)
+    for k in range(positions.size):
+        j = positions[k]
+        store(fold_r, j, load(fold_r, j) + load(values_r, k))
+        store(fold_i, j, load(fold_i, j) + load(values_i, k))
+
+
+def on_circle(fold, waves, halves, base):  # type: ignore[no-untyped-def]
+    """B(zeta_m) = sum over j of fold_j zeta_m^j, for j = -C..C, at every point of the circle.
+
+    j and -j share a cosine and a sine, and so do m and M - m.
+
+    Parameters
+    ----------
+    fold : float array, shape (2, 2 C + 1, WIDTH)
+    waves : pair of float arrays, shape (M // 2 + 1, C + 1)
+        See `circle`.
+    halves : float array, shape (4, C + 1, WIDTH)
+        Overwritten.
+    base : float array, shape (2, M, WIDTH)
+        Filled.
+    """
+    fold_r, fold_i, base_r, base_i = fold[0], fold[1], base[0], base[1]
+    plus_r, plus_i, less_r, less_i = halves[0], halves[1], halves[2], halves[3]
+    cosine, sine = waves
+    width, length = cosine.shape[1] - 1, base_r.shape[0]
+    for j in range(1, width + 1):
+        above_r, below_r = load(fold_r, width + j), load(fold_r, width - j)
+        above_i, below_i = load(fold_i, width + j), load(fold_i, width - j)
+        store(plus_r, j, above_r + below_r)
+        store(plus_i, j, above_i + below_i)
+        store(less_r, j, above_r - below_r)
+        store(less_i, j, above_i - below_i)
+    middle_r, middle_i, nothing = load(fold_r, width), load(fold_i, width), spread(0.0)
+    half = length // 2 + 1
+    for m in range(0, half, 2):
+        # Two points at once share what is read; the last may be one point twice.
+        n = min(m + 1, half - 1)
+        even_r, even_i, odd_r, odd_i = middle_r, middle_i, nothing, nothing
+        other_r, other_i, less_of_r, less_of_i = middle_r, middle_i, nothing, nothing
+        for j in range(1, width + 1):
+            sum_r, sum_i, gap_r, gap_i = (
+                load(plus_r, j),
+                load(plus_i, j),
+                load(less_r, j),
+                load(less_i, j),
+            )
+            even_r += cosine[m, j] * sum_r
+            even_i += cosine[m, j] * sum_i
+            odd_r += sine[m, j] * gap_r
+            odd_i += sine[m, j] * gap_i
+            other_r += cosine[n, j] * sum_r
+            other_i += cosine[n, j] * sum_i
+            less_of_r += sine[n, j] * gap_r
+            less_of_i += sine[n, j] * gap_i
+        store(base_r, (length - m) % length, even_r + odd_i)
+        store(base_i, (length - m) % length, even_i - odd_r)
+        store(base_r, m, even_r - odd_i)
+        store(base_i, m, even_i + odd_r)
+        store(base_r, length - n, other_r + less_of_i)
+        store(base_i, length - n, other_i - less_of_r)
+        store(base_r, n, other_r - less_of_i)
+        store(base_i, n, other_i + less_of_r)
+
+
+def farthest(base, power):  # type: ignore[no-untyped-def]
+    """The last m up to M/2 at which, or at M - m, a power of ``base`` counts; at least 0.
+
+    Beyond it is below a hundredth of the rounding of the largest, which is 1.
+
+    Parameters
+    ----------
+    base : float array, shape (2, M, WIDTH)
+    power : int
+    """
+    base_r, base_i, length = base[0], base[1], base.shape[1]
+    last = length // 2
+    if power < 1:
+        return last
+    least = spread(exp(2.0 * LOG_NOTHING / power))
+    while last > 0:
+        mirror = length - last
+        here = load(base_r, last) * load(base_r, last) + load(base_i, last) * load(base_i, last)
+        there = load(base_r, mirror) * load(base_r, mirror)
+        there += load(base_i, mirror) * load(base_i, mirror)
+        if any_less(least, here) or any_less(least, there):
+            break
+        last -= 1
+    return last
+
+
+def raised(base, power, shift, reach, out):  # type: ignore[no-untyped-def]
+    """A power of ``base`` times ``shift``, at the points up to ``reach`` and their mirror images.
+
+    Parameters
+    ----------
+    base : float array, shape (2, M, WIDTH)
+    power : int
+    shift : pair of float arrays, shape (M,)
+        See `circle`.
+    reach : int
+        See `farthest`.
+    out : float array, shape (2, M, WIDTH)
+        Filled at these points.
+    """
+    base_r, base_i, out_r, out_i = base[0], base[1], out[0], out[1]
+    length = base_r.shape[0]
+    for point in range(min(2 * reach + 1, length)):
+        m = point if point <= reach else length - (point - reach)
+        square_r, square_i = load(base_r, m), load(base_i, m)
+        real, imag = spread(shift[0][m]), spread(shift[1][m])
+        left = power
+        while left > 0:
+            if left % 2 == 1:
+                turned = real * square_r - imag * square_i
+                imag = real * square_i + imag * square_r
+                real = turned
+            left //= 2
+            if left > 0:
+                turned = square_r * square_r - square_i * square_i
+                square_i = 2.0 * square_r * square_i
+                square_r = turned
+        store(out_r, m, real)
+        store(out_i, m, imag)
+
+
+def multiply_by(base, reach, out):  # type: ignore[no-untyped-def]
+    """Multiply ``out`` by ``base`` at the points that `raised` fills.
+
+    Parameters
+    ----------
+    base : float array, shape (2, M, WIDTH)
+    reach : int
+        See `farthest`.
+    out : float array, shape (2, M, WIDTH)
+        Overwritten.
+    """
+    base_r, base_i, out_r, out_i = base[0], base[1], out[0], out[1]
+    length = base_r.shape[0]
+    for point in range(min(2 * reach + 1, length)):
+        m = point if point <= reach else length - (point - reach)
+        real, imag = load(out_r, m), load(out_i, m)
+        store(out_r, m, real * load(base_r, m) - imag * load(base_i, m))
+        store(out_i, m, real * load(base_i, m) + imag * load(base_r, m))
+
+
+def from_circle(out, waves, reach, sides, back):  # type: ignore[no-untyped-def]
+    """q_j = sum over m of out_m zeta_m^j, for j = -C..C: the adjoint of `on_circle`.
+
+    Parameters
+    ----------
+    out : float array, shape (2, M, WIDTH)
+        See `raised`.
+    waves : pair of float arrays, shape (M // 2 + 1, C + 1)
+        See `circle`.
+    reach : int
+        See `farthest`.
+    sides : float array, shape (4, M // 2 + 1, WIDTH)
+        Overwritten.
+    back : float array, shape (2, 2 C + 1, WIDTH)
+        Filled.
+    """
+    out_r, out_i, back_r, back_i = out[0], out[1], back[0], back[1]
+    sum_r, sum_i, less_r, less_i = sides[0], sides[1], sides[2], sides[3]
+    cosine, sine = waves
+    width, length = cosine.shape[1] - 1, out_r.shape[0]
+    for m in range(reach + 1):
+        # 0 and M / 2 are their own mirror images, with a sine of 0.
+        alone = m == 0 or 2 * m == length
+        mirror = 0.0 if alone else 1.0
+        here_r, here_i = load(out_r, m), load(out_i, m)
+        there_r, there_i = load(out_r, (length - m) % length), load(out_i, (length - m) % length)
+        store(sum_r, m, here_r + mirror * there_r)
+        store(sum_i, m, here_i + mirror * there_i)
+        store(less_r, m, here_r - there_r)
+        store(less_i, m, here_i - there_i)
+    for j in range(width + 1):
+        even_r, even_i, odd_r, odd_i = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
+        for m in range(reach + 1):
+            even_r += cosine[m, j] * load(sum_r, m)
+            even_i += cosine[m, j] * load(sum_i, m)
+            odd_r += sine[m, j] * load(less_r, m)
+            odd_i += sine[m, j] * load(less_i, m)
+        store(back_r, width - j, even_r + odd_i)
+        store(back_i, width - j, even_i - odd_r)
+        store(back_r, width + j, even_r - odd_i)
+        store(back_i, width + j, even_i + odd_r)
+
+
+def whole_times(fold, back, front_r, front_i):  # type: ignore[no-untyped-def]
+    """Real part of a front times the sum over j of fold_j back_j, which is E[ ... ; z].
+
+    Parameters
+    ----------
+    fold, back : float arrays, shape (2, 2 C + 1, WIDTH)
+    front_r, front_i : short vectors
+    """
+    fold_r, fold_i, back_r, back_i = fold[0], fold[1], back[0], back[1]
+    real, imag = spread(0.0), spread(0.0)
+    for j in range(fold_r.shape[0]):
+        real += load(fold_r, j) * load(back_r, j) - load(fold_i, j) * load(back_i, j)
+        imag += load(fold_r, j) * load(back_i, j) + load(fold_i, j) * load(back_r, j)
+    return front_r * real - front_i * imag
+
+
+def times_front(back, front_r, front_i, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with ``back`` times a front.
+
+    Parameters
+    ----------
+    back : float array, shape (2, 2 C + 1, WIDTH)
+    front_r, front_i : short vectors
+    out : float array, shape (2, 2 C + 1, WIDTH)
+    """
+    back_r, back_i, out_r, out_i = back[0], back[1], out[0], out[1]
+    for j in range(back_r.shape[0]):
+        real, imag = load(back_r, j), load(back_i, j)
+        store(out_r, j, real * front_r - imag * front_i)
+        store(out_i, j, real * front_i + imag * front_r)
+
+
+def add_real_part(positions, now, factor, out):  # type: ignore[no-untyped-def]
+    """Add Re(now_k factor_j) to ``out``, j the position of type k.
+
+    Parameters
+    ----------
+    positions : int array, shape (K,)
+        z_k + C.
+    now : pair of float arrays, shape (K, WIDTH)
+    factor : float array, shape (2, 2 C + 1, WIDTH)
+    out : float array, shape (K, WIDTH)
+    """
+    now_r, now_i = now
+    factor_r, factor_i = factor[0], factor[1]
+    for k in range(positions.size):
+        j = positions[k]
+        real = load(now_r, k) * load(factor_r, j) - load(now_i, k) * load(factor_i, j)
+        store(out, k, load(out, k) + real)
+
+
+def turn_phases(now, turn):  # type: ignore[no-untyped-def]
+    """Multiply p_k e^{-i omega h_k} by its turn to the next nodes, in place.
+
+    Parameters
+    ----------
+    now : pair of float arrays, shape (K, WIDTH)
+        Overwritten.
+    turn : pair of float arrays, shape (K,)
+    """
+    now_r, now_i = now
+    turn_r, turn_i = turn
+    for k in range(turn_r.size):
+        real, imag = load(now_r, k), load(now_i, k)
+        store(now_r, k, real * turn_r[k] - imag * turn_i[k])
+        store(now_i, k, real * turn_i[k] + imag * turn_r[k])
+
+
+def scaled(slopes, now, values):  # type: ignore[no-untyped-def]
+    """Fill dh_k times p_k e^{-i omega h_k}.
+
+    Parameters
+    ----------
+    slopes : float array, shape (K,)
+        dh by type.
+    now : pair of float arrays, shape (K, WIDTH)
+    values : float array, shape (2, K, WIDTH)
+        Filled.
+    """
+    now_r, now_i = now
+    values_r, values_i = values[0], values[1]
+    for k in range(slopes.size):
+        store(values_r, k, slopes[k] * load(now_r, k))
+        store(values_i, k, slopes[k] * load(now_i, k))
+
+
+def add_pairs(base, out, reach, fronts, pairs):  # type: ignore[no-untyped-def]
+    """Add the sum over m of B^{n-2} B_i B_j zeta^{-z} with its front; B_i has dh_i in every term.
+
+    Parameters
+    ----------
+    base : float array, shape (6, M, WIDTH)
+        Real and imaginary part of each B_i.
+    out : float array, shape (2, M, WIDTH)
+        B^{n-2} zeta^{-z} on the circle, see `raised`.
+    reach : int
+        See `farthest`.
+    fronts : float array, shape (6, WIDTH)
+        See `fill_fronts`.
+    pairs : float array, shape (6, WIDTH)
+        For i <= j.
+    """
+    out_r, out_i, entry, length = out[0], out[1], 0, out.shape[1]
     for i in range(3):
         for j in range(i, 3):
-            total_r, total_i = 0.0, 0.0
-            for m in range(out[0].size):
-                real = base_r[i, m] * base_r[j, m] - base_i[i, m] * base_i[j, m]
-                imag = base_r[i, m] * base_i[j, m] + base_i[i, m] * base_r[j, m]
-                total_r += out[0][m] * real - out[1][m] * imag
-                total_i += out[0][m] * imag + out[1][m] * real
-            products[entry, 0], products[entry, 1] = total_r, total_i
+            one_r, one_i = base[2 * i], base[2 * i + 1]
+            other_r, other_i = base[2 * j], base[2 * j + 1]
+            real, imag = spread(0.0), spread(0.0)
+            for point in range(min(2 * reach + 1, length)):
+                m = point if point <= reach else length - (point - reach)
+                both_r = load(one_r, m) * load(other_r, m) - load(one_i, m) * load(other_i, m)
+                both_i = load(one_r, m) * load(other_i, m) + load(one_i, m) * load(other_r, m)
+                real += load(out_r, m) * both_r - load(out_i, m) * both_i
+                imag += load(out_r, m) * both_i + load(out_i, m) * both_r
+            bent = load(fronts, 2) * real - load(fronts, 3) * imag
+            store(pairs, entry, load(pairs, entry) + bent)
             entry += 1
 
 
-def roots_of(length):  # type: ignore[no-untyped-def]
-    """Cosine and sine of 2 pi m / M, m = 0..M-1: the points of the circle.
+def circle(width, length, z):  # type: ignore[no-untyped-def]
+    """Powers of the points zeta_m = e^{2 pi i m / M} of the circle.
 
     Parameters
     ----------
-    length : int
-        M.
-    """
-    cosine, sine = np.empty(length), np.empty(length)
-    for m in range(length):
-        angle = 2.0 * pi * m / length
-        cosine[m], sine[m] = cos(angle), sin(angle)
-    return cosine, sine
-
-
-def shift_of(z, roots):  # type: ignore[no-untyped-def]
-    """Real and imaginary part of zeta_m^{-z} / M of the Fourier transform (2), m = 0..M-1.
-
-    Parameters
-    ----------
+    width, length : int
+        C and M, a multiple of 4.
     z : int
-    roots : pair of float arrays, shape (M,)
-        See `roots_of`.
+
+    Returns
+    -------
+    pair of float arrays, shape (M // 2 + 1, C + 1)
+        Real and imaginary part of zeta_m^j for m = 0..M/2 and j = 0..C.
+    pair of float arrays, shape (M,)
+        The same of zeta_m^{-z} / M, of the Fourier transform (2).
     """
-    cosine, sine = roots
-    length = cosine.size
-    shift_r, shift_i = np.empty(length), np.empty(length)
-    for m in range(length):
-        turned = (m * z) % length
-        shift_r[m], shift_i[m] = cosine[turned] / length, -sine[turned] / length
-    return shift_r, shift_i
-
-
-def waves_of(width, roots):  # type: ignore[no-untyped-def]
-    """Cosine and sine of 2 pi j m / M for j = 0..C and m = 0..M-1.
-
-    Parameters
-    ----------
-    width : int
-        C.
-    roots : pair of float arrays, shape (M,)
-        See `roots_of`.
-    """
-    length = roots[0].size
-    cosine, sine = np.empty((width + 1, length)), np.empty((width + 1, length))
-    for j in range(width + 1):
-        turned, stride = 0, j % length
-        for m in range(length):
-            cosine[j, m], sine[j, m] = roots[0][turned], roots[1][turned]
-            turned += stride
+    cosine, sine, quarter = np.empty(length), np.empty(length), length // 4
+    for m in range(quarter):
+        angle = 2.0 * pi * m / length
+        real, imag = cos(angle), sin(angle)
+        cosine[m], sine[m] = real, imag
+        cosine[m + quarter], sine[m + quarter] = -imag, real
+        cosine[m + 2 * quarter], sine[m + 2 * quarter] = -real, -imag
+        cosine[m + 3 * quarter], sine[m + 3 * quarter] = imag, -real
+    half = length // 2 + 1
+    waves_r, waves_i = np.empty((half, width + 1)), np.empty((half, width + 1))
+    for m in range(half):
+        turned = 0
+        for j in range(width + 1):
+            waves_r[m, j], waves_i[m, j] = cosine[turned], sine[turned]
+            turned += m
             if turned >= length:
                 turned -= length
-    return cosine, sine
+    shift_r, shift_i = np.empty(length), np.empty(length)
+    turned, stride = 0, z % length
+    for m in range(length):
+        shift_r[m], shift_i[m] = cosine[turned] / length, -sine[turned] / length
+        turned += stride
+        if turned >= length:
+            turned -= length
+    return (waves_r, waves_i), (shift_r, shift_i)

@@ -2,37 +2,48 @@ r"""What bounds the integrand of (1) in `spectral`: kernels of its saddle points
 
 At kappa + i omega the integrand is at most e^psi(kappa) times tilted means of |dF|. On a grid of
 kappa, psi is minimised over lambda by Newton's method, a saddle point of the exponent; `contour`
-chooses from what is found. ``law`` and ``columns`` are `SumLaw` and `Columns` of
+chooses from what is found. `WIDTH` kappa that follow one another are one short vector
+(`dynamics.codegen.kernels.vectors`), a block. ``law`` and ``columns`` are `SumLaw` and `Columns` of
 `dynamics.systems.positional_attention.kernels.spectral_data`.
 """
 
-from math import exp, log
+from math import exp, floor, log
 
 import numpy as np
 
 from dynamics.codegen.kernels import LANES
 from dynamics.codegen.kernels.elementary import exponentials
+from dynamics.codegen.kernels.vectors import WIDTH, any_less, load, spread, store, where_less
 
 prange = range
 LARGEST_TILT = 30.0
 TINY = 1e-300
 NEGLIGIBLE_SHARE = 1e-4
-"""Of what does not matter, up to which not even a few kappa are looked at."""
-FAR = 1e-3
-"""Share of the largest bound at any z, below which a few kappa may say that a z does not matter."""
+"""Of what does not matter, up to which no kappa is looked at."""
 LAMBDA_PRECISION = 1e-2
+MOST_SEARCHES = 60
+LEAST_WEIGHT = 1e-200
+"""Of a type beside the largest, so that no factor makes it nothing; what is larger is a bound."""
+LEAST_TOTAL = 1e-290
+"""Of weights with their factors, below which they are lost to underflow."""
+GRAIN = 0.05
+"""Every kappa of the grid is a multiple."""
+BELOW = (38, 28, 22, 20, 18, 14, 10, 6, 3, 1)
+ABOVE = (1, 3, 6, 8, 10, 12, 14, 16, 18, 20, 22, 28, 38)
+"""The multiples: of -kappa, then of kappa; `fill_powers` writes them down too. With 0, all together
+fill whole short vectors."""
 FIRST_GROUP, GROUP_GROWTH = 16, 4
 """Sums of the first group, which are all scanned, and of all groups so far over those before."""
 UNKNOWN = 1e300
-"""A mean that is no number, or too large."""
+"""A mean that is no number, or too large, or an exponent of which nothing is known."""
 
 
 def scan_sums(tables, law, columns, allowed):  # type: ignore[no-untyped-def]
     """Fill, at every z: psi, lambda, reach, and an upper bound on E[s |dF|].
 
     Sums are visited in groups from the likeliest outward. Those that cannot matter beside the
-    groups before, by a trivial bound or by that of a few kappa, are not scanned, and that bound
-    stays.
+    groups before, by a trivial bound or by that of some kappa, are not scanned any further, and
+    that bound stays; psi is `UNKNOWN` at the other kappa.
 
     Parameters
     ----------
@@ -68,51 +79,88 @@ def scan_group(tables, law, columns, group):  # type: ignore[no-untyped-def]
     """
     members, highest, allowed = group
     for lane in prange(min(LANES, members.size)):
-        for position in range(lane, members.size, LANES):
-            scan_sum(tables, law, columns, members[position], (highest, allowed))
+        scan_lane(tables, law, columns, members[lane::LANES], (highest, allowed))
 
 
-def scan_sum(tables, law, columns, c, limits):  # type: ignore[no-untyped-def]
-    """`scan_sums` of one sum.
+def scan_lane(tables, law, columns, members, limits):  # type: ignore[no-untyped-def]
+    """`scan_sums` of some sums, one after the other.
 
     Parameters
     ----------
     tables, law, columns
         As of `scan_sums`.
-    c : int
-        Position of z.
+    members : int array
+        Positions of the sums.
     limits : (float array of shape (4,), float)
         Upper bounds where they are largest, of the groups before; what is allowed.
     """
-    count, kinds, (highest, allowed) = law.count, law.probability.size, limits
-    slopes, signal_slopes = np.empty((4, kinds)), np.empty(4)
-    sizes = (slopes, signal_slopes)
-    width, pole, last = int(law.sums.max()), law.kappas.size // 2, law.last
-    scratch = (np.empty(kinds), np.empty(kinds), np.empty(2 * width + 1))
-    every, few = np.arange(law.kappas.size), np.array([(pole + last) // 2, last])
-    h, upper = np.ascontiguousarray(tables[0, :, c]), columns.upper[c]
+    highest, allowed = limits
+    kinds, rows = law.probability.size, 2 * int(law.sums.max()) + 1
+    sizes = (np.empty((4, kinds)), np.empty(4))
+    weights = np.empty((law.kappas.size // WIDTH, kinds, WIDTH))
+    folded, tilts, step = np.empty((rows, WIDTH)), np.empty((rows, WIDTH)), np.empty((2, WIDTH))
+    for c in members:
+        upper = columns.upper[c]
+        absolute_slopes(tables, c, sizes)
+        trivial_bounds(law, c, sizes, upper)
+        columns.scanned[c] = exceeds(upper, highest, NEGLIGIBLE_SHARE * allowed)
+        if columns.scanned[c]:
+            ends = tilted_weights(law, tables, c, weights)
+            given = (ends[0], ends[1], tables[0, kinds - 1, c])
+            columns.psi[c], columns.reach[c], columns.lam[c] = UNKNOWN, 0.0, 0.0
+            # The last block, which has kappa = 1, tells of most sums that they do not matter.
+            for block in range(weights.shape[0] - 1, -1, -1):
+                at = (c, block)
+                fold_weights(law, weights[block], folded)
+                saddle_points(law, columns, at, folded, step)
+                exponents(law, columns, at, given, (folded, tilts, step))
+                tilted_means(law, columns, at, (weights[block], tilts), sizes)
+                lower_bounds(law, columns, at, upper)
+                if not exceeds(upper, highest, allowed):
+                    break
+
+
+def absolute_slopes(tables, c, sizes):  # type: ignore[no-untyped-def]
+    """Fill |dh| by type, and of the signal set, then |h| and |h_s|.
+
+    Parameters
+    ----------
+    tables
+        As of `scan_sums`.
+    c : int
+        Position of z.
+    sizes : float arrays, shapes (4, K), (4,)
+        Filled.
+    """
+    slopes, signal = sizes
+    kinds = slopes.shape[1]
     for i in range(4):
         output = (1 + i) % 4
-        signal_slopes[i] = abs(tables[output, kinds - 1, c])
+        signal[i] = abs(tables[output, kinds - 1, c])
         for k in range(kinds):
             slopes[i, k] = abs(tables[output, k, c])
-    # E[s |dF|] <= P(z) (|dh_s| + n max |dh|); the risk is at most P(z) (1 + the same of h).
+
+
+def trivial_bounds(law, c, sizes, upper):  # type: ignore[no-untyped-def]
+    """Fill E[s |dF|] <= P(z) (|dh_s| + n max |dh|); the risk is at most P(z) (1 + the same of h).
+
+    Parameters
+    ----------
+    law : SumLaw
+    c : int
+        Position of z.
+    sizes : float arrays, shapes (4, K), (4,)
+        See `absolute_slopes`.
+    upper : float array, shape (4,)
+        Filled.
+    """
+    slopes, signal = sizes
     for i in range(4):
         steep = 0.0
-        for k in range(kinds):
+        for k in range(slopes.shape[1]):
             steep = max(steep, slopes[i, k])
-        upper[i] = signal_slopes[i] + count * steep + (1.0 if i == 3 else 0.0)
+        upper[i] = signal[i] + law.count * steep + (1.0 if i == 3 else 0.0)
         upper[i] *= law.chance[c]
-    columns.scanned[c] = exceeds(upper, highest, NEGLIGIBLE_SHARE * allowed)
-    if columns.scanned[c] and not exceeds(upper, highest, FAR):
-        saddle_points(law, columns, c, few, h, sizes, scratch)
-        for s in few:
-            lower_bound(law, columns, (c, s), upper)
-        columns.scanned[c] = exceeds(upper, highest, allowed)
-    if columns.scanned[c]:
-        saddle_points(law, columns, c, every, h, sizes, scratch)
-        for s in range(pole + 1, last + 2):  # kappa = 1 too
-            lower_bound(law, columns, (c, s), upper)
 
 
 def exceeds(values, limits, share):  # type: ignore[no-untyped-def]
@@ -129,157 +177,238 @@ def exceeds(values, limits, share):  # type: ignore[no-untyped-def]
     return above
 
 
-def lower_bound(law, columns, at, upper):  # type: ignore[no-untyped-def]
-    """Lower the bounds on E[s |dF|; z] to e^psi reach at one 0 < kappa <= 1: s <= e^{-kappa F}.
+def tilted_weights(law, tables, c, weights):  # type: ignore[no-untyped-def]
+    """e^{-kappa h_k - top} at every kappa, where the top is the largest exponent of any type.
+
+    Parameters
+    ----------
+    law, tables : SumLaw, float array
+    c : int
+        Position of z.
+    weights : float array, shape (blocks of kappa, K, WIDTH)
+        Filled.
+
+    Returns
+    -------
+    (float, float)
+        The least and the largest h of a type.
+    """
+    kinds = weights.shape[1]
+    lowest, highest = 1e300, -1e300
+    for k in range(kinds):
+        if law.probability[k] > 0.0:
+            lowest, highest = min(lowest, tables[0, k, c]), max(highest, tables[0, k, c])
+    falling, rising, scratch = np.empty(kinds), np.empty(kinds), np.empty(kinds)
+    for k in range(kinds):
+        falling[k] = min(max(GRAIN * (lowest - tables[0, k, c]), -700.0), 0.0)
+        rising[k] = min(max(GRAIN * (tables[0, k, c] - highest), -700.0), 0.0)
+    exponentials(falling, scratch)
+    exponentials(rising, scratch)
+    for k in range(kinds):
+        fill_powers(falling[k], rising[k], weights, k)
+    return lowest, highest
+
+
+def fill_powers(falling, rising, weights, k):  # type: ignore[no-untyped-def]
+    """Powers |kappa| / `GRAIN` at every kappa: of one number below 0, of the other above.
+
+    Parameters
+    ----------
+    falling, rising : float
+        e^{-GRAIN h} and e^{GRAIN h} of a type, over the largest.
+    weights : float array, shape (blocks of kappa, K, WIDTH)
+        Those of the type are filled.
+    k : int
+        The type.
+    """
+    second, fourth = rising * rising, rising * rising * (rising * rising)
+    sixth = second * fourth
+    tenth, fourteenth = sixth * fourth, sixth * fourth * fourth
+    eighteenth = fourteenth * fourth
+    one, two, three = weights[0, k], weights[1, k], weights[2, k]
+    one[0], one[1] = tenth * tenth * eighteenth, fourteenth * fourteenth  # -1.9, -1.4
+    one[2], one[3] = eighteenth * fourth, tenth * tenth  # -1.1, -1
+    one[4], one[5] = eighteenth, fourteenth  # -0.9, -0.7
+    one[6], one[7] = tenth, sixth  # -0.5, -0.3
+    two[0], two[1], two[2] = second * rising, rising, 1.0  # -0.15, -0.05, 0
+    second, fourth = falling * falling, falling * falling * (falling * falling)
+    sixth, eighth = second * fourth, fourth * fourth
+    tenth, fourteenth = sixth * fourth, sixth * eighth
+    eighteenth = tenth * eighth
+    two[3], two[4] = falling, second * falling  # 0.05, 0.15
+    two[5], two[6], two[7] = sixth, eighth, tenth  # 0.3, 0.4, 0.5
+    three[0], three[1] = sixth * sixth, fourteenth  # 0.6, 0.7
+    three[2], three[3] = eighth * eighth, eighteenth  # 0.8, 0.9
+    three[4], three[5] = tenth * tenth, eighteenth * fourth  # 1, 1.1
+    three[6], three[7] = fourteenth * fourteenth, tenth * tenth * eighteenth  # 1.4, 1.9
+
+
+def fold_weights(law, weights, folded):  # type: ignore[no-untyped-def]
+    """Multiply weights by P_k, and sum those of the types with one sum.
+
+    Parameters
+    ----------
+    law : SumLaw
+    weights : float array, shape (K, WIDTH)
+        Overwritten; those below `LEAST_WEIGHT` are raised to it before.
+    folded : float array, shape (2 C + 1, WIDTH)
+        Filled.
+    """
+    rows, nothing, least = folded.shape[0], spread(0.0), spread(LEAST_WEIGHT)
+    for j in range(rows):
+        store(folded, j, nothing)
+    for k in range(weights.shape[0]):
+        j, weight = law.sums[k] + rows // 2, load(weights, k)
+        weight = where_less(weight, least, least, weight) * law.probability[k]
+        store(weights, k, weight)
+        store(folded, j, load(folded, j) + weight)
+
+
+def saddle_points(law, columns, at, folded, step):  # type: ignore[no-untyped-def]
+    """The lambda that minimise psi: Newton's method on a convex function, and bisection.
+
+    At lambda the tilted mean of a set's sum is z / n.
 
     Parameters
     ----------
     law, columns : SumLaw, Columns
     at : (int, int)
-        Positions of z and kappa.
-    upper : float array, shape (4,)
+        Position of z, and block of kappa.
+    folded : float array, shape (2 C + 1, WIDTH)
+        Weights of the sums.
+    step : float array, shape (2, WIDTH)
+        Overwritten.
     """
-    c, s = at
-    size, reach = exp(min(columns.psi[c, s], 700.0)), columns.reach[c]
-    for i in range(4):
-        upper[i] = min(upper[i], size * (reach[i, s] if i < 3 else 1.0 / law.kappas[s]))
+    c, block = at
+    width = folded.shape[0] // 2
+    lam, scratch = columns.lam[c].reshape(-1, WIDTH), step[1]
+    target, best = spread(law.z[c] / law.count), spread(law.tilt[c])
+    low, high = spread(-LARGEST_TILT), spread(LARGEST_TILT)
+    half, least, precision = spread(0.5), spread(1e-12), spread(LAMBDA_PRECISION)
+    nothing = spread(0.0)
+    for _ in range(MOST_SEARCHES):
+        store(step, 0, best)
+        exponentials(step[0], scratch)
+        factor, power = load(step, 0), spread(1.0)
+        total, first, second = spread(0.0), spread(0.0), spread(0.0)
+        for j in range(folded.shape[0]):
+            term = load(folded, j) * power
+            place = float(j - width)
+            total += term
+            first += place * term
+            second += place * place * term
+            power *= factor
+        mean = first / total
+        variance = second / total - mean * mean
+        # What overflows lies above.
+        low, high = where_less(mean, target, best, low), where_less(mean, target, high, best)
+        nearer = best + (target - mean) / where_less(variance, least, least, variance)
+        middle = half * (low + high)
+        nearer = where_less(low, nearer, where_less(nearer, high, nearer, middle), middle)
+        move = nearer - best
+        best = nearer
+        if not any_less(precision, where_less(move, nothing, -1.0 * move, move)):
+            break
+    store(lam, block, best)
 
 
-def saddle_points(law, columns, c, positions, h, sizes, scratch):  # type: ignore[no-untyped-def]
-    """For some kappa at one z: the lambda that minimises psi, psi there, tilted means.
+def exponents(law, columns, at, given, room):  # type: ignore[no-untyped-def]
+    """The exponents (4) at the saddle points, and the factors of the tilted law.
+
+    Factors are those of the sums beside z / n: where the weights are, nothing that counts
+    overflows, or underflows.
 
     Parameters
     ----------
     law, columns : SumLaw, Columns
-    c : int
-        Position of z.
-    positions : int array
-        Of the kappa, in ascending order; each search begins where those before it point to.
-    h : float array, shape (K,)
-        h by type; the last is the signal set's.
-    sizes : float arrays, shapes (4, K), (4,)
-        |dh| and |dh_s|, then |h| and |h_s|: their means go to ``columns.reach``.
-    scratch : three float arrays, shapes (K,), (K,), (2 C + 1,)
-        Overwritten.
+    at : (int, int)
+        Position of z, and block of kappa.
+    given : (float, float, float)
+        The least and the largest h of a type; h of the signal set.
+    room : three float arrays, shapes (2 C + 1, WIDTH), (2 C + 1, WIDTH), (2, WIDTH)
+        The weights of the sums; the second receives e^{lambda j} over the sum of all weights times
+        theirs; the last is overwritten.
     """
-    sums, count, kappas, z = law.sums, law.count, law.kappas, law.z[c]
-    psi, lam, reach = columns.psi[c], columns.lam[c], columns.reach[c]
-    weights, tilt, folded = scratch
-    slopes, signal_slopes = sizes
-    kinds, width = h.size, folded.size // 2
-    first, second, third, last = slopes[0], slopes[1], slopes[2], slopes[3]
-    lowest, highest = 1e300, -1e300
-    for k in range(kinds):
-        if law.probability[k] > 0.0:
-            lowest, highest = min(lowest, h[k]), max(highest, h[k])
-    best, move, former_gap = 0.0, 0.0, 1.0
-    for t in range(positions.size):
-        s = positions[t]
-        kappa = kappas[s]
+    (c, block), (lowest, highest, signal), (folded, tilts, step) = at, given, room
+    rows, z = folded.shape[0], law.z[c]
+    lam, psi = columns.lam[c].reshape(-1, WIDTH), columns.psi[c]
+    middle = min(max(floor(z / law.count + 0.5) + rows // 2, 0), rows - 1)
+    store(step, 0, load(lam, block))
+    exponentials(step[0], step[1])
+    factor = load(step, 0)
+    back, power, total = 1.0 / factor, spread(1.0), load(folded, middle)
+    store(tilts, middle, power)
+    for j in range(middle + 1, rows):
+        power *= factor
+        store(tilts, j, power)
+        total += load(folded, j) * power
+    power = spread(1.0)
+    for j in range(middle - 1, -1, -1):
+        power *= back
+        store(tilts, j, power)
+        total += load(folded, j) * power
+    store(step, 0, total)
+    over = 1.0 / total
+    for j in range(rows):
+        store(tilts, j, load(tilts, j) * over)
+    for w in range(WIDTH):
+        s = block * WIDTH + w
+        kappa, tilt = law.kappas[s], columns.lam[c, s]
         top = -kappa * (lowest if kappa > 0.0 else highest)
-        for k in range(kinds):
-            weights[k] = min(max(-kappa * h[k] - top, -700.0), 0.0)
-        exponentials(weights, tilt)
-        folded[:] = 0.0
-        for k in range(kinds):
-            weights[k] *= law.probability[k]
-            folded[sums[k] + width] += weights[k]
-        gap = kappa - kappas[positions[t - 1]] if t > 0 else 1.0
-        former, best = best, newton(folded, z / count, best + move * gap / former_gap)
-        if t > 0:
-            move, former_gap = best - former, gap
-        total, peak = tilt_factors(folded, exp(best))
-        for k in range(kinds):
-            weights[k] /= total
-            tilt[k] = folded[sums[k] + width]
-        mean_0, mean_1, mean_2, mean_3 = 0.0, 0.0, 0.0, 0.0
-        for k in range(kinds):
-            tilted = weights[k] * tilt[k]
-            mean_0 += tilted * first[k]
-            mean_1 += tilted * second[k]
-            mean_2 += tilted * third[k]
-            mean_3 += tilted * last[k]
-        lam[s] = best
-        psi[s] = count * (top + log(total) + best * (peak - width))  # (4)
-        psi[s] -= best * z + kappa * h[kinds - 1]
-        means = (mean_0, mean_1, mean_2, mean_3)
-        for i in range(4):
-            size = count * means[i] + signal_slopes[i] + TINY
-            reach[i, s] = size if size <= UNKNOWN else UNKNOWN
+        psi[s] = law.count * (top + log(step[0, w]) + tilt * (middle - rows // 2))
+        psi[s] -= tilt * z + kappa * signal
+        if not step[0, w] > LEAST_TOTAL:
+            psi[s] = UNKNOWN
 
 
-def tilt_factors(folded, step):  # type: ignore[no-untyped-def]
-    """Replace weights by step^(j - peak), where the tilted weight at the peak is the largest.
-
-    Relative to it nothing that counts overflows, or underflows; factors of weights of 0 are 0.
+def tilted_means(law, columns, at, weights, sizes):  # type: ignore[no-untyped-def]
+    """Fill ``columns.reach``: tilted means of the sum over all sets of |dh|, and of |h|.
 
     Parameters
     ----------
-    folded : float array, shape (2 C + 1,)
-        Weight of each sum of a set.
-    step : float
-        e^lambda.
-
-    Returns
-    -------
-    (float, int)
-        Sum of the weights times their factors, and the peak.
+    law, columns : SumLaw, Columns
+    at : (int, int)
+        Position of z, and block of kappa.
+    weights : float arrays, shapes (K, WIDTH), (2 C + 1, WIDTH)
+        Those of the types, and factors of their sums.
+    sizes : float arrays, shapes (4, K), (4,)
+        See `absolute_slopes`.
     """
-    peak, power = 0, 1.0
-    for j in range(1, folded.size):
-        power *= step
-        if folded[peak] == 0.0 or folded[j] * power > folded[peak]:
-            peak, power = j, 1.0
-    total, power = folded[peak], 1.0
-    folded[peak] = 1.0
-    for j in range(peak + 1, folded.size):
-        power *= step
-        if folded[j] > 0.0:
-            total += folded[j] * power
-            folded[j] = power
-    power = 1.0
-    for j in range(peak - 1, -1, -1):
-        power /= step
-        if folded[j] > 0.0:
-            total += folded[j] * power
-            folded[j] = power
-    return total, peak
+    (c, block), (by_type, tilts), (slopes, signal) = at, weights, sizes
+    width, count = tilts.shape[0] // 2, float(law.count)
+    reach = columns.reach[c].reshape(-1, WIDTH)
+    per_row = reach.shape[0] // 4
+    first, second, third, last = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
+    for k in range(by_type.shape[0]):
+        tilted = load(by_type, k) * load(tilts, law.sums[k] + width)
+        first += slopes[0, k] * tilted
+        second += slopes[1, k] * tilted
+        third += slopes[2, k] * tilted
+        last += slopes[3, k] * tilted
+    unknown = spread(UNKNOWN)
+    store(reach, block, count * first + spread(signal[0] + TINY))
+    store(reach, per_row + block, count * second + spread(signal[1] + TINY))
+    store(reach, 2 * per_row + block, count * third + spread(signal[2] + TINY))
+    store(reach, 3 * per_row + block, count * last + spread(signal[3] + TINY))
+    for i in range(4):
+        size = load(reach, i * per_row + block)
+        store(reach, i * per_row + block, where_less(size, unknown, size, unknown))
 
 
-def newton(folded, mean, start):  # type: ignore[no-untyped-def]
-    """Lambda at which the tilted mean of a set's sum is ``mean``: minimum of a convex function.
+def lower_bounds(law, columns, at, upper):  # type: ignore[no-untyped-def]
+    """Lower the bounds on E[s |dF|; z] to e^psi reach at 0 < kappa <= 1: s <= e^{-kappa F}.
 
     Parameters
     ----------
-    folded : float array, shape (2 C + 1,)
-        Weight of each sum -C..C of a set, at lambda = 0.
-    mean : float
-    start : float
-        Initial lambda.
+    law, columns : SumLaw, Columns
+    at : (int, int)
+        Position of z, and block of kappa.
+    upper : float array, shape (4,)
     """
-    width = (folded.size - 1) // 2
-    best = min(max(start, -LARGEST_TILT), LARGEST_TILT)
-    low, high = -LARGEST_TILT, LARGEST_TILT
-    for _ in range(60):
-        step, power, zero, one, two = exp(best), 1.0, 0.0, 0.0, 0.0
-        for j in range(2 * width + 1):
-            term = folded[j] * power
-            zero += term
-            one += j * term
-            two += j * j * term
-            power *= step
-        tilted_mean = one / zero
-        spread = two / zero - tilted_mean * tilted_mean
-        tilted_mean -= width
-        if tilted_mean > mean:
-            high = best
-        else:
-            low = best
-        move = (mean - tilted_mean) / max(spread, 1e-12)
-        nearer = best + move
-        if not low < nearer < high:
-            nearer = 0.5 * (low + high)
-        if abs(nearer - best) < LAMBDA_PRECISION:
-            return nearer
-        best = nearer
-    return best
+    c, block = at
+    reach = columns.reach[c]
+    for s in range(block * WIDTH, (block + 1) * WIDTH):
+        if 0.0 < law.kappas[s] <= 1.0:
+            size = exp(min(columns.psi[c, s], 700.0))
+            for i in range(4):
+                upper[i] = min(upper[i], size * (reach[i, s] if i < 3 else 1.0 / law.kappas[s]))

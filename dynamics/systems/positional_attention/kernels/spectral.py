@@ -58,7 +58,7 @@ share_table: Any = None  # supplied by the generated file
 curvature_table: Any = None  # supplied by the generated file
 order: Any = None  # supplied by the generated file
 
-FINEST = 1e-13
+FINEST = 1e-14
 
 
 def first_tables(state, data, tables):  # type: ignore[no-untyped-def]

@@ -20,6 +20,8 @@ class SumLaw(NamedTuple):
         P_k pmf_{n-1}(z - z_k), see (5).
     outward : int array, shape (columns,)
         Positions of the sums, the likeliest first.
+    tilt : float array, shape (columns,)
+        The lambda that minimises (4) at kappa 0.
     kappas : float array
         Grid of contours, with the poles -1, 0, 1 in it.
     first, last : int
@@ -36,6 +38,7 @@ class SumLaw(NamedTuple):
     chance: np.ndarray
     chance_less: np.ndarray
     outward: np.ndarray
+    tilt: np.ndarray
     kappas: np.ndarray
     first: int
     last: int
@@ -55,7 +58,7 @@ class Columns(NamedTuple):
     upper : float array, shape (columns, 4)
         Upper bounds on E[s |dF|] and on the risk at z.
     scanned : bool array
-        False where the bounds were too small to matter.
+        False where a trivial bound was too small to matter, so that psi and lambda are not known.
     contour : int array
         Position of the kappa of the integral; -1: nothing to integrate.
     step, window : float arrays

@@ -237,7 +237,7 @@ def test_where_no_digit_is_left_it_says_so(system):
 
 
 def test_results_do_not_depend_on_the_number_of_threads(system):
-    problem = system.ReducedPopulation(system.Parameters(D=196, C=7, q=0.1), "spectral")
+    problem = system.ReducedPopulation(system.Parameters(D=256, C=32, q=0.1), "spectral")
     assert problem.addressed.threaded
     state, before, found = np.array([0.02, 1.2, -0.05]), numba.get_num_threads(), []
     try:

@@ -1,0 +1,109 @@
+"""Short vectors: `WIDTH` numbers that one instruction adds, multiplies or divides.
+
+Compilers make vector instructions of long loops; loops of ten or thirty turns they begin and end
+for longer than they run. A kernel written in short vectors says itself what is computed together.
+A short vector is a row of an array of shape (rows, `WIDTH`) in C order; the operators + - * / take
+two of them, or one and a number. In a generated file `dynamics.codegen.vector_instructions` stands
+for these functions, and short vectors live in registers.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.codegen.kernels import instruction
+
+WIDTH = 8
+"""Numbers of a short vector; processors with shorter registers take several for one."""
+
+
+class Vector(np.ndarray[Any, Any]):
+    """A short vector as Python has it: ``+=`` makes another, as of a number."""
+
+    def __iadd__(self, other: Any) -> Any:
+        return self + other
+
+    def __isub__(self, other: Any) -> Any:
+        return self - other
+
+    def __imul__(self, other: Any) -> Any:
+        return self * other
+
+    def __itruediv__(self, other: Any) -> Any:
+        return self / other
+
+
+Rows = NDArray[np.float64]
+
+
+@instruction
+def load(array: Rows, row: int) -> Vector:
+    """A row of an array as a short vector.
+
+    Parameters
+    ----------
+    array : float array, shape (rows, WIDTH)
+    row : int
+    """
+    return array[row].copy().view(Vector)
+
+
+@instruction
+def store(array: Rows, row: int, vector: Vector) -> None:
+    """Fill a row of an array.
+
+    Parameters
+    ----------
+    array : float array, shape (rows, WIDTH)
+    row : int
+    vector : short vector
+    """
+    array[row] = vector
+
+
+@instruction
+def spread(number: float) -> Vector:
+    """A short vector of one number.
+
+    Parameters
+    ----------
+    number : float
+    """
+    return np.full(WIDTH, number).view(Vector)
+
+
+@instruction
+def added_up(vector: Any) -> float:
+    """The sum of the numbers of a short vector, by halves.
+
+    Parameters
+    ----------
+    vector : short vector
+    """
+    parts = np.asarray(vector)
+    while parts.size > 1:
+        parts = parts[0::2] + parts[1::2]
+    return float(parts[0])
+
+
+@instruction
+def where_less(one: Any, other: Any, then: Any, otherwise: Any) -> Vector:
+    """``then`` where the first is less than the second, else ``otherwise``, number by number.
+
+    Parameters
+    ----------
+    one, other, then, otherwise : short vectors
+    """
+    return np.where(one < other, then, otherwise).view(Vector)
+
+
+@instruction
+def any_less(one: Any, other: Any) -> bool:
+    """Whether a number of the first is less than that of the second.
+
+    Parameters
+    ----------
+    one, other : short vectors
+    """
+    return bool((one < other).any())

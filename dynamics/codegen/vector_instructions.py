@@ -1,0 +1,227 @@
+"""Instructions of LLVM for the short vectors of `dynamics.codegen.kernels.vectors`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.datamodel import models
+from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, register_model
+
+from dynamics.codegen.kernels.vectors import WIDTH
+
+NUMBER, POSITION = ir.DoubleType(), ir.IntType(32)
+VECTOR = ir.VectorType(NUMBER, WIDTH)
+ALIGNMENT = 8
+"""Bytes at whose multiples rows begin, as all numbers do."""
+
+
+class VectorType(types.Type):
+    """The type of a short vector, for numba."""
+
+    def __init__(self) -> None:
+        super().__init__(name=f"vector{WIDTH}")
+
+
+vector = VectorType()
+
+
+@register_model(VectorType)
+class VectorModel(models.PrimitiveModel):
+    """A short vector in LLVM."""
+
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, VECTOR)
+
+
+def _spread(builder: Any, number: Any) -> Any:
+    first = builder.insert_element(
+        ir.Constant(VECTOR, ir.Undefined), number, ir.Constant(POSITION, 0)
+    )
+    everywhere = ir.Constant(ir.VectorType(POSITION, WIDTH), [0] * WIDTH)
+    return builder.shuffle_vector(first, ir.Constant(VECTOR, ir.Undefined), everywhere)
+
+
+def _address(context: Any, builder: Any, kinds: tuple[Any, ...], arguments: Any) -> Any:
+    """Address of a row of an array."""
+    array = context.make_array(kinds[0])(context, builder, arguments[0])
+    row = context.cast(builder, arguments[1], kinds[1], types.intp)
+    return builder.gep(builder.bitcast(array.data, VECTOR.as_pointer()), [row])
+
+
+def _is_rows(kind: Any) -> bool:
+    """Whether a type is that of arrays whose rows may be short vectors."""
+    return (
+        isinstance(kind, types.Array)
+        and kind.dtype == types.float64
+        and kind.ndim == 2
+        and kind.layout == "C"
+    )
+
+
+@intrinsic
+def load(typing: Any, array: Any, row: Any) -> Any:
+    """A row of an array as a short vector.
+
+    Parameters
+    ----------
+    typing
+        Of numba.
+    array, row
+        As of `dynamics.codegen.kernels.vectors.load`.
+    """
+    if not _is_rows(array):
+        return None
+
+    def generate(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:
+        return builder.load(_address(context, builder, kinds.args, arguments), align=ALIGNMENT)
+
+    return vector(array, row), generate
+
+
+@intrinsic
+def store(typing: Any, array: Any, row: Any, values: Any) -> Any:
+    """Fill a row of an array.
+
+    Parameters
+    ----------
+    typing
+        Of numba.
+    array, row, values
+        As of `dynamics.codegen.kernels.vectors.store`.
+    """
+    if not _is_rows(array) or values != vector:
+        return None
+
+    def generate(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:
+        at = _address(context, builder, kinds.args, arguments)
+        builder.store(arguments[2], at, align=ALIGNMENT)
+        return context.get_dummy_value()
+
+    return types.void(array, row, values), generate
+
+
+@intrinsic
+def spread(typing: Any, number: Any) -> Any:
+    """A short vector of one number.
+
+    Parameters
+    ----------
+    typing
+        Of numba.
+    number
+        As of `dynamics.codegen.kernels.vectors.spread`.
+    """
+
+    def generate(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:
+        return _spread(builder, context.cast(builder, arguments[0], kinds.args[0], types.float64))
+
+    return vector(number), generate
+
+
+@intrinsic
+def added_up(typing: Any, values: Any) -> Any:
+    """The sum of the numbers of a short vector, by halves.
+
+    Parameters
+    ----------
+    typing
+        Of numba.
+    values
+        As of `dynamics.codegen.kernels.vectors.added_up`.
+    """
+    if values != vector:
+        return None
+
+    def generate(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:
+        parts = [
+            builder.extract_element(arguments[0], ir.Constant(POSITION, k)) for k in range(WIDTH)
+        ]
+        while len(parts) > 1:
+            parts = [
+                builder.fadd(one, other)
+                for one, other in zip(parts[0::2], parts[1::2], strict=True)
+            ]
+        return parts[0]
+
+    return types.float64(values), generate
+
+
+@intrinsic
+def where_less(typing: Any, one: Any, other: Any, then: Any, otherwise: Any) -> Any:
+    """``then`` where the first is less than the second, else ``otherwise``, number by number.
+
+    Parameters
+    ----------
+    typing
+        Of numba.
+    one, other, then, otherwise
+        As of `dynamics.codegen.kernels.vectors.where_less`.
+    """
+    if any(each != vector for each in (one, other, then, otherwise)):
+        return None
+
+    def generate(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:
+        first, second, third, fourth = arguments
+        return builder.select(builder.fcmp_ordered("<", first, second), third, fourth)
+
+    return vector(one, other, then, otherwise), generate
+
+
+@intrinsic
+def any_less(typing: Any, one: Any, other: Any) -> Any:
+    """Whether a number of the first is less than that of the second.
+
+    Parameters
+    ----------
+    typing
+        Of numba.
+    one, other
+        As of `dynamics.codegen.kernels.vectors.any_less`.
+    """
+    if one != vector or other != vector:
+        return None
+
+    def generate(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:
+        bits = ir.IntType(WIDTH)
+        each = builder.fcmp_ordered("<", *arguments)
+        return builder.icmp_unsigned("!=", builder.bitcast(each, bits), ir.Constant(bits, 0))
+
+    return types.boolean(one, other), generate
+
+
+def _lower(name: str) -> Callable[..., Any]:
+    """The lowering of an operator to an instruction, numbers made vectors before."""
+
+    def generate(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:
+        both = [
+            value if kind == vector else _spread(builder, value)
+            for kind, value in zip(kinds.args, arguments, strict=True)
+        ]
+        return getattr(builder, name)(*both)
+
+    return generate
+
+
+_OPERANDS = [(vector, vector), (vector, types.float64), (types.float64, vector)]
+_OPERATORS = {
+    "fadd": (operator.add, operator.iadd),
+    "fsub": (operator.sub, operator.isub),
+    "fmul": (operator.mul, operator.imul),
+    "fdiv": (operator.truediv, operator.itruediv),
+}
+for _name, _pair in _OPERATORS.items():
+    for _each in _pair:
+        infer_global(_each)(
+            type(
+                f"Vector_{_each.__name__}",
+                (ConcreteTemplate,),
+                {"cases": [signature(vector, *operands) for operands in _OPERANDS]},
+            )
+        )
+        for _operands in _OPERANDS:
+            lower_builtin(_each, *_operands)(_lower(_name))
