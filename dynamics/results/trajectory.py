@@ -229,10 +229,14 @@ class Trajectory:
 
 def series(rows: Sequence[Mapping[str, float]]) -> dict[str, FloatArray]:
     """Observables of every record as arrays; NaN where a record lacks one."""
-    names = [*dict.fromkeys(name for row in rows for name in row)]
-    if len(names) > 1 and all(len(row) == len(names) for row in rows):
+    if (
+        rows
+        and len(names := list(rows[0])) > 1
+        and all(row.keys() == rows[0].keys() for row in rows)
+    ):
         columns = np.array(list(map(itemgetter(*names), rows)), dtype=np.float64).T
         return dict(zip(names, np.ascontiguousarray(columns), strict=True))
+    names = [*dict.fromkeys(name for row in rows for name in row)]
     return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
 
 

@@ -27,6 +27,8 @@ WALK = 4.0
 ROOT_STEP = 1e-12
 """Of a time, within which its root is found: values that round do not tell it more closely, and
 with smaller steps the search would halve its interval fifty times instead."""
+NEAR = 1e-3
+"""Part of a time within which its root mostly lies beside a first guess."""
 NARROW = 1e-5
 """Part of a time over which the slope of a value is taken."""
 
@@ -230,7 +232,9 @@ def root_change(error: float, slope: float) -> float:
     return error / slope if slope > 0 else np.inf if error else 0.0
 
 
-def root_between(function: Callable[[float], float], low: float, high: float) -> float:
+def root_between(
+    function: Callable[[float], float], low: float, high: float, guess: float | None = None
+) -> float:
     """The time at which a function becomes positive, between one where it is not and one more.
 
     Parameters
@@ -239,10 +243,16 @@ def root_between(function: Callable[[float], float], low: float, high: float) ->
         Time -> value.
     low, high : float
         Times.
+    guess : float or None
+        A time that is mostly near; where it is, the function is computed half as often.
     """
     from scipy.optimize import brentq
 
     if low == high or function(low) > 0:
         return low
+    if guess is not None:
+        near = max(low, (1.0 - NEAR) * guess), min(high, (1.0 + NEAR) * guess)
+        if near[0] < near[1] and function(near[0]) <= 0 < function(near[1]):
+            low, high = near
     smallest = ROOT_STEP * max(high, 1e-300)
     return float(brentq(function, low, high, xtol=1e-3 * smallest, rtol=ROOT_STEP))

@@ -35,6 +35,8 @@ INTERIOR = {True: 6, False: 2}
 steps of LSODA."""
 OF_RATES = {True: 1, False: 0}
 """The same of a rule of rates, each of which costs a gradient."""
+TINY = float(np.finfo(np.float64).tiny)
+"""Stands for a value of 0, with a sign."""
 SHORTLY = 1e-6
 """Part of the first step within which a value moves as its rate at the start says."""
 SMALLEST = 1e-8
@@ -108,8 +110,7 @@ def _condition(path: FlowPath, rule: Crossing) -> Column:
 
 
 def _signed(values: FloatArray, counts: bool = False) -> FloatArray:
-    tiny = np.finfo(np.float64).tiny
-    return np.where(values == 0, tiny if counts else -tiny, values)
+    return np.where(values == 0, TINY if counts else -TINY, values)
 
 
 def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
@@ -68,18 +69,24 @@ class CarriedRates(Polynomials):
     slopes : float array, shape (T, n)
         The gradient at each, of a small relative error; see
         `dynamics.codegen.kernels.carried_gradient`.
+    known : dict
+        Time -> rate that has been computed between them.
     """
 
     times: FloatArray
     slopes: FloatArray
+    known: dict[float, FloatArray] = field(default_factory=dict)
 
     def rate(self, time: float) -> FloatArray:
         """Derivative of the state by the time, shape (n,)."""
         k = max(int(np.searchsorted(self.times, time, side="right")) - 1, 0)
         if time == self.times[k]:
             return -self.slopes[k]
-        pair = np.array([self.times[k], time])
-        return -loops.carry_gradient(self.model, self.path, pair, self.slopes[k])[1]
+        if time not in self.known:
+            pair = np.array([self.times[k], time])
+            slopes = loops.carry_gradient(self.model, self.path, pair, self.slopes[k])
+            self.known[time] = -slopes[1]
+        return self.known[time]
 
     def order_rows(self, times: FloatArray, count: int) -> FloatArray:
         """So many order parameters at times, shape (T, count)."""
@@ -187,8 +194,12 @@ def compiled_model(problem: Problem) -> AddressedModel | None:
     ----------
     problem : Problem
     """
-    model: AddressedModel | None = getattr(problem, "addressed", None)
-    kinds = type(problem).__mro__
-    made = next((k for k, kind in enumerate(kinds) if "addressed" in vars(kind)), len(kinds))
-    changed = any({"gradient", "order_parameters"} & vars(kind).keys() for kind in kinds[:made])
-    return None if changed else model
+    return None if _is_changed(type(problem)) else getattr(problem, "addressed", None)
+
+
+@cache
+def _is_changed(kind: type) -> bool:
+    """Whether a class computes in Python what a class that it is made from has compiled."""
+    kinds = kind.__mro__
+    made = next((k for k, each in enumerate(kinds) if "addressed" in vars(each)), len(kinds))
+    return any({"gradient", "order_parameters"} & vars(each).keys() for each in kinds[:made])

@@ -136,7 +136,7 @@ def _root_of(part: FlowPath, value: Column, guess: float, relaxation: float) -> 
     for k in sorted(range(1, len(times)), key=lambda k: abs(k - middle)):
         if not at(times[k - 1]) < 0 <= at(times[k]):
             continue
-        root = root_between(at, times[k - 1], times[k])
+        root = root_between(at, times[k - 1], times[k], guess)
         width = min(0.5 * relaxation, root - times[0], times[-1] - root)
         slope = (at(root + width) - at(root - width)) / (2.0 * width) if width > 0 else np.inf
         if isinstance(part.at, Polynomials) and not part.derivatives and slope > 0:

@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import dynamics
-from dynamics.training.event_errors import WALK
+from dynamics.training.event_errors import WALK, root_between
 from dynamics.training.event_location import locate_events as locate
 from dynamics.training.flow_path import FlowPath
 from dynamics.training.rate_events import SENSITIVITY
@@ -314,3 +314,19 @@ def test_what_holds_by_noise_at_first_hides_no_event(system):
     other = dynamics.flow(problem, time=10.0, rtol=1e-12, compiled=False)
     exact = other.events["patch_association"]
     assert abs(event.time - exact.time) <= event.uncertainty + exact.uncertainty < 1e-4
+
+
+@pytest.mark.parametrize(("guess", "most"), [(2.0003, 8), (1.2, 16), (0.2, 16), (9.0, 16)])
+def test_a_guess_of_a_root_saves_values_and_changes_nothing(guess, most):
+    seen = []
+
+    def function(time):
+        seen.append(time)
+        return np.log(time) - np.log(2.0)
+
+    alone = root_between(function, 1.0, 4.0)
+    without, seen[:] = len(seen), []
+    assert root_between(function, 1.0, 4.0, guess) == pytest.approx(alone, rel=2e-12)
+    assert alone == pytest.approx(2.0, rel=2e-12)
+    assert len(seen) <= most
+    assert len(seen) < without or guess != 2.0003

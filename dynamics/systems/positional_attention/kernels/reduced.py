@@ -23,6 +23,7 @@ prange = range
 SAFE_EXPONENT = 700.0
 NONE_BELOW = 1e-303
 """e^-F from here on, F > 697, counts as 0."""
+TIE = 1e-13
 BLOCK = 512
 """Configurations whose sums are in memory together."""
 share_table: Any = None  # supplied by the generated file
@@ -354,7 +355,7 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
 def summary(state, data, out):  # type: ignore[no-untyped-def]
     """Population risk and error: ``out = (E log(1 + e^-F), P(F <= 0))``.
 
-    A margin below 1e-13 of the sum of the absolute contributions is a tie, and counts as an error.
+    A margin below `TIE` of the sum of the absolute contributions is a tie, and counts as an error.
 
     Parameters
     ----------
@@ -365,26 +366,31 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
     """
     index, probability = data.configurations.index, data.configurations.probability
     margin_table(state, data)
-    flat = data.work.table.reshape(-1)
-    margins, sizes = np.empty(BLOCK), np.empty(BLOCK)
-    losses, scratch = np.empty(BLOCK), np.empty(BLOCK)
+    flat, largest = data.work.table.reshape(-1), 0.0
+    for k in range(flat.size):
+        largest = max(largest, abs(flat[k]))
+    tied = TIE * largest * index.shape[0]
+    margins, losses, scratch = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     out[0] = 0.0
     out[1] = 0.0
     for begin in range(0, probability.size, BLOCK):
         likely = probability[begin : begin + BLOCK]
         count = likely.size
-        margins[:] = 0.0
-        sizes[:] = 0.0
+        margins[:count] = 0.0
         for k in range(index.shape[0]):
             row = index[k, begin : begin + count]
             for c in range(count):
-                share = flat[row[c]]
-                margins[c] += share
-                sizes[c] += abs(share)
+                margins[c] += flat[row[c]]
         logistic_losses(margins[:count], losses[:count], scratch[:count])
         for c in range(count):
             out[0] += likely[c] * losses[c]
-            if margins[c] <= 1e-13 * sizes[c]:
+            wrong = margins[c] <= 0.0
+            if 0.0 < margins[c] <= tied:
+                size = 0.0
+                for k in range(index.shape[0]):
+                    size += abs(flat[index[k, begin + c]])
+                wrong = margins[c] <= TIE * size
+            if wrong:
                 out[1] += likely[c]
     if out[0] != out[0]:
         out[1] = np.nan

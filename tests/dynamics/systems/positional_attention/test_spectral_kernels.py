@@ -5,7 +5,7 @@ import pytest
 
 from dynamics.codegen import loops
 from dynamics.codegen.kernels.vectors import WIDTH
-from dynamics.systems.positional_attention.kernels import integral, saddle_points
+from dynamics.systems.positional_attention.kernels import circle, integral, saddle_points
 from dynamics.systems.positional_attention.reduced import spectral
 
 STATE = np.array([0.2, 0.05, -0.02])
@@ -115,19 +115,19 @@ def circle_points(length, width, z):
 @pytest.mark.parametrize("length", [8, 12, 28])
 def test_the_circle_and_its_adjoint_are_fourier_sums(length):
     width, z, rng = 3, -5, np.random.default_rng(length)
-    waves, shift = integral.circle(width, length, z)
+    waves, shift = circle.powers_of_points(width, length, z)
     powers, turned = circle_points(length, width, z)
     np.testing.assert_allclose(shift[0] + 1j * shift[1], turned, atol=1e-15)
     half = length // 2 + 1
     np.testing.assert_allclose(waves[0] + 1j * waves[1], powers[:half, width:], atol=1e-14)
     fold = rng.normal(size=(2, 2 * width + 1, WIDTH))
     base, halves = np.empty((2, length, WIDTH)), np.empty((4, width + 1, WIDTH))
-    integral.on_circle(fold, waves, halves, base)
+    circle.on_circle(fold, waves, halves, base)
     np.testing.assert_allclose(
         base[0] + 1j * base[1], powers @ (fold[0] + 1j * fold[1]), rtol=1e-12
     )
     back, sides = np.empty_like(fold), np.empty((4, half, WIDTH))
-    integral.from_circle(base, waves, length // 2, sides, back)
+    circle.from_circle(base, waves, length // 2, sides, back)
     wanted = powers.T @ (base[0] + 1j * base[1])
     np.testing.assert_allclose(back[0] + 1j * back[1], wanted, rtol=1e-12, atol=1e-11)
 
@@ -139,8 +139,8 @@ def test_powers_are_powers_and_what_is_left_out_is_nothing(power):
     values = size * np.exp(1j * rng.uniform(0, 6, (length, WIDTH)))
     base, out = np.array([values.real, values.imag]), np.zeros((2, length, WIDTH))
     shift = rng.normal(size=(2, length))
-    reach = integral.farthest(base, power)
-    integral.raised(base, power, shift, reach, out)
+    reach = circle.farthest(base, power)
+    circle.raised(base, power, shift, reach, out)
     wanted = values**power * (shift[0] + 1j * shift[1])[:, None]
     np.testing.assert_allclose(out[0] + 1j * out[1], wanted, rtol=1e-12, atol=1e-17)
     assert (reach < length // 2) == (power == 30)
