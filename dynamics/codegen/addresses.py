@@ -39,6 +39,13 @@ def summary_entry(state, size, slope, data, out, count):
 """,
 }
 """Text of the entry of each function that loops call."""
+BOTH = """
+def gradient_entry(state, size, slope, data, out, count):
+    gradient_or_hessian(carray(state, (size,)), data_at(data), carray(out, (count,)))
+
+hessian_entry = gradient_entry
+"""
+"""The one entry of a file that defines `gradient_or_hessian`: what both need is compiled once."""
 POSITIONS = {
     "gradient": GRADIENT,
     "order_parameters": ORDER_PARAMETERS,
@@ -55,7 +62,11 @@ def entry_source(source: str) -> str:
     source : str
         Of a generated file.
     """
-    texts = [text for name, text in ENTRIES.items() if f"\ndef {name}(" in source]
+    entries = dict(ENTRIES)
+    if "\ndef gradient_or_hessian(" in source:
+        entries["gradient"] = BOTH
+        del entries["hessian"]
+    texts = [text for name, text in entries.items() if f"\ndef {name}(" in source]
     if not texts:
         return ""
     head = "\nfrom numba import carray\n\nfrom dynamics.codegen.calls import data_at\n\n"
@@ -75,7 +86,7 @@ class Entries:
     Attributes
     ----------
     compiled : dict
-        Name -> compiled entry, of those that have been needed.
+        Name of an entry in the file -> compiled, of those that have been needed.
     """
 
     def __init__(self, functions: ModuleType, kind: Any) -> None:
@@ -97,10 +108,10 @@ class Entries:
 
         if name not in self:
             return 0
-        if name not in self.compiled:
-            entry = getattr(self.functions, f"{name}_entry")
-            self.compiled[name] = compiled_entry(entry, self.kind)
-        return int(self.compiled[name].address)
+        entry = getattr(self.functions, f"{name}_entry")
+        if entry.__name__ not in self.compiled:
+            self.compiled[entry.__name__] = compiled_entry(entry, self.kind)
+        return int(self.compiled[entry.__name__].address)
 
 
 _ENTRIES: dict[tuple[ModuleType, Any], Entries] = {}

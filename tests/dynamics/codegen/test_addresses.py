@@ -109,3 +109,34 @@ def test_two_flags_and_a_number_lie_as_in_c():
     """One byte each, then the number where 8 divides its address."""
     layout = packed((True, False, 1.5, (True,), 2)).dtype
     assert [layout.fields[name][1] for name in layout.names] == [0, 1, 8, 16, 24]
+
+
+TOGETHER = """
+@kernel
+def gradient(state, data, out):
+    for k in range(state.size):
+        out[k] = data.count * state[k]
+
+
+@kernel
+def gradient_or_hessian(state, data, out):
+    if out.size == state.size:
+        gradient(state, data, out)
+    else:
+        out[:] = 0.0
+        for k in range(state.size):
+            out[k * state.size + k] = data.count
+"""
+
+
+@pytest.mark.parametrize("first", ["gradient", "hessian"])
+def test_gradient_and_hessian_may_be_one_entry(first):
+    module = codegen.build(f"Together, {first} first.", ("a", "b"), [TOGETHER])
+    model = module.addressed(data())
+    model.table(first)
+    state = np.array([1.0, -2.0])
+    assert loops.gradient(model, state).tolist() == [7.0, -14.0]
+    assert loops.hessian(model, state).tolist() == [[7.0, 0.0], [0.0, 7.0]]
+    assert list(model.entries.compiled) == ["gradient_entry"]
+    table = model.table("gradient", "hessian")
+    assert table[0] == table[2] != 0

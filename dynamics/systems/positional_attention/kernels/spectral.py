@@ -147,6 +147,22 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
             out[i, j] = entry if data.report[1] == 0.0 else np.nan
 
 
+def gradient_or_hessian(state, data, out):  # type: ignore[no-untyped-def]
+    """The one or the other, by the number of its entries.
+
+    Parameters
+    ----------
+    state : float array, shape (3,)
+    data : SpectralData
+    out : float array, shape (3,) or (9,)
+        Filled.
+    """
+    if out.size == state.size:
+        gradient(state, data, out)
+    else:
+        hessian(state, data, out.reshape((3, 3)))
+
+
 def hessian_terms(tables, data, first, second):  # type: ignore[no-untyped-def]
     """The two terms of (7) from the weights: E[ s (1 - s) F_i F_j ] and E[ s F_ij ].
 
