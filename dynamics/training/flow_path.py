@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
 
 import numpy as np
 
@@ -194,12 +193,8 @@ def compiled_model(problem: Problem) -> AddressedModel | None:
     ----------
     problem : Problem
     """
-    return None if _is_changed(type(problem)) else getattr(problem, "addressed", None)
-
-
-@cache
-def _is_changed(kind: type) -> bool:
-    """Whether a class computes in Python what a class that it is made from has compiled."""
-    kinds = kind.__mro__
-    made = next((k for k, each in enumerate(kinds) if "addressed" in vars(each)), len(kinds))
-    return any({"gradient", "order_parameters"} & vars(each).keys() for each in kinds[:made])
+    model: AddressedModel | None = getattr(problem, "addressed", None)
+    kinds = type(problem).__mro__
+    made = next((k for k, kind in enumerate(kinds) if "addressed" in vars(kind)), len(kinds))
+    changed = any({"gradient", "order_parameters"} & vars(kind).keys() for kind in kinds[:made])
+    return None if changed else model

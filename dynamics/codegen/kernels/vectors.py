@@ -45,6 +45,7 @@ def load(array: Rows, row: int) -> Vector:
     ----------
     array : float array, shape (rows, WIDTH)
     row : int
+        From 0 on: compiled code counts none from the end.
     """
     return array[row].copy().view(Vector)
 
@@ -57,6 +58,7 @@ def store(array: Rows, row: int, vector: Vector) -> None:
     ----------
     array : float array, shape (rows, WIDTH)
     row : int
+        From 0 on.
     vector : short vector
     """
     array[row] = vector

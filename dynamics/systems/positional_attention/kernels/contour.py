@@ -10,7 +10,7 @@ from math import ceil, exp, floor, log, pi, sin
 
 import numpy as np
 
-from dynamics.systems.positional_attention.kernels.saddle_points import TINY
+from dynamics.systems.positional_attention.kernels.saddle_points import TINY, UNKNOWN
 
 ROUNDING_UNIT = 2.3e-16
 
@@ -26,7 +26,8 @@ def plan(law, columns, c, gross, allowed):  # type: ignore[no-untyped-def]
     Fills all of the plan but the transform length. Aliasing from a contour at kappa' costs
     e^{-T |kappa' - kappa|}, with T = 2 pi / step; crossing a pole on the way (kappa = -1, 0, 1,
     which the grid holds exactly) costs its residue. A second attempt, where rounding leaves no
-    contour, allows that error.
+    contour, allows that error. Kappa whose psi is `UNKNOWN` are left out, and none beyond a pole
+    whose residue is not known.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def plan(law, columns, c, gross, allowed):  # type: ignore[no-untyped-def]
     quiet = log(allowed)
     for attempt in range(2):
         for s in range(law.first, law.last + 1):
-            if abs(kappas[s] - floor(kappas[s] + 0.5)) < 1e-12:
+            if abs(kappas[s] - floor(kappas[s] + 0.5)) < 1e-12 or psi[s] >= UNKNOWN:
                 continue
             noise = ROUNDING_UNIT * noise_factor * exp(min(bound[s], 700.0))
             if noise > allowed and attempt == 0:
@@ -64,7 +65,7 @@ def plan(law, columns, c, gross, allowed):  # type: ignore[no-untyped-def]
             for side in (-1, 1):
                 cheapest, toll, beyond, across = 1e300, 0.0, False, False
                 t = s + side
-                while 0 <= t < size:
+                while 0 <= t < size and psi[t] < UNKNOWN:
                     gap = abs(kappas[t] - kappas[s])
                     cost = max((bound[t] - need) / gap, toll)
                     if abs(kappas[t] - floor(kappas[t] + 0.5)) < 1e-12:
@@ -74,6 +75,8 @@ def plan(law, columns, c, gross, allowed):  # type: ignore[no-untyped-def]
                     t += side
                 period = max(period, cheapest)
                 crossed = crossed or (across and side * kappas[s] < 0.0)
+            if period >= UNKNOWN:  # no bound on one side
+                continue
             window = max((bound[s] + 1.0 - need) / pi, 0.5)
             work = period * window if attempt == 0 else bound[s] * 1e3 + period * window
             if work < best:

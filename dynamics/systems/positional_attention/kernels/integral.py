@@ -7,7 +7,7 @@ one another are one short vector (`dynamics.codegen.kernels.vectors`); complex a
 (real part, imaginary part).
 """
 
-from math import ceil, cos, exp, pi, sin
+from math import ceil, cos, exp, log, pi, sin
 
 import numpy as np
 
@@ -28,9 +28,10 @@ FIRST_ORDER = 4
 def integrate(tables, law, columns, c):  # type: ignore[no-untyped-def]
     """Trapezoidal sum of (1) over omega at one z, by its plan; returns the integral of the risk.
 
-    Adds w_k to ``columns.first``. Where the tables hold second derivatives, adds the weights of
-    s (1 - s) too: v_k to ``columns.second``, and to ``columns.pairs`` for every two components the
-    sum over two different sets, E[ s (1 - s) dh_i(set 1) dh_j(set 2); z ].
+    Adds w_k to ``columns.first``, and makes psi at the contour exact. Where the tables hold second
+    derivatives, adds the weights of s (1 - s) too: v_k to ``columns.second``, and to
+    ``columns.pairs`` for every two components the sum over two different sets,
+    E[ s (1 - s) dh_i(set 1) dh_j(set 2); z ].
 
     Parameters
     ----------
@@ -50,7 +51,8 @@ def integrate(tables, law, columns, c):  # type: ignore[no-untyped-def]
         (np.empty((kinds, WIDTH)), np.empty((kinds, WIDTH))),
         (np.empty(kinds), np.empty(kinds)),
     )
-    first_phases(law, h, (kappa, columns.lam[c, s], step), now, turn)
+    lam = columns.lam[c, s]
+    log_sum = first_phases(law, h, (kappa, lam, step), now, turn)
     # pi / sin(pi u), and the phase of the signal set, which turns like that of a type.
     fronts, lead, next_lead = np.empty((6, WIDTH)), np.empty((3, WIDTH)), np.empty(3)
     first_front((step, h[kinds - 1]), lead, next_lead)
@@ -62,7 +64,10 @@ def integrate(tables, law, columns, c):  # type: ignore[no-untyped-def]
     curved = second and power > 0
     by_component = np.empty((6, length if curved else 1, WIDTH))
     values, pairs = np.empty((2, kinds if curved else 1, WIDTH)), np.zeros((6, WIDTH))
-    risk, scale = spread(0.0), exp(columns.psi[c, s]) * step / pi
+    # The exponent (4) itself: psi, which bounds it, is larger where weights underflow.
+    exponent = law.count * log_sum - lam * law.z[c] - kappa * h[kinds - 1]
+    columns.psi[c, s] = min(columns.psi[c, s], exponent)
+    risk, scale = spread(0.0), exp(exponent) * step / pi
     for block in range(ceil((columns.window[c] / step + 1.0) / WIDTH)):
         fill_fronts(kappa, scale, (step, block * WIDTH), lead, fronts)
         turn_front(lead, next_lead)
@@ -112,9 +117,14 @@ def first_phases(law, h, plan, now, turn):  # type: ignore[no-untyped-def]
         Filled.
     turn : pair of float arrays, shape (K,)
         Filled.
+
+    Returns
+    -------
+    float
+        log S of (3).
     """
     kappa, lam, step = plan
-    tilted_law(law, h, kappa, lam, turn[0])
+    log_sum = tilted_law(law, h, kappa, lam, turn[0])
     for k in range(h.size):
         real, imag, turn_r, turn_i = turn[0][k], 0.0, cos(step * h[k]), -sin(step * h[k])
         for w in range(WIDTH):
@@ -125,10 +135,11 @@ def first_phases(law, h, plan, now, turn):  # type: ignore[no-untyped-def]
             turn_r, turn_i = turn_r * turn_r - turn_i * turn_i, 2.0 * turn_r * turn_i
             squares //= 2
         turn[0][k], turn[1][k] = turn_r, turn_i
+    return log_sum
 
 
 def tilted_law(law, h, kappa, lam, tilted):  # type: ignore[no-untyped-def]
-    """p_k of (3).
+    """p_k of (3); returns log S.
 
     Parameters
     ----------
@@ -149,6 +160,7 @@ def tilted_law(law, h, kappa, lam, tilted):  # type: ignore[no-untyped-def]
         total += tilted[k]
     for k in range(h.size):
         tilted[k] /= total
+    return top + log(total)
 
 
 def first_front(at, lead, turn):  # type: ignore[no-untyped-def]

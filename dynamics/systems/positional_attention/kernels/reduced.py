@@ -24,6 +24,7 @@ SAFE_EXPONENT = 700.0
 NONE_BELOW = 1e-303
 """e^-F from here on, F > 697, counts as 0."""
 TIE = 1e-13
+"""Part of the sum of all absolute shares of a margin up to which it counts as 0."""
 BLOCK = 512
 """Configurations whose sums are in memory together."""
 share_table: Any = None  # supplied by the generated file

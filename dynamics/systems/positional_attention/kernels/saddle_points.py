@@ -22,8 +22,8 @@ NEGLIGIBLE_SHARE = 1e-4
 """Of what does not matter, up to which no kappa is looked at."""
 LAMBDA_PRECISION = 1e-2
 MOST_SEARCHES = 60
-LEAST_WEIGHT = 1e-200
-"""Of a type beside the largest, so that no factor makes it nothing; what is larger is a bound."""
+LEAST_WEIGHT = 1e-280
+"""Of a type, so that no factor makes it nothing; psi and the means of larger ones are bounds."""
 LEAST_TOTAL = 1e-290
 """Of weights with their factors, below which they are lost to underflow."""
 GRAIN = 0.05
@@ -250,7 +250,7 @@ def fold_weights(law, weights, folded):  # type: ignore[no-untyped-def]
     ----------
     law : SumLaw
     weights : float array, shape (K, WIDTH)
-        Overwritten; those below `LEAST_WEIGHT` are raised to it before.
+        Overwritten; of types that there are, those below `LEAST_WEIGHT` are raised to it.
     folded : float array, shape (2 C + 1, WIDTH)
         Filled.
     """
@@ -258,8 +258,9 @@ def fold_weights(law, weights, folded):  # type: ignore[no-untyped-def]
     for j in range(rows):
         store(folded, j, nothing)
     for k in range(weights.shape[0]):
-        j, weight = law.sums[k] + rows // 2, load(weights, k)
-        weight = where_less(weight, least, least, weight) * law.probability[k]
+        j, weight = law.sums[k] + rows // 2, load(weights, k) * law.probability[k]
+        if law.probability[k] > 0.0:
+            weight = where_less(weight, least, least, weight)
         store(weights, k, weight)
         store(folded, j, load(folded, j) + weight)
 

@@ -21,7 +21,7 @@ class SumLaw(NamedTuple):
     outward : int array, shape (columns,)
         Positions of the sums, the likeliest first.
     tilt : float array, shape (columns,)
-        The lambda that minimises (4) at kappa 0.
+        The lambda that minimises (4) at kappa 0, up to `saddle_points.LARGEST_TILT` in size.
     kappas : float array
         Grid of contours, with the poles -1, 0, 1 in it.
     first, last : int
@@ -52,7 +52,8 @@ class Columns(NamedTuple):
     Attributes
     ----------
     psi, lam : float arrays, shape (columns, kappas)
-        The exponent (4) and the lambda that minimises it.
+        A bound on the exponent (4), which it is unless weights underflow, and the lambda that
+        minimises it. Psi is `saddle_points.UNKNOWN` at kappa that were not looked at.
     reach : float array, shape (columns, 4, kappas)
         Tilted means of the sum of |dh| over the sets, by alpha, gamma, rho, and of |h|.
     upper : float array, shape (columns, 4)

@@ -254,3 +254,22 @@ def test_results_do_not_depend_on_the_number_of_threads(system):
 def test_small_sums_have_no_threads(system):
     """A region of threads takes longer than all that it shares there."""
     assert not system.ReducedPopulation(system.Parameters(), "spectral").addressed.threaded
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        (0.005793864399820496, -0.020460705704035194, -0.027178888645016663),
+        (0.011785632136615399, 0.07319820718911138, 0.0),
+        (0.004664281023109983, 0.33751706486222505, 0.0),
+        (-0.014378077230723227, -0.30339086399489534, 0.0),
+    ],
+)
+def test_shares_of_hundreds_from_which_weights_underflow(system, state):
+    """Types whose weight underflows at a saddle point count in the integral as they are."""
+    exact, smooth = both(system, 1e-10, D=48, C=16, q=0.5, nu=1e4)
+    found, wanted = smooth.error_bound(np.array(state)), exact.error_bound(np.array(state))
+    if np.isfinite(found["value"]).all():
+        error = np.abs(found["value"] - wanted["value"])
+        assert (error <= found["bound"] + wanted["bound"]).all()
+        assert (found["bound"] <= 1e-9 * found["gross"]).all()

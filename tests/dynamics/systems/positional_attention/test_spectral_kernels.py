@@ -5,7 +5,7 @@ import pytest
 
 from dynamics.codegen import loops
 from dynamics.codegen.kernels.vectors import WIDTH
-from dynamics.systems.positional_attention.kernels import circle, integral, saddle_points
+from dynamics.systems.positional_attention.kernels import circle, contour, integral, saddle_points
 from dynamics.systems.positional_attention.reduced import spectral
 
 STATE = np.array([0.2, 0.05, -0.02])
@@ -106,6 +106,25 @@ def test_the_tilt_of_a_mean_has_it():
     assert spectral.tilt_of(law, -3.0) == -saddle_points.LARGEST_TILT
 
 
+def test_a_plan_takes_no_kappa_of_which_nothing_is_known(data):
+    law, columns, allowed = data.law, data.columns, 1e-10
+    c = int(np.flatnonzero(columns.contour >= 0)[0])
+    known = columns.psi[c].copy()
+    last = law.kappas.size - WIDTH
+    try:
+        columns.psi[c, :last] = saddle_points.UNKNOWN
+        contour.plan(law, columns, c, data.gross, allowed)
+        assert last < columns.contour[c] <= law.last
+        assert columns.step[c] > 1e-3
+        columns.psi[c, : law.last] = saddle_points.UNKNOWN
+        columns.contour[c] = -1
+        contour.plan(law, columns, c, data.gross, allowed)
+        assert columns.contour[c] == -1
+    finally:
+        columns.psi[c] = known
+        contour.plan(law, columns, c, data.gross, allowed)
+
+
 def circle_points(length, width, z):
     """zeta_m^j for j = -C..C, and zeta_m^{-z} / M."""
     zeta = np.exp(2j * np.pi * np.arange(length) / length)
@@ -153,6 +172,7 @@ def naive_integral(data, tables, c, nodes):
     kappa, lam, step, power = law.kappas[s], columns.lam[c, s], columns.step[c], law.count - 1
     h, slopes = tables[0, :, c], tables[1:4, :, c]
     chances = tilted(data, c, kappa, lam)
+    psi = law.count * np.log(chances.sum()) - lam * law.z[c] - kappa * h[-1]
     chances /= chances.sum()
     powers, turned = circle_points(length, int(law.sums.max()), law.z[c])
     zeta = powers[:, law.sums + int(law.sums.max())]
@@ -161,7 +181,7 @@ def naive_integral(data, tables, c, nodes):
     for node in range(nodes):
         omega = node * step
         u, now = kappa + 1j * omega, chances * np.exp(-1j * omega * h)
-        front = np.exp(columns.psi[c, s]) * step / (2.0 * np.pi) * np.pi / np.sin(np.pi * u)
+        front = np.exp(psi) * step / (2.0 * np.pi) * np.pi / np.sin(np.pi * u)
         front *= np.exp(-1j * omega * h[-1]) * (1.0 if node == 0 else 2.0)
         base = zeta @ now
         types = now * (turned * base**power @ zeta)
