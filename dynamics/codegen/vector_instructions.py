@@ -38,7 +38,7 @@ class VectorModel(models.PrimitiveModel):
         super().__init__(manager, kind, VECTOR)
 
 
-def _spread(builder: Any, number: Any) -> Any:
+def _broadcast(builder: Any, number: Any) -> Any:
     first = builder.insert_element(
         ir.Constant(VECTOR, ir.Undefined), number, ir.Constant(POSITION, 0)
     )
@@ -106,7 +106,7 @@ def store(typing: Any, array: Any, row: Any, values: Any) -> Any:
 
 
 @intrinsic
-def spread(typing: Any, number: Any) -> Any:
+def broadcast(typing: Any, number: Any) -> Any:
     """A short vector of one number.
 
     Parameters
@@ -114,17 +114,19 @@ def spread(typing: Any, number: Any) -> Any:
     typing
         Of numba.
     number
-        As of `dynamics.codegen.kernels.vectors.spread`.
+        As of `dynamics.codegen.kernels.vectors.broadcast`.
     """
 
     def generate(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:
-        return _spread(builder, context.cast(builder, arguments[0], kinds.args[0], types.float64))
+        return _broadcast(
+            builder, context.cast(builder, arguments[0], kinds.args[0], types.float64)
+        )
 
     return vector(number), generate
 
 
 @intrinsic
-def added_up(typing: Any, values: Any) -> Any:
+def horizontal_sum(typing: Any, values: Any) -> Any:
     """The sum of the numbers of a short vector, by halves.
 
     Parameters
@@ -132,7 +134,7 @@ def added_up(typing: Any, values: Any) -> Any:
     typing
         Of numba.
     values
-        As of `dynamics.codegen.kernels.vectors.added_up`.
+        As of `dynamics.codegen.kernels.vectors.horizontal_sum`.
     """
     if values != vector:
         return None
@@ -199,7 +201,7 @@ def _lower(name: str) -> Callable[..., Any]:
 
     def generate(context: Any, builder: Any, kinds: Any, arguments: Any) -> Any:
         both = [
-            value if kind == vector else _spread(builder, value)
+            value if kind == vector else _broadcast(builder, value)
             for kind, value in zip(kinds.args, arguments, strict=True)
         ]
         return getattr(builder, name)(*both)

@@ -65,7 +65,7 @@ def store(array: Rows, row: int, vector: Vector) -> None:
 
 
 @instruction
-def spread(number: float) -> Vector:
+def broadcast(number: float) -> Vector:
     """A short vector of one number.
 
     Parameters
@@ -76,7 +76,7 @@ def spread(number: float) -> Vector:
 
 
 @instruction
-def added_up(vector: Any) -> float:
+def horizontal_sum(vector: Any) -> float:
     """The sum of the numbers of a short vector, by halves.
 
     Parameters

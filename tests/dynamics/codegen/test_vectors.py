@@ -9,10 +9,10 @@ from dynamics import codegen
 from dynamics.codegen.kernels import vectors
 from dynamics.codegen.kernels.vectors import (
     WIDTH,
-    added_up,
     any_less,
+    broadcast,
+    horizontal_sum,
     load,
-    spread,
     store,
     where_less,
 )
@@ -23,17 +23,17 @@ def combined(rows, out):
     one, other = load(rows, 0), load(rows, 1)
     store(out, 0, one + other * 2.0 - 0.5 * one)
     store(out, 1, one / other + 1.0 / one)
-    total = spread(0.25)
+    total = broadcast(0.25)
     total += one
     total -= other
     total *= one
     total /= 3
     store(out, 2, total)
     store(out, 3, where_less(one, other, one - other, other))
-    out[4, 0] = added_up(one)
+    out[4, 0] = horizontal_sum(one)
     out[4, 1] = any_less(one, other)
     out[4, 2] = any_less(one, one)
-    out[4, 3] = any_less(one, spread(1e300))
+    out[4, 3] = any_less(one, broadcast(1e300))
 
 
 @pytest.fixture
@@ -75,11 +75,11 @@ def test_every_function_has_an_instruction():
         for name, each in inspect.getmembers(vectors, inspect.isfunction)
         if getattr(each, "instruction", False)
     }
-    assert marked == {"added_up", "any_less", "load", "spread", "store", "where_less"}
+    assert marked == {"horizontal_sum", "any_less", "load", "broadcast", "store", "where_less"}
     assert all(hasattr(vector_instructions, name) for name in marked)
 
 
 def test_a_generated_file_takes_instructions_and_no_copy_of_the_functions():
     source = codegen.kernel_source(combined)
-    assert "from dynamics.codegen.vector_instructions import added_up, any_less, load" in source
+    assert "from dynamics.codegen.vector_instructions import any_less, broadcast, hor" in source
     assert "def load" not in source

@@ -10,7 +10,7 @@ from math import cos, exp, pi, sin
 
 import numpy as np
 
-from dynamics.codegen.kernels.vectors import any_less, load, spread, store
+from dynamics.codegen.kernels.vectors import any_less, broadcast, load, store
 
 LOG_NOTHING = -41.0
 """Logarithm of what is nothing beside 1: a hundredth of its rounding."""
@@ -85,7 +85,7 @@ def on_circle(fold, waves, halves, base):  # type: ignore[no-untyped-def]
         store(plus_i, j, above_i + below_i)
         store(less_r, j, above_r - below_r)
         store(less_i, j, above_i - below_i)
-    middle_r, middle_i, nothing = load(fold_r, width), load(fold_i, width), spread(0.0)
+    middle_r, middle_i, nothing = load(fold_r, width), load(fold_i, width), broadcast(0.0)
     half = length // 2 + 1
     for m in range(0, half, 2):
         # Two points at once share what is read; the last may be one point twice.
@@ -127,7 +127,7 @@ def farthest(base, power):  # type: ignore[no-untyped-def]
     last = length // 2
     if power < 1:
         return last
-    least = spread(exp(2.0 * LOG_NOTHING / power))
+    least = broadcast(exp(2.0 * LOG_NOTHING / power))
     while last > 0:
         mirror = length - last
         here = load(base_r, last) * load(base_r, last) + load(base_i, last) * load(base_i, last)
@@ -158,7 +158,7 @@ def raised(base, power, shift, reach, out):  # type: ignore[no-untyped-def]
     for point in range(min(2 * reach + 1, length)):
         m = point if point <= reach else length - (point - reach)
         square_r, square_i = load(base_r, m), load(base_i, m)
-        real, imag = spread(shift[0][m]), spread(shift[1][m])
+        real, imag = broadcast(shift[0][m]), broadcast(shift[1][m])
         left = power
         while left > 0:
             if left % 2 == 1:
@@ -225,7 +225,12 @@ def from_circle(out, waves, reach, sides, back):  # type: ignore[no-untyped-def]
         store(less_r, m, here_r - there_r)
         store(less_i, m, here_i - there_i)
     for j in range(width + 1):
-        even_r, even_i, odd_r, odd_i = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
+        even_r, even_i, odd_r, odd_i = (
+            broadcast(0.0),
+            broadcast(0.0),
+            broadcast(0.0),
+            broadcast(0.0),
+        )
         for m in range(reach + 1):
             even_r += cosine[m, j] * load(sum_r, m)
             even_i += cosine[m, j] * load(sum_i, m)

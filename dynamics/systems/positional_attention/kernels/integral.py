@@ -11,7 +11,7 @@ from math import ceil, cos, exp, log, pi, sin
 
 import numpy as np
 
-from dynamics.codegen.kernels.vectors import WIDTH, added_up, load, spread, store
+from dynamics.codegen.kernels.vectors import WIDTH, broadcast, horizontal_sum, load, store
 from dynamics.systems.positional_attention.kernels.circle import (
     farthest,
     from_circle,
@@ -67,7 +67,7 @@ def integrate(tables, law, columns, c):  # type: ignore[no-untyped-def]
     # The exponent (4) itself: psi, which bounds it, is larger where weights underflow.
     exponent = law.count * log_sum - lam * law.z[c] - kappa * h[kinds - 1]
     columns.psi[c, s] = min(columns.psi[c, s], exponent)
-    risk, scale = spread(0.0), exp(exponent) * step / pi
+    risk, scale = broadcast(0.0), exp(exponent) * step / pi
     for block in range(ceil((columns.window[c] / step + 1.0) / WIDTH)):
         fill_fronts(kappa, scale, (step, block * WIDTH), lead, fronts)
         turn_front(lead, next_lead)
@@ -94,13 +94,13 @@ def integrate(tables, law, columns, c):  # type: ignore[no-untyped-def]
         add_real_part(positions, now, fold, weights)
         turn_phases(now, turn)
     for k in range(kinds):
-        columns.first[c, k] += added_up(load(weights, k))
+        columns.first[c, k] += horizontal_sum(load(weights, k))
     if second:
         for k in range(kinds):
-            columns.second[c, k] += added_up(load(singles, k))
+            columns.second[c, k] += horizontal_sum(load(singles, k))
         for entry in range(6):
-            columns.pairs[c, entry] += added_up(load(pairs, entry))
-    return added_up(risk)
+            columns.pairs[c, entry] += horizontal_sum(load(pairs, entry))
+    return horizontal_sum(risk)
 
 
 def first_phases(law, h, plan, now, turn):  # type: ignore[no-untyped-def]
@@ -252,7 +252,7 @@ def fold_types(positions, values_r, values_i, fold):  # type: ignore[no-untyped-
     fold : float array, shape (2, 2 C + 1, WIDTH)
         Filled.
     """
-    fold_r, fold_i, nothing = fold[0], fold[1], spread(0.0)
+    fold_r, fold_i, nothing = fold[0], fold[1], broadcast(0.0)
     for j in range(fold_r.shape[0]):
         store(fold_r, j, nothing)
         store(fold_i, j, nothing)
@@ -271,7 +271,7 @@ def whole_times(fold, back, front_r, front_i):  # type: ignore[no-untyped-def]
     front_r, front_i : short vectors
     """
     fold_r, fold_i, back_r, back_i = fold[0], fold[1], back[0], back[1]
-    real, imag = spread(0.0), spread(0.0)
+    real, imag = broadcast(0.0), broadcast(0.0)
     for j in range(fold_r.shape[0]):
         real += load(fold_r, j) * load(back_r, j) - load(fold_i, j) * load(back_i, j)
         imag += load(fold_r, j) * load(back_i, j) + load(fold_i, j) * load(back_r, j)
@@ -369,7 +369,7 @@ def add_pairs(base, out, reach, fronts, pairs):  # type: ignore[no-untyped-def]
         for j in range(i, 3):
             one_r, one_i = base[2 * i], base[2 * i + 1]
             other_r, other_i = base[2 * j], base[2 * j + 1]
-            real, imag = spread(0.0), spread(0.0)
+            real, imag = broadcast(0.0), broadcast(0.0)
             for point in range(min(2 * reach + 1, length)):
                 m = point if point <= reach else length - (point - reach)
                 both_r = load(one_r, m) * load(other_r, m) - load(one_i, m) * load(other_i, m)

@@ -13,7 +13,11 @@ import numpy as np
 
 from dynamics.codegen.kernels import LANES
 from dynamics.codegen.kernels.elementary import exponentials
-from dynamics.codegen.kernels.vectors import WIDTH, any_less, load, spread, store, where_less
+from dynamics.codegen.kernels.vectors import WIDTH, any_less, broadcast, load, store, where_less
+from dynamics.systems.positional_attention.kernels.grid_weights import (
+    fold_weights,
+    tilted_weights,
+)
 
 prange = range
 LARGEST_TILT = 30.0
@@ -22,16 +26,8 @@ NEGLIGIBLE_SHARE = 1e-4
 """Of what does not matter, up to which no kappa is looked at."""
 LAMBDA_PRECISION = 1e-2
 MOST_SEARCHES = 60
-LEAST_WEIGHT = 1e-280
-"""Of a type, so that no factor makes it nothing; psi and the means of larger ones are bounds."""
 LEAST_TOTAL = 1e-290
 """Of weights with their factors, below which they are lost to underflow."""
-GRAIN = 0.05
-"""Every kappa of the grid is a multiple."""
-BELOW = (38, 28, 22, 20, 18, 14, 10, 6, 3, 1)
-ABOVE = (1, 3, 6, 8, 10, 12, 14, 16, 18, 20, 22, 28, 38)
-"""The multiples: of -kappa, then of kappa; `fill_powers` writes them down too. With 0, all together
-fill whole short vectors."""
 FIRST_GROUP, GROUP_GROWTH = 16, 4
 """Sums of the first group, which are all scanned, and of all groups so far over those before."""
 UNKNOWN = 1e300
@@ -177,94 +173,6 @@ def exceeds(values, limits, share):  # type: ignore[no-untyped-def]
     return above
 
 
-def tilted_weights(law, tables, c, weights):  # type: ignore[no-untyped-def]
-    """e^{-kappa h_k - top} at every kappa, where the top is the largest exponent of any type.
-
-    Parameters
-    ----------
-    law, tables : SumLaw, float array
-    c : int
-        Position of z.
-    weights : float array, shape (blocks of kappa, K, WIDTH)
-        Filled.
-
-    Returns
-    -------
-    (float, float)
-        The least and the largest h of a type.
-    """
-    kinds = weights.shape[1]
-    lowest, highest = 1e300, -1e300
-    for k in range(kinds):
-        if law.probability[k] > 0.0:
-            lowest, highest = min(lowest, tables[0, k, c]), max(highest, tables[0, k, c])
-    falling, rising, scratch = np.empty(kinds), np.empty(kinds), np.empty(kinds)
-    for k in range(kinds):
-        falling[k] = min(max(GRAIN * (lowest - tables[0, k, c]), -700.0), 0.0)
-        rising[k] = min(max(GRAIN * (tables[0, k, c] - highest), -700.0), 0.0)
-    exponentials(falling, scratch)
-    exponentials(rising, scratch)
-    for k in range(kinds):
-        fill_powers(falling[k], rising[k], weights, k)
-    return lowest, highest
-
-
-def fill_powers(falling, rising, weights, k):  # type: ignore[no-untyped-def]
-    """Powers |kappa| / `GRAIN` at every kappa: of one number below 0, of the other above.
-
-    Parameters
-    ----------
-    falling, rising : float
-        e^{-GRAIN h} and e^{GRAIN h} of a type, over the largest.
-    weights : float array, shape (blocks of kappa, K, WIDTH)
-        Those of the type are filled.
-    k : int
-        The type.
-    """
-    second, fourth = rising * rising, rising * rising * (rising * rising)
-    sixth = second * fourth
-    tenth, fourteenth = sixth * fourth, sixth * fourth * fourth
-    eighteenth = fourteenth * fourth
-    one, two, three = weights[0, k], weights[1, k], weights[2, k]
-    one[0], one[1] = tenth * tenth * eighteenth, fourteenth * fourteenth  # -1.9, -1.4
-    one[2], one[3] = eighteenth * fourth, tenth * tenth  # -1.1, -1
-    one[4], one[5] = eighteenth, fourteenth  # -0.9, -0.7
-    one[6], one[7] = tenth, sixth  # -0.5, -0.3
-    two[0], two[1], two[2] = second * rising, rising, 1.0  # -0.15, -0.05, 0
-    second, fourth = falling * falling, falling * falling * (falling * falling)
-    sixth, eighth = second * fourth, fourth * fourth
-    tenth, fourteenth = sixth * fourth, sixth * eighth
-    eighteenth = tenth * eighth
-    two[3], two[4] = falling, second * falling  # 0.05, 0.15
-    two[5], two[6], two[7] = sixth, eighth, tenth  # 0.3, 0.4, 0.5
-    three[0], three[1] = sixth * sixth, fourteenth  # 0.6, 0.7
-    three[2], three[3] = eighth * eighth, eighteenth  # 0.8, 0.9
-    three[4], three[5] = tenth * tenth, eighteenth * fourth  # 1, 1.1
-    three[6], three[7] = fourteenth * fourteenth, tenth * tenth * eighteenth  # 1.4, 1.9
-
-
-def fold_weights(law, weights, folded):  # type: ignore[no-untyped-def]
-    """Multiply weights by P_k, and sum those of the types with one sum.
-
-    Parameters
-    ----------
-    law : SumLaw
-    weights : float array, shape (K, WIDTH)
-        Overwritten; of types that there are, those below `LEAST_WEIGHT` are raised to it.
-    folded : float array, shape (2 C + 1, WIDTH)
-        Filled.
-    """
-    rows, nothing, least = folded.shape[0], spread(0.0), spread(LEAST_WEIGHT)
-    for j in range(rows):
-        store(folded, j, nothing)
-    for k in range(weights.shape[0]):
-        j, weight = law.sums[k] + rows // 2, load(weights, k) * law.probability[k]
-        if law.probability[k] > 0.0:
-            weight = where_less(weight, least, least, weight)
-        store(weights, k, weight)
-        store(folded, j, load(folded, j) + weight)
-
-
 def saddle_points(law, columns, at, folded, step):  # type: ignore[no-untyped-def]
     """The lambda that minimise psi: Newton's method on a convex function, and bisection.
 
@@ -283,15 +191,15 @@ def saddle_points(law, columns, at, folded, step):  # type: ignore[no-untyped-de
     c, block = at
     width = folded.shape[0] // 2
     lam, scratch = columns.lam[c].reshape(-1, WIDTH), step[1]
-    target, best = spread(law.z[c] / law.count), spread(law.tilt[c])
-    low, high = spread(-LARGEST_TILT), spread(LARGEST_TILT)
-    half, least, precision = spread(0.5), spread(1e-12), spread(LAMBDA_PRECISION)
-    nothing = spread(0.0)
+    target, best = broadcast(law.z[c] / law.count), broadcast(law.tilt[c])
+    low, high = broadcast(-LARGEST_TILT), broadcast(LARGEST_TILT)
+    half, least, precision = broadcast(0.5), broadcast(1e-12), broadcast(LAMBDA_PRECISION)
+    nothing = broadcast(0.0)
     for _ in range(MOST_SEARCHES):
         store(step, 0, best)
         exponentials(step[0], scratch)
-        factor, power = load(step, 0), spread(1.0)
-        total, first, second = spread(0.0), spread(0.0), spread(0.0)
+        factor, power = load(step, 0), broadcast(1.0)
+        total, first, second = broadcast(0.0), broadcast(0.0), broadcast(0.0)
         for j in range(folded.shape[0]):
             term = load(folded, j) * power
             place = float(j - width)
@@ -337,13 +245,13 @@ def exponents(law, columns, at, given, room):  # type: ignore[no-untyped-def]
     store(step, 0, load(lam, block))
     exponentials(step[0], step[1])
     factor = load(step, 0)
-    back, power, total = 1.0 / factor, spread(1.0), load(folded, middle)
+    back, power, total = 1.0 / factor, broadcast(1.0), load(folded, middle)
     store(tilts, middle, power)
     for j in range(middle + 1, rows):
         power *= factor
         store(tilts, j, power)
         total += load(folded, j) * power
-    power = spread(1.0)
+    power = broadcast(1.0)
     for j in range(middle - 1, -1, -1):
         power *= back
         store(tilts, j, power)
@@ -379,18 +287,18 @@ def tilted_means(law, columns, at, weights, sizes):  # type: ignore[no-untyped-d
     width, count = tilts.shape[0] // 2, float(law.count)
     reach = columns.reach[c].reshape(-1, WIDTH)
     per_row = reach.shape[0] // 4
-    first, second, third, last = spread(0.0), spread(0.0), spread(0.0), spread(0.0)
+    first, second, third, last = broadcast(0.0), broadcast(0.0), broadcast(0.0), broadcast(0.0)
     for k in range(by_type.shape[0]):
         tilted = load(by_type, k) * load(tilts, law.sums[k] + width)
         first += slopes[0, k] * tilted
         second += slopes[1, k] * tilted
         third += slopes[2, k] * tilted
         last += slopes[3, k] * tilted
-    unknown = spread(UNKNOWN)
-    store(reach, block, count * first + spread(signal[0] + TINY))
-    store(reach, per_row + block, count * second + spread(signal[1] + TINY))
-    store(reach, 2 * per_row + block, count * third + spread(signal[2] + TINY))
-    store(reach, 3 * per_row + block, count * last + spread(signal[3] + TINY))
+    unknown = broadcast(UNKNOWN)
+    store(reach, block, count * first + broadcast(signal[0] + TINY))
+    store(reach, per_row + block, count * second + broadcast(signal[1] + TINY))
+    store(reach, 2 * per_row + block, count * third + broadcast(signal[2] + TINY))
+    store(reach, 3 * per_row + block, count * last + broadcast(signal[3] + TINY))
     for i in range(4):
         size = load(reach, i * per_row + block)
         store(reach, i * per_row + block, where_less(size, unknown, size, unknown))

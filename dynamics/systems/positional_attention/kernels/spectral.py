@@ -43,8 +43,9 @@ and with the weights v_k of s (1 - s), and its sums over pairs of sets, so does 
    \partial_\theta \partial_\phi R = E[s (1-s)\, F_\theta F_\phi] - E[s\, F_{\theta\phi}].
    \qquad (7)
 
-`saddle_points` bounds the integrand, `contour` chooses where to integrate, `integral` integrates
-with the Fourier transform of `circle`, and `spectral_weights` sums over z.
+`saddle_points` bounds the integrand from the weights of `grid_weights`, `contour` chooses where to
+integrate, `integral` integrates with the Fourier transform of `circle`, and `spectral_weights` sums
+over z.
 """
 
 from typing import Any

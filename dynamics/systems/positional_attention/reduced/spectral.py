@@ -23,13 +23,8 @@ from dynamics.codegen import loops
 from dynamics.problem import FloatArray
 from dynamics.systems.positional_attention.kernels import spectral as kernels
 from dynamics.systems.positional_attention.kernels import spectral_data as records
-from dynamics.systems.positional_attention.kernels.saddle_points import (
-    ABOVE,
-    BELOW,
-    GRAIN,
-    LARGEST_TILT,
-    scan_group,
-)
+from dynamics.systems.positional_attention.kernels.grid_weights import ABOVE, BELOW, GRAIN
+from dynamics.systems.positional_attention.kernels.saddle_points import LARGEST_TILT, scan_group
 from dynamics.systems.positional_attention.kernels.spectral_weights import weigh_sums
 from dynamics.systems.positional_attention.reduced import (
     Expectation,
