@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -189,14 +189,14 @@ class Problem(ABC):
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Numbers that describe a state, by name."""
 
-    def observables_along(self, states: FloatArray) -> list[dict[str, float]]:
-        """`observables` of every state, shape (records, n)."""
-        return [self.observables(state) for state in states]
+    def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
+        """`observables` of states, shape (records, n): name -> values, shape (records,)."""
+        return columns_of([self.observables(state) for state in states])
 
     def observables_of_records(
         self, states: FloatArray, noted: FloatArray, costly: NDArray[np.bool_]
-    ) -> list[dict[str, float]]:
-        """`observables` of the records of gradient descent.
+    ) -> dict[str, FloatArray]:
+        """`observables_along` of the records of gradient descent.
 
         Parameters
         ----------
@@ -425,3 +425,27 @@ def _power_iteration(gradient: Callable[[FloatArray], FloatArray], state: FloatA
             break
         direction = image
     return eigenvalue
+
+
+def columns_of(rows: Sequence[Mapping[str, float]]) -> dict[str, FloatArray]:
+    """Observables of every record as arrays; NaN where a record lacks one.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Name -> value, of each record.
+    """
+    names = [*dict.fromkeys(name for row in rows for name in row)]
+    return {name: np.array([row.get(name, np.nan) for row in rows], float) for name in names}
+
+
+def record_of(columns: Mapping[str, FloatArray], record: int) -> dict[str, float]:
+    """Observables of one record.
+
+    Parameters
+    ----------
+    columns : mapping
+        Name -> values of all records.
+    record : int
+    """
+    return {name: float(values[record]) for name, values in columns.items()}

@@ -23,6 +23,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from dynamics.codegen.addresses import AddressedModel, entries_of, entry_source, packed
+from dynamics.codegen.array_functions import array_function, array_source
 from dynamics.codegen.folder import cache_directory, replace_file, store_programs
 from dynamics.codegen.kernels import LANES
 from dynamics.codegen.long_floats import LONG_ROUNDING, long_source, long_table
@@ -34,6 +35,8 @@ __all__ = [
     "LONG_ROUNDING",
     "AddressedModel",
     "CompiledModule",
+    "array_function",
+    "array_source",
     "build",
     "cache_directory",
     "evaluate",

@@ -6,13 +6,12 @@ has rounded can be measured; where they have none more, the same comparison only
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.codegen.printing import common_parts, needed_definitions
+from dynamics.codegen.array_functions import array_function, array_source
 
 if TYPE_CHECKING:
     import sympy
@@ -33,19 +32,10 @@ def long_source(blocks: Sequence[str], system: ReducedSystem) -> str:
     system : ReducedSystem
         The derivation.
     """
-    from sympy.printing.numpy import NumPyPrinter
-
     outputs = [system.blocks[block] for block in blocks]
     outputs += [sum_of_sizes(output) for output in outputs]
-    definitions = needed_definitions(outputs, system)
-    temporaries, results = common_parts(outputs, "t")
     arguments = [*system.state, *system.parameters, *system.latents]
-    text = NumPyPrinter().doprint
-    lines = [f"{symbol.name} = {text(value)}" for symbol, value in [*definitions, *temporaries]]
-    lines.append(f"return [{', '.join(map(text, results))}]")
-    names = ", ".join(argument.name for argument in arguments)
-    body = textwrap.indent("\n".join(lines), "    ")
-    return f"import functools\n\nimport numpy\n\n\ndef table({names}):\n{body}\n"
+    return array_source([argument.name for argument in arguments], outputs, system)
 
 
 def long_table(source: str) -> Callable[..., tuple[Any, Any]]:
@@ -59,9 +49,7 @@ def long_table(source: str) -> Callable[..., tuple[Any, Any]]:
     ----------
     source : str
     """
-    namespace: dict[str, Any] = {}
-    exec(source, namespace)
-    evaluate = namespace["table"]
+    evaluate = array_function(source)
 
     def table(*values: Any) -> tuple[Any, Any]:
         long = [np.asarray(value, np.longdouble) for value in values]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,23 +32,22 @@ SMALLER = "parameters or a start of smaller size"
 """What to try where the start itself has no finite risk."""
 
 
-def first_not_finite(states: FloatArray, observables: Sequence[Mapping[str, float]]) -> int | None:
+def first_not_finite(states: FloatArray, observables: Mapping[str, FloatArray]) -> int | None:
     """The first record whose state or risk is not finite, or None.
 
     Parameters
     ----------
     states : float array, shape (records, n)
-    observables : sequence of mapping
-        Of every record.
+    observables : mapping
+        Name -> values of all records.
     """
-    risks = np.array([row.get("risk", 0.0) for row in observables])
-    finite = np.isfinite(states).all(axis=1) & np.isfinite(risks)
+    finite = np.isfinite(states).all(axis=1) & np.isfinite(observables.get("risk", 0.0))
     return None if finite.all() else int(np.argmin(finite))
 
 
-def undefined(observables: Mapping[str, float]) -> str:
-    """Which observables of a record are not finite, as a remark; empty where all are."""
-    names = [name for name, value in observables.items() if not np.isfinite(value)]
+def undefined(observables: Mapping[str, FloatArray]) -> str:
+    """Which observables of the last record are not finite, as a remark; empty where all are."""
+    names = [name for name, values in observables.items() if not np.isfinite(values[-1])]
     return f"not finite at the end: {', '.join(names)}" if names else ""
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.problem import FloatArray, Layout
+from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.results.event import Event, Events
 from dynamics.results.outcome import INTERRUPTED, Outcome
 from dynamics.results.presentation import Presentation
@@ -227,21 +226,8 @@ class Trajectory:
         )
 
 
-def series(rows: Sequence[Mapping[str, float]]) -> dict[str, FloatArray]:
-    """Observables of every record as arrays; NaN where a record lacks one."""
-    if (
-        rows
-        and len(names := list(rows[0])) > 1
-        and all(row.keys() == rows[0].keys() for row in rows)
-    ):
-        columns = np.array(list(map(itemgetter(*names), rows)), dtype=np.float64).T
-        return dict(zip(names, np.ascontiguousarray(columns), strict=True))
-    names = [*dict.fromkeys(name for row in rows for name in row)]
-    return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
-
-
 def explained(
-    reasons: Mapping[str, str], problem: Any, observables: Sequence[Mapping[str, float]]
+    reasons: Mapping[str, str], problem: Any, observables: Mapping[str, FloatArray]
 ) -> dict[str, str]:
     """Reasons for events, followed by the remarks of a problem that has any.
 
@@ -250,12 +236,12 @@ def explained(
     reasons : mapping
         Event -> why it did not happen.
     problem : Problem
-    observables : sequence of mapping
-        Of every record.
+    observables : mapping
+        Name -> values of all records.
     """
     remarks: dict[str, str] = {}
     if observables and hasattr(problem, "remarks"):
-        remarks = problem.remarks(observables[-1])
+        remarks = problem.remarks(record_of(observables, -1))
     both = {name: f"{reasons[name]}; {remarks[name]}" for name in reasons.keys() & remarks.keys()}
     return {**reasons, **remarks, **both}
 

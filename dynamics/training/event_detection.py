@@ -314,8 +314,7 @@ def columns(expression: Any, names: tuple[str, ...], parameters: Any) -> Column:
     parameters : object
         Supplies the values of the other symbols as attributes.
     """
-    letters = sorted(s.name for s in expression.free_symbols if s.name not in names)
-    function = _compiled(expression, (*names, *letters))
+    function, letters = _compiled(expression, names)
     others = [float(getattr(parameters, letter)) for letter in letters]
 
     def evaluate(rows: FloatArray) -> FloatArray:
@@ -326,12 +325,14 @@ def columns(expression: Any, names: tuple[str, ...], parameters: Any) -> Column:
 
 
 @lru_cache(maxsize=256)
-def _compiled(expression: Any, names: tuple[str, ...]) -> Callable[..., Any]:
+def _compiled(expression: Any, names: tuple[str, ...]) -> tuple[Callable[..., Any], list[str]]:
+    """A function of order parameters, then other symbols; and the names of these."""
     import sympy
 
     symbols = {s.name: s for s in expression.free_symbols}
-    arguments = [symbols.get(name, sympy.Dummy(name)) for name in names]
-    return sympy.lambdify(arguments, expression, "numpy")
+    letters = sorted(symbols.keys() - set(names))
+    arguments = [symbols.get(name, sympy.Dummy(name)) for name in (*names, *letters)]
+    return sympy.lambdify(arguments, expression, "numpy"), letters
 
 
 @dataclass

@@ -8,6 +8,7 @@ rates have their roots in `rate_events`; what errors of the path change in a tim
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -85,8 +86,10 @@ def _column(path: FlowPath, expression: Any) -> Column:
     return columns(expression, path.problem.order_names, path.problem.parameters)
 
 
-def _uses_rates(path: FlowPath, rule: Crossing) -> bool:
-    return any(symbol.name in path.problem.rates for symbol in rule.expression.free_symbols)
+@lru_cache(maxsize=256)
+def _uses(expression: Any, names: tuple[str, ...]) -> bool:
+    """Whether one of some names is a symbol of an expression."""
+    return any(symbol.name in names for symbol in expression.free_symbols)
 
 
 def _scan(path: FlowPath, begin: float, rates: bool = False) -> FloatArray:
@@ -114,7 +117,7 @@ def _signed(values: FloatArray, counts: bool = False) -> FloatArray:
 
 
 def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
-    rates = _uses_rates(path, rule)
+    rates = _uses(rule.expression, tuple(path.problem.rates))
     value, condition = _column(path, rule.expression), _condition(path, rule)
     before, largest, at_rest, by_noise = begin, 0.0, False, False
     direction = 0.0 if rates or begin > 0.0 else _direction(path, value, condition)
@@ -195,7 +198,7 @@ def _looks(
     The noise is what the error of the path may change in the value, where the rule asks for it.
     """
     value, condition = functions
-    rates = _uses_rates(path, rule)
+    rates = _uses(rule.expression, tuple(path.problem.rates))
     for times, rows in path.order_blocks(_scan(path, begin, rates), rates):
         noise = path_noises(path, value, times) if rule.resolution else np.zeros(times.size)
         holds = condition(rows) > 0

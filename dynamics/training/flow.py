@@ -12,12 +12,12 @@ from dataclasses import asdict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics.problem import FloatArray, Problem, check_problem
+from dynamics.problem import FloatArray, Problem, check_problem, columns_of
 from dynamics.results import outcome as ends
 from dynamics.results.event import Event, Events
 from dynamics.results.outcome import SMALLER, Outcome, first_not_finite, undefined
 from dynamics.results.presentation import Presentation
-from dynamics.results.trajectory import Trajectory, explained, series
+from dynamics.results.trajectory import Trajectory, explained
 from dynamics.training.event_errors import EventTime
 from dynamics.training.event_location import locate_events
 from dynamics.training.flow_path import FlowPath, Polynomials
@@ -122,11 +122,11 @@ def flows(
     return [trajectory_of(each, time, record) for each in made]
 
 
-def _observed(problem: Problem, states: FloatArray) -> list[dict[str, float]]:
+def _observed(problem: Problem, states: FloatArray) -> dict[str, FloatArray]:
     """Observables of every state; a problem of a caller's own may know them of one at a time."""
     if hasattr(problem, "observables_along"):
         return problem.observables_along(states)
-    return [problem.observables(state) for state in states]
+    return columns_of([problem.observables(state) for state in states])
 
 
 def trajectory_of(
@@ -152,7 +152,7 @@ def trajectory_of(
     if (broken := first_not_finite(states, observables)) is not None and kind == ends.HORIZON:
         kind, end = ends.DIVERGED, float(times[broken])
         failure = f"risk or state is not finite there; try {SMALLER}, or stop before"
-    remedy = failure or (undefined(observables[-1]) if kind == ends.HORIZON else EARLIER)
+    remedy = failure or (undefined(observables) if kind == ends.HORIZON else EARLIER)
     return Trajectory(
         system=problem.system,
         view=problem.view,
@@ -167,7 +167,7 @@ def trajectory_of(
         steps=np.empty(0, dtype=np.int64),
         time=times,
         states=states,
-        observables=series(observables),
+        observables=observables,
         events=_events(problem, path, located),
         outcome=Outcome(kind, None, end, remedy),
         reasons=explained(

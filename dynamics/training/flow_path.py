@@ -142,10 +142,18 @@ class FlowPath:
         return known[time][None, :]
 
     def order_rows(self, times: FloatArray, rates: bool) -> FloatArray:
-        """Order parameters at times, shape (T, order parameters); see `order`."""
+        """Order parameters at ascending times, shape (T, order parameters); see `order`."""
+        count = len(self.problem.order_names)
         if rates and self.derivatives:
             assert isinstance(self.at, Polynomials)
-            return self.at.order_rows(times, len(self.problem.order_names))
+            return self.at.order_rows(times, count)
+        # Without rates any will do, and those of the path are at hand; the start is exact.
+        free = isinstance(self.at, Polynomials) and not isinstance(self.at, CarriedRates)
+        if free and times[0] > self.nodes[0] and not (rates or self.problem.reads_pass):
+            assert isinstance(self.at, Polynomials)
+            rows = self.at.order_rows(times, count)
+            if np.isfinite(rows).all():
+                return rows
         return order_rows(self.problem, self.states(times), rates)
 
     def order_blocks(

@@ -25,7 +25,7 @@ from dynamics.results import outcome as ends
 from dynamics.results.event import Event, Events
 from dynamics.results.outcome import SMALLER, Outcome, first_not_finite, undefined
 from dynamics.results.presentation import Presentation
-from dynamics.results.trajectory import Trajectory, explained, series
+from dynamics.results.trajectory import Trajectory, explained
 from dynamics.training.checkpoint import Checkpoint, request_of
 from dynamics.training.event_detection import Detector, Oscillation
 from dynamics.training.progress import bar, interruption
@@ -317,7 +317,7 @@ class _Records(NamedTuple):
 
     steps: NDArray[np.int64]
     states: FloatArray
-    observables: list[Mapping[str, float]]
+    observables: Mapping[str, FloatArray]
 
 
 def _records(run: Run, interrupted: threading.Event) -> _Records:
@@ -325,15 +325,17 @@ def _records(run: Run, interrupted: threading.Event) -> _Records:
     steps, states, noted = run.records()
     costly = _paid_for(run, steps.size)
     already = interrupted.is_set()
-    observables: list[Mapping[str, float]] = []
-    together = max(1, TOGETHER // run.now.size)
-    for first in range(0, steps.size, together):
-        part = slice(first, first + together)
-        rows = run.problem.observables_of_records(states[part], noted[part], costly[part])
-        observables += rows
+    columns: dict[str, FloatArray] = {}
+    done, together = 0, max(1, TOGETHER // run.now.size)
+    while done < steps.size:
+        part = slice(done, done + together)
+        found = run.problem.observables_of_records(states[part], noted[part], costly[part])
+        for name, values in found.items():
+            columns.setdefault(name, np.full(steps.size, np.nan))[part] = values
+        done = min(done + together, steps.size)
         if interrupted.is_set() and not already:
             break
-    return _Records(steps[: len(observables)], states[: len(observables)], observables)
+    return _Records(steps[:done], states[:done], {n: each[:done] for n, each in columns.items()})
 
 
 def _paid_for(run: Run, records: int) -> NDArray[np.bool_]:
@@ -362,7 +364,7 @@ def _trajectory(run: Run, steps: int, records: _Records, outcome: Outcome) -> Tr
         steps=records.steps,
         time=np.asarray(records.steps * run.step_time, dtype=np.float64),
         states=records.states,
-        observables=series(records.observables),
+        observables=records.observables,
         events=Events({rule.name: _event(run, rule, records) for rule in problem.events}),
         outcome=outcome,
         reasons=explained(
@@ -407,7 +409,7 @@ def _checked(outcome: Outcome, run: Run, records: _Records) -> Outcome:
     if outcome.failed or outcome.kind == ends.INTERRUPTED:
         return outcome
     if broken is None:
-        return replace(outcome, remedy=undefined(records.observables[-1]))
+        return replace(outcome, remedy=undefined(records.observables))
     step = int(records.steps[broken])
     remedy = SMALLER if step == 0 else f"a smaller eta than {run.step_time:g}, or {SMALLER}"
     text = f"risk or state is not finite there; try {remedy}"

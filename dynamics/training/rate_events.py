@@ -38,8 +38,8 @@ OF_CHANGE = 1e-7
 """Tolerance over what changes in one relaxation time; collocation needs no more."""
 RELAXATIONS = 40.0
 """Relaxation times, at most, before and after a first guess that a stretch covers."""
-MARGIN = 5.0
-"""Relaxation times by which the errors of all steps may exceed that of one, and move a guess."""
+NEARLY, MARGIN = 1.0, 5.0
+"""Relaxation times by which errors of one step move a guess, and those of all steps may."""
 DERIVATIVE = 50.0
 """Error of the derivative of a polynomial by the width of its step, over that of its values."""
 LONGEST = 2.0
@@ -71,14 +71,15 @@ def rate_event(path: FlowPath, value: Column, guess: float) -> EventTime:
     """
     # Where nothing relaxes, the time of the event is the time scale.
     relaxation = 1.0 / max(path.problem.curvature(path.at(guess)), 1.0 / max(guess, 1e-300))
-    for end in guess + np.array([MARGIN, RELAXATIONS]) * relaxation:
-        carried = _carried(path, end, relaxation)
+    for reach in np.array([NEARLY, MARGIN, RELAXATIONS]) * relaxation:
+        carried = _carried(path, guess + reach, relaxation)
         event = None if carried is None else _root_of(carried, value, guess, relaxation)
-        if event is not None:
-            event = _of_state(event, path, guess)
-            if event.is_within(PRECISE):
-                return event
-            break
+        if event is None or event.time is None or abs(event.time - guess) > reach:
+            continue
+        event = _of_state(event, path, guess)
+        if event.is_within(PRECISE):
+            return event
+        break
     return _stretch_event(path, value, guess, relaxation)
 
 

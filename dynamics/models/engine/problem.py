@@ -21,7 +21,7 @@ from dynamics.models.engine.functions import (
 from dynamics.models.engine.program import Data, evaluated, on_device
 from dynamics.models.engine.realization import Realization
 from dynamics.models.engine.tracing import refusals
-from dynamics.problem import FloatArray, Layout, Problem
+from dynamics.problem import FloatArray, Layout, Problem, record_of
 from dynamics.validation import InvalidRequest, known_word
 from theory.closure import Closure
 from theory.events import EventRule, event_rules
@@ -216,19 +216,17 @@ class ModelProblem(Problem):
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Risk, and what the model observes, at a state."""
-        return self.observables_along(self.layout.flatten(state)[None, :])[0]
+        return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
-    def observables_along(self, states: FloatArray) -> list[dict[str, float]]:
-        """Observables of many states, shape (states, n), in one compiled call."""
+    def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
+        """`observables` of states, shape (records, n), in one compiled call."""
         values = self._evaluated(self._functions.compiled_observables, states)
         columns = {"risk": values["risk"]} | values["observables"]
         if "scalars" in values:
             if len(self.scalars) <= MOST_NAMED:
                 columns |= dict(zip(self.scalars, values["scalars"].T, strict=True))
             columns["outside"] = values["outside"]
-        return [
-            {name: float(column[k]) for name, column in columns.items()} for k in range(len(states))
-        ]
+        return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
 
     def advance(
         self, state: FloatArray, eta: FloatArray, first: int, last: int, buffers: tuple[Any, ...]

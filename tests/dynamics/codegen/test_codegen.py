@@ -15,7 +15,7 @@ system = dynamics.load_system("positional_attention")
 problem = system.ReducedPopulation(system.Parameters(q=0.3), "exact")
 dynamics.descend(problem, eta=0.02, steps=10)
 from dynamics.codegen import loops
-functions = [problem.module.reported, loops._module().advance]
+functions = [loops._module().advance]
 print(sum(sum(f.stats.cache_hits.values()) for f in functions))
 print(sum(sum(f.stats.cache_misses.values()) for f in functions))
 print(*(entry.cache_hits for entry in problem.addressed.entries.compiled.values()))
@@ -35,9 +35,9 @@ def run(code, **environment):
 
 def test_a_second_process_compiles_nothing(tmp_path):
     first = run(STEP, ATTDYN_CACHE_DIR=str(tmp_path))
-    assert first[:6] == ["0", "2", "0", "0", "0", "0"]
+    assert first[:6] == ["0", "1", "0", "0", "0", "0"]
     second = run(STEP, ATTDYN_CACHE_DIR=str(tmp_path))
-    assert second[:6] == ["2", "0", "1", "1", "1", "1"]
+    assert second[:6] == ["1", "0", "1", "1", "1", "1"]
     # What was compiled a moment ago and what comes from the cache round alike, in any order.
     assert first[6:] == second[6:]
     assert not list(tmp_path.glob("*.partial"))

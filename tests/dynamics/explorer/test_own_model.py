@@ -128,7 +128,7 @@ def check_against_python(system, parameters, script=None):
         own = problem.gradient(states[k])
         assert near(slope, own)
         assert near(row, problem.order_parameters(states[k], own))
-        assert near(observed, [reported[k][name] for name in center.observable_names])
+        assert near(observed, [reported[name][k] for name in center.observable_names])
         if k < 20 and problem.layout.size <= MOST_JACOBIAN:
             assert near(derivative, problem.jacobian(states[k]))
 

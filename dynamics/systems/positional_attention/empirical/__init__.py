@@ -219,7 +219,8 @@ class FullEmpirical(MatrixProblem):
         share = 0.1 + 20.0 / self.parameters.D
         return share * self.fresh.labels.size / (self.training.batch or self.samples)
 
-    def _columns(
+    @np.errstate(over="ignore", invalid="ignore")
+    def observables_of_records(
         self, states: FloatArray, noted: FloatArray, costly: NDArray[np.bool_]
     ) -> dict[str, FloatArray]:
         """Projection, spreads, risk, training and test error, cosine, patch association."""
@@ -231,7 +232,7 @@ class FullEmpirical(MatrixProblem):
             weights = softmax(self.layout.part(states[k], "A"), self.parameters.scale)
             error[k] = self.test_error(float(alpha[k]), float(across[k]), weights)
         cosine = np.divide(alpha, length, out=np.zeros_like(alpha), where=length > 0)
-        rest = super()._columns(states, noted, costly)
+        rest = super().observables_of_records(states, noted, costly)
         return {"alpha": alpha} | rest | {"test_error": error, "cosine": cosine}
 
     def test_error(self, along: float, across: float, weights: FloatArray) -> float:
@@ -387,7 +388,7 @@ class GramEmpirical(PositionalProblem):
 
     def observables_of_records(
         self, states: FloatArray, noted: FloatArray, costly: NDArray[np.bool_]
-    ) -> list[dict[str, float]]:
+    ) -> dict[str, FloatArray]:
         """Those of `FullEmpirical` at A = P^T P, at the records of gradient descent."""
         full = np.stack([self.full_state(state) for state in states])
         return self.inner.observables_of_records(full, noted, costly)

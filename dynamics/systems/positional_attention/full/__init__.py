@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynamics import codegen
-from dynamics.problem import FloatArray, Layout
+from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.systems.empirical_problem import SampledProblem
 from dynamics.systems.positional_attention.full.manifold import Law, hessian
 from dynamics.systems.positional_attention.kernels import full as kernels
@@ -132,26 +132,18 @@ class MatrixProblem(PositionalProblem, SampledProblem):
 
         The last finite state of a run that diverged may be too large for some of them.
         """
-        return self.observables_along(self.layout.flatten(state)[None, :])[0]
+        return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
-    def observables_along(self, states: FloatArray) -> list[dict[str, float]]:
-        """`observables` of every state, shape (records, n)."""
+    def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
+        """`observables` of states, shape (records, n): name -> values, shape (records,)."""
         every = np.ones(len(states), dtype=bool)
         return self.observables_of_records(states, np.full((len(states), 0), np.nan), every)
 
     @np.errstate(over="ignore", invalid="ignore")
     def observables_of_records(
         self, states: FloatArray, noted: FloatArray, costly: NDArray[np.bool_]
-    ) -> list[dict[str, float]]:
-        """`observables` of the records of gradient descent; see `Problem`."""
-        columns = self._columns(states, noted, costly)
-        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-        return [dict(zip(columns, row, strict=True)) for row in rows]
-
-    def _columns(
-        self, states: FloatArray, noted: FloatArray, costly: NDArray[np.bool_]
     ) -> dict[str, FloatArray]:
-        """Observable -> its values at the records."""
+        """`observables_along` of the records of gradient descent; see `Problem`."""
         alpha, values = self.alphas(states), MatrixProblem.orbit_values(self, states)
         matrices = self.layout.part(states, "A")
         own, risk, error = self._noted(states, noted)

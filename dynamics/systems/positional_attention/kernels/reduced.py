@@ -77,6 +77,8 @@ class Work(NamedTuple):
     ----------
     parts : float array, shape (4, 3, 2 C + 1, sums Z)
         Parts of h by (z, Z), and of its derivatives by alpha, gamma, rho.
+    parts_at : float array, shape (3,)
+        The state whose parts these are; NaN before there are any.
     flat_parts : float array, shape (12, 2 C + 1, sums Z)
         The same memory; a reshape inside the kernel costs a tenth of a gradient.
     table : float array, shape (K, sums Z)
@@ -90,6 +92,7 @@ class Work(NamedTuple):
     """
 
     parts: np.ndarray
+    parts_at: np.ndarray
     flat_parts: np.ndarray
     table: np.ndarray
     total: np.ndarray
@@ -317,7 +320,12 @@ def margin_table(state, data):  # type: ignore[no-untyped-def]
     data : ReducedData
     """
     configurations, work = data.configurations, data.work
-    share_table(state, data.constants, configurations.latents[1:], work.flat_parts)
+    same = True
+    for k in range(state.size):
+        same = same and work.parts_at[k] == state[k]
+        work.parts_at[k] = state[k]
+    if not same:
+        share_table(state, data.constants, configurations.latents[1:], work.flat_parts)
     set_table(work.parts[0], configurations.multiples, configurations.sum_index, work.table)
 
 
@@ -372,8 +380,7 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
         largest = max(largest, abs(flat[k]))
     tied = TIE * largest * index.shape[0]
     margins, losses, scratch = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    out[0] = 0.0
-    out[1] = 0.0
+    risk, error = 0.0, 0.0
     for begin in range(0, probability.size, BLOCK):
         likely = probability[begin : begin + BLOCK]
         count = likely.size
@@ -384,14 +391,12 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
                 margins[c] += flat[row[c]]
         logistic_losses(margins[:count], losses[:count], scratch[:count])
         for c in range(count):
-            out[0] += likely[c] * losses[c]
-            wrong = margins[c] <= 0.0
-            if 0.0 < margins[c] <= tied:
+            risk += likely[c] * losses[c]
+        for c in range(count):
+            if margins[c] <= tied:
                 size = 0.0
                 for k in range(index.shape[0]):
                     size += abs(flat[index[k, begin + c]])
-                wrong = margins[c] <= TIE * size
-            if wrong:
-                out[1] += likely[c]
-    if out[0] != out[0]:
-        out[1] = np.nan
+                if margins[c] <= TIE * size:
+                    error += likely[c]
+    out[0], out[1] = risk, np.nan if risk != risk else error

@@ -85,7 +85,7 @@ def compiled(
 
 
 def _printed(degree: int) -> str:
-    """Functions printed from the derivation: blocks, order parameters, observables."""
+    """Functions printed from the derivation: blocks, order parameters."""
     reduction = recursion.derive(degree)
     first = [name for name in reduction.blocks if name.startswith("share")]
     second = [name for name in reduction.blocks if name.startswith("patch")]
@@ -93,6 +93,5 @@ def _printed(degree: int) -> str:
         codegen.tabulate("share_table", first, reduction, len(recursion.PARTS)),
         codegen.tabulate("curvature_table", second, reduction),
         codegen.evaluate("order", list(reduction.order_parameters.values()), reduction),
-        codegen.evaluate("reported", list(reduction.observables.values()), reduction),
     ]
     return "\n\n".join(parts)

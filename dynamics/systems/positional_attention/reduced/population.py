@@ -8,14 +8,15 @@ the random sets is taken is chosen here too, once, when it is made. Its oracle i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics import codegen
 from dynamics.codegen import AddressedModel
-from dynamics.problem import FloatArray, Layout
+from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PositionalProblem
 from dynamics.systems.positional_attention.reduced import (
@@ -115,31 +116,23 @@ class ReducedPopulation(PositionalProblem):
 
         ``certificate`` is the largest bound on a component of the gradient, relative to its gross.
         """
-        return self.observables_along(self.layout.flatten(state)[None, :])[0]
+        return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
 
-    def observables_along(self, states: FloatArray) -> list[dict[str, float]]:
-        """`observables` of every state, shape (records, 3)."""
+    def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
+        """`observables` of states, shape (records, 3): name -> values, shape (records,)."""
         states = np.ascontiguousarray(states)
         slopes, measured = self.expectation.observe(states)
-        reported = np.empty((len(states), len(_observables())))
-        for state, slope, out in zip(states, slopes, reported, strict=True):
-            self._reported(state, -slope, self._data.constants, out)
+        derived = _derived(self.parameters.p)
+        with np.errstate(all="ignore"):
+            reported = derived(*states.T, *-slopes.T, *self._data.constants)
         alpha, gamma, rho = states.T
-        values = dict(zip(_observables(), reported.T, strict=True)) | measured
-        values |= {
+        return {
+            **dict(zip(recursion.observables(), reported, strict=True)),
+            **measured,
             "bayes_error": np.full(len(states), self.bayes_error),
             "patch_association": (np.minimum(self.parameters.beta, gamma) > rho).astype(float),
             "cosine": np.sign(alpha),
         }
-        rows = zip(*(column.tolist() for column in values.values()), strict=True)
-        return [dict(zip(values, row, strict=True)) for row in rows]
-
-    @cached_property
-    def _reported(self) -> Callable[..., Any]:
-        three, count = np.empty(3), len(_observables())
-        return self.module.entry_point(
-            "reported", three, three, self._data.constants, np.empty(count)
-        )
 
     def error_bound(self, state: ArrayLike) -> dict[str, FloatArray]:
         """Gradient and risk, and what is known of their error.
@@ -169,9 +162,17 @@ class ReducedPopulation(PositionalProblem):
 
 
 @cache
-def _observables() -> tuple[str, ...]:
-    """Names of what the derivation reports beside the state, in its order."""
-    return tuple(recursion.observables())
+def _derived(degree: int) -> Callable[..., list[FloatArray]]:
+    """Observables of the derivation for one p: arrays of state and rates, and the constants."""
+    return codegen.array_function(codegen.printed_source(_printed, degree))
+
+
+def _printed(degree: int) -> str:
+    """What `_derived` is made of, printed from the derivation."""
+    reduction = recursion.derive(degree)
+    state = [symbol.name for symbol in reduction.state]
+    names = [*state, *(f"d_{name}" for name in state), *(s.name for s in reduction.parameters)]
+    return codegen.array_source(names, list(reduction.observables.values()), reduction)
 
 
 def _expectation(

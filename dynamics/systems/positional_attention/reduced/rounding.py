@@ -128,15 +128,15 @@ class Terms(NamedTuple):
     ----------
     values : longdouble array
         Minus E's integrand s dF, and log(1 + e^-F).
-    gross : longdouble array
+    gross : float array
         The same with the contribution of every set in absolute value.
     errors : float array
         Bounds on the errors of the values.
     """
 
     values: np.ndarray
-    gross: np.ndarray
-    errors: np.ndarray
+    gross: FloatArray
+    errors: FloatArray
 
 
 def terms(table: Shares, index: IntArray) -> Terms:
@@ -149,30 +149,32 @@ def terms(table: Shares, index: IntArray) -> Terms:
         Flat position (type, column) of each set of each configuration.
     """
     flat, flat_errors = table.values.reshape(4, -1), table.errors.reshape(4, -1)
-    sums, gross = np.zeros((2, 4, index.shape[1]), np.longdouble)
-    errors = np.zeros((4, index.shape[1]))
+    sizes = np.abs(flat).astype(np.float64)
+    sums = np.zeros((4, index.shape[1]), np.longdouble)
+    gross, errors = np.zeros((2, 4, index.shape[1]))
     with np.errstate(all="ignore"):
         for row in index:
-            part = flat.take(row, axis=1)
-            sums += part
-            gross += np.abs(part)
+            sums += flat.take(row, axis=1)
+            gross += sizes.take(row, axis=1)
             errors += flat_errors.take(row, axis=1)
-        # The sums of errors and their exponentials are right to 1e-12, which MORE makes up for.
+        # What is computed in float64, sums of errors and factors of bounds, is right to 1e-12, for
+        # which MORE makes up; what underflows there is below FLOOR.
         errors = MORE * errors + len(index) * LONG_ROUNDING * gross
-        grown = MORE * np.expm1(np.minimum(errors[0], LARGEST_EXPONENT).astype(np.float64))
+        grown = np.expm1(np.minimum(errors[0], LARGEST_EXPONENT))
         smaller, positive = np.exp(-np.abs(sums[0])), sums[0] > 0  # of e^F and e^-F
         larger_share = 1 / (1 + smaller)
         lesser_share = smaller * larger_share
         weight = np.where(positive, lesser_share, larger_share)
-        other = np.where(positive, larger_share, lesser_share)
         loss = np.log1p(smaller) + np.maximum(0, -sums[0])
-        of_weight = np.minimum(1, weight * other * grown) + 8 * LONG_ROUNDING * weight
-        of_loss = np.minimum(errors[0], weight * grown) + 8 * LONG_ROUNDING * loss
-        slopes = of_weight * (np.abs(sums[1:]) + errors[1:]) + weight * errors[1:]
+        short, steep = weight.astype(np.float64), (lesser_share * larger_share).astype(np.float64)
+        of_weight = np.minimum(1, MORE * steep * grown) + 8 * LONG_ROUNDING * short
+        of_loss = np.minimum(errors[0], MORE * short * grown) + 8 * LONG_ROUNDING * loss
+        slopes = np.abs(sums[1:]).astype(np.float64)
+        slopes = of_weight * (slopes + errors[1:]) + short * errors[1:]
         return Terms(
             np.concatenate([-weight * sums[1:], loss[None]]),
-            np.concatenate([weight * gross[1:], loss[None]]),
-            np.concatenate([slopes, of_loss[None]]),
+            np.concatenate([short * gross[1:], loss[None]], dtype=np.float64, casting="same_kind"),
+            np.concatenate([slopes, of_loss[None]], dtype=np.float64, casting="same_kind") * MORE,
         )
 
 

@@ -83,6 +83,7 @@ class WeightedSum(Expectation):
         parts, table = np.empty((4, *grid)), np.empty((rows.sum_index.size, grid[2]))
         work = kernels.Work(
             parts=parts,
+            parts_at=np.full(3, np.nan),
             flat_parts=parts.reshape(12, *grid[1:]),
             table=table,
             total=np.empty(table.size),
