@@ -11,8 +11,8 @@ import tempfile
 from collections import deque
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
-from math import ceil
+from dataclasses import dataclass, replace
+from math import ceil, inf
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,9 @@ TRIES = 2
 """Workers that a single point may take down."""
 TOGETHER = 32
 """Points of a block that a worker is given at once, at most."""
+SHARES = 3
+"""Calls in which a worker is given its share of the points that are left, at least, so that all end
+at nearly the same time (guided self-scheduling, C. Polychronopoulos and D. Kuck, 1987)."""
 AT_ONCE = 16
 """Blocks that are looked at between two looks for results."""
 POLL = 0.2
@@ -158,6 +161,7 @@ class _BlockQueue:
         self.running: dict[Future[list[Measured]], _Task] = {}
         self.results: dict[int, dict[Index, Measured]] = {}
         self.sizes: dict[int, int] = {}
+        self.points_left = sum(map(plan.size, self.unopened))
 
     @property
     def left(self) -> bool:
@@ -167,6 +171,7 @@ class _BlockQueue:
     def _open(self, block: int) -> None:
         """Queue the points of a block that can be run; a block without any is empty."""
         valid = tuple(i for i in self.plan.indices(block) if not self.plan.invalid_reason(i))
+        self.points_left -= self.plan.size(block) - len(valid)
         if valid:
             parts = range(0, len(valid), TOGETHER)
             self.waiting.extend(_Task(block, valid[k : k + TOGETHER]) for k in parts)
@@ -178,12 +183,23 @@ class _BlockQueue:
         """Start as many tasks as the workers take, of a few blocks that are looked at now."""
         for _ in range(AT_ONCE):
             while self.waiting and len(self.running) < self.workers.size:
-                task = self.waiting.popleft()
+                task = self._next()
                 points = [self.plan.grid.at(index) for index in task.indices]
                 self.running[self.workers.submit(measure_points, self.plan.runner, points)] = task
             if len(self.running) >= self.workers.size or not self.unopened:
                 return
             self._open(self.unopened.popleft())
+
+    def _next(self) -> _Task:
+        """The task that is first, or a part of it where few points are left."""
+        task, share = self.waiting.popleft(), TOGETHER
+        if 1 < self.workers.size < inf:
+            share = ceil(self.points_left / (SHARES * self.workers.size))
+        if share < len(task.indices):
+            self.waiting.appendleft(replace(task, indices=task.indices[share:]))
+            task = replace(task, indices=task.indices[:share])
+        self.points_left -= len(task.indices)
+        return task
 
     def collect(self, task: _Task, future: Future[list[Measured]]) -> dict[Index, Measured]:
         """The results of a task; none if its points are to be tried again one by one."""
@@ -194,6 +210,7 @@ class _BlockQueue:
             if not alone or task.attempt < TRIES:
                 attempt = task.attempt + 1 if alone else 1
                 self.waiting.extend(_Task(task.block, (i,), attempt) for i in task.indices)
+                self.points_left += len(task.indices)
                 return {}
             measured = [killed()]
         results = dict(zip(task.indices, measured, strict=True))

@@ -10,6 +10,10 @@ from small_sweep import GIVEN, SYSTEM
 import dynamics
 from dynamics.results.outcome import INVALID
 from dynamics.sweep import run as runs
+from dynamics.sweep.plan import planned
+from dynamics.sweep.point_runner import killed
+from dynamics.sweep.store import SweepStore, read
+from dynamics.sweep.worker_pool import InProcess
 from dynamics.validation import InvalidRequest
 
 
@@ -64,6 +68,34 @@ def test_workers_and_this_process_write_the_same_bytes(small, tmp_path, files):
     other = dynamics.sweep(SYSTEM, GIVEN, tmp_path / "t.zarr", workers=2, trajectory=5)
     assert files(out) == files(tmp_path / "t.zarr")
     assert found.dataset.identical(other.dataset)
+
+
+class Two(InProcess):
+    """Two workers that run every call at once, and what they were given."""
+
+    size = 2
+
+    def __init__(self):
+        self.counts = []
+
+    def submit(self, function, runner, points):
+        self.counts.append(len(points))
+        return super().submit(lambda: [killed() for _ in points])
+
+
+def test_workers_are_given_ever_fewer_points_towards_the_end(tmp_path):
+    plan = planned(SYSTEM, {"D": 8, "C": 2, "q": "0.1:0.9:40", "nu": "1e-4:1e-2:25:log"}, False, 0)
+    workers, store = Two(), SweepStore(tmp_path / "g.zarr", plan)
+    with store.open():
+        runs.run_blocks(plan, store, workers, list(range(len(plan.blocks))))
+    left = 1000 - np.cumsum([0, *workers.counts])
+    assert left[-1] == 0
+    assert max(workers.counts) > 20
+    # The last that another may have to wait for: a sixth of what was left, or one point.
+    assert all(
+        count <= max(1, -(-now // 6)) for count, now in zip(workers.counts, left, strict=False)
+    )
+    assert set(read(tmp_path / "g.zarr", plan).pending) == set()
 
 
 def test_xarray_opens_it(small):
