@@ -12,6 +12,7 @@ from typing import Any
 
 import sympy
 
+from dynamics import codegen
 from dynamics.explorer.kinds import VECTOR
 from dynamics.explorer.page_model import PageModel, Slider
 from dynamics.explorer.prepared import kernel_functions
@@ -98,5 +99,8 @@ def _kernels() -> str:
     for degree in DEGREES:
         problem = ReducedPopulation(Parameters(D=8, C=2, p=degree), expectation="exact")
         functions = kernel_functions(problem) | {"reported": (VECTOR,) * 4}
-        printed.append(f"  {degree}: {closure(problem.source, functions)}")
+        reduction = recursion.derive(degree)
+        reported = codegen.evaluate("reported", list(reduction.observables.values()), reduction)
+        source = "\n\n".join([problem.source, reported])
+        printed.append(f"  {degree}: {closure(source, functions)}")
     return ",\n".join(printed)

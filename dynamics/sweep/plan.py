@@ -8,7 +8,7 @@ expensive blocks come first, by predicted cost, so that a sweep does not end wit
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import ceil, prod
@@ -30,10 +30,13 @@ from dynamics.validation import InvalidRequest, brief, integer, known_word, refu
 
 BLOCKS, MOST_IN_BLOCK = 32, 256
 """About how many blocks a sweep has, and the most points of a block."""
-MANY = 1024
-"""Points from which a sweep has half as many blocks: writing one takes longer than a few points."""
-LOOKED_AT = 4096
+MANY, LEAST_SECONDS = 1024, 4.0
+"""Points from which a sweep has half as many blocks, and fewer where one took less than so many
+seconds by prediction: writing a block takes longer than a few points."""
+LOOKED_AT = 512
 """Points of a grid that are all looked at before it is run; a larger one is, block by block."""
+SEVERAL = 64
+"""Points by which the seconds of a grid are predicted."""
 MODEL = "model"
 """Entry of the description of a user's own model only: part of the model -> hash."""
 WORDS = ("full", "expectation")
@@ -65,7 +68,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.block:
-            object.__setattr__(self, "block", block_shape(self.grid.shape))
+            object.__setattr__(self, "block", block_shape(self.grid.shape, self._seconds))
 
     @property
     def description(self) -> dict[str, Any]:
@@ -170,6 +173,12 @@ class Plan:
         if index not in self._costs:
             self._costs[index] = self._predicted(index)
         return self._costs[index]
+
+    def _seconds(self) -> float:
+        """Predicted seconds of all points, from some of them."""
+        positions = np.linspace(0, self.grid.size - 1, SEVERAL).astype(np.int64)
+        points = np.stack(np.unravel_index(positions, self.grid.shape), axis=1)
+        return self.grid.size * fmean(self.cost(tuple(point)) for point in points.tolist())
 
     def _predicted(self, index: Index) -> float:
         if self.invalid_reason(index):
@@ -395,14 +404,22 @@ def restored(request: Mapping[str, Any], presentation: Presentation | None = Non
     return Plan(points, runner, tuple(request["block"]), presentation)
 
 
-def block_shape(shape: Sequence[int]) -> tuple[int, ...]:
+def block_shape(shape: Sequence[int], seconds: Callable[[], float]) -> tuple[int, ...]:
     """The shape of a block: whole last dimensions and a part of the one before.
 
-    A block has about a `BLOCKS`-th of the points, twice that of `MANY`.
+    A block has about a `BLOCKS`-th of the points, twice that and more of `MANY`.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Of the grid.
+    seconds : callable
+        Predicts those of all points, where there are many.
     """
-    points = prod(shape)
-    blocks = BLOCKS if points < MANY else BLOCKS // 2
-    left = max(1, min(MOST_IN_BLOCK, ceil(points / blocks)))
+    points, blocks = prod(shape), float(BLOCKS)
+    if points >= MANY:
+        blocks = min(0.5 * BLOCKS, seconds() / LEAST_SECONDS)
+    left = max(1, min(MOST_IN_BLOCK, ceil(points / max(1.0, blocks))))
     parts: list[int] = []
     for length in reversed(shape):
         parts.append(min(length, left))
