@@ -125,6 +125,7 @@ function reducedData(constants) {
     configurations: rows,
     work: {
       parts,
+      parts_at: new Float64Array(3).fill(NaN),
       flat_parts: { data: parts.data, shape: [12, grid[1], grid[2]] },
       table: zeros([rows.sum_index.length, grid[2]], Float64Array),
       total: new Float64Array(cells),
