@@ -282,10 +282,11 @@ def _block(plan: Plan, number: int, results: Mapping[Index, Measured]) -> dict[s
     block: dict[str, NDArray[Any]] = {"outcome": np.full(shape, INVALID, dtype=np.int8)}
     for index, (row, path, _) in results.items():
         inside = tuple(k - c for k, c in zip(index, corner, strict=True))
-        for name, value in row.items():
-            block.setdefault(name, np.full(shape, np.nan))[inside] = value
-        for name, series in path.items():
-            block.setdefault(name, np.full((*shape, len(series)), np.nan))[inside] = series
+        measured: dict[str, Any] = {**row, **path}
+        for name, value in measured.items():
+            if name not in block:
+                block[name] = np.full((*shape, *np.shape(value)), np.nan)
+            block[name][inside] = value
     for values in block.values():
         if values.dtype.kind == "f":
             values[np.isnan(values)] = np.nan  # one NaN of many: equal values are equal bytes
