@@ -39,13 +39,18 @@ def summary_entry(state, size, slope, data, out, count):
 """,
 }
 """Text of the entry of each function that loops call."""
-BOTH = """
+TOGETHER = {
+    "derivatives": ("hessian", "summary"),
+    "gradient_or_order_parameters": ("order_parameters",),
+}
+"""A function of a file -> what it fills ``out`` with beside a gradient; it tells them by the number
+of entries. So they have one entry, and what they have in common is compiled once."""
+ONE = """
 def gradient_entry(state, size, slope, data, out, count):
-    gradient_or_hessian(carray(state, (size,)), data_at(data), carray(out, (count,)))
+    {function}(carray(state, (size,)), data_at(data), carray(out, (count,)))
 
-hessian_entry = gradient_entry
+{others} = gradient_entry
 """
-"""The one entry of a file that defines `gradient_or_hessian`: what both need is compiled once."""
 POSITIONS = {
     "gradient": GRADIENT,
     "order_parameters": ORDER_PARAMETERS,
@@ -63,9 +68,12 @@ def entry_source(source: str) -> str:
         Of a generated file.
     """
     entries = dict(ENTRIES)
-    if "\ndef gradient_or_hessian(" in source:
-        entries["gradient"] = BOTH
-        del entries["hessian"]
+    for function, others in TOGETHER.items():
+        if f"\ndef {function}(" in source:
+            names = " = ".join(f"{other}_entry" for other in others)
+            entries["gradient"] = ONE.format(function=function, others=names)
+            for other in others:
+                del entries[other]
     texts = [text for name, text in entries.items() if f"\ndef {name}(" in source]
     if not texts:
         return ""

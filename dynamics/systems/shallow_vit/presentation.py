@@ -10,6 +10,7 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics.codegen import loops
 from dynamics.problem import FloatArray, IntArray
 from dynamics.results.presentation import Panel, PlotDescription, Presentation, conditions
 from dynamics.systems.empirical_problem import SampledProblem
@@ -93,9 +94,8 @@ class VitProblem(SampledProblem):
         gradient : float array, shape (n,), optional
             Not needed: none of them is a rate.
         """
-        flat, out = self.layout.flatten(state), np.empty(len(self.order_names))
-        self.module.order_parameters(flat, flat, self._data, out)
-        return out
+        flat = self.layout.flatten(state)
+        return loops.order_parameters(self.addressed, flat, flat, len(self.order_names))
 
     def _summary(self, state: FloatArray) -> FloatArray:
         return self.order_parameters(state)[[0, 2]]

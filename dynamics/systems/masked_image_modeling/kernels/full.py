@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynamics.codegen.kernels.elementary import exponentials
+from dynamics.codegen.kernels.linear_algebra import copy
 from dynamics.systems.masked_image_modeling.kernels.reduced import write_order_parameters
 
 DEEPEST = -700.0
@@ -136,7 +137,8 @@ def read_entries(matrix, basis, queries, out):  # type: ignore[no-untyped-def]
     """
     axes = basis.axes
     if basis.unit:
-        out[:] = matrix[: out.shape[0], : out.shape[1]]
+        for i in range(out.shape[0]):
+            copy(matrix[i, : out.shape[1]], out[i])
         return
     queries[:] = 0.0
     for p in range(queries.shape[0]):
@@ -272,7 +274,7 @@ def evaluate(state, data):  # type: ignore[no-untyped-def]
         return
     read_entries(state.reshape(depth, depth), data.basis, room.queries, room.entries)
     accumulate(room.entries, data.basis.feature, data.images, data.batch, data.sums)
-    last[:] = state
+    copy(state, last)
     room.batch[0] = data.batch.number
 
 

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dynamics.codegen.kernels.linear_algebra import copy
 from dynamics.systems.masked_image_modeling.kernels.contour import contour_block
 
 BLOCK = 256
@@ -308,7 +309,7 @@ def evaluate(state, data):  # type: ignore[no-untyped-def]
             contour_block(state, b, table, law, sums)
         else:
             counts_block(state, b, table, law, room, sums)
-    last[:] = state
+    copy(state, last)
 
 
 def gradient(state, data, out):  # type: ignore[no-untyped-def]

@@ -148,20 +148,22 @@ def hessian(state, data, out):  # type: ignore[no-untyped-def]
             out[i, j] = entry if data.report[1] == 0.0 else np.nan
 
 
-def gradient_or_hessian(state, data, out):  # type: ignore[no-untyped-def]
-    """The one or the other, by the number of its entries.
+def derivatives(state, data, out):  # type: ignore[no-untyped-def]
+    """Summary, gradient or Hessian, by the number of its entries.
 
     Parameters
     ----------
     state : float array, shape (3,)
     data : SpectralData
-    out : float array, shape (3,) or (9,)
+    out : float array, shape (2,), (3,) or (9,)
         Filled.
     """
-    if out.size == state.size:
+    if out.size == 3:
         gradient(state, data, out)
-    else:
+    elif out.size == 9:
         hessian(state, data, out.reshape((3, 3)))
+    else:
+        summary(state, data, out)
 
 
 def hessian_terms(tables, data, first, second):  # type: ignore[no-untyped-def]

@@ -375,6 +375,6 @@ def tilt_of(law: SetLaw, mean: float) -> float:
 @cache
 def _module(degree: int, threaded: bool) -> codegen.CompiledModule:
     """The generated file for one p, with or without threads."""
-    functions = (kernels.gradient_or_hessian, kernels.order_parameters, kernels.summary)
+    functions = (kernels.derivatives, kernels.order_parameters)
     parallel = (scan_group, weigh_sums) if threaded else ()
     return compiled(degree, functions, (records.SpectralData,), parallel)

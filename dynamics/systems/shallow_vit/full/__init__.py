@@ -22,6 +22,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from dynamics import codegen
+from dynamics.codegen import AddressedModel, loops
 from dynamics.problem import FloatArray
 from dynamics.systems.empirical_problem import ALL_SAMPLES, Batch
 from dynamics.systems.shallow_vit import kernels as unrolled
@@ -108,13 +109,18 @@ class TokenProblem(VitProblem):
         whole = tokens.batch(ALL_SAMPLES)
         model, room = self._room(codegen.LANES if threaded else 1, length)
         data = records.TokenData(choice, tokens.compiled(), whole, whole, model, room)
-        self._test_data = data._replace(
-            choice=choice._replace(hinge=True),
-            samples=test.compiled(),
-            whole=test.batch(TEST_SAMPLES),
-        )
         layout = projection.full_layout(parameters)
         super().__init__(_module(parameters.d, threaded), data, layout, minibatches)
+
+    @cached_property
+    def _test(self) -> AddressedModel:
+        """The compiled functions on the fresh samples."""
+        data = self._data._replace(
+            choice=self._data.choice._replace(hinge=True),
+            samples=self.test.compiled(),
+            whole=self.test.batch(TEST_SAMPLES),
+        )
+        return self.addressed.with_data(data)
 
     def _room(self, lanes: int, length: int) -> tuple[records.Model, records.Room]:
         """What kernels work in, neurons in chunks, every row on a cache line of its own."""
@@ -172,8 +178,8 @@ class TokenProblem(VitProblem):
 
     def tested(self, state: FloatArray) -> dict[str, float]:
         """``test_loss`` (the hinge, over the margin) and ``test_error`` on fresh samples."""
-        out = np.empty(len(self.order_names))
-        self.module.order_parameters(state, state, self._test_data, out)
+        count = len(self.order_names)
+        out = loops.order_parameters(self._test, state, state, count)
         return {"test_loss": float(out[0]), "test_error": float(out[2])}
 
     def observables(self, state: ArrayLike) -> dict[str, float]:
@@ -252,7 +258,7 @@ def chunk_width(neurons: int, depth: int) -> int:
 
 @cache
 def _module(depth: int, threaded: bool) -> codegen.CompiledModule:
-    names = (kernels.gradient, kernels.order_parameters, kernels.attended)
+    names = (kernels.gradient_or_order_parameters, kernels.attended)
     parallel = (kernels.sum_batch,) if threaded else ()
     parts = [
         *unrolled.sources(depth),

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from dynamics.codegen.kernels.elementary import exponentials
+from dynamics.codegen.kernels.linear_algebra import copy
 from dynamics.systems.shallow_vit.kernels.reduced import differs
 
 combine: Any = None  # supplied by the generated file: `dynamics.systems.shallow_vit.kernels`
@@ -346,7 +347,7 @@ def keep_totals(state, batch, room):  # type: ignore[no-untyped-def]
         room.totals[k] = 0.0
         for lane in range(room.numbers.shape[0]):
             room.totals[k] += room.numbers[lane, k]
-    room.state[:] = state
+    copy(state, room.state)
     room.number[0] = batch.number
 
 
@@ -360,7 +361,8 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     out : float array, shape (n,)
         Filled.
     """
-    sum_batch(state, data.batch, True, data)
+    learning = state.size == out.size  # no constant: numba would compile each value of one
+    sum_batch(state, data.batch, learning, data)
     if data.batch.number == data.whole.number:
         keep_totals(state, data.batch, data.room)
     finish(state, share_of(data.batch), data, out)
@@ -382,13 +384,30 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     """
     room, whole = data.room, data.whole
     if room.number[0] != whole.number or differs(state, room.state):
-        sum_batch(state, whole, False, data)
+        learning = state.size == out.size
+        sum_batch(state, whole, learning, data)
         keep_totals(state, whole, room)
     totals, share = room.totals, share_of(whole)
     out[0] = share * totals[0] / data.choice.margin
     out[1] = share * totals[1]
     out[2] = share * totals[2]
     out[3] = share * (totals[3] + totals[4] + totals[5]) / data.samples.kinds.shape[1]
+
+
+def gradient_or_order_parameters(state, data, out):  # type: ignore[no-untyped-def]
+    """The one or the other, by the number of its entries.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    data : TokenData
+    out : float array, shape (n,) or (4,)
+        Filled.
+    """
+    if out.size == state.size:
+        gradient(state, data, out)
+    else:
+        order_parameters(state, state, data, out)
 
 
 def attended(state, data, out):  # type: ignore[no-untyped-def]

@@ -23,6 +23,8 @@ from math import exp
 
 import numpy as np
 
+from dynamics.codegen.kernels.linear_algebra import copy
+
 FIVE = 5
 """Rows that are combined at a time."""
 LEAST = 1e-200
@@ -321,7 +323,7 @@ def sum_batch(state, batch, learning, data):  # type: ignore[no-untyped-def]
                 slopes[j] = -y * weight * vectors.scale[s, j]
             attentive = choice.attention
             add_slopes(slopes, column.attention, attentive, layer.responses, column.gates, sums)
-    data.memory.state[:] = state
+    copy(state, data.memory.state)
     data.memory.number[0] = batch.number
 
 
@@ -335,7 +337,8 @@ def gradient(state, data, out):  # type: ignore[no-untyped-def]
     out : float array, shape (n,)
         Filled.
     """
-    sum_batch(state, data.batch, True, data)
+    learning = state.size == out.size  # no constant: numba would compile each value of one
+    sum_batch(state, data.batch, learning, data)
     tall, steep, _, scores, _, padded, few = data.layer
     by_response, by_score = data.sums.by_response, data.sums.by_score
     depth, many, patterns = steep.shape[0], tall.shape[1], scores.shape[0]
@@ -379,9 +382,26 @@ def order_parameters(state, slope, data, out):  # type: ignore[no-untyped-def]
     """
     memory = data.memory
     if memory.number[0] != data.whole.number or differs(state, memory.state):
-        sum_batch(state, data.whole, False, data)
+        learning = state.size == out.size
+        sum_batch(state, data.whole, learning, data)
     for k in range(out.size):
         out[k] = memory.numbers[k]
+
+
+def gradient_or_order_parameters(state, data, out):  # type: ignore[no-untyped-def]
+    """The one or the other, by the number of its entries.
+
+    Parameters
+    ----------
+    state : float array, shape (n,)
+    data : PatternData
+    out : float array, shape (n,) or (4,)
+        Filled.
+    """
+    if out.size == state.size:
+        gradient(state, data, out)
+    else:
+        order_parameters(state, state, data, out)
 
 
 def outputs(state, vectors, data, out):  # type: ignore[no-untyped-def]

@@ -168,6 +168,6 @@ class ReducedPopulation(NoiseFree, VitProblem):
 
 @cache
 def _module() -> codegen.CompiledModule:
-    names = (kernels.gradient, kernels.order_parameters, kernels.outputs, kernels.attended)
+    names = (kernels.gradient_or_order_parameters, kernels.outputs, kernels.attended)
     parts = [codegen.kernel_source(*names, data=(records.PatternData, Batch))]
     return codegen.build("Shallow ViT, training on patterns.", PARTS, parts)
