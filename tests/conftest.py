@@ -1,5 +1,6 @@
 """Every test run compiles into a folder of its own, kept for the whole run."""
 
+import gc
 import getpass
 import os
 import tempfile
@@ -13,6 +14,10 @@ if "ATTDYN_CACHE_DIR" not in os.environ:
     os.environ["ATTDYN_CACHE_DIR"] = os.path.join(
         tempfile.gettempdir(), f"attdyn-tests-{getpass.getuser()}"
     )
+
+
+# Compilers and tracers make millions of objects that last; the search for others takes long.
+gc.set_threshold(100_000, 20, 50)
 
 
 def pytest_collection_modifyitems(items):

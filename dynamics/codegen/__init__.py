@@ -124,7 +124,10 @@ class CompiledModule:
         """
         import numba
 
-        return getattr(self, name).compile(tuple(map(numba.typeof, arguments)))
+        from dynamics.codegen.machine_code import fewer_collections
+
+        with fewer_collections():
+            return getattr(self, name).compile(tuple(map(numba.typeof, arguments)))
 
     def addressed(self, data: Any) -> AddressedModel:
         """The functions that loops call, by their addresses, on some data.
