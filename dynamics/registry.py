@@ -115,8 +115,8 @@ class System:
         What its runs are drawn as.
     cost_model : callable
         Parameters, the name of a full problem or None, options -> predicted time of one gradient,
-        in seconds for a built-in system: the order of the points of a sweep and the hint at the
-        flow (`dynamics.cli.forecast`) rest on it, and nothing else.
+        in seconds for a built-in system: the order of the points of a sweep, the size of its
+        blocks and the hint at the flow (`dynamics.cli.forecast`) rest on it, and nothing else.
     origin : Origin or None
         The model file of a model of one's own; None for a built-in system.
     model : object

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from math import ceil, prod
+from math import ceil, inf, prod
 from numbers import Real
 from statistics import fmean
 from typing import Any
@@ -175,7 +175,9 @@ class Plan:
         return self._costs[index]
 
     def _seconds(self) -> float:
-        """Predicted seconds of all points, from some of them."""
+        """Predicted seconds of all points, from some of them; of a model of one's own unknown."""
+        if self.runner.system.model is not None:
+            return inf
         positions = np.linspace(0, self.grid.size - 1, SEVERAL).astype(np.int64)
         points = np.stack(np.unravel_index(positions, self.grid.shape), axis=1)
         return self.grid.size * fmean(self.cost(tuple(point)) for point in points.tolist())
@@ -407,7 +409,8 @@ def restored(request: Mapping[str, Any], presentation: Presentation | None = Non
 def block_shape(shape: Sequence[int], seconds: Callable[[], float]) -> tuple[int, ...]:
     """The shape of a block: whole last dimensions and a part of the one before.
 
-    A block has about a `BLOCKS`-th of the points, twice that and more of `MANY`.
+    A block has about a `BLOCKS`-th of the points. Of `MANY` points it has twice that, and more
+    where that took less than `LEAST_SECONDS`.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from dynamics.results.outcome import FAILURES, INVALID, KILLED, POINT_KINDS
 from dynamics.sweep.plan import Index, Plan, planned
 from dynamics.sweep.point_runner import Measured, killed, measure_points
 from dynamics.sweep.result import Sweep, dataset
-from dynamics.sweep.store import SweepStore, read
+from dynamics.sweep.store import SweepStore, read, read_request
 from dynamics.sweep.worker_pool import Workers, workers_for
 from dynamics.training import progress
 from dynamics.training.progress import interruption
@@ -113,6 +113,7 @@ def sweep(
         refuse("given", given, "is no mapping", "name -> number, values or text", "{'D': '8,16'}")
     store = None if out is None else path_of("out", out)
     plan = planned(loaded, given, paired, trajectory)
+    plan = plan if store is None else _as_begun(plan, store)
     if strict and (invalid := plan.invalid_reasons):
         reason = next(iter(invalid.values()))
         raise InvalidRequest(f"{len(invalid)} points cannot be run: {reason}")
@@ -127,6 +128,17 @@ def sweep(
         return _swept(plan, store, pool)
     finally:
         pool.close()
+
+
+def _as_begun(plan: Plan, store: Path) -> Plan:
+    """The plan in the blocks of a store that was begun before: they decide no value."""
+    try:
+        block = tuple(read_request(store)[0]["block"])
+    except InvalidRequest:  # there is none, or nothing that can be gone on with
+        return plan
+    sizes = zip(block, plan.grid.shape, strict=False)
+    fits = all(isinstance(part, int) and 0 < part <= size for part, size in sizes)
+    return replace(plan, block=block) if fits and len(block) == len(plan.block) else plan
 
 
 def _swept(plan: Plan, path: Path, workers: Workers) -> Sweep:

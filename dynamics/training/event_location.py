@@ -28,7 +28,7 @@ from dynamics.training.event_errors import (
 )
 from dynamics.training.flow_path import FlowPath, Polynomials, order_rows
 from dynamics.training.rate_events import rate_event
-from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
+from theory.events import Crossing, EventRule, ExceedsRunMaximum, RisesAgain
 
 UNRESOLVED = "not decidable: the errors of the integration change its time by more than itself"
 INTERIOR = {True: 6, False: 2}
@@ -86,10 +86,15 @@ def _column(path: FlowPath, expression: Any) -> Column:
     return columns(expression, path.problem.order_names, path.problem.parameters)
 
 
+def _uses_rates(path: FlowPath, rule: EventRule) -> bool:
+    """Whether one of the expressions of a rule has a rate, the guard included."""
+    return _have(rule.expressions, tuple(path.problem.rates))
+
+
 @lru_cache(maxsize=256)
-def _uses(expression: Any, names: tuple[str, ...]) -> bool:
-    """Whether one of some names is a symbol of an expression."""
-    return any(symbol.name in names for symbol in expression.free_symbols)
+def _have(expressions: tuple[Any, ...], names: tuple[str, ...]) -> bool:
+    """Whether one of some names is a symbol of one of the expressions."""
+    return any(symbol.name in names for each in expressions for symbol in each.free_symbols)
 
 
 def _scan(path: FlowPath, begin: float, rates: bool = False) -> FloatArray:
@@ -117,7 +122,7 @@ def _signed(values: FloatArray, counts: bool = False) -> FloatArray:
 
 
 def _crossing(path: FlowPath, rule: Crossing, begin: float) -> EventTime:
-    rates = _uses(rule.expression, tuple(path.problem.rates))
+    rates = _uses_rates(path, rule)
     value, condition = _column(path, rule.expression), _condition(path, rule)
     before, largest, at_rest, by_noise = begin, 0.0, False, False
     direction = 0.0 if rates or begin > 0.0 else _direction(path, value, condition)
@@ -198,7 +203,7 @@ def _looks(
     The noise is what the error of the path may change in the value, where the rule asks for it.
     """
     value, condition = functions
-    rates = _uses(rule.expression, tuple(path.problem.rates))
+    rates = _uses_rates(path, rule)
     for times, rows in path.order_blocks(_scan(path, begin, rates), rates):
         noise = path_noises(path, value, times) if rule.resolution else np.zeros(times.size)
         holds = condition(rows) > 0
@@ -224,20 +229,22 @@ def _at_once(path: FlowPath, value: Column, condition: Column, rates: bool) -> E
 
 def _exceeds(path: FlowPath, rule: ExceedsRunMaximum, begin: float) -> EventTime:
     quantity, bound = _column(path, rule.quantity), _column(path, rule.bound)
-    times = _scan(path, 0.0)
-    rows = path.order_rows(times, rates=False)
-    level = _maximum(path, bound, times, bound(rows))
+    times, rates = _scan(path, 0.0), _uses_rates(path, rule)
+    rows = path.order_rows(times, rates)
+    level = _maximum(path, bound, times, bound(rows), rates)
     later = np.flatnonzero((times >= begin) & (quantity(rows) > level))
     if not later.size:
         return EventTime(None, f"never above {level:.6g} in a run to time {times[-1]:.6g}")
     first = int(later[0])
     low = max(begin, times[first - 1]) if first else begin
     above: Column = lambda rows: _signed(quantity(rows) - level)  # noqa: E731
-    root = root_between(lambda t: float(above(path.order(t, rates=False))[0]), low, times[first])
-    return EventTime(root, "", time_width(path, above, root))
+    root = root_between(lambda t: float(above(path.order(t, rates))[0]), low, times[first])
+    return EventTime(root, "", time_width(path, above, root, rates))
 
 
-def _maximum(path: FlowPath, bound: Column, times: FloatArray, values: FloatArray) -> float:
+def _maximum(
+    path: FlowPath, bound: Column, times: FloatArray, values: FloatArray, rates: bool
+) -> float:
     """Maximum over the run, refined between the points beside the largest."""
     k = int(np.argmax(values))
     low, high = times[max(0, k - 1)], times[min(k + 1, times.size - 1)]
@@ -245,7 +252,7 @@ def _maximum(path: FlowPath, bound: Column, times: FloatArray, values: FloatArra
         return float(values[k])
 
     def at(time: float) -> float:
-        return float(bound(path.order(time, rates=False))[0])
+        return float(bound(path.order(time, rates))[0])
 
     return max(float(values[k]), at(_least(lambda t: -at(t), low, high)))
 
@@ -254,9 +261,9 @@ def _rise(path: FlowPath, rule: RisesAgain, begin: float) -> EventTime:
     """The minimum before a lasting rise: the root of the quantity's own rate, where that is one."""
     from sympy import Symbol
 
-    quantity = _column(path, rule.quantity)
+    quantity, rates = _column(path, rule.quantity), _uses_rates(path, rule)
     times = _scan(path, begin)
-    values = quantity(path.order_rows(times, rates=False))
+    values = quantity(path.order_rows(times, rates))
     rise = Rise(rule.relative)
     rise.feed(0, values, (0, path.at(begin)))
     if not rise.lasts:
@@ -265,7 +272,7 @@ def _rise(path: FlowPath, rule: RisesAgain, begin: float) -> EventTime:
     low, high = float(times[k - 1]), float(times[min(k + 1, times.size - 1)])
 
     def at(time: float) -> float:
-        return float(quantity(path.order(time, rates=False))[0])
+        return float(quantity(path.order(time, rates))[0])
 
     lowest, rate = _least(at, low, high), f"d_{rule.quantity}"
     if rate in path.problem.rates:

@@ -331,7 +331,9 @@ def _records(run: Run, interrupted: threading.Event) -> _Records:
         part = slice(done, done + together)
         found = run.problem.observables_of_records(states[part], noted[part], costly[part])
         for name, values in found.items():
-            columns.setdefault(name, np.full(steps.size, np.nan))[part] = values
+            if name not in columns:
+                columns[name] = np.full(steps.size, np.nan)
+            columns[name][part] = values
         done = min(done + together, steps.size)
         if interrupted.is_set() and not already:
             break

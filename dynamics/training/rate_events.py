@@ -74,7 +74,10 @@ def rate_event(path: FlowPath, value: Column, guess: float) -> EventTime:
     for reach in np.array([NEARLY, MARGIN, RELAXATIONS]) * relaxation:
         carried = _carried(path, guess + reach, relaxation)
         event = None if carried is None else _root_of(carried, value, guess, relaxation)
-        if event is None or event.time is None or abs(event.time - guess) > reach:
+        if event is None:
+            continue
+        assert event.time is not None
+        if abs(event.time - guess) > reach:
             continue
         event = _of_state(event, path, guess)
         if event.is_within(PRECISE):

@@ -9,10 +9,11 @@ from small_sweep import GIVEN, SYSTEM
 
 import dynamics
 from dynamics.results.outcome import INVALID
+from dynamics.sweep import plan as plans
 from dynamics.sweep import run as runs
 from dynamics.sweep.plan import planned
 from dynamics.sweep.point_runner import killed
-from dynamics.sweep.store import SweepStore, read
+from dynamics.sweep.store import StoreError, SweepStore, read
 from dynamics.sweep.worker_pool import InProcess
 from dynamics.validation import InvalidRequest
 
@@ -117,6 +118,22 @@ def test_a_finished_sweep_is_not_run_again(small, monkeypatch, files):
     again = dynamics.sweep(SYSTEM, GIVEN, out, workers=0, trajectory=5)
     assert again.dataset.identical(found.dataset)
     assert files(out) == before
+
+
+def test_a_sweep_goes_on_in_the_blocks_that_it_was_begun_with(tmp_path, monkeypatch, files):
+    given = {"D": 8, "C": 2, "q": "0.1:0.9:8", "nu": "1e-3:1e-2:4:log", "time": 1.0}
+    out, whole = tmp_path / "o.zarr", dynamics.sweep(SYSTEM, given, workers=0)
+    with monkeypatch.context() as patch:
+        patch.setattr(plans, "BLOCKS", 8)
+        patch.setattr(SweepStore, "write", lambda *_: (_ for _ in ()).throw(StoreError("full")))
+        with pytest.raises(StoreError):
+            dynamics.sweep(SYSTEM, given, out, workers=0)
+    found = dynamics.sweep(SYSTEM, given, out, workers=0)
+    assert found.plan.block == (1, 4) != whole.plan.block
+    assert found.complete
+    for name in whole.dataset:
+        if name != "done":
+            np.testing.assert_array_equal(found.dataset[name], whole.dataset[name])
 
 
 @pytest.mark.parametrize("letter", ["alpha", "risk", "block", "done", "time_T0", "path_q"])

@@ -13,7 +13,7 @@ from dynamics.training.event_errors import WALK, root_between
 from dynamics.training.event_location import locate_events as locate
 from dynamics.training.flow_path import FlowPath
 from dynamics.training.rate_events import SENSITIVITY
-from theory.events import Crossing, ExceedsRunMaximum, RisesAgain
+from theory.events import Crossing, ExceedsRunMaximum, RisesAgain, event_rules
 
 TINY = 1e-300
 MIXED = {"random_sets": "mixed"}
@@ -330,3 +330,21 @@ def test_a_guess_of_a_root_saves_values_and_changes_nothing(guess, most):
     assert alone == pytest.approx(2.0, rel=2e-12)
     assert len(seen) <= most
     assert len(seen) < without or guess != 2.0003
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_rates_count_in_guards_and_in_maxima_too(system, compiled):
+    """Where G >= 0 holds all the time, a guard on a rate is what decides."""
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    texts = {
+        "guard": "G >= 0 while d_alpha < 0",
+        "alone": "alpha stops growing",
+        "exceeds": "G + d_alpha exceeds the maximum of 5 + alpha",
+    }
+    problem.events = event_rules(texts, problem.order_names)
+    run = dynamics.flow(problem, 1e4, record=2000, compiled=compiled)
+    assert run.events["guard"].time == pytest.approx(run.events["alone"].time, rel=2e-5)
+    event = run.events["exceeds"]
+    row = dict(zip(problem.order_names, problem.order_parameters(event.state), strict=True))
+    level = 5.0 + max(run["alpha"].max(), run.events["alone"].state[0])
+    assert row["G"] + row["d_alpha"] == pytest.approx(level, rel=1e-6)

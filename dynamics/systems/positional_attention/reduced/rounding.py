@@ -33,7 +33,8 @@ FLOOR = 1e-290
 """Added to every bound, for what underflows."""
 SUMMATION = 64 * LONG_ROUNDING
 """Relative to the sum of sizes: numpy's sum of so many terms as fit in memory, and its products."""
-LARGEST_EXPONENT = 700.0
+LARGEST_EXPONENT = 0.9 * float(np.log(np.finfo(np.longdouble).max))
+"""Of the longest floats; errors of a margin beyond it bound nothing."""
 MORE = 1.0 + 1e-12
 """On bounds whose last digits are those of a float64."""
 
@@ -157,18 +158,19 @@ def terms(table: Shares, index: IntArray) -> Terms:
             sums += flat.take(row, axis=1)
             gross += sizes.take(row, axis=1)
             errors += flat_errors.take(row, axis=1)
-        # What is computed in float64, sums of errors and factors of bounds, is right to 1e-12, for
-        # which MORE makes up; what underflows there is below FLOOR.
+        # What is computed in float64 is right to 1e-12, for which MORE makes up; what underflows
+        # there is below FLOOR. In (1) a small factor stands beside a large one: in longer floats.
         errors = MORE * errors + len(index) * LONG_ROUNDING * gross
-        grown = np.expm1(np.minimum(errors[0], LARGEST_EXPONENT))
+        delta = errors[0].astype(np.longdouble)
+        grown = np.where(delta < LARGEST_EXPONENT, MORE * np.expm1(delta), np.inf)
         smaller, positive = np.exp(-np.abs(sums[0])), sums[0] > 0  # of e^F and e^-F
         larger_share = 1 / (1 + smaller)
         lesser_share = smaller * larger_share
         weight = np.where(positive, lesser_share, larger_share)
         loss = np.log1p(smaller) + np.maximum(0, -sums[0])
-        short, steep = weight.astype(np.float64), (lesser_share * larger_share).astype(np.float64)
-        of_weight = np.minimum(1, MORE * steep * grown) + 8 * LONG_ROUNDING * short
-        of_loss = np.minimum(errors[0], MORE * short * grown) + 8 * LONG_ROUNDING * loss
+        short, steep = weight.astype(np.float64), lesser_share * larger_share
+        of_weight = np.fmin(1, steep * grown).astype(np.float64) + 8 * LONG_ROUNDING * short
+        of_loss = np.fmin(delta, weight * grown) + 8 * LONG_ROUNDING * loss
         slopes = np.abs(sums[1:]).astype(np.float64)
         slopes = of_weight * (slopes + errors[1:]) + short * errors[1:]
         return Terms(

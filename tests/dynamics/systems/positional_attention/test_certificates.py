@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dynamics.systems.positional_attention.reduced import rounding
+
 KINDS = ("exact", "truncated", "spectral")
 SMALL = [(4, 2), (6, 2), (6, 3), (8, 2), (8, 4), (10, 5), (14, 7), (16, 8), (18, 9)]
 LARGE = [(9, 3), (10, 2), (12, 3), (12, 4), (12, 6), (14, 2), (16, 4), (18, 2), (18, 3), (18, 6)]
@@ -190,3 +192,30 @@ def test_the_bound_is_not_vain_on_ordinary_states(system, kind):
             ratios += list(bound[found > 0] / found[found > 0])
     assert len(ratios) > 100
     assert 1.0 <= np.median(ratios) <= 100.0
+
+
+@pytest.mark.parametrize(("margin", "delta"), [(800, 600), (800, 300), (1500, 1400), (-800, 600)])
+def test_a_small_factor_of_a_bound_beside_a_large_one_is_not_lost(margin, delta):
+    """One set whose share may be wrong by delta: (1) of `rounding`, with mpmath."""
+    values, error = np.ones((4, 1, 1), np.longdouble), np.zeros((4, 1, 1))
+    values[0], error[0] = margin, delta
+    found = rounding.terms(rounding.Shares(values, error), np.array([[0]], np.uint32)).errors
+    with mpmath.workdps(50):
+        weight = 1 / (1 + mpmath.exp(margin))
+        grown = mpmath.expm1(delta)
+        slope = min(1, weight * (1 - weight) * grown)
+        loss = min(delta, weight * grown)
+    assert np.finfo(np.longdouble).max > 1e1000 or abs(margin) > 700  # else nothing is asked
+    for bound, least in zip(found[:, 0], [slope, slope, slope, loss], strict=True):
+        assert bound + rounding.FLOOR >= least
+        assert bound <= 1.001 * float(least) + rounding.FLOOR + 1e-15 * delta
+
+
+def test_the_first_state_of_a_problem_may_be_zero(system):
+    parameters = system.Parameters(D=8, C=2)
+    first, later = (system.ReducedPopulation(parameters, "exact") for _ in range(2))
+    later.gradient((0.3, 0.2, -0.1))
+    for state in ((0.0, 0.0, 0.0), (0.3, 0.0, 0.0), (0.3, 0.0, 0.0)):
+        np.testing.assert_array_equal(first.gradient(state), later.gradient(state))
+        assert first.risk(state) == later.risk(state)
+    assert first.risk((0.0, 0.0, 0.0)) == pytest.approx(np.log(2.0), rel=1e-15)
