@@ -148,10 +148,13 @@ class FlowPath:
             assert isinstance(self.at, Polynomials)
             return self.at.order_rows(times, count)
         # Without rates any will do, and those of the path are at hand; the start is exact.
-        free = isinstance(self.at, Polynomials) and not isinstance(self.at, CarriedRates)
-        if free and times[0] > self.nodes[0] and not (rates or self.problem.reads_pass):
-            assert isinstance(self.at, Polynomials)
-            rows = self.at.order_rows(times, count)
+        at = self.at
+        if (
+            isinstance(at, Polynomials)
+            and times[0] > self.nodes[0]
+            and not (rates or self.problem.reads_pass)
+        ):
+            rows = Polynomials.order_rows(at, times, count)
             if np.isfinite(rows).all():
                 return rows
         return order_rows(self.problem, self.states(times), rates)
