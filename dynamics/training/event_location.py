@@ -113,8 +113,11 @@ def _condition(path: FlowPath, rule: Crossing) -> Column:
     What is 0 counts for a value that need not be positive, and against one that must be. So a root
     is where the rule begins to hold, also where the guard decides, or the value rests at 0.
     """
-    value, guard = _column(path, rule.expression), _column(path, rule.guard)
-    return lambda rows: np.minimum(_signed(value(rows), not rule.strict), _signed(guard(rows)))
+    value, counts = _column(path, rule.expression), not rule.strict
+    if rule.guard.is_positive:
+        return lambda rows: _signed(value(rows), counts)
+    guard = _column(path, rule.guard)
+    return lambda rows: np.minimum(_signed(value(rows), counts), _signed(guard(rows)))
 
 
 def _signed(values: FloatArray, counts: bool = False) -> FloatArray:

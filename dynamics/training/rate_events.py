@@ -177,20 +177,19 @@ def _carried(path: FlowPath, end: float, relaxation: float) -> FlowPath | None:
         return None
     if end > 2 * RELAXATIONS * relaxation:
         return None
-    last = min(int(np.searchsorted(path.nodes, end)), path.nodes.size - 1)
-    halves = np.ceil(0.5 * np.diff(path.nodes[: last + 1]) / (LONGEST * relaxation))
+    last = min(end, float(path.nodes[-1]))
+    nodes = np.append(path.nodes[path.nodes < last], last)
+    halves = np.ceil(0.5 * np.diff(nodes) / (LONGEST * relaxation))
     parts = [
         np.linspace(low, high, 2 * int(count), endpoint=False)
-        for low, high, count in zip(
-            path.nodes[:last], path.nodes[1 : last + 1], halves, strict=True
-        )
+        for low, high, count in zip(nodes[:-1], nodes[1:], halves, strict=True)
     ]
-    times = np.append(np.concatenate(parts), path.nodes[last])
+    times = np.append(np.concatenate(parts), nodes[-1])
     slopes = loops.carry_gradient(at.model, at.path, times, problem.gradient(at.start))
     if not np.isfinite(slopes).all():
         return None
     carried = CarriedRates(at.path, at.start, at.model, times, slopes)
-    return replace(path, nodes=path.nodes[: last + 1], at=carried, derivatives=True, rows=({}, {}))
+    return replace(path, nodes=nodes, at=carried, derivatives=True, rows=({}, {}))
 
 
 def _carried_noise(path: FlowPath, at: CarriedRates, time: float) -> FloatArray:

@@ -39,7 +39,9 @@ def test_logistic_losses_are_right_to_the_last_digits(way):
         parts = [codegen.kernel_source(elementary.logistic_losses)]
         function = codegen.build("Logistic losses.", ("x",), parts).logistic_losses
     margins = np.random.default_rng(0).uniform(-45, 45, 1000)
+    half = -math.log(math.sqrt(2) - 1)  # there log 2 is taken out
     ends = [0.0, -0.0, 1e-9, -1e-9, 1e-300, 600.0, -600.0, 699.9, -1e6]
+    ends += [half, -half, np.nextafter(half, 0), np.nextafter(half, 1)]
     margins = np.concatenate([margins, ends])
     losses = np.empty(margins.size)
     function(margins, losses, np.empty(margins.size))

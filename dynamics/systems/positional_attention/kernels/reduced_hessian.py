@@ -81,18 +81,20 @@ def outer_products(table, configurations, chance):  # type: ignore[no-untyped-de
         for c in range(likely.size):
             power[c] = -min(abs(sums[0, c]), SAFE_EXPONENT)
         exponentials(power[: likely.size], scratch[: likely.size])
-        k = 0
+        aa, ag, ar, gg, gr, rr = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0  # by alpha, gamma, rho
         for c in range(likely.size):
             small = power[c] if power[c] >= NONE_BELOW else 0.0
-            weight[c] = likely[c] * (small if sums[0, c] > 0.0 else 1.0) / (1.0 + small)
-            power[c] = likely[c] * small / (1.0 + small) ** 2
-        for i in range(1, 4):
-            for j in range(i, 4):
-                summed = 0.0
-                for c in range(likely.size):
-                    summed += power[c] * sums[i, c] * sums[j, c]
-                products[k] += summed
-                k += 1
+            portion = likely[c] / (1.0 + small)
+            weight[c] = portion * (small if sums[0, c] > 0.0 else 1.0)
+            steep = portion * small / (1.0 + small)
+            a, g, r = sums[1, c], sums[2, c], sums[3, c]
+            aa += steep * a * a
+            ag += steep * a * g
+            ar += steep * a * r
+            gg += steep * g * g
+            gr += steep * g * r
+            rr += steep * r * r
+        products += np.array([aa, ag, ar, gg, gr, rr])
     return products
 
 
