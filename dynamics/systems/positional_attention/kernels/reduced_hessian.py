@@ -72,7 +72,8 @@ def outer_products(table, configurations, chance):  # type: ignore[no-untyped-de
     chance : float array, shape (n,)
         Filled with w of each configuration, its probability times s.
     """
-    probability, products = configurations.probability, np.zeros(6)
+    probability, products = configurations.probability, np.empty(6)
+    aa, ag, ar, gg, gr, rr = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0  # by alpha, gamma, rho
     sums, power, scratch = np.empty((4, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
     for begin in range(0, probability.size, BLOCK):
         likely = probability[begin : begin + BLOCK]
@@ -81,7 +82,6 @@ def outer_products(table, configurations, chance):  # type: ignore[no-untyped-de
         for c in range(likely.size):
             power[c] = -min(abs(sums[0, c]), SAFE_EXPONENT)
         exponentials(power[: likely.size], scratch[: likely.size])
-        aa, ag, ar, gg, gr, rr = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0  # by alpha, gamma, rho
         for c in range(likely.size):
             small = power[c] if power[c] >= NONE_BELOW else 0.0
             portion = likely[c] / (1.0 + small)
@@ -94,7 +94,8 @@ def outer_products(table, configurations, chance):  # type: ignore[no-untyped-de
             gg += steep * g * g
             gr += steep * g * r
             rr += steep * r * r
-        products += np.array([aa, ag, ar, gg, gr, rr])
+    products[0], products[1], products[2] = aa, ag, ar
+    products[3], products[4], products[5] = gg, gr, rr
     return products
 
 
