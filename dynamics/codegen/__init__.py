@@ -24,21 +24,25 @@ from typing import Any
 
 from dynamics.codegen.addresses import AddressedModel, entries_of, entry_source, packed
 from dynamics.codegen.array_functions import array_function, array_source
-from dynamics.codegen.folder import cache_directory, replace_file, store_programs
+from dynamics.codegen.folder import cache_directory, replace_file
 from dynamics.codegen.kernels import LANES
 from dynamics.codegen.long_floats import LONG_ROUNDING, long_source, long_table
 from dynamics.codegen.printed_sources import printed_source
 from dynamics.codegen.printing import evaluate, selected, summed, tabulate
+from dynamics.codegen.programs import OFTEN, SELDOM, compiled_program, store_programs
 
 __all__ = [
     "LANES",
     "LONG_ROUNDING",
+    "OFTEN",
+    "SELDOM",
     "AddressedModel",
     "CompiledModule",
     "array_function",
     "array_source",
     "build",
     "cache_directory",
+    "compiled_program",
     "evaluate",
     "kernel_source",
     "long_source",

@@ -12,13 +12,9 @@ import stat
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 FALLBACKS = 100
 """Names for a folder under the temporary directory, of which others may have some."""
-
-WORTH_STORING = 0.05
-"""Seconds of compilation from which a program of JAX is stored on disk."""
 
 _reported: set[str] = set()
 
@@ -63,20 +59,6 @@ def cache_directory() -> Path:
         report(f"{preferred!r} {problem}; compiled code is in {str(folder)!r} instead")
         return folder
     return _private()
-
-
-def store_programs(jax: Any) -> None:
-    """Let JAX keep what it compiles beside the other generated files.
-
-    A folder for compiled programs that the user has set stays as it is.
-
-    Parameters
-    ----------
-    jax : module
-    """
-    if getattr(jax.config, "jax_compilation_cache_dir", "") is None:
-        jax.config.update("jax_compilation_cache_dir", str(cache_directory() / "jax"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_STORING)
 
 
 def _private() -> Path:

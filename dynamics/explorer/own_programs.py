@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dynamics.explorer.real_constants import Reading, Readings
 from dynamics.explorer.tables import Tables
 from dynamics.explorer.traced_program import javascript
-from dynamics.models.engine.functions import functions_of, slope_of
+from dynamics.models.engine.functions import functions_of
 from dynamics.models.engine.problem import ModelProblem
 
 MOST_JACOBIAN = 64
@@ -62,7 +62,7 @@ def printed(problem: ModelProblem, tables: Tables) -> tuple[str | None, ...]:
     program = problem.realization.program
     size = problem.layout.size
     functions = functions_of(program, True, problem.columns, size)
-    slope = slope_of(program, True)
+    slope = jax.jit(functions.slope)
     names = problem.realization.observable_names
     data, embedding = problem.payload
     constant = problem.embedding
