@@ -14,7 +14,7 @@ from typing import Any
 
 from dynamics.codegen.folder import cache_directory
 
-OPTIONS = {"xla_cpu_use_fusion_emitters": False}
+OPTIONS = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
 LEVEL = "xla_backend_optimization_level"
 OFTEN, SELDOM = 1, 0
 """Level of optimization of programs that are run often, and a few times."""
