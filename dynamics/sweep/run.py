@@ -11,6 +11,7 @@ import tempfile
 from collections import deque
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass, replace
 from math import ceil, inf
 from pathlib import Path
@@ -112,26 +113,24 @@ def sweep(
     if not isinstance(given, Mapping):
         refuse("given", given, "is no mapping", "name -> number, values or text", "{'D': '8,16'}")
     store = None if out is None else path_of("out", out)
-    plan = planned(loaded, given, paired, trajectory)
-    plan = plan if store is None else _as_begun(plan, store)
+    plan = _as_begun(planned(loaded, given, paired, trajectory), store)
     if strict and (invalid := plan.invalid_reasons):
         reason = next(iter(invalid.values()))
         raise InvalidRequest(f"{len(invalid)} points cannot be run: {reason}")
     _ = plan.first_valid  # refused before any process is started
     tasks = max(len(plan.blocks), ceil(plan.grid.size / TOGETHER))
-    pool = workers_for(loaded, workers, scheduler, tasks)
-    try:
+    with closing(workers_for(loaded, workers, scheduler, tasks)) as pool:
         plan.check()
-        if store is None:
-            with tempfile.TemporaryDirectory(prefix="attdyn-sweep-") as folder:
-                return _swept(plan, Path(folder) / "sweep.zarr", pool)
-        return _swept(plan, store, pool)
-    finally:
-        pool.close()
+        if store is not None:
+            return _swept(plan, store, pool)
+        with tempfile.TemporaryDirectory(prefix="attdyn-sweep-") as folder:
+            return _swept(plan, Path(folder) / "sweep.zarr", pool)
 
 
-def _as_begun(plan: Plan, store: Path) -> Plan:
+def _as_begun(plan: Plan, store: Path | None) -> Plan:
     """The plan in the blocks of a store that was begun before: they decide no value."""
+    if store is None:
+        return plan
     try:
         block = tuple(read_request(store)[0]["block"])
     except InvalidRequest:  # there is none, or nothing that can be gone on with
