@@ -29,13 +29,11 @@ from dynamics.codegen.kernels import LANES
 from dynamics.codegen.long_floats import LONG_ROUNDING, long_source, long_table
 from dynamics.codegen.printed_sources import printed_source
 from dynamics.codegen.printing import evaluate, selected, summed, tabulate
-from dynamics.codegen.programs import OFTEN, SELDOM, compiled_program, store_programs
+from dynamics.codegen.programs import compiled_program, store_programs
 
 __all__ = [
     "LANES",
     "LONG_ROUNDING",
-    "OFTEN",
-    "SELDOM",
     "AddressedModel",
     "CompiledModule",
     "array_function",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.codegen import SELDOM, compiled_program
+from dynamics.codegen import compiled_program
 from dynamics.images import require
 from dynamics.images.datasets import Floats
 from dynamics.images.networks import Theta, Transformer, patches_of
@@ -83,7 +83,7 @@ def _mapping() -> Any:
     def maps(network: Transformer, theta: Theta, pixels: Any) -> Any:
         return network.forward(theta, network.embedded(theta, pixels))[1]
 
-    return compiled_program(require("jax", "JAX"), maps, SELDOM, static_argnums=0)
+    return compiled_program(require("jax", "JAX"), maps, static_argnums=0)
 
 
 def attention(network: Transformer, theta: Theta, pixels: NDArray[Any], layer: int) -> FloatArray:

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dynamics.codegen import OFTEN, compiled_program
+from dynamics.codegen import compiled_program
 from dynamics.images import require
 from dynamics.images.networks import Convolution, Theta, Transformer
 from dynamics.problem import FloatArray
@@ -252,13 +252,13 @@ def _compiled() -> Any:
         (theta, mean, square), total = jax.lax.fori_loop(0, count, step, (begin, zero))
         return {"theta": theta, "first": mean, "second": square}, total
 
-    return compiled_program(jax, advance, OFTEN, static_argnums=0)
+    return compiled_program(jax, advance, static_argnums=0)
 
 
 @cache
 def _evaluating() -> Any:
     outputs = lambda network, theta, *data: network.outputs(theta, *data)  # noqa: E731
-    return compiled_program(require("jax", "JAX"), outputs, OFTEN, static_argnums=0)
+    return compiled_program(require("jax", "JAX"), outputs, static_argnums=0)
 
 
 def correct(

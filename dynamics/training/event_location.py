@@ -114,7 +114,7 @@ def _condition(path: FlowPath, rule: Crossing) -> Column:
     is where the rule begins to hold, also where the guard decides, or the value rests at 0.
     """
     value, counts = _column(path, rule.expression), not rule.strict
-    if rule.guard.is_positive:
+    if rule.guard.is_Number and rule.guard.is_positive:
         return lambda rows: _signed(value(rows), counts)
     guard = _column(path, rule.guard)
     return lambda rows: np.minimum(_signed(value(rows), counts), _signed(guard(rows)))

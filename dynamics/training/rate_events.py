@@ -175,7 +175,7 @@ def _carried(path: FlowPath, end: float, relaxation: float) -> FlowPath | None:
     problem, at = path.problem, path.at
     if not isinstance(at, Polynomials) or problem.reads_pass or not problem.has_jacobian:
         return None
-    if end > 2 * RELAXATIONS * relaxation:
+    if not 0 < end <= 2 * RELAXATIONS * relaxation:
         return None
     last = min(end, float(path.nodes[-1]))
     nodes = np.append(path.nodes[path.nodes < last], last)

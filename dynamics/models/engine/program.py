@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics.codegen import SELDOM, compiled_program
+from dynamics.codegen import compiled_program
 from dynamics.models.engine.tracing import jax, namespace, refusals
 from dynamics.validation import InvalidRequest
 from theory.law import Law, ModelError
@@ -73,11 +73,11 @@ class Program:
         self.size = sum(prod(shape) for shape in shapes.values())
         self._checked: set[str] = set()
         self._counted: dict[Any, int] = {}
-        self.compiled_signatures = compiled_program(jax, self.signatures, SELDOM)
+        self.compiled_signatures = compiled_program(jax, self.signatures)
         slopes = jax.vmap(jax.grad(self.sample_loss), (None, 0, None))
-        self.compiled_slopes = compiled_program(jax, slopes, SELDOM)
+        self.compiled_slopes = compiled_program(jax, slopes)
         descent = lambda z, data: self.value_and_gradient(lambda x: x, z, data)  # noqa: E731
-        self.compiled_descent = compiled_program(jax, descent, SELDOM)
+        self.compiled_descent = compiled_program(jax, descent)
 
     def theta(self, flat: Any, fixed: Any) -> dict[str, Any]:
         """Every array by its name, trained and fixed."""

@@ -348,3 +348,13 @@ def test_rates_count_in_guards_and_in_maxima_too(system, compiled):
     row = dict(zip(problem.order_names, problem.order_parameters(event.state), strict=True))
     level = 5.0 + max(run["alpha"].max(), run.events["alone"].state[0])
     assert row["G"] + row["d_alpha"] == pytest.approx(level, rel=1e-6)
+
+
+def test_a_guard_counts_by_its_value_and_not_by_its_form(system):
+    """An exponential is positive; where it is below all numbers it is 0, in descents too."""
+    problem = system.ReducedPopulation(system.Parameters(D=8, C=2))
+    texts = {"guarded": "gamma >= 0.3 while exp(-100000*gamma) > 0", "bare": "gamma >= 0.3"}
+    problem.events = event_rules(texts, problem.order_names)
+    for run in (dynamics.flow(problem, 1e3), dynamics.descend(problem, 0.5, 2000)):
+        assert run.events["bare"].reached
+        assert not run.events["guarded"].reached
