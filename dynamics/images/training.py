@@ -257,7 +257,9 @@ def _compiled() -> Any:
 
 @cache
 def _evaluating() -> Any:
-    outputs = lambda network, theta, *data: network.outputs(theta, *data)  # noqa: E731
+    def outputs(network: Any, theta: Theta, *data: Any) -> Any:
+        return network.outputs(theta, *data)
+
     return compiled_program(require("jax", "JAX"), outputs, static_argnums=0)
 
 

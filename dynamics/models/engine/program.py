@@ -76,7 +76,7 @@ class Program:
         self.compiled_signatures = compiled_program(jax, self.signatures)
         slopes = jax.vmap(jax.grad(self.sample_loss), (None, 0, None))
         self.compiled_slopes = compiled_program(jax, slopes)
-        descent = lambda z, data: self.value_and_gradient(lambda x: x, z, data)  # noqa: E731
+        descent = partial(self.value_and_gradient, lambda flat: flat)
         self.compiled_descent = compiled_program(jax, descent)
 
     def theta(self, flat: Any, fixed: Any) -> dict[str, Any]:
