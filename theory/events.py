@@ -46,6 +46,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from theory.law import ModelError
 from theory.notation import latex_of
 
+LISTED = 6
+"""Names that a refusal of another one lists, at most."""
+
 if TYPE_CHECKING:
     import sympy
 
@@ -232,7 +235,10 @@ def _symbol(letter: str, names: Sequence[str], equal: Mapping[str, str]) -> symp
         used = sympy.Symbol(rate + other.removeprefix("-"), real=True)
         return -used if other.startswith("-") else used
     near = get_close_matches(letter, names, 1, 0.0)
-    raise ModelError(f"{letter!r} is unknown; nearest: {near[0] if near else 'none'}")
+    others = [name for name in names if name not in near and not name.startswith("d_")]
+    also = f"; others: {', '.join(others[:LISTED])}" if others else ""
+    more = ", ..." if len(others) > LISTED else ""
+    raise ModelError(f"{letter!r} is unknown; nearest: {near[0] if near else 'none'}{also}{more}")
 
 
 def _rule(name: str, text: str, symbol: Letters) -> EventRule:

@@ -82,7 +82,7 @@ def execute(request: CommandRequest) -> int:
 
 
 def _sweep(request: CommandRequest) -> int:
-    """Sweep and print; the exit code is 1 if the store or the scheduler is lost."""
+    """Sweep and print; the exit code is 1 if store or scheduler is lost, 2 if no point is run."""
     from dynamics.sweep import sweep
     from dynamics.sweep.cluster import SchedulerGone
     from dynamics.sweep.store import StoreError
@@ -101,7 +101,8 @@ def _sweep(request: CommandRequest) -> int:
     print_result(options, document, _text(document))
     if result.interrupted:
         print("attdyn: interrupted; the same command goes on", file=sys.stderr)
-    return 130 if result.interrupted else 0
+        return 130
+    return 2 if set(result.outcomes) == {"invalid"} else 0
 
 
 def _entries(request: CommandRequest) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def test_shapes_over_a_whole_run():
     ("text", "message"),
     [
         ("H > 1", "'H' is unknown; nearest: "),
-        ("gama > 1", "'gama' is unknown; nearest: gamma"),
+        ("gama > 1", "'gama' is unknown; nearest: gamma; others: "),
         ("w stops growing", "'d_w' is unknown; nearest: d_v"),
         ("rho stops growing", "'d_rho' is unknown"),
         ("v is large", FORMS),

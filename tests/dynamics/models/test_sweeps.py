@@ -254,6 +254,18 @@ def test_points_that_the_model_refuses_are_left_out(tmp_path):
     assert "probability" in next(iter(found.reasons.values()))
 
 
+def test_a_sweep_without_any_point_that_runs_is_refused(tmp_path, capsys):
+    """What is wrong is seen only when the classes are known: an event of a letter there is not."""
+    mine = put(tmp_path)
+    mine.write_text(MODEL + 'events = {"T": "zz > 1"}\n', encoding="utf-8")
+    words = ["--p1", "0.3,0.4", "--N", "3", "--eta", "0.5", "--steps", "5", "--workers", "0"]
+    code = cli.main(["sweep", str(mine), "--K", "2", *words, "--out", str(tmp_path / "s.zarr")])
+    out = capsys.readouterr().out
+    assert code == 2
+    assert "2  invalid" in out
+    assert "event T: 'zz' is unknown; nearest: " in out
+
+
 def test_fingerprints_see_what_other_constants_reach_and_no_comments(tmp_path):
     """A branch of the law for K > 2 counts; a comment, a docstring and blank lines do not."""
     text = "\n".join([
