@@ -46,11 +46,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from theory.law import ModelError
 from theory.notation import latex_of
 
-LISTED = 6
-"""Names that a refusal of another one lists, at most."""
-
 if TYPE_CHECKING:
     import sympy
+
+LISTED = 6
+"""Names that a refusal of another one lists, at most."""
 
 
 def _always() -> sympy.Expr:
