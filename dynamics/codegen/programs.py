@@ -2,9 +2,9 @@
 
 XLA takes longer to compile most programs here than they run. Its emitters of fused loops take a
 third of that time, its highest levels of optimization a tenth, and no model of the library is
-trained the quicker for them. A program is compiled in one part, because the cores are shared by
-processes. None at all would compile in a third of the time, but a large model is closed by
-thousands of calls of a few programs, which would take twice as long.
+trained the quicker for them. Without any optimization XLA would take a third of the time, but a
+large model is closed by thousands of calls of a few programs, which would take twice as long. The
+code of a program is made in one part, not in threads, because processes share the cores.
 """
 
 from __future__ import annotations
