@@ -35,7 +35,7 @@ SMALL = {
     },
     "06_masked_image_modeling": {
         "steps": 100, "images": {"P": 256, "C_global": 32, "C_local": 16}, "plane": {"P": 64},
-        "sizes": (64, 128), "cells": {"local": 3, "core": 4},
+        "sizes": (64, 128), "cells": {"local": 3, "core": 4}, "looks": {"maps": 3},
         "claims": ["Theorem F.3, frozen"],
     },
     "07_shallow_vit": {

@@ -95,11 +95,12 @@ def association(
 
     def contrasts(labels: NDArray[np.int64]) -> FloatArray:
         # All entries sum to zero, so the others have the opposite of the neighbours' sum.
-        mean = matrices[:, labels[first], labels[second]].mean(axis=1)
-        return np.asarray(mean * (1 + share))
+        pairs = labels[:, first] * count + labels[:, second]
+        means = [matrix.ravel()[pairs].mean(axis=1) for matrix in matrices]
+        return np.array(means).T * (1 + share)
 
-    own = contrasts(np.arange(count))
-    sampled = np.array([contrasts(random.permutation(count)) for _ in range(relabellings)])
+    own = contrasts(np.arange(count)[None])[0]
+    sampled = contrasts(np.array([random.permutation(count) for _ in range(relabellings)]))
     return Association(
         own,
         _share(sampled.mean(axis=1), float(own.mean())),

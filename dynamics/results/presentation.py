@@ -6,6 +6,7 @@ pictures need the result and nothing else.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -148,13 +149,11 @@ class Presentation:
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Presentation:
         """The presentation that `to_json` made plain values of."""
-        letters = TypeAdapter(tuple[NotationEntry, ...]).validate_python(
-            plain["notation"]["letters"]
-        )
+        letters = _reader(tuple[NotationEntry, ...]).validate_python(plain["notation"]["letters"])
         return cls(
             title=plain["title"],
             notation=Notation(plain["notation"]["source"], letters),
-            plot=TypeAdapter(PlotDescription).validate_python(plain["plot"]),
+            plot=_reader(PlotDescription).validate_python(plain["plot"]),
             event_latex=dict(plain["event_latex"]),
             origin=None if plain["origin"] is None else Origin(**plain["origin"]),
         )
@@ -219,3 +218,9 @@ def _plain_panels(scalars: list[str]) -> list[Panel]:
     while curves := list(islice(names, LOOKS)):
         panels.append(Panel(tuple((name, look) for look, name in enumerate(curves))))
     return panels[:PLAIN_PANELS]
+
+
+@functools.cache
+def _reader(kind: Any) -> TypeAdapter[Any]:
+    """What makes values of a class from plain ones."""
+    return TypeAdapter(kind)

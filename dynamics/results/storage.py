@@ -12,6 +12,7 @@ No clock reading is stored: equal runs give equal stores.
 from __future__ import annotations
 
 import errno
+import functools
 import importlib
 import itertools
 import json
@@ -46,7 +47,12 @@ SWEEPS = "dynamics.sweep"
 
 def versions() -> dict[str, str]:
     """Program -> version."""
-    return {name: metadata.version(name) for name in VERSIONS}
+    return {name: _version(name) for name in VERSIONS}
+
+
+@functools.cache
+def _version(name: str) -> str:
+    return metadata.version(name)
 
 
 def differences(

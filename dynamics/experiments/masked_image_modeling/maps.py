@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ LOOKS = ((BLUE, "o", "-"), (GREEN, "s", "--"), (VERMILION, "^", "-."))
 
 
 def measured_maps(
-    rows: Rows, run: Trajectory, k: int = KEYS, count: int = FEW
+    rows: Rows, run: Trajectory, keys: Sequence[int] = (KEYS,), count: int = FEW
 ) -> dict[str, FloatArray]:
     """Diversity and total variation of the maps along a run, at the start, after one step and on.
 
@@ -46,15 +46,16 @@ def measured_maps(
     rows : Rows
     run : Trajectory
         Of the reduced problem.
-    k : int
-        Keys of each query.
+    keys : sequence of int
+        How many keys of each query; one measure of diversity each.
     count : int
         Maps that are measured, evenly spread over the logarithm of time.
 
     Returns
     -------
     dict
-        ``time``, ``diversity`` (in patches) and ``total_variation``, shape (maps,).
+        ``time`` and ``total_variation``, shape (maps,), and ``diversity`` (in patches), shape
+        (keys, maps).
     """
     times = np.geomspace(run.time[1], run.time[-1], count - 1)
     records = np.unique([0, *np.abs(run.time[None, :] - times[:, None]).argmin(axis=1)])
@@ -62,7 +63,9 @@ def measured_maps(
     maps = [attention_map(rows, run.states[record]) for record in records]
     return {
         "time": run.time[records],
-        "diversity": np.array([float(diversity(one, grid=grid, k=k)) for one in maps]),
+        "diversity": np.array(
+            [[float(diversity(one, grid=grid, k=k)) for one in maps] for k in keys]
+        ),
         "total_variation": np.array([float(total_variation(one)) for one in maps]),
     }
 
@@ -87,8 +90,8 @@ def section_6(study: Study) -> Finding:
     problem, run = _trained(study.system, law, study.rate(ETA), units)
     # Made again, the check needs the maps after one step and at the end alone.
     few = FEW if study.repeat == Repeat() else LEAST_MAPS
-    values = measured_maps(problem.rows, run, k, 2 * FEW if study.thorough else few)
-    metric, variation = values["diversity"], values["total_variation"]
+    values = measured_maps(problem.rows, run, (k,), 2 * FEW if study.thorough else few)
+    (metric,), variation = values["diversity"], values["total_variation"]
     ratio = float(metric[1] / metric[-1]) if metric[-1] > 0 else float("nan")
     different = variation[1] < SAME * variation[-1]
     reason = (
@@ -104,7 +107,7 @@ def section_6(study: Study) -> Finding:
     study.curve("total variation", values["time"][1:], variation[1:] / variation[-1])
     study.draw(TIME, "share of the value at the end")
     holds = bool(ratio < SAME) if different else None
-    table = {name: part.tolist() for name, part in values.items()}
+    table = {name: part.tolist() for name, part in (values | {"diversity": metric}).items()}
     return study.conclude(ratio, reason, holds=holds, parameters=sizes_of(law), table=table)
 
 
@@ -120,12 +123,11 @@ def diversity_figure(system: System, request: FigureRequest) -> Drawing:
     options = request.options(quick, {"maps": 120}, maps=LEAST_MAPS)
     law = of_one_cluster(system, request, SIZES)
     problem, run = _trained(system, law, options["eta"])
-    top, *others = (min(k, law.P) for k in options["keys"])
-    first = measured_maps(problem.rows, run, top, options["maps"])
-    time, metric, variation = first["time"], first["diversity"], first["total_variation"]
-    metrics = {top: metric}
-    for k in others:
-        metrics[k] = measured_maps(problem.rows, run, k, options["maps"])["diversity"]
+    keys = [min(k, law.P) for k in options["keys"]]
+    values = measured_maps(problem.rows, run, keys, options["maps"])
+    time, variation = values["time"], values["total_variation"]
+    metrics = dict(zip(keys, values["diversity"], strict=True))
+    top, metric = keys[0], values["diversity"][0]
     events = {
         f"$E_{name[1]}$": event.time
         for name in ("E2", "E4")

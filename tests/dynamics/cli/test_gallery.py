@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from dynamics.cli import main
 from theory.documentation import from_docstring
 
@@ -18,6 +20,11 @@ def risk(theta, xp, target=1.0):
 
 eta, steps = 0.02, 100
 """
+
+
+@pytest.fixture(autouse=True)
+def sketched():
+    """These pictures are written as users see them."""
 
 
 def test_a_page_on_a_library_model(tmp_path, capsys):

@@ -14,6 +14,11 @@ MODELS = Path(__file__).parents[2] / "support" / "models"
 
 
 @pytest.fixture(autouse=True)
+def sketched():
+    """These pictures are written as users see them."""
+
+
+@pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -21,6 +21,8 @@ print(sum(sum(f.stats.cache_misses.values()) for f in functions))
 print(*(entry.cache_hits for entry in problem.addressed.entries.compiled.values()))
 state = (0.2, 0.03, -0.015)
 print(*(value.hex() for value in problem.gradient(state)))
+"""
+FLOW = """
 print(*(value.hex() for value in dynamics.flow(problem, 100.0, record=2).final_state))
 """
 
@@ -33,10 +35,11 @@ def run(code, **environment):
     return done.stdout.split()
 
 
-def test_a_second_process_compiles_nothing(tmp_path):
-    first = run(STEP, ATTDYN_CACHE_DIR=str(tmp_path))
+@pytest.mark.parametrize("code", [STEP, pytest.param(STEP + FLOW, marks=pytest.mark.long)])
+def test_a_second_process_compiles_nothing(tmp_path, code):
+    first = run(code, ATTDYN_CACHE_DIR=str(tmp_path))
     assert first[:6] == ["0", "1", "0", "0", "0", "0"]
-    second = run(STEP, ATTDYN_CACHE_DIR=str(tmp_path))
+    second = run(code, ATTDYN_CACHE_DIR=str(tmp_path))
     assert second[:6] == ["1", "0", "1", "1", "1", "1"]
     # What was compiled a moment ago and what comes from the cache round alike, in any order.
     assert first[6:] == second[6:]

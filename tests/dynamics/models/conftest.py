@@ -1,8 +1,11 @@
 from pathlib import Path
 
 import pytest
+from sketches import sketched
 
 from dynamics import cli
+
+__all__ = ["here", "refused", "sketched"]
 
 
 @pytest.fixture

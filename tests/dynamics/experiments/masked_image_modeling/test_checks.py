@@ -373,10 +373,11 @@ def test_the_diversity_of_the_specification():
     parameters = SYSTEM.Parameters(**maps.SIZES)
     problem = SYSTEM.ReducedPopulation(parameters)
     run = dynamics.descend(problem, 1.0, 455, record=[0, 1, 165, 455])
-    found = maps.measured_maps(problem.rows, run, 10, 30)
+    found = maps.measured_maps(problem.rows, run, (10,), 30)
     assert found["time"].tolist() == [0, 1, 165, 455]
-    assert found["diversity"][0] == 0
-    np.testing.assert_allclose(found["diversity"][1:], 50.228, atol=5e-4)
+    (metric,) = found["diversity"]
+    assert metric[0] == 0
+    np.testing.assert_allclose(metric[1:], 50.228, atol=5e-4)
     assert found["total_variation"] == pytest.approx([0, 0.012, 0.380, 0.670], abs=6e-4)
 
 

@@ -1,0 +1,3 @@
+from sketches import sketched
+
+__all__ = ["sketched"]
