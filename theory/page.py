@@ -131,14 +131,18 @@ class Page:
 
     def _groups(self, section: Section) -> Iterator[list[tuple[Any, ...]]]:
         """Equations in order, on a wrapped page short ones beside each other."""
+        if not self.wrapped:
+            yield from ([equation] for equation in section.equations)
+            return
         group: list[tuple[Any, ...]] = []
+        sizes: list[int] = []
         for equation in section.equations:
-            longest = max(len(_row(other)) for other in (*group, equation))
-            together = 4 + len(GAP.join(map(_row, (*group, equation))))
-            if group and (not self.wrapped or longest > SHORT or together > WIDTH):
+            size = len(_row(equation))
+            together = 4 + len(GAP) * len(sizes) + sum(sizes) + size
+            if group and (max(*sizes, size) > SHORT or together > WIDTH):
                 yield group
-                group = []
-            group = [*group, equation]
+                group, sizes = [], []
+            group, sizes = [*group, equation], [*sizes, size]
         yield from [group] if group else []
 
     def _folded(self, text: str, first: str, others: str) -> list[str]:

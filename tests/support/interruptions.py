@@ -12,6 +12,7 @@ from dynamics.training import gradient_descent as run
 SLOWLY = """
 import sys, time
 from dynamics import cli
+from dynamics.cli import folders
 from dynamics.training import checkpoint, progress
 from dynamics.training import gradient_descent as run
 progress.DELAY = 0.0
@@ -22,6 +23,7 @@ def slow(*arguments):
     write(*arguments)
     time.sleep(0.03)
 checkpoint.Checkpoint.write = slow
+folders._draw = lambda *_: []
 sys.exit(cli.main(sys.argv[1:]))
 """
 
