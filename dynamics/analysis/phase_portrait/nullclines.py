@@ -178,25 +178,25 @@ class _Samples:
 
     def at(self, positions: NDArray[Any]) -> FloatArray:
         """The function at positions, shape (..., 2)."""
-        flat = np.asarray(positions).reshape(-1, 2)
-        values = [self._value(*key) for key in zip(flat.tolist(), self.points(flat), strict=True)]
-        return np.array(values).reshape(np.shape(positions)[:-1])
+        flat, values = np.asarray(positions).reshape(-1, 2), self._values
+        keys = list(zip(*flat.T.tolist(), strict=True))
+        new = [number for number, key in enumerate(keys) if key not in values]
+        for number, point in zip(new, self.points(flat[new]).tolist(), strict=True):
+            if keys[number] not in values:
+                values[keys[number]] = self._value(*point)
+        return np.array([values[key] for key in keys]).reshape(np.shape(positions)[:-1])
 
-    def _value(self, position: list[float], point: FloatArray) -> float:
-        key = position[0], position[1]
-        if key not in self._values:
-            self.evaluations += 1
-            try:
-                self._values[key] = float(self.function(float(point[0]), float(point[1])))
-            except ArithmeticError:
-                self._values[key] = np.nan
-        return self._values[key]
+    def _value(self, x: float, y: float) -> float:
+        self.evaluations += 1
+        try:
+            return float(self.function(x, y))
+        except ArithmeticError:
+            return np.nan
 
 
 def _resolution(samples: _Samples, base: int, tolerance: float, budget: int) -> Nullcline:
     """The zero set from ``base`` cells along each side."""
-    nodes, unresolved = _divided(samples, base, budget)
-    values = samples.at(nodes)
+    nodes, values, unresolved = _divided(samples, base, budget)
     branches: list[FloatArray] = []
     for chain in edge_contours(np.where(np.isnan(values), np.nan, values >= 0)):
         ends = nodes[chain[..., 0], chain[..., 1]]
@@ -208,14 +208,16 @@ def _resolution(samples: _Samples, base: int, tolerance: float, budget: int) -> 
     return Nullcline(lines, False, unresolved, samples.evaluations)
 
 
-def _divided(samples: _Samples, base: int, budget: int) -> tuple[IntArray, int]:
-    """Nodes of all cells, shape (y, x, 2), and how many cells are still not plain."""
+def _divided(samples: _Samples, base: int, budget: int) -> tuple[IntArray, FloatArray, int]:
+    """Nodes of all cells, shape (y, x, 2), values there, and how many cells are still not plain."""
+    lines, values = [np.empty(0, dtype=np.int64)] * 2, np.empty((0, 0))
     borders = [np.arange(0, samples.size + 1, samples.size // base)] * 2
     for division in range(DIVISIONS + 1):
         middles = [(side[1:] + side[:-1]) // 2 for side in borders]
-        lines = [np.union1d(*pair) for pair in zip(borders, middles, strict=True)]
+        coarser, lines = lines, [np.union1d(*pair) for pair in zip(borders, middles, strict=True)]
         nodes = np.stack(np.meshgrid(*lines), axis=-1)
-        bent = _bent(samples.at(nodes))
+        values = _completed(samples, nodes, values, coarser, lines)
+        bent = _bent(values)
         divided = [bent[axis].any(axis=axis) for axis in (0, 1)]
         wide, high = (
             len(line) + 2 * int(cut.sum()) for line, cut in zip(lines, divided, strict=True)
@@ -226,7 +228,22 @@ def _divided(samples: _Samples, base: int, budget: int) -> tuple[IntArray, int]:
             np.union1d(side, middle[cut])
             for side, middle, cut in zip(borders, middles, divided, strict=True)
         ]
-    return nodes, int(bent.any(axis=0).sum())
+    return nodes, values, int(bent.any(axis=0).sum())
+
+
+def _completed(
+    samples: _Samples,
+    nodes: IntArray,
+    known: FloatArray,
+    coarser: list[IntArray],
+    lines: list[IntArray],
+) -> FloatArray:
+    """Values at nodes, shape (y, x), of which those on the lines of a coarser grid are known."""
+    values, new = np.empty(nodes.shape[:2]), np.ones(nodes.shape[:2], dtype=bool)
+    old = np.ix_(*(np.searchsorted(*pair) for pair in zip(lines[::-1], coarser[::-1], strict=True)))
+    values[old], new[old] = known, False
+    values[new] = samples.at(nodes[new])
+    return values
 
 
 def _bent(values: FloatArray) -> NDArray[np.bool_]:
