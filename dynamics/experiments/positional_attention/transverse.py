@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from dynamics.analysis.transverse_stability import Transverse, transverse
 from dynamics.experiments.figure import Drawing, FigureRequest, edges, page, state, stated
-from dynamics.experiments.measurement import Study, Undecided, measures
+from dynamics.experiments.measurement import Study, Undecided, computed_once, measures
 from dynamics.experiments.positional_attention.population import SHOWN
 from dynamics.experiments.verify import Finding
 from dynamics.plotting import style
@@ -93,17 +94,22 @@ def spectrum(system: System, parameters: Any, horizon: float = HORIZON) -> Trans
     horizon : float
         Time of the flow.
     """
-    full = _enumerable(system, parameters)
-    manifold = Manifold(parameters, full)
-    times = np.concatenate([[0.0], np.geomspace(1e-3, horizon, RECORDS)])
-    run = flow(system.ReducedPopulation(parameters), horizon, rtol=1e-10, record=times)
+    times = (0.0, *np.geomspace(1e-3, horizon, RECORDS).tolist())
+    return _spectrum(system.ReducedPopulation, system.FullPopulation, parameters, times)
+
+
+@lru_cache(maxsize=4)
+def _spectrum(reduced: Any, full: Any, parameters: Any, times: tuple[float, ...]) -> Transverse:
+    """The spectrum at times, the same for every seed of a random start."""
+    manifold = Manifold(parameters, _enumerable(full, parameters))
+    run = flow(reduced(parameters), times[-1], rtol=1e-10, record=times)
     return transverse(manifold, run)
 
 
-def _enumerable(system: System, parameters: Any) -> Any:
+def _enumerable(full: Any, parameters: Any) -> Any:
     """The full problem, or None where it is too large."""
     try:
-        return system.FullPopulation(parameters)
+        return full(parameters)
     except InvalidRequest:
         return None
 
@@ -117,13 +123,18 @@ def perturbed(system: System, parameters: Any, seed: int) -> Trajectory:
     parameters : Parameters
     seed : int
     """
-    full = system.FullPopulation(parameters)
+    return _perturbed(system, parameters, seed, HORIZON)
+
+
+@computed_once(16, "FullPopulation")
+def _perturbed(make: Any, parameters: Any, seed: int, horizon: float) -> Trajectory:
+    full = make(parameters)
     start = full.initial_state
     matrix = full.layout.part(start, "A")  # a view
     off_diagonal = ~np.eye(parameters.D, dtype=bool)
     noise = np.random.default_rng(seed).normal(size=matrix.shape)
     matrix += parameters.omega * noise * off_diagonal
-    return flow(full, HORIZON, initial=start, record=60)
+    return flow(full, horizon, initial=start, record=60)
 
 
 def random_start(system: System, parameters: Any, seed: int) -> dict[str, Any]:
@@ -156,7 +167,7 @@ def _table(system: System, parameters: Any, result: Transverse, seeds: range) ->
     t0 = result.run.events["T0"]
     plateau = result.at(t0.time if t0 else HORIZON)
     worst = result.multiplets(plateau)[0]
-    possible = _enumerable(system, parameters) is not None
+    possible = _enumerable(system.FullPopulation, parameters) is not None
     omegas = [parameters.omega, *(omega for omega in LARGER if omega > parameters.omega)]
     return {
         "parameters": asdict(parameters),

@@ -77,8 +77,8 @@ if TYPE_CHECKING:
 
 LARGEST = 5e9
 """Multisets times entries of the Hessian that are accepted: about a second for each Hessian."""
-BLOCK = 2048
-"""Configurations of one matrix product."""
+BLOCK = 512
+"""Configurations of one matrix product: what is made of them stays in the cache."""
 
 Law = tuple[NDArray[np.int8], FloatArray]
 """Values of the patches, shape (D, N), and probabilities, shape (N,)."""
@@ -224,23 +224,26 @@ def hessian(state: FloatArray, law: Law, parameters: Parameters) -> FloatArray:
     free = attention * ~np.eye(size, dtype=bool)
     total = np.zeros((state.size, state.size))
     entries = total[1:, 1:].reshape(size, size, size, size)
+    rows, less = np.arange(size), np.eye(size) - free[:, None, :]  # delta_jk - S_ik of (3)
     for x, attended, weight, spread, slope, bend in _blocks(alpha, attention, law, parameters):
-        through = scale * free[:, :, None] * (x[None, :, :] - attended[:, None, :])
+        through = x - attended[:, None, :]
+        through *= scale * free[:, :, None]
         first = np.empty((state.size, x.shape[1]))
         first[0] = size * (slope * attended).sum(axis=0)
-        first[1:] = (size * alpha * slope[:, None, :] * through).reshape(size * size, -1)
+        by_entry = first[1:].reshape(through.shape)
+        np.multiply(size * alpha * slope[:, None, :], through, out=by_entry)
         total += (first * spread) @ first.T  # (4), first term, from (1)
-        # (4), second term: (2), then (3) row by row.
+        # (4), second term: (2), then (3), which couples no two rows of A.
         total[0, 0] -= size**2 * (bend * attended**2 @ weight).sum()
         mixed = (slope + bend * size * alpha * attended) * weight
-        mixed_entries = size * np.einsum("ijn,in->ij", through, mixed).ravel()
+        mixed_entries = size * (through @ mixed[:, :, None]).ravel()
         total[0, 1:] -= mixed_entries
         total[1:, 0] -= mixed_entries
-        for i, row in enumerate(through):
-            steep = row @ (weight * slope[i])
-            softened = np.diag(steep) - np.outer(steep, free[i]) - np.outer(free[i], steep)
-            curved = (size * alpha) ** 2 * (row * (weight * bend[i])) @ row.T
-            entries[i, :, i, :] -= curved + size * alpha * scale * softened
+        steep = through @ (weight * slope)[:, :, None]
+        softened = steep * less - free[:, :, None] * steep.transpose(0, 2, 1)
+        bent = through * (weight * bend)[:, None, :]
+        curved = (size * alpha) ** 2 * bent @ through.transpose(0, 2, 1)
+        entries[rows, :, rows, :] -= curved + size * alpha * scale * softened
     return (total + total.T) / 2
 
 
