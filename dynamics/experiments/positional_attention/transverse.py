@@ -95,7 +95,8 @@ def spectrum(system: System, parameters: Any, horizon: float = HORIZON) -> Trans
         Time of the flow.
     """
     times = (0.0, *np.geomspace(1e-3, horizon, RECORDS).tolist())
-    return _spectrum(system.ReducedPopulation, system.FullPopulation, parameters, times)
+    problems: Any = system.ReducedPopulation, system.FullPopulation
+    return _spectrum(*problems, parameters, times)
 
 
 @lru_cache(maxsize=4)
