@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.codegen import loops
-from dynamics.problem import FloatArray, IntArray
+from dynamics.problem import FloatArray, IntArray, columns_of, record_of
 from dynamics.results.presentation import Panel, PlotDescription, Presentation, conditions
 from dynamics.systems.empirical_problem import SampledProblem
 from dynamics.systems.shallow_vit.projection import Reader
 from theory.systems.shallow_vit.notation import EVENTS, NOTATION, ORDER_PARAMETERS, RATES
 
+TOGETHER = 1 << 15
+"""Numbers of the states and attentions that are read at once: what is made of them is cached."""
 PRESENTATION = Presentation(
     title="Shallow Vision Transformer, hinge loss (Li, Wang, Liu, Chen 2023)",
     notation=NOTATION,
@@ -74,8 +76,8 @@ class VitProblem(SampledProblem):
         """What is read off a state on the patterns."""
 
     @abstractmethod
-    def parts(self, state: FloatArray) -> tuple[FloatArray, ...]:
-        """W_O, V, K, Q of a flat state."""
+    def parts(self, states: FloatArray) -> tuple[FloatArray, ...]:
+        """W_O, V, K, Q of flat states, shape (records, ...) each."""
 
     @abstractmethod
     def attended(self, state: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
@@ -100,17 +102,32 @@ class VitProblem(SampledProblem):
     def _summary(self, state: FloatArray) -> FloatArray:
         return self.order_parameters(state)[[0, 2]]
 
-    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def observables(self, state: ArrayLike) -> dict[str, float]:
         """Order parameters, errors on fresh samples, attention, scores, neurons at a state.
 
         The last finite state of a run that diverged may be too large for some of them.
         """
-        flat = self.layout.flatten(state)
-        order = zip(self.order_names, self.order_parameters(flat), strict=True)
+        return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
+
+    def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
+        """`observables` of states, shape (records, n): name -> values, shape (records,)."""
+        counts = self.reader.counts
+        together = max(1, TOGETHER // (counts.size * counts.shape[1] + self.layout.size))
+        blocks = [
+            self._observed(np.ascontiguousarray(states[first : first + together]))
+            for first in range(0, max(1, len(states)), together)
+        ]
+        return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    def _observed(self, states: FloatArray) -> dict[str, FloatArray]:
+        """The observables of states that are read together."""
+        order = np.array([self.order_parameters(state) for state in states])
+        seen = [self.attended(state) for state in states]
+        masses, (_, patterns, weights) = np.array([masses for masses, *_ in seen]), seen[0]
         return (
-            self.reader.read(self.parts(flat))
-            | {"odds": self.reader.odds(*self.attended(flat))}
-            | {name: float(value) for name, value in order}
-            | self.tested(flat)
+            self.reader.read(self.parts(states))
+            | {"odds": self.reader.odds(masses, patterns, weights)}
+            | dict(zip(self.order_names, order.T, strict=True))
+            | columns_of([self.tested(state) for state in states])
         )

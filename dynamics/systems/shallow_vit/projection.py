@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray, Layout
 from dynamics.systems.shallow_vit import sampling
@@ -67,18 +68,18 @@ def attention(scores: FloatArray, counts: IntArray) -> FloatArray:
 
     Parameters
     ----------
-    scores : float array, shape (M, M)
+    scores : float array, shape (..., M, M)
         B.
     counts : int array, shape (S, M)
 
     Returns
     -------
-    float array, shape (S, M, M)
+    float array, shape (..., S, M, M)
     """
-    present = counts[:, :, None] > 0
-    top = np.where(present, scores, -np.inf).max(axis=1, keepdims=True)
-    powers = counts[:, :, None] * np.exp(np.where(present, scores - top, -np.inf))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+    present, each = counts[:, :, None] > 0, scores[..., None, :, :]
+    top = np.where(present, each, -np.inf).max(axis=-2, keepdims=True)
+    powers = counts[:, :, None] * np.exp(np.where(present, each - top, -np.inf))
+    return np.asarray(powers / powers.sum(axis=-2, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,68 +112,76 @@ class Reader:
         return sampling.arranged(both, np.array([1.0, -1.0]))
 
     @np.errstate(all="ignore")
-    def read(self, parts: tuple[FloatArray, ...]) -> dict[str, float]:
+    def read(self, parts: tuple[FloatArray, ...]) -> dict[str, FloatArray]:
         """Everything but risk, errors and odds; not a number where a run has diverged.
 
         Parameters
         ----------
         parts : (W_O, V, K, Q)
-            Shapes (m, d), (d, M), (d, M), (d, M).
+            Of every record, shapes (records, m, d) and (records, d, M).
+
+        Returns
+        -------
+        dict
+            Name -> float array, shape (records,).
         """
         hidden, values, keys, queries = parts
-        scores = keys.T @ queries
+        scores = keys.swapaxes(1, 2) @ queries
         pair_classes, names = pairs(self.parameters.M)
         means = class_means(scores, pair_classes)
         both = attention(scores, self.pair)
         return (
             self._masses(scores)
-            | {f"B_{name}": float(mean) for name, mean in zip(names, means, strict=True)}
+            | {f"B_{name}": mean for name, mean in zip(names, means.T, strict=True)}
             | {
-                "q1_norm2": float(keys[:, 0] @ keys[:, 0]),
+                "q1_norm2": np.vecdot(keys[:, :, 0], keys[:, :, 0]),
                 "symmetry": asymmetry(scores, pair_classes),
             }
             | self._neurons(hidden, values, both)
         )
 
-    def _masses(self, scores: FloatArray) -> dict[str, float]:
+    def _masses(self, scores: FloatArray) -> dict[str, FloatArray]:
         """Attention to label-relevant tokens: of all queries, and of each kind."""
         mass = attention(scores, self.counts)
         positive = self.labels > 0
-        to_relevant = np.where(positive[:, None], mass[:, 0], mass[:, 1])
+        to_relevant = np.where(positive[:, None], mass[:, :, 0], mass[:, :, 1])
         many = self.weights[:, None] * self.counts
         swapped = np.where(positive[:, None], many[:, :2], many[:, 1::-1])
-        own_side = np.where(positive[:, None], to_relevant[:, :2], to_relevant[:, 1::-1])
+        own_side = np.where(positive[:, None], to_relevant[..., :2], to_relevant[..., 1::-1])
         kinds = (
-            (swapped[:, 0], own_side[:, 0]),
-            (swapped[:, 1], own_side[:, 1]),
-            (many[:, 2:], to_relevant[:, 2:]),
+            (swapped[:, 0], own_side[..., 0]),
+            (swapped[:, 1], own_side[..., 1]),
+            (many[:, 2:], to_relevant[..., 2:]),
         )
-        shares = {"relevant": float((many * to_relevant).sum() / many.sum())}
+        shares = {"relevant": _summed(many * to_relevant) / many.sum()}
         for name, (weight, part) in zip(QUERIES, kinds, strict=True):
-            total = float(weight.sum())
-            share = float((weight * part).sum()) / total if total > 0 else float("nan")
-            shares[f"relevant_by_{name}"] = share
+            total = float(weight.sum()) or float("nan")
+            shares[f"relevant_by_{name}"] = _summed(weight * part) / total
         return shares
 
     def _neurons(
         self, hidden: FloatArray, values: FloatArray, both: FloatArray
-    ) -> dict[str, float]:
+    ) -> dict[str, FloatArray]:
         """Lucky neurons, and distinct (sign, gates) among all."""
-        gates = np.concatenate(list((hidden @ values) @ both), axis=1) > 0
-        size = self.parameters.M
-        lucky = {"lucky_W": float("nan"), "lucky_U": float("nan")}
+        inputs = (hidden @ values)[:, None] @ both
+        gates = np.concatenate([inputs[:, 0], inputs[:, 1]], axis=2) > 0
+        size, unknown = self.parameters.M, np.full(len(hidden), np.nan)
+        lucky = {"lucky_W": unknown, "lucky_U": unknown}
         if self.a.ndim == 1:
             positive = self.a > 0
             lucky = {
-                "lucky_W": float((positive & gates[:, 0]).sum()),
-                "lucky_U": float((~positive & gates[:, size + 1]).sum()),
+                "lucky_W": _count(positive & gates[:, :, 0]),
+                "lucky_U": _count(~positive & gates[:, :, size + 1]),
             }
-            gates = np.column_stack([positive, gates])
-        lengths = np.linalg.norm(hidden, axis=1)
+            signs = np.broadcast_to(positive[:, None], (*gates.shape[:2], 1))
+            gates = np.concatenate([signs, gates], axis=2)
+        lengths = np.linalg.norm(hidden, axis=2)
         near = hidden @ self.p[:, 0] >= np.cos(self.parameters.sigma) * lengths
+        words = np.packbits(gates, axis=2)
+        each = words.view(f"S{words.shape[2]}")[:, :, 0].tolist()
         return lucky | {
-            "lucky_angle": float((near & (lengths > 0)).sum()),
-            "gate_classes": float(len({row.tobytes() for row in np.packbits(gates, axis=1)})),
+            "lucky_angle": _count(near & (lengths > 0)),
+            "gate_classes": np.array([float(len({*record})) for record in each]),
         }
 
     @cached_property
@@ -186,7 +195,7 @@ class Reader:
         return float(star / confusion)
 
     @np.errstate(all="ignore")
-    def odds(self, masses: FloatArray, patterns: IntArray, weights: FloatArray) -> float:
+    def odds(self, masses: FloatArray, patterns: IntArray, weights: FloatArray) -> FloatArray:
         """Largest relative change of the product of the odds, over query patterns.
 
         The mean log odds of relevant against confusion keys, over the queries of a pattern in the
@@ -195,27 +204,41 @@ class Reader:
 
         Parameters
         ----------
-        masses : float array, shape (S, 2, queries)
+        masses : float array, shape (records, S, 2, queries)
             Attention of every query to all relevant and to all confusion keys of its sample.
         patterns : int array, shape (S, queries)
             Of the queries, from 0.
         weights : float array, shape (S, queries)
             Of the queries in a mean.
+
+        Returns
+        -------
+        float array, shape (records,)
         """
         if np.isnan(self.ratio):
-            return float("nan")
-        logs = (np.log(masses[:, 0]) - np.log(masses[:, 1])).ravel()
+            return np.full(len(masses), np.nan)
+        logs = (np.log(masses[:, :, 0]) - np.log(masses[:, :, 1])).reshape(len(masses), -1)
         each, positive = weights.ravel(), (self.labels > 0)[:, None]
         # The queries of a pattern side by side, the negative samples' first, each in its order.
         place = np.where(weights > 0, 2 * patterns + positive, -1).ravel()
         order = np.argsort(place, kind="stable")
         bounds = np.searchsorted(place[order], np.arange(2 * patterns.max() + 3))
-        products, each = (logs * each)[order], each[order]
+        products, each = np.take(logs * each, order, axis=1), each[order]
         target, changes = 2.0 * np.log(self.ratio), []
         for first, middle, last in zip(bounds[:-1:2], bounds[1::2], bounds[2::2], strict=True):
             if first < middle < last:
                 ahead, behind = slice(middle, last), slice(first, middle)
-                total = products[ahead].sum() / each[ahead].sum()
-                total += products[behind].sum() / each[behind].sum()
-                changes.append(abs(np.expm1(total - target)))
-        return float(np.max(changes)) if changes else float("nan")
+                total = products[:, ahead].sum(axis=1) / each[ahead].sum()
+                total += products[:, behind].sum(axis=1) / each[behind].sum()
+                changes.append(np.abs(np.expm1(total - target)))
+        return np.max(changes, axis=0) if changes else np.full(len(masses), np.nan)
+
+
+def _summed(terms: FloatArray) -> FloatArray:
+    """Sum over all but the first axis."""
+    return np.asarray(terms.reshape(len(terms), -1).sum(axis=1))
+
+
+def _count(neurons: NDArray[np.bool_]) -> FloatArray:
+    """How many neurons of each record, shape (records,)."""
+    return neurons.sum(axis=1).astype(np.float64)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import sympy
@@ -99,25 +100,33 @@ def class_means(matrix: FloatArray, orbits: Classes) -> FloatArray:
 
     Parameters
     ----------
-    matrix : float array, shape (M, M)
+    matrix : float array, shape (..., M, M)
     orbits : Classes
+
+    Returns
+    -------
+    float array, shape (..., classes)
     """
-    return np.bincount(orbits.labels.ravel(), matrix.ravel(), orbits.count) / orbits.sizes
+    leading = matrix.shape[:-2]
+    places = np.arange(prod(leading))[:, None] * orbits.count + orbits.labels.ravel()
+    sums = np.bincount(places.ravel(), matrix.ravel(), prod(leading) * orbits.count)
+    return np.asarray(sums.reshape(*leading, orbits.count) / orbits.sizes)
 
 
-def asymmetry(matrix: FloatArray, orbits: Classes) -> float:
+def asymmetry(matrix: FloatArray, orbits: Classes) -> FloatArray:
     """Largest difference of two entries of one class.
 
     Parameters
     ----------
-    matrix : float array, shape (M, M)
+    matrix : float array, shape (..., M, M)
     orbits : Classes
+
+    Returns
+    -------
+    float array, shape (...,)
     """
-    labels, entries = orbits.labels.ravel(), matrix.ravel()
-    high, low = np.full(orbits.count, -np.inf), np.full(orbits.count, np.inf)
-    np.maximum.at(high, labels, entries)
-    np.minimum.at(low, labels, entries)
-    return float((high - low).max())
+    spreads = [np.ptp(matrix[..., orbits.labels == k], axis=-1) for k in range(orbits.count)]
+    return np.asarray(np.max(spreads, axis=0))
 
 
 def orbit_means(M: int) -> Mapping[str, sympy.Expr]:

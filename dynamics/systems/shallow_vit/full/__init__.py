@@ -165,9 +165,9 @@ class TokenProblem(VitProblem):
         """Reduced state -> the entries beside it, shape (records, ...)."""
         return projection.orbit_values(self.parameters, states)
 
-    def parts(self, state: FloatArray) -> tuple[FloatArray, ...]:
-        """W_O, V, K, Q of a flat state: what the weights do to the patterns."""
-        return tuple(self.orbit_values(state).values())
+    def parts(self, states: FloatArray) -> tuple[FloatArray, ...]:
+        """W_O, V, K, Q of flat states: what the weights do to the patterns."""
+        return tuple(self.orbit_values(states).values())
 
     def attended(self, state: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
         """Attention to relevant and confusion keys, of every token; see `Reader.odds`."""
@@ -188,14 +188,16 @@ class TokenProblem(VitProblem):
         Attention is that of the training tokens, gates and scores are those of the patterns. With
         noise ``odds`` is how far it is from what is exact without.
         """
-        flat = self.layout.flatten(state)
-        result = super().observables(flat)
-        self.order_parameters(flat)
-        sums, kinds = self._data.room.totals[3:], self.tokens.kinds
-        for kind, name in enumerate(projection.QUERIES):
-            queries = float(self.tokens.weights @ (kinds == kind).sum(axis=1))
-            share = float(sums[kind]) / queries if queries > 0 else float("nan")
-            result[f"relevant_by_{name}"] = share
+        return super().observables(state)
+
+    def _observed(self, states: FloatArray) -> dict[str, FloatArray]:
+        result, sums, kinds = super()._observed(states), [], self.tokens.kinds
+        for state in states:
+            self.order_parameters(state)
+            sums.append(self._data.room.totals[3:].copy())
+        for kind, (name, each) in enumerate(zip(projection.QUERIES, np.array(sums).T, strict=True)):
+            queries = float(self.tokens.weights @ (kinds == kind).sum(axis=1)) or float("nan")
+            result[f"relevant_by_{name}"] = each / queries
         return result
 
 

@@ -129,9 +129,9 @@ class ReducedPopulation(NoiseFree, VitProblem):
         """Weights of the start, on the patterns."""
         return self.layout.flatten(self.instance.start.on_patterns(self.parameters.M))
 
-    def parts(self, state: FloatArray) -> tuple[FloatArray, ...]:
-        """W_O, V, K, Q of a flat state."""
-        return tuple(self.layout.part(state, name) for name in PARTS)
+    def parts(self, states: FloatArray) -> tuple[FloatArray, ...]:
+        """W_O, V, K, Q of flat states, shape (records, ...) each."""
+        return tuple(self.layout.part(states, name) for name in PARTS)
 
     def attended(self, state: FloatArray) -> tuple[FloatArray, IntArray, FloatArray]:
         """Attention to relevant and confusion keys, of every pattern that a vector has."""

@@ -131,3 +131,16 @@ def test_a_run_without_the_noise_of_its_law_says_so(system, view):
         for noise in (0.5, 0.0)
     ]
     assert said == ["without noise", None]
+
+
+@pytest.mark.parametrize("view", ["ReducedPopulation", "FullPopulation", "FullEmpirical"])
+def test_states_read_together_are_read_as_each_alone(system, monkeypatch, view):
+    """In blocks of four, the last of which is shorter."""
+    law = {"m": 12, "L": 20, "d": 6, "alpha_confusion": 0.1, "data": "fixed_disc"}
+    problem = getattr(system, view)(system.Parameters(**law), samples=6, seed=2)
+    states = dynamics.descend(problem, eta=0.2, steps=9, record=1).states
+    numbers = problem.reader.counts.size * problem.parameters.M + problem.layout.size
+    monkeypatch.setattr("dynamics.systems.shallow_vit.presentation.TOGETHER", 4 * numbers)
+    together = problem.observables_along(states)
+    for name, values in together.items():
+        assert values.tolist() == [problem.observables(state)[name] for state in states], name

@@ -116,13 +116,13 @@ def test_a_change_is_the_mean_over_queries_with_their_weights():
     counts = np.array([[6, 2, 1], [6, 2, 1], [2, 6, 1]])
     labels, weights = np.array([1.0, 1.0, -1.0]), np.array([0.125, 0.375, 0.5])
     reader = Reader(None, None, None, counts, labels, weights)
-    masses = np.full((3, 2, 3), 0.25)
-    masses[:, 0] = 0.75
+    masses = np.full((1, 3, 2, 3), 0.25)
+    masses[:, :, 0] = 0.75
     asked, each = np.tile(np.arange(3), (3, 1)), weights[:, None] * np.ones((1, 3))
     assert reader.odds(masses, asked, each) == pytest.approx(0.0, abs=1e-14)
-    masses[1, 0, 2] *= np.e
+    masses[:, 1, 0, 2] *= np.e
     assert reader.odds(masses, asked, each) == pytest.approx(np.expm1(0.75))
     each[1:, 2] = 0.0
     assert reader.odds(masses, asked, each) == pytest.approx(0.0, abs=1e-14)
     one = Reader(None, None, None, counts[:2], labels[:2], weights[:2])
-    assert np.isnan(one.odds(masses[:2], asked[:2], each[:2]))
+    assert np.isnan(one.odds(masses[:, :2], asked[:2], each[:2]))
