@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,7 @@ def predicted_seconds(parameters: Any) -> float:
     return PER_AREA * parameters.P * parameters.features + PER_KEY * keys
 
 
+@cache
 def _loss(areas: int) -> Callable[[FloatArray, FloatArray, int], FloatArray]:
     """Lemma A.8 as a function of latents and attention, shape (images, areas), and of m."""
     z, A = sympy.symbols(f"z:{areas}"), sympy.symbols(f"A:{areas}")

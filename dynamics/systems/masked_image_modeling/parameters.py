@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from math import log, nan
 from typing import Annotated, Any
 
@@ -298,12 +299,17 @@ class Parameters:
     @property
     def Delta_eff(self) -> float:  # noqa: N802 (the paper's letter)
         """Information gap at this size, ln rho(0) / ln P; NaN where no local patch has a mate."""
-        from theory.systems.masked_image_modeling.information_gap import rho_at_start
+        return _information_gap(self)
 
-        areas = self.area_ids
-        near = reference(areas, local=True)
-        if near is None or near.own == 1:
-            return nan
-        law = self.z, self.odds
-        rho0 = rho_at_start(areas, near.cluster, near.patch, self.masked, law)
-        return log(rho0) / log(self.P)
+
+@lru_cache(maxsize=256)
+def _information_gap(parameters: Parameters) -> float:
+    from theory.systems.masked_image_modeling.information_gap import rho_at_start
+
+    areas = parameters.area_ids
+    near = reference(areas, local=True)
+    if near is None or near.own == 1:
+        return nan
+    law = parameters.z, parameters.odds
+    rho0 = rho_at_start(areas, near.cluster, near.patch, parameters.masked, law)
+    return log(rho0) / log(parameters.P)

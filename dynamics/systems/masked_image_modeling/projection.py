@@ -191,21 +191,21 @@ class Rows:
         patch, feature = np.nonzero(labels)
         return np.column_stack([row.patches[patch], feature]).astype(np.int64)
 
-    def attention(self, mass: FloatArray) -> dict[str, float]:
-        """Attention of every row by class of areas, and on masked patches.
+    def attention(self, mass: FloatArray) -> dict[str, FloatArray]:
+        """Attention of every row by class of areas, and on masked patches, shape (records,) each.
 
         Parameters
         ----------
-        mass : float array, shape (n,)
+        mass : float array, shape (records, n)
             As `kernels` has it, the mean over clusters.
         """
-        result: dict[str, float] = {}
+        result: dict[str, FloatArray] = {}
         for name, kind, start in zip(self.names, self.types, self.starts, strict=False):
-            ups = mass[start : start + len(kind.ups_names)]
-            phi = mass[start + ups.size : start + ups.size + len(kind.phi_names)]
-            for letter, value in zip(kind.phi_names, phi, strict=True):
-                result[f"{name}_A_{_word(letter)}"] = float(value)
-            result[f"{name}_masked"] = float(ups.sum() - phi.sum())
+            first = start + len(kind.ups_names)
+            ups, phi = mass[:, start:first], mass[:, first : first + len(kind.phi_names)]
+            for letter, values in zip(kind.phi_names, phi.T, strict=True):
+                result[f"{name}_A_{_word(letter)}"] = values
+            result[f"{name}_masked"] = ups.sum(axis=1) - phi.sum(axis=1)
         return result
 
     def orbit_values(self, positions: FloatArray, features: FloatArray) -> Mapping[str, FloatArray]:

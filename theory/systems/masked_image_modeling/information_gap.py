@@ -69,9 +69,8 @@ def initial_rate(
     latents : sequence
         Moments of z of order 0, 1, ..., 4.
     """
-    polynomial = sympy.Poly(sympy.expand(feature_increment(kind)), A_m, A_i, Sigma, z_m, z_i)
     rate = sympy.Integer(0)
-    for (m, i, rest, power_m, power_i), coefficient in polynomial.terms():
+    for (m, i, rest, power_m, power_i), coefficient in _terms(kind):
         inside = [(sizes.own - 1, m), (sizes.this, i)]
         if rest == 0:
             mean = unmasked_moment(inside, P, masked)
@@ -82,6 +81,13 @@ def initial_rate(
         scale = sympy.sympify(P) ** (m + i + 2 * rest)
         rate += coefficient * latents[power_m] * latents[power_i] * mean / scale
     return rate * masked / P
+
+
+@cache
+def _terms(kind: str) -> tuple[tuple[tuple[int, ...], sympy.Expr], ...]:
+    """Powers of A_m, A_i, Sigma, z_m, z_i in each term of an increment, and its coefficient."""
+    increment = sympy.expand(feature_increment(kind))
+    return tuple(sympy.Poly(increment, A_m, A_i, Sigma, z_m, z_i).terms())
 
 
 def family_sizes() -> Sizes:

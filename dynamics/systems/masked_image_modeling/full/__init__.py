@@ -19,7 +19,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from dynamics import codegen
-from dynamics.problem import FloatArray, Layout
+from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.systems.empirical_problem import ALL_SAMPLES, Batch, SampledProblem
 from dynamics.systems.masked_image_modeling import cost
 from dynamics.systems.masked_image_modeling.images import (
@@ -138,16 +138,16 @@ class FullProblem(SampledProblem):
         """
         flat = self.layout.flatten(state)
         slope = self.gradient(flat)
-        order = dict(zip(self.order_names, self.order_parameters(flat, slope), strict=True))
-        risk, excess = self._summary(flat)
-        numbers = np.empty((len(self.rows.types), 2))
-        self.module.row_numbers(self._data, numbers)
+        order = self.order_parameters(flat, slope)[:, None]
+        risk, numbers = self._summary(flat)[None], np.empty((1, len(self.rows.types), 2))
+        self.module.row_numbers(self._data, numbers[0])
+        named = dict(zip(self.order_names, order, strict=True))
         values = self.orbit_values(flat[None, :])
         moved = self.orbit_values(slope[None, :])
         return (
             {name: float(entries.mean()) for name, entries in values.items()}
             | {f"d_{name}": -float(entries.mean()) for name, entries in moved.items()}
-            | row_observables(self.rows, order, numbers, (float(risk), float(excess)))
+            | record_of(row_observables(self.rows, named, numbers, risk), 0)
             | {
                 "rho0": self.rho0,
                 "spread": max(float(np.ptp(entries)) for entries in values.values()),

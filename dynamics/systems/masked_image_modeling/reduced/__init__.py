@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, cached_property
 from math import isqrt
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics import codegen
-from dynamics.problem import CompiledProblem, FloatArray
+from dynamics.problem import CompiledProblem, FloatArray, record_of
 from dynamics.systems.masked_image_modeling.kernels import reduced as kernels
 from dynamics.systems.masked_image_modeling.parameters import Parameters
 from dynamics.systems.masked_image_modeling.presentation import PRESENTATION
@@ -136,18 +135,28 @@ class ReducedPopulation(CompiledProblem):
         ``d_<state>`` is the rate of a state; ``<row>_A_<class>`` the attention from a masked patch
         on the unmasked patches of a class of areas; ``<row>_masked`` that on masked patches.
         """
-        flat = self.layout.flatten(state)
-        slope = self.gradient(flat)
-        order = dict(zip(self.order_names, self.order_parameters(flat, slope), strict=True))
-        risk, excess = self._summary(flat)
-        rows = np.empty((len(self.rows.types), 2))
-        self.module.row_numbers(self._data, rows)
-        mass = self._sums.mass / self.parameters.K
+        return record_of(self.observables_along(self.layout.flatten(state)[None, :]), 0)
+
+    def observables_along(self, states: FloatArray) -> dict[str, FloatArray]:
+        """`observables` of states, shape (records, n): name -> values, shape (records,)."""
+        records, rho0 = len(states), self.rho0  # a pass of its own
+        slopes, mass = np.empty(states.shape), np.empty((records, self._sums.mass.size))
+        order, risk = np.empty((records, len(self.order_names))), np.empty((records, 2))
+        rows = np.empty((records, len(self.rows.types), 2))
+        for k, state in enumerate(states):
+            slopes[k] = self.gradient(state)
+            order[k] = self.order_parameters(state, slopes[k])
+            risk[k] = self._summary(state)
+            self.module.row_numbers(self._data, rows[k])
+            mass[k] = self._sums.mass
+        rates = {f"d_{n}": -rate for n, rate in zip(self.state_names, slopes.T, strict=True)}
+        sizes = {"rho0": rho0, "Delta": self.parameters.Delta, "Delta_eff": self.gap_here}
+        named = dict(zip(self.order_names, order.T, strict=True))
         return (
-            {f"d_{n}": -float(rate) for n, rate in zip(self.state_names, slope, strict=True)}
-            | self.rows.attention(mass)
-            | row_observables(self.rows, order, rows, (float(risk), float(excess)))
-            | {"rho0": self.rho0, "Delta": self.parameters.Delta, "Delta_eff": self.gap_here}
+            rates
+            | self.rows.attention(mass / self.parameters.K)
+            | row_observables(self.rows, named, rows, risk)
+            | {name: np.full(records, value) for name, value in sizes.items()}
         )
 
 
@@ -185,32 +194,33 @@ def reduced_data(table: kernels.Blocks, law: kernels.Law, rows: int) -> kernels.
 
 
 def row_observables(
-    rows: Rows, order: Mapping[str, Any], numbers: FloatArray, risk: tuple[float, float]
-) -> dict[str, float]:
-    """What every problem of this system reports, by name.
+    rows: Rows, order: Mapping[str, FloatArray], numbers: FloatArray, risk: FloatArray
+) -> dict[str, FloatArray]:
+    """What every problem of this system reports of records, by name.
 
     Parameters
     ----------
     rows : Rows
     order : mapping
-        Order parameters.
-    numbers : float array, shape (rows, 2)
+        Order parameters, shape (records,) each.
+    numbers : float array, shape (records, rows, 2)
         L_p - L*_p, and own attention given that a mate is unmasked.
-    risk : (float, float)
+    risk : float array, shape (records, 2)
         Risk, and its excess over the floor, the sum of L*_p.
 
     Returns
     -------
     dict
+        Name -> float array, shape (records,).
     """
-    values = {name: float(value) for name, value in order.items()}
-    for name, (gap, own) in zip(rows.names, numbers, strict=True):
-        values |= {f"{name}_gap": float(gap), f"{name}_own_attention": float(own)}
-    attending = float(rows.many[numbers[:, 1] >= 0.5].sum() / rows.many.sum())
+    values = dict(order)
+    for name, row in zip(rows.names, numbers.swapaxes(0, 1), strict=True):
+        values |= {f"{name}_gap": row[:, 0], f"{name}_own_attention": row[:, 1]}
+    attending = np.where(numbers[:, :, 1] >= 0.5, rows.many, 0).sum(axis=1) / rows.many.sum()
     return values | {
-        "risk": risk[0],
-        "floor": risk[0] - risk[1],
-        "excess": risk[1],
+        "risk": risk[:, 0],
+        "floor": risk[:, 0] - risk[:, 1],
+        "excess": risk[:, 1],
         "patch_association": attending,
     }
 

@@ -296,3 +296,12 @@ def test_rows_of_classes_equal_rows_of_single_patches(system, steps):
             state -= 4.0 * gradient(state)
         expected = np.concatenate([ups[p], phi[p]])
         assert np.abs(state - expected).max() < 1e-12
+
+
+@pytest.mark.parametrize("index", range(5))
+def test_states_read_together_are_read_as_each_alone(system, index):
+    problem = system.ReducedPopulation(cases(system)[index])
+    states = np.random.default_rng(index).normal(size=(4, problem.layout.size))
+    for name, values in problem.observables_along(states).items():
+        found = [problem.observables(state)[name] for state in states]
+        np.testing.assert_array_equal(values, found, err_msg=name)
