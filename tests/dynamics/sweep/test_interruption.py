@@ -15,6 +15,7 @@ import pytest
 from small_sweep import GIVEN, SYSTEM
 
 import dynamics
+from dynamics.cli import main
 from dynamics.results.outcome import KILLED, PENDING, POINT_KINDS
 from dynamics.sweep import point_runner, status, store, worker_pool
 from dynamics.sweep.store import SweepStore
@@ -25,9 +26,9 @@ WORDS = [
 ]
 
 
-def command(out, *more, **options):
+def command(out, *more, program=("-m", "dynamics"), **options):
     return subprocess.Popen(
-        [sys.executable, "-m", "dynamics", *WORDS, "--out", str(out), *more],
+        [sys.executable, *program, *WORDS, "--out", str(out), *more],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
     )  # fmt: skip
 
@@ -52,7 +53,7 @@ def test_a_full_disk_keeps_what_was_done(small, tmp_path, monkeypatch, files):
 
 
 def test_a_killed_worker_costs_its_block_only(small, tmp_path, files):
-    """A worker is killed again and again; what it had is run by others, to the same bytes."""
+    """A worker is killed; what it had is run by others, to the same bytes as in one process."""
     over = threading.Event()
 
     def hunt():
@@ -65,11 +66,12 @@ def test_a_killed_worker_costs_its_block_only(small, tmp_path, files):
     hunter = threading.Thread(target=hunt)
     hunter.start()
     try:
-        dynamics.sweep(SYSTEM, GIVEN, tmp_path / "k.zarr", workers=2, trajectory=5)
+        found = dynamics.sweep(SYSTEM, GIVEN, tmp_path / "k.zarr", workers=2, trajectory=5)
     finally:
         over.set()
         hunter.join()
     assert files(tmp_path / "k.zarr") == files(small[0])
+    assert found.dataset.identical(small[1].dataset)
 
 
 def children():
@@ -79,25 +81,6 @@ def children():
         capture_output=True, text=True, check=False,
     ).stdout  # fmt: skip
     return [int(word) for word in out.split()]
-
-
-def test_workers_import_nothing_from_the_folder_they_start_in(tmp_path):
-    """Model files may be named like modules of Python's own; the program is installed elsewhere."""
-    launcher = tmp_path / "bin" / "attdyn.py"
-    launcher.parent.mkdir()
-    launcher.write_text("from dynamics.cli import main\n\nif __name__ == '__main__':\n    main()\n")
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    for name in ("random", "types", "signal", "enum"):
-        (folder / f"{name}.py").write_text("raise SystemExit('the wrong module')\n")
-    words = "sweep positional_attention --D 8 --C 2 --q 0.2,0.4 --time 5 --workers 1 --json"
-    done = subprocess.run(
-        [sys.executable, str(launcher), *words.split()],
-        capture_output=True, text=True, cwd=folder, check=False,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
-    )  # fmt: skip
-    assert json.loads(done.stdout)["outcomes"] == {"reached horizon": 2}
-    assert done.stderr == ""
 
 
 def test_a_point_that_takes_down_every_worker_is_recorded(monkeypatch, tmp_path):
@@ -128,22 +111,38 @@ def test_an_error_of_the_program_is_not_a_result(monkeypatch):
         dynamics.sweep(SYSTEM, {"D": 8, "C": 2, "time": 5}, workers=0)
 
 
+def installed(tmp_path):
+    """The program, and a folder whose model files are named like modules of Python's own."""
+    launcher, folder = tmp_path / "bin" / "attdyn", tmp_path / "mine"
+    launcher.parent.mkdir()
+    lines = ["import sys", "from dynamics.cli import main"]
+    lines += ["if __name__ == '__main__':", "    sys.exit(main())"]
+    launcher.write_text("\n".join(lines))
+    folder.mkdir()
+    for name in ("random", "types", "signal", "enum"):
+        (folder / f"{name}.py").write_text("raise SystemExit('the wrong module')\n")
+    return str(launcher), folder
+
+
 def test_a_signal_keeps_the_blocks_and_the_same_command_goes_on(tmp_path):
-    out = tmp_path / "i.zarr"
-    running = command(out, "--workers", "1")
+    """Workers import nothing from the folder they start in."""
+    out, (launcher, folder) = tmp_path / "i.zarr", installed(tmp_path)
+    running = command(
+        out, "--workers", "1", program=[launcher], cwd=folder,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
+    )  # fmt: skip
     while not list(out.glob("done/c/*")) and running.poll() is None:
         time.sleep(0.02)
     running.send_signal(signal.SIGINT)
     told, said = running.communicate(timeout=60)
+    assert "the wrong module" not in said
     assert running.returncode == 130
     assert "the same command goes on" in said
     assert json.loads(told)["complete"] is False
     data = dynamics.load(out).dataset
     assert (data["outcome"] == PENDING).any()
     assert (data["outcome"] != PENDING).any()
-    again = command(out, "--workers", "1")
-    again.communicate(timeout=100)
-    assert again.returncode == 0
+    assert main([*WORDS, "--out", str(out), "--workers", "0"]) == 0
     assert status(out)["done"] == status(out)["blocks"]
 
 

@@ -84,13 +84,13 @@ def test_workers_are_told_the_file_and_refuse_another(mine):
         elsewhere()
 
 
-def swept(mine, tmp_path, **more):
-    """``attdyn sweep my.py`` with two workers of its own."""
+def swept(mine, tmp_path, workers, **more):
+    """``attdyn sweep my.py`` with workers of its own."""
     import os
 
     return subprocess.run(
-        [sys.executable, "-m", "dynamics", "sweep", mine.name, *WORDS, "--workers", "2",
-         "--out", "s.zarr"],
+        [sys.executable, "-m", "dynamics", "sweep", mine.name, *WORDS,
+         "--workers", str(workers), "--out", "s.zarr"],
         capture_output=True, text=True, cwd=tmp_path, check=False,
         env=os.environ | file_engine.elsewhere(tmp_path) | more,
     )  # fmt: skip
@@ -98,14 +98,14 @@ def swept(mine, tmp_path, **more):
 
 @pytest.mark.long
 def test_workers_find_the_file_again(mine, tmp_path, files):
-    done = swept(mine, tmp_path)
+    done = swept(mine, tmp_path, 2)
     assert (done.returncode, done.stderr) == (0, "")
     dynamics.sweep(mine, GIVEN, tmp_path / "here.zarr", workers=0)
     assert files(tmp_path / "s.zarr") == files(tmp_path / "here.zarr")
 
 
 def test_a_file_that_workers_see_changed_ends_the_sweep_in_one_line(mine, tmp_path):
-    done = swept(mine, tmp_path, **{file_engine.PRETEND: "another"})
+    done = swept(mine, tmp_path, 1, **{file_engine.PRETEND: "another"})
     assert done.returncode == 2
     assert done.stderr == "attdyn: model 'my.py' was changed since the sweep began: loss\n"
     assert status(tmp_path / "s.zarr")["done"] == 0

@@ -64,13 +64,6 @@ def test_the_whole_population_too():
     assert "configurations" in refused.reasons[1,]
 
 
-def test_workers_and_this_process_write_the_same_bytes(small, tmp_path, files):
-    out, found = small
-    other = dynamics.sweep(SYSTEM, GIVEN, tmp_path / "t.zarr", workers=2, trajectory=5)
-    assert files(out) == files(tmp_path / "t.zarr")
-    assert found.dataset.identical(other.dataset)
-
-
 class Two(InProcess):
     """Two workers that run every call at once, and what they were given."""
 
