@@ -73,8 +73,9 @@ class Words:
             for direction in directions:
                 centre = spot + direction * (half + distance)
                 covered = centre + spread
-                gaps = np.hypot(*(covered[:, None, :] - occupied[None, :, :]).transpose(2, 0, 1))
-                room = min(float(gaps.min()), ENOUGH) - distance / 6
+                near = occupied[(np.abs(occupied - centre) <= half + ENOUGH).all(axis=1)]
+                gaps = np.hypot(*(covered[:, None, :] - near[None, :, :]).transpose(2, 0, 1))
+                room = float(gaps.min(initial=ENOUGH)) - distance / 6
                 room -= 1.0 * bool((covered < 0.005).any() or (covered > 0.995).any())
                 room -= 1.0 * any((np.abs(centre - c) < half + h).all() for c, h in self._boxes)
                 if room > best:

@@ -15,10 +15,9 @@ from dynamics.plotting.arrays import matrix_entries
 @pytest.fixture(scope="module")
 def result():
     system = dynamics.load_system("positional_attention")
-    default_run = system.default_runs["compare"]
-    parameters = system.Parameters(**default_run.parameters)
+    parameters = system.Parameters(**system.default_runs["compare"].parameters)
     problems = system.ReducedPopulation(parameters), system.FullPopulation(parameters)
-    return dynamics.compare(*problems, default_run.eta, default_run.steps)
+    return dynamics.compare(*problems, eta=0.1, steps=9000)
 
 
 def lines(panel, marked):
@@ -113,7 +112,7 @@ def test_every_picture_of_runs_states_the_parameters(result, seeds):
         law = law or seeds.reduced.parameters
         assert f"$D = {law['D']}$" in above(axes)
         assert rf"$\nu = {style.number(law['nu'])}$" in above(axes)
-    assert r"$\eta = 0.03$" in above(plotting.attention(result.full))
+    assert r"$\eta = 0.1$" in above(plotting.attention(result.full))
     assert "$N = 80$" in above(plotting.training(seeds.full))
 
 
