@@ -41,7 +41,7 @@ SMALL = {
     "07_shallow_vit": {
         "neurons": 20, "steps": 20, "trials": 2, "alphas": (0.3, 0.4), "samples": (2, 4),
         "lemmas": ("Lemma 3",), "claims": ["Section 4.1, initialization"],
-        "run_options": {"seeds": 1, "samples": 10, "steps": 40},
+        "run_options": {"seeds": 1, "samples": 3, "steps": 40},
         "curve_options": {
             "families": ("rest", "constant"), "seeds": 1, "steps": 2000, "workers": 0,
         },
