@@ -85,7 +85,6 @@ class Layout:
         InvalidRequest
             If it is neither.
         """
-        expected = ", ".join(f"{n} {s}" for n, s in zip(self.names, self.shapes, strict=True))
         try:
             if isinstance(state, np.ndarray):
                 flat = state.astype(np.float64).reshape(-1)
@@ -94,11 +93,17 @@ class Layout:
                 each = [np.asarray(part, dtype=np.float64).ravel() for part in parts]
                 flat = np.concatenate(each or [np.empty(0)])
         except (TypeError, ValueError):
-            allowed = f"{self.size} numbers ({expected})"
+            allowed = f"{self.size} numbers ({self._expected})"
             refuse("state", state, "is not of numbers", allowed, "problem.initial_state")
         if flat.size != self.size:
-            raise InvalidRequest(f"a state has {self.size} entries ({expected}), not {flat.size}")
+            has = f"a state has {self.size} entries ({self._expected})"
+            raise InvalidRequest(f"{has}, not {flat.size}")
         return flat
+
+    @property
+    def _expected(self) -> str:
+        """The parts of a state and their shapes, in words."""
+        return ", ".join(f"{n} {s}" for n, s in zip(self.names, self.shapes, strict=True))
 
     def per_entry(self, per_group: tuple[float, ...]) -> FloatArray:
         """One value per parameter group, repeated for every entry of it."""

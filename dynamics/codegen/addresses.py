@@ -213,9 +213,11 @@ class AddressedModel:
             numba.set_num_threads(threads)
 
     def with_data(self, data: Any) -> AddressedModel:
-        """The same functions on other data of the same types."""
-        memory = np.zeros_like(self.memory)
-        memory[0] = _words(data)
+        """The same functions on other data of the same types, of which some parts may be shared."""
+        memory = self.memory.copy()
+        for name, before, part in zip(memory.dtype.names, self.data, data, strict=True):
+            if part is not before:
+                memory[name][0] = _words(part)
         other = AddressedModel(self.entries, data, memory, self.threaded)
         other._table[:DATA] = self._table[:DATA]
         return other
