@@ -1,3 +1,5 @@
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -16,30 +18,36 @@ def hardest(problem):
     return run.states[np.argmin(np.where(kept, limits, np.inf))]
 
 
-@pytest.mark.parametrize("settings", CASES)
-def test_period_two_is_observed_where_it_is_predicted(system, settings, capsys):
+@cache
+def onset(**settings):
+    """A problem, its hardest state and what sets in there."""
+    system = dynamics.load_system("positional_attention")
     problem = system.ReducedPopulation(system.Parameters(**settings))
-    found = dynamics.onsets(problem, hardest(problem))
+    start = hardest(problem)
+    return problem, start, dynamics.onsets(problem, start)
+
+
+@pytest.mark.parametrize("settings", CASES)
+def test_period_two_is_observed_where_it_is_predicted(settings, capsys):
+    _, _, found = onset(**settings)
     assert found.period_two == pytest.approx(found.limit, rel=0.01)
     assert found.period_two < found.non_finite < 2 * found.limit
     with capsys.disabled():
         print(f"\n{settings or 'default'}: {found}")
 
 
-def test_a_run_at_the_onset_of_non_finite_values_diverges(system):
+def test_a_run_at_the_onset_of_non_finite_values_diverges():
     """With the driver, a little above and a little below."""
-    problem = system.ReducedPopulation(system.Parameters())
-    start = hardest(problem)
-    found = dynamics.onsets(problem, start)
+    problem, start, found = onset()
     above = dynamics.descend(problem, 1.01 * found.non_finite, 4000, initial=start)
     below = dynamics.descend(problem, 0.99 * found.non_finite, 4000, initial=start)
     assert above.outcome.kind == "diverged"
     assert below.outcome.kind == "oscillating"
 
 
-def test_branches_are_one_then_two_then_none(system):
-    problem = system.ReducedPopulation(system.Parameters())
-    found = dynamics.branches(problem, hardest(problem), "alpha", count=40)
+def test_branches_are_one_then_two_then_none():
+    problem, start, _ = onset()
+    found = dynamics.branches(problem, start, "alpha", count=40)
     several = [np.unique(np.round(row, 4)).size for row in found.values]
     calm = found.etas < 0.99 * found.onsets.limit
     period = (found.etas > 1.02 * found.onsets.limit) & (found.etas < found.onsets.non_finite)

@@ -12,8 +12,12 @@ SMALL = SYSTEM.Parameters(D=8, C=2, q=0.5)
 QUICK = {"time": 1e3, "starts": 1, "grid": 6}
 
 
-def test_both_planes_by_default():
-    drawing = draw(SYSTEM, "plane", SMALL, options=QUICK)
+@pytest.fixture(scope="module")
+def drawing():
+    return draw(SYSTEM, "plane", SMALL, options=QUICK)
+
+
+def test_both_planes_by_default(drawing):
     assert list(drawing.data) == ["gamma-rho", "alpha-gamma"]
     left, right = drawing.axes
     assert (left.get_xlabel(), left.get_ylabel()) == (r"$\gamma$", r"$\rho$")
@@ -23,13 +27,20 @@ def test_both_planes_by_default():
     assert drawing.data["alpha-gamma"]["hidden"] == {"rho": "run"}
 
 
-def test_what_is_drawn_is_what_is_told():
-    drawing = draw(SYSTEM, "plane", SMALL, options=QUICK | {"plane": "alpha-gamma"})
-    (told,) = drawing.data.values()
-    drawn = [line.get_xydata() for line in drawing.axes[0].lines]
-    for line in told["nullclines"].values():
-        for branch in line["branches"]:
+def test_what_is_drawn_is_what_is_told(drawing):
+    for axes, told in zip(drawing.axes, drawing.data.values(), strict=True):
+        drawn = [line.get_xydata() for line in axes.lines]
+        branches = [each for line in told["nullclines"].values() for each in line["branches"]]
+        assert branches
+        for branch in branches:
             assert any(np.array_equal(branch, shown) for shown in drawn)
+
+
+def test_one_plane_alone_can_be_asked_for():
+    alone = draw(SYSTEM, "plane", SMALL, options=QUICK | {"plane": "gamma-rho", "grid": 4})
+    assert list(alone.data) == ["gamma-rho"]
+    (axes,) = alone.axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (r"$\gamma$", r"$\rho$")
 
 
 def test_an_unknown_plane_is_refused():
