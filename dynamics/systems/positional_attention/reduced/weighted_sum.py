@@ -117,13 +117,17 @@ class WeightedSum(Expectation):
 
         The value is the kernels', or that of the longer floats where these refuse one.
         """
+        if self.samples is None:
+            return self._certified(state, self._shares(state))
+        weight, (each, sizes) = self.configurations.probability, self.contributions(state)
+        spread = self._standard_error(each)
+        return {"value": each @ weight, "gross": sizes @ weight, "standard_error": spread}
+
+    def _certified(self, state: FloatArray, table: rounding.Shares) -> dict[str, FloatArray]:
+        """Value, gross and bound of a sum over all of its configurations."""
         rows, share = self.configurations, np.append(self.data.share, 1.0)
         weight, count = rows.probability, rows.index.shape[1]
-        if self.samples is not None:
-            each, sizes = self.contributions(state)
-            spread = self._standard_error(each)
-            return {"value": each @ weight, "gross": sizes @ weight, "standard_error": spread}
-        table, total = self._shares(state), np.zeros((4, 4), np.longdouble)
+        total = np.zeros((4, 4), np.longdouble)
         for first in range(0, count, BLOCK):
             block = slice(first, first + BLOCK)
             terms = rounding.terms(table, rows.index[:, block])
@@ -186,7 +190,8 @@ class Truncated(WeightedSum):
     @IN_SILENCE
     def certify(self, state: FloatArray) -> dict[str, FloatArray]:
         """Value, gross and bound: of rounding, and of what is left out, by the largest terms."""
-        kept, table, index = super().certify(state), self._shares(state), self.configurations.index
+        table, index = self._shares(state), self.configurations.index
+        kept = self._certified(state, table)
         size = np.abs(table.values) + table.errors
         signal = size[:, index[0, 0] // size.shape[2]]
         reach = (signal + (len(index) - 1) * size.max(axis=1)).max(axis=1)
