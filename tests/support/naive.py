@@ -3,6 +3,7 @@
 Nothing here imports the code it checks.
 """
 
+import functools
 import itertools
 import math
 
@@ -76,7 +77,7 @@ def reduced(parameters, state, digits=40):
     """
     with mpmath.workdps(digits):
         D, C, p = parameters.D, parameters.C, parameters.p
-        q, nu, beta, s = (mpmath.mpf(getattr(parameters, n)) for n in ("q", "nu", "beta", "scale"))
+        nu, beta, s = (mpmath.mpf(getattr(parameters, n)) for n in ("nu", "beta", "scale"))
         alpha, gamma, rho = map(mpmath.mpf, map(float, state))
         e = [mpmath.exp(s * value) for value in (beta, gamma, rho)]
         total = e[0] + (C - 1) * e[1] + (D - C) * e[2]
@@ -107,6 +108,28 @@ def reduced(parameters, state, digits=40):
                     out[k] += count * steep * D * alpha * moved
             return out
 
+        cache, risk, gradient = {}, mpmath.mpf(0), [mpmath.mpf(0)] * 3
+        for chosen, chance in configurations(D, C, parameters.q, parameters.random_sets, digits):
+            total_sum = C + sum(a - b for a, b in chosen)
+            parts = [(C, 0), *chosen]
+            for kind in parts:
+                if (kind, total_sum) not in cache:
+                    cache[kind, total_sum] = share(*kind, total_sum)
+            rows = zip(*(cache[kind, total_sum] for kind in parts), strict=True)
+            margin, *slopes_of_margin = map(mpmath.fsum, rows)
+            grown = mpmath.exp(-margin)
+            risk += chance * mpmath.log1p(grown)
+            weight = chance * grown / (1 + grown)
+            gradient = [g - weight * d for g, d in zip(gradient, slopes_of_margin, strict=True)]
+        counts = (1, D * (C - 1), D * (D - C))
+        return risk, [g / n for g, n in zip(gradient, counts, strict=True)]
+
+
+@functools.lru_cache(maxsize=16)
+def configurations(D, C, q, random_sets, digits):
+    """Multisets of the types (a, b) of the sets without signal, and the chance of each."""
+    with mpmath.workdps(digits):
+        q = mpmath.mpf(q)
         types = [(a, b) for a in range(C + 1) for b in range(C + 1 - a)]
         law = {
             (a, b): mpmath.mpf(math.factorial(C))
@@ -115,26 +138,17 @@ def reduced(parameters, state, digits=40):
             * (1 - q) ** (C - a - b)
             for a, b in types
         }
-        if parameters.random_sets == "mixed":
+        if random_sets == "mixed":
             types = [kind for kind in types if C not in kind]
             law = {kind: law[kind] / (1 - 2 * (q / 2) ** C) for kind in types}
-        cache, risk, gradient = {}, mpmath.mpf(0), [mpmath.mpf(0)] * 3
+        found = []
         for chosen in itertools.combinations_with_replacement(types, D // C - 1):
-            total_sum = C + sum(a - b for a, b in chosen)
             chance = mpmath.mpf(math.factorial(len(chosen)))
             for kind in set(chosen):
                 many = chosen.count(kind)
                 chance *= law[kind] ** many / math.factorial(many)
-            parts = [(C, 0), *chosen]
-            for kind in parts:
-                if (kind, total_sum) not in cache:
-                    cache[kind, total_sum] = share(*kind, total_sum)
-            summed = [sum(cache[k, total_sum][i] for k in parts) for i in range(4)]
-            risk += chance * mpmath.log1p(mpmath.exp(-summed[0]))
-            weight = chance / (1 + mpmath.exp(summed[0]))
-            gradient = [g - weight * d for g, d in zip(gradient, summed[1:], strict=True)]
-        counts = (1, D * (C - 1), D * (D - C))
-        return risk, [g / n for g, n in zip(gradient, counts, strict=True)]
+            found.append((chosen, chance))
+        return found
 
 
 def orbits(sets, size):

@@ -26,12 +26,11 @@ def test_reduced_equals_full_over_3000_steps(system, D, C, q):
 
 
 def test_all_events_agree(system):
-    default_run = system.default_runs["compare"]
-    parameters = system.Parameters(**default_run.parameters)
+    parameters = system.Parameters(**system.default_runs["compare"].parameters)
     labels = np.random.default_rng(0).permutation(np.repeat(np.arange(3), 3))
     full = system.FullPopulation(parameters, Partition(labels))
     reduced = system.ReducedPopulation(parameters)
-    result = dynamics.compare(reduced, full, default_run.eta, default_run.steps)
+    result = dynamics.compare(reduced, full, eta=0.1, steps=9000)
     for name, first in result.events["reduced"].items():
         assert first, name
         assert first.step == result.events["full"][name].step, name

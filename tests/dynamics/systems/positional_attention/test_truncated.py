@@ -38,7 +38,7 @@ def test_the_bound_is_never_violated(system):
         whole = system.ReducedPopulation(parameters, "exact")
         dropped = 10 ** draw.uniform(-8, -1)
         part = system.ReducedPopulation(parameters, "truncated", 1e12, dropped=dropped)
-        for _ in range(20):
+        for _ in range(8):
             scale = 10 ** draw.uniform(-2, 1)
             state = scale * draw.normal(size=3) * np.array([0.3, 1.0, 0.5])
             found, reference = part.error_bound(state), whole.error_bound(state)
@@ -81,15 +81,16 @@ def test_a_fixed_truncation_ends_where_its_certificate_is_lost(system):
 def test_rare_configurations_decide_whether_alpha_rises_again(system):
     """D=32 C=8 q=0.25: a truncation invents an Event III; its certificate was lost long before."""
     parameters = system.Parameters(D=32, C=8, q=0.25, nu=1e-4)
-    whole = dynamics.flow(system.ReducedPopulation(parameters, "exact"), time=1e9)
+    whole = dynamics.flow(system.ReducedPopulation(parameters, "exact"), time=1e9, record=20)
     assert not whole.events["event_III"]
     assert whole.final_state[0] == pytest.approx(0.049, abs=1e-3)
     cut = {"expectation": "truncated", "dropped": 8e-6}
     part = system.ReducedPopulation(parameters, tolerance=1e12, **cut)
-    followed = dynamics.flow(part, time=1e9)
+    followed = dynamics.flow(part, time=1e9, record=20)
     assert followed.events["event_III"].time == pytest.approx(1.11e7, rel=0.01)
     assert followed.final_state[0] > 0.3
-    honest = dynamics.flow(system.ReducedPopulation(parameters, tolerance=1e-2, **cut), time=1e9)
+    finer = system.ReducedPopulation(parameters, tolerance=1e-2, **cut)
+    honest = dynamics.flow(finer, time=1e9, record=20)
     assert honest.outcome.kind == "certificate lost"
     assert honest.outcome.time < 100.0
 
