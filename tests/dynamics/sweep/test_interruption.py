@@ -131,10 +131,13 @@ def test_a_signal_keeps_the_blocks_and_the_same_command_goes_on(tmp_path):
         out, "--workers", "1", program=[launcher], cwd=folder,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
     )  # fmt: skip
-    while not list(out.glob("done/c/*")) and running.poll() is None:
-        time.sleep(0.02)
-    running.send_signal(signal.SIGINT)
-    told, said = running.communicate(timeout=60)
+    try:
+        while not list(out.glob("done/c/*")) and running.poll() is None:
+            time.sleep(0.02)
+        running.send_signal(signal.SIGINT)
+        told, said = running.communicate(timeout=60)
+    finally:
+        running.kill()
     assert "the wrong module" not in said
     assert running.returncode == 130
     assert "the same command goes on" in said
