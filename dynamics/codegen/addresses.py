@@ -215,7 +215,7 @@ class AddressedModel:
     def with_data(self, data: Any) -> AddressedModel:
         """The same functions on other data of the same types, of which some parts may be shared."""
         memory = self.memory.copy()
-        for name, before, part in zip(memory.dtype.names, self.data, data, strict=True):
+        for name, before, part in zip(memory.dtype.names or (), self.data, data, strict=True):
             if part is not before:
                 memory[name][0] = _words(part)
         other = AddressedModel(self.entries, data, memory, self.threaded)
