@@ -121,7 +121,7 @@ def test_points_that_short_samples_do_not_have_are_left_out():
     ],
 )
 def test_where_nothing_was_fitted_the_caption_says_so(name, axis, tmp_path):
-    few = QUICK | {"samples": (2, 4)} | axis
+    few = QUICK | {"samples": (2, 4), "trials": 1} | axis
     drawing = draw(SYSTEM, name, user_parameters={"m": 40, "L": 40}, options=few)
     assert "nan" not in drawing.caption
     assert "not fitted (too few values)" in drawing.caption
