@@ -143,11 +143,8 @@ def explicit(
     values : mapping
         Matrix symbol -> explicit matrix of that size.
     """
-    entries: dict[Any, Any] = {}
-    for symbol, value in values.items():
-        sized = symbol.subs(sizes)
-        entries |= {sized[i, j]: value[i, j] for i, j in np.ndindex(*value.shape)}
-    return sympy.Matrix(expression.subs(sizes).doit().as_explicit()).xreplace(entries)
+    entries = {symbol.subs(sizes): value.as_immutable() for symbol, value in values.items()}
+    return sympy.Matrix(expression.subs(sizes).doit().xreplace(entries).doit())
 
 
 def free(symbol: Expr, sizes: Mapping[Any, int]) -> sympy.Matrix:
