@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import sympy
 
+from dynamics.codegen.programs import compiled_program
 from theory.tracing import to_sympy
 
 
@@ -14,7 +15,7 @@ def trace(function, *arguments):
 
 def in_jax(function, *arguments):
     with jax.enable_x64(True):
-        return np.asarray(jax.jit(function)(*arguments))
+        return np.asarray(compiled_program(jax, function)(*arguments))
 
 
 def symbols(shape, name="x", **assumptions):

@@ -80,8 +80,8 @@ CASES = {
         "log",
     ),
     "diverged": ("ReducedPopulation", (8, 2, 0.5), (), 0.3, 2000, 1),
-    "samples": ("FullEmpirical", (16, 4, 0.25), (2000, 3), (0.02, 0.01), 3000, 100),
-    "batches": ("FullEmpirical", (8, 2, 0.5), (110, 3), 0.02, 5000, "log"),
+    "samples": ("FullEmpirical", (16, 4, 0.25), (300, 3), (0.02, 0.01), 3000, 100),
+    "batches": ("FullEmpirical", (8, 2, 0.5), (110, 3), 0.02, 3000, "log"),
 }
 BATCHES = {"batches": {"batch": 30}}
 
