@@ -26,7 +26,6 @@ from collections.abc import Callable, Mapping
 from functools import cache, reduce
 from typing import Any
 
-import numpy as np
 import sympy
 from sympy import HadamardProduct, MatrixSymbol, OneMatrix, Trace
 from sympy.matrices.expressions import MatAdd, MatMul
