@@ -130,8 +130,9 @@ def _steps(make: Any, law: Any, seed: int, eta: float) -> float:
     return float("nan") if step is None else float(step)
 
 
-def _steps_of(study: Study, laws: Sequence[Any], eta: float = ETA, few: int = SEEDS) -> FloatArray:
-    """Steps of every law and seed; undecided where zero training loss is not reached."""
+def _steps_of(study: Study, laws: Sequence[Any], eta: float = ETA, few: int = 0) -> FloatArray:
+    """Steps of every law and of `SEEDS` seeds or so many; undecided where some never end."""
+    few = few or SEEDS
     seeds, eta = study.seeds(few, 3 * few), study.rate(eta)
     steps = np.array([steps_to_zero(study.system, law, seeds, eta) for law in laws])
     if not np.isfinite(steps).all():

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 
 import numpy as np
@@ -82,6 +83,7 @@ def named(orbits: Classes) -> dict[str, IntArray]:
     }
 
 
+@cache
 def scalars(M: int) -> tuple[str, ...]:
     """Names of the attention scalars of M patterns: 16, or 13 where M = 3 and no pair is kl."""
     orbits = classes(pattern_group(M))
