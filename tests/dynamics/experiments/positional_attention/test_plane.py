@@ -14,7 +14,10 @@ QUICK = {"time": 1e3, "starts": 1, "grid": 6}
 
 @pytest.fixture(scope="module")
 def drawing():
-    return draw(SYSTEM, "plane", SMALL, options=QUICK)
+    """Both planes, on fewer levels of the slow manifold: what it is, is asked in the analysis."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dynamics.analysis.phase_portrait.plane.ARROWS", 8)
+        return draw(SYSTEM, "plane", SMALL, options=QUICK)
 
 
 def test_both_planes_by_default(drawing):

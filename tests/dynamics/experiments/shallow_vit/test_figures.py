@@ -28,9 +28,10 @@ def test_figures_of_success_show_what_was_measured(tmp_path):
         SYSTEM, [iterations.law_at(_with(given), "rest", 0.35)], 0, 3, (2, 24)
     )
     np.testing.assert_array_equal(share[0], loop.share[0])
-    sigma = draw(SYSTEM, "1b", user_parameters=given, options=QUICK | {"sigmas": (0.0, 0.5)})
+    once = QUICK | {"trials": 1}
+    sigma = draw(SYSTEM, "1b", user_parameters=given, options=once | {"sigmas": (0.0, 0.5)})
     assert "Exponent of N50 in 1/(1 - sigma)" in sigma.caption
-    both = draw(SYSTEM, "3", user_parameters=given, options=QUICK | {"alphas": (0.15, 0.3, 0.6)})
+    both = draw(SYSTEM, "3", user_parameters=given, options=once | {"alphas": (0.15, 0.3, 0.6)})
     assert both.data["trained"]["share"].shape == (3, 2)
     for name, one in (("a", drawing), ("b", sigma), ("c", both)):
         assert plotting.write(one.axes, tmp_path / f"{name}.png").stat().st_size > 10_000
