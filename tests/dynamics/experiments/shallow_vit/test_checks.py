@@ -162,10 +162,10 @@ def test_lemma_3_and_the_printed_start_at_other_parameters():
 
 
 def test_generalization_rests_on_training(monkeypatch):
-    for name, value in (("STEPS", 200), ("TRIALS", 3)):
+    for name, value in (("STEPS", 200), ("TRIALS", 2)):
         monkeypatch.setattr(inequalities, name, value)
     monkeypatch.setattr(complexity, "STEPS", 200)
-    monkeypatch.setattr(samples, "TRIALS", 4)
+    monkeypatch.setattr(samples, "TRIALS", 2)
     law = SYSTEM.Parameters(m=200, L=20, alpha_star=0.6, alpha_confusion=0.1, data="fixed_disc")
     claims = ("Theorem 1, generalization", "Equation (9)")
     assert verdicts(SYSTEM, *claims, parameters=law) == [True, True]
