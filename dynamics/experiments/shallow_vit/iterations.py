@@ -130,9 +130,11 @@ def _steps(make: Any, law: Any, seed: int, eta: float) -> float:
     return float("nan") if step is None else float(step)
 
 
-def _steps_of(study: Study, laws: Sequence[Any], eta: float = ETA, few: int = 0) -> FloatArray:
-    """Steps of every law and of `SEEDS` seeds or so many; undecided where some never end."""
-    few = few or SEEDS
+def _steps_of(
+    study: Study, laws: Sequence[Any], eta: float = ETA, few: int | None = None
+) -> FloatArray:
+    """Steps of every law and seed, `SEEDS` by default; undecided where zero loss is not reached."""
+    few = SEEDS if few is None else few
     seeds, eta = study.seeds(few, 3 * few), study.rate(eta)
     steps = np.array([steps_to_zero(study.system, law, seeds, eta) for law in laws])
     if not np.isfinite(steps).all():

@@ -18,7 +18,7 @@ from dynamics.systems.shallow_vit.projection import Reader
 from theory.systems.shallow_vit.notation import EVENTS, NOTATION, ORDER_PARAMETERS, RATES
 
 TOGETHER = 1 << 15
-"""Numbers of the states and attentions that are read at once: what is made of them is cached."""
+"""Numbers of the states and attentions that are read at once: they fit a processor's cache."""
 PRESENTATION = Presentation(
     title="Shallow Vision Transformer, hinge loss (Li, Wang, Liu, Chen 2023)",
     notation=NOTATION,

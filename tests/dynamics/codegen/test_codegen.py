@@ -35,7 +35,13 @@ def run(code, **environment):
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("code", [STEP, pytest.param(STEP + FLOW, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(STEP, id="descent"),
+        pytest.param(STEP + FLOW, id="flow", marks=pytest.mark.long),
+    ],
+)
 def test_a_second_process_compiles_nothing(tmp_path, code):
     first = run(code, ATTDYN_CACHE_DIR=str(tmp_path))
     assert first[:6] == ["0", "1", "0", "0", "0", "0"]
