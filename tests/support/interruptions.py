@@ -7,14 +7,14 @@ import sys
 import time
 from pathlib import Path
 
-from dynamics.training import gradient_descent as run
+from dynamics.training import descent_run as run
 
 SLOWLY = """
 import sys, time
 from dynamics import cli
 from dynamics.cli import folders
 from dynamics.training import checkpoint, progress
-from dynamics.training import gradient_descent as run
+from dynamics.training import descent_run as run
 progress.DELAY = 0.0
 checkpoint.SECONDS = checkpoint.SHARE = 0.0
 run.LARGEST_CHUNK = 256

@@ -8,8 +8,7 @@ import pytest
 from runs import same
 
 import dynamics
-from dynamics.training import checkpoint
-from dynamics.training import gradient_descent as run_module
+from dynamics.training import checkpoint, descent_run, gradient_descent
 from dynamics.training.checkpoint import Checkpoint
 from dynamics.training.event_detection import Detector, Oscillation
 from dynamics.validation import InvalidRequest
@@ -23,13 +22,13 @@ class KilledError(BaseException):
 
 @pytest.fixture(autouse=True)
 def short_chunks(monkeypatch):
-    monkeypatch.setattr(run_module, "LARGEST_CHUNK", 512)
+    monkeypatch.setattr(descent_run, "LARGEST_CHUNK", 512)
 
 
 @contextmanager
 def cut(chunk, how):
     """Do something after so many chunks of what runs inside."""
-    advance, count = run_module.Run._advance, iter(range(10**6))
+    advance, count = descent_run.Run._advance, iter(range(10**6))
 
     def counted(self, last):
         advance(self, last)
@@ -37,7 +36,7 @@ def cut(chunk, how):
             how()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_module.Run, "_advance", counted)
+        patch.setattr(descent_run.Run, "_advance", counted)
         yield
 
 
@@ -142,7 +141,7 @@ def test_interruption_while_observables_are_computed_can_be_resumed(
             interrupt()
             return problem.observables_of_records(*arguments)
 
-    monkeypatch.setattr(run_module, "TOGETHER", 0)  # one record after the other
+    monkeypatch.setattr(gradient_descent, "TOGETHER", 0)  # one record after the other
     path = tmp_path / "run"
     run = dynamics.descend(Slow(), eta, 3000, 1, checkpoint=path)
     assert run.outcome.kind == "interrupted"

@@ -55,19 +55,6 @@ def test_records_do_not_change_the_run_nor_its_events(problem):
                 np.testing.assert_array_equal(event.state, every.states[event.step])
 
 
-def test_where_chunks_are_cut_changes_nothing(problem, monkeypatch):
-    from importlib import import_module
-
-    reference = dynamics.descend(problem, eta=0.02, steps=5000, record=7)
-    monkeypatch.setattr(import_module("dynamics.training.gradient_descent"), "LARGEST_CHUNK", 37)
-    run = dynamics.descend(problem, eta=0.02, steps=5000, record=7)
-    np.testing.assert_array_equal(run.states, reference.states)
-    for name, event in reference.events.items():
-        assert event.step == run.events[name].step
-    assert run.reasons == reference.reasons
-    assert run.outcome == reference.outcome
-
-
 def test_a_run_from_where_another_ended_continues_it(problem):
     whole = dynamics.descend(problem, eta=0.02, steps=400)
     half = dynamics.descend(problem, eta=0.02, steps=150)

@@ -32,7 +32,8 @@ from theory.symmetry import Partition
 from theory.systems.positional_attention.data_law import MIXED, SetLaw, bayes_error
 
 CACHE = 1 << 20
-"""Bytes of a block of samples, which is read twice."""
+"""Bytes of a block of samples, which is read twice; half of them where it has fewer samples than
+patches, as D times D numbers are then what the products beside it read most."""
 WIDE = 64
 """Patches from which on rows of A are worth sharing among threads."""
 WIDTHS = (128, 64, 32, 16, 8)
@@ -192,7 +193,8 @@ def block_width(size: int, depth: int, itemsize: int, batch: int) -> int:
     batch : int
         Samples of a mini-batch.
     """
-    fitting = (width for width in WIDTHS if width * size * depth * itemsize <= CACHE)
+    rooms = {width: CACHE if width >= size else CACHE // 2 for width in WIDTHS}
+    fitting = (w for w, room in rooms.items() if w * size * depth * itemsize <= room)
     return min(batch, next(fitting, WIDTHS[-1]))
 
 

@@ -9,7 +9,7 @@ from runs import same
 import dynamics
 from dynamics.systems.empirical_problem import Batch
 from dynamics.systems.shallow_vit.reduced.recursions import slopes_of
-from dynamics.training import gradient_descent as run
+from dynamics.training import descent_run as run
 
 LAW = {"m": 24, "L": 12, "alpha_confusion": 0.1, "d": 6, "noise": 0.0, "data": "fixed_disc"}
 VIEWS = ["ReducedPopulation", "FullPopulation", "FullEmpirical"]

@@ -1,0 +1,212 @@
+r"""The loop of gradient descent, :math:`\theta \leftarrow \theta - \eta g(\theta)`.
+
+The steps themselves are made by the compiled loop of `dynamics.codegen.kernels.advance`, in chunks.
+In a chunk every step is tracked for the events; between chunks `Run` keeps the records, looks for
+the events and, where the state is small, compares the learning rate with the stability limit. What
+is done around a run, from the request to its `Trajectory`, is `dynamics.training.gradient_descent`.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynamics.problem import SMALL, FloatArray, Problem
+from dynamics.training.event_detection import Detector, Oscillation
+from dynamics.training.stability_limit import stability_limit
+
+SECONDS_PER_CHUNK = 0.2
+FIRST_CHUNK = 64
+LARGEST_CHUNK = 1 << 12
+NEAR_LIMIT = 0.8
+"""Part of the stability limit from which a learning rate is warned of."""
+BETWEEN_CHECKS = 1.25
+"""Factor in the step from one check of the stability limit to the next: it moves with log time."""
+NEVER = 1 << 62
+"""First check of states too large for one, so that it cuts no chunks."""
+
+
+class _Pass(NamedTuple):
+    """What a run knows of a state by one gradient there.
+
+    Attributes
+    ----------
+    step : int
+    order_parameters : float array
+    noted : float array
+        What is noted beside the states of records; NaN where that takes another pass.
+    moves : bool
+        Whether the next step changes the state, or leaves what is finite.
+    """
+
+    step: int
+    order_parameters: FloatArray
+    noted: FloatArray
+    moves: bool
+
+
+class Run:
+    """One run in progress.
+
+    Parameters
+    ----------
+    problem : Problem
+    rates : tuple of float
+        Learning rate of each parameter group; time is the first times steps.
+    start : float array, shape (n,)
+    schedule : int array
+        Steps to record, ascending.
+    frugal : bool
+        Whether costly observables are computed at few records.
+
+    Attributes
+    ----------
+    step : int
+        Where the run is.
+    now : float array, shape (n,)
+        The state there.
+    diverged : bool
+        The next state is not finite.
+    warning : str
+        What the user should know meanwhile, once; empty if nothing is new.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        rates: tuple[float, ...],
+        start: FloatArray,
+        schedule: NDArray[np.int64],
+        frugal: bool = False,
+    ) -> None:
+        self.problem, self.frugal = problem, frugal
+        self.rates, self.step_time = rates, rates[0]
+        self.eta = problem.layout.per_entry(rates)
+        self.schedule = schedule
+        names = problem.order_names
+        self.detector = Detector(problem.events, names, problem.parameters, self.step_time)
+        self.oscillation = Oscillation(names.index(problem.rates[0]))
+        self.step, self.now = 0, start.copy()
+        self.diverged, self.warning = False, ""
+        self._noted_names = (*names, *problem.pass_names) if problem.pass_names else ()
+        self._chunk = FIRST_CHUNK
+        self._check = 1 if start.size <= SMALL else NEVER
+        self._warned = False
+        # States and what is noted at each, with room for one more; a page is taken when written.
+        self._rows = np.empty((schedule.size + 1, start.size + len(self._noted_names)))
+        self._recorded = 0
+        self._last: _Pass | None = None
+
+    def go(self, steps: int, proceed: Callable[[], bool]) -> None:
+        """Advance to the last step, or to where the run diverges, or is to stop between chunks."""
+        while self.step < steps and not self.diverged and proceed():
+            if self.step == self._check:
+                self._warn()
+                self._check = max(self._check + 1, int(BETWEEN_CHECKS * self._check))
+            self._advance(min(steps, self.step + self._chunk, self._check))
+
+    def _advance(self, last: int) -> None:
+        """One chunk, up to ``last`` or to where the next state is not finite."""
+        step, problem, before = self.step, self.problem, self.now.copy()
+        low, high = np.searchsorted(self.schedule, (step, last))
+        due = self.schedule[low:high]
+        tracked = np.empty((last - step, len(problem.order_names)))
+        records = self._rows[low:high]
+        clock = time.perf_counter()
+        reached = problem.advance(self.now, self.eta, step, last, (tracked, due, records))
+        seconds = time.perf_counter() - clock
+        self.diverged = reached < last
+        rows = tracked[: reached - step + self.diverged]
+        self.track(step, rows, before)
+        self._recorded = low + int(np.searchsorted(due, reached + self.diverged))
+        self.step = reached
+        if seconds < SECONDS_PER_CHUNK / 2:
+            self._chunk = min(LARGEST_CHUNK, 2 * self._chunk)
+        elif seconds > 2 * SECONDS_PER_CHUNK:
+            self._chunk = max(1, self._chunk // 2)
+
+    def track(self, first: int, rows: FloatArray, state: FloatArray) -> None:
+        """Look for events in the order parameters of consecutive steps from ``state`` on."""
+        if len(rows):
+            self.detector.feed(first, rows, state)
+            self.oscillation.feed(first, rows)
+
+    def _warn(self) -> None:
+        """Say once that the learning rate comes near the stability limit, or has passed it."""
+        if self._warned:
+            return
+        limit = stability_limit(self.problem, self.now)
+        if self.step_time > NEAR_LIMIT * limit:
+            self._warned = True
+            near = "period two is near" if self.step_time < limit else "it is passed"
+            self.warning = (
+                f"eta={self.step_time:g} at step {self.step}, where the stability limit is "
+                f"{limit:.4g}: {near}"
+            )
+
+    def recorded(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
+        """Recorded steps so far, their states, shape (records, n), and what was noted there."""
+        rows, size = self._rows[: self._recorded], self.now.size
+        return self.schedule[: self._recorded], rows[:, :size], rows[:, size:]
+
+    def records(self) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
+        """The same with the present state at the end."""
+        steps, states, noted = self.recorded()
+        if steps.size and steps[-1] == self.step:
+            return steps, states, noted
+        rows, size = self._rows[: steps.size + 1], self.now.size
+        rows[-1, :size] = self.now
+        if self._noted_names:
+            rows[-1, size:] = self.last_pass().noted
+        return np.append(steps, self.step), rows[:, :size], rows[:, size:]
+
+    def last_pass(self) -> _Pass:
+        """The pass at the state where the run is, made once, when it is asked for."""
+        if self._last is None or self._last.step != self.step:
+            self._last = self._pass()
+        return self._last
+
+    def _pass(self) -> _Pass:
+        problem, now, step = self.problem, self.now, self.step
+        noted = np.full((1, self._rows.shape[1]), np.nan)
+        if not self._noted_names:
+            row, after = problem.order_parameters(now), now - self.eta * problem.gradient(now)
+        else:  # the loop notes all of it on its way, in one pass
+            rows, after = np.empty((1, len(problem.order_names))), now.copy()
+            buffers = (rows, np.array([step]), noted)
+            if problem.advance(after, self.eta, step, step + 1, buffers) == step:
+                after[:] = np.nan
+            row = rows[0]
+        return _Pass(step, row, noted[0, now.size :], bool((after != now).any()))
+
+    def replay(self, state: FloatArray, first: int, last: int) -> tuple[FloatArray, FloatArray]:
+        """Run the steps first..last once more: order parameters at each, and the state at last."""
+        state, none = state.copy(), np.array([], dtype=np.int64)
+        rows = np.empty((last - first + 1, len(self.problem.order_names)))
+        if last > first:
+            buffers = (rows[:-1], none, np.empty((0, state.size)))
+            self.problem.advance(state, self.eta, first, last, buffers)
+        rows[-1] = self.problem.order_parameters(state)
+        return rows, state
+
+    def state(self) -> dict[str, Any]:
+        """All that the run needs to go on, as plain values and arrays, for `restore`."""
+        steps, states, noted = self.recorded()
+        own = ("step", "now", "diverged", "_warned", "_check")
+        return {
+            "run": {name: getattr(self, name) for name in own},
+            "records": [steps, states, noted],
+            "detector": self.detector.state(),
+            "oscillation": self.oscillation.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from the `state` of a run of the same problem."""
+        self.detector.restore(state["detector"])
+        self.oscillation.restore(state["oscillation"])
+        vars(self).update(state["run"])
+        steps, states, noted = state["records"]
+        self._recorded = steps.size
+        self._rows[: steps.size] = np.concatenate([states, noted], axis=1)

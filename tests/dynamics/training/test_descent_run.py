@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+import dynamics
+from dynamics.training import descent_run
+
+SYSTEM = dynamics.load_system("positional_attention")
+SMALL = SYSTEM.Parameters(D=8, C=2)
+
+
+def test_where_chunks_are_cut_changes_nothing(monkeypatch):
+    problem = SYSTEM.ReducedPopulation(SMALL)
+    reference = dynamics.descend(problem, eta=0.02, steps=5000, record=7)
+    monkeypatch.setattr(descent_run, "LARGEST_CHUNK", 37)
+    run = dynamics.descend(problem, eta=0.02, steps=5000, record=7)
+    np.testing.assert_array_equal(run.states, reference.states)
+    for name, event in reference.events.items():
+        assert event.step == run.events[name].step
+    assert run.reasons == reference.reasons
+    assert run.outcome == reference.outcome
+
+
+@pytest.fixture(params=["noted on its way", "reduced", "mini-batches"])
+def problem(request):
+    """One whose loop notes risk and error, one that notes none, one of which each step has data."""
+    if request.param == "reduced":
+        return SYSTEM.ReducedPopulation(SMALL)
+    batch = 7 if request.param == "mini-batches" else None
+    return SYSTEM.FullEmpirical(SMALL, 41, batch=batch, test_samples=30)
+
+
+@pytest.mark.parametrize("eta", [0.02, 1e-30])
+def test_the_pass_at_the_end_is_what_is_computed_there(problem, eta):
+    """One pass has what order parameters, risk and error and the next step are by themselves."""
+    run = descent_run.Run(problem, (eta, eta), problem.initial_state + 0.01, np.array([0, 3]))
+    assert run.last_pass().step == 0
+    run.go(20, lambda: True)
+    last, state = run.last_pass(), run.now
+    np.testing.assert_array_equal(last.order_parameters, problem.order_parameters(state))
+    assert last.moves == (eta > 1e-10)
+    noted = dict(zip((*problem.order_names, *problem.pass_names), last.noted, strict=False))
+    for name, value in zip(("risk", "error"), problem._summary(state), strict=True):
+        assert noted.get(name, value) == value
+    assert ("risk" in noted) == bool(problem.pass_names)
+    np.testing.assert_array_equal(run.now, state)
+    assert run.last_pass() is last
+
+
+def test_a_state_whose_next_is_not_finite_is_not_at_rest():
+    problem = SYSTEM.FullEmpirical(SMALL, 41, test_samples=30)
+    run = descent_run.Run(problem, (np.inf, np.inf), problem.initial_state, np.array([0]))
+    assert run.last_pass().moves
