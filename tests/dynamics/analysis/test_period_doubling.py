@@ -63,3 +63,16 @@ def test_no_limit_no_onset(system):
     problem = system.ReducedPopulation(system.Parameters())
     with pytest.raises(ValueError, match="no stability limit"):
         dynamics.onsets(problem, problem.initial_state)
+
+
+@pytest.mark.parametrize("steps", [256, 700, 1024])
+def test_non_finite_values_set_in_where_a_parabola_says(steps):
+    """Of u^2/2 a step multiplies u by 1 - eta: after so many steps it is (eta - 1)^steps."""
+    pytest.importorskip("jax")
+    risk = {"start": lambda: {"u": 1.0}, "risk": lambda theta, xp: theta["u"] ** 2 / 2}
+    system = dynamics.Model(**risk)
+    problem = system.ReducedPopulation(system.Parameters())
+    found = dynamics.onsets(problem, [1.0], steps=steps)
+    assert found.limit == pytest.approx(2.0, rel=1e-6)
+    largest = 1 + np.finfo(float).max ** (1 / steps)
+    assert largest <= found.non_finite * (1 + 1e-5) <= largest * 1.002

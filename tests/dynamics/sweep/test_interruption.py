@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Future
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -54,12 +55,14 @@ def test_a_full_disk_keeps_what_was_done(small, tmp_path, monkeypatch, files):
 
 def test_a_killed_worker_costs_its_block_only(small, tmp_path, files):
     """A worker is killed; what it had is run by others, to the same bytes as in one process."""
-    over = threading.Event()
+    over, deaf = threading.Event(), []
 
     def hunt():
         while not over.is_set():
             for child in children():
                 time.sleep(0.4)
+                if Path("/proc/self").exists():
+                    deaf.append(blocks(child, signal.SIGINT))
                 os.kill(child, signal.SIGKILL)
                 return
 
@@ -72,6 +75,14 @@ def test_a_killed_worker_costs_its_block_only(small, tmp_path, files):
         hunter.join()
     assert files(tmp_path / "k.zarr") == files(small[0])
     assert found.dataset.identical(small[1].dataset)
+    assert all(deaf)  # Ctrl-C is for the sweep
+
+
+def blocks(process, number):
+    """Whether a process blocks a signal."""
+    text = Path(f"/proc/{process}/status").read_text()
+    mask = next(line for line in text.splitlines() if line.startswith("SigBlk"))
+    return bool(int(mask.split()[1], 16) >> (number - 1) & 1)
 
 
 def children():

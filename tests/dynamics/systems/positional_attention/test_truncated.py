@@ -48,6 +48,21 @@ def test_the_bound_is_never_violated(system):
     assert tightest > 0.1
 
 
+@pytest.mark.parametrize("C", [2, 3])
+def test_what_is_left_out_counts_with_the_largest_term_of_all(system, C):
+    """Where the risk is large every term is, and no configuration may pass what it is taken for."""
+    parameters = system.Parameters(D=4 * C, C=C, q=0.5)
+    whole = system.ReducedPopulation(parameters, "exact")
+    part = system.ReducedPopulation(parameters, "truncated", 1e12, dropped=0.2)
+    largest = []
+    for state in ([-2.0, 0.0, 0.0], [-1.0, 0.4, -0.1], [-3.0, 0.1, 0.0]):
+        _, sizes = whole.expectation.contributions(np.array(state))
+        bound = part.error_bound(state)["bound"] / part.settings["dropped"]
+        assert (sizes.max(axis=1) <= bound * (1 + 1e-9)).all()
+        largest.append((sizes.max(axis=1) / bound).max())
+    assert max(largest) > 0.99
+
+
 def test_a_truncation_by_tolerance_is_certified_at_the_start(system):
     """It is as coarse as the tolerance allows there, follows the exact run, and ends."""
     parameters = system.Parameters(D=12, C=3, q=0.4)
