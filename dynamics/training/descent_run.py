@@ -28,7 +28,7 @@ NEVER = 1 << 62
 """First check of states too large for one, so that it cuts no chunks."""
 
 
-class _Pass(NamedTuple):
+class Pass(NamedTuple):
     """What a run knows of a state by one gradient there.
 
     Attributes
@@ -97,7 +97,7 @@ class Run:
         # States and what is noted at each, with room for one more; a page is taken when written.
         self._rows = np.empty((schedule.size + 1, start.size + len(self._noted_names)))
         self._recorded = 0
-        self._last: _Pass | None = None
+        self._last: Pass | None = None
 
     def go(self, steps: int, proceed: Callable[[], bool]) -> None:
         """Advance to the last step, or to where the run diverges, or is to stop between chunks."""
@@ -162,13 +162,13 @@ class Run:
             rows[-1, size:] = self.last_pass().noted
         return np.append(steps, self.step), rows[:, :size], rows[:, size:]
 
-    def last_pass(self) -> _Pass:
+    def last_pass(self) -> Pass:
         """The pass at the state where the run is, made once, when it is asked for."""
         if self._last is None or self._last.step != self.step:
             self._last = self._pass()
         return self._last
 
-    def _pass(self) -> _Pass:
+    def _pass(self) -> Pass:
         problem, now, step = self.problem, self.now, self.step
         noted = np.full((1, self._rows.shape[1]), np.nan)
         if not self._noted_names:
@@ -179,7 +179,7 @@ class Run:
             if problem.advance(after, self.eta, step, step + 1, buffers) == step:
                 after[:] = np.nan
             row = rows[0]
-        return _Pass(step, row, noted[0, now.size :], bool((after != now).any()))
+        return Pass(step, row, noted[0, now.size :], bool((after != now).any()))
 
     def replay(self, state: FloatArray, first: int, last: int) -> tuple[FloatArray, FloatArray]:
         """Run the steps first..last once more: order parameters at each, and the state at last."""
