@@ -79,8 +79,8 @@ def add_weighted_rows(rows, weights, out):  # type: ignore[no-untyped-def]
             add_scaled(rows[k], weights[i, k], out[i])
 
 
-def weighted_sum(rows, weights, out):  # type: ignore[no-untyped-def]
-    """Out = sum over k of weights[k] rows[k].
+def add_weighted_sum(rows, weights, out):  # type: ignore[no-untyped-def]
+    """Add to out the sum over k of weights[k] rows[k].
 
     Parameters
     ----------
@@ -90,7 +90,6 @@ def weighted_sum(rows, weights, out):  # type: ignore[no-untyped-def]
     """
     terms, count = rows.shape[0], rows.shape[1]
     full = terms - terms % 4
-    out[:] = 0.0
     for k in range(0, full, 4):
         r0, r1, r2, r3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
         a, b, c, d = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]

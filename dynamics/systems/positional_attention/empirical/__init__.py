@@ -21,12 +21,8 @@ from dynamics import codegen
 from dynamics.problem import FloatArray, IntArray, Layout
 from dynamics.systems.empirical_problem import sampling_settings
 from dynamics.systems.positional_attention.empirical import sampling
-from dynamics.systems.positional_attention.full import (
-    MatrixProblem,
-    block_width,
-    sample_blocks,
-    softmax,
-)
+from dynamics.systems.positional_attention.full import MatrixProblem, softmax
+from dynamics.systems.positional_attention.full.blocks import Order, sample_blocks, samples_of
 from dynamics.systems.positional_attention.kernels.full import SampleBlocks
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PositionalProblem
@@ -136,8 +132,8 @@ class FullEmpirical(MatrixProblem):
             "sets": self.partition.labels.tolist(),
         }
         size, depth, kind = parameters.D, parameters.d, np.dtype(self.training.dtype)
-        width = block_width(size, depth, kind.itemsize, self.samples)
-        patches, labels = sampling.blocks(self.law, self.feature, self.samples, width, streams[3])
+        order = Order.of(size, depth, kind.itemsize, self.samples)
+        patches, labels = sampling.blocks(self.law, self.feature, self.samples, order, streams[3])
         weights = np.abs(labels).astype(kind)
         seed_of_batches = int(streams[4].integers(2**62))
         super().__init__(
@@ -150,6 +146,7 @@ class FullEmpirical(MatrixProblem):
                 weights,
                 float(self.samples),
                 np.empty((2, *labels.shape)),
+                order.along,
             ),
             Layout(("v", "A"), ((depth,), (size, size)), groups=("v", "A")),
             self.samples * size >= codegen.THREADED_FROM,
@@ -180,19 +177,14 @@ class FullEmpirical(MatrixProblem):
 
     def batch(self, members: IntArray, number: int) -> SampleBlocks:
         """Samples in blocks of their own; see `SampledProblem.batch`."""
-        patches, labels = self._samples(members)
+        patches, labels = samples_of(self._data.batch, members)
         size, depth = patches.shape[1:]
-        width = block_width(size, depth, patches.itemsize, members.size)
-        return sample_blocks(patches, labels, np.abs(labels), width)
-
-    def _samples(self, members: IntArray) -> tuple[np.ndarray, np.ndarray]:
-        """Patches, shape (B, D, d), and labels, shape (B,), in the precision of the samples."""
-        block, within = np.divmod(members, self._data.batch.labels.shape[1])
-        return self._data.batch.patches[block, :, :, within], self._data.batch.labels[block, within]
+        order = Order.of(size, depth, patches.itemsize, members.size)
+        return sample_blocks(patches, labels, np.abs(labels), order)
 
     def data(self) -> tuple[FloatArray, FloatArray]:
         """The samples: patches X, shape (N, D, d), and labels y, shape (N,)."""
-        patches, labels = self._samples(np.arange(self.samples))
+        patches, labels = samples_of(self._data.batch, np.arange(self.samples))
         return patches.astype(np.float64), labels.astype(np.float64)
 
     @property

@@ -22,6 +22,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray
+from dynamics.systems.positional_attention.full.blocks import Order
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.validation import nearest_name, refuse
 from theory.symmetry import Partition
@@ -186,7 +187,7 @@ def unit_vector(depth: int, generator: Generator) -> FloatArray:
 
 
 def blocks(
-    law: Law, feature: FloatArray, count: int, width: int, generator: Generator
+    law: Law, feature: FloatArray, count: int, order: Order, generator: Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Samples in blocks, as the kernels read them.
 
@@ -197,29 +198,29 @@ def blocks(
         w*.
     count : int
         Number of samples.
-    width : int
-        Samples of a block; the last block is filled up.
+    order : Order
+        The last block is filled up.
     generator : numpy Generator
 
     Returns
     -------
-    patches : float array, shape (blocks, D, d, width)
-    labels : float array, shape (blocks, width)
+    patches : float array
+        As of `Order.empty`.
+    labels : float array, shape (blocks, samples of a block)
         Both 0 in positions that no sample fills.
     """
-    many = -(-count // width)
     for_values, for_noise = generator.spawn(2)
     x, y = law.values(count, for_values)
     size, depth = x.shape[1], feature.size
-    patches, labels = np.zeros((many, size, depth, width)), np.zeros((many, width))
+    patches = order.empty(count, size, depth, np.float64)
+    labels = np.zeros((len(patches), order.width))
     labels.ravel()[:count] = y
     step = max(1, CHUNK // (size * depth))
     for first in range(0, count, step):
         last = min(count, first + step)
         draw = law.sigma * for_noise.standard_normal((last - first, size, depth))
         draw += (x[first:last] - draw @ feature)[:, :, None] * feature
-        block, within = np.divmod(np.arange(first, last), width)
-        patches[block, :, :, within] = draw
+        order.fill(patches, first, draw)
     return patches, labels
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import cache, cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics import codegen
 from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.systems.empirical_problem import SampledProblem
+from dynamics.systems.positional_attention.full.blocks import Order, sample_blocks
 from dynamics.systems.positional_attention.full.manifold import Law, hessian
 from dynamics.systems.positional_attention.kernels import full as kernels
 from dynamics.systems.positional_attention.kernels.full import SampleBlocks
@@ -31,13 +31,8 @@ from dynamics.validation import check_parameters, refuse
 from theory.symmetry import Partition
 from theory.systems.positional_attention.data_law import MIXED, SetLaw, bayes_error
 
-CACHE = 1 << 20
-"""Bytes of a block of samples, which is read twice; half of them where it has fewer samples than
-patches, as D times D numbers are then what the products beside it read most."""
 WIDE = 64
 """Patches from which on rows of A are worth sharing among threads."""
-WIDTHS = (128, 64, 32, 16, 8)
-"""Samples of a block: the widest that fits; fewer than 8 would not fill a vector."""
 
 
 class MatrixProblem(PositionalProblem, SampledProblem):
@@ -181,54 +176,6 @@ class MatrixProblem(PositionalProblem, SampledProblem):
         return known
 
 
-def block_width(size: int, depth: int, itemsize: int, batch: int) -> int:
-    """Samples of a block: within the cache, and no more than a mini-batch has.
-
-    Parameters
-    ----------
-    size, depth : int
-        D and d.
-    itemsize : int
-        Bytes of a number.
-    batch : int
-        Samples of a mini-batch.
-    """
-    rooms = {width: CACHE if width >= size else CACHE // 2 for width in WIDTHS}
-    fitting = (w for w, room in rooms.items() if w * size * depth * itemsize <= room)
-    return min(batch, next(fitting, WIDTHS[-1]))
-
-
-def sample_blocks(
-    patches: NDArray[Any], labels: NDArray[Any], weights: NDArray[Any], width: int
-) -> SampleBlocks:
-    """Samples in blocks, the last one filled up with samples of weight 0.
-
-    Parameters
-    ----------
-    patches : float array, shape (N, D, d)
-    labels, weights : float arrays, shape (N,)
-    width : int
-        Samples of a block.
-
-    Returns
-    -------
-    SampleBlocks
-    """
-    count, size, depth = patches.shape
-    blocks = -(-count // width)
-    filled = np.zeros((blocks * width, size, depth), patches.dtype)
-    filled[:count] = patches
-    numbers = np.zeros((2, blocks * width), patches.dtype)
-    numbers[:, :count] = labels, weights
-    return SampleBlocks(
-        np.ascontiguousarray(filled.reshape(blocks, width, size, depth).transpose(0, 2, 3, 1)),
-        numbers[0].reshape(blocks, width),
-        numbers[1].reshape(blocks, width),
-        float(weights.sum(dtype=np.float64)),
-        np.empty((2, blocks, width)),
-    )
-
-
 def same_set(partition: Partition) -> np.ndarray:
     """Whether patches i and j belong to one set, shape (D, D)."""
     return partition.labels[:, None] == partition.labels[None, :]
@@ -338,7 +285,7 @@ class FullPopulation(MatrixProblem):
             values.T[:, :, None].astype(np.float64),
             np.ones_like(probability),
             probability,
-            block_width(size, 1, 8, probability.size),
+            Order.of(size, 1, 8, probability.size),
         )
         layout = Layout(("alpha", "A"), ((), (size, size)), groups=("v", "A"))
         super().__init__(

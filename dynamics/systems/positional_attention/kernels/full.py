@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dynamics.codegen.kernels.dense import add_moments, add_outer, mix, weighted_sum
+from dynamics.codegen.kernels.dense import add_moments, add_outer, add_weighted_sum, mix
 from dynamics.codegen.kernels.elementary import LEAST, exponentials, logistic_losses
 
 prange = range
@@ -39,13 +39,15 @@ class SampleBlocks(NamedTuple):
 
     Attributes
     ----------
-    patches : float array, shape (blocks, D, d, samples of a block)
+    patches : float array, shape (blocks, D, d, samples), or (blocks, D, samples, d) where `along`
     labels, weights : float arrays, shape (blocks, samples of a block)
         y, and p_n up to the division by `total`; both 0 in positions that no sample fills.
     total : float
         Sum of the weights.
     margins : float array, shape (2, blocks, samples of a block)
         Scratch: yF of each sample at the last pass, and the sum of its absolute contributions.
+    along : bool
+        Whether the entries of a patch lie side by side, and not those of the samples.
     """
 
     patches: np.ndarray
@@ -53,6 +55,7 @@ class SampleBlocks(NamedTuple):
     weights: np.ndarray
     total: float
     margins: np.ndarray
+    along: bool
 
 
 class MatrixData(NamedTuple):
@@ -198,14 +201,53 @@ def orbit_parameters(matrix, slope, attention, sets, scale, out):  # type: ignor
     out[6] = margin
 
 
+def project(patches, value, along, projected):  # type: ignore[no-untyped-def]
+    """<v, X_j> of the samples of a block.
+
+    Parameters
+    ----------
+    patches : array, shape (D, d, samples), or (D, samples, d) where ``along``
+    value : array, shape (d,)
+        v.
+    along : bool
+    projected : array, shape (D, samples)
+        Filled.
+    """
+    projected[:] = value.dtype.type(0.0)
+    for j in range(projected.shape[0]):
+        if along:
+            add_moments(patches[j], value, projected[j])
+        else:
+            add_weighted_sum(patches[j], value, projected[j])
+
+
+def gather(patches, weights, along, by_value):  # type: ignore[no-untyped-def]
+    """(2) of a block: adds the sum over its samples and j of the weights times X_j.
+
+    Parameters
+    ----------
+    patches, along
+        As of `project`.
+    weights : array, shape (D, samples)
+    by_value : float array, shape (d,)
+        Added to.
+    """
+    for j in range(weights.shape[0]):
+        if along:
+            add_weighted_sum(patches[j], weights[j], by_value)
+        else:
+            add_moments(patches[j], weights[j], by_value)
+
+
 def forward(patches, model, rows, turned, margin):  # type: ignore[no-untyped-def]
     """(1) for one block of samples: u, O, act'(O) and F.
 
     Parameters
     ----------
     patches : array, shape (D, d, samples)
-    model : (nu, power, value, mixing)
-        See `MatrixData`.
+        See `project`.
+    model : (nu, power, value, mixing, along)
+        See `MatrixData` and `SampleBlocks`.
     rows : array, shape (3, D, samples)
         Receives u, O and act'(O).
     turned : array, shape (samples, D)
@@ -215,10 +257,9 @@ def forward(patches, model, rows, turned, margin):  # type: ignore[no-untyped-de
     """
     projected, attended, slope = rows[0], rows[1], rows[2]
     real = margin.dtype.type
-    linear, power, value, mixing = model
+    linear, power, value, mixing, along = model
     nu, degree = real(linear), real(power)
-    for j in range(projected.shape[0]):
-        weighted_sum(patches[j], value, projected[j])
+    project(patches, value, along, projected)
     mix(mixing, projected, turned, attended)
     margin[:] = real(0.0)
     for i in range(attended.shape[0]):
@@ -283,10 +324,10 @@ def loss_and_error(batch, out):  # type: ignore[no-untyped-def]
 
 def accumulate(data):  # type: ignore[no-untyped-def]
     """Sums of (2) and (3) over the blocks of the batch, in ``partial``, lane by lane."""
-    patches, labels, weights, _, margins = data.batch
+    patches, labels, weights, _, margins, along = data.batch
     partial, transposed = data.partial, data.transposed
-    many, size, depth, count = patches.shape
-    lanes, model = partial.shape[0], (data.nu, data.power, data.value, data.mixing)
+    (many, count), size, depth = labels.shape, data.attention.shape[0], data.value.size
+    lanes, model = partial.shape[0], (data.nu, data.power, data.value, data.mixing, along)
     for lane in prange(lanes):
         sums = partial[lane]
         sums[:] = 0.0
@@ -307,8 +348,7 @@ def accumulate(data):  # type: ignore[no-untyped-def]
                     steep[n] *= margin[n]
             add_outer(slope, projected, turned, by_attention)
             mix(transposed, slope, turned, attended)
-            for j in range(size):
-                add_moments(patches[block, j], attended[j], by_value)
+            gather(patches[block], attended, along, by_value)
 
 
 def prepare(state, data):  # type: ignore[no-untyped-def]
@@ -428,13 +468,13 @@ def summary(state, data, out):  # type: ignore[no-untyped-def]
     out : float array, shape (2,)
         Filled.
     """
-    patches, labels, _, _, margins = data.batch
-    many, size, _, count = patches.shape
+    patches, labels, _, _, margins, along = data.batch
+    (many, count), size = labels.shape, data.attention.shape[0]
     prepare(state, data)
     rows = np.empty((3, size, count), dtype=patches.dtype)
     turned = np.empty((count, size), dtype=patches.dtype)
     margin = np.empty(count, dtype=patches.dtype)
-    model = (data.nu, data.power, data.value, data.mixing)
+    model = (data.nu, data.power, data.value, data.mixing, along)
     for block in range(many):
         forward(patches[block], model, rows, turned, margin)
         keep_margins(labels[block], margin, rows, margins[0, block], margins[1, block])
