@@ -28,7 +28,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dynamics.codegen.kernels.dense import add_moments, add_outer, add_weighted_sum, mix
-from dynamics.codegen.kernels.elementary import LEAST, exponentials, logistic_losses
+from dynamics.codegen.kernels.elementary import logistic_losses
+from dynamics.systems.positional_attention.kernels.attention import (
+    attention_matrix,
+    orbit_parameters,
+    row_through_softmax,
+    softmax_row,
+)
 
 prange = range
 ORDER_PARAMETERS = 7
@@ -93,112 +99,6 @@ class MatrixData(NamedTuple):
     mixing: np.ndarray
     transposed: np.ndarray
     partial: np.ndarray
-
-
-def softmax_row(row, scale, weights, scratch):  # type: ignore[no-untyped-def]
-    """Softmax of scale * row; weights below e^-700 of the largest are e^-700 of it.
-
-    Parameters
-    ----------
-    row : float array, shape (D,)
-    scale : float
-    weights : float array, shape (D,)
-        Filled.
-    scratch : float array, shape (D,)
-        Overwritten.
-    """
-    top = scale * row[0]
-    for j in range(row.size):
-        if scale * row[j] > top:
-            top = scale * row[j]
-    for j in range(row.size):
-        weights[j] = scale * row[j] - top
-        if weights[j] < LEAST:
-            weights[j] = LEAST
-    exponentials(weights, scratch)
-    total = 0.0
-    for j in range(row.size):
-        total += weights[j]
-    for j in range(row.size):
-        weights[j] /= total
-
-
-def attention_matrix(matrix, scale, attention):  # type: ignore[no-untyped-def]
-    """Row-wise softmax of scale * A.
-
-    Parameters
-    ----------
-    matrix : float array, shape (D, D)
-        A.
-    scale : float
-    attention : float array, shape (D, D)
-        Filled with S.
-    """
-    scratch = np.empty(attention.shape[0])
-    for i in range(attention.shape[0]):
-        softmax_row(matrix[i], scale, attention[i], scratch)
-
-
-def row_through_softmax(weights, by_weights, factor, out):  # type: ignore[no-untyped-def]
-    """One row of (4): factor S_ij (M_ij - sum over r of S_ir M_ir), with M = ``by_weights``.
-
-    Parameters
-    ----------
-    weights, by_weights : float array, shape (D,)
-        Rows i of S and of M.
-    factor : float
-    out : float array, shape (D,)
-        Filled; may be ``by_weights``.
-    """
-    mean = 0.0
-    for j in range(weights.size):
-        mean += weights[j] * by_weights[j]
-    for j in range(weights.size):
-        out[j] = factor * weights[j] * (by_weights[j] - mean)
-
-
-def orbit_parameters(matrix, slope, attention, sets, scale, out):  # type: ignore[no-untyped-def]
-    """Orbit means of A, G, its rate, association margin (of A, its rate -slope, and S).
-
-    ``out`` has the order of the system's order parameters; alpha (entry 0) and its rate (entry 4)
-    are left to the caller, because each problem holds v in its own way.
-
-    Parameters
-    ----------
-    matrix, slope, attention : float array, shape (D, D)
-        A, the gradient by A, and S.
-    sets : int array, shape (D,)
-        Set of each patch.
-    scale : float
-        s.
-    out : float array, shape (7,)
-        Filled, but for entries 0 and 4.
-    """
-    size = attention.shape[0]
-    same, other, count, own, rate = 0.0, 0.0, 0, 0.0, 0.0
-    margin = np.inf
-    for i in range(size):
-        drift, inside, outside = 0.0, np.inf, -np.inf
-        for j in range(size):
-            drift -= attention[i, j] * slope[i, j]
-        for j in range(size):
-            entry = matrix[i, j]
-            if sets[i] == sets[j]:
-                inside = min(inside, entry)
-                own += attention[i, j]
-                rate += scale * attention[i, j] * (-slope[i, j] - drift)
-                if i != j:
-                    same += entry
-                    count += 1
-            else:
-                outside = max(outside, entry)
-                other += entry
-        margin = min(margin, inside - outside)
-    out[1] = same / count
-    out[2] = other / (size * size - size - count)
-    out[3] = own
-    out[5] = rate
-    out[6] = margin
 
 
 def project(patches, value, along, projected):  # type: ignore[no-untyped-def]
