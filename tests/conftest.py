@@ -7,9 +7,12 @@ import tempfile
 from collections import Counter
 
 import pytest
+import threadpoolctl
 
 # Processes of the suite share the cores: threads of matrix products would only get in their way.
+# A plugin may have loaded numpy by now, which read the setting then.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+threadpoolctl.threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]), "blas")
 if "ATTDYN_CACHE_DIR" not in os.environ:
     os.environ["ATTDYN_CACHE_DIR"] = os.path.join(
         tempfile.gettempdir(), f"attdyn-tests-{getpass.getuser()}"
