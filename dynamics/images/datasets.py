@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.io import loadmat
 
 from dynamics.images import cifar_files, idx_files, require
 from dynamics.validation import InvalidRequest, integer, path_of, refuse
@@ -306,6 +305,8 @@ def _svhn(folder: Path) -> Images | None:
 
 
 def _svhn_part(folder: Path, which: str) -> Part | None:
+    from scipy.io import loadmat
+
     path = folder / f"{which}_32x32.mat"
     if not path.is_file():
         return None

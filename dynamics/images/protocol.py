@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import combine_pvalues
 
 from dynamics.images import datasets, training
 from dynamics.images.association import Association, association, neighbours
@@ -267,4 +266,6 @@ def combined_p_value(p_values: Sequence[float]) -> float:
     >>> round(combined_p_value([0.5]), 6), round(combined_p_value([0.01, 0.02, 0.03]), 6)
     (0.5, 0.000512)
     """
+    from scipy.stats import combine_pvalues
+
     return float(combine_pvalues(list(p_values), method="fisher").pvalue)

@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from dynamics.experiments.masked_image_modeling.identities import ROUNDING
 from dynamics.experiments.masked_image_modeling.runs import sizes_of
@@ -99,6 +98,8 @@ def least_by_positions(law: Any, p: int) -> tuple[float, float]:
     lower, upper : float
         From the duality gap, and at the attention of the minimizer.
     """
+    from scipy.optimize import minimize
+
     loss = position_loss(law, p)
     result = minimize(
         loss.value, np.full(law.P, 1 / law.P), jac=loss.slope, method="SLSQP",
