@@ -145,7 +145,7 @@ class Problem(ABC):
         Whether order parameters and summary are read off the pass that the gradient has made.
     pass_names : tuple of str
         Observables that the pass of the gradient leaves behind, so that a record of gradient
-        descent has them for nothing.
+        descent has them for nothing; only where all steps are alike, and one more may be made.
     costly_passes : float
         Gradients that the costly observables of one state take, those on fresh samples; 0 where
         there are none.

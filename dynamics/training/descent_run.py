@@ -38,7 +38,8 @@ class Pass(NamedTuple):
     noted : float array
         What is noted beside the states of records; NaN where that takes another pass.
     moves : bool
-        Whether the next step changes the state, or leaves what is finite.
+        Whether the next step changes the state, or leaves what is finite; of mini-batches a step
+        on all samples.
     """
 
     step: int
@@ -172,7 +173,8 @@ class Run:
         problem, now, step = self.problem, self.now, self.step
         noted = np.full((1, self._rows.shape[1]), np.nan)
         if not self._noted_names:
-            row, after = problem.order_parameters(now), now - self.eta * problem.gradient(now)
+            slope = problem.gradient(now)
+            row, after = problem.order_parameters(now, slope), now - self.eta * slope
         else:  # the loop notes all of it on its way, in one pass
             rows, after = np.empty((1, len(problem.order_names))), now.copy()
             buffers = (rows, np.array([step]), noted)
@@ -204,6 +206,7 @@ class Run:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from the `state` of a run of the same problem."""
+        self._last = None
         self.detector.restore(state["detector"])
         self.oscillation.restore(state["oscillation"])
         vars(self).update(state["run"])

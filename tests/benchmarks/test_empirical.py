@@ -106,8 +106,8 @@ LONG = 5000
 def test_whole_runs_against_jax(size, depth, samples, steps, capsys):
     """`descend` as users call it, with observables and events, beside JAX's scan without them.
 
-    Beside steps times the gradient of the state at the start; and how much longer the same run
-    takes than the compiled steps in it, which does not depend on what else the machine does.
+    It is compared with steps times the gradient of the state at the start, and with the compiled
+    steps of the same run, of which the machine makes both at the same moment.
     """
     from jax_empirical import descender
 

@@ -1,9 +1,10 @@
 r"""Products of small matrices with rows of samples, in tiles that stay in registers.
 
-Rows hold one number per sample of a block; inner loops run over samples, or over the other side of
-the matrix where that is longer, and become vector instructions. Four rows are read for four results
-(or two) at a time: each number loaded is used several times, which is what a product needs to run
-at the speed of arithmetic. The order of every sum is fixed by the shapes alone.
+Rows hold one number per sample of a block, or the entries of a patch; inner loops run along them,
+or over the other side of the matrix where that is longer, and become vector instructions. Four rows
+are read for four results (or two) at a time: each number loaded is used several times, which is
+what a product needs to run at the speed of arithmetic. The order of every sum is fixed by the
+shapes alone.
 """
 
 
@@ -155,12 +156,12 @@ def add_products(left, right, out):  # type: ignore[no-untyped-def]
 
 
 def add_moments(rows, weights, out):  # type: ignore[no-untyped-def]
-    """out[k] += sum over samples of rows[k] weights.
+    """out[k] += sum over n of rows[k, n] weights[n].
 
     Parameters
     ----------
-    rows : float array, shape (K, samples)
-    weights : float array, shape (samples,)
+    rows : float array, shape (K, length)
+    weights : float array, shape (length,)
     out : float array, shape (K,)
     """
     terms, count = rows.shape[0], rows.shape[1]

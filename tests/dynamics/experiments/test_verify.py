@@ -49,6 +49,7 @@ class Drifting(FullEmpirical):
         across -= (across @ self.feature) * self.feature
         drift = 0.1 * self.parameters.sigma * across[:, None]
         batch = self._data.batch
+        assert not batch.along
         batch.patches[:] += drift * batch.labels[:, None, None, :]
 
 

@@ -199,7 +199,7 @@ def blocks(
     count : int
         Number of samples.
     order : Order
-        The last block is filled up.
+        Of the samples in memory; the last block is filled up.
     generator : numpy Generator
 
     Returns

@@ -41,7 +41,7 @@ class Order(NamedTuple):
 
     @classmethod
     def of(cls, size: int, depth: int, itemsize: int, batch: int) -> Order:
-        """The order for a problem: blocks within the cache, none larger than a mini-batch.
+        """The order for a problem: blocks within the cache, or of 8 samples if that is too few.
 
         Parameters
         ----------
@@ -50,7 +50,7 @@ class Order(NamedTuple):
         itemsize : int
             Bytes of a number.
         batch : int
-            Samples of a mini-batch.
+            Samples of a step; a block has no more.
         """
         rooms = {width: CACHE if width >= size else CACHE // 2 for width in WIDTHS}
         fitting = (w for w, room in rooms.items() if w * size * depth * itemsize <= room)
@@ -84,11 +84,16 @@ class Order(NamedTuple):
             Number of the first of the samples.
         patches : array, shape (n, D, d)
         """
-        block, within = np.divmod(np.arange(first, first + len(patches)), self.width)
-        if self.along:
-            blocks[block, :, within] = patches
-        else:
-            blocks[block, :, :, within] = patches
+        done = 0
+        while done < len(patches):
+            block, begin = divmod(first + done, self.width)
+            part = patches[done : done + self.width - begin]
+            end = begin + len(part)
+            if self.along:
+                blocks[block, :, begin:end] = part.transpose(1, 0, 2)
+            else:
+                blocks[block, :, :, begin:end] = part.transpose(1, 2, 0)
+            done += len(part)
 
 
 def sample_blocks(
