@@ -305,11 +305,11 @@ def _svhn(folder: Path) -> Images | None:
 
 
 def _svhn_part(folder: Path, which: str) -> Part | None:
-    from scipy.io import loadmat
-
     path = folder / f"{which}_32x32.mat"
     if not path.is_file():
         return None
+    from scipy.io import loadmat
+
     try:
         content = loadmat(path, variable_names=("X", "y"))
         pixels, labels = content["X"], content["y"].ravel()

@@ -22,7 +22,12 @@ from dynamics.problem import FloatArray, IntArray, Layout
 from dynamics.systems.empirical_problem import sampling_settings
 from dynamics.systems.positional_attention.empirical import sampling
 from dynamics.systems.positional_attention.full import MatrixProblem, softmax
-from dynamics.systems.positional_attention.full.blocks import Order, sample_blocks, samples_of
+from dynamics.systems.positional_attention.full.blocks import (
+    Blocking,
+    batch_of,
+    sample_blocks,
+    samples_of,
+)
 from dynamics.systems.positional_attention.kernels.full import SampleBlocks
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.systems.positional_attention.presentation import PositionalProblem
@@ -132,22 +137,16 @@ class FullEmpirical(MatrixProblem):
             "sets": self.partition.labels.tolist(),
         }
         size, depth, kind = parameters.D, parameters.d, np.dtype(self.training.dtype)
-        order = Order.of(size, depth, kind.itemsize, self.samples)
-        patches, labels = sampling.blocks(self.law, self.feature, self.samples, order, streams[3])
-        weights = np.abs(labels).astype(kind)
+        blocking = Blocking.of(size, depth, kind.itemsize, self.samples)
+        law, feature = self.law, self.feature
+        patches, labels = sampling.blocks(law, feature, self.samples, blocking, streams[3])
+        patches, labels = patches.astype(kind), labels.astype(kind)
         seed_of_batches = int(streams[4].integers(2**62))
         super().__init__(
             parameters,
             self.partition,
             self.feature,
-            SampleBlocks(
-                patches.astype(kind),
-                labels.astype(kind),
-                weights,
-                float(self.samples),
-                np.empty((2, *labels.shape)),
-                order.along,
-            ),
+            batch_of(patches, labels, np.abs(labels), blocking),
             Layout(("v", "A"), ((depth,), (size, size)), groups=("v", "A")),
             self.samples * size >= codegen.THREADED_FROM,
             MiniBatches(seed_of_batches, self.samples, self.training.batch),
@@ -179,8 +178,8 @@ class FullEmpirical(MatrixProblem):
         """Samples in blocks of their own; see `SampledProblem.batch`."""
         patches, labels = samples_of(self._data.batch, members)
         size, depth = patches.shape[1:]
-        order = Order.of(size, depth, patches.itemsize, members.size)
-        return sample_blocks(patches, labels, np.abs(labels), order)
+        blocking = Blocking.of(size, depth, patches.itemsize, members.size)
+        return sample_blocks(patches, labels, np.abs(labels), blocking)
 
     def data(self) -> tuple[FloatArray, FloatArray]:
         """The samples: patches X, shape (N, D, d), and labels y, shape (N,)."""

@@ -22,7 +22,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dynamics.problem import FloatArray
-from dynamics.systems.positional_attention.full.blocks import Order
+from dynamics.systems.positional_attention.full.blocks import Blocking
 from dynamics.systems.positional_attention.parameters import Parameters
 from dynamics.validation import nearest_name, refuse
 from theory.symmetry import Partition
@@ -187,7 +187,7 @@ def unit_vector(depth: int, generator: Generator) -> FloatArray:
 
 
 def blocks(
-    law: Law, feature: FloatArray, count: int, order: Order, generator: Generator
+    law: Law, feature: FloatArray, count: int, blocking: Blocking, generator: Generator
 ) -> tuple[FloatArray, FloatArray]:
     """Samples in blocks, as the kernels read them.
 
@@ -198,29 +198,29 @@ def blocks(
         w*.
     count : int
         Number of samples.
-    order : Order
+    blocking : Blocking
         Of the samples in memory; the last block is filled up.
     generator : numpy Generator
 
     Returns
     -------
     patches : float array
-        As of `Order.empty`.
+        As of `Blocking.empty`.
     labels : float array, shape (blocks, samples of a block)
         Both 0 in positions that no sample fills.
     """
     for_values, for_noise = generator.spawn(2)
     x, y = law.values(count, for_values)
     size, depth = x.shape[1], feature.size
-    patches = order.empty(count, size, depth, np.float64)
-    labels = np.zeros((len(patches), order.width))
+    patches = blocking.empty(count, size, depth, np.float64)
+    labels = np.zeros((len(patches), blocking.width))
     labels.ravel()[:count] = y
     step = max(1, CHUNK // (size * depth))
     for first in range(0, count, step):
         last = min(count, first + step)
         draw = law.sigma * for_noise.standard_normal((last - first, size, depth))
         draw += (x[first:last] - draw @ feature)[:, :, None] * feature
-        order.fill(patches, first, draw)
+        blocking.fill(patches, first, draw)
     return patches, labels
 
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics import codegen
 from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.systems.empirical_problem import SampledProblem
-from dynamics.systems.positional_attention.full.blocks import Order, sample_blocks
+from dynamics.systems.positional_attention.full.blocks import Blocking, sample_blocks
 from dynamics.systems.positional_attention.full.manifold import Law, hessian
 from dynamics.systems.positional_attention.kernels import full as kernels
 from dynamics.systems.positional_attention.kernels.full import SampleBlocks
@@ -285,7 +285,7 @@ class FullPopulation(MatrixProblem):
             values.T[:, :, None].astype(np.float64),
             np.ones_like(probability),
             probability,
-            Order.of(size, 1, 8, probability.size),
+            Blocking.of(size, 1, 8, probability.size),
         )
         layout = Layout(("alpha", "A"), ((), (size, size)), groups=("v", "A"))
         super().__init__(

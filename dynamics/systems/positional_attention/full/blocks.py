@@ -25,7 +25,7 @@ LONG = 16
 """Entries of a patch for each sample of a block, above which loops run along patches."""
 
 
-class Order(NamedTuple):
+class Blocking(NamedTuple):
     """How many samples are in a block, and what lies side by side in it.
 
     Attributes
@@ -40,8 +40,8 @@ class Order(NamedTuple):
     along: bool
 
     @classmethod
-    def of(cls, size: int, depth: int, itemsize: int, batch: int) -> Order:
-        """The order for a problem: blocks within the cache, or of 8 samples if that is too few.
+    def of(cls, size: int, depth: int, itemsize: int, batch: int) -> Blocking:
+        """Blocks for a problem: within the cache, or of 8 samples if that is too few.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class Order(NamedTuple):
 
 
 def sample_blocks(
-    patches: NDArray[Any], labels: NDArray[Any], weights: NDArray[Any], order: Order
+    patches: NDArray[Any], labels: NDArray[Any], weights: NDArray[Any], blocking: Blocking
 ) -> SampleBlocks:
     """Samples in blocks, the last one filled up with samples of weight 0.
 
@@ -105,25 +105,35 @@ def sample_blocks(
     ----------
     patches : float array, shape (N, D, d)
     labels, weights : float arrays, shape (N,)
-    order : Order
+    blocking : Blocking
 
     Returns
     -------
     SampleBlocks
     """
     count, size, depth = patches.shape
-    filled = order.empty(count, size, depth, patches.dtype)
-    order.fill(filled, 0, patches)
-    numbers = np.zeros((2, len(filled) * order.width), patches.dtype)
+    filled = blocking.empty(count, size, depth, patches.dtype)
+    blocking.fill(filled, 0, patches)
+    numbers = np.zeros((2, len(filled) * blocking.width), patches.dtype)
     numbers[:, :count] = labels, weights
-    return SampleBlocks(
-        filled,
-        numbers[0].reshape(-1, order.width),
-        numbers[1].reshape(-1, order.width),
-        float(weights.sum(dtype=np.float64)),
-        np.empty((2, len(filled), order.width)),
-        order.along,
-    )
+    signs, shares = numbers.reshape(2, -1, blocking.width)
+    return batch_of(filled, signs, shares, blocking)
+
+
+def batch_of(
+    patches: NDArray[Any], labels: NDArray[Any], weights: NDArray[Any], blocking: Blocking
+) -> SampleBlocks:
+    """Samples that are in blocks already, with room for their margins.
+
+    Parameters
+    ----------
+    patches : float array
+        As of `Blocking.empty`.
+    labels, weights : float arrays, shape (blocks, samples of a block)
+    blocking : Blocking
+    """
+    total, margins = float(weights.sum(dtype=np.float64)), np.empty((2, *labels.shape))
+    return SampleBlocks(patches, labels, weights, total, margins, blocking.along)
 
 
 def samples_of(batch: SampleBlocks, members: IntArray) -> tuple[NDArray[Any], NDArray[Any]]:

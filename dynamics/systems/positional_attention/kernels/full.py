@@ -121,8 +121,8 @@ def project(patches, value, along, projected):  # type: ignore[no-untyped-def]
             add_weighted_sum(patches[j], value, projected[j])
 
 
-def gather(patches, weights, along, by_value):  # type: ignore[no-untyped-def]
-    """(2) of a block: adds the sum over its samples and j of the weights times X_j.
+def add_by_value(patches, weights, along, by_value):  # type: ignore[no-untyped-def]
+    """Add (2) of a block: the sum over its samples and j of the weights times X_j.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def accumulate(data):  # type: ignore[no-untyped-def]
                     steep[n] *= margin[n]
             add_outer(slope, projected, turned, by_attention)
             mix(transposed, slope, turned, attended)
-            gather(patches[block], attended, along, by_value)
+            add_by_value(patches[block], attended, along, by_value)
 
 
 def prepare(state, data):  # type: ignore[no-untyped-def]

@@ -15,7 +15,7 @@ from dynamics.experiments.positional_attention import (
 )
 from dynamics.experiments.verify import Protocol
 from dynamics.systems.positional_attention.empirical import sampling
-from dynamics.systems.positional_attention.full.blocks import Order
+from dynamics.systems.positional_attention.full.blocks import Blocking
 from theory.systems.positional_attention.linear_rules import sign_rule_error
 
 
@@ -142,8 +142,8 @@ def test_drawn_pools_have_the_law_of_pooled_patches(system):
     drawn = pool.draw(law, feature, 20_000, np.random.default_rng(3))
     few = pool.draw(law, feature, 7, np.random.default_rng(3))
     assert (drawn[:7] == few).all()
-    order = Order(20_000, along=False)
-    patches, labels = sampling.blocks(law, feature, 20_000, order, np.random.default_rng(4))
+    blocking = Blocking(20_000, along=False)
+    patches, labels = sampling.blocks(law, feature, 20_000, blocking, np.random.default_rng(4))
     explicit = np.einsum("rj,jdn->nrd", pool.rows, labels[0] * patches[0])
     for kind in (drawn, explicit):
         across = kind - (kind @ feature)[..., None] * feature

@@ -6,13 +6,13 @@ import pytest
 
 import dynamics
 from dynamics.systems.positional_attention.full import blocks
-from dynamics.systems.positional_attention.full.blocks import Order, sample_blocks, samples_of
+from dynamics.systems.positional_attention.full.blocks import Blocking, sample_blocks, samples_of
 
 SYSTEM = dynamics.load_system("positional_attention")
 
 
 @pytest.mark.parametrize(
-    ("size", "depth", "batch", "order"),
+    ("size", "depth", "batch", "blocking"),
     [
         (16, 16, 2000, (128, False)),
         (32, 32, 2000, (128, False)),
@@ -24,8 +24,8 @@ SYSTEM = dynamics.load_system("positional_attention")
         (16, 1, 10**6, (128, False)),
     ],
 )
-def test_the_order_is_chosen_by_size(size, depth, batch, order):
-    assert Order.of(size, depth, 8, batch) == order
+def test_blocks_are_chosen_by_size(size, depth, batch, blocking):
+    assert Blocking.of(size, depth, 8, batch) == blocking
 
 
 @pytest.mark.parametrize("along", [False, True])
@@ -33,7 +33,7 @@ def test_the_order_is_chosen_by_size(size, depth, batch, order):
 def test_samples_are_read_back(count, along):
     generator = np.random.default_rng(count)
     patches, labels = generator.normal(size=(count, 5, 3)), generator.choice([-1.0, 1.0], count)
-    batch = sample_blocks(patches, labels, np.ones(count), Order(8, along))
+    batch = sample_blocks(patches, labels, np.ones(count), Blocking(8, along))
     assert batch.patches.shape[2:] == ((8, 3) if along else (3, 8))
     assert batch.total == count
     assert batch.weights.sum() == np.abs(batch.labels).sum() == count
