@@ -2,8 +2,9 @@ r"""The loop of gradient descent, :math:`\theta \leftarrow \theta - \eta g(\thet
 
 The steps themselves are made by the compiled loop of `dynamics.codegen.kernels.advance`, in chunks.
 In a chunk every step is tracked for the events; between chunks `Run` keeps the records, looks for
-the events and, where the state is small, compares the learning rate with the stability limit. What
-is done around a run, from the request to its `Trajectory`, is `dynamics.training.gradient_descent`.
+the events of all steps since the last look and, where the state is small, compares the learning
+rate with the stability limit. What is done around a run, from the request to its `Trajectory`, is
+`dynamics.training.gradient_descent`.
 """
 
 import time
@@ -20,6 +21,9 @@ from dynamics.training.stability_limit import stability_limit
 SECONDS_PER_CHUNK = 0.2
 FIRST_CHUNK = 64
 LARGEST_CHUNK = 1 << 12
+BETWEEN_LOOKS = 1 << 8
+"""Steps from which on events are looked for: fewer cost more looks, more cost longer repetitions
+of the steps from the first of them to an event."""
 NEAR_LIMIT = 0.8
 """Part of the stability limit from which a learning rate is warned of."""
 BETWEEN_CHECKS = 1.25
@@ -99,6 +103,10 @@ class Run:
         self._rows = np.empty((schedule.size + 1, start.size + len(self._noted_names)))
         self._recorded = 0
         self._last: Pass | None = None
+        # Order parameters since the last look for events, where they begin, and what they took.
+        self._tracked: list[FloatArray] = []
+        self._origin = (0, self.now)
+        self._seconds = 0.0
 
     def go(self, steps: int, proceed: Callable[[], bool]) -> None:
         """Advance to the last step, or to where the run diverges, or is to stop between chunks."""
@@ -121,6 +129,9 @@ class Run:
         self.diverged = reached < last
         rows = tracked[: reached - step + self.diverged]
         self.track(step, rows, before)
+        self._seconds += seconds
+        if self._seconds > SECONDS_PER_CHUNK or sum(map(len, self._tracked)) > BETWEEN_LOOKS:
+            self.look_for_events()
         self._recorded = low + int(np.searchsorted(due, reached + self.diverged))
         self.step = reached
         if seconds < SECONDS_PER_CHUNK / 2:
@@ -129,10 +140,20 @@ class Run:
             self._chunk = max(1, self._chunk // 2)
 
     def track(self, first: int, rows: FloatArray, state: FloatArray) -> None:
-        """Look for events in the order parameters of consecutive steps from ``state`` on."""
+        """Keep the order parameters of consecutive steps from ``state`` on for the next look."""
         if len(rows):
+            if not self._tracked:
+                self._origin = (first, state)
+            self._tracked.append(rows)
+
+    def look_for_events(self) -> None:
+        """Look for events in what was tracked since the last look."""
+        if self._tracked:
+            first, state = self._origin
+            rows = np.concatenate(self._tracked)
             self.detector.feed(first, rows, state)
             self.oscillation.feed(first, rows)
+            self._tracked, self._seconds = [], 0.0
 
     def _warn(self) -> None:
         """Say once that the learning rate comes near the stability limit, or has passed it."""
@@ -195,6 +216,7 @@ class Run:
 
     def state(self) -> dict[str, Any]:
         """All that the run needs to go on, as plain values and arrays, for `restore`."""
+        self.look_for_events()
         steps, states, noted = self.recorded()
         own = ("step", "now", "diverged", "_warned", "_check")
         return {
@@ -206,7 +228,7 @@ class Run:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from the `state` of a run of the same problem."""
-        self._last = None
+        self._last, self._tracked = None, []
         self.detector.restore(state["detector"])
         self.oscillation.restore(state["oscillation"])
         vars(self).update(state["run"])

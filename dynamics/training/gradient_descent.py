@@ -240,6 +240,7 @@ def _finish(run: Run, recorded: int, steps: int, start: FloatArray, stopped: str
     """
     if not run.diverged:
         run.track(run.step, run.last_pass().order_parameters[None, :], run.now)
+    run.look_for_events()
     outcome = _outcome(run, steps, start, stopped)
     fate = ends.OSCILLATING if outcome.kind == ends.OSCILLATING else ""
     if outcome.kind == ends.DIVERGED:

@@ -8,10 +8,12 @@ SYSTEM = dynamics.load_system("positional_attention")
 SMALL = SYSTEM.Parameters(D=8, C=2)
 
 
-def test_where_chunks_are_cut_changes_nothing(monkeypatch):
+@pytest.mark.parametrize(("largest", "between"), [(37, 256), (37, 0), (4096, 10**9)])
+def test_where_chunks_are_cut_changes_nothing(largest, between, monkeypatch):
     problem = SYSTEM.ReducedPopulation(SMALL)
     reference = dynamics.descend(problem, eta=0.02, steps=5000, record=7)
-    monkeypatch.setattr(descent_run, "LARGEST_CHUNK", 37)
+    monkeypatch.setattr(descent_run, "LARGEST_CHUNK", largest)
+    monkeypatch.setattr(descent_run, "BETWEEN_LOOKS", between)
     run = dynamics.descend(problem, eta=0.02, steps=5000, record=7)
     np.testing.assert_array_equal(run.states, reference.states)
     for name, event in reference.events.items():

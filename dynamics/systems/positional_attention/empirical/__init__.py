@@ -74,7 +74,8 @@ class Training:
 
 
 TEST_BLOCK = 1 << 14
-"""Patches of fresh samples whose products with S are formed together, in the cache."""
+"""Patches of fresh samples whose products with S are formed together: in the cache, and, at D = 16,
+below the size from which matrix products start threads, which keep a core from the next steps."""
 
 
 class FullEmpirical(MatrixProblem):
@@ -246,7 +247,7 @@ class FullEmpirical(MatrixProblem):
             attended = self.fresh.projections(along, across, part) @ scaled
             # x^p + nu x by products in place, where numpy would take logarithms.
             squares = attended * attended
-            terms = squares.copy()
+            terms = squares if self.parameters.p == 3 else squares.copy()
             for _ in range(self.parameters.p // 2 - 1):
                 terms *= squares
             terms += self.parameters.nu

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynamics import codegen
 from dynamics.problem import FloatArray, Layout, record_of
 from dynamics.systems.empirical_problem import SampledProblem
-from dynamics.systems.positional_attention.full.blocks import Blocking, sample_blocks
+from dynamics.systems.positional_attention.full.blocks import Blocking, lanes_for, sample_blocks
 from dynamics.systems.positional_attention.full.manifold import Law, hessian
 from dynamics.systems.positional_attention.kernels import full as kernels
 from dynamics.systems.positional_attention.kernels.full import SampleBlocks
@@ -76,6 +76,7 @@ class MatrixProblem(PositionalProblem, SampledProblem):
         diagonal: bool = False,
     ) -> None:
         size, kind = parameters.D, samples.patches.dtype
+        lanes = lanes_for(minibatches.size or minibatches.samples) if threaded else 1
         self.parameters, self.partition = parameters, partition
         data = kernels.MatrixData(
             nu=parameters.nu,
@@ -89,7 +90,7 @@ class MatrixProblem(PositionalProblem, SampledProblem):
             value=np.empty(feature.size, kind),
             mixing=np.empty((size, size), kind),
             transposed=np.empty((size, size), kind),
-            partial=np.empty((codegen.LANES if threaded else 1, feature.size + size * size)),
+            partial=np.empty((lanes, feature.size + size * size)),
         )
         super().__init__(_module(threaded, size >= WIDE), data, layout, minibatches)
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dynamics.codegen.kernels import LANES
 from dynamics.problem import IntArray
 from dynamics.systems.positional_attention.kernels.full import SampleBlocks
 
@@ -23,6 +24,9 @@ WIDTHS = (128, 64, 32, 16, 8)
 """Samples of a block: the widest that fits; fewer than 8 would not fill a vector."""
 LONG = 16
 """Entries of a patch for each sample of a block, above which loops run along patches."""
+
+OF_A_LANE = 32
+"""Samples of which the products take longer than to clear and add up the sums of a lane."""
 
 
 class Blocking(NamedTuple):
@@ -94,6 +98,20 @@ class Blocking(NamedTuple):
             else:
                 blocks[block, :, :, begin:end] = part.transpose(1, 2, 0)
             done += len(part)
+
+
+def lanes_for(samples: int) -> int:
+    """Parts into which the sums over the samples of a step are cut, for threads; from 2 to 16.
+
+    Parameters
+    ----------
+    samples : int
+        Of a step.
+    """
+    many = LANES
+    while many > 2 and samples < many * OF_A_LANE:
+        many //= 2
+    return many
 
 
 def sample_blocks(

@@ -127,7 +127,7 @@ class ReducedPopulation(PositionalProblem):
             reported = derived(*states.T, *-slopes.T, *self._data.constants)
         alpha, gamma, rho = states.T
         return {
-            **dict(zip(recursion.observables(), reported, strict=True)),
+            **dict(zip(_derived_names(), reported, strict=True)),
             **measured,
             "bayes_error": np.full(len(states), self.bayes_error),
             "patch_association": (np.minimum(self.parameters.beta, gamma) > rho).astype(float),
@@ -159,6 +159,12 @@ class ReducedPopulation(PositionalProblem):
     def certificate_failure(self, state: ArrayLike) -> str:
         """Why there is no gradient at a state; empty where there is one, with its `error_bound`."""
         return self.expectation.failure(self.layout.flatten(state))
+
+
+@cache
+def _derived_names() -> tuple[str, ...]:
+    """Names of what `_derived` returns."""
+    return tuple(recursion.observables())
 
 
 @cache

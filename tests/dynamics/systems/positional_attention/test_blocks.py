@@ -28,6 +28,13 @@ def test_blocks_are_chosen_by_size(size, depth, batch, blocking):
     assert Blocking.of(size, depth, 8, batch) == blocking
 
 
+@pytest.mark.parametrize(
+    ("samples", "lanes"), [(1, 2), (127, 2), (128, 4), (500, 8), (512, 16), (10**7, 16)]
+)
+def test_sums_are_cut_by_the_samples_of_a_step(samples, lanes):
+    assert blocks.lanes_for(samples) == lanes
+
+
 @pytest.mark.parametrize("along", [False, True])
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 41])
 def test_samples_are_read_back(count, along):
