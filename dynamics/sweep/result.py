@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -27,6 +26,7 @@ from dynamics.sweep.store import (
     layout,
     read,
     read_request,
+    stored_attributes,
 )
 from dynamics.validation import InvalidRequest
 from theory.summary import summarized
@@ -109,14 +109,15 @@ class Sweep:
         return bool((self.dataset[DONE].values != 0).all())
 
 
-def dataset(path: Path, plan: Plan, contents: Contents) -> xarray.Dataset:
-    """The contents of a store as an xarray dataset, with the attributes of the store.
+def dataset(plan: Plan, contents: Contents, attributes: Mapping[str, Any]) -> xarray.Dataset:
+    """The contents of a store as an xarray dataset.
 
     Parameters
     ----------
-    path : Path
     plan : Plan
     contents : Contents
+    attributes : mapping
+        Of the store.
 
     Returns
     -------
@@ -131,8 +132,7 @@ def dataset(path: Path, plan: Plan, contents: Contents) -> xarray.Dataset:
     values = dict(sorted({**times, **contents.values}.items()))
     variables = {name: (layout(plan, name)[2], array) for name, array in values.items()}
     done = {DONE: ((BLOCK,), contents.done)}
-    head = json.loads((path / "zarr.json").read_text(encoding="utf-8"))
-    return xarray.Dataset({**plan.frame, **variables, **done}, attrs=head["attributes"])
+    return xarray.Dataset({**plan.frame, **variables, **done}, attrs=attributes)
 
 
 def _counts(codes: Mapping[int, int]) -> dict[str, int]:
@@ -174,7 +174,7 @@ def load(path: str | os.PathLike[str]) -> Sweep:
             f"{os.fspath(path)!r} is damaged in {len(contents.damage)} of its blocks (block "
             f"{number}: {why}); the same attdyn sweep runs them again"
         )
-    return Sweep(dataset(Path(path), plan, contents), plan)
+    return Sweep(dataset(plan, contents, stored_attributes(Path(path))), plan)
 
 
 def status(path: str | os.PathLike[str]) -> dict[str, Any]:

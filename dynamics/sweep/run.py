@@ -7,7 +7,6 @@ takes down two workers is recorded as that.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import deque
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
@@ -22,10 +21,11 @@ from numpy.typing import NDArray
 
 from dynamics.registry import load_system
 from dynamics.results.outcome import FAILURES, INVALID, KILLED, POINT_KINDS
+from dynamics.sweep.in_memory import InMemory
 from dynamics.sweep.plan import Index, Plan, planned
 from dynamics.sweep.point_runner import Measured, killed, measure_points
 from dynamics.sweep.result import Sweep, dataset
-from dynamics.sweep.store import SweepStore, read, read_request
+from dynamics.sweep.store import SweepStore, read_request
 from dynamics.sweep.worker_pool import Workers, workers_for
 from dynamics.training import progress
 from dynamics.training.progress import interruption
@@ -121,10 +121,7 @@ def sweep(
     tasks = max(len(plan.blocks), ceil(plan.grid.size / TOGETHER))
     with closing(workers_for(loaded, workers, scheduler, tasks)) as pool:
         plan.check()
-        if store is not None:
-            return _swept(plan, store, pool)
-        with tempfile.TemporaryDirectory(prefix="attdyn-sweep-") as folder:
-            return _swept(plan, Path(folder) / "sweep.zarr", pool)
+        return _swept(plan, InMemory(plan) if store is None else SweepStore(store, plan), pool)
 
 
 def _as_begun(plan: Plan, store: Path | None) -> Plan:
@@ -140,16 +137,15 @@ def _as_begun(plan: Plan, store: Path | None) -> Plan:
     return replace(plan, block=block) if fits and len(block) == len(plan.block) else plan
 
 
-def _swept(plan: Plan, path: Path, workers: Workers) -> Sweep:
-    store = SweepStore(path, plan)
+def _swept(plan: Plan, store: SweepStore | InMemory, workers: Workers) -> Sweep:
     refusals: dict[Index, str] = {}
     interrupted = False
     with store.open():
-        contents = read(path, plan)
+        contents = store.read()
         if contents.pending:
             refusals, interrupted = run_blocks(plan, store, workers, contents.pending)
-            contents = read(path, plan)
-        return Sweep(dataset(path, plan, contents), plan, refusals, interrupted)
+            contents = store.read()
+        return Sweep(dataset(plan, contents, store.attributes), plan, refusals, interrupted)
 
 
 @dataclass(frozen=True)
@@ -234,14 +230,14 @@ class _BlockQueue:
 
 
 def run_blocks(
-    plan: Plan, store: SweepStore, workers: Workers, pending: list[int]
+    plan: Plan, store: SweepStore | InMemory, workers: Workers, pending: list[int]
 ) -> tuple[dict[Index, str], bool]:
     """Run the blocks that are not done, and write each when it is complete.
 
     Parameters
     ----------
     plan : Plan
-    store : SweepStore
+    store : SweepStore or InMemory
         Open.
     workers : Workers
     pending : list of int

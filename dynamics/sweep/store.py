@@ -70,8 +70,7 @@ def read_request(path: Path) -> tuple[dict[str, Any], Presentation | None]:
         If it is not a sweep, or one of another format.
     """
     try:
-        text = json.loads((path / "zarr.json").read_text(encoding="utf-8"))
-        attributes = dict(text["attributes"])
+        attributes = stored_attributes(path)
     except FileNotFoundError:
         raise InvalidRequest(f"{str(path)!r} holds no sweep; attdyn sweep makes one") from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -92,6 +91,17 @@ def read_request(path: Path) -> tuple[dict[str, Any], Presentation | None]:
         return {"system": attributes["system"]} | request, presentation
     except (AttributeError, KeyError, ValueError, TypeError) as error:
         raise InvalidRequest(f"{str(path)!r} cannot be read ({_reason(error)})") from None
+
+
+def stored_attributes(path: Path) -> dict[str, Any]:
+    """Attributes of the group of a store.
+
+    Parameters
+    ----------
+    path : Path
+    """
+    text = json.loads((path / "zarr.json").read_text(encoding="utf-8"))
+    return dict(text["attributes"])
 
 
 class SweepStore:
@@ -142,11 +152,20 @@ class SweepStore:
         block : mapping
             Quantity -> values over the box of the block.
         """
-        filled = [name for name in sorted(block) if _filled(block[name])]
+        filled = filled_names(block)
         with store_errors(self.path):
             for name in filled:
                 self._quantity(name)[self.plan.box(number)] = block[name]
             self._root[DONE][number] = len(filled)
+
+    def read(self) -> Contents:
+        """Everything in it that is whole; see `read`."""
+        return read(self.path, self.plan)
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The attributes of the group on disk."""
+        return stored_attributes(self.path)
 
     def _write_frame(self) -> None:
         """Group, coordinates, derived parameters and manifest, the manifest last.
@@ -157,7 +176,7 @@ class SweepStore:
 
         plan = self.plan
         self._root = zarr.open_group(
-            self.path, mode="a", zarr_format=3, attributes=_attributes(plan)
+            self.path, mode="a", zarr_format=3, attributes=attributes_of(plan)
         )
         for name, (dims, values) in plan.frame.items():
             fill = 0 if values.dtype.kind == "i" else float("nan")
@@ -190,7 +209,13 @@ class SweepStore:
         return self._opened[name]
 
 
-def _attributes(plan: Plan) -> dict[str, Any]:
+def attributes_of(plan: Plan) -> dict[str, Any]:
+    """Attributes of the group: the request and how results are shown, as texts.
+
+    Parameters
+    ----------
+    plan : Plan
+    """
     request = plan.description
     plain = {"kind": KIND, "format": FORMAT, "system": request.pop("system")}
     return (
@@ -282,6 +307,17 @@ def _values(
         except Exception as error:
             unreadable[number] = f"{name} cannot be read ({_reason(error)})"
     return values, unreadable
+
+
+def filled_names(block: Mapping[str, NDArray[Any]]) -> list[str]:
+    """The quantities of a block that hold anything, in order.
+
+    Parameters
+    ----------
+    block : mapping
+        Quantity -> values over the box of the block.
+    """
+    return [name for name in sorted(block) if _filled(block[name])]
 
 
 def _filled(values: NDArray[Any]) -> bool:
