@@ -30,9 +30,9 @@ from dynamics.validation import InvalidRequest, brief, integer, known_word, refu
 
 BLOCKS, MOST_IN_BLOCK = 32, 256
 """About how many blocks a sweep has, and the most points of a block."""
-MANY, LEAST_SECONDS = 1024, 4.0
-"""Points from which a sweep has half as many blocks, and fewer where one took less than so many
-seconds by prediction: writing a block takes longer than a few points."""
+MANY, LEAST_SECONDS = 256, 4.0
+"""Points from which a sweep has fewer blocks where one took less than so many seconds by prediction:
+writing a block takes longer than a few points."""
 LOOKED_AT = 512
 """Points of a grid that are all looked at before it is run; a larger one is, block by block."""
 SEVERAL = 64
@@ -409,8 +409,8 @@ def restored(request: Mapping[str, Any], presentation: Presentation | None = Non
 def block_shape(shape: Sequence[int], seconds: Callable[[], float]) -> tuple[int, ...]:
     """The shape of a block: whole last dimensions and a part of the one before.
 
-    A block has about a `BLOCKS`-th of the points. Of `MANY` points it has twice that, and more
-    where that took less than `LEAST_SECONDS`.
+    A block has about a `BLOCKS`-th of the points; of `MANY` points it has more where that took
+    less than `LEAST_SECONDS`.
 
     Parameters
     ----------
@@ -421,7 +421,7 @@ def block_shape(shape: Sequence[int], seconds: Callable[[], float]) -> tuple[int
     """
     points, blocks = prod(shape), float(BLOCKS)
     if points >= MANY:
-        blocks = min(0.5 * BLOCKS, seconds() / LEAST_SECONDS)
+        blocks = min(blocks, seconds() / LEAST_SECONDS)
     left = max(1, min(MOST_IN_BLOCK, ceil(points / max(1.0, blocks))))
     parts: list[int] = []
     for length in reversed(shape):
