@@ -9,7 +9,7 @@ from matplotlib.text import Text
 import dynamics
 from dynamics import plotting
 from dynamics.experiments.figure import draw
-from dynamics.experiments.shallow_vit import complexity, iterations
+from dynamics.experiments.shallow_vit import complexity, diagrams, iterations
 from dynamics.validation import InvalidRequest
 
 SYSTEM = dynamics.load_system("shallow_vit")
@@ -131,3 +131,10 @@ def test_where_nothing_was_fitted_the_caption_says_so(name, axis, tmp_path):
     assert not any("nan" in word for word in words)
     figure = plotting.write(drawing.axes, tmp_path / "a.png")
     assert figure.exists()
+
+
+@pytest.mark.parametrize(
+    ("ratios", "text"), [([2.0, np.nan, 0.51], "2, 0.51"), ([np.nan, np.inf], "none known")]
+)
+def test_a_caption_names_the_ratios_that_are_known(ratios, text):
+    assert diagrams._finite(np.array(ratios)) == text
